@@ -68,8 +68,8 @@ pub struct Exec<'a> {
 /// What is around a file, as far as it decides whether persistence protects it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Site {
-    /// The tree made, in this session, each directory that holds something protected by its shape: what is there is
-    /// the tree's own.
+    /// Nothing there is protected by its shape, or the tree made, in this session, each directory that holds it: then it
+    /// is the tree's own.
     Own,
     /// The file is, or would become, what runs by itself in a git repository that another name than `.git` has.
     Repository,

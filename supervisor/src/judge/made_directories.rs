@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags};
 const MAX_DIRECTORIES: usize = 1 << 16;
 
 /// A directory that no later one is taken for: the kernel gives inode numbers out again, but not with the same time
-/// of birth.
+/// of birth, unless it is within one tick (10 ms at most).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Born {
     device: (u32, u32),
@@ -93,8 +93,9 @@ mod tests {
         assert!(contains(&made, &root.join("moved")) && !contains(&made, &root.join("own")));
         std::os::unix::fs::symlink("moved", root.join("link")).unwrap();
         assert!(!contains(&made, &root.join("link")));
-        // The inode number may come again, at once.
+        // The inode number may come again, at once. Times of birth are as coarse as the kernel's tick, 10 ms at most.
         std::fs::remove_dir(root.join("moved")).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(50));
         for number in 0..100 {
             let again = root.join(format!("again{number}"));
             std::fs::create_dir(&again).unwrap();

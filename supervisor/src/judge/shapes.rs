@@ -51,7 +51,7 @@ impl Shapes<'_> {
     fn site(&self, path: &[u8], subject: Subject) -> Option<Site> {
         let shapes = self.policy.shapes(path);
         let is_own = |shape: &Shape<'_>| {
-            let is_for_files = subject == Subject::Directory && shape.is_file && is_last(path, shape);
+            let is_for_files = subject == Subject::Directory && shape.is_file;
             is_for_files || self.made.contains(shape.holder)
         };
         if !shapes.iter().all(is_own) {
@@ -63,7 +63,8 @@ impl Shapes<'_> {
         if directories.any(is_part) || subject != Subject::There && self.completes(path) {
             return Some(Site::Repository);
         }
-        (!shapes.is_empty()).then_some(Site::Own)
+        // So that the policy does not look for shapes again.
+        Some(Site::Own)
     }
 
     /// Whether a name that is made at a path turns a directory of the operator's into a git repository, whose
@@ -122,7 +123,7 @@ impl Shapes<'_> {
                 let path = [&*directory, b"/", &*name].concat();
                 let is_directory = kind == FileType::Directory;
                 let is_kept = |shape: &Shape<'_>| {
-                    let is_for_files = is_directory && shape.is_file && is_last(&path, shape);
+                    let is_for_files = is_directory && shape.is_file;
                     !is_for_files && !self.made.contains(shape.holder)
                 };
                 if self.policy.shapes(&path).iter().any(is_kept) {
@@ -135,11 +136,6 @@ impl Shapes<'_> {
         }
         true
     }
-}
-
-/// Whether a shape ends where the path does.
-fn is_last(path: &[u8], shape: &Shape<'_>) -> bool {
-    shape.end == path.len()
 }
 
 /// What a directory has of a git repository.

@@ -30,9 +30,7 @@ pub struct Shape<'p> {
     pub(crate) set: Set,
     /// The directory that holds the tail.
     pub holder: &'p [u8],
-    /// How long the path is up to the end of the tail.
-    pub end: usize,
-    /// Whether the tail names a file: a directory of that name is not protected.
+    /// Whether the tail names a file, with which the path ends: a directory of that name is not protected.
     pub is_file: bool,
 }
 
@@ -164,11 +162,10 @@ impl Shapes {
             let (name, holder) = (at.name(), at.holder());
             let mut tails = TAILS.get(name).into_iter().flatten();
             let tail = tails.find(|tail| is_on(tail.set) && at.matches(tail) && !self.is_home(holder));
-            if let Some(tail) = tail {
-                let end = at.end + tail.rest.iter().map(|name| name.len() + 1).sum::<usize>();
-                if found(Shape { set: tail.set, holder, end, is_file: !tail.is_directory }) {
-                    return;
-                }
+            if let Some(tail) = tail
+                && found(Shape { set: tail.set, holder, is_file: !tail.is_directory })
+            {
+                return;
             }
             if is_on(Set::Git) && self.repository(&at, found) {
                 return;
@@ -181,29 +178,26 @@ impl Shapes {
         let set = Set::Git;
         if at.name().eq_ignore_ascii_case(b".git") {
             if at.is_last() {
-                return found(Shape { set, holder: at.holder(), end: at.end, is_file: true });
+                return found(Shape { set, holder: at.holder(), is_file: true });
             }
             let inside: Vec<Component<'p>> = at.after().collect();
             // A submodule may have any name, with slashes in it.
             let count = if GIT_NESTS.contains(&inside[0].name()) { inside.len() } else { 1 };
             return inside[..count].iter().any(|part| {
-                part.git_part().is_some_and(|is_file| {
-                    found(Shape { set, holder: part.holder(), end: part.part_end(is_file), is_file })
-                })
+                part.git_part().is_some_and(|is_file| found(Shape { set, holder: part.holder(), is_file }))
             });
         }
         for (name, files) in OTHER_REPOSITORIES {
             let inside = at.rest();
             if at.name().eq_ignore_ascii_case(name) && files.contains(&inside) {
-                return found(Shape { set, holder: at.itself(), end: at.path.len(), is_file: true });
+                return found(Shape { set, holder: at.itself(), is_file: true });
             }
         }
         let leads = |hooks: &Vec<Vec<u8>>| {
-            let mut names = Components::of(at.path).skip_while(|other| other.start != at.start);
+            let mut names = at.onward();
             hooks.iter().all(|hook| names.next().is_some_and(|name| name.name() == hook))
         };
-        self.hooks.iter().any(leads)
-            && found(Shape { set, holder: at.holder(), end: at.path.len(), is_file: false })
+        self.hooks.iter().any(leads) && found(Shape { set, holder: at.holder(), is_file: false })
     }
 
     fn is_home(&self, directory: &[u8]) -> bool {
@@ -217,13 +211,13 @@ impl Shapes {
             return None;
         }
         let is_on = |set| self.reason(set).is_some();
-        let shape = |set, holder| Shape { set, holder, end: path.len(), is_file: false };
+        let shape = |set, holder| Shape { set, holder, is_file: false };
         Components::of(path).find_map(|at| {
             let holder = at.holder();
             if let Some(holder) = at.leads_into_repository().filter(|_| is_on(Set::Git)) {
                 return Some(shape(Set::Git, holder));
             }
-            let names: Vec<&[u8]> = Components::from(path, at.start - 1).map(|name| name.name()).collect();
+            let names: Vec<&[u8]> = at.onward().map(|name| name.name()).collect();
             let leads = |hooks: &Vec<Vec<u8>>| {
                 names.len() < hooks.len() && hooks.iter().zip(&names).all(|(a, b)| a == b)
             };
@@ -309,6 +303,11 @@ impl<'p> Component<'p> {
         self.path.get(self.end + 1..).unwrap_or_default()
     }
 
+    /// It, and the components after it.
+    fn onward(&self) -> impl Iterator<Item = Component<'p>> {
+        Components::from(self.path, self.start - 1)
+    }
+
     fn after(&self) -> impl Iterator<Item = Component<'p>> {
         Components::from(self.path, self.end)
     }
@@ -337,11 +336,6 @@ impl<'p> Component<'p> {
             Some(b"repo") if is(b".jj") && self.rest() == b"repo" => Some(self.path),
             _ => None,
         }
-    }
-
-    /// How long the path is up to the end of the part of a git directory that begins here.
-    fn part_end(&self, is_file: bool) -> usize {
-        if is_file { self.path.len() } else { self.end }
     }
 
     /// If this is what git runs or is configured by in a git directory, whether it means a file.
