@@ -2,6 +2,7 @@
 
 use guard_policy::Access;
 
+use super::code_input::CodeInput;
 use super::digest::Digest;
 use super::question::{BoundScript, Executable, Question, Subject};
 
@@ -37,6 +38,7 @@ struct Around {
     script: Option<BoundScript>,
     through: Vec<BoundScript>,
     files: Vec<BoundScript>,
+    inputs: Vec<CodeInput>,
     cwd: Vec<u8>,
 }
 
@@ -67,6 +69,7 @@ impl Binding {
                     script: exec.script.clone(),
                     through: exec.through.clone(),
                     files: exec.files.clone(),
+                    inputs: exec.inputs.clone(),
                     cwd: exec.cwd.clone(),
                 }),
             },
@@ -110,7 +113,7 @@ impl Binding {
         let mut parts = vec![self.agent.clone().into_bytes(), self.session.clone().into_bytes()];
         match &self.what {
             Bound::Exec { argv, environment, around } => {
-                let Around { executable, script, through, files, cwd } = &**around;
+                let Around { executable, script, through, files, inputs, cwd } = &**around;
                 let Executable { path, device, inode, sha256 } = executable;
                 parts.extend([argv.0.to_vec(), environment.0.to_vec(), cwd.clone(), path.clone()]);
                 parts.extend([number(*device), number(*inode), sha256.0.to_vec()]);
@@ -120,6 +123,10 @@ impl Binding {
                 // An empty part, which no path is, tells the files from the scripts.
                 parts.extend(
                     files.iter().flat_map(|file| [Vec::new(), file.path.clone(), file.sha256.0.to_vec()]),
+                );
+                // Two empty parts tell the inputs from the files.
+                parts.extend(
+                    inputs.iter().flat_map(|input| [vec![Vec::new(); 2], input.parts().to_vec()].concat()),
                 );
             }
             Bound::File { path, access, call } => {

@@ -7,6 +7,7 @@
 
 mod binding;
 mod cards;
+mod code_input;
 pub mod decision;
 mod digest;
 mod event;
@@ -32,6 +33,7 @@ mod tests;
 mod text;
 
 pub use binding::Binding;
+pub use code_input::{CodeInput, InputPlace};
 pub use decision::{Decision, Refusal, Resolution};
 pub use digest::Digest;
 pub use event::{Event, Log, QuestionChange};

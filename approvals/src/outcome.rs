@@ -29,6 +29,8 @@ pub struct Resolved {
     pub id: Id,
     /// The questions that were answered; empty if they already had this answer.
     pub answered: Vec<Id>,
+    /// These questions, as their card listed them until now.
+    pub card: Option<PendingCard>,
     /// What has to be saved.
     pub saves: Vec<SaveRequest>,
 }
@@ -56,12 +58,19 @@ pub enum Lookup {
 }
 
 /// A card with its questions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingCard {
     /// The card.
     pub card: CardRevision,
     /// The questions on the card, each with the number of its waiting calls.
     pub requests: Vec<(Arc<PendingRequest>, usize)>,
+}
+
+impl PendingCard {
+    /// Whether the card lists this question.
+    pub fn has(&self, id: Id) -> bool {
+        self.requests.iter().any(|(request, _)| request.id == id)
+    }
 }
 
 /// An event, with its question if that is still known.

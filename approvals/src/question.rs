@@ -9,6 +9,7 @@ use guard_policy::{Access, Reason};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::code_input::CodeInput;
 use super::digest::Digest;
 
 /// The id of a held call's question.
@@ -68,6 +69,8 @@ pub struct Exec {
     /// Other files among the arguments that the program may run, and that the tree may write. Without a script, which of
     /// them it runs is not certain.
     pub files: Vec<BoundScript>,
+    /// What else it runs code from, or may run: nothing binds that.
+    pub inputs: Vec<CodeInput>,
     /// The real path of the current directory.
     pub cwd: Vec<u8>,
     /// The digest of the whole environment, by [`Digest::of_environment`].
@@ -159,7 +162,9 @@ impl Question {
                 let script: usize = scripts.map(|script| script.path.len() + size_of::<BoundScript>()).sum();
                 let telling: usize =
                     exec.telling.iter().map(|string| string.len() + size_of::<Vec<u8>>()).sum();
-                argv + telling + exec.cwd.len() + exec.executable.path.len() + script
+                let inputs: usize =
+                    exec.inputs.iter().map(|input| input.path.len() + size_of::<CodeInput>()).sum();
+                argv + telling + exec.cwd.len() + exec.executable.path.len() + script + inputs
             }
             Subject::File { path, .. } => path.len(),
         };

@@ -53,6 +53,7 @@ pub fn question(argv: &[&str]) -> Question {
             script: None,
             through: Vec::new(),
             files: Vec::new(),
+            inputs: Vec::new(),
             cwd: b"/work".to_vec(),
             environment: Digest::of_environment([&b"A=1"[..]]),
             telling: Vec::new(),

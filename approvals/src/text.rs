@@ -1,6 +1,7 @@
 //! Renders a held call as a single line.
 
 use guard_policy::approval::{OVERSIZED, TRUNCATED, display_text};
+use guard_policy::text::process_name;
 
 use super::question::{Process, Question, Repeat, Subject};
 
@@ -44,15 +45,18 @@ pub fn words(question: &Question) -> Option<Words> {
     })
 }
 
-/// The asking processes, the caller first: `vim 4242 < bash 4100`. A process can choose its own name, so names of
-/// several words are quoted and cannot pass for several processes.
+/// The asking processes, the caller first: `vim 4242 < bash 4100`. Names that could pass for several processes are quoted.
 pub fn asked_by(processes: &[Process]) -> String {
-    let each = processes.iter().map(|process| {
-        let name = display_text(process.name.as_bytes());
-        let name = if name.is_empty() || name.contains([' ', '<', '\'']) { quoted(&name) } else { name };
-        format!("{name} {}", process.pid)
-    });
-    each.collect::<Vec<_>>().join(" < ")
+    processes
+        .iter()
+        .map(|by| named(&display_text(by.name.as_bytes()), by.pid))
+        .collect::<Vec<_>>()
+        .join(" < ")
+}
+
+/// One of the asking processes.
+pub fn named(name: &str, pid: i32) -> String {
+    format!("{} {pid}", process_name(name))
 }
 
 /// Quotes text as a shell does.

@@ -59,7 +59,7 @@ pub mod analysis {
     pub use crate::programs::allow_always::{AllowAlways, BoundEntry, Once, StrictInlineEval, derive};
     pub use crate::programs::command_line::quoted;
     pub use crate::programs::inline_eval::{Hit, Inline, inline_eval, inline_eval_of, is_interpreter};
-    pub use crate::programs::script::{Operands, script_operands};
+    pub use crate::programs::script::{CodeOnInput, InputKind, Operands, script_operands};
 }
 
 /// How a human is asked, what is shown of a command, and what an "always" saves.

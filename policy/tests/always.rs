@@ -4,6 +4,7 @@
 mod common;
 
 use common::{HOME, compile};
+use guard_policy::analysis::InputKind;
 use guard_policy::approval::{Always, Repeat, Saving, always};
 use guard_policy::{Access, Exec, Policy, Request, Role};
 use serde_json::{Value, json};
@@ -162,4 +163,19 @@ fn what_is_asked_each_time_is_never_saved() {
     assert_eq!(each(&always_asked, "/usr/bin/bash", &["bash"]), (false, false));
     let file = Request::File { path: b"/srv/a", access: Access::READ };
     assert_eq!(policy(&always_asked).repeats(&file), Repeat::Allowed);
+}
+
+/// An entry binds arguments and no input.
+#[test]
+fn code_from_a_pipe_is_never_saved() {
+    let strict = json!({"strictInlineEval": true});
+    let saved = of_exec(&strict, &[("/usr/bin/python3", &["python3", "-"], Role::Program)]);
+    assert!(told(&saved).is_ok());
+    for kind in [InputKind::Pipe, InputKind::File, InputKind::Other] {
+        let found = saved.clone().with_inputs([InputKind::Terminal, kind]);
+        let why = "it runs code from its standard input or a pipe, which no entry binds";
+        assert_eq!(told(&found), Err(why), "{kind:?}");
+    }
+    assert_eq!(saved.clone().with_inputs([InputKind::Terminal]), saved);
+    assert_eq!(saved.clone().with_inputs([]), saved);
 }

@@ -54,9 +54,27 @@ fn set<'p>(patterns: impl Iterator<Item = &'p String>) -> (GlobSet, Vec<usize>) 
     (set.build().unwrap(), numbers)
 }
 
-/// To globset, a character is a byte.
-fn both_speak(pattern: &str, path: &[u8]) -> bool {
-    !pattern.contains('?') || path.is_ascii()
+/// The path to ask globset about, whose `?` is a byte: where a pattern has one, the path with `units` bytes for each
+/// character beyond ASCII. `None` if a pattern names such a character.
+fn for_globset<'p>(
+    mut patterns: impl Iterator<Item = &'p String> + Clone,
+    path: &[u8],
+    units: impl Fn(char) -> usize,
+) -> Option<Vec<u8>> {
+    if path.is_ascii() || !patterns.clone().any(|pattern| pattern.contains('?')) {
+        return Some(path.to_vec());
+    }
+    let mut bytes = Vec::new();
+    for chunk in path.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match u8::try_from(c).ok().filter(u8::is_ascii) {
+                Some(byte) => bytes.push(byte),
+                None => bytes.extend(std::iter::repeat_n(0xfe, units(c))),
+            }
+        }
+        bytes.extend(chunk.invalid());
+    }
+    patterns.all(|pattern| pattern.is_ascii()).then_some(bytes)
 }
 
 fn path() -> impl Strategy<Value = Vec<u8>> {
@@ -71,7 +89,10 @@ fn path() -> impl Strategy<Value = Vec<u8>> {
         b"{a,b}",
         b"a\\",
         "é".as_bytes(),
+        "😀".as_bytes(),
+        "a😀b".as_bytes(),
         b"\xff",
+        b"\xf0\x9f",
     ]);
     prop::collection::vec(component, 1..6).prop_map(|parts| [b"/", &*parts.join(&b'/')].concat())
 }
@@ -110,10 +131,9 @@ proptest! {
         let rules: Vec<(&String, Rights)> =
             rules.iter().map(|(pattern, rights)| (pattern, Permission::parse(rights).unwrap().0)).collect();
         for path in paths {
-            if rules.iter().map(|(pattern, _)| *pattern).chain(&deny).any(|pattern| !both_speak(pattern, &path)) {
-                continue;
-            }
-            let candidate = Candidate::from_bytes(&path);
+            let patterns = rules.iter().map(|(pattern, _)| *pattern).chain(&deny);
+            let Some(asked) = for_globset(patterns, &path, |_| 1) else { continue };
+            let candidate = Candidate::from_bytes(&asked);
             let mut longest: BTreeMap<usize, Rights> = BTreeMap::new();
             for glob in matching.matches_candidate(&candidate) {
                 let (pattern, rights) = rules[numbers[glob]];
@@ -129,9 +149,10 @@ proptest! {
     #[test]
     fn a_pattern_matches_what_its_glob_does(pattern in pattern(), path in path()) {
         let glob = GlobBuilder::new(&in_globset(&pattern)).literal_separator(true).backslash_escape(true).build();
-        let expected = glob.unwrap().compile_matcher().is_match_candidate(&Candidate::from_bytes(&path));
-        // The allowlist's `**` ends at a line end.
-        if both_speak(&pattern, &path) && !path.contains(&b'\n') {
+        // The allowlist's `?` is a unit of UTF-16, and its `**` ends at a line end.
+        let asked = for_globset(std::iter::once(&pattern), &path, char::len_utf16);
+        if let Some(asked) = asked.filter(|_| !path.contains(&b'\n')) {
+            let expected = glob.unwrap().compile_matcher().is_match_candidate(&Candidate::from_bytes(&asked));
             prop_assert_eq!(matches_allowlist_pattern(&pattern, HOME, &path), expected);
         }
     }

@@ -22,11 +22,13 @@ fn premises() -> PersistenceSites {
         homes: vec![b"/zsh".to_vec()],
         config: Some(b"/cfg".to_vec()),
         data: Some(b"/data".to_vec()),
+        cache: Some(b"/cache".to_vec()),
         workspaces: vec![b"/home/u/work/sub".to_vec(), b"/home/u/work".to_vec()],
         git_directories: vec![b"/home/u/work/.git".to_vec()],
         git_others: vec![b"/home/u/work/.hooks".to_vec()],
         hook_directories: Vec::new(),
         guard: vec![b"/opt/guard/openclaw-guard".to_vec()],
+        ..PersistenceSites::default()
     }
 }
 
@@ -87,6 +89,72 @@ fn only_writing_is_taken_whatever_grants_it() {
         "builtin persistence \"shell\": runs outside the guard in the next shell; \
          \"permissions\": {\"persistence\": {\"shell\": false}} allows it"
     );
+}
+
+/// What runs by itself under a name that nobody can list: named after host, version, user or environment.
+#[test]
+fn names_with_a_variable_end_are_protected() {
+    let policy = with(&open(json!(true)), host());
+    for path in [
+        "/home/u/.zcompdump",
+        "/home/u/.zcompdump-laptop-5.9",
+        "/home/u/.zcompdump-laptop-5.9.zwc",
+        "/zsh/.zcompdump_x",
+        "/home/u/.cache/p10k-instant-prompt-u.zsh",
+        "/home/u/.cache/p10k-dump-u.zsh.zwc",
+        "/cache/p10k-dump-u.zsh",
+        "/cache/fish/generated_completions/ls.fish",
+        "/cache/gitstatus/gitstatusd-linux-x86_64",
+        "/home/u/.cache/zsh/zcompdump-5.9",
+        "/home/u/.p10k.zsh.zwc",
+        "/home/u/.profile.zwc",
+        "/home/u/.zfunc.zwc",
+        "/cfg/zsh.zwc",
+        "/etc/zshenv.zwc",
+        "/home/u/mise.toml",
+        "/home/u/mise.production.toml",
+        "/home/u/work/mise.production.toml",
+        "/srv/new/.mise.production.toml",
+        "/srv/new/mise.production.local.toml",
+        "/srv/new/.config/mise.ci.toml",
+        "/srv/new/.config/mise.toml",
+        "/srv/new/.tool-versions",
+    ] {
+        assert_eq!(outcomes(&policy, path), "ada", "{path}");
+    }
+    for path in [
+        "/home/u/.zcompdum",
+        "/home/u/x/.zcompdump-laptop-5.9",
+        "/home/u/.cache/p10k",
+        "/home/u/.cache/fish/x",
+        "/home/u/.zsh_history",
+        "/home/u/.zsh_history.zwc",
+        "/srv/new/mise.",
+        "/srv/new/mise.md",
+        "/srv/new/mise.production.toml/x",
+        "/srv/new/mise.d/x.toml",
+        "/srv/new/.python-version",
+    ] {
+        assert_eq!(outcomes(&policy, path), "aaa", "{path}");
+    }
+    let settings = policy.explain(None);
+    for name in [
+        "/home/u/.zcompdump*",
+        "/cache/p10k-*",
+        "/home/u/.p10k.zsh.zwc",
+        "**/mise.*.toml",
+        "**/.config/mise.*.toml",
+    ] {
+        assert!(settings.iter().any(|setting| setting.name == name), "{name}");
+    }
+}
+
+#[test]
+fn a_star_in_a_directory_of_the_machine_is_a_character() {
+    let git_others = vec![b"/srv/a*b".to_vec()];
+    let host = Host { premises: PersistenceSites { git_others, ..PersistenceSites::default() }, ..host() };
+    let policy = compile_with(&open(json!(true)), "main", &host, &Overrides::default());
+    assert_eq!([writes(&policy, "/srv/a*b"), writes(&policy, "/srv/axb")], [Outcome::Deny, Outcome::Allow]);
 }
 
 #[test]
@@ -238,6 +306,29 @@ fn programs_of_path_are_kept_where_the_work_is_not() {
     for path in ["/home/u/work/venv/bin/x", "/home/u/work/node_modules/.bin/x", "/home/u/work/x", "/home/u/x"]
     {
         assert_eq!(writes(&policy, path), Outcome::Allow, "{path}");
+    }
+}
+
+#[test]
+fn what_path_names_is_kept_as_written_unless_it_leads_to_the_work() {
+    let trail = |path: &[u8]| -> Vec<Vec<u8>> {
+        let end: &[u8] = match path {
+            b"/home/u/work/." | b"/home/u/work/bin/.." | b"/link" => b"/home/u/work",
+            b"/home/u/work/current" => return vec![path.to_vec(), b"/home/u/work/v1".to_vec()],
+            other => other,
+        };
+        vec![end.to_vec()]
+    };
+    let written = ["/home/u/work/.", "/home/u/work/bin/..", "/link", "/home/u/work/current", "/missing/bin"];
+    let path_as_written = written.map(|dir| dir.as_bytes().to_vec()).to_vec();
+    let premises = PersistenceSites { path_as_written, ..premises() };
+    let host = Host { premises, trail: &trail, ..host() };
+    let policy = compile_with(&open(json!(true)), "main", &host, &Overrides::default());
+    for path in ["/home/u/work/x", "/home/u/work/bin/x"] {
+        assert_eq!(writes(&policy, path), Outcome::Allow, "{path}");
+    }
+    for path in ["/home/u/work/current", "/home/u/work/v1/x", "/missing/bin/x"] {
+        assert_eq!(writes(&policy, path), Outcome::Deny, "{path}");
     }
 }
 

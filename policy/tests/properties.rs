@@ -184,10 +184,10 @@ fn outcomes(policy: &Policy, path: &[u8]) -> Vec<Outcome> {
     outcomes
 }
 
-/// A matcher by plain recursion over UTF-16 units, as ECMAScript would run the expression.
-fn naive(pattern: &[u16], subject: &[u16]) -> bool {
-    const STAR: u16 = b'*' as u16;
-    const SLASH: u16 = b'/' as u16;
+/// A matcher by plain recursion over characters.
+fn naive(pattern: &[char], subject: &[char]) -> bool {
+    const STAR: char = '*';
+    const SLASH: char = '/';
     match pattern {
         [] => subject.is_empty(),
         [STAR, STAR, rest @ ..] => {
@@ -200,7 +200,7 @@ fn naive(pattern: &[u16], subject: &[u16]) -> bool {
         }
         [first, rest @ ..] => match subject {
             [unit, more @ ..] => {
-                (if *first == u16::from(b'?') { *unit != SLASH } else { unit == first }) && naive(rest, more)
+                (if *first == '?' { *unit != SLASH } else { unit == first }) && naive(rest, more)
             }
             [] => false,
         },
@@ -208,7 +208,7 @@ fn naive(pattern: &[u16], subject: &[u16]) -> bool {
 }
 
 fn naive_covers(pattern: &str, path: &str) -> bool {
-    let units = |s: &str| s.encode_utf16().collect::<Vec<_>>();
+    let units = |s: &str| s.chars().collect::<Vec<_>>();
     naive(&units(pattern), &units(path))
         || !path.ends_with('/') && naive(&units(pattern), &units(&format!("{path}/")))
 }

@@ -9,6 +9,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, PathFd,
@@ -75,7 +76,7 @@ pub enum KernelAccess {
 #[derive(Debug)]
 pub struct PathGrant {
     /// The directory or file.
-    pub beneath: OwnedFd,
+    pub beneath: Arc<OwnedFd>,
     /// Whether it is a directory; the access then covers everything below it.
     pub is_directory: bool,
     /// The granted access.

@@ -183,12 +183,14 @@ fn writer(options: &Options, places: &mut Paths, settings: &AuditSettings) -> Re
     let path = places.audit(settings.path.as_deref());
     places.log_to(path.clone());
     let goes_on = settings.on_error == OnError::Continue;
-    let log = match AuditLog::open(&path, Limits { max_bytes: settings.max_bytes, keep: settings.keep }) {
-        Ok(log) => Some(log),
+    let limits = Limits { max_bytes: settings.max_bytes, keep: settings.keep };
+    let opened = AuditLog::open(&path, limits).and_then(|log| Ok((log.open_denials()?, log)));
+    let (log, denials) = match opened {
+        Ok((denials, log)) => (Some(log), denials),
         Err(error) if goes_on && options.audit.is_none() => {
             let path = shown(path.as_os_str().as_bytes());
             eprintln!("openclaw-guard: no audit log, cannot open {path}: {error}");
-            None
+            (None, None)
         }
         Err(error) => return Err(RunError::Audit { path, error }),
     };
@@ -200,7 +202,7 @@ fn writer(options: &Options, places: &mut Paths, settings: &AuditSettings) -> Re
         }
         journal => journal.map_err(RunError::Journal)?,
     };
-    Ok(Writer::new(log, journal, settings))
+    Ok(Writer::new(log, denials, journal, settings))
 }
 
 /// Prints the policy's warnings and, on a terminal, one line on what is in force.

@@ -168,3 +168,51 @@ fn equal_calls_that_wait_are_one_question() {
     assert_ne!(first["id"], fourth["id"]);
     assert_eq!(held.end().stdout, "x\nx\nx\n");
 }
+
+/// The id alone does not say what goes on: another question may have begun with the same letters.
+#[test]
+fn an_answer_says_what_it_let_go() {
+    let world = world();
+    let asked = path(&world, "bin/asked");
+    let held =
+        world.start(&["bash", "-c", &format!("{asked} 'a b' $'\\e[2J'; cat {}", path(&world, "else/file"))]);
+    let question = world.wait_for(1).remove(0);
+    let said = world.resolve(&question, "allow-once");
+    let lines: Vec<&str> = said.stdout.lines().collect();
+    assert_eq!(lines[0], format!("allow-once {}  exec {asked}", question["id"].as_str().expect("an id")));
+    for line in [&format!("  argv[0]   {asked}"), "  argv[1]   a b", "  argv[2]   \\u{1B}[2J"] {
+        assert!(lines.contains(&line), "{line}: {}", said.stdout);
+    }
+    assert!(lines.iter().any(|line| line.starts_with("  asked by  bash ")), "{}", said.stdout);
+    let question = world.wait_for(1).remove(0);
+    let said = world.resolve(&question, "deny");
+    let file = path(&world, "else/file");
+    assert!(
+        said.stdout.starts_with("deny ") && said.stdout.contains(&format!("  read {file}\n")),
+        "{}",
+        said.stdout
+    );
+    assert!(
+        said.stdout.contains("  call      open") && said.stdout.contains("  asked by  cat "),
+        "{}",
+        said.stdout
+    );
+    assert_eq!(held.end().stdout, "a b \u{1b}[2J\n");
+}
+
+/// A card's answer names all that it let go.
+#[test]
+fn an_answer_to_a_card_says_each_call() {
+    let world = world();
+    let asked = path(&world, "bin/asked");
+    let held = world.start(&["bash", "-c", &format!("{asked} one & {asked} two & wait")]);
+    let card = world.wait_for(2);
+    let newest = card.iter().filter_map(|one| one["revision"].as_u64()).max().expect("a revision");
+    let id = card[0]["id"].as_str().expect("an id");
+    let said = world.approvals(&["resolve", id, "deny", "--revision", &newest.to_string()]);
+    for argument in ["  argv[1]   one\n", "  argv[1]   two\n"] {
+        assert!(said.stdout.contains(argument), "{}", said.stdout);
+    }
+    assert_eq!(said.stdout.matches("  asked by  bash ").count(), 2, "{}", said.stdout);
+    assert_eq!(held.end().stdout, "");
+}

@@ -2,6 +2,7 @@
 
 mod always;
 mod answers;
+mod input;
 mod lifecycle;
 mod load;
 mod moot;

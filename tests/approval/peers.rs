@@ -5,6 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use guard_tests::World;
+
 use crate::world::{path, world};
 
 #[test]
@@ -48,4 +50,37 @@ fn broken_answers_answer_nothing() {
     assert_eq!(world.resolve(&asked, "allow-once").status, 0);
     drop(silent);
     assert_eq!(held.end().stdout, "x\n");
+}
+
+/// Another guard with another state directory does not know this socket. Its tree could answer for this one.
+#[test]
+fn a_member_of_another_tree_is_turned_away() {
+    let world = world();
+    let held = world.start(&["bash", "-c", &format!("{} x", path(&world, "bin/asked"))]);
+    let asked = world.wait_for(1).remove(0);
+    let socket = world.home().join(format!(".openclaw/guard/run/{}.sock", asked["guard"]));
+    let code = format!(
+        r#"
+import json, socket
+peer = socket.socket(socket.AF_UNIX)
+peer.connect({socket:?})
+print('connected')
+try:
+    peer.sendall(json.dumps({{"version": 1, "method": "resolve", "id": {id}, "decision": "allow-once"}}).encode() + b"\n")
+    print(peer.recv(4096))
+except OSError:
+    print(b'')
+"#,
+        id = asked["id"]
+    );
+    // A socket is reached by a rule that names it.
+    let policy = format!(
+        r#"{{"version": 1, "exec": {{"security": "full", "ask": "off"}}, "permissions": {{"persistence": false,
+            "filesystem": {{"rules": {{"/**": "rwx", {socket:?}: "rw-"}}, "default": "rwx"}}}}}}"#
+    );
+    let said = World::bare().policy(&policy).guarded(&["/usr/bin/python3", "-c", &code]);
+    assert_eq!(said.stdout, "connected\nb''\n", "{said:?}");
+    assert_eq!(world.pending(), std::slice::from_ref(&asked));
+    assert_eq!(world.resolve(&asked, "deny").status, 0);
+    assert!(!held.end().stdout.contains("x\n"));
 }

@@ -36,6 +36,7 @@ fn the_script_that_runs_is_the_one_that_is_shown() {
     let lines = [
         ("perl", "-X evil.pl good.pl"),
         ("perl", "-I good.pl evil.pl"),
+        ("perl", "-lI good.pl evil.pl"),
         ("python3", "-O evil.py good.py"),
         ("node", "--title good.js evil.js"),
         ("ruby", "-r ./good.rb evil.rb"),

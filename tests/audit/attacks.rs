@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use guard_tests::{Ended, World, ended};
+use guard_tests::{DENIALS, Ended, World, ended};
 use serde_json::Value;
 
 /// Returns a world with the log of a session.
@@ -12,7 +12,7 @@ fn logged() -> World {
         r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"filesystem": {"rules": {SYSTEM, "@/**": "rwx"}, "deny": ["~/secret/**"], "default": "---"}}}"#,
     );
     world.write("home/secret/key", "secret");
-    world.sh("for i in 1 2 3; do cat ~/secret/key; ls / > /dev/null; done");
+    world.sh("for i in 1 2 3 4 5; do cat ~/secret/key; ls / > /dev/null; done");
     assert!(lines(&world).len() >= 10);
     world
 }
@@ -54,10 +54,10 @@ fn log_name(finding: &Value) -> String {
 fn a_log_that_nobody_touched_is_whole() {
     let world = logged();
     let said = verify(&world, &[]);
-    let count = lines(&world).len();
+    let count = world.audit().len();
     assert_eq!(
         (said.status, said.stdout),
-        (0, format!("{count} lines in 1 file: whole, as they were written\n"))
+        (0, format!("{count} lines in 2 files: whole, as they were written\n"))
     );
     let json: Value = serde_json::from_str(&verify(&world, &["--json"]).stdout).expect("JSON");
     assert_eq!((&json["whole"], &json["lines"]), (&Value::Bool(true), &Value::from(count)));
@@ -90,11 +90,9 @@ fn a_swap_is_found() {
 #[test]
 fn an_edit_is_found() {
     let world = logged();
-    let mut lines = lines(&world);
-    let at = lines.iter().position(|line| line.contains("\"deny\"")).expect("a denial");
-    lines[at] = lines[at].replacen("\"deny\"", "\"allow\"", 1);
-    set(&world, &lines);
-    assert_eq!(found(&world), ("changed".to_owned(), at as u64 + 1));
+    let denials = world.read(DENIALS).expect("denials");
+    fs::write(world.root().join(DENIALS), denials.replacen("\"deny\"", "\"allow\"", 1)).expect("denials");
+    assert_eq!(found(&world), ("changed".to_owned(), 1));
     // The last line, which no other follows.
     let world = logged();
     let mut lines = self::lines(&world);
@@ -163,6 +161,14 @@ fn old_files_are_put_away_and_looked_at() {
         (&Value::Bool(true), Some(3)),
         "{said}"
     );
+    let removed = said["removed"][0]["to"].as_u64().expect("a number");
+    let first = &said["putAway"][0];
+    assert!(removed > 0 && first["from"] == removed + 1, "{said}");
+    assert_eq!(said["putAway"][1]["from"], first["to"].as_u64().expect("a number") + 1);
+    let text = verify(&world, &[]).stdout;
+    let lines = format!("audit.jsonl: lines 1 to {removed} were removed (audit.keep), written before 2");
+    assert!(text.contains(&lines) && text.contains(": put away: lines "), "{text}");
+    assert!(text.ends_with(&format!("as they were written; {removed} before them were removed\n")), "{text}");
     let old = said["files"][1].as_str().expect("a file").to_owned();
     fs::remove_file(old).expect("a file");
     assert_eq!(found(&world), ("cut".to_owned(), 1));

@@ -11,7 +11,7 @@ fn a_collector_receives_the_denials() {
         r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"filesystem": {"rules": {SYSTEM, "@/**": "rwx"}, "deny": ["~/secret/**"], "default": "---"}}}"#,
     );
     world.write("home/secret/key", "secret");
-    world.sh("for i in 1 2 3; do cat ~/secret/key; done; true");
+    world.sh("for i in 1 2 3; do cat ~/secret/key $i; done; true");
     let collector = Collector::start(&world.root());
     let export = || ended(world.command().args(["audit", "export", "--denied", "--otlp", &collector.url()]));
     let said = export();

@@ -175,7 +175,7 @@ fn what_is_not_taken_now_is_tried_again() {
 fn what_is_refused_is_told_and_sent_next_time() {
     let world = logged();
     for (answer, part) in [
-        (status("400 Bad Request", "no\u{1b}[31msuch field"), "HTTP 400 (no\\u{1b}[31msuch field)"),
+        (status("400 Bad Request", "no\u{1b}[31msuch field"), "HTTP 400 (no\\u{1B}[31msuch field)"),
         (status("401 Unauthorized", ""), "OTEL_EXPORTER_OTLP_HEADERS"),
         (status("404 Not Found", ""), "is OTLP over HTTP there?"),
     ] {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use guard_tests::{World, ended};
+use guard_tests::{World, calls, ended};
 
 fn world() -> World {
     let world = World::bare().policy(
@@ -122,5 +122,9 @@ fn many_at_once_lose_nothing() {
     let world = world();
     let ended = world.sh("for i in $(seq 50); do cat ~/secret/key 2>/dev/null & done; wait");
     assert_eq!(ended.status, 0);
-    assert_eq!(world.audit().iter().filter(|line| line["verdict"] == "deny").count(), 50);
+    let log = world.audit();
+    let denied = log.iter().filter(|line| line["verdict"] == "deny");
+    assert_eq!(calls(denied.clone()), 50);
+    // Equal ones are counted.
+    assert!(denied.count() < 50, "{log:?}");
 }

@@ -4,6 +4,7 @@
 mod attacks;
 mod collector;
 mod export;
+mod flood;
 mod full;
 mod lines;
 mod reach;

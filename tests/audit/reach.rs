@@ -7,7 +7,8 @@ use guard_tests::{TIERS, World, ended};
 
 /// Everything that a program might do to the files of a log. Each attack that works prints a line.
 const ATTACKS: &str = r#"
-    for file in "$LOG" "$LOG".d/head "$LOG".d/000000000001.jsonl "$LOG".d/new; do
+    for file in "$LOG" "$LOG".d/head "$LOG".d/000000000001.jsonl "$LOG".d/new "$LOG".d/denials.jsonl \
+            "$LOG".d/denials.jsonl.d/head "$LOG".d/denials.jsonl.d/new; do
         cat "$file" && echo "read $file"
         (echo x >> "$file") && echo "appended $file"
         (: > "$file") && echo "emptied $file"

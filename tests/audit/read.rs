@@ -43,6 +43,7 @@ fn the_last_lines_are_shown() {
 #[test]
 fn a_line_has_its_name() {
     let world = logged();
+    world.sh("true");
     let said = audit(&world, &["tail", "--json", "-n", "1"]).stdout;
     let line: Value = serde_json::from_str(&said).expect("JSON");
     let text = world.read("audit.jsonl").expect("a log");

@@ -11,7 +11,7 @@ fn secrets_in_arguments_are_masked() {
                 -H 'Authorization: Bearer hunter6' correct-horse-battery; cat /no/hunter7 --token=hunter8";
     let ended = guard_tests::ended(command.args(["--", "sh", "-c", line]));
     assert!(ended.stdout.contains("hunter3"), "the program has them: {ended:?}");
-    let text = world.read("audit.jsonl").expect("a log");
+    let text = world.audit_text();
     for secret in ["hunter2", "hunter3", "hunter4", "hunter5", "hunter6", "hunter8", "correct-horse"] {
         assert!(!text.contains(secret), "{secret}: {text}");
     }

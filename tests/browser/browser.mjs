@@ -242,7 +242,7 @@ const scenes = {
         const card = page.locator(".card");
         await card.waitFor();
         const text = await card.innerText();
-        for (const shown of ["<img src=x onerror=", "<script>pwned=1</script>", "</code></dd><button", "{{7*7}}${7*7}&lt;b&gt;&#x3c;", "\\u{202e}", "\\u{1b}"]) {
+        for (const shown of ["<img src=x onerror=", "<script>pwned=1</script>", "</code></dd><button", "{{7*7}}${7*7}&lt;b&gt;&#x3c;", "\\u{202E}", "\\u{1B}"]) {
             assert.ok(text.includes(shown), `${shown} in ${text}`);
         }
         const all = await page.locator("body").textContent();

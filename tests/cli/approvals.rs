@@ -23,7 +23,7 @@ fn an_answer_to_nothing_is_not_taken() {
     let world = World::bare();
     let resolved = approvals(&world, &["resolve", "3f\u{1b}0c", "deny"]);
     assert_eq!(resolved.status, 1, "{}", resolved.stderr);
-    assert_eq!(resolved.stderr, "openclaw-guard: 3f\\u{1b}0c: unknown or expired approval id\n");
+    assert_eq!(resolved.stderr, "openclaw-guard: 3f\\u{1B}0c: unknown or expired approval id\n");
     assert_eq!(approvals(&world, &["resolve", "3f0c", "perhaps"]).status, 125);
 }
 

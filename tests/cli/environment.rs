@@ -82,7 +82,7 @@ fn names_and_values_need_not_be_text() {
     // The harness reads invalid UTF-8 as U+FFFD.
     assert!(has(&env, "K\u{fffd}=\u{fffd}"), "{env:?}");
     let line = ended.guard_lines()[0];
-    assert!(line.contains(r"LD_\u{1b}[31m\xff") && !ended.stderr.contains('\u{1b}'), "{line}");
+    assert!(line.contains(r"LD_\u{1B}[31m\xFF") && !ended.stderr.contains('\u{1b}'), "{line}");
 }
 
 #[test]

@@ -225,7 +225,7 @@ fn what_comes_next_can_be_pasted() {
         written.stdout.lines().filter(|line| line.starts_with("  openclaw-guard")).collect();
     assert_eq!(named.len(), 3);
     for line in named {
-        assert!(line.contains("'./a $(touch ran)\\u{1b}.json'"), "{line}");
+        assert!(line.contains("'./a $(touch ran)\\u{1B}.json'"), "{line}");
     }
 }
 

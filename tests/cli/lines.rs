@@ -79,7 +79,11 @@ fn repeats_are_folded() {
     let lines = ended.guard_lines();
     assert_eq!(lines.len(), 2, "{lines:?}");
     assert!(lines[1].ends_with("[6 more times]"), "{lines:?}");
-    assert_eq!(world.audit().iter().filter(|line| line["verdict"] == "deny").count(), 7, "the log has each");
+    assert_eq!(
+        guard_tests::calls(world.audit().iter().filter(|line| line["verdict"] == "deny")),
+        7,
+        "the log has each"
+    );
 }
 
 /// A name must not act on the terminal, nor look like a line of the guard.
@@ -87,12 +91,12 @@ fn repeats_are_folded() {
 fn names_are_escaped() {
     let world = world();
     for (name, shown) in [
-        ("esc\x1b[31mred", r"esc\u{1b}[31mred"),
-        ("line\nopenclaw-guard: allowed", r"line\nopenclaw-guard: allowed"),
-        ("bell\x07\r\t", r"bell\u{7}\r\t"),
-        ("right\u{202e}left", r"right\u{202e}left"),
-        ("zero\u{200b}width", r"zero\u{200b}width"),
-        ("c1\u{9b}31m", r"c1\u{9b}31m"),
+        ("esc\x1b[31mred", r"esc\u{1B}[31mred"),
+        ("line\nopenclaw-guard: allowed", r"line\u{A}openclaw-guard: allowed"),
+        ("bell\x07\r\t", r"bell\u{7}\u{D}\u{9}"),
+        ("right\u{202e}left", r"right\u{202E}left"),
+        ("zero\u{200b}width", r"zero\u{200B}width"),
+        ("c1\u{9b}31m", r"c1\u{9B}31m"),
         ("häuser 日本", "häuser 日本"),
     ] {
         let path = world.write(format!("locked/{name}"), "x");
@@ -104,7 +108,7 @@ fn names_are_escaped() {
     }
     // Not UTF-8.
     let ended = world.sh("exec 2>/dev/null; cat \"$(printf '../locked/\\377\\376')\"; : > \"$(printf '../locked/\\377\\376')\"");
-    assert!(ended.stderr.contains(r"/locked/\xff\xfe ("), "{}", ended.stderr);
+    assert!(ended.stderr.contains(r"/locked/\xFF\xFE ("), "{}", ended.stderr);
 }
 
 #[test]

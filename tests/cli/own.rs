@@ -100,22 +100,21 @@ fn tracers_reach_no_further() {
     ));
 }
 
-/// Tries every file of the guard's processes in /proc, and every call on them.
+/// Tries every private file of the guard's processes in /proc, and every call on them.
 fn reach_for_the_guards_processes(world: &World) {
     world.write(
         "work/reach.py",
         r#"
 import ctypes, os, signal, sys
 libc = ctypes.CDLL(None, use_errno=True)
-# What every process may be asked, the guard's may not: so they are found.
-guards = []
-for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
-    try: open(f"/proc/{pid}/comm").read()
-    except PermissionError: guards.append(pid)
-    except OSError: pass
-print(len(guards), "processes of the guard", os.getppid() in guards)
+# Reaper, supervisor and front are the command's ancestors.
+guards, pid = [], os.getppid()
+for _ in range(3):
+    guards.append(pid)
+    pid = int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])
+print(len(guards), "processes of the guard", all("guard" in open(f"/proc/{pid}/comm").read() for pid in guards))
 for pid in guards:
-    for name in "mem environ maps fd fdinfo root/etc/passwd cwd/. task cmdline stat status io auxv personality syscall stack ns/mnt map_files".split():
+    for name in "mem environ maps fd fdinfo root/etc/passwd cwd/. exe io auxv personality syscall stack ns/mnt map_files smaps pagemap".split():
         try: f = os.open(f"/proc/{pid}/{name}", os.O_RDONLY); print("OPENED", name, os.read(f, 10) if name not in ("fd", "fdinfo", "task", "map_files", "cwd/.") else os.listdir(f))
         except OSError: pass
     for name in "mem oom_score_adj comm timerslack_ns".split():

@@ -300,7 +300,7 @@ fn what_the_kernel_may_decide_is_shown_with_what_keeps_it_from_more() {
         "  rw  /dev/null".to_owned(),
         format!("  r   {root}/lent/"),
         format!("  rw  {root}/work/src/"),
-        format!("  rw  {root}/work/\\u{{1b}}[31m/"),
+        format!("  rw  {root}/work/\\u{{1B}}[31m/"),
         format!(
             "  write    not exact, because permissions.filesystem.rules[\"{root}/work/**\"] has exceptions, and what comes to \
              stand beside them is not known yet"

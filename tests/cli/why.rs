@@ -264,7 +264,7 @@ fn names_of_files_do_nothing_to_a_terminal_nor_a_shell() {
     assert_eq!(world.guarded(&["cat", &file]).status, 1);
     let told = give(&world, &["why", "--last"]).stdout;
     assert!(!told.contains('\u{1b}') && !told.contains('\u{202e}'), "{told}");
-    assert!(told.contains("x'; touch \\u{1b}[31m$HOME; '\\u{202e}"), "{told}");
+    assert!(told.contains("x'; touch \\u{1B}[31m$HOME; '\\u{202E}"), "{told}");
     // A name that a shell would split, but that is harmless on a terminal.
     let file = world.write("home/c d/it's $(x)/f", "text").display().to_string();
     assert_eq!(world.guarded(&["cat", &file]).status, 1);

@@ -20,6 +20,16 @@ fn openat2_gives_no_o_path_descriptor() {
 }
 
 #[test]
+fn set_user_id_and_set_group_id_bits_are_taken_off() {
+    let script = "
+os.mknod('n', 0o6711 | 0o100000); open('f', 'w').close(); os.chmod('f', 0o4755)
+for name in 'nf': print('%o' % os.stat(name).st_mode, end=' ')";
+    let [native, guarded] = both(&World::open(), script);
+    assert_eq!([native.stdout.trim(), guarded.stdout.trim()], ["106711 104755", "100711 100755"]);
+    assert!(guarded.stderr.contains("/f gets no set-user-ID or set-group-ID bit"), "{}", guarded.stderr);
+}
+
+#[test]
 fn what_is_in_proc_self_fd_is_removed_with_another_error() {
     assert_eq!(found("print(error(c.unlink(b'/proc/self/fd/0')))"), ["EPERM", "EACCES"]);
 }

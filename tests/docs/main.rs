@@ -5,4 +5,5 @@ mod documents;
 mod examples;
 mod links;
 mod messages;
+mod places;
 mod replay;

@@ -108,5 +108,5 @@ fn names_act_on_no_terminal() {
     let mut command = world.command();
     let path = format!("{}/a\u{202e}\x1b[31mb", world.root().display());
     let text = guard_tests::ended(command.arg("doctor").env("PATH", path)).stdout;
-    assert!(text.contains("\\u{202e}\\u{1b}[31mb") && !text.contains(['\u{202e}', '\x1b']), "{text}");
+    assert!(text.contains("\\u{202E}\\u{1B}[31mb") && !text.contains(['\u{202e}', '\x1b']), "{text}");
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use guard_tests::{Ended, World, ended, until};
 
 /// Names with characters that act on a terminal, or that show a reader something else.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 16] = [
     "plain\u{1b}[2J\u{1b}[1;1H",
     "title\u{1b}]0;x\u{7}",
     "clipboard\u{1b}]52;c;eA==\u{1b}\\",
@@ -22,6 +22,10 @@ const NAMES: [&str; 12] = [
     "wide\u{200b}\u{feff}\u{2060}",
     "erased\u{8}\u{8}\u{7f}",
     "line\nopenclaw-guard: all is well\r",
+    "blank\u{a0}\u{1680}\u{2003}\u{202f}\u{3000}",
+    "filler\u{115f}\u{3164}\u{ffa0}\u{2800}",
+    "selected\u{fe0f}\u{180b}\u{180f}\u{34f}\u{e0100}",
+    "tagged\u{e0041}\u{e007f}\u{2065}\u{fff0}",
 ];
 
 /// Everything of the system may run; `bin/asked` needs an answer, and files in `closed/` may not be read.
@@ -50,7 +54,10 @@ fn asked(world: &World) -> String {
 fn assert_harmless(what: &str, text: &str) {
     let acts = |character: char| {
         (character.is_control() && character != '\n')
-            || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+            || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+                | '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' | '\u{115f}'
+                | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{2800}' | '\u{34f}' | '\u{180b}'..='\u{180f}'
+                | '\u{fe00}'..='\u{fe0f}' | '\u{fff0}'..='\u{fff8}' | '\u{e0000}'..='\u{e0fff}')
     };
     assert!(!text.contains(acts), "{what}: {text:?}");
     let forged = text.lines().any(|line| line.starts_with("openclaw-guard: all is well"));
@@ -68,7 +75,7 @@ fn no_name_acts_in_lines_or_in_the_log() {
         assert_harmless("a line", &tried.stderr);
         assert!(tried.stderr.contains("denied read"), "{name:?}: {}", tried.stderr);
     }
-    assert_harmless("the log", &world.read("audit.jsonl").expect("a log"));
+    assert_harmless("the log", &world.audit_text());
     let told = |name: &str| {
         world.audit().iter().any(|line| line["path"].as_str().is_some_and(|path| path.ends_with(name)))
     };
@@ -106,7 +113,7 @@ fn no_argument_acts_in_the_list() {
             assert_harmless("the list", &format!("{}{}", list.stdout, list.stderr));
         }
     }
-    assert_harmless("the log", &world.read("audit.jsonl").expect("a log"));
+    assert_harmless("the log", &world.audit_text());
 }
 
 #[test]
@@ -116,6 +123,28 @@ fn an_argument_does_not_look_like_two() {
     let lines: Vec<&str> =
         list.stdout.lines().filter(|line| line.trim_start().starts_with("argv[")).collect();
     assert_eq!(lines.len(), 3, "{}", list.stdout);
+}
+
+/// A process chooses its name (prctl(2), PR_SET_NAME), with blanks in it too.
+#[test]
+fn a_process_does_not_look_like_two() {
+    let world = world();
+    let program = asked(&world);
+    let code = format!(
+        "import ctypes, os; ctypes.CDLL(None).prctl(15, b'a 7 < bash 41', 0, 0, 0); \
+         os.spawnv(os.P_WAIT, {program:?}, [{program:?}])"
+    );
+    let held = world.start(&["/usr/bin/python3", "-c", &code]);
+    let waiting = world.wait_for(1).remove(0);
+    let list = world.approvals(&["list"]).stdout;
+    let chain = waiting["askedBy"].as_array().expect("a list");
+    assert!(chain.iter().all(|by| by["name"] == "a 7 < bash 41"), "{chain:?}");
+    let line = list.lines().find_map(|line| line.trim_start().strip_prefix("asked by")).expect("a line");
+    let named = line.split('\'').collect::<Vec<_>>();
+    assert_eq!(named.len(), 2 * chain.len() + 1, "{line}");
+    assert!(named.iter().skip(1).step_by(2).all(|name| *name == "a 7 < bash 41"), "{line}");
+    assert_eq!(world.resolve(&waiting, "deny").status, 0);
+    assert_eq!(held.end().stdout, "");
 }
 
 #[test]

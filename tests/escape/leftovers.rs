@@ -30,6 +30,7 @@ fn home(arena: &Arena) -> Outside {
         arena.world.write(format!("home/{file}"), "# as it was\n");
     }
     for directory in [
+        ".cache",
         ".config/autostart",
         ".config/systemd/user/default.target.wants",
         ".config/fish/conf.d",
@@ -126,6 +127,11 @@ left! {
     a_profile_that_was_not_there => sh("echo x > ~/.bash_profile");
     a_login_file_that_was_not_there => sh("echo x > ~/.bash_login; echo x > ~/.bash_logout");
     files_of_zsh => sh("echo x > ~/.zshenv; echo x > ~/.zshrc");
+    a_dump_of_zsh_named_after_host_and_version => sh("echo x > ~/.zcompdump-laptop-5.9");
+    a_dump_of_zsh_moved_there => sh("mv file ~/.zcompdump-laptop-5.9.zwc");
+    a_compiled_file_beside_one_of_zsh => sh("echo x > ~/.p10k.zsh.zwc");
+    an_instant_prompt => sh("echo x > ~/.cache/p10k-instant-prompt-u.zsh");
+    tasks_of_mise_in_the_home => sh("echo x > ~/mise.toml; echo x > ~/.mise.ci.toml");
     a_file_of_fish => sh("echo x > ~/.config/fish/conf.d/x.fish");
     keys_of_the_line => sh("echo x > ~/.inputrc");
     a_key_that_may_log_in => sh("echo key >> ~/.ssh/authorized_keys");

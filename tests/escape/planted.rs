@@ -100,6 +100,84 @@ fn a_repository_that_lost_its_head_meanwhile_is_one() {
 }
 
 #[test]
+fn a_bare_repository_that_lost_its_objects_meanwhile_is_one() {
+    comes_to_nothing(&Planted {
+        before:
+            "git init -q --bare bare.git; git init -q project; git -C project commit -q --allow-empty -m x
+            cp -r bare.git/objects saved",
+        runs: &[
+            ("work", "rm -rf bare.git/objects"),
+            ("work", "hook bare.git/hooks; mv bare.git/hooks/pre-commit bare.git/hooks/post-update"),
+        ],
+        after: "cp -rn saved/. bare.git/objects; git -C project push -q ../bare.git HEAD",
+    });
+}
+
+#[test]
+fn a_repository_that_cannot_be_searched_is_one() {
+    comes_to_nothing(&Planted {
+        before: "git init -q --bare bare.git; git init -q project; git -C project commit -q --allow-empty -m x",
+        runs: &[(
+            "work",
+            r##"python3 -c '
+import os
+hooks = os.open("bare.git/hooks", os.O_RDONLY)
+os.chmod("bare.git", 0)
+try: os.write(os.open("post-update", os.O_WRONLY | os.O_CREAT, 0o755, dir_fd=hooks), b"#!/bin/sh\ntouch \"$MARK\"\n")
+finally: os.chmod("bare.git", 0o755)'"##,
+        )],
+        after: "git -C project push -q ../bare.git HEAD",
+    });
+}
+
+#[test]
+fn a_directory_does_not_become_a_worktree() {
+    comes_to_nothing(&Planted {
+        before: "git init -q project; git -C project commit -q --allow-empty -m x",
+        runs: &[(
+            "",
+            r#"cd work; cp -r project/.git evil
+printf '[core]\nrepositoryformatversion = 1\nfsmonitor = touch \\"$MARK\\"; false\n[extensions]\nworktreeConfig = true\n' > evil/config
+cd project; echo x > .git/HEAD; echo ref: refs/heads/main > HEAD; echo ../evil > commondir
+printf '[core]\nbare = false\nworktree = %s\n' "$PWD" > config.worktree"#,
+        )],
+        after: "cd project && git status",
+    });
+}
+
+#[test]
+fn a_submodule_is_not_planted_before_it_is_initialised() {
+    comes_to_nothing(&Planted {
+        before: "git init -q other; git -C other commit -q --allow-empty -m x; git init -q up; cd up
+            git -c protocol.file.allow=always submodule add -q ../other sub; git commit -q -m x; cd ..
+            git clone -q up project",
+        runs: &[(
+            "work/project",
+            r#"git init -q --bare .git/modules/sub
+printf '[core]\nrepositoryformatversion = 0\nbare = false\nfsmonitor = touch \\"$MARK\\"; false\n' > .git/modules/sub/config"#,
+        )],
+        after: "cd project; git -c protocol.file.allow=always submodule update --init; git status",
+    });
+}
+
+#[test]
+fn a_file_with_another_name_is_no_configuration() {
+    let set = r#"printf '[core]\nfsmonitor = touch \\"$MARK\\"; false\n' >> x"#;
+    let runs = vec![
+        (
+            "work",
+            "printf '[core]\\nbare = false\\n' > x; ln x y; git init -q r; rm r/.git/config; mv y r/.git/config",
+        ),
+        ("work", set),
+    ];
+    comes_to_nothing(&Planted {
+        before: ":",
+        runs: Box::leak(runs.into_boxed_slice()),
+        after: "cd r && git status",
+    });
+}
+
+#[test]
 fn a_repository_around_others_does_not_hide_them() {
     comes_to_nothing(&Planted {
         before: "git init -q project",

@@ -53,6 +53,24 @@ fn a_rule_that_names_the_socket_opens_it() {
     assert_eq!(said.recv_timeout(Duration::from_secs(60)).as_deref(), Ok("do it"));
 }
 
+/// Whatever else is bound: what is forgotten is gone.
+#[test]
+fn the_trees_own_servers_stay_known_among_thousands_of_others() {
+    let world = World::open();
+    let script = r#"
+import os, socket
+def served(name):
+    s = socket.socket(socket.AF_UNIX); s.bind(name); s.listen(); return s
+servers = [served("server"), served("\0guard-test-kept-%d" % os.getpid())]
+for i in range(3000):
+    s = socket.socket(socket.AF_UNIX); s.bind("other"); s.close(); os.unlink("other")
+    s = socket.socket(socket.AF_UNIX); s.bind("\0guard-test-other-%d-%d" % (os.getpid(), i)); s.close()
+for server in servers: socket.socket(socket.AF_UNIX).connect(server.getsockname())
+print("connected")"#;
+    let ended = world.guarded(&["python3", "-c", script]);
+    assert_eq!((ended.stdout.as_str(), ended.status), ("connected\n", 0), "{}", ended.stderr);
+}
+
 /// Threads that send while another connects must not get data through before the refusal.
 #[test]
 fn a_strangers_abstract_socket_hears_nothing() {

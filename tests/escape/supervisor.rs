@@ -148,7 +148,8 @@ fn a_supervisor_that_is_killed_lets_nothing() {
             "-B",
             "-c",
             "
-import os, threading, time
+import os, signal, threading, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)  # The reaper ends what is left.
 os.mkfifo('fifo')
 def told(text): os.write(1, text.encode() + b'\\n')
 def wait():

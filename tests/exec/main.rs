@@ -3,6 +3,7 @@
 mod calls;
 mod confined;
 mod denied;
+mod killed;
 mod load;
 mod scripts;
 mod staying;

@@ -11,13 +11,19 @@ fn a_held_command_runs_once_it_is_allowed() {
     let page = world.serve();
     let session = page.enter(&page.link);
     let asked = path(&world, "bin/asked");
-    let held =
-        world.start(&["bash", "-c", &format!("{asked} one '<b>two</b>' $'\\e[2J'; {asked} two; echo $?")]);
+    let held = world.start(&[
+        "bash",
+        "-c",
+        &format!("{asked} one '<b>two</b>' $'\\e[2J' $'\\xc2\\xa0\\xe2\\xa0\\x80'; {asked} two; echo $?"),
+    ]);
     let mut events = page.events(&session);
     let card = events.card();
     assert_eq!(card["operation"], "exec");
     assert_eq!(card["path"], asked);
-    assert_eq!(card["argv"], serde_json::json!([asked, "one", "<b>two</b>", "\\u{1b}[2J"]));
+    assert_eq!(
+        card["argv"],
+        serde_json::json!([asked, "one", "<b>two</b>", "\\u{1B}[2J", "\\u{A0}\\u{2800}"])
+    );
     assert_eq!(card["cwd"], world.work().to_str().expect("a plain path"));
     assert_eq!(card["sha256"].as_str().map(str::len), Some(64));
     assert_eq!(card["environmentSha256"].as_str().map(str::len), Some(64));
@@ -38,7 +44,7 @@ fn a_held_command_runs_once_it_is_allowed() {
     };
     assert_eq!(page.answer(&session, &second, "deny").status, 200);
     let ended = held.end();
-    assert_eq!(ended.stdout, "one <b>two</b> \u{1b}[2J\n126\n", "{}", ended.stderr);
+    assert_eq!(ended.stdout, "one <b>two</b> \u{1b}[2J \u{a0}\u{2800}\n126\n", "{}", ended.stderr);
     assert!(ended.stderr.contains("denied by the operator"), "{}", ended.stderr);
     // The page reports what became of both.
     let told = loop {
@@ -51,6 +57,22 @@ fn a_held_command_runs_once_it_is_allowed() {
     let ends: Vec<_> =
         told.iter().filter(|note| note["what"] == "ended").map(|note| note["text"].as_str()).collect();
     assert_eq!(ends, [Some("allow-once"), Some("deny")]);
+}
+
+#[test]
+fn a_process_is_named_as_one() {
+    let world = world();
+    let page = world.serve();
+    let session = page.enter(&page.link);
+    let code = format!(
+        "import ctypes, os; ctypes.CDLL(None).prctl(15, b'a 7 < bash 41', 0, 0, 0); os.execv({0:?}, [{0:?}])",
+        path(&world, "bin/asked")
+    );
+    let held = world.start(&["/usr/bin/python3", "-c", &code]);
+    let card = page.events(&session).card();
+    assert_eq!(card["askedBy"][0]["name"], "'a 7 < bash 41'", "{card}");
+    assert_eq!(page.answer(&session, &card, "deny").status, 200);
+    assert_eq!(held.end().stdout, "");
 }
 
 #[test]

@@ -35,8 +35,8 @@ fn the_history_has_answers_and_denials() {
         "{all:#}"
     );
     assert!(entries.iter().any(|entry| entry["event"] == "denied"), "{all:#}");
-    assert!(text.contains("\\\\u{1b}[2J") && !text.contains("\\u001b"), "{text}");
-    assert!(entries.windows(2).all(|two| two[0]["n"].as_u64() > two[1]["n"].as_u64()), "{all:#}");
+    assert!(text.contains("\\\\u{1B}[2J") && !text.contains("\\u001b"), "{text}");
+    assert!(entries.windows(2).all(|two| two[0]["at"].as_u64() > two[1]["at"].as_u64()), "{all:#}");
     // Every word must match, in any case.
     let found = read("?search=SECOND%20deny");
     let found = found["entries"].as_array().expect("a list");
@@ -46,7 +46,7 @@ fn the_history_has_answers_and_denials() {
     );
     assert_eq!(read("?search=first+nowhere")["entries"], Value::Array(Vec::new()));
     // Reads what is older than one line.
-    let last = entries[0]["n"].as_u64().expect("a number");
+    let last = entries[0]["at"].as_u64().expect("a number");
     let before = read(&format!("?before={last}"));
     assert_eq!(before["entries"].as_array().map(Vec::len), Some(entries.len() - 1));
     assert_eq!(page.get("/history?before=-1", &session).status, 400);

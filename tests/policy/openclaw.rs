@@ -136,3 +136,37 @@ fn what_is_wrong_with_it_is_a_warning_of_validate_alone() {
     // `policy test` ignores the approvals: its result is the same on every machine.
     assert_eq!(policy(&["test"]).status, 0);
 }
+
+/// Runs without the variable find their policy, their approvals and their tokens there.
+#[test]
+fn the_usual_state_directory_stays_closed_where_a_variable_names_another() {
+    let world = World::open();
+    world.write("state/openclaw.json", "{}");
+    for file in
+        ["guard.json", "openclaw.json", "exec-approvals.json", "guard/approvals.json", "credentials/token"]
+    {
+        world.write(format!("home/.openclaw/{file}"), "{}");
+    }
+    let script = "cd ~/.openclaw; for f in guard.json openclaw.json exec-approvals.json guard/approvals.json credentials/token; do
+        cat $f && echo read; echo x > $f; rm -f $f; done; ln -s /etc other; mv ~/.openclaw ~/moved; mkdir new; true";
+    let run = |world: &World| {
+        let state = world.root().join("state");
+        ended(world.command().env("OPENCLAW_STATE_DIR", state).args(["--", "sh", "-c", script]))
+    };
+    let closed = run(&world);
+    assert_eq!(closed.stdout, "", "{}", closed.stderr);
+    for file in
+        ["guard.json", "openclaw.json", "exec-approvals.json", "guard/approvals.json", "credentials/token"]
+    {
+        assert_eq!(world.read(format!("home/.openclaw/{file}")).as_deref(), Some("{}"), "{file}");
+    }
+    // Nor is it made: the next run would find what the tree put there.
+    let world = World::open();
+    let ended = ended(world.command().env("OPENCLAW_STATE_DIR", world.root().join("state")).args([
+        "--",
+        "mkdir",
+        "../home/.openclaw",
+    ]));
+    assert_ne!(ended.status, 0);
+    assert!(!world.home().join(".openclaw").exists());
+}

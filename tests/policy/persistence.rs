@@ -399,3 +399,18 @@ fn the_built_in_policy_has_it_and_show_lists_it() {
     assert!(has("ssh  off  (global, permissions.persistence.ssh)"), "{shown}");
     assert!(!shown.contains("authorized_keys"));
 }
+
+/// PATH may name the workspace itself, which is then no place for the operator's programs alone.
+#[test]
+fn the_work_stays_writable_where_path_leads_to_it() {
+    let world = world("true");
+    fs::create_dir(world.work().join("bin")).expect("a directory");
+    symlink(world.work(), world.root().join("link")).expect("a link");
+    let path = std::env::var("PATH").expect("a PATH");
+    for more in ["", ".", "bin/..", &world.root().join("link").display().to_string()] {
+        let mut command = world.command();
+        command.env("PATH", format!("{path}:{more}")).current_dir(world.work());
+        let ended = ended(command.args(["--", "sh", "-c", "echo hi > new && cat new && rm new"]));
+        assert_eq!((&*ended.stdout, ended.status), ("hi\n", 0), "{more:?}: {}", ended.stderr);
+    }
+}

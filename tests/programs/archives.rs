@@ -8,7 +8,7 @@ const ZOO: &str = "
     echo plain > plain && echo run > run && chmod 755 run && echo secret > secret && chmod 600 secret
     ln plain hard && ln -s plain soft && ln -s /nowhere dangling && mkfifo -m 640 pipe && : > empty && echo x > 'a b/new
 line'
-    truncate -s 1M sparse && seq 100000 > big && echo deep > deep/er/f && chmod 2775 deep && chmod u+s run
+    truncate -s 1M sparse && seq 100000 > big && echo deep > deep/er/f && chmod 2775 deep
     touch -d @1000000000 plain run secret deep/er/f big sparse empty deep deep/er 'a b' .; cd ..
     look() { find \"$1\" ! -type d -printf '%P %y %m %s %n %l %Ts\\n' | grep -v -e ' l ' -e pipe -e line | sort; }
 ";

@@ -1,6 +1,10 @@
 //! Answers, and their effect on the call.
 
+use guard_tests::Replies;
+
 use crate::session::{Session, world};
+
+const UNSEEN: &str = "not all of it was on the screen";
 
 #[test]
 fn a_yes_lets_this_call_go_on_and_the_next_is_asked_for() {
@@ -16,5 +20,84 @@ fn a_yes_lets_this_call_go_on_and_the_next_is_asked_for() {
     session.answer("n");
     session.emulator.expect("ermi");
     assert!(!session.emulator.picture().text.contains("\ntwo\n"));
+    session.leave();
+}
+
+/// Pages through everything that is known of the call, and back.
+fn read(session: &mut Session, pages: usize) {
+    session.emulator.keys("v");
+    session.emulator.expect("PgDn scroll");
+    for _ in 0..pages {
+        let _ = session.emulator.rest();
+        session.emulator.keys("\x1b[6~");
+    }
+    let _ = session.emulator.rest();
+    session.emulator.keys("q");
+    session.emulator.expect("v view");
+}
+
+#[test]
+fn a_yes_waits_until_every_argument_was_on_the_screen() {
+    let world = world();
+    let mut session = Session::on(&world, (24, 80), Replies::Given, "xterm-256color");
+    session.line("$ASKED {1..60} last");
+    session.prompted();
+    for key in ["y", "s"] {
+        session.answer(key);
+        session.emulator.expect(UNSEEN);
+        read(&mut session, 1);
+        assert!(!session.emulator.picture().text.contains(UNSEEN));
+    }
+    // The last page is not all of them.
+    session.emulator.keys("v");
+    session.emulator.expect("PgDn scroll");
+    session.emulator.keys("\x1b[F");
+    session.emulator.expect("revision");
+    session.emulator.keys("q");
+    session.emulator.expect("v view");
+    session.answer("y");
+    session.emulator.expect(UNSEEN);
+    read(&mut session, 6);
+    session.answer("y");
+    session.unprompted();
+    session.emulator.expect(" 60 last\n");
+    session.leave();
+}
+
+/// What was drawn on a larger screen may not have been seen on this one.
+#[test]
+fn a_screen_that_shrinks_hides_no_argument() {
+    let world = world();
+    let mut session = Session::start(&world);
+    session.line("$ASKED {1..9} last");
+    session.prompted();
+    session.emulator.resize(12, 100);
+    session.emulator.expect("more, v to view");
+    let _ = session.emulator.rest();
+    session.answer("y");
+    session.emulator.expect(UNSEEN);
+    session.emulator.resize(30, 100);
+    session.emulator.wait("all arguments", |picture| picture.text.contains("last\n"));
+    let _ = session.emulator.rest();
+    session.answer("y");
+    session.unprompted();
+    session.emulator.expect(" 9 last\n");
+    session.leave();
+}
+
+#[test]
+fn what_always_saves_was_on_the_screen_too() {
+    let world = world();
+    let mut session = Session::on(&world, (6, 80), Replies::Given, "xterm-256color");
+    session.line("$ASKED x");
+    session.prompted();
+    read(&mut session, 1);
+    session.answer("a");
+    session.emulator.expect("y save and allow");
+    session.answer("y");
+    session.emulator.expect(UNSEEN);
+    session.answer("n");
+    session.unprompted();
+    assert!(world.read("home/.openclaw/guard/approvals.json").is_none_or(|text| !text.contains("bin/asked")));
     session.leave();
 }

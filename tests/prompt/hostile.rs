@@ -16,6 +16,11 @@ fn the_terminal_types_nothing_for_a_command() {
     let text = session.emulator.rest().text;
     assert!(!text.contains("CLIPBOARD") && !text.contains("ltitle"), "{text}");
     assert!(!session.emulator.written().contains("\u{1b}]52;"));
+    // Nor does the terminal open, write or remove a file for it, in one write or in several.
+    session.line(r"printf '\e]1337;File=name=Zg==:eA==\a\e_Ga=T,'; printf 't=t;L3RtcC9m\e\\ghij\n'");
+    session.emulator.expect("\nghij");
+    let written = session.emulator.written();
+    assert!(!written.contains("\u{1b}]1337;File") && !written.contains("\u{1b}_G"), "{written:?}");
     // A question that is allowed gets its reply.
     session.line(r"printf '\e[6n'; read -rsd R; printf '%q\n' $REPLY");
     session.emulator.expect(r"E[");
@@ -101,5 +106,21 @@ fn no_state_of_the_terminal_hides_it() {
     session.unprompted();
     let text = session.emulator.expect("over").text;
     assert!(!text.contains("000000"), "{text}");
+    session.leave();
+}
+
+/// A process chooses its name (prctl(2), PR_SET_NAME).
+#[test]
+fn a_process_does_not_look_like_two() {
+    let world = world();
+    let mut session = Session::start(&world);
+    session.line(
+        "/usr/bin/python3 -c \"import ctypes, os; ctypes.CDLL(None).prctl(15, b'a 7 < bash 41', 0, 0, 0); \
+         os.execv(os.environ['ASKED'], ['x'])\"",
+    );
+    let picture = session.prompted();
+    assert!(picture.text.contains("asked by  'a 7 < bash 41' "), "{}", picture.text);
+    session.answer("n");
+    session.unprompted();
     session.leave();
 }

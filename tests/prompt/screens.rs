@@ -32,7 +32,7 @@ fn what_acts_is_written_out() {
     drawn(
         "controls",
         (24, 80),
-        r"$ASKED $'\e[2J\e[31mred' $'two\nlines' $'\u202eevil\u200b' $'\xff' '日本語 é'",
+        r"$ASKED $'\e[2J\e[31mred' $'two\nlines' $'\u202eevil\u200b' $'\xff' '日本語 é' $'a\u00a0b\u2800c\u3164d\ufe0f'",
     );
 }
 

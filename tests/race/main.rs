@@ -6,5 +6,6 @@
 
 mod arena;
 mod files;
+mod moved;
 mod programs;
 mod reload;

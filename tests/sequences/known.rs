@@ -8,7 +8,7 @@ struct Known {
     is: fn(&Call, &str, &str) -> bool,
 }
 
-const KNOWN: [Known; 5] = [
+const KNOWN: [Known; 6] = [
     Known {
         name: "openat2 with O_PATH",
         is: |call, _, guarded| {
@@ -52,7 +52,25 @@ const KNOWN: [Known; 5] = [
             call.name == "F_GETFL" && others(native).is_some() && others(native) == others(guarded)
         },
     },
+    Known { name: SET_ID, is: |_, native, guarded| without_set_id(native) == guarded },
 ];
+
+/// The bits that the guard takes off the modes of files.
+pub const SET_ID: &str = "set-user-ID and set-group-ID bits of files";
+
+/// Returns a line of a run without those bits in the modes of regular files.
+pub fn without_set_id(line: &str) -> String {
+    let word = |word: &str| {
+        let digits = word.trim_end_matches(':');
+        match u32::from_str_radix(digits, 8) {
+            Ok(mode) if digits.len() == 6 && mode & libc::S_IFMT == libc::S_IFREG => {
+                format!("{:o}{}", mode & !(libc::S_ISUID | libc::S_ISGID), &word[digits.len()..])
+            }
+            _ => word.to_owned(),
+        }
+    };
+    line.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
 
 fn is_descriptor(path: &[u8]) -> bool {
     [&b"/proc/self/fd/"[..], b"/proc/thread-self/fd/", b"/dev/fd/"]

@@ -46,6 +46,9 @@ pub fn guard() -> PathBuf {
     beside_the_tests("OPENCLAW_GUARD", "openclaw-guard")
 }
 
+/// The log of denials below a world's directory.
+pub const DENIALS: &str = "audit.jsonl.d/denials.jsonl";
+
 /// Returns the path of a program that a variable names, or that was built beside the tests.
 fn beside_the_tests(variable: &str, name: &str) -> PathBuf {
     if let Some(path) = std::env::var_os(variable) {
@@ -317,24 +320,44 @@ impl World {
         command
     }
 
-    /// Returns the lines of the audit log.
+    /// Returns the lines of the audit log, from both of its parts, in the order of their times.
     #[must_use]
     pub fn audit(&self) -> Vec<serde_json::Value> {
-        let text = self.read("audit.jsonl").unwrap_or_default();
-        text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+        let text = self.audit_text();
+        let mut lines: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
+        // Without the Z, a time sorts before those that have more digits of the same second.
+        let time = |line: &serde_json::Value| {
+            line["time"].as_str().map(|time| time.trim_end_matches('Z').to_owned())
+        };
+        lines.sort_by_cached_key(time);
+        lines
+    }
+
+    /// Returns the text of the audit log: programs, and then denials.
+    #[must_use]
+    pub fn audit_text(&self) -> String {
+        ["audit.jsonl", DENIALS].map(|part| self.read(part).unwrap_or_default()).concat()
     }
 
     /// Returns what was denied, by the log: operation and path. Leaves out denials that no policy asks about
-    /// or reports: ps looks at other users' processes, and does without.
+    /// or reports: ps looks at other users' processes, and does without. A denial occurs once, however often it was
+    /// repeated.
     #[must_use]
     pub fn denied(&self) -> Vec<String> {
         let text = |line: &serde_json::Value, key: &str| line[key].as_str().unwrap_or_default().to_owned();
         let audit = self.audit();
         let denied = audit
             .iter()
-            .filter(|line| line["verdict"] == "deny" && line["because"]["path"] != "builtin.unmentioned");
+            .filter(|line| line["verdict"] == "deny" && line["because"]["path"] != "builtin.unmentioned")
+            .filter(|line| line["count"].is_null());
         denied.map(|line| format!("{} {}", text(line, "operation"), text(line, "path"))).collect()
     }
+}
+
+/// Returns how many calls these lines of the audit log are about: equal denials are one line and a count.
+pub fn calls<'l>(lines: impl IntoIterator<Item = &'l serde_json::Value>) -> u64 {
+    lines.into_iter().map(|line| line["count"].as_u64().unwrap_or(1)).sum()
 }
 
 /// Returns whether the tests run as root.

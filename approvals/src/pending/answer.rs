@@ -33,7 +33,7 @@ impl PendingApprovals {
         let id = match self.find(prefix, now)? {
             Lookup::Pending(id) => id,
             Lookup::Ended(id, Resolution::Resolved(before)) if before == decision => {
-                return Ok(Resolved { id, answered: Vec::new(), saves: Vec::new() });
+                return Ok(Resolved { id, answered: Vec::new(), card: None, saves: Vec::new() });
             }
             Lookup::Ended(_, Resolution::Resolved(_)) => return Err(ResolveError::AlreadyResolved),
             Lookup::Ended(_, Resolution::Expired) => return Err(ResolveError::Expired),
@@ -50,6 +50,8 @@ impl PendingApprovals {
         };
         let questions = answered.iter().filter_map(|id| Some((*id, &self.pending.get(id)?.request.question)));
         let saves = saves(questions, decision)?;
+        let mut card = self.listings().into_iter().find(|card| card.has(id));
+        card.iter_mut().for_each(|card| card.requests.retain(|(request, _)| answered.contains(&request.id)));
         for id in &answered {
             self.answer(*id, decision, by, now);
         }
@@ -58,7 +60,7 @@ impl PendingApprovals {
                 record.unsaved += 1;
             }
         }
-        Ok(Resolved { id, answered, saves })
+        Ok(Resolved { id, answered, card, saves })
     }
 
     fn answer(&mut self, id: Id, decision: Decision, by: AnsweredBy, now: Instant) {

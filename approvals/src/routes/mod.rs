@@ -1,5 +1,5 @@
 //! The routes to a human. `feed` gives a route the pending questions; `answers` submits answers of routes that cannot
-//! report errors back.
+//! report errors back. `peer` identifies the other end of a socket, for all of them.
 
 mod answers;
 mod feed;
@@ -7,3 +7,6 @@ pub mod gateway;
 pub mod guard_socket;
 pub(crate) mod notify;
 pub mod openclaw_socket;
+mod peer;
+
+pub use peer::Peer;

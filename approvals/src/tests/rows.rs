@@ -4,9 +4,12 @@ use std::num::NonZeroU16;
 use std::time::Duration;
 
 use guard_policy::Bits;
+use guard_policy::analysis::InputKind;
 use guard_policy::approval::{FileRule, Route};
 use tokio::time::{Instant, advance, sleep, timeout};
 
+use super::super::binding::Binding;
+use super::super::code_input::{CodeInput, InputPlace};
 use super::super::decision::Span;
 use super::super::pending::BURST_INTERVAL;
 use super::super::question::BoundScript;
@@ -220,6 +223,25 @@ async fn what_differs_in_anything_is_another_question() {
     assert_eq!(answer(&manager, &tickets[0], ONCE), Ok(1));
     assert!(tickets[1..].iter().all(|ticket| !manager.consume(ticket.call())));
     assert!(matches!(ask(&manager, &base), AskOutcome::Granted(_)));
+}
+
+#[test]
+fn what_differs_in_its_input_is_another_call() {
+    let of = |path: Option<&[u8]>| {
+        let mut question = question(&["/bin/a", "-"]);
+        let Subject::Exec(exec) = &mut question.subject else { unreachable!() };
+        let (place, kind) = (InputPlace::StandardInput, InputKind::Pipe);
+        exec.inputs = path
+            .into_iter()
+            .map(|path| CodeInput { place: place.clone(), kind, path: path.to_vec(), sha256: None })
+            .collect();
+        let binding = Binding::from_question(&question);
+        (binding.digest(), binding)
+    };
+    let all = [of(None), of(Some(b"pipe:[1]")), of(Some(b"pipe:[2]"))];
+    for (at, one) in all.iter().enumerate() {
+        assert!(all[..at].iter().all(|other| other.0 != one.0 && other.1 != one.1));
+    }
 }
 
 #[tokio::test(start_paused = true)]

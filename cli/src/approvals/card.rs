@@ -1,5 +1,6 @@
 //! The text that describes one question.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use guard_approvals::protocol::{Approval, Saved};
@@ -7,15 +8,43 @@ use guard_policy::text::shown;
 
 /// Renders a question for a human, each argument on its own line. Terminal control sequences are escaped.
 pub fn render(pid: u32, approval: &Approval, now_ms: u64) -> String {
-    let show = |text: &str| shown(text.as_bytes());
     let left = Duration::from_millis(approval.expires_at_ms.saturating_sub(now_ms)).as_secs();
-    let mut lines = vec![format!(
-        "{}  {} {}  ({left} s left)",
-        show(&approval.id),
-        show(&approval.operation),
-        show(&approval.resolved_path)
-    )];
-    let mut add = |name: &str, text: String| lines.push(format!("  {name:<9} {text}"));
+    let mut lines = vec![format!("{}  {}  ({left} s left)", show(&approval.id), subject(approval))];
+    lines.extend(details(approval));
+    let mut add = |name: &str, text: String| lines.push(line(name, &text));
+    add("asked by", format!("{} (agent {}, guard {pid})", approval.askers(), show(&approval.agent_id)));
+    add("because", format!("{} ({})", show(&approval.because.text), show(&approval.because.rule)));
+    match &approval.always {
+        Saved::Saves { saves, directory } => {
+            for (name, all) in [("always", saves), ("directory", directory)] {
+                for one in all {
+                    add(name, format!("would save {}", show(&one.text)));
+                }
+            }
+        }
+        Saved::Never { never } => add("always", format!("would save nothing: {}", show(never))),
+    }
+    let calls = if approval.calls == 1 { String::new() } else { format!(", {} calls wait", approval.calls) };
+    add("card", format!("{}, revision {}{calls}", approval.card, approval.revision));
+    lines.join("\n") + "\n"
+}
+
+/// Renders what was answered, in the same form: the program with its arguments or the file, and who asked.
+pub fn answered(decision: &impl Display, approval: &Approval) -> String {
+    let mut lines = vec![format!("{decision} {}  {}", show(&approval.id), subject(approval))];
+    lines.extend(details(approval));
+    lines.push(line("asked by", &format!("{} (agent {})", approval.askers(), show(&approval.agent_id))));
+    lines.join("\n") + "\n"
+}
+
+fn subject(approval: &Approval) -> String {
+    format!("{} {}", show(&approval.operation), show(&approval.resolved_path))
+}
+
+/// What the call does in detail.
+fn details(approval: &Approval) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut add = |name: &str, text: String| lines.push(line(name, &text));
     for (i, argument) in approval.argv.iter().enumerate() {
         add(&format!("argv[{i}]"), show(argument));
     }
@@ -40,20 +69,16 @@ pub fn render(pid: u32, approval: &Approval, now_ms: u64) -> String {
     {
         add(name, format!("{} (sha256 {})", show(&script.path), show(&script.sha256)));
     }
-    let line: Vec<_> = approval.asked_by.iter().map(|by| format!("{} {}", show(&by.name), by.pid)).collect();
-    add("asked by", format!("{} (agent {}, guard {pid})", line.join(" < "), show(&approval.agent_id)));
-    add("because", format!("{} ({})", show(&approval.because.text), show(&approval.because.rule)));
-    match &approval.always {
-        Saved::Saves { saves, directory } => {
-            for (name, all) in [("always", saves), ("directory", directory)] {
-                for one in all {
-                    add(name, format!("would save {}", show(&one.text)));
-                }
-            }
-        }
-        Saved::Never { never } => add("always", format!("would save nothing: {}", show(never))),
+    for input in &approval.inputs {
+        add("may run", show(input));
     }
-    let calls = if approval.calls == 1 { String::new() } else { format!(", {} calls wait", approval.calls) };
-    add("card", format!("{}, revision {}{calls}", approval.card, approval.revision));
-    lines.join("\n") + "\n"
+    lines
+}
+
+fn line(name: &str, text: &str) -> String {
+    format!("  {name:<9} {text}")
+}
+
+fn show(text: &str) -> String {
+    shown(text.as_bytes())
 }

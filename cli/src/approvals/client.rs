@@ -146,6 +146,6 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_reply_acts_on_no_terminal() {
         let error = read_reply(br#"{"version":1,"type":"\u001b[31m"}"#).unwrap_err().to_string();
-        assert!(error.contains("\\u{1b}[31m") && !error.contains('\x1b'), "{error}");
+        assert!(error.contains("\\u{1B}[31m") && !error.contains('\x1b'), "{error}");
     }
 }

@@ -14,7 +14,7 @@ use guard_supervisor::exit::Exit;
 use serde_json::Value;
 
 use super::super::approvals::watch::{ServeArguments, ServeError, WatchArguments, WatchError, serve, watch};
-use super::card::render;
+use super::card::{answered, render};
 use super::client::{GuardReply, Guards};
 
 /// What to do with approvals.
@@ -159,16 +159,13 @@ async fn resolve(state: &Path, arguments: &ResolveArguments) -> Result<Exit, App
     let decision = arguments.decision.to_string();
     let method = Method::Resolve { id: id.clone(), decision: decision.clone(), revision: arguments.revision };
     match guards.ask_one(pid, &method).await {
-        Ok(Body::Resolved { answered, saved, unsaved, .. }) => {
+        Ok(Body::Resolved { questions, saved, unsaved, .. }) => {
             let mut out = std::io::stdout().lock();
-            match &answered[..] {
-                [] => writeln!(
-                    out,
-                    "{} {}: it was answered so before",
-                    shown(decision.as_bytes()),
-                    shown(id.as_bytes())
-                )?,
-                ids => ids.iter().try_for_each(|id| writeln!(out, "{decision} {}", shown(id.as_bytes())))?,
+            if questions.is_empty() {
+                writeln!(out, "{decision} {}: it was answered so before", shown(id.as_bytes()))?;
+            }
+            for question in &questions {
+                out.write_all(answered(&decision, question).as_bytes())?;
             }
             for path in saved {
                 writeln!(out, "saved in {}", shown(path.as_bytes()))?;

@@ -105,10 +105,10 @@ fn a_question_is_listed_found_and_answered() {
     assert_eq!(shown["expiresAtMs"].as_u64().unwrap() - shown["createdAtMs"].as_u64().unwrap(), 120_000);
     let found = ask(&state, Method::Find { id: id[..9].to_uppercase() });
     assert_eq!(found, Body::Found { id: id.clone(), state: QuestionState::Pending });
-    let Body::Resolved { answered, .. } = resolve(&state, &id[..9], "allow-once") else {
+    let Body::Resolved { answered, questions, .. } = resolve(&state, &id[..9], "allow-once") else {
         panic!("an answer")
     };
-    assert_eq!(answered, std::slice::from_ref(&id));
+    assert_eq!((&answered, &questions), (&vec![id.clone()], &listed));
     let call = ticket.call();
     assert_eq!(ticket.wait(), Resolution::Resolved(Decision::AllowOnce));
     assert!(approvals.manager().consume(call));
@@ -166,6 +166,57 @@ fn members_of_the_tree_are_turned_away() {
     let line = json!({"version": 1, "method": "resolve", "id": id, "decision": "allow-once"});
     assert_eq!(raw(&state, format!("{line}\n").as_bytes()), "");
     assert_eq!(raw(&state, b"{\"version\":1,\"method\":\"list\"}\n"), "");
+    assert!(matches!(approvals.manager().find(&id), Ok(guard_approvals::outcome::Lookup::Pending(_))));
+}
+
+/// SO_PEERCRED names the process that connected (unix(7)). When it has ended, its number says nothing about whoever holds
+/// its descriptor now.
+#[test]
+fn a_peer_that_has_ended_answers_nothing() {
+    let state = state();
+    let approvals = approvals(&state, false);
+    let ticket = waiting(&approvals, &["/bin/a"]);
+    let id = ticket.call().to_string();
+    let script = r#"
+import os, socket, sys
+held = socket.socket(socket.AF_UNIX)
+print('ready', flush=True)
+sys.stdin.readline()
+if os.fork() == 0:
+    held.connect(sys.argv[1])
+    os._exit(0)
+os.wait()
+print('ended', flush=True)
+sys.stdin.readline()
+try:
+    held.sendall(sys.argv[2].encode() + b'\n')
+    print(held.recv(4096), flush=True)
+except OSError:
+    print(b'', flush=True)
+"#;
+    let line = json!({"version": 1, "method": "resolve", "id": id, "decision": "allow-once"});
+    let child = std::process::Command::new("python3")
+        .args(["-c", script])
+        .arg(socket(&state))
+        .arg(line.to_string())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn();
+    let Ok(mut child) = child else {
+        eprintln!("skipped: no python3");
+        return;
+    };
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut input = child.stdin.take().unwrap();
+    assert_eq!(lines.next().unwrap().unwrap(), "ready");
+    // As many as are served at once: the next one waits until it is accepted.
+    let silent: Vec<_> = (0..32).map(|_| UnixStream::connect(socket(&state)).unwrap()).collect();
+    input.write_all(b"\n").unwrap();
+    assert_eq!(lines.next().unwrap().unwrap(), "ended");
+    drop(silent);
+    input.write_all(b"\n").unwrap();
+    assert_eq!(lines.next().unwrap().unwrap(), "b''");
+    child.wait().unwrap();
     assert!(matches!(approvals.manager().find(&id), Ok(guard_approvals::outcome::Lookup::Pending(_))));
 }
 
@@ -397,7 +448,10 @@ fn nothing_in_a_question_acts_on_a_terminal() {
     let AskOutcome::Waiting(_ticket) = manager.register(&Arc::new(request)) else { panic!("waits") };
     let approval = Approval::all(&manager.snapshot()).remove(0);
     let text = render(1, &approval, 0);
-    assert!(text.contains("a\\nb") && text.contains("\\u{202e}x") && text.contains("\\u{1b}[2Ja"), "{text}");
+    assert!(
+        text.contains("a\\u{A}b") && text.contains("\\u{202E}x") && text.contains("\\u{1B}[2Ja"),
+        "{text}"
+    );
     assert!(text.chars().all(|character| character == '\n' || !character.is_control()), "{text}");
     assert_eq!(text.lines().filter(|line| line.contains("argv[")).count(), 4);
 }

@@ -78,7 +78,7 @@ pub struct Tail {
 /// How to tell it.
 #[derive(Args, Debug)]
 pub struct Stats {
-    /// An object: lines, from, to, sessions, and lists of name and count
+    /// An object: lines, counted, from, to, sessions, and lists of name and count
     #[arg(long)]
     json: bool,
 }
@@ -106,7 +106,8 @@ pub struct Verify {
     /// The line of this name must be in it: the last one that was sent elsewhere, for instance
     #[arg(long, value_name = "ID")]
     has: Option<String>,
-    /// An object: whole, lines, files, and findings with file, line, what (changed, cut, moved, unfinished,
+    /// An object: whole, lines, files, removed with log, to and before, putAway with file, from, to, since and
+    /// until, and findings with file, line, what (changed, cut, moved, unfinished,
     /// cut-at-start, cut-at-end, noted, head, lost) and text
     #[arg(long)]
     json: bool,

@@ -16,6 +16,8 @@ const MAX_ROWS: usize = 10;
 #[derive(Debug, Serialize)]
 pub struct Stats {
     lines: usize,
+    /// The lines of sessions that filled their share of the log, which were only counted.
+    counted: u64,
     /// When the first and the last line were written.
     from: Option<String>,
     to: Option<String>,
@@ -40,17 +42,21 @@ struct Denied {
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Count {
     name: String,
-    count: usize,
+    count: u64,
 }
 
 #[derive(Default)]
-struct Counter(HashMap<String, usize>);
+struct Counter(HashMap<String, u64>);
 
 impl Counter {
     fn add(&mut self, name: &str) {
+        self.add_times(name, 1);
+    }
+
+    fn add_times(&mut self, name: &str, times: u64) {
         match self.0.get_mut(name) {
-            Some(count) => *count += 1,
-            None => drop(self.0.insert(name.to_owned(), 1)),
+            Some(count) => *count += times,
+            None => drop(self.0.insert(name.to_owned(), times)),
         }
     }
 
@@ -69,7 +75,7 @@ impl Counter {
 /// When the log cannot be read.
 pub fn collect(path: &Path) -> Result<Stats, ReadError> {
     let log = Log::open(path)?;
-    let (mut lines, mut span) = (0, None::<(Timestamp, Timestamp)>);
+    let (mut lines, mut counted, mut span) = (0, 0, None::<(Timestamp, Timestamp)>);
     let [mut sessions, mut verdicts, mut operations, mut agents] = [(); 4].map(|()| Counter::default());
     let [mut paths, mut rules, mut by, mut programs] = [(); 4].map(|()| Counter::default());
     for entry in log.entries() {
@@ -83,12 +89,14 @@ pub fn collect(path: &Path) -> Result<Stats, ReadError> {
             sessions.add(&entry.session);
             agents.add(&entry.agent);
         }
+        counted += entry.counted().unwrap_or_default();
         let Some(decision) = entry.decision() else { continue };
-        verdicts.add(decision.verdict.as_str());
+        let times = decision.count.unwrap_or(1);
+        verdicts.add_times(decision.verdict.as_str(), times);
         if entry.denial().is_some() {
-            paths.add(&decision.path);
-            rules.add(decision.because.rule());
-            by.add(decision.chain.first().map_or("?", |parent| &parent.name));
+            paths.add_times(&decision.path, times);
+            rules.add_times(decision.because.rule(), times);
+            by.add_times(decision.chain.first().map_or("?", |parent| &parent.name), times);
         } else if decision.operation == guard_supervisor::audit::Operation::Exec {
             programs.add(&decision.path);
         }
@@ -101,6 +109,7 @@ pub fn collect(path: &Path) -> Result<Stats, ReadError> {
         [verdicts, operations, agents].map(|counter| counter.most(usize::MAX));
     Ok(Stats {
         lines,
+        counted,
         from,
         to,
         sessions,
@@ -129,6 +138,9 @@ impl Stats {
         };
         let (lines, sessions) = (counted(self.lines, "line"), counted(self.sessions, "session"));
         writeln!(out, "{lines}, {sessions}{span}")?;
+        if self.counted > 0 {
+            writeln!(out, "{} more were only counted", self.counted)?;
+        }
         let lists = [
             ("verdicts", &self.verdicts),
             ("operations", &self.operations),

@@ -29,7 +29,7 @@ pub enum LineFilter {
 
 impl LineFilter {
     fn has(self, entry: &AuditEntry) -> bool {
-        self == LineFilter::All || entry.denial().is_some()
+        self == LineFilter::All || entry.is_of_denials()
     }
 }
 
@@ -48,12 +48,12 @@ pub fn last(path: &Path, number: usize, lines: LineFilter, form: Shown) -> Resul
 /// When the log cannot be read or the output cannot be written.
 pub fn follow(path: &Path, number: usize, lines: LineFilter, form: Shown) -> Result<(), AuditError> {
     let log = Log::open(path)?;
-    let end = log.latest().next().transpose()?.and_then(|entry| entry.n).unwrap_or_default();
+    let mut follow = Follow::after(path, log.ends()?)?;
     print(&latest(&log, number, lines)?, form)?;
     drop(log);
-    let mut follow = Follow::after(path, end)?;
     loop {
-        let more: Vec<_> = follow.wait()?.into_iter().filter(|entry| lines.has(entry)).collect();
+        let more = follow.wait()?.into_iter().map(|(_, entry)| entry);
+        let more: Vec<_> = more.filter(|entry| lines.has(entry)).collect();
         print(&more, form)?;
     }
 }

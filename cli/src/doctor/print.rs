@@ -115,8 +115,8 @@ mod tests {
 
     #[test]
     fn sections_marks_and_fixes_are_written() {
-        let expected = "Kernel\n  ✓ release  Linux \\u{1b}[31m\n\nPolicy\n  · rules    seven\n  \
-            ✗ mode     others may write it\n             → chmod go-w '/x\\u{202e}'\n\n\
+        let expected = "Kernel\n  ✓ release  Linux \\u{1B}[31m\n\nPolicy\n  · rules    seven\n  \
+            ✗ mode     others may write it\n             → chmod go-w '/x\\u{202E}'\n\n\
             1 ok · 0 warnings · 1 problem\n";
         assert_eq!(written(&some(), Colours::LeftOut), expected);
     }

@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn lines_are_told_apart() {
         let told = unified("g", "a\nb\nc\n", "a\nx\u{1b}[31m\nc\n", Colour::No);
-        assert_eq!(told, "--- g\n+++ g\n@@ -1,3 +1,3 @@\n a\n-b\n+x\\u{1b}[31m\n c\n");
+        assert_eq!(told, "--- g\n+++ g\n@@ -1,3 +1,3 @@\n a\n-b\n+x\\u{1B}[31m\n c\n");
         assert!(unified("g", "a\n", "b\n", Colour::Yes).contains("\u{1b}[31m-a\u{1b}[0m\n"));
         assert_eq!(unified("g", "a\n", "a\n", Colour::No), "");
         assert_eq!(unified("g", "a\r\n", "a\r\n\tb\r\n", Colour::No).lines().last(), Some("+\tb"));

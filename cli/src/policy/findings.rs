@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(finding.line("f", ""), "f:2:12: exec.roots: is read");
         assert_eq!(
             Finding::new(text, "some\x1b thing").line("f", "warning"),
-            "f: warning: some\\u{1b} thing"
+            "f: warning: some\\u{1B} thing"
         );
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use guard_policy::remedy::Near;
-use guard_policy::text::{command_line, shown};
+use guard_policy::text::{command_line, process_name, shown};
 use guard_policy::{Outcome, locate};
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ fn text(ground: &EditContext, answer: &Explanation, colour: Colour) -> String {
         add("when", format!("{time}, session {session}, agent {agent}"));
         add("line", entry.id.short());
         let chain = line.decision.chain.iter();
-        let chain: Vec<_> = chain.map(|by| format!("{} {}", shown(by.name.as_bytes()), by.pid)).collect();
+        let chain: Vec<_> = chain.map(|by| format!("{} {}", process_name(&by.name), by.pid)).collect();
         add("asked by", if chain.is_empty() { line.decision.pid.to_string() } else { chain.join(" < ") });
     }
     for (i, argument) in asked.argv.iter().enumerate() {

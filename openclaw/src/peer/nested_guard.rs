@@ -23,6 +23,20 @@ pub fn guard_above(pid: Tid) -> Option<Tid> {
     (line_of(pid, parent, says) != Some(false)).then(|| last.get())
 }
 
+/// Returns whether a process is, or may be, a guard's supervisor. It connects on behalf of its tree, and the peer sees
+/// the supervisor's number (SO_PEERCRED, unix(7)). Its child, the reaper, has this program's name and leads a session.
+pub fn is_guard(pid: Tid) -> bool {
+    let Some(own) = name(rustix::process::getpid().as_raw_nonzero().get()) else { return true };
+    if name(pid).is_none_or(|name| name != own) {
+        return false;
+    }
+    let Ok(all) = procfs::process::all_processes() else { return true };
+    let mut all = all.filter_map(|process| process.ok()?.stat().ok());
+    all.any(|child| {
+        child.ppid == pid && child.session == child.pid && child.comm.as_bytes() == own.trim_ascii_end()
+    })
+}
+
 fn name(pid: Tid) -> Option<Vec<u8>> {
     std::fs::read(format!("/proc/{pid}/comm")).ok()
 }

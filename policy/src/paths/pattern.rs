@@ -69,8 +69,8 @@ pub(crate) fn expand_home(pattern: &str, home: &[u8]) -> Expanded {
 }
 
 impl Expanded {
-    pub(crate) fn glob(&self, crosses_lines: bool) -> Glob {
-        Glob::new(&self.literal, &self.pattern, crosses_lines)
+    pub(crate) fn glob(&self, is_for_files: bool) -> Glob {
+        Glob::new(&self.literal, &self.pattern, is_for_files)
     }
 
     /// Returns the bytes before the first wildcard, and whether they are the whole pattern.

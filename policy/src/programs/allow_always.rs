@@ -37,6 +37,8 @@ pub enum Once {
     Interpreter,
     /// The tree may write its file, or a file among its arguments that it may run.
     Writable,
+    /// It runs code from an input that no entry can bind: later, other code.
+    Input,
     /// Its path is not UTF-8, or as a pattern would match other paths.
     Path,
 }
@@ -53,6 +55,7 @@ impl Once {
             Once::InlineCode => "its arguments hold code",
             Once::Interpreter => "it runs what a file says, which may change",
             Once::Writable => "the tree may write its file, and so put another program there",
+            Once::Input => "it runs code from its standard input or a pipe, which no entry binds",
             Once::Path => "its path cannot be written as a pattern",
         }
     }

@@ -4,6 +4,7 @@ pub mod allow_always;
 pub(crate) mod allowlist;
 pub(crate) mod command_line;
 pub mod inline_eval;
+pub(crate) mod interpreters;
 mod missed;
 pub(crate) mod modes;
 pub mod name;

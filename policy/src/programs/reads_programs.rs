@@ -2,61 +2,63 @@
 //!
 //! "Allow always" cannot hold for them by their arguments: the file may change.
 
+use super::interpreters::{EDITORS, EMACS};
 use super::name::program_name;
+
+/// Programs that run their first operand, and without one mostly what they read from standard input: tclsh(1), wish(1),
+/// julia(1), Rscript(1), guile(1), racket(1), sbcl(1), ocaml(1), escript(1), elixir(1), crystal(1), m4(1), bc(1), dc(1),
+/// octave(1), gnuplot(1); deno, bun, ts-node, tsx, zx, coffee.
+pub(super) const FIRST_OPERAND: &[&str] = &[
+    "tclsh",
+    "wish",
+    "expect",
+    "julia",
+    "rscript",
+    "r",
+    "guile",
+    "racket",
+    "scheme",
+    "sbcl",
+    "clisp",
+    "ocaml",
+    "escript",
+    "elixir",
+    "iex",
+    "crystal",
+    "m4",
+    "bc",
+    "dc",
+    "octave",
+    "gnuplot",
+    "deno",
+    "bun",
+    "ts-node",
+    "tsx",
+    "zx",
+    "coffee",
+    "raku",
+    "runghc",
+    "runhaskell",
+    "swift",
+    "groovy",
+    "scala",
+    "clojure",
+    "clj",
+    "bb",
+];
 
 /// Programs by name, apart from a version, with the words that make them run a file; without any, they always do.
 const READERS: &[(&[&str], &[&str])] = &[
-    // The first operand is run: tclsh(1), wish(1), julia(1), Rscript(1), guile(1), racket(1), sbcl(1), ocaml(1),
-    // escript(1), elixir(1), crystal(1), m4(1), bc(1), dc(1), octave(1), gnuplot(1); deno, bun, ts-node, tsx, zx, coffee.
-    (
-        &[
-            "tclsh",
-            "wish",
-            "expect",
-            "julia",
-            "rscript",
-            "r",
-            "guile",
-            "racket",
-            "scheme",
-            "sbcl",
-            "clisp",
-            "ocaml",
-            "escript",
-            "elixir",
-            "iex",
-            "crystal",
-            "m4",
-            "bc",
-            "dc",
-            "octave",
-            "gnuplot",
-            "deno",
-            "bun",
-            "ts-node",
-            "tsx",
-            "zx",
-            "coffee",
-            "raku",
-            "runghc",
-            "runhaskell",
-            "swift",
-            "groovy",
-            "scala",
-            "clojure",
-            "clj",
-            "bb",
-        ],
-        &[],
-    ),
+    (FIRST_OPERAND, &[]),
     // java(1): an archive, a class of the class path, or a source file.
     (&["java", "jshell"], &[]),
     // jq(1) -f, -L
     (&["jq"], &["-f", "--from-file", "-L"]),
     // vim(1), ex(1): commands from a file.
-    (&["vim", "vi", "view", "ex", "vimdiff", "nvim", "gvim"], &["-S", "-s", "-u", "-l", "--cmd", "-c"]),
+    (EDITORS, &["-S", "-s", "-u", "--cmd", "-c"]),
+    (&["nvim"], &["-S", "-s", "-u", "-l", "--cmd", "-c"]),
     // emacs(1)
-    (&["emacs"], &["-l", "--load", "--script", "-f", "--funcall", "--eval"]),
+    (EMACS, &["-l", "-load", "--load", "-x", "-script", "--script", "-f", "--funcall", "--eval"]),
     // `go help run`, `go help generate`
     (&["go"], &["run", "generate", "test", "tool"]),
     // sqlite3(1), psql(1), mysql(1)

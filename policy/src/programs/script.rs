@@ -1,116 +1,12 @@
-//! Finds the files in an interpreter's arguments that it may run: an approval is bound to them too.
+//! Finds what an interpreter may run, by its arguments: an approval is bound to it, too.
 
 use super::inline_eval::{inline_eval_of, is_interpreter};
+use super::interpreters::{Element, Interpreter, OperandRule, OptionKind, applet, interpreter, is_of};
 use super::name::program_name;
-use super::reads_programs::reads_programs;
-use super::starters::is_shell;
+use super::reads_programs::{FIRST_OPERAND, reads_programs};
+use super::starters::{MULTICALL, is_shell};
 
-/// The options of an interpreter before its script, from its manual page or `--help`. An option that is not here may
-/// take a value or not.
-struct InterpreterOptions {
-    names: &'static [&'static str],
-    /// Letters of options without a value, which may be combined.
-    plain: &'static str,
-    /// Letters of options that take the rest of the argument, or the next one.
-    valued: &'static str,
-    /// Letters of options that take the rest of the argument, if there is any.
-    attached: &'static str,
-    /// Letters after which no script follows.
-    fileless: &'static str,
-    /// Long options without a value.
-    long: &'static [&'static str],
-    /// Long options that take the next argument, or what follows `=`.
-    long_valued: &'static [&'static str],
-}
-
-const OPTIONS: [InterpreterOptions; 7] = [
-    // python(1) 3.13
-    InterpreterOptions {
-        names: &["python", "python2", "python3", "pypy", "pypy3"],
-        plain: "bBdEhiIOPqsSuvVx?",
-        valued: "WX",
-        attached: "",
-        fileless: "cm",
-        long: &["--help", "--version"],
-        long_valued: &["--check-hash-based-pycs"],
-    },
-    // perlrun(1) 5.40
-    InterpreterOptions {
-        names: &["perl"],
-        plain: "acfnpsStTuUvwWX",
-        valued: "I",
-        attached: "0CdDFilmMVx",
-        fileless: "eE",
-        long: &[],
-        long_valued: &[],
-    },
-    // ruby(1) 3.3
-    InterpreterOptions {
-        names: &["ruby"],
-        plain: "aclnpsSvwUyh",
-        valued: "CEIr",
-        attached: "0FiKTWx",
-        fileless: "e",
-        long: &["--verbose", "--version", "--yjit", "--jit"],
-        long_valued: &["--encoding", "--external-encoding", "--internal-encoding"],
-    },
-    // node(1) 20: every long option that is not here is one that is not known.
-    InterpreterOptions {
-        names: &["node", "nodejs"],
-        plain: "ci",
-        valued: "rC",
-        attached: "",
-        fileless: "ep",
-        long: &[
-            "--check",
-            "--interactive",
-            "--no-warnings",
-            "--enable-source-maps",
-            "--trace-warnings",
-            "--inspect",
-        ],
-        long_valued: &[
-            "--require",
-            "--import",
-            "--loader",
-            "--experimental-loader",
-            "--conditions",
-            "--title",
-        ],
-    },
-    // bash(1) 5.2, dash(1), ksh(1), zsh(1)
-    InterpreterOptions {
-        names: &["bash", "sh", "dash", "ash", "ksh", "mksh", "zsh"],
-        plain: "abefhiklmnprtuvxBCDEHPTL",
-        valued: "oO",
-        attached: "",
-        fileless: "cs",
-        long: &["--norc", "--noprofile", "--posix", "--login", "--restricted", "--verbose", "--noediting"],
-        long_valued: &["--rcfile", "--init-file"],
-    },
-    // php(1) 8.2
-    InterpreterOptions {
-        names: &["php"],
-        plain: "ainqswm",
-        valued: "cdtz",
-        attached: "",
-        fileless: "rBREFS",
-        long: &[],
-        long_valued: &[],
-    },
-    // lua(1) 5.4
-    InterpreterOptions {
-        names: &["lua", "luajit"],
-        plain: "ivEW",
-        valued: "l",
-        attached: "",
-        fileless: "e",
-        long: &[],
-        long_valued: &[],
-    },
-];
-
-/// The files that a program may run by its arguments.
+/// What a program may run by its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Operands {
     /// The index in `argv` of the script, where it is certain.
@@ -118,20 +14,68 @@ pub struct Operands {
     /// What else may be a file that is run: other arguments, and values of options. Empty where the script is certain
     /// and no option loads code.
     pub others: Vec<Vec<u8>>,
+    /// Whether the program may run what it reads from standard input.
+    pub input: CodeOnInput,
 }
 
-/// Returns the files that the program at `path` may run. They never allow anything.
+/// Whether a program runs what it reads from standard input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CodeOnInput {
+    /// It does not, as far as its arguments say.
+    #[default]
+    No,
+    /// It does, or may.
+    Runs,
+}
+
+/// What an input is that a program runs code from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InputKind {
+    /// A terminal: an interactive session, where a human or a program types.
+    Terminal,
+    /// A pipe, with a name or without one.
+    Pipe,
+    /// A regular file.
+    File,
+    /// A socket or a device.
+    Other,
+}
+
+/// Returns what the program at `path` may run. That never allows anything.
 pub fn script_operands(path: &[u8], argv: &[Vec<u8>]) -> Operands {
-    let arguments = argv.get(1..).unwrap_or_default();
-    if !(is_shell(path) || is_interpreter(path) || reads_programs(path, arguments)) {
+    let (program, arguments) = called(path, argv);
+    let is_one = is_shell(&program)
+        || is_interpreter(&program)
+        || interpreter(&program).is_some_and(|known| known.operands != OperandRule::Data)
+        || reads_programs(&program, arguments);
+    if !is_one {
         return Operands::default();
     }
-    let script = script(path, arguments);
+    let words: Vec<_> = arguments.iter().map(|word| String::from_utf8_lossy(word)).collect();
+    let words: Vec<&str> = words.iter().map(|word| &**word).collect();
+    let script = interpreter(&program).and_then(|known| script(known, &words));
     let before = &arguments[..script.unwrap_or(arguments.len())];
+    let input = match interpreter(&program) {
+        Some(known) if known.operands != OperandRule::Data => on_input(known, &words),
+        Some(known) if has_input_file(known, &words) => CodeOnInput::Runs,
+        _ if inline_eval_of(program.as_bytes(), arguments).is_some() => CodeOnInput::No,
+        _ => others_on_input(&program, &words),
+    };
     Operands {
-        script: script.map(|at| at + 1),
+        script: script.map(|at| argv.len() - arguments.len() + at),
         others: before.iter().flat_map(|word| values(word)).collect(),
+        input,
     }
+}
+
+/// The name and the arguments of the program that runs. A multicall binary goes by the name that it was called by, or by
+/// its first argument.
+fn called<'a>(path: &[u8], argv: &'a [Vec<u8>]) -> (String, &'a [Vec<u8>]) {
+    let own = program_name(path);
+    let (name, arguments) = argv.split_first().map_or((&[][..], argv), |(name, rest)| (&name[..], rest));
+    let name = program_name(name.strip_prefix(b"-").unwrap_or(name));
+    let is_applet = is_of(&own, &MULTICALL) && !name.is_empty() && name != own;
+    applet(if is_applet { name } else { own }, arguments)
 }
 
 /// What an argument names if it is a file: itself, or the value that is attached to an option.
@@ -139,6 +83,8 @@ fn values(argument: &[u8]) -> Vec<Vec<u8>> {
     let attached = match argument {
         [b'-', b'-', ..] => argument.iter().position(|byte| *byte == b'=').map(|at| &argument[at + 1..]),
         [b'-', _, rest @ ..] => Some(rest),
+        // Standard input.
+        b"-" => None,
         _ => Some(argument),
     };
     let named = attached.filter(|value| !value.is_empty());
@@ -146,91 +92,67 @@ fn values(argument: &[u8]) -> Vec<Vec<u8>> {
 }
 
 /// Returns the position of the script among the arguments, if that is certain.
-fn script(path: &[u8], arguments: &[Vec<u8>]) -> Option<usize> {
-    if inline_eval_of(path, arguments).is_some() {
+fn script(interpreter: &'static Interpreter, arguments: &[&str]) -> Option<usize> {
+    use OptionKind::{Attached, Character, Colon, Next, Number, Plain, Prompt, Valued};
+    if matches!(interpreter.operands, OperandRule::Partial | OperandRule::Data) {
         return None;
     }
-    let program = program_name(path);
-    let stem = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let is =
-        |options: &&InterpreterOptions| options.names.iter().any(|name| *name == program || *name == stem);
-    let options = OPTIONS.iter().find(is)?;
-    let mut at = 0;
-    while let Some(argument) = arguments.get(at) {
-        match options.step(argument) {
-            Step::Options(count) => at += count,
-            Step::Script => return Some(at),
-            Step::AfterEnd => return (at + 1 < arguments.len()).then_some(at + 1),
-            Step::NoScript | Step::Unknown => return None,
-        }
-    }
-    None
+    let mut elements = interpreter.elements(arguments);
+    elements.find_map(|element| match element {
+        Element::Operand(at) => Some(Some(at)),
+        Element::Option(_, Plain | Number | Colon | Character | Attached | Valued | Next | Prompt, _) => None,
+        Element::Option(..) | Element::Unknown | Element::Dash => Some(None),
+    })?
 }
 
-/// What an argument is to the search for the script.
-enum Step {
-    /// An option: so many arguments with its value.
-    Options(usize),
-    Script,
-    /// `--`: the script follows.
-    AfterEnd,
-    /// The program is a module, code, or standard input.
-    NoScript,
-    Unknown,
+/// Returns whether an interpreter of the table may run what it reads from standard input.
+fn on_input(interpreter: &'static Interpreter, arguments: &[&str]) -> CodeOnInput {
+    use OptionKind::{Code, Command, File, Input, Module, Prints, Prompt};
+    let (mut is_certain, mut has_program) = (true, false);
+    for element in interpreter.elements(arguments) {
+        match element {
+            Element::Option(_, Prompt | Input, _) | Element::Option(_, File, "-") => {
+                return CodeOnInput::Runs;
+            }
+            Element::Option(_, Prints | Command | Module | File, _) => return CodeOnInput::No,
+            Element::Option(_, Code, _) => has_program = true,
+            Element::Dash if !has_program => return CodeOnInput::Runs,
+            Element::Unknown => is_certain = false,
+            // After an option that may take it as a value, it may not be the script.
+            Element::Operand(_) if is_certain => return CodeOnInput::No,
+            Element::Operand(_) | Element::Option(..) | Element::Dash => {}
+        }
+    }
+    if has_program { CodeOnInput::No } else { CodeOnInput::Runs }
 }
 
-impl InterpreterOptions {
-    fn step(&self, argument: &[u8]) -> Step {
-        match argument {
-            b"-" => Step::NoScript,
-            b"--" => Step::AfterEnd,
-            [b'-', b'-', ..] => self.long(argument),
-            // A shell switches options off with a plus sign.
-            [b'-', letters @ ..] => self.letters(letters),
-            [b'+', letters @ ..] if self.valued.contains('O') => self.letters(letters),
-            _ => Step::Script,
-        }
-    }
+/// Returns whether an option names standard input as the file with the program: `awk -f -`.
+fn has_input_file(interpreter: &'static Interpreter, arguments: &[&str]) -> bool {
+    interpreter
+        .elements(arguments)
+        .any(|element| matches!(element, Element::Option(_, OptionKind::File, "-")))
+}
 
-    fn long(&self, argument: &[u8]) -> Step {
-        let is = |names: &[&str], name: &[u8]| names.iter().any(|known| known.as_bytes() == name);
-        match argument.iter().position(|byte| *byte == b'=') {
-            Some(end) if is(self.long_valued, &argument[..end]) => Step::Options(1),
-            None if is(self.long, argument) => Step::Options(1),
-            None if is(self.long_valued, argument) => Step::Options(2),
-            _ => Step::Unknown,
-        }
-    }
-
-    fn letters(&self, letters: &[u8]) -> Step {
-        for (index, letter) in letters.iter().enumerate() {
-            let letter = char::from(*letter);
-            if self.fileless.contains(letter) {
-                return Step::NoScript;
-            }
-            if self.attached.contains(letter) {
-                return Step::Options(1);
-            }
-            if self.valued.contains(letter) {
-                let is_attached = index + 1 < letters.len();
-                return Step::Options(if is_attached { 1 } else { 2 });
-            }
-            if !self.plain.contains(letter) {
-                return Step::Unknown;
-            }
-        }
-        Step::Options(1)
-    }
+/// Returns whether a program whose operands the table does not know may run what it reads from standard input: a shell,
+/// or a program that runs its first operand, where there is none, or `-`.
+fn others_on_input(program: &str, arguments: &[&str]) -> CodeOnInput {
+    let is_one = is_shell(program) || is_of(program, FIRST_OPERAND);
+    let has_operand = arguments.iter().any(|word| !word.starts_with('-'));
+    if is_one && (!has_operand || arguments.contains(&"-")) { CodeOnInput::Runs } else { CodeOnInput::No }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn found(line: &str) -> Operands {
+        let argv: Vec<Vec<u8>> = line.split(' ').map(|word| word.as_bytes().to_vec()).collect();
+        script_operands(&argv[0].clone(), &argv)
+    }
+
     fn operands(line: &str) -> (Option<&str>, Vec<String>) {
         let words: Vec<&str> = line.split(' ').collect();
-        let argv: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
-        let Operands { script, others } = script_operands(words[0].as_bytes(), &argv);
+        let Operands { script, others, .. } = found(line);
         let text = |other: Vec<u8>| String::from_utf8(other).unwrap();
         (script.map(|at| words[at]), others.into_iter().map(text).collect())
     }
@@ -254,6 +176,15 @@ mod tests {
             ("/bin/bash +x -eo pipefail build.sh", "build.sh"),
             ("/usr/bin/perl -- -odd", "-odd"),
             ("/usr/bin/lua5.4 -l mod main.lua", "main.lua"),
+            // After -l of perl, other letters may follow (perlrun(1)).
+            ("/usr/bin/perl -lI good.pl evil.pl", "evil.pl"),
+            ("/usr/bin/perl -0777I good.pl evil.pl", "evil.pl"),
+            ("/usr/bin/ruby -W0I good.rb evil.rb", "evil.rb"),
+            // -o of bash and dash takes the next argument, whatever stands behind it in this one (shell.c, options.c).
+            ("/bin/bash -oe errexit evil.sh", "evil.sh"),
+            ("/bin/dash -oo errexit noglob evil.sh", "evil.sh"),
+            ("/bin/bash - evil.sh", "evil.sh"),
+            ("/bin/busybox sh evil.sh", "evil.sh"),
         ] {
             assert_eq!(operands(line).0, Some(expected), "{line}");
         }
@@ -274,6 +205,14 @@ mod tests {
             "/usr/bin/make all",
             "/usr/bin/perl --",
             "/usr/bin/deno run a.ts",
+            // php(1): what follows "--" are arguments of a program on standard input.
+            "/usr/bin/php -- good.php",
+            // bash(1) reads its long options also after one dash.
+            "/bin/bash -noprofile evil.sh a good.sh",
+            // perlrun(1): -S looks in PATH.
+            "/usr/bin/perl -S good.pl",
+            "/usr/bin/julia -O evil.jl good.jl",
+            "/usr/bin/expect -f evil.exp good.exp",
         ] {
             assert_eq!(operands(line).0, None, "{line}");
         }
@@ -293,6 +232,60 @@ mod tests {
             ("/usr/bin/curl file", &[]),
         ] {
             assert_eq!(operands(line).1, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn code_on_standard_input_is_known() {
+        for line in [
+            "/usr/bin/python3 -",
+            "/usr/bin/python3",
+            "/usr/bin/python3 -u - x",
+            "/usr/bin/python3 -i tool.py",
+            "/usr/bin/node -",
+            "/usr/bin/node --new-option good.js",
+            "/usr/bin/perl",
+            "/usr/bin/perl -w - x",
+            "/usr/bin/ruby -",
+            "/usr/bin/php -- good.php",
+            "/usr/bin/lua5.4 -",
+            "/bin/bash",
+            "/bin/bash -s x",
+            "/bin/dash -es -- x",
+            "/bin/bash -o pipefail",
+            "/bin/bash --rcfile x",
+            "/bin/busybox sh",
+            "/usr/bin/fish",
+            "/usr/bin/tclsh8.6",
+            "/usr/bin/julia -q",
+            "/usr/bin/m4 -DA=1",
+            "/usr/bin/m4 a -",
+            "/usr/bin/awk -f - x",
+            "/usr/bin/make -f -",
+            "/usr/bin/deno run -",
+        ] {
+            assert_eq!(found(line).input, CodeOnInput::Runs, "{line}");
+        }
+        for line in [
+            "/usr/bin/python3 tool.py",
+            "/usr/bin/python3 tool.py -",
+            "/usr/bin/python3 -m http.server -",
+            "/usr/bin/python3 -c 1 -",
+            "/usr/bin/python3 --version",
+            "/usr/bin/node x.js -",
+            "/usr/bin/node -e 1",
+            "/usr/bin/perl -e 1 -",
+            "/usr/bin/perl -v",
+            "/bin/bash -c x",
+            "/bin/bash x.sh -s",
+            "/usr/bin/awk 1 -",
+            "/usr/bin/sed p -",
+            "/usr/bin/make all",
+            "/usr/bin/java -version",
+            "/usr/bin/vim -",
+            "/usr/bin/cat -",
+        ] {
+            assert_eq!(found(line).input, CodeOnInput::No, "{line}");
         }
     }
 }

@@ -1,11 +1,9 @@
 //! Formats a command for the person who approves it: no hidden characters, no terminal control, no secrets.
 
 use std::ops::Range;
-use std::sync::LazyLock;
-
-use regex::Regex;
 
 use super::secrets;
+use crate::text::{is_unseen, is_widthless, write_shown};
 
 /// A longer text is not shown at all. In UTF-16 units, as OpenClaw counts.
 const MAX_INPUT: usize = 262_144;
@@ -20,17 +18,6 @@ pub const OVERSIZED: &str = "[exec approval command exceeds display size limit; 
 
 /// A secret shorter than this is masked completely. A longer one shows its first 6 and last 4 characters.
 const MIN_SHOWN_SECRET: usize = 18;
-
-/// Characters that are shown by their code: control and format characters, line breaks, unusual spaces, and letters
-/// without a visible shape.
-static INVISIBLE: LazyLock<Regex> = LazyLock::new(|| {
-    let class = r"[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u{A0}\u{1680}\u{2000}-\u{200A}\u{202F}\u{205F}\u{3000}\u{115F}\u{1160}\u{3164}\u{FFA0}]";
-    Regex::new(class).expect("the class is tested")
-});
-
-/// Characters without width, which can hide inside a word.
-static WIDTHLESS: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"[\p{Cf}\u{115F}\u{1160}\u{3164}\u{FFA0}]").expect("the class is tested"));
 
 /// One unit of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,21 +66,13 @@ impl Sign {
         }
     }
 
-    fn is(self, class: &Regex) -> bool {
-        // A fast path: most text is ASCII, where only control characters can match.
-        match self {
-            Sign::Char(' '..='~') => false,
-            Sign::Char(character) => class.is_match(character.encode_utf8(&mut [0; 4])),
-            _ => false,
-        }
+    fn is(self, kind: impl FnOnce(char) -> bool) -> bool {
+        matches!(self, Sign::Char(character) if kind(character))
     }
 
     fn write(self, out: &mut String) {
         match self {
-            Sign::Char(character) if self.is(&INVISIBLE) => {
-                out.push_str(&format!("\\u{{{:X}}}", u32::from(character)))
-            }
-            Sign::Char(character) => out.push(character),
+            Sign::Char(character) => write_shown(character, out),
             Sign::Surrogate(unit) => out.push_str(&format!("\\u{{{unit:X}}}")),
             Sign::Byte(byte) => out.push_str(&format!("\\x{byte:02X}")),
         }
@@ -125,7 +104,7 @@ fn signs(text: &[u8]) -> Vec<Sign> {
 /// a secret from the search.
 fn hidden(signs: &[Sign]) -> Vec<Range<usize>> {
     let mut hidden = hidden_among(signs, (0..signs.len()).collect());
-    let visible: Vec<usize> = (0..signs.len()).filter(|at| !signs[*at].is(&WIDTHLESS)).collect();
+    let visible: Vec<usize> = (0..signs.len()).filter(|at| !signs[*at].is(is_widthless)).collect();
     if visible.len() < signs.len() {
         hidden.extend(hidden_among(signs, visible));
     }
@@ -146,7 +125,7 @@ fn hidden_among(signs: &[Sign], places: Vec<usize>) -> Vec<Range<usize>> {
 }
 
 fn masked(secret: &[Sign]) -> String {
-    let is_plain = secret.iter().all(|sign| matches!(sign, Sign::Char(_)) && !sign.is(&INVISIBLE));
+    let is_plain = secret.iter().all(|sign| matches!(sign, Sign::Char(_)) && !sign.is(is_unseen));
     if !is_plain || secret.len() < MIN_SHOWN_SECRET {
         return "***".to_owned();
     }

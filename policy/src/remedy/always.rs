@@ -7,7 +7,7 @@ use crate::paths::pattern::problem;
 use crate::paths::saved_rules::FileRule;
 use crate::programs::Listed;
 use crate::programs::allow_always::{AllowAlways, BoundEntry, Once, derive};
-use crate::programs::script::{Operands, script_operands};
+use crate::programs::script::{InputKind, Operands, script_operands};
 use crate::{Access, Ask, Bits, Exec, Grant, Outcome, Policy, Request, Rights, decide};
 
 /// What "allow always" saves for one question.
@@ -90,6 +90,20 @@ pub fn always(policy: &Policy, requests: &[Request<'_>], is_directory: &dyn Fn(&
     Always::Saves { narrow, directory: directory.0.unwrap_or_default() }
 }
 
+impl Always {
+    /// The same for a program that also runs code from these inputs. An entry would allow other code, too; a terminal's
+    /// is typed, and each time by whoever sits there.
+    #[must_use]
+    pub fn with_inputs(self, inputs: impl IntoIterator<Item = InputKind>) -> Always {
+        match self {
+            Always::Saves { .. } if inputs.into_iter().any(|kind| kind != InputKind::Terminal) => {
+                Always::Never(Once::Input.text().to_owned())
+            }
+            always => always,
+        }
+    }
+}
+
 impl Policy {
     /// Whether an approval of this request may hold for later ones.
     pub fn repeats(&self, request: &Request<'_>) -> Repeat {
@@ -170,7 +184,7 @@ impl Savings {
 
 /// Returns whether the tree may write, unasked, the program or a file that it may run.
 fn runs_what_the_tree_writes(policy: &Policy, exec: &Exec<'_>) -> bool {
-    let Operands { script, others } = script_operands(exec.path, exec.argv);
+    let Operands { script, others, .. } = script_operands(exec.path, exec.argv);
     let files = script.map(|at| exec.argv[at].clone()).into_iter().chain(others);
     let absolute = |file: Vec<u8>| match file.starts_with(b"/") {
         true => normalize::posix(&file),

@@ -217,6 +217,31 @@ fn messages_are_held_where_that_is_said() {
 
 /// Under all options, because such a message opens a connection.
 #[test]
+fn an_open_that_would_set_a_set_user_id_bit_is_always_held() {
+    for options in all_options() {
+        for mode in [0o4755, 0o2755, 0o6000, 0o4000 | GARBAGE] {
+            for flags in [libc::O_CREAT, libc::O_CREAT | libc::O_WRONLY, libc::O_TMPFILE | libc::O_WRONLY] {
+                let flags = flags as u64;
+                for (number, arguments) in [
+                    (2, [0, flags, mode, 0, 0, 0]),
+                    (257, [0, 0, flags, mode, 0, 0]),
+                    (85, [0, mode, 0, 0, 0, 0]),
+                ] {
+                    assert_eq!(
+                        expected(&options, number, &arguments),
+                        Action::Notify,
+                        "{number} {options:?}"
+                    );
+                }
+            }
+        }
+    }
+    // The mode of an open that makes nothing is whatever is in the register.
+    let kernel = FilterOptions { kernel_reads: true, kernel_writes: true, ..FilterOptions::default() };
+    assert_eq!(expected(&kernel, 2, &[0, libc::O_WRONLY as u64, 0o4755, 0, 0, 0]), Action::Allow);
+}
+
+#[test]
 fn no_message_opens_a_connection() {
     const FASTOPEN: u64 = libc::MSG_FASTOPEN as u64;
     for options in all_options() {
@@ -310,6 +335,10 @@ fn known_calls_are_decided_as_intended() {
         ("personality", [0x4_0000, 0, 0, 0], Allow),
         ("personality", [0xffff_ffff, 0, 0, 0], Allow),
         ("personality", [0x40_0000, 0, 0, 0], EPERM),
+        ("personality", [0x8 | 0x2_0000 | 0x800_0000, 0, 0, 0], Allow),
+        ("personality", [0x8 | 0x40_0000, 0, 0, 0], EPERM),
+        ("personality", [0x10_0000, 0, 0, 0], EPERM),
+        ("personality", [0x1, 0, 0, 0], EPERM),
         ("socket", [1, 1, 0, 0], Allow),
         ("socket", [1, 5, 0, 0], Allow),
         ("socket", [1, 2, 0, 0], EACCES),

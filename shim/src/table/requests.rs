@@ -63,6 +63,8 @@ pub(super) const IOCTL_ALLOWED: &[u32] = &[
     0x801c_581f, // FS_IOC_FSGETXATTR
     0x8008_7601, // FS_IOC_GETVERSION
     0xc020_660b, // FS_IOC_FIEMAP
+    0x8011_1500, // FS_IOC_GETFSUUID
+    0x8081_1501, // FS_IOC_GETFSSYSFSPATH
     0x8008_1272, // BLKGETSIZE64
     0x1268, // BLKSSZGET
     // Sockets and network interfaces.
@@ -82,8 +84,16 @@ pub(super) const IOCTL_ALLOWED: &[u32] = &[
     0x8927, // SIOCGIFHWADDR
     0x8933, // SIOCGIFINDEX
     0x8942, // SIOCGIFTXQLEN
+    0x891d, // SIOCGIFMETRIC
+    0x8970, // SIOCGIFMAP
+    0x894b, // SIOCOUTQNSD
+    0x8946, // SIOCETHTOOL: without CAP_NET_ADMIN it only queries
     // The rest.
     0xc068_6611, // PROCMAP_QUERY
+    // PIDFD_GET_INFO, in each size that its structure has had: what /proc/PID/status shows to every user.
+    0xc040_ff0b,
+    0xc048_ff0b,
+    0xc050_ff0b,
     0xb701, // NS_GET_USERNS
     0xb702, // NS_GET_PARENT
     0xb703, // NS_GET_NSTYPE

@@ -45,9 +45,14 @@ const NEITHER: u32 = 3;
 const WRITES: u32 =
     ACCESS_MODE | libc::O_CREAT as u32 | libc::O_TRUNC as u32 | (libc::O_TMPFILE & !libc::O_DIRECTORY) as u32;
 
-/// The action for an open call with its flags in this argument.
+/// The flags that make a file (`O_TMPFILE` without the bit of `O_DIRECTORY`).
+const CREATES: u32 = libc::O_CREAT as u32 | (libc::O_TMPFILE & !libc::O_DIRECTORY) as u32;
+/// The bits of a mode that the supervisor takes off: no Landlock rule can.
+const SET_ID: u32 = libc::S_ISUID | libc::S_ISGID;
+
+/// The action for an open call with its flags and its mode in these arguments.
 macro_rules! open_by {
-    ($flags:literal) => {
+    ($flags:literal, $mode:literal) => {
         RowAction::Option(
             Switch::KernelReads,
             &RowAction::Option(
@@ -55,6 +60,7 @@ macro_rules! open_by {
                 &RowAction::First(
                     &[
                         rule(&[any_of($flags, O_PATH)], Action::Allow),
+                        rule(&[any_of($flags, CREATES), any_of($mode, SET_ID)], Action::Notify),
                         rule(&[masked($flags, ACCESS_MODE, NEITHER)], Action::Notify),
                     ],
                     Action::Allow,
@@ -72,6 +78,7 @@ macro_rules! open_by {
                 &RowAction::First(
                     &[
                         rule(&[any_of($flags, O_PATH)], Action::Allow),
+                        rule(&[any_of($flags, CREATES), any_of($mode, SET_ID)], Action::Notify),
                         rule(&[masked($flags, ACCESS_MODE, libc::O_WRONLY as u32)], Action::Allow),
                     ],
                     Action::Notify,
@@ -82,11 +89,17 @@ macro_rules! open_by {
     };
 }
 
-pub(super) const OPEN: RowAction = open_by!(1);
-pub(super) const OPENAT: RowAction = open_by!(2);
+pub(super) const OPEN: RowAction = open_by!(1, 2);
+pub(super) const OPENAT: RowAction = open_by!(2, 3);
 /// Calls that only write to files or remove names. The supervisor handles calls that create directories or special
 /// files, rename or link, because Landlock does not check all that the policy does.
 pub(super) const WRITE: RowAction = RowAction::Option(Switch::KernelWrites, &ALLOW, &NOTIFY);
+/// As the open that it stands for; its mode is the second argument.
+pub(super) const CREAT: RowAction = RowAction::Option(
+    Switch::KernelWrites,
+    &RowAction::First(&[rule(&[any_of(1, SET_ID)], Action::Notify)], Action::Allow),
+    &NOTIFY,
+);
 
 // Memory. Mapping a file with PROT_EXEC loads a library, which is judged.
 
@@ -178,10 +191,28 @@ pub(super) const SECCOMP: RowAction = RowAction::First(
     Action::Allow,
 );
 
-/// `PER_LINUX`, the query, and `ADDR_NO_RANDOMIZE` (debuggers, sanitizers).
-const PERSONALITIES: &[u32] = &[0, 0xffff_ffff, libc::ADDR_NO_RANDOMIZE as u32];
-pub(super) const PERSONALITY: RowAction =
-    RowAction::First(&[rule(&[one_of(0, PERSONALITIES)], Action::Allow)], REFUSE);
+/// The low byte of personality(2) (linux/personality.h).
+const PER_LINUX32: libc::c_int = 8;
+/// The bits of personality(2) that change only what a process sees of itself: the machine's name (`PER_LINUX32`,
+/// `UNAME26`), where its memory is, and details of old calls. `READ_IMPLIES_EXEC` is none of them: it would map files as
+/// code without PROT_EXEC, which is what holds mmap. Nor is `MMAP_PAGE_ZERO`.
+const HARMLESS_PERSONALITY: u32 = (PER_LINUX32
+    | libc::UNAME26
+    | libc::ADDR_NO_RANDOMIZE
+    | libc::ADDR_COMPAT_LAYOUT
+    | libc::ADDR_LIMIT_32BIT
+    | libc::ADDR_LIMIT_3GB
+    | libc::SHORT_INODE
+    | libc::WHOLE_SECONDS
+    | libc::STICKY_TIMEOUTS) as u32;
+const PERSONALITY_QUERY: &[u32] = &[0xffff_ffff];
+pub(super) const PERSONALITY: RowAction = RowAction::First(
+    &[
+        rule(&[masked(0, !HARMLESS_PERSONALITY, 0)], Action::Allow),
+        rule(&[one_of(0, PERSONALITY_QUERY)], Action::Allow),
+    ],
+    REFUSE,
+);
 
 const TRACEME: &[u32] = &[libc::PTRACE_TRACEME];
 /// `PTRACE_TRACEME` makes the parent the tracer, and the first process's parent is the guard.

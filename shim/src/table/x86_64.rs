@@ -97,7 +97,7 @@ pub(super) static CALLS: &[Row] = &[
     row(82, "rename", NOTIFY),
     row(83, "mkdir", NOTIFY),
     row(84, "rmdir", WRITE),
-    row(85, "creat", WRITE),
+    row(85, "creat", CREAT),
     row(86, "link", NOTIFY),
     row(87, "unlink", WRITE),
     row(88, "symlink", NOTIFY),

@@ -44,6 +44,11 @@ impl Operation {
     }
 }
 
+/// The most bytes of arguments in a line.
+pub const MAX_ARGV: usize = 4096;
+/// The same in the line of a denial. A tree can be denied as often as it likes.
+pub const MAX_DENIED_ARGV: usize = 512;
+
 /// A decision about a call.
 #[derive(Clone, Debug)]
 pub struct DecisionEvent {
@@ -65,10 +70,9 @@ pub struct DecisionEvent {
     pub micros: u64,
 }
 
-/// Shortens arguments for reports: a caller chooses their length, and the log keeps them.
-pub fn shortened(argv: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    const MAX_REPORTED: usize = 4096;
-    let mut left = MAX_REPORTED;
+/// Shortens arguments to `most` bytes for reports: a caller chooses their length, and the log keeps them.
+pub fn shortened(argv: &[Vec<u8>], most: usize) -> Vec<Vec<u8>> {
+    let mut left = most;
     let mut told = Vec::new();
     for (index, argument) in argv.iter().enumerate() {
         let length = argument.len().min(left);
@@ -79,8 +83,26 @@ pub fn shortened(argv: &[Vec<u8>]) -> Vec<Vec<u8>> {
             told.push(text);
             break;
         }
-        left -= length;
+        // The NUL counts, too: otherwise empty arguments would have no bound.
+        left = (left - length).saturating_sub(1);
         told.push(text);
     }
     told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_bounded_and_marked_as_cut() {
+        let of =
+            |argv: &[&[u8]], most| shortened(&argv.iter().map(|one| one.to_vec()).collect::<Vec<_>>(), most);
+        assert_eq!(of(&[b"cat", b"/a"], 16), [b"cat".to_vec(), b"/a".to_vec()]);
+        let cut = of(&[b"cat", b"/a/long/path/indeed", b"x", b"y"], 8);
+        assert_eq!(cut, [b"cat".to_vec(), "/a/l… (+15 bytes, 2 more arguments)".into()]);
+        let empty = vec![Vec::new(); 1_000_000];
+        assert_eq!(shortened(&empty, 8).len(), 9);
+        assert!(shortened(&empty, 8).concat().ends_with(b"more arguments)"));
+    }
 }

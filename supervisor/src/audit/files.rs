@@ -4,6 +4,7 @@
 //! audit.jsonl                       the current file, appended to
 //! audit.jsonl.d/head                the end of the chain; also the lock
 //! audit.jsonl.d/000000000001.jsonl  older files, named by the number of their first line
+//! audit.jsonl.d/denials.jsonl       the log of denials, with a directory of its own beside it
 //! ```
 
 use std::ffi::OsString;
@@ -20,6 +21,29 @@ use rustix::io::Errno;
 pub const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// The pause between attempts to take the lock.
 const RETRY_INTERVAL: Duration = Duration::from_micros(200);
+
+/// A part of a log. Each has its own files, chain and limits, so that filling one removes no line of the
+/// other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogPart {
+    /// The programs that ran, the answers to questions, and what is about the guard itself.
+    Programs,
+    /// What the tree can write without end: denials, and questions that nobody answered.
+    Denials,
+}
+
+impl LogPart {
+    /// Every part.
+    pub const ALL: [LogPart; 2] = [LogPart::Programs, LogPart::Denials];
+
+    /// Returns the names of this part's files, for the log at this path.
+    pub fn files(self, log: &Path) -> Files {
+        match self {
+            LogPart::Programs => Files::new(log),
+            LogPart::Denials => Files::new(&beside(log).join("denials.jsonl")),
+        }
+    }
+}
 
 /// The names of one log's files.
 #[derive(Clone, Debug, PartialEq, Eq)]

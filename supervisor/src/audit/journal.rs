@@ -89,8 +89,7 @@ fn datagram(line: &str) -> Vec<u8> {
     field("SYSLOG_IDENTIFIER", "openclaw-guard");
     field("GUARD_LINE", line);
     let Some(entry) = AuditEntry::parse(line.as_bytes()) else { return fields };
-    let is_refused = entry.denial().is_some() || matches!(entry.operation.as_str(), "fault" | "log");
-    field("PRIORITY", if is_refused { WARNING } else { INFORMATIONAL });
+    field("PRIORITY", if entry.is_warning() { WARNING } else { INFORMATIONAL });
     field("MESSAGE", &summary(&entry));
     field("GUARD_OPERATION", &entry.operation);
     field("GUARD_SESSION", &entry.session);
@@ -140,7 +139,7 @@ mod tests {
         assert_eq!((&*fields["GUARD_VERDICT"], &*fields["GUARD_OPERATION"]), ("deny", "read"));
         assert_eq!(fields["GUARD_PATH"], "/a FAKE=1");
         assert!(!fields.contains_key("FAKE"), "a path is no field");
-        assert!(fields["MESSAGE"].contains("deny  read /a\\nFAKE=1"), "{}", fields["MESSAGE"]);
+        assert!(fields["MESSAGE"].contains("deny  read /a\\u{A}FAKE=1"), "{}", fields["MESSAGE"]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::fs::{FileType, FlockOperation, flock, fstat, ftruncate};
 
 use super::chain::{ChainFields, ChainLink, Hash};
-use super::files::{Files, LOCK_TIMEOUT, identity, lock};
+use super::files::{Files, LOCK_TIMEOUT, LogPart, identity, lock};
 use super::head::Head;
 use super::lines::{Backward, Forward};
 use super::record;
@@ -59,6 +59,15 @@ impl AuditLog {
             LogKind::Kept(RotatedLog::open(files, limits)?)
         };
         Ok(AuditLog { path, kind })
+    }
+
+    /// Opens the log of denials beside this one, with the same limits. Returns None if this one is no plain file.
+    ///
+    /// # Errors
+    /// As [`AuditLog::open`].
+    pub fn open_denials(&self) -> io::Result<Option<AuditLog>> {
+        let LogKind::Kept(RotatedLog { limits, .. }) = &self.kind else { return Ok(None) };
+        AuditLog::open(LogPart::Denials.files(&self.path).log(), *limits).map(Some)
     }
 
     /// Closes the log without freeing its memory, for a forked process that does not write it.

@@ -2,8 +2,8 @@
 //!
 //! `report` takes each `event` and has threads write it. `record` defines the content of a line, `secrets`
 //! masks it, `chain` links it to the line before, `log` writes it to the files that `files` names, and
-//! records the end of the chain in `head`. `writer` also sends a copy to the `journal`. `reader` reads the
-//! log, with the help of `lines`.
+//! records the end of the chain in `head`. `writer` chooses between the log's two parts, and also sends a copy
+//! to the `journal`. `reader` reads the log, with the help of `lines`.
 
 pub mod chain;
 mod event;
@@ -18,11 +18,11 @@ pub mod report;
 mod secrets;
 mod writer;
 
-pub use event::{DecisionEvent, Operation, shortened};
+pub use event::{DecisionEvent, MAX_ARGV, MAX_DENIED_ARGV, Operation, shortened};
 pub use files::beside;
 pub use journal::Journal;
 pub use log::{AuditLog, Limits};
 pub use reader::summary;
-pub use record::{Context, Failed, PolicyChange, QuestionRecord, Record};
+pub use record::{Context, Failed, PolicyChange, QuestionRecord, Record, Span};
 pub use secrets::Secrets;
 pub use writer::Writer;

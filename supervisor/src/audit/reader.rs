@@ -16,9 +16,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::chain::Hash;
-use super::files::{Files, LOCK_TIMEOUT, lock};
+use super::files::{Files, LOCK_TIMEOUT, LogPart, lock};
 use super::head::Head;
 use super::lines::{Backward, Forward, LineBytes};
+use super::record::{FLOOD, OF_LOG};
 use crate::audit::Operation;
 
 /// The identifier of a line: its SHA-256. It is shown as its first 8 digits, and any prefix finds it.
@@ -99,6 +100,9 @@ pub struct LoggedDecision {
     pub verdict: Outcome,
     /// The reason for the decision.
     pub because: LoggedReason,
+    /// For a line that counts repeats of a denial, how many.
+    #[serde(default)]
+    pub count: Option<u64>,
 }
 
 /// A process of a chain.
@@ -167,6 +171,24 @@ impl AuditEntry {
         }
     }
 
+    /// Returns whether the line is a denial, or counts denials that have none.
+    pub fn is_of_denials(&self) -> bool {
+        self.denial().is_some() || self.operation == FLOOD
+    }
+
+    /// Returns how many lines this one stands for, if they were only counted.
+    pub fn counted(&self) -> Option<u64> {
+        match &self.what {
+            EntryBody::Other(said) if self.operation == FLOOD => said.get("count")?.as_u64(),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the line needs attention: a denial, a fault, or something about the log itself.
+    pub fn is_warning(&self) -> bool {
+        self.is_of_denials() || matches!(self.operation.as_str(), "fault" | OF_LOG)
+    }
+
     /// Returns the decision, if it was not to allow the call.
     pub fn denial(&self) -> Option<&LoggedDecision> {
         self.decision().filter(|decision| decision.verdict != Outcome::Allow)
@@ -189,6 +211,11 @@ impl LogFile {
         Forward::new(&self.file, 0, self.length).map(|line| line.map_err(|error| self.unreadable(error)))
     }
 
+    /// Returns the lines of the file, the last one first.
+    pub fn backward(&self) -> impl Iterator<Item = Result<LineBytes, ReadError>> {
+        Backward::new(&self.file, self.length).map(|line| line.map_err(|error| self.unreadable(error)))
+    }
+
     fn unreadable(&self, error: io::Error) -> ReadError {
         ReadError::Unreadable { path: self.path.clone(), error }
     }
@@ -197,8 +224,19 @@ impl LogFile {
 /// A snapshot of a log: lines written after it was opened are not read.
 #[derive(Debug)]
 pub struct Log {
-    /// The files of the log, the oldest first.
-    pub parts: Vec<LogFile>,
+    /// The parts of the log. A log without denials may lack that part.
+    pub parts: Vec<OpenPart>,
+}
+
+/// A snapshot of one part of a log.
+#[derive(Debug)]
+pub struct OpenPart {
+    /// Which part it is.
+    pub part: LogPart,
+    /// The names of its files.
+    pub names: Files,
+    /// The files, the oldest first.
+    pub files: Vec<LogFile>,
     /// The head, or why there is no valid one.
     pub head: Result<Head, NoHead>,
 }
@@ -212,6 +250,50 @@ pub enum NoHead {
     Garbled,
 }
 
+impl OpenPart {
+    fn open(part: LogPart, names: Files) -> Result<OpenPart, ReadError> {
+        let at = |path: &Path| {
+            let path = path.to_owned();
+            move |error| ReadError::Unreadable { path, error }
+        };
+        let head = open(&names.head()).map_err(at(&names.head()))?;
+        if let Some(head) = &head {
+            // The lock keeps guards from writing and rotating while the files are opened. Closing the
+            // descriptor releases it.
+            lock(head, FlockOperation::NonBlockingLockShared, LOCK_TIMEOUT).map_err(at(&names.head()))?;
+        }
+        let mut files = Vec::new();
+        let mut paths = names.olds().map_err(at(names.directory()))?;
+        paths.push(names.log().to_owned());
+        for path in paths {
+            let Some(file) = open(&path).map_err(at(&path))? else { continue };
+            let length = file.metadata().map_err(at(&path))?.len();
+            files.push(LogFile { path, file, length });
+        }
+        let head = match head.as_ref().map(Head::read) {
+            None | Some(Ok(None)) => Err(NoHead::Missing),
+            Some(Ok(Some(head))) => Ok(head),
+            Some(Err(error)) if error.kind() == io::ErrorKind::InvalidData => Err(NoHead::Garbled),
+            Some(Err(error)) => return Err(at(&names.head())(error)),
+        };
+        Ok(OpenPart { part, names, files, head })
+    }
+
+    /// Returns whether there is nothing of it: neither a line nor a head.
+    fn is_unwritten(&self) -> bool {
+        self.head == Err(NoHead::Missing) && self.files.iter().all(|file| file.length == 0)
+    }
+
+    fn entries(&self) -> Entries<'_> {
+        Box::new(self.files.iter().flat_map(LogFile::lines).filter_map(understood))
+    }
+
+    /// Returns the lines that can be parsed, the last one first.
+    pub fn latest(&self) -> Entries<'_> {
+        Box::new(self.files.iter().rev().flat_map(LogFile::backward).filter_map(understood))
+    }
+}
+
 impl Log {
     /// Opens the files of the log at this path.
     ///
@@ -219,47 +301,36 @@ impl Log {
     /// If there is no log, or a file cannot be opened.
     pub fn open(log: &Path) -> Result<Log, ReadError> {
         let log = std::path::absolute(log).unwrap_or_else(|_| log.to_owned());
-        let files = Files::new(&log);
-        let at = |path: &Path| {
-            let path = path.to_owned();
-            move |error| ReadError::Unreadable { path, error }
-        };
-        let head = open(&files.head()).map_err(at(&files.head()))?;
-        if let Some(head) = &head {
-            // The lock keeps guards from writing and rotating while the files are opened. Closing the
-            // descriptor releases it.
-            lock(head, FlockOperation::NonBlockingLockShared, LOCK_TIMEOUT).map_err(at(&files.head()))?;
-        }
-        let mut parts = Vec::new();
-        let mut paths = files.olds().map_err(at(files.directory()))?;
-        paths.push(log.clone());
-        for path in paths {
-            let Some(file) = open(&path).map_err(at(&path))? else { continue };
-            let length = file.metadata().map_err(at(&path))?.len();
-            parts.push(LogFile { path, file, length });
-        }
-        let head = match head.as_ref().map(Head::read) {
-            None | Some(Ok(None)) => Err(NoHead::Missing),
-            Some(Ok(Some(head))) => Ok(head),
-            Some(Err(error)) if error.kind() == io::ErrorKind::InvalidData => Err(NoHead::Garbled),
-            Some(Err(error)) => return Err(at(&files.head())(error)),
-        };
-        if parts.is_empty() && head == Err(NoHead::Missing) {
+        let parts = LogPart::ALL.map(|part| OpenPart::open(part, part.files(&log)));
+        let mut parts = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
+        parts.retain(|part| part.part == LogPart::Programs || !part.is_unwritten());
+        if parts.iter().all(|part| part.files.is_empty() && part.head == Err(NoHead::Missing)) {
             return Err(ReadError::NoLog(log));
         }
-        Ok(Log { parts, head })
+        Ok(Log { parts })
     }
 
     /// Returns the lines that can be parsed, the first one first.
-    pub fn entries(&self) -> impl Iterator<Item = Result<AuditEntry, ReadError>> {
-        understood(self.parts.iter().flat_map(LogFile::lines))
+    pub fn entries(&self) -> Entries<'_> {
+        merged(self.parts.iter().map(OpenPart::entries), |one, other| one.time <= other.time)
     }
 
     /// Returns the lines that can be parsed, the last one first.
-    pub fn latest(&self) -> impl Iterator<Item = Result<AuditEntry, ReadError>> {
-        understood(self.parts.iter().rev().flat_map(|part| {
-            Backward::new(&part.file, part.length).map(|line| line.map_err(|error| part.unreadable(error)))
-        }))
+    pub fn latest(&self) -> Entries<'_> {
+        merged(self.parts.iter().map(OpenPart::latest), |one, other| one.time >= other.time)
+    }
+
+    /// Returns the number of the last line of each part; 0 for a part without lines.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn ends(&self) -> Result<[u64; LogPart::ALL.len()], ReadError> {
+        let mut ends = [0; LogPart::ALL.len()];
+        for part in &self.parts {
+            let last = part.latest().next().transpose()?;
+            ends[part.part as usize] = last.and_then(|entry| entry.n).unwrap_or_default();
+        }
+        Ok(ends)
     }
 
     /// Returns the line whose identifier has this prefix.
@@ -272,25 +343,41 @@ impl Log {
             return Err(ReadError::NoId(shown()));
         }
         let mut found = None;
-        for part in self.parts.iter().rev() {
-            for line in Backward::new(&part.file, part.length) {
-                let line = line.map_err(|error| part.unreadable(error))?;
-                if Hash::digest(&line.bytes).begins_with(prefix)
-                    && let Some(entry) = AuditEntry::parse(&line.bytes)
-                    && found.replace(entry).is_some()
-                {
-                    return Err(ReadError::Ambiguous(shown()));
-                }
+        for line in self.parts.iter().flat_map(|part| &part.files).flat_map(LogFile::lines) {
+            let line = line?;
+            if Hash::digest(&line.bytes).begins_with(prefix)
+                && let Some(entry) = AuditEntry::parse(&line.bytes)
+                && found.replace(entry).is_some()
+            {
+                return Err(ReadError::Ambiguous(shown()));
             }
         }
         found.ok_or_else(|| ReadError::NoSuchLine(shown()))
     }
 }
 
-fn understood(
-    lines: impl Iterator<Item = Result<LineBytes, ReadError>>,
-) -> impl Iterator<Item = Result<AuditEntry, ReadError>> {
-    lines.filter_map(|line| line.map(|line| AuditEntry::parse(&line.bytes)).transpose())
+/// Lines of a log.
+pub type Entries<'l> = Box<dyn Iterator<Item = Result<AuditEntry, ReadError>> + 'l>;
+
+fn understood(line: Result<LineBytes, ReadError>) -> Option<Result<AuditEntry, ReadError>> {
+    line.map(|line| AuditEntry::parse(&line.bytes)).transpose()
+}
+
+/// Merges the lines of parts, each of which keeps its own order. `is_first` says whether the first of two entries
+/// precedes the second.
+fn merged<'l>(
+    parts: impl Iterator<Item = Entries<'l>>,
+    is_first: fn(&AuditEntry, &AuditEntry) -> bool,
+) -> Entries<'l> {
+    let merge = |one: Entries<'l>, other: Entries<'l>| -> Entries<'l> {
+        let (mut one, mut other) = (one.peekable(), other.peekable());
+        Box::new(std::iter::from_fn(move || match (one.peek(), other.peek()) {
+            (Some(Ok(first)), Some(Ok(second))) if !is_first(first, second) => other.next(),
+            (Some(_), _) => one.next(),
+            (None, _) => other.next(),
+        }))
+    };
+    parts.reduce(merge).unwrap_or_else(|| Box::new(std::iter::empty()))
 }
 
 /// Opens a plain file. Returns None if the file does not exist.
@@ -318,6 +405,9 @@ pub fn summary(entry: &AuditEntry) -> String {
             if !decision.argv.is_empty() {
                 let argv = decision.argv.iter().map(|argument| quoted(argument));
                 let _ = write!(line, "  {}", argv.collect::<Vec<_>>().join(" "));
+            }
+            if let Some(count) = decision.count {
+                let _ = write!(line, "  [{count} more {}]", if count == 1 { "time" } else { "times" });
             }
         }
         EntryBody::Other(said) => {

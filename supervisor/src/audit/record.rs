@@ -4,10 +4,12 @@ use guard_approvals::{Question, QuestionChange, Subject};
 use guard_openclaw::peer::proc::Tid;
 use guard_policy::text::shown_json;
 use guard_policy::{Outcome, Source};
-use serde::Serialize;
+use jiff::Timestamp;
+use serde::{Serialize, Serializer};
 
 use super::Secrets;
-use crate::audit::{DecisionEvent, shortened};
+use crate::audit::files::LogPart;
+use crate::audit::{DecisionEvent, MAX_ARGV, shortened};
 use crate::panics::Panic;
 
 /// The values that are the same in every line of a session.
@@ -83,7 +85,43 @@ impl Failed {
     }
 }
 
+/// How often something happened, and over which time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Span {
+    /// How often.
+    pub count: u64,
+    /// When it happened first.
+    #[serde(serialize_with = "as_text")]
+    from: Timestamp,
+    /// When it happened last.
+    #[serde(serialize_with = "as_text")]
+    to: Timestamp,
+}
+
+fn as_text<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(time)
+}
+
+impl Span {
+    /// Returns the span of what happened once, now.
+    pub fn now() -> Span {
+        let now = Timestamp::now();
+        Span { count: 1, from: now, to: now }
+    }
+
+    /// Returns both as one.
+    pub fn with(self, other: Option<Span>) -> Span {
+        let Some(Span { count, from, to }) = other else { return self };
+        Span { count: self.count + count, from: self.from.min(from), to: self.to.max(to) }
+    }
+}
+
 impl QuestionRecord {
+    /// Returns whether somebody's answer is behind the event. The others come with every call that asks.
+    fn is_of_answer(&self) -> bool {
+        matches!(self.event, "resolved" | "granted" | "consumed" | "saved" | "running" | "finished")
+    }
+
     fn masked(&self, secrets: &Secrets) -> QuestionRecord {
         let text = self.text.as_deref().map(|text| secrets.masked_text(text));
         QuestionRecord { argv: secrets.masked(&self.argv), text, ..self.clone() }
@@ -92,7 +130,7 @@ impl QuestionRecord {
     /// Creates a record of an event, with its question if that is known.
     pub fn new(event: &guard_approvals::Event, question: Option<&Question>) -> QuestionRecord {
         let (path, argv) = match question.map(|question| &question.subject) {
-            Some(Subject::Exec(exec)) => (Some(&exec.executable.path), shortened(&exec.argv)),
+            Some(Subject::Exec(exec)) => (Some(&exec.executable.path), shortened(&exec.argv, MAX_ARGV)),
             Some(Subject::File { path, .. }) => (Some(path), Vec::new()),
             None => (None, Vec::new()),
         };
@@ -138,6 +176,10 @@ impl QuestionRecord {
 pub enum Record {
     /// A decision.
     Event(DecisionEvent),
+    /// Repeats of a denial that has a line of its own.
+    Repeats(Box<DecisionEvent>, Span),
+    /// Lines that the session had no room for any more.
+    Flood(Span),
     /// A change of the policy.
     Change(PolicyChange),
     /// What happened to a question.
@@ -147,10 +189,25 @@ pub enum Record {
 }
 
 impl Record {
+    /// Returns the part of the log that the record belongs to.
+    pub fn part(&self) -> LogPart {
+        match self {
+            Record::Event(event) if event.outcome == Outcome::Allow => LogPart::Programs,
+            Record::Asked(asked) if asked.is_of_answer() => LogPart::Programs,
+            Record::Change(_) | Record::Flood(_) => LogPart::Programs,
+            Record::Event(_) | Record::Repeats(..) | Record::Asked(_) | Record::Failed(_) => LogPart::Denials,
+        }
+    }
+
     /// Returns the JSON object of the line, without the chain fields.
     pub fn body(&self, context: &Context) -> String {
         match self {
-            Record::Event(event) => json(&RecordLine::new(context, event)),
+            Record::Event(event) => json(&RecordLine::new(context, event, None)),
+            Record::Repeats(event, repeats) => json(&RecordLine::new(context, event, Some(*repeats))),
+            Record::Flood(lines) => {
+                let text = "the session has filled its share of the log of denials: these were only counted";
+                other(context, FLOOD, &FloodLine { text, lines: *lines })
+            }
             Record::Change(change) => other(context, "reload", change),
             Record::Asked(asked) => other(context, "approval", &asked.masked(&context.secrets)),
             Record::Failed(failed) => other(context, "fault", failed),
@@ -175,6 +232,18 @@ struct RecordLine<'a> {
     because: RecordReason<'a>,
     tier: &'static str,
     micros: u64,
+    #[serde(flatten)]
+    repeats: Option<Span>,
+}
+
+/// The operation in lines that count what a session had no room for.
+pub const FLOOD: &str = "flood";
+
+#[derive(Serialize)]
+struct FloodLine {
+    #[serde(flatten)]
+    lines: Span,
+    text: &'static str,
 }
 
 /// The line of any other record.
@@ -216,7 +285,7 @@ struct RecordReason<'a> {
 }
 
 impl<'a> RecordLine<'a> {
-    fn new(context: &'a Context, event: &'a DecisionEvent) -> RecordLine<'a> {
+    fn new(context: &'a Context, event: &'a DecisionEvent, repeats: Option<Span>) -> RecordLine<'a> {
         RecordLine {
             time: now(),
             session: &context.session,
@@ -237,6 +306,7 @@ impl<'a> RecordLine<'a> {
             },
             tier: "broker",
             micros: event.micros,
+            repeats,
         }
     }
 }
@@ -252,7 +322,7 @@ pub fn of_log(event: &'static str, text: &str) -> String {
 }
 
 fn now() -> String {
-    jiff::Timestamp::now().to_string()
+    Timestamp::now().to_string()
 }
 
 fn json(line: &impl Serialize) -> String {

@@ -1,20 +1,35 @@
-//! Writes each line to the log and the journal.
+//! Writes each line to its part of the log, and to the journal.
 
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 
 use guard_policy::text::shown;
 use guard_policy::{AuditSettings, OnError};
 
+use super::files::LogPart;
 use super::journal::Journal;
-use super::log::AuditLog;
-use super::record::{Context, Record};
+use super::log::{Appended, AuditLog};
+
+/// The share of the log of denials that one session may fill: so one that floods removes no lines of others.
+const SESSION_SHARE: u64 = 16;
+/// The least of it in bytes: room for a few lines, however small the log is.
+const MIN_SESSION_BYTES: u64 = 4096;
 
 /// The destinations of lines, and what to do if one fails.
 #[derive(Debug)]
 pub struct Writer {
-    log: Option<AuditLog>,
+    log: Option<Destination>,
+    /// None if all lines go to the log itself.
+    denials: Option<Destination>,
     journal: Option<Journal>,
     on_error: OnError,
+    session_bytes: u64,
+}
+
+/// A part of the log.
+#[derive(Debug)]
+struct Destination {
+    log: AuditLog,
     /// The number of lines that were lost since the last one was logged.
     lost: u64,
 }
@@ -32,20 +47,33 @@ impl Writer {
     /// Creates a writer that discards everything.
     #[cfg(any(test, feature = "fake-kernel"))]
     pub fn none() -> Writer {
-        Writer { log: None, journal: None, on_error: OnError::Continue, lost: 0 }
+        Writer {
+            log: None,
+            denials: None,
+            journal: None,
+            on_error: OnError::Continue,
+            session_bytes: u64::MAX,
+        }
     }
 
-    /// Creates a writer for this log and this journal.
-    pub fn new(log: Option<AuditLog>, journal: Option<Journal>, settings: &AuditSettings) -> Writer {
-        Writer { log, journal, on_error: settings.on_error, lost: 0 }
+    /// Creates a writer for this log, this log of denials and this journal.
+    pub fn new(
+        log: Option<AuditLog>,
+        denials: Option<AuditLog>,
+        journal: Option<Journal>,
+        settings: &AuditSettings,
+    ) -> Writer {
+        let [log, denials] = [log, denials].map(|log| log.map(|log| Destination { log, lost: 0 }));
+        let files = u64::try_from(settings.keep).unwrap_or(u64::MAX).saturating_add(1);
+        let session_bytes = settings.max_bytes.saturating_mul(files) / SESSION_SHARE;
+        let session_bytes = session_bytes.max(MIN_SESSION_BYTES);
+        Writer { log, denials, journal, on_error: settings.on_error, session_bytes }
     }
 
     /// Closes the writer without freeing its memory, for a forked process that does not write.
     pub fn forget(self) {
-        let Writer { log, journal, .. } = self;
-        if let Some(log) = log {
-            log.forget();
-        }
+        let Writer { log, denials, journal, .. } = self;
+        [log, denials].into_iter().flatten().for_each(|destination| destination.log.forget());
         drop(journal);
     }
 
@@ -59,38 +87,54 @@ impl Writer {
         self.log.is_some() || self.journal.is_some()
     }
 
-    /// Writes a record to the log and the journal.
-    pub fn write(&mut self, context: &Context, record: &Record) -> WriteOutcome {
+    /// Returns how many bytes of denials one session may write.
+    pub fn session_bytes(&self) -> u64 {
+        self.session_bytes
+    }
+
+    /// Writes the line with this body, a JSON object, to this part of the log, and to the journal.
+    pub fn write(&mut self, part: LogPart, body: &str) -> WriteOutcome {
         let mut problems = Vec::new();
-        let body = record.body(context);
-        let line = match &mut self.log {
-            Some(log) => log.append(&body, self.lost).map(|appended| {
-                self.lost = 0;
-                problems.extend(appended.trouble);
-                Some(appended.line)
-            }),
-            None => Ok(None),
+        let destination = match part {
+            LogPart::Denials if self.denials.is_some() => &mut self.denials,
+            LogPart::Programs | LogPart::Denials => &mut self.log,
         };
-        let is_logged = line.is_ok();
-        let line = line.unwrap_or_else(|error| {
-            self.lost += 1;
-            problems.push(self.unwritten(&error));
-            None
-        });
+        let line = match destination.as_mut().map(|destination| destination.append(body)).transpose() {
+            Ok(appended) => appended.map(|Appended { line, trouble }| {
+                problems.extend(trouble);
+                line
+            }),
+            Err((path, error)) => {
+                let so = match (self.on_error, part) {
+                    (OnError::Deny, LogPart::Programs) => {
+                        "until it can be written, no program starts: make room, or set audit.onError to \"continue\""
+                    }
+                    _ => "lines are missing in it",
+                };
+                problems.push(format!("cannot write the audit log {path}: {error}; {so}"));
+                None
+            }
+        };
+        let is_logged = line.is_some() || destination.is_none();
         if let Some(journal) = &mut self.journal {
-            problems.extend(journal.send(line.as_deref().unwrap_or(&body)));
+            problems.extend(journal.send(line.as_deref().unwrap_or(body)));
         }
         WriteOutcome { is_logged, problems }
     }
+}
 
-    fn unwritten(&self, error: &std::io::Error) -> String {
-        let path = self.log.as_ref().map(|log| shown(log.path().as_os_str().as_bytes())).unwrap_or_default();
-        let so = match self.on_error {
-            OnError::Deny => {
-                "until it can be written, no program starts: make room, or set audit.onError to \"continue\""
+impl Destination {
+    /// Appends a line. The error has the path for the operator.
+    fn append(&mut self, body: &str) -> Result<Appended, (String, io::Error)> {
+        match self.log.append(body, self.lost) {
+            Ok(appended) => {
+                self.lost = 0;
+                Ok(appended)
             }
-            OnError::Continue => "lines are missing in it",
-        };
-        format!("cannot write the audit log {path}: {error}; {so}")
+            Err(error) => {
+                self.lost += 1;
+                Err((shown(self.log.path().as_os_str().as_bytes()), error))
+            }
+        }
     }
 }

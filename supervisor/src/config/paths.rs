@@ -42,7 +42,8 @@ pub struct Paths {
     pub cwd: PathBuf,
     /// Where OpenClaw's gateway listens.
     pub(super) gateway: Gateway,
-    /// The paths that no policy may open to the tree: OpenClaw's state and configuration, and the policy.
+    /// The paths that no policy may open to the tree: OpenClaw's state, here and at the usual place, its configuration,
+    /// and the policy.
     /// `close` adds the audit log.
     pub(super) always_denied: Vec<Vec<u8>>,
     /// The real directories of `PATH` at the start.
@@ -102,7 +103,8 @@ impl Paths {
         };
         let copies = gateway::copies(&config);
         let new = temporary(&places.policy_file);
-        let own = [&places.state, &config, &places.policy].into_iter().chain(&copies);
+        let usual = usual_states(&places.home);
+        let own = [&places.state, &config, &places.policy].into_iter().chain(&copies).chain(&usual);
         // The state directory is denied as a whole, with this file if it is in there.
         let new = Some(&new).filter(|new| !new.starts_with(&places.state_directory));
         places.always_denied = both_forms(&own.chain(new).collect::<Vec<_>>());
@@ -185,6 +187,14 @@ fn both_forms(paths: &[&PathBuf]) -> Vec<Vec<u8>> {
         }
     }
     forms
+}
+
+/// Returns where OpenClaw keeps its state unless a variable says otherwise, which holds tokens of gateways and the
+/// policies of runs without that variable.
+fn usual_states(home: &Path) -> Vec<PathBuf> {
+    let mut homes = vec![home.to_owned()];
+    homes.extend(directory("HOME"));
+    homes.iter().map(|home| home.join(".openclaw")).collect()
 }
 
 fn directory(variable: &str) -> Option<PathBuf> {

@@ -4,7 +4,8 @@
 //! would run the programs that its configuration names. A repository made later belongs to the tree.
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -12,21 +13,24 @@ use guard_policy::PersistenceSites;
 
 use crate::config::realpath::Links;
 
-/// The maximum number of git directories: there can be many submodules and worktrees.
-const MAX_SITES: usize = 256;
+/// The maximum number of git directories whose configurations are read: there can be many submodules and worktrees.
+const MAX_SITES: usize = 1024;
 /// The maximum number of names read in one directory.
 const MAX_NAMES: usize = 1024;
 /// The maximum number of included configuration files (git limits the depth to 10).
 const MAX_INCLUDES: usize = 64;
-/// The maximum size of a configuration; longer files are ignored.
+/// The maximum size of a configuration.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// Finds all sites.
 pub fn find(links: &Links, cwd: &Path, home: &Path) -> PersistenceSites {
     let variable = |name| env::var_os(name).filter(|value| value.as_bytes().starts_with(b"/"));
     let real = |path: &OsStr| links.real(path.as_bytes()).unwrap_or_else(|| path.as_bytes().to_vec());
-    let base = |name| variable(name).map(|path| real(&path));
-    let mut homes: Vec<Vec<u8>> = ["HOME", "ZDOTDIR"].into_iter().filter_map(base).collect();
+    // As written: a link on the way is protected, too.
+    let base = |name| variable(name).map(OsString::into_vec);
+    let homes = ["HOME", "ZDOTDIR"].into_iter().filter_map(variable);
+    let mut homes: Vec<Vec<u8>> = homes.flat_map(|path| [real(&path), path.into_vec()]).collect();
+    homes.dedup();
     homes.retain(|other| other != home.as_os_str().as_bytes());
     let mut found = Repositories::default();
     found.around(cwd);
@@ -37,6 +41,8 @@ pub fn find(links: &Links, cwd: &Path, home: &Path) -> PersistenceSites {
     // Where git is built to read the system's configuration nearly everywhere (git-config(1), FILES).
     let system = variable("GIT_CONFIG_SYSTEM").map_or_else(|| PathBuf::from("/etc/gitconfig"), PathBuf::from);
     found.others_of(&system, home, home);
+    let named = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].into_iter().filter_map(variable);
+    found.others.extend(named.map(PathBuf::from));
     found.links();
     let mut workspaces = vec![cwd.to_owned()];
     workspaces.extend(found.tops.into_iter().filter(|top| top != cwd));
@@ -44,12 +50,27 @@ pub fn find(links: &Links, cwd: &Path, home: &Path) -> PersistenceSites {
         homes,
         config: base("XDG_CONFIG_HOME"),
         data: base("XDG_DATA_HOME"),
+        cache: base("XDG_CACHE_HOME"),
         workspaces: bytes(workspaces),
         git_directories: bytes(found.directories),
         git_others: bytes(found.others),
         hook_directories: bytes(found.hooks),
+        path_as_written: path_as_written(cwd),
+        tmux: bytes(tmux_directories()),
         guard: std::fs::read_link("/proc/self/exe").map(|program| bytes(vec![program])).unwrap_or_default(),
     }
+}
+
+fn path_as_written(cwd: &Path) -> Vec<Vec<u8>> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    bytes(env::split_paths(&path).map(|directory| cwd.join(directory)).collect())
+}
+
+/// Returns where tmux looks for its servers (tmux(1), FILES).
+fn tmux_directories() -> Vec<PathBuf> {
+    let name = format!("tmux-{}", rustix::process::getuid().as_raw());
+    let named = env::var_os("TMUX_TMPDIR").map(PathBuf::from).filter(|directory| directory.is_absolute());
+    ["/tmp".into()].into_iter().chain(named).map(|directory: PathBuf| directory.join(&name)).collect()
 }
 
 fn bytes(paths: Vec<PathBuf>) -> Vec<Vec<u8>> {
@@ -65,8 +86,8 @@ struct Repositories {
     others: Vec<PathBuf>,
     /// Directories of hooks that configurations name relative to the work tree.
     hooks: Vec<PathBuf>,
-    /// How many directories below `modules` were looked at.
-    modules: usize,
+    /// Work trees of repositories of which not everything could be read: git could run any file there.
+    unread: Vec<PathBuf>,
     /// The included configuration files that were read already.
     included: Vec<PathBuf>,
 }
@@ -82,14 +103,15 @@ impl Repositories {
                 self.top(directory);
             }
         }
-        if !self.directories.is_empty() {
-            return;
-        }
+        // What the unread part names is not known: the work tree is protected as a whole.
+        self.others.append(&mut self.unread);
+        let around = self.tops.len();
         let names = std::fs::read_dir(cwd).into_iter().flatten().flatten().take(MAX_NAMES);
         for name in names.filter(|name| name.file_type().is_ok_and(|kind| kind.is_dir())) {
             self.top(&name.path());
         }
-        self.tops.clear();
+        self.others.append(&mut self.unread);
+        self.tops.truncate(around);
     }
 
     /// Adds the repository whose `.git` is in this directory, if there is one.
@@ -102,7 +124,8 @@ impl Repositories {
             let Some(target) = value_after(&git, "gitdir:") else { return };
             self.tops.push(directory.to_owned());
             self.directory(directory.join(target), directory);
-        } else if is_repository(&git) {
+        } else if is_repository(&git) || is_there(&git.join("config")) {
+            // Whatever else it lacks: an earlier run may have taken that away for a while.
             // If `.git` loses its HEAD, a HEAD here makes git take this directory for the repository, with
             // another configuration.
             self.others.push(directory.join("HEAD"));
@@ -115,8 +138,11 @@ impl Repositories {
     fn directory(&mut self, directory: PathBuf, top: &Path) {
         // The path may contain links or `..`.
         let directory = directory.canonicalize().unwrap_or(directory);
-        if self.directories.contains(&directory) || self.directories.len() >= MAX_SITES {
+        if self.directories.contains(&directory) {
             return;
+        }
+        if self.directories.len() >= MAX_SITES {
+            return self.unread(top);
         }
         self.directories.push(directory.clone());
         if let Some(common) = value_after(&directory.join("commondir"), "") {
@@ -125,40 +151,48 @@ impl Repositories {
         for config in ["config", "config.worktree"] {
             self.others_of(&directory.join(config), top, &directory);
         }
-        for worktree in names(&directory.join("worktrees")) {
+        let (worktrees, is_cut) = names(&directory.join("worktrees"));
+        if is_cut {
+            self.unread(top);
+        }
+        for worktree in worktrees {
             // The `.git` file of the worktree.
             self.others.extend(value_after(&worktree.join("gitdir"), "").map(|git| worktree.join(git)));
             self.directory(worktree, top);
         }
-        self.modules(&directory.join("modules"), top);
+        // git keeps a submodule's git directory by the name in the configuration (gitsubmodules(7)). All of `modules`
+        // is protected by its shape; only what the configurations there name is not.
+        let Some(text) = text(&directory.join("config")) else { return };
+        for (_, name, _, _) in settings(&text).into_iter().filter(|(section, ..)| section == "submodule") {
+            let is_plain = name.split('/').all(|part| !matches!(part, "" | "." | ".."));
+            let module = directory.join("modules").join(&name);
+            if is_plain && is_repository(&module) {
+                self.directory(module, top);
+            }
+        }
     }
 
-    /// Adds the git directories of submodules, whose names may contain slashes.
-    fn modules(&mut self, directory: &Path, top: &Path) {
-        for module in names(directory) {
-            self.modules += 1;
-            // The rest is protected by its shape, as all of these are.
-            if self.modules > MAX_SITES {
-                return;
-            }
-            if is_repository(&module) {
-                self.directory(module, top);
-            } else {
-                self.modules(&module, top);
-            }
+    fn unread(&mut self, top: &Path) {
+        if !self.unread.iter().any(|other| other == top) {
+            self.unread.push(top.to_owned());
         }
     }
 
     /// Adds the paths that a configuration names: hooks, attributes, templates, included files, and a
     /// submodule's worktree.
     fn others_of(&mut self, config: &Path, top: &Path, around: &Path) {
-        let Some(text) = text(config) else { return };
+        let Some(text) = text(config) else {
+            if is_there(config) {
+                self.unread(top);
+            }
+            return;
+        };
         let home = env::var_os("HOME").map(PathBuf::from);
         let absolute = |value: &str, base: &Path| match (value.strip_prefix("~/"), &home) {
             (Some(rest), Some(home)) => home.join(rest),
             _ => base.join(value),
         };
-        for (section, key, value) in settings(&text) {
+        for (section, _, key, value) in settings(&text) {
             match (section.as_str(), key.as_str()) {
                 ("core", "hookspath") => {
                     // git takes a relative one from the top of each work tree.
@@ -172,10 +206,15 @@ impl Repositories {
                 ("include" | "includeif", "path") => {
                     let included = absolute(&value, config.parent().unwrap_or(top));
                     self.others.push(included.clone());
-                    if self.included.len() < MAX_INCLUDES && !self.included.contains(&included) {
-                        self.included.push(included.clone());
-                        self.others_of(&included, top, around);
+                    if self.included.contains(&included) {
+                        continue;
                     }
+                    if self.included.len() >= MAX_INCLUDES {
+                        self.unread(top);
+                        continue;
+                    }
+                    self.included.push(included.clone());
+                    self.others_of(&included, top, around);
                 }
                 ("init", "templatedir") => self.others.push(absolute(&value, top)),
                 _ => {}
@@ -200,14 +239,25 @@ impl Repositories {
 /// Returns whether git takes the directory for a repository (setup.c, is_git_directory); the content of
 /// `HEAD` is not checked.
 fn is_repository(directory: &Path) -> bool {
-    directory.join("HEAD").symlink_metadata().is_ok()
-        && (directory.join("commondir").exists()
-            || directory.join("objects").is_dir() && directory.join("refs").is_dir())
+    let has = |name: &str| is_there(&directory.join(name));
+    has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
 
-fn names(directory: &Path) -> Vec<PathBuf> {
-    let names = std::fs::read_dir(directory).into_iter().flatten().flatten().take(MAX_NAMES);
-    names.filter(|name| name.file_type().is_ok_and(|kind| kind.is_dir())).map(|name| name.path()).collect()
+/// Returns whether a name is there, or may be: in a directory that cannot be searched, anything could be.
+fn is_there(path: &Path) -> bool {
+    match path.symlink_metadata() {
+        Ok(_) => true,
+        Err(error) => !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+    }
+}
+
+/// Returns the directories in a directory, and whether there are more names than were looked at.
+fn names(directory: &Path) -> (Vec<PathBuf>, bool) {
+    let mut names = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let found =
+        names.by_ref().take(MAX_NAMES).filter(|name| name.file_type().is_ok_and(|kind| kind.is_dir()));
+    let found = found.map(|name| name.path()).collect();
+    (found, names.next().is_some())
 }
 
 fn text(file: &Path) -> Option<String> {
@@ -225,17 +275,19 @@ fn value_after(file: &Path, word: &str) -> Option<String> {
     (!said.is_empty()).then(|| said.to_owned())
 }
 
-/// Returns section, key and value of each line of a git configuration (git-config(1), "Syntax"), names in
-/// lower case. Enough to find paths: a value that continues in the next line is cut.
-fn settings(text: &str) -> Vec<(String, String, String)> {
+/// Returns section, subsection, key and value of each line of a git configuration (git-config(1), "Syntax"), sections
+/// and keys in lower case. Enough to find paths: a value that continues in the next line is cut.
+fn settings(text: &str) -> Vec<(String, String, String, String)> {
     let mut settings = Vec::new();
-    let mut section = String::new();
+    let (mut section, mut subsection) = (String::new(), String::new());
     for line in text.lines() {
         let mut line = line.trim();
         if let Some(rest) = line.strip_prefix('[') {
             let Some((head, after)) = rest.split_once(']') else { continue };
             let name = head.split(|c: char| c.is_whitespace() || c == '"').next().unwrap_or_default();
             section = name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+            let quoted = head.split_once('"').and_then(|(_, rest)| rest.rsplit_once('"'));
+            subsection = quoted.map_or(String::new(), |(name, _)| name.to_owned());
             line = after.trim();
         }
         let Some((key, value)) = line.split_once('=') else { continue };
@@ -246,7 +298,7 @@ fn settings(text: &str) -> Vec<(String, String, String)> {
         };
         let key = key.trim().to_ascii_lowercase();
         if !value.is_empty() {
-            settings.push((section.clone(), key, value.to_owned()));
+            settings.push((section.clone(), subsection.clone(), key, value.to_owned()));
         }
     }
     settings
@@ -263,7 +315,7 @@ mod tests {
         let text = "# [core]\n[core] hooksPath = a b ; c\n\tHooksPath=\"with # ; in\" # c\n[includeIf \"gitdir:~/x/\"]\n\
             path = ../y\n[core]\n  bare\n  empty =\n[remote \"core\"]\nurl = x\n[Core.sub]\nworktree = w\n[broken\nx = y\n";
         let found = settings(text);
-        let found: Vec<_> = found.iter().map(|(s, k, v)| (s.as_str(), k.as_str(), v.as_str())).collect();
+        let found: Vec<_> = found.iter().map(|(s, _, k, v)| (s.as_str(), k.as_str(), v.as_str())).collect();
         assert_eq!(
             found,
             [
@@ -298,7 +350,9 @@ mod tests {
         let [top, git] = ["top", "top/.git"].map(|name| root.join(name));
         repository(&git);
         repository(&git.join("modules/a/b"));
-        fs::write(git.join("config"), "[core]\nhooksPath = hooks\n").unwrap();
+        repository(&git.join("modules/other"));
+        let config = "[core]\nhooksPath = hooks\n[submodule \"a/b\"]\nurl = x\nactive = true\n[submodule \"../..\"]\nurl = x\n";
+        fs::write(git.join("config"), config).unwrap();
         fs::write(git.join("modules/a/b/config"), "[core]\nworktree = ../../../../sub\n").unwrap();
         fs::create_dir_all(git.join("worktrees/w")).unwrap();
         for (name, text) in [("HEAD", "x"), ("commondir", "../.."), ("gitdir", "/w/.git\n")] {
@@ -321,10 +375,50 @@ mod tests {
         // From the parent: the repositories directly below.
         let found = around(&root);
         assert!(found.tops.is_empty() && found.directories.contains(&git));
-        // A directory that is only named `.git` is not a repository.
+        // A repository that lost its HEAD for a while still has a configuration.
         fs::remove_file(git.join("HEAD")).unwrap();
         fs::remove_file(top.join("sub/.git")).unwrap();
+        assert!(around(&top).directories.contains(&git));
+        // A directory that is only named `.git` is not a repository.
+        fs::remove_file(git.join("config")).unwrap();
         assert!(around(&top).directories.is_empty());
+    }
+
+    /// Nothing below `modules` is looked at but what the configuration names.
+    #[test]
+    fn directories_below_modules_cost_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let git = directory.path().canonicalize().unwrap().join(".git");
+        repository(&git);
+        repository(&git.join("modules/a"));
+        fs::write(git.join("modules/a/config"), "[core]\nattributesFile = x\n").unwrap();
+        assert_eq!(around(git.parent().unwrap()).directories, [git]);
+    }
+
+    #[test]
+    fn a_repository_that_is_not_read_to_its_end_is_protected_as_a_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let git = root.join(".git");
+        repository(&git);
+        let is_whole = || around(&root).others.contains(&root);
+        assert!(!is_whole());
+        fs::write(git.join("config"), " ".repeat(MAX_BYTES as usize + 1)).unwrap();
+        assert!(is_whole());
+        let includes = (0..=MAX_INCLUDES).map(|i| format!("[include]\npath = /none/{i}\n"));
+        fs::write(git.join("config"), includes.collect::<String>()).unwrap();
+        assert!(is_whole());
+        fs::remove_file(git.join("config")).unwrap();
+        for i in 0..MAX_SITES {
+            repository(&git.join(format!("worktrees/{i}")));
+        }
+        assert!(is_whole());
+        // So is one below the start directory, alone.
+        fs::rename(&git, root.join("moved")).unwrap();
+        fs::create_dir(root.join("below")).unwrap();
+        fs::rename(root.join("moved"), root.join("below/.git")).unwrap();
+        let others = around(&root).others;
+        assert!(others.contains(&root.join("below")) && !others.contains(&root));
     }
 
     #[test]

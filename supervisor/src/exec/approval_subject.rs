@@ -5,8 +5,8 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
-use guard_approvals::{BoundScript, Digest, Executable};
-use guard_policy::analysis::script_operands;
+use guard_approvals::{BoundScript, CodeInput, Digest, Executable, InputPlace};
+use guard_policy::analysis::{CodeOnInput, InputKind, script_operands};
 use guard_policy::environment::tells;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -19,7 +19,7 @@ use crate::caller::Caller;
 use crate::resolve::{Object, Target, link_to};
 use crate::syscall::Request;
 
-/// How many files among the arguments are bound, beside the script.
+/// How many files and inputs among the arguments are shown, beside the script.
 const MAX_FILES: usize = 16;
 
 /// The program that finally runs.
@@ -67,58 +67,125 @@ pub fn telling(environment: &[Vec<u8>]) -> Vec<Vec<u8>> {
     environment.iter().filter(is_telling).cloned().collect()
 }
 
-/// The script file named in an interpreter's arguments, if any. Returns `None` if it is not a regular file: a
-/// directory, or a pipe of the shell's (`<(…)`).
-///
-/// # Errors
-/// EACCES if it cannot be read now: nobody can approve what it will contain later.
-pub fn operand(
-    request: &Request<'_, '_>,
-    path: &[u8],
-    argv: &[Vec<u8>],
-    cwd: &[u8],
-) -> Result<Option<Named>, Errno> {
-    let Some(at) = script_operands(path, argv).script else { return Ok(None) };
-    let written = &argv[at];
-    regular_file(request, written, cwd).or_else(|_| {
-        let text = "its script cannot be read, and could be any other once that is approved";
-        request.guard.refuse(request.caller, Operation::Exec, &spelled(cwd, written), text).and(Ok(None))
-    })
+/// What an interpreter may run, by its arguments.
+#[derive(Debug, Default)]
+pub struct Interpreted {
+    /// The script, where it is certain and a regular file.
+    pub script: Option<Named>,
+    /// The other files that it may run, where the tree may write them.
+    pub others: Vec<Named>,
+    /// What it runs code from and what cannot be held.
+    pub inputs: Vec<CodeInput>,
 }
 
-/// The other files among an interpreter's arguments that it may run, where the tree may write them. Those that cannot be
-/// read, or are too long to be held, are left out: the script itself never is.
+/// What an argument that may be run names.
+enum RunnableArgument {
+    File(Named),
+    Input(CodeInput),
+    /// A directory, or a device.
+    Nothing,
+}
+
+/// What the program may run, beside the scripts of `#!` lines, which the kernel has named. Other files that cannot be read, or are too long to be held, are left out: the script itself
+/// never is.
 ///
 /// # Errors
-/// ESRCH if the caller is gone.
-pub fn others(
+/// EACCES if the script cannot be read now: nobody can approve what it will contain later; ESRCH if the caller is gone.
+pub fn interpreted(
     request: &Request<'_, '_>,
     path: &[u8],
     argv: &[Vec<u8>],
     cwd: &[u8],
-) -> Result<Vec<Named>, Errno> {
-    let mut found: Vec<Named> = Vec::new();
-    for written in script_operands(path, argv).others {
-        let Ok(Some(named)) = regular_file(request, &written, cwd) else { continue };
-        let is_short = rustix::fs::fstat(&named.file)?.st_size as u64 <= scripts::MAX_BYTES;
-        let is_new = found.iter().all(|other| other.path != named.path);
-        if is_short && is_new && request.guard.policy().writable(&named.path) && found.len() < MAX_FILES {
-            found.push(Named { is_first_only: true, ..named });
+    named: &[Named],
+) -> Result<Interpreted, Errno> {
+    let operands = script_operands(path, argv);
+    let mut found = Interpreted::default();
+    if operands.input == CodeOnInput::Runs {
+        found.inputs.extend(standard_input(request)?);
+    }
+    if let Some(at) = operands.script.filter(|_| named.is_empty()) {
+        match operand(request, &argv[at], cwd) {
+            Ok(RunnableArgument::File(named)) => found.script = Some(named),
+            Ok(RunnableArgument::Input(input)) => found.inputs.push(input),
+            Ok(RunnableArgument::Nothing) => {}
+            Err(_) => {
+                let text = "its script cannot be read, and could be any other once that is approved";
+                request.guard.refuse(request.caller, Operation::Exec, &spelled(cwd, &argv[at]), text)?;
+            }
         }
     }
+    for written in operands.others {
+        let named = match operand(request, &written, cwd) {
+            Ok(RunnableArgument::File(named)) => named,
+            Ok(RunnableArgument::Input(input)) => {
+                found.inputs.push(input);
+                continue;
+            }
+            Ok(RunnableArgument::Nothing) | Err(_) => continue,
+        };
+        let is_short = rustix::fs::fstat(&named.file)?.st_size as u64 <= scripts::MAX_BYTES;
+        let is_new = found.others.iter().all(|other| other.path != named.path);
+        let is_one = is_short && is_new && request.guard.policy().writable(&named.path);
+        if is_one && found.others.len() < MAX_FILES {
+            found.others.push(Named { is_first_only: true, ..named });
+        }
+    }
+    found.inputs.truncate(MAX_FILES);
     request.caller.check()?;
     Ok(found)
 }
 
-/// The regular file that an argument names, opened to read; `None` if it is something else.
-fn regular_file(request: &Request<'_, '_>, written: &[u8], cwd: &[u8]) -> Result<Option<Named>, Errno> {
+/// What an argument names: a regular file is opened to read.
+fn operand(request: &Request<'_, '_>, written: &[u8], cwd: &[u8]) -> Result<RunnableArgument, Errno> {
     let (object, path) = find(request, libc::AT_FDCWD, written, 0).and_then(Target::into_object)?;
-    if object.kind() != FileType::RegularFile {
-        return Ok(None);
+    let name = spelled(cwd, written);
+    Ok(match object.kind() {
+        FileType::RegularFile => {
+            RunnableArgument::File(Named { path, name, file: opened(&object)?, is_first_only: false })
+        }
+        FileType::Fifo | FileType::Socket => RunnableArgument::Input(CodeInput {
+            place: InputPlace::Argument(name),
+            ..input(request, &object, path)?
+        }),
+        _ => RunnableArgument::Nothing,
+    })
+}
+
+/// What descriptor 0 of the caller is; `None` if it is closed.
+fn standard_input(request: &Request<'_, '_>) -> Result<Option<CodeInput>, Errno> {
+    match request.guard.resolver.descriptor(request.caller, 0).and_then(Target::into_object) {
+        Ok((object, path)) => input(request, &object, path).map(Some),
+        Err(Errno::BADF) => Ok(None),
+        Err(error) => Err(error),
     }
+}
+
+fn input(request: &Request<'_, '_>, object: &Object, path: Vec<u8>) -> Result<CodeInput, Errno> {
+    let kind = match object.kind() {
+        FileType::Fifo => InputKind::Pipe,
+        FileType::RegularFile => InputKind::File,
+        FileType::CharacterDevice if is_terminal(object) => InputKind::Terminal,
+        _ => InputKind::Other,
+    };
+    let is_short = kind == InputKind::File && object.stat.st_size as u64 <= scripts::MAX_BYTES;
+    // Without a digest only its path tells it from another one: the human is told that it is not held.
+    let file = if is_short { opened(object).ok() } else { None };
+    let sha256 = match file {
+        Some(file) => Some(Digest::of_file(&file, || request.caller.check())?),
+        None => None,
+    };
+    Ok(CodeInput { place: InputPlace::StandardInput, kind, path, sha256 })
+}
+
+/// Whether a character device is a terminal (Documentation/admin-guide/devices.txt): virtual consoles and serial lines,
+/// the ones of /dev/tty and /dev/console, and pseudoterminals.
+fn is_terminal(device: &Object) -> bool {
+    matches!(rustix::fs::major(device.stat.st_rdev), 4 | 5 | 136..=143)
+}
+
+fn opened(object: &Object) -> Result<File, Errno> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let file = rustix::fs::open(link_to(object.fd.as_fd()), flags, Mode::empty())?;
-    Ok(Some(Named { path, name: spelled(cwd, written), file: file.into(), is_first_only: false }))
+    Ok(rustix::fs::open(link_to(object.fd.as_fd()), flags, Mode::empty())?.into())
 }
 
 /// Makes the interpreter read the script as it was approved.

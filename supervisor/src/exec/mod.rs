@@ -159,14 +159,13 @@ fn judge(request: &Request<'_, '_>, wish: ExecRequest) -> Result<Expected, Errno
                 let mut others = Vec::new();
                 let approved = steps.settle(request, || {
                     let program = approval_subject::executable(request.caller, &object, &path, &file)?;
-                    if scripts.is_empty() {
-                        scripts.extend(approval_subject::operand(request, &path, &argv, &cwd)?);
-                    }
+                    let runs = approval_subject::interpreted(request, &path, &argv, &cwd, &scripts)?;
+                    scripts.extend(runs.script);
                     let held = scripts.iter().map(|named: &Named| approval_subject::script(request, named));
                     let mut held = held.collect::<Result<Vec<_>, _>>()?.into_iter();
                     let script = held.next();
                     let through = held.collect();
-                    others = approval_subject::others(request, &path, &argv, &cwd)?;
+                    others = runs.others;
                     let files = others.iter().map(|named| approval_subject::script(request, named));
                     Ok(guard_approvals::Exec {
                         argv: argv.clone(),
@@ -174,6 +173,7 @@ fn judge(request: &Request<'_, '_>, wish: ExecRequest) -> Result<Expected, Errno
                         script,
                         through,
                         files: files.collect::<Result<_, _>>()?,
+                        inputs: runs.inputs,
                         cwd: cwd.clone(),
                         environment: Digest::of_environment(environment.iter().map(Vec::as_slice)),
                         telling: approval_subject::telling(&environment),

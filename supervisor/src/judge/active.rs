@@ -46,9 +46,10 @@ impl Current {
         let _ = self.catch_up.set(Box::new(catch_up));
     }
 
-    /// Puts another guard in force.
-    pub fn replace(&self, guard: Guard) {
-        *self.guard.write() = Arc::new(guard);
+    /// Puts another guard in force, made from the one before. Nothing else is put in force meanwhile.
+    pub fn update(&self, change: impl FnOnce(&Guard) -> Guard) {
+        let mut guard = self.guard.write();
+        *guard = Arc::new(change(&guard));
         self.changes.fetch_add(1, Ordering::Release);
     }
 

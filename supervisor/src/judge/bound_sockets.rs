@@ -1,6 +1,7 @@
 //! The AF_UNIX sockets that the tree itself has bound.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use nix::sys::socket::UnixAddr;
@@ -13,20 +14,85 @@ use crate::resolve::{DirEntry, Object};
 /// A socket in the file system: device, inode and birth time, because inode numbers are reused.
 type File = (u32, u32, u64, i64, u32);
 
+/// The most sockets of a kind that are remembered. A socket bound beyond that counts as a stranger's: the tree
+/// reaches it only where a rule names it.
+const MAX_SOCKETS: usize = 16_384;
+/// How many sockets of a kind are bound between two searches for those that are gone.
+const BINDS_PER_SEARCH: usize = 1024;
+
 /// The sockets that the tree has bound, of both kinds. There are only ever a few.
 #[derive(Debug, Default)]
 pub struct Servers {
-    files: Mutex<HashSet<File>>,
+    files: Mutex<BoundSockets<File>>,
     /// Abstract names, with their leading NUL, and the inode of the socket that has the name. A name is free again once
     /// its socket is closed, and each socket type has its own names.
-    names: Mutex<HashSet<(Vec<u8>, u64)>>,
+    names: Mutex<BoundSockets<(Vec<u8>, u64)>>,
+}
+
+/// Sockets that were bound, each with its own inode (not its file's), by which /proc/net/unix tells whether it is
+/// there.
+#[derive(Debug)]
+struct BoundSockets<K> {
+    sockets: HashMap<K, BoundSocket>,
+    /// How many were bound since the last search.
+    binds: usize,
+}
+
+#[derive(Debug)]
+struct BoundSocket {
+    inode: u64,
+    /// Whether the last search did not find it. The kernel releases its lock while the table is read, which may skip a
+    /// socket that is there: only what two searches did not find is gone.
+    is_missing: bool,
+}
+
+impl<K> Default for BoundSockets<K> {
+    fn default() -> Self {
+        BoundSockets { sockets: HashMap::new(), binds: 0 }
+    }
+}
+
+impl<K: Hash + Eq> BoundSockets<K> {
+    fn add(&mut self, key: K, inode: u64, table: impl FnOnce() -> Option<HashSet<u64>>) {
+        self.binds += 1;
+        if self.binds >= BINDS_PER_SEARCH {
+            self.binds = 0;
+            // Nothing is forgotten if the table cannot be read.
+            if let Some(there) = table() {
+                self.forget(&there);
+            }
+        }
+        if self.sockets.len() < MAX_SOCKETS {
+            self.sockets.insert(key, BoundSocket { inode, is_missing: false });
+        }
+    }
+
+    /// Forgets the sockets that neither this search nor the one before found: nobody can connect to them any more.
+    fn forget(&mut self, there: &HashSet<u64>) {
+        self.sockets.retain(|_, socket| {
+            let was_missing = std::mem::replace(&mut socket.is_missing, !there.contains(&socket.inode));
+            !(was_missing && socket.is_missing)
+        });
+    }
+
+    fn has(&self, key: &K) -> bool {
+        self.sockets.contains_key(key)
+    }
+}
+
+/// The inodes of all sockets that have a name; `None` if they cannot be found out.
+fn named_sockets() -> Option<HashSet<u64>> {
+    let table = std::fs::read("/proc/net/unix").ok()?;
+    Some(lines(&table).map(|line| line.inode).collect())
 }
 
 impl Servers {
     /// Remembers a socket just bound at this entry. If it cannot be inspected, it is not remembered.
-    pub fn add_file(&self, entry: &DirEntry) {
-        if let Ok(file) = identity(&entry.parent, &entry.name, AtFlags::SYMLINK_NOFOLLOW) {
-            self.files.lock().insert(file);
+    pub fn add_file(&self, entry: &DirEntry, socket: BorrowedFd<'_>) {
+        if let Ok(file) = identity(&entry.parent, &entry.name, AtFlags::SYMLINK_NOFOLLOW)
+            && let Ok(stat) = rustix::fs::fstat(socket)
+        {
+            self.files.lock().add(file, stat.st_ino, named_sockets);
         }
     }
 
@@ -36,7 +102,7 @@ impl Servers {
     /// The kernel's.
     pub fn has_file(&self, socket: &Object) -> Result<bool, Errno> {
         let file = identity(&socket.fd, b"", AtFlags::EMPTY_PATH)?;
-        Ok(self.files.lock().contains(&file))
+        Ok(self.files.lock().has(&file))
     }
 
     /// Remembers the abstract name of a socket that has just been bound, even if the kernel chose it.
@@ -46,7 +112,7 @@ impl Servers {
         {
             let name = [b"\0", name].concat();
             let Ok(stat) = rustix::fs::fstat(socket) else { return };
-            self.names.lock().insert((name, stat.st_ino));
+            self.names.lock().add((name, stat.st_ino), stat.st_ino, named_sockets);
         }
     }
 
@@ -59,7 +125,7 @@ impl Servers {
         let mut there = lines(&table).filter(|line| line.name == shown && line.can_be_reached).peekable();
         if there.peek().is_none() {
             Whose::Nobodys
-        } else if there.all(|line| names.contains(&(name.to_vec(), line.inode))) {
+        } else if there.all(|line| names.has(&(name.to_vec(), line.inode))) {
             Whose::Trees
         } else {
             Whose::Others
@@ -177,6 +243,57 @@ mod tests {
         assert_eq!(servers.of_name(&name), Whose::Nobodys);
         let _other = UnixListener::bind_addr(&address).unwrap();
         assert_eq!(servers.of_name(&name), Whose::Others);
+    }
+
+    /// `BoundSockets` after this many binds of sockets, of which the first `open` stay open.
+    fn after(binds: u64, open: u64) -> BoundSockets<u64> {
+        let mut bound = BoundSockets::default();
+        for inode in 0..binds {
+            bound.add(inode, inode, || Some((0..open).chain([inode]).collect()));
+        }
+        bound
+    }
+
+    #[test]
+    fn sockets_that_are_gone_are_forgotten_and_no_others() {
+        let bound = after(85_000, 100);
+        assert!(bound.sockets.len() <= 100 + 3 * BINDS_PER_SEARCH, "{}", bound.sockets.len());
+        assert!((0..100).all(|inode| bound.has(&inode)));
+    }
+
+    #[test]
+    fn a_socket_that_one_search_misses_is_not_forgotten() {
+        let mut bound = after(10, 10);
+        bound.forget(&HashSet::new());
+        bound.forget(&(0..10).collect());
+        bound.forget(&HashSet::new());
+        assert_eq!(bound.sockets.len(), 10);
+        bound.forget(&HashSet::new());
+        assert!(bound.sockets.is_empty());
+    }
+
+    #[test]
+    fn beyond_the_bound_nothing_new_is_remembered() {
+        let bound = after(MAX_SOCKETS as u64 + 1, MAX_SOCKETS as u64 + 1);
+        assert_eq!(bound.sockets.len(), MAX_SOCKETS);
+        assert!(bound.has(&0) && !bound.has(&(MAX_SOCKETS as u64)));
+    }
+
+    #[test]
+    fn nothing_is_forgotten_where_the_table_cannot_be_read() {
+        let mut bound = BoundSockets::default();
+        (0..5000).for_each(|inode| bound.add(inode, inode, || None));
+        assert_eq!(bound.sockets.len(), 5000);
+    }
+
+    #[test]
+    fn the_table_of_the_kernel_has_a_socket_until_it_is_closed() {
+        let directory = tempfile::tempdir().unwrap();
+        let listener = std::os::unix::net::UnixListener::bind(directory.path().join("socket")).unwrap();
+        let inode = rustix::fs::fstat(&listener).unwrap().st_ino;
+        assert!(named_sockets().unwrap().contains(&inode));
+        drop(listener);
+        assert!(!named_sockets().unwrap().contains(&inode));
     }
 
     #[test]

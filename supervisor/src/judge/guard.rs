@@ -9,7 +9,7 @@ use guard_approvals::{Approvals, DenyReason, Question, served};
 use guard_openclaw::peer::process_tree::Tree;
 use guard_policy::learn::Used;
 use guard_policy::{
-    Access, Connection, Exec, Outcome, Page, Policy, Reason, Request, Role, Source, Transport, Verdict,
+    Access, Connection, Exec, Outcome, Page, Policy, Reason, Request, Role, Site, Source, Transport, Verdict,
     decide, decide_copy,
 };
 use parking_lot::Mutex;
@@ -17,7 +17,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::audit::report::{Logged, Reporter};
-use crate::audit::{DecisionEvent, Operation, shortened};
+use crate::audit::{DecisionEvent, MAX_ARGV, MAX_DENIED_ARGV, Operation, shortened};
 use crate::caller::Caller;
 use crate::exec::{ContentMatcher, ExecLocks, Scripts};
 use crate::judge::bound_sockets::Servers;
@@ -172,6 +172,11 @@ impl Guard {
         Guard { copies: Arc::new(ContentMatcher::new(Arc::clone(&policy))), policy, floor, ..self.clone() }
     }
 
+    /// The same tree after something that the floor grants was moved.
+    pub fn after_relocation(&self) -> Guard {
+        Guard { floor: self.floor.under(&self.policy), ..self.clone() }
+    }
+
     /// The policy in force for this guard.
     pub fn policy(&self) -> &Policy {
         &self.policy
@@ -278,6 +283,26 @@ impl Guard {
         }
     }
 
+    /// Judges the removal of the entry at the real path `path`, or its move to another name.
+    ///
+    /// # Errors
+    /// EACCES if it is refused.
+    pub fn judge_removal(
+        &self,
+        caller: &Caller<'_>,
+        path: &[u8],
+        object: Option<&Object>,
+    ) -> Result<(), Errno> {
+        if self.shapes().breaks_repository(path) {
+            let request = Request::FileAt { path, access: Access::WRITE, site: Site::Repository };
+            let verdict = decide(self.policy(), &request);
+            if verdict.outcome != Outcome::Allow {
+                return self.settle(caller, Operation::Write, path, &[], &verdict);
+            }
+        }
+        self.judge_change(caller, path, object)
+    }
+
     /// Judges whether a symbolic link may be created at the real path `path`. It may not be on the way to a protected
     /// place, which would then be somewhere else.
     ///
@@ -290,6 +315,17 @@ impl Guard {
             Some(because) => self.deny(caller, Operation::Write, path, &[], &because),
             None => Ok(()),
         }
+    }
+
+    /// Whether the file at the real path `path` may get set-user-ID and set-group-ID bits that the caller asks for:
+    /// never, unless only observing. Reports it.
+    pub fn lets_set_id(&self, caller: &Caller<'_>, path: &[u8]) -> bool {
+        let text = "gets no set-user-ID or set-group-ID bit: guarded programs give no rights to others";
+        let refused = self.deny(caller, Operation::Write, path, &[], &Reason::unmentioned(text)).is_err();
+        if refused {
+            self.remark(path, text);
+        }
+        !refused
     }
 
     /// The guard's part of a question.
@@ -461,13 +497,16 @@ impl Guard {
         };
         // A refused caller waits anyway, so it can afford the list of ancestors; one that goes on should not wait for
         // it.
-        let chain = if outcome == Outcome::Deny { self.tree.chain(pid) } else { Vec::new() };
+        let (chain, most) = match outcome {
+            Outcome::Deny => (self.tree.chain(pid), MAX_DENIED_ARGV),
+            _ => (Vec::new(), MAX_ARGV),
+        };
         self.reporter.record(DecisionEvent {
             pid,
             chain,
             operation,
             path: path.to_vec(),
-            argv: shortened(argv.as_ref()),
+            argv: shortened(argv.as_ref(), most),
             outcome,
             because: because.clone().into_owned(),
             micros: caller.held_for().as_micros() as u64,

@@ -7,5 +7,6 @@ pub(crate) mod consent;
 pub mod guard;
 pub mod local_address;
 pub mod made_directories;
+pub(crate) mod moved_grants;
 pub mod recorder;
 pub mod shapes;

@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 
 use guard_policy::{Access, Policy, Request, Shape, Site};
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 
 use super::made_directories::MadeDirectories;
 
@@ -74,7 +75,28 @@ impl Shapes<'_> {
         // Below a directory that is called `.git`, these are protected by their names.
         let is_named = !self.policy.shapes(&[directory, b"/config"].concat()).is_empty();
         let look = look_of(directory);
-        !is_named && look.is_configured && !look.is_repository() && !self.made.contains(directory)
+        // It names a directory with a configuration.
+        let is_configured = look.is_configured || look.has_head && path.ends_with(b"/commondir");
+        !is_named && is_configured && !look.is_repository() && !self.made.contains(directory)
+    }
+
+    /// Whether the directory around a name would no longer be a git repository without it. Its hooks would lose their
+    /// protection until somebody puts the name back, or git would use the repository around it instead.
+    pub fn breaks_repository(&self, path: &[u8]) -> bool {
+        let marked = self.policy.protects_shapes().then(|| self.policy.marked_directory(path)).flatten();
+        marked.is_some_and(|directory| {
+            let look = look_of(directory);
+            look.is_configured && look.is_repository() && !self.made.contains(directory)
+        })
+    }
+
+    /// Whether a name is one that is looked for. A file that has another name must not get it: it could be written by
+    /// the other name later, when the directory is not the tree's own any more.
+    pub fn names(&self, path: &[u8]) -> bool {
+        let mut directories = self.policy.git_directories(path).into_iter();
+        self.policy.protects_shapes()
+            && (!self.policy.shapes(path).is_empty()
+                || directories.any(|directory| look_of(directory).is_repository()))
     }
 
     /// Whether a real path is protected, so that no other name for it may be made.
@@ -143,6 +165,7 @@ struct Look {
     has_objects: bool,
     has_refs: bool,
     has_head: bool,
+    has_commondir: bool,
     /// Whether it has what git would run or be configured by.
     is_configured: bool,
 }
@@ -153,6 +176,7 @@ impl Look {
             has_objects: has(b"objects"),
             has_refs: has(b"refs"),
             has_head: has(b"HEAD"),
+            has_commondir: has(b"commondir"),
             is_configured: [&b"config"[..], b"config.worktree", b"commondir", b"hooks"]
                 .iter()
                 .any(|name| has(name)),
@@ -161,7 +185,7 @@ impl Look {
 
     /// Whether git takes it for a repository (setup.c, `is_git_directory`), or would with one more name.
     fn is_repository(&self) -> bool {
-        self.has_objects && (self.has_refs || self.has_head)
+        self.has_objects && (self.has_refs || self.has_head) || self.has_head && self.has_commondir
     }
 }
 
@@ -169,7 +193,9 @@ impl Look {
 fn look_of(directory: &[u8]) -> Look {
     let has = |name: &[u8]| {
         let path = [directory, b"/", name].concat();
-        rustix::fs::statat(CWD, path, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok()
+        let found = rustix::fs::statat(CWD, path, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
+        // In a directory that cannot be searched, anything could be.
+        !matches!(found, Err(Errno::NOENT | Errno::NOTDIR))
     };
     Look::new(has)
 }

@@ -1,6 +1,6 @@
 //! The exit status of a process that is not a child of ours.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use guard_approvals::Ending;
 use guard_openclaw::peer::proc::Tid;
@@ -44,7 +44,8 @@ impl ProcessHandle {
         }
     }
 
-    fn ending(&self) -> Ending {
+    /// How the process, which has ended, did so.
+    pub fn ending(&self) -> Ending {
         self.reaped().or_else(|| self.unreaped()).or_else(|| self.reaped()).map_or(Ending::Unknown, of_status)
     }
 
@@ -83,9 +84,15 @@ fn of_status(status: i32) -> Ending {
     }
 }
 
+impl AsFd for ProcessHandle {
+    /// Readable when the process has ended (pidfd_open(2)).
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.held.as_fd()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsFd;
     use std::process::Command;
 
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -98,7 +105,7 @@ mod tests {
         if is_reaped {
             let _ = child.wait().unwrap();
         }
-        poll(&mut [PollFd::new(process.held.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE).unwrap();
+        poll(&mut [PollFd::new(process.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE).unwrap();
         let ending = process.ending();
         let _ = child.wait();
         ending

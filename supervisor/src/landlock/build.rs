@@ -54,6 +54,16 @@ fn readable(policy: &Policy, roots: Vec<Vec<u8>>, hierarchies: &[Hierarchy]) -> 
     roots.into_iter().flat_map(parts).collect()
 }
 
+/// Descriptors that the guard needs besides those of the grants.
+const OTHER_DESCRIPTORS: u64 = 40;
+
+/// How many objects may be kept open under this process's limit. What is not granted, the broker opens.
+fn max_grants() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let spare = limit.map(|limit| limit.saturating_sub(OTHER_DESCRIPTORS) / 2);
+    spare.map_or(usize::MAX, |spare| usize::try_from(spare).unwrap_or(usize::MAX))
+}
+
 impl BuiltDomain {
     /// Builds the floor from what a policy allows as a whole, for these tiers.
     ///
@@ -70,9 +80,9 @@ impl BuiltDomain {
             let Tiers { hierarchies, classes, .. } = policy.tiers(&|directory: &[u8]| names.list(directory));
             let wanted = hierarchies.len();
             roots = readable(policy, roots, &hierarchies);
-            (grants, beneath) = Grants::open(hierarchies);
+            (grants, beneath) = Grants::open(hierarchies, max_grants());
             // A hierarchy that disappeared meanwhile would be missing.
-            if tiers.contains(&Tier::Kernel) && grants.iter().count() == wanted {
+            if tiers.contains(&Tier::Kernel) && grants.len() == wanted {
                 untrapped.reads = classes.read.is_exact() && classes.list.is_exact();
                 untrapped.writes = classes.write.is_exact() && classes.create.is_exact();
             }
@@ -81,6 +91,7 @@ impl BuiltDomain {
             roots.into_iter().map(|root| PathBuf::from(OsString::from_vec(root))).collect();
         let floor = floor::plan(&roots, beneath, policy.tcp_ports()).map_err(|error| error.to_string())?;
         let status = floor.status().clone();
+        let grants = grants.with_roots(&roots);
         let is_entered = entered == Use::Entered && status != floor::LandlockStatus::None;
         let held = if tiers.contains(&Tier::Floored) { HeldCall::Floored } else { HeldCall::Brokered };
         let plan = LandlockPlan::new(is_entered.then_some(roots), Arc::new(grants), held, untrapped, policy);

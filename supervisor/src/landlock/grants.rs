@@ -4,8 +4,12 @@
 //! one under the old name has none. So the tree may move one only to where the policy allows what it grants, and its
 //! new place counts when the policy changes. The floor would refuse a recreated directory although the policy allows
 //! it, so calls for it go to the broker.
+//!
+//! Others may move one anywhere. So each object is kept open, and its descriptor tells where it is now.
 
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use guard_policy::{Access, Hierarchy, HierarchyKind};
@@ -14,6 +18,8 @@ use parking_lot::Mutex;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use super::listing::Names;
+use super::location::{Location, locate};
 use crate::resolve::Identity;
 
 /// A granted hierarchy or file.
@@ -23,15 +29,39 @@ struct HierarchyGrant {
     access: Access,
     kind: HierarchyKind,
     identity: Identity,
-    /// Its current path, as far as the tree moved it.
-    place: Mutex<Vec<u8>>,
+    /// The object; `None` in the guard's other processes.
+    object: Mutex<Option<Arc<OwnedFd>>>,
+    /// Where the object is, as far as it is known.
+    location: Mutex<Location>,
     /// Whether something else, or nothing, is at its path now.
     is_lost: AtomicBool,
 }
 
-/// All grants, sorted by path.
+/// Everything that the floor lets the kernel open.
 #[derive(Debug, Default)]
-pub struct Grants(Vec<HierarchyGrant>);
+pub struct Grants {
+    /// What the policy allows as a whole, sorted by path.
+    hierarchies: Vec<HierarchyGrant>,
+    /// The roots of programs. The kernel opens programs for reading, so the floor allows reading below them.
+    roots: Vec<HierarchyGrant>,
+    /// The mounts, if they have changed since the start.
+    mounts: Mutex<Option<Names>>,
+}
+
+/// A grant, and where its object is now.
+#[derive(Clone, Debug)]
+pub struct PlacedGrant<'g> {
+    /// The path for which the grant was made.
+    pub path: &'g [u8],
+    /// What it grants.
+    pub access: Access,
+    /// Whether it is a directory.
+    pub kind: HierarchyKind,
+    /// Where it is now.
+    pub location: Location,
+    /// Whether a file system of the kernel was mounted there since. A grant covers what is mounted below it, too.
+    pub is_mounted_over: bool,
+}
 
 /// The target of an access: an object, or an entry in its directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,35 +91,44 @@ fn right(access: Access) -> Option<floor::KernelAccess> {
 }
 
 impl Grants {
-    /// Opens the hierarchies for the floor. Those that no longer exist, or have changed their type, are left out.
-    pub fn open(hierarchies: Vec<Hierarchy>) -> (Grants, Vec<floor::PathGrant>) {
+    /// Opens the hierarchies for the floor, at most so many. Those that no longer exist, or have changed their type, are
+    /// left out.
+    pub fn open(hierarchies: Vec<Hierarchy>, most: usize) -> (Grants, Vec<floor::PathGrant>) {
         let (mut grants, mut beneath) = (Vec::new(), Vec::new());
-        for Hierarchy { path, access, kind } in hierarchies {
+        for Hierarchy { path, access, kind } in hierarchies.into_iter().take(most) {
             let Some(right) = right(access) else { continue };
-            let Ok((file, stat)) = open(&path) else { continue };
-            let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-            if is_directory != (kind == HierarchyKind::Directory) {
+            let Ok((object, stat)) = open(&path) else { continue };
+            if kind_of(&stat) != kind {
                 continue;
             }
-            beneath.push(floor::PathGrant { beneath: file, is_directory, access: right });
-            let is_lost = AtomicBool::new(false);
-            let place = Mutex::new(path.clone());
-            grants.push(HierarchyGrant {
-                path,
-                access,
-                kind,
-                identity: Identity::from_stat(&stat),
-                place,
-                is_lost,
-            });
+            let object = Arc::new(object);
+            let is_directory = kind == HierarchyKind::Directory;
+            beneath.push(floor::PathGrant { beneath: Arc::clone(&object), is_directory, access: right });
+            grants.push(HierarchyGrant::new(path, access, object, &stat));
         }
         grants.sort_by(|a, b| a.path.cmp(&b.path));
-        (Grants(grants), beneath)
+        (Grants { hierarchies: grants, ..Grants::default() }, beneath)
     }
 
-    /// Whether there are no grants.
+    /// Adds the roots of programs. Those that do not exist are left out: no program can start below them.
+    pub fn with_roots(self, roots: &[PathBuf]) -> Grants {
+        let root = |path: &PathBuf| {
+            // The floor follows links here.
+            let object = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+            let stat = rustix::fs::fstat(&object).ok()?;
+            let Location::At(path) = locate(&object, Identity::from_stat(&stat)) else { return None };
+            Some(HierarchyGrant::new(path, Access::READ, Arc::new(object), &stat))
+        };
+        Grants { roots: roots.iter().filter_map(root).collect(), ..self }
+    }
+
+    /// Whether there are no hierarchies that the kernel may open by itself.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.hierarchies.is_empty()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &HierarchyGrant> {
+        self.hierarchies.iter().chain(&self.roots)
     }
 
     /// Whether the floor lets the kernel perform this access at a real path.
@@ -128,8 +167,8 @@ impl Grants {
 
     /// The grant that was made for exactly this path.
     fn made_at(&self, path: &[u8]) -> Option<&HierarchyGrant> {
-        let at = self.0.binary_search_by(|grant| grant.path.as_slice().cmp(path)).ok()?;
-        Some(&self.0[at])
+        let at = self.hierarchies.binary_search_by(|grant| grant.path.as_slice().cmp(path)).ok()?;
+        Some(&self.hierarchies[at])
     }
 
     /// Whether a grant was made for exactly this path.
@@ -137,40 +176,63 @@ impl Grants {
         self.made_at(path).is_some()
     }
 
-    /// All grants, with their original paths.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], Access)> {
-        self.0.iter().map(|grant| (grant.path.as_slice(), grant.access))
+    /// How many hierarchies are granted.
+    pub fn len(&self) -> usize {
+        self.hierarchies.len()
     }
 
-    /// All grants, with their current paths, as far as the tree moved them.
-    pub fn places(&self) -> impl Iterator<Item = (Vec<u8>, Access, HierarchyKind)> {
-        self.0.iter().map(|grant| (grant.place.lock().clone(), grant.access, grant.kind))
+    /// All grants, and the roots of programs.
+    pub fn iter(&self) -> impl Iterator<Item = PlacedGrant<'_>> {
+        let is_mounted_over = |location: &Location| match (&*self.mounts.lock(), location) {
+            (Some(mounts), Location::At(path)) => mounts.are_below(path),
+            _ => false,
+        };
+        let hierarchies = self.hierarchies.iter().map(HierarchyGrant::granted).map(move |granted| {
+            PlacedGrant { is_mounted_over: is_mounted_over(&granted.location), ..granted }
+        });
+        hierarchies.chain(self.roots.iter().map(HierarchyGrant::granted))
+    }
+
+    /// Looks at what is mounted now.
+    pub fn look_at_mounts(&self) {
+        *self.mounts.lock() = Some(Names::read());
     }
 
     /// The grants that move along if the tree moves `old` to `new`, each with its new path.
-    pub fn along(&self, old: &[u8], new: &[u8]) -> impl Iterator<Item = (Vec<u8>, Access, HierarchyKind)> {
-        self.places().filter_map(move |(place, access, kind)| Some((moved(&place, old, new)?, access, kind)))
-    }
-
-    /// Records moves that the tree has made, each from one path to another, all at once.
-    pub fn moved(&self, moves: &[(&[u8], &[u8])]) {
-        for grant in &self.0 {
-            let mut place = grant.place.lock();
-            if let Some(new) = moves.iter().find_map(|(old, new)| moved(&place, old, new)) {
-                *place = new;
-            }
-        }
+    pub fn along<'g>(
+        &'g self,
+        old: &'g [u8],
+        new: &'g [u8],
+    ) -> impl Iterator<Item = (Vec<u8>, PlacedGrant<'g>)> {
+        self.iter().filter_map(move |granted| match &granted.location {
+            Location::At(path) => Some((moved(path, old, new)?, granted)),
+            Location::Gone | Location::Unknown => None,
+        })
     }
 
     /// Checks the grants again, after something at or below `path` was moved or removed.
     pub fn recheck_below(&self, path: &[u8]) {
-        let is_below = |grant: &&HierarchyGrant| moved(&grant.path, path, path).is_some();
-        self.0.iter().filter(is_below).for_each(HierarchyGrant::recheck);
+        for grant in self.all() {
+            if moved(&grant.path, path, path).is_some() {
+                grant.recheck();
+            }
+            if matches!(&*grant.location.lock(), Location::At(now) if moved(now, path, path).is_none()) {
+                continue;
+            }
+            grant.relocate();
+        }
     }
 
-    /// Checks whether each grant is still in place.
-    pub fn recheck(&self) {
-        self.0.iter().for_each(HierarchyGrant::recheck);
+    /// Checks whether each grant is still in place, and where its object is. Returns whether one is elsewhere than
+    /// before.
+    pub fn recheck(&self) -> bool {
+        self.hierarchies.iter().for_each(HierarchyGrant::recheck);
+        self.all().fold(false, |is_changed, grant| grant.relocate() | is_changed)
+    }
+
+    /// Closes the objects in a process that does not watch them: they would keep file systems busy.
+    pub fn close(&self) {
+        self.all().for_each(|grant| drop(grant.object.lock().take()));
     }
 }
 
@@ -180,10 +242,44 @@ fn moved(path: &[u8], old: &[u8], new: &[u8]) -> Option<Vec<u8>> {
     Some([new, rest].concat())
 }
 
+fn kind_of(stat: &rustix::fs::Stat) -> HierarchyKind {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => HierarchyKind::Directory,
+        _ => HierarchyKind::File,
+    }
+}
+
 impl HierarchyGrant {
+    fn new(path: Vec<u8>, access: Access, object: Arc<OwnedFd>, stat: &rustix::fs::Stat) -> HierarchyGrant {
+        HierarchyGrant {
+            location: Mutex::new(Location::At(path.clone())),
+            path,
+            access,
+            kind: kind_of(stat),
+            identity: Identity::from_stat(stat),
+            object: Mutex::new(Some(object)),
+            is_lost: AtomicBool::new(false),
+        }
+    }
+
+    fn granted(&self) -> PlacedGrant<'_> {
+        let HierarchyGrant { path, access, kind, .. } = self;
+        let location = self.location.lock().clone();
+        PlacedGrant { path, access: *access, kind: *kind, location, is_mounted_over: false }
+    }
+
     fn recheck(&self) {
         let stands = open(&self.path).is_ok_and(|(_, stat)| Identity::from_stat(&stat) == self.identity);
         self.is_lost.store(!stands, Ordering::Relaxed);
+    }
+
+    /// Asks the kernel where the object is. Returns whether that has changed.
+    fn relocate(&self) -> bool {
+        // Locked throughout: of two threads that ask at once, the later answer stays.
+        let object = self.object.lock();
+        let Some(object) = &*object else { return false };
+        let now = locate(object, self.identity);
+        std::mem::replace(&mut *self.location.lock(), now.clone()) != now
     }
 }
 
@@ -200,7 +296,7 @@ mod tests {
             access: *access,
             kind: *kind,
         };
-        Grants::open(all.iter().map(hierarchy).collect()).0
+        Grants::open(all.iter().map(hierarchy).collect(), 10).0
     }
 
     fn covers(grants: &Grants, path: &Path, access: Access, reach: Target) -> bool {
@@ -240,7 +336,7 @@ mod tests {
     fn the_root_covers_everything() {
         let everything =
             Hierarchy { path: b"/".to_vec(), access: Access::READ, kind: HierarchyKind::Directory };
-        let (grants, beneath) = Grants::open(vec![everything]);
+        let (grants, beneath) = Grants::open(vec![everything], 1);
         assert_eq!(beneath.len(), 1);
         for path in ["/", "/a", "/a/b"] {
             assert!(grants.cover(path.as_bytes(), Access::READ, Target::Object), "{path}");
@@ -281,18 +377,54 @@ mod tests {
         let path = |name: &str| root.join(name).as_os_str().as_bytes().to_vec();
         let along =
             |old: &str, new: &str| grants.along(&path(old), &path(new)).map(|it| it.0).collect::<Vec<_>>();
-        let places = || grants.places().map(|it| it.0).collect::<Vec<_>>();
+        let places = || {
+            grants
+                .iter()
+                .map(|granted| match granted.location {
+                    Location::At(path) => path,
+                    other => panic!("{other:?}"),
+                })
+                .collect::<Vec<_>>()
+        };
         assert_eq!(along("a", "x"), [path("x/deep")]);
         assert_eq!(places(), [path("a/deep"), path("ab")], "nothing has moved yet");
-        grants.moved(&[(&path("a"), &path("x"))]);
+        std::fs::rename(root.join("a"), root.join("x")).unwrap();
+        grants.recheck_below(&path("a"));
         assert_eq!(places(), [path("x/deep"), path("ab")]);
         assert_eq!(along("a", "y"), Vec::<Vec<u8>>::new());
         assert_eq!(along("x/deep", "y"), [path("y")]);
-        grants.moved(&[(&path("x"), &path("ab")), (&path("ab"), &path("x"))]);
-        assert_eq!(places(), [path("ab/deep"), path("x")]);
         // Calls are left to the kernel by the names for which the grants were made.
-        assert!(covers(&grants, &root.join("a/deep/f"), Access::READ, Target::Object));
-        assert!(!covers(&grants, &root.join("x/f"), Access::WRITE, Target::Object));
+        assert!(covers(&grants, &root.join("ab/f"), Access::WRITE, Target::Object));
+        assert!(!covers(&grants, &root.join("x/deep/f"), Access::READ, Target::Object));
+    }
+
+    #[test]
+    fn what_others_move_is_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        for name in ["a/deep", "b", "root"] {
+            std::fs::create_dir_all(root.join(name)).unwrap();
+        }
+        let path = |name: &str| root.join(name).as_os_str().as_bytes().to_vec();
+        let kind = HierarchyKind::Directory;
+        let all = [("a/deep", Access::READ, kind), ("b", Access::WRITE, kind)];
+        let grants = grants(&root, &all).with_roots(&[root.join("root"), root.join("none")]);
+        let locations = || grants.iter().map(|granted| granted.location).collect::<Vec<_>>();
+        let at = |name: &str| Location::At(path(name));
+        assert_eq!(locations(), [at("a/deep"), at("b"), at("root")]);
+        assert!(!grants.recheck());
+        std::fs::rename(root.join("a"), root.join("c")).unwrap();
+        std::fs::rename(root.join("root"), root.join("a")).unwrap();
+        std::fs::remove_dir(root.join("b")).unwrap();
+        assert!(grants.recheck() && !grants.recheck());
+        assert_eq!(locations(), [at("c/deep"), Location::Gone, at("a")]);
+        // An exchange.
+        std::fs::rename(root.join("a"), root.join("x")).unwrap();
+        std::fs::rename(root.join("c"), root.join("a")).unwrap();
+        std::fs::rename(root.join("x"), root.join("c")).unwrap();
+        grants.recheck_below(&path("a"));
+        grants.recheck_below(&path("c"));
+        assert_eq!(locations(), [at("a/deep"), Location::Gone, at("c")]);
     }
 
     #[test]

@@ -69,6 +69,15 @@ impl Names {
         Names { apart: mountinfo().ok().map(|text| mounted_apart(&text)) }
     }
 
+    /// Whether a file system of the kernel is mounted at a path or below it; true if that is not known.
+    pub fn are_below(&self, path: &[u8]) -> bool {
+        let top = path.strip_suffix(b"/").unwrap_or(path);
+        let is_below = |mount: &Vec<u8>| {
+            mount.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        };
+        self.apart.as_ref().is_none_or(|apart| apart.iter().any(is_below))
+    }
+
     /// Lists a directory, without following a link on the way; `None` if it cannot be listed.
     pub fn list(&self, directory: &[u8]) -> Option<Vec<Name>> {
         // Most directories contain no mount.

@@ -3,12 +3,14 @@
 mod build;
 mod grants;
 mod listing;
+mod location;
 mod plan;
 mod watch;
 
 pub use build::{BuiltDomain, Use};
-pub use grants::{Grants, Target};
+pub use grants::{Grants, PlacedGrant, Target};
 pub use listing::Names;
+pub use location::Location;
 pub use plan::LandlockPlan;
 #[cfg(test)]
 pub use plan::{HeldCall, Untrapped};

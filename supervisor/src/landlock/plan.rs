@@ -6,7 +6,8 @@ use std::sync::Arc;
 use guard_policy::{Access, Exactness, HierarchyKind, Outcome, Policy, Request, Tiers, decide};
 
 use super::Names;
-use super::grants::{Grants, Target};
+use super::grants::{Grants, PlacedGrant, Target};
+use super::location::Location;
 
 /// How a held call is handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,32 +84,41 @@ impl LandlockPlan {
         reads && is_less(Access::READ, &classes.read) || writes && is_less(Access::WRITE, &classes.create)
     }
 
-    /// The plan under another policy. A grant that this policy does not allow as a whole takes its kind of access from
-    /// the kernel.
+    /// The plan under another policy, or after a grant was moved. A grant that this policy does not allow as a whole
+    /// takes its kind of access from the kernel.
     pub fn under(&self, policy: &Policy) -> LandlockPlan {
-        let holds = |class: Access| {
-            let mut grants = self.grants.places().filter(|(_, access, _)| access.contains(class));
-            grants.all(|(path, _, kind)| is_whole(policy, &path, class, kind))
-        };
-        // The kernel opens programs for reading, so the floor allows reading them.
-        let roots = self.roots.as_ref().is_some_and(|roots| {
-            roots.iter().all(|root| policy.is_uniform(root.as_os_str().as_encoded_bytes(), Access::READ))
-        });
-        LandlockPlan { reads: roots && holds(Access::READ), writes: holds(Access::WRITE), ..self.clone() }
+        let holds = |class| self.exceeding(policy, class).next().is_none();
+        let reads = self.roots.is_some() && holds(Access::READ);
+        LandlockPlan { reads, writes: holds(Access::WRITE), ..self.clone() }
+    }
+
+    /// The grants that give more of this kind of access than the policy allows where they are now.
+    pub fn exceeding<'p>(
+        &'p self,
+        policy: &'p Policy,
+        class: Access,
+    ) -> impl Iterator<Item = PlacedGrant<'p>> + use<'p> {
+        let grants = self.grants.iter().filter(move |granted| granted.access.contains(class));
+        grants.filter(move |granted| match &granted.location {
+            Location::At(path) => granted.is_mounted_over || !is_whole(policy, path, class, granted.kind),
+            Location::Gone => false,
+            Location::Unknown => true,
+        })
     }
 
     /// Whether the policy allows at `new` what the floor still grants after `old` is moved there.
     pub fn may_move(&self, policy: &Policy, old: &[u8], new: &[u8]) -> bool {
-        self.grants.along(old, new).all(|(path, access, kind)| is_whole(policy, &path, access, kind))
+        let mut along = self.grants.along(old, new);
+        along.all(|(path, granted)| is_whole(policy, &path, granted.access, granted.kind))
     }
 
     /// Whether the object at a path must stay there: reads are not trapped, and a replacement of a hierarchy would not
     /// be granted, unless the hierarchy around it is.
     pub fn needs(&self, path: &[u8]) -> bool {
         let is_granted = |path: &[u8]| self.grants.cover(path, Access::READ, Target::Object);
-        let is_needed = |(place, access, _): (Vec<u8>, Access, _)| {
+        let is_needed = |(place, granted): (Vec<u8>, PlacedGrant<'_>)| {
             let around = place.iter().rposition(|&byte| byte == b'/').unwrap_or(0).max(1);
-            access.contains(Access::READ) && !is_granted(&place[..around])
+            granted.access.contains(Access::READ) && !is_granted(&place[..around])
         };
         self.untrapped.reads && self.grants.along(path, path).any(is_needed)
     }
@@ -118,11 +128,6 @@ impl LandlockPlan {
         self.roots
             .as_ref()
             .is_none_or(|roots| roots.iter().any(|root| is_below(path, root.as_os_str().as_encoded_bytes())))
-    }
-
-    /// Whether the policy allows every open that the floor allows: then it cannot matter what the kernel opens.
-    pub fn is_within_policy(&self) -> bool {
-        self.reads && self.writes
     }
 
     /// Whether the kernel may perform this access at a real path: the floor covers it, and everything that the floor

@@ -8,14 +8,21 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 
-use super::ProcessError;
 use super::console::Console;
 use super::message::{CommandEnd, Message, ProcessMessage};
+use super::{ProcessError, ending};
 use crate::exit::Exit;
 use crate::kernel::fork::{Side, quit, split};
 use crate::terminal::RelayEvent;
+
+/// How long a supervisor may take to end after the last process of the tree, in milliseconds: it sends its last replies.
+const LAST_TIMEOUT: u16 = 3000;
+
+/// How long a reaper may take to end the tree.
+const LOST_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The events that the front waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,9 +37,38 @@ struct Front {
     news: File,
     signals: Option<SignalFd>,
     /// The command, if there is no terminal and so no leader to pass signals to.
-    command: Option<Pid>,
+    command: Option<OwnedFd>,
     console: Option<Console>,
     leader_is_there: bool,
+}
+
+/// The supervisor, as the front sees it.
+pub struct Below {
+    /// Its process, a child of this one.
+    pub supervisor: Pid,
+    /// Its messages.
+    pub news: OwnedFd,
+    /// Whether there are children that are not the guard's.
+    pub others: OtherChildren,
+}
+
+/// Children that this process had before the guard's: a shell's jobs, if the shell has replaced itself by the guard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OtherChildren {
+    /// There are none.
+    None,
+    /// There may be some.
+    Some,
+}
+
+impl OtherChildren {
+    /// Looks for children before the first fork.
+    pub fn now() -> OtherChildren {
+        match ending::has_children() {
+            true => OtherChildren::Some,
+            false => OtherChildren::None,
+        }
+    }
 }
 
 /// Waits for the command's end.
@@ -40,12 +76,17 @@ struct Front {
 /// # Errors
 /// When the supervisor ends first.
 pub fn wait(
-    news: OwnedFd,
+    below: Below,
     signals: &SigSet,
     console: Option<Console>,
     link: Option<UnixStream>,
 ) -> Result<Exit, ProcessError> {
     let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+    let Below { supervisor, news, others } = below;
+    if others == OtherChildren::None {
+        // If supervisor and reaper are killed, the tree is this process's.
+        let _ = nix::sys::prctl::set_child_subreaper(true);
+    }
     let mut front = Front {
         news: File::from(news),
         signals: SignalFd::with_flags(signals, flags).ok(),
@@ -59,7 +100,10 @@ pub fn wait(
         }
         console.settle();
     }
-    let end = front.work()?;
+    let end = front.work().inspect_err(|_| end_lost(others))?;
+    if front.is_last() {
+        let _ = waitpid(supervisor, None);
+    }
     if let Some(console) = front.console {
         finish(console);
     }
@@ -90,15 +134,23 @@ impl Front {
                     FrontEvent::News => match ProcessMessage::receive(&mut self.news) {
                         Some(ProcessMessage::Started(pid)) => match &mut self.console {
                             Some(console) => console.started(pid),
-                            None => self.command = Some(Pid::from_raw(pid)),
+                            None => self.command = open(pid),
                         },
                         Some(ProcessMessage::Ended(end)) => return Ok(end),
-                        Some(ProcessMessage::Leads(_)) => {}
+                        Some(ProcessMessage::Leads(_) | ProcessMessage::Remains) => {}
                         None => return Err(ProcessError::SupervisorLost),
                     },
                 }
             }
         }
+    }
+
+    /// Waits after the command's end until it is known whether the supervisor ends with it, and returns that. Where the
+    /// init process reaps nobody, as in many containers, it would otherwise stay a zombie.
+    fn is_last(&mut self) -> bool {
+        let mut ready = [PollFd::new(self.news.as_fd(), PollFlags::POLLIN)];
+        let is_told = poll(&mut ready, LAST_TIMEOUT).is_ok_and(|ready| ready > 0);
+        is_told && ProcessMessage::receive(&mut self.news).is_none()
     }
 
     /// Waits until something is ready.
@@ -144,10 +196,25 @@ impl Front {
     /// command included.
     fn pass(&self, signal: Signal, code: i32) {
         let from_process = code <= 0;
-        if let (Some(command), true) = (self.command, from_process) {
+        let signal = rustix::process::Signal::from_named_raw(signal as i32);
+        if let (Some(command), Some(signal), true) = (&self.command, signal, from_process) {
             // Fails only if the command is gone.
-            let _ = nix::sys::signal::kill(command, signal);
+            let _ = rustix::process::pidfd_send_signal(command, signal);
         }
+    }
+}
+
+/// Holds the command, so that a signal cannot reach another process that has got its number.
+fn open(command: i32) -> Option<OwnedFd> {
+    let pid = rustix::process::Pid::from_raw(command)?;
+    rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
+}
+
+/// Waits until the reaper has ended the tree; if it was killed, too, ends it from here.
+fn end_lost(others: OtherChildren) {
+    // What is the operator's cannot be told from what is the tree's.
+    if others == OtherChildren::None && !ending::wait_for_children(LOST_TIMEOUT) {
+        ending::end_members(&ending::own_descendants());
     }
 }
 

@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 
+use guard_approvals::Ending;
 use guard_shim::{JobTerminal, LaunchPlan};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
@@ -18,28 +19,25 @@ use rustix::process::{Pid, WaitOptions, WaitStatus};
 use super::message::{CommandEnd, Job, Message, ProcessMessage, Stopped};
 use crate::kernel::errno;
 use crate::kernel::fork::{Side, quit, split};
+use crate::kernel::pidfd::ProcessHandle;
 
 /// The leader's connections to the other processes.
-pub struct LeaderPipes {
+pub struct LeaderLinks {
     /// Messages for the supervisor.
     pub to_supervisor: OwnedFd,
-    /// A pipe to the reaper, closed when the command has ended.
-    pub leading: OwnedFd,
+    /// The process that the operator started.
+    pub front: ProcessHandle,
     /// Orders from the front.
     pub jobs: OwnedFd,
 }
 
 /// Starts the command as a job on the terminal, and manages it until it ends.
 ///
-/// The caller has blocked every signal. Never returns: the kernel kills this process when the reaper ends.
-pub fn main(plan: LaunchPlan, channel: OwnedFd, ends: LeaderPipes) -> ! {
-    let LeaderPipes { to_supervisor, leading, jobs } = ends;
-    let led = lead(&plan).and_then(|slave| {
-        let sigchld = SigSet::from_iter([Signal::SIGCHLD]);
-        let children = SignalFd::with_flags(&sigchld, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
-            .map_err(errno::from_nix)?;
-        Ok((slave, children))
-    });
+/// The caller has blocked every signal. `leading` is a pipe to the reaper, which is closed when the command has ended.
+/// Never returns: the kernel kills this process when the reaper ends.
+pub fn main(plan: LaunchPlan, channel: OwnedFd, links: LeaderLinks, leading: OwnedFd) -> ! {
+    let LeaderLinks { to_supervisor, front, jobs } = links;
+    let led = lead(&plan).and_then(|slave| Ok((slave, ended_children().map_err(errno::from_nix)?)));
     // The supervisor sees the end of the pipe, and reports the failure.
     let Ok((slave, children)) = led else { quit() };
     let mut to_supervisor = File::from(to_supervisor);
@@ -47,8 +45,8 @@ pub fn main(plan: LaunchPlan, channel: OwnedFd, ends: LeaderPipes) -> ! {
     let _ = ProcessMessage::Leads(rustix::process::getpid().as_raw_nonzero().get()).send(&mut to_supervisor);
     let command = match split() {
         Ok(Side::Child) => {
-            drop((to_supervisor, leading, jobs, children, slave));
-            guard_shim::run(plan, channel)
+            drop((to_supervisor, leading, jobs, front, children, slave));
+            run(plan, channel)
         }
         Ok(Side::Parent(command)) => command,
         Err(_) => quit(),
@@ -61,13 +59,27 @@ pub fn main(plan: LaunchPlan, channel: OwnedFd, ends: LeaderPipes) -> ! {
     // The command does this as well, whichever comes first: the group must exist before it is signalled.
     let _ = rustix::process::setpgid(Some(command), Some(command));
     let _ = ProcessMessage::Started(command.as_raw_nonzero().get()).send(&mut to_supervisor);
-    let end = Leader { slave, command, jobs: File::from(jobs) }.wait(&children);
+    let end = Leader { slave, command, front, jobs: File::from(jobs) }.wait(&children);
     // The supervisor and the front wait for this message. By then the terminal is taken from the command.
     let _ = ProcessMessage::Ended(end).send(&mut to_supervisor);
     drop((to_supervisor, leading));
     loop {
         // The remaining processes of the session keep their terminal as long as it has a leader.
         nix::unistd::pause();
+    }
+}
+
+/// Has the kernel report ended children by a descriptor.
+pub fn ended_children() -> nix::Result<SignalFd> {
+    let sigchld = SigSet::from_iter([Signal::SIGCHLD]);
+    SignalFd::with_flags(&sigchld, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
+}
+
+/// The signal that ends the command after the front was killed: the same one. Natively the front would be the command.
+pub fn deadly_signal(front: &ProcessHandle) -> Signal {
+    match front.ending() {
+        Ending::Signal(signal) => Signal::try_from(signal).unwrap_or(Signal::SIGKILL),
+        _ => Signal::SIGKILL,
     }
 }
 
@@ -81,6 +93,12 @@ fn lead(plan: &LaunchPlan) -> Result<OwnedFd, Errno> {
     rustix::io::fcntl_dupfd_cloexec(slave, 3)
 }
 
+/// Becomes the command. Should all of the guard's processes be killed at once, nobody could end it but the kernel.
+pub fn run(plan: LaunchPlan, channel: OwnedFd) -> ! {
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+    guard_shim::run(plan, channel)
+}
+
 /// A change in the command's state.
 enum CommandChange {
     Stopped(i32),
@@ -90,6 +108,7 @@ enum CommandChange {
 struct Leader {
     slave: OwnedFd,
     command: Pid,
+    front: ProcessHandle,
     jobs: File,
 }
 
@@ -123,10 +142,24 @@ impl Leader {
             if asked {
                 match Job::receive(&mut self.jobs) {
                     Some(job) => self.carry_out(job),
-                    None => front_is_there = false,
+                    None => {
+                        front_is_there = false;
+                        self.end_command();
+                    }
                 }
             }
         }
+    }
+
+    /// Ends the command after the front was killed.
+    fn end_command(&self) {
+        let mut ended = [PollFd::new(self.front.as_fd(), PollFlags::POLLIN)];
+        // Its socket is closed just before.
+        while poll(&mut ended, PollTimeout::NONE).is_err() {}
+        let signal = deadly_signal(&self.front);
+        // It has not been reaped, so its number is still its own.
+        let _ =
+            nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.command.as_raw_nonzero().get()), signal);
     }
 
     /// Returns the command's next state change, if there is one.

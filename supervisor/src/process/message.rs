@@ -11,6 +11,8 @@ pub enum ProcessMessage {
     Started(i32),
     /// The command has ended.
     Ended(CommandEnd),
+    /// After the command's end: other processes of the tree go on.
+    Remains,
 }
 
 /// How a command ended.
@@ -81,6 +83,7 @@ impl Message for ProcessMessage {
             ProcessMessage::Started(pid) => (b'P', pid),
             ProcessMessage::Ended(CommandEnd::Status(status)) => (b'E', i32::from(status)),
             ProcessMessage::Ended(CommandEnd::Signal(signal)) => (b'S', signal),
+            ProcessMessage::Remains => (b'R', 0),
         }
     }
 
@@ -90,6 +93,7 @@ impl Message for ProcessMessage {
             b'P' => Some(ProcessMessage::Started(number)),
             b'E' => Some(ProcessMessage::Ended(CommandEnd::Status(number as u8))),
             b'S' => Some(ProcessMessage::Ended(CommandEnd::Signal(number))),
+            b'R' => Some(ProcessMessage::Remains),
             _ => None,
         }
     }
@@ -135,6 +139,7 @@ mod tests {
             ProcessMessage::Leads(7),
             ProcessMessage::Ended(CommandEnd::Status(255)),
             ProcessMessage::Ended(CommandEnd::Signal(11)),
+            ProcessMessage::Remains,
         ] {
             news.send(&mut bytes).unwrap();
         }
@@ -142,6 +147,7 @@ mod tests {
         assert_eq!(ProcessMessage::receive(&mut from), Some(ProcessMessage::Leads(7)));
         assert_eq!(ProcessMessage::receive(&mut from), Some(ProcessMessage::Ended(CommandEnd::Status(255))));
         assert_eq!(ProcessMessage::receive(&mut from), Some(ProcessMessage::Ended(CommandEnd::Signal(11))));
+        assert_eq!(ProcessMessage::receive(&mut from), Some(ProcessMessage::Remains));
         assert_eq!(ProcessMessage::receive(&mut from), None);
         assert_eq!(Job::receive(&b"s\x0f\0\0\0"[..]), Some(Job::Signal(15)));
         assert_eq!(Stopped::receive(&b"s\x13\0\0\0"[..]), None);

@@ -73,6 +73,7 @@ impl Spawn {
     /// Closes its descriptors without freeing its memory: after a fork, freeing would first copy the pages.
     fn forget(self) {
         let Spawn { name, plan, terminal, policy, source, floor, audit, .. } = self;
+        floor.grants().close();
         std::mem::forget((name, policy, source, floor));
         drop(terminal);
         plan.forget();
@@ -92,7 +93,7 @@ pub enum ProcessError {
     #[error("cannot make a socket for approvals: {0}")]
     Link(std::io::Error),
     #[error(
-        "the supervisor ended before the command did; what is left of the tree can open and start nothing"
+        "the guard's supervisor or reaper was killed before the command ended; the command and what it started are ended"
     )]
     SupervisorLost,
 }
@@ -115,11 +116,12 @@ pub fn start(mut order: Spawn) -> Result<Exit, ProcessError> {
     });
     // Before the fork: a signal in between must not end the front alone.
     let signals = front_signals::block_signals(console.is_some());
+    let others = front::OtherChildren::now();
     match split().map_err(ProcessError::Fork)? {
-        Side::Parent(_) => {
+        Side::Parent(supervisor) => {
             drop((to_front, jobs, link));
             order.forget();
-            front::wait(news, &signals, console, to_supervisor)
+            front::wait(front::Below { supervisor, news, others }, &signals, console, to_supervisor)
         }
         Side::Child => {
             drop((news, console, to_supervisor));

@@ -1,29 +1,44 @@
 //! The reaper: the process that inherits every orphan of the tree.
 
 use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use guard_openclaw::peer::process_tree::Tree;
 use guard_shim::LaunchPlan;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
+use nix::sys::signalfd::SignalFd;
+use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::unistd::Pid;
 use rustix::io::Errno;
 use rustix::process::{WaitOptions, WaitStatus};
 
-use super::leader;
 use super::message::{Message, ProcessMessage};
+use super::{ending, leader};
 use crate::kernel::fork::{Side, quit, split, split_unseen};
+use crate::kernel::pidfd::ProcessHandle;
+
+/// The reaper's connections to the guard's other processes.
+pub struct ReaperLinks {
+    /// Messages for the supervisor.
+    pub to_supervisor: OwnedFd,
+    /// The process that the operator started.
+    pub front: ProcessHandle,
+    /// With a terminal, orders from the front.
+    pub jobs: Option<OwnedFd>,
+}
 
 /// Starts the command, through a session leader if it has a terminal, and reaps until the tree is gone.
-pub fn main(plan: LaunchPlan, channel: OwnedFd, to_supervisor: OwnedFd, jobs: Option<OwnedFd>) -> ! {
+pub fn main(plan: LaunchPlan, channel: OwnedFd, links: ReaperLinks) -> ! {
     // No signal may end the reaper while the tree lives. The shim resets the command's mask.
     let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&SigSet::all()), None);
     if nix::sys::prctl::set_child_subreaper(true).is_err() {
-        exit();
+        quit();
     }
+    let ReaperLinks { to_supervisor, front, jobs } = links;
     match jobs {
-        Some(jobs) => with_leader(plan, channel, to_supervisor, jobs),
-        None => alone(plan, channel, to_supervisor),
+        Some(jobs) => with_leader(plan, channel, leader::LeaderLinks { to_supervisor, front, jobs }),
+        None => alone(plan, channel, to_supervisor, &front),
     }
 }
 
@@ -35,70 +50,168 @@ fn withdraw() {
 }
 
 /// Starts the command as a child of the reaper.
-fn alone(plan: LaunchPlan, channel: OwnedFd, to_supervisor: OwnedFd) -> ! {
+fn alone(plan: LaunchPlan, channel: OwnedFd, to_supervisor: OwnedFd, front: &ProcessHandle) -> ! {
+    let Ok(children) = leader::ended_children() else { quit() };
     let command = match split() {
         Ok(Side::Child) => {
-            drop(to_supervisor);
-            guard_shim::run(plan, channel)
+            drop((to_supervisor, children));
+            leader::run(plan, channel)
         }
-        Ok(Side::Parent(command)) => command.as_raw(),
-        Err(_) => exit(),
+        Ok(Side::Parent(command)) => command,
+        Err(_) => quit(),
     };
     drop(channel);
     plan.forget();
     withdraw();
     let mut to_supervisor = File::from(to_supervisor);
     // Fails only if the supervisor is gone.
-    let _ = ProcessMessage::Started(command).send(&mut to_supervisor);
-    // The reaper has one thread and traces nothing, so it may wait for any child.
-    while let Some((pid, state)) = next(WaitOptions::empty()) {
-        if pid == command
-            && let Some(end) = leader::end_of(state)
-        {
-            let _ = ProcessMessage::Ended(end).send(&mut to_supervisor);
+    let _ = ProcessMessage::Started(command.as_raw()).send(&mut to_supervisor);
+    let mut is_running = true;
+    let mut watched = Some(front.as_fd());
+    loop {
+        let has_ended = loop {
+            match next() {
+                Child::Ended(pid, state) if pid == command.as_raw() => {
+                    if let Some(end) = leader::end_of(state) {
+                        let _ = ProcessMessage::Ended(end).send(&mut to_supervisor);
+                        (is_running, watched) = (false, None);
+                        break true;
+                    }
+                }
+                Child::Ended(..) => {}
+                Child::Running => break false,
+                Child::None => quit(),
+            }
+        };
+        if has_ended {
+            report_rest(&mut to_supervisor);
+            continue;
+        }
+        let woken = wait(&children, to_supervisor.as_fd(), watched);
+        if woken.supervisor {
+            ending::end_members(&tree(None));
+            quit()
+        }
+        if woken.other && is_running {
+            watched = None;
+            // It has not been reaped, so its number is still its own.
+            let _ = kill(command, leader::deadly_signal(front));
         }
     }
-    exit()
 }
 
 /// Starts the command as a child of a leader, which is itself a child that the reaper's waits do not see.
-fn with_leader(plan: LaunchPlan, channel: OwnedFd, to_supervisor: OwnedFd, jobs: OwnedFd) -> ! {
-    let orphans = SigSet::from_iter([Signal::SIGCHLD]);
-    let orphans = SignalFd::with_flags(&orphans, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK);
-    let (Ok(orphans), Ok((leads, leading))) = (orphans, super::pipe()) else { exit() };
-    match split_unseen() {
+fn with_leader(plan: LaunchPlan, channel: OwnedFd, links: leader::LeaderLinks) -> ! {
+    let (Ok(children), Ok((leads, leading))) = (leader::ended_children(), super::pipe()) else { quit() };
+    let leader = match split_unseen() {
         Ok(Side::Child) => {
-            drop((orphans, leads));
-            leader::main(plan, channel, leader::LeaderPipes { to_supervisor, leading, jobs })
+            drop((children, leads));
+            leader::main(plan, channel, links, leading)
         }
-        Ok(Side::Parent(_)) => {}
-        Err(_) => exit(),
-    }
-    drop((channel, jobs, leading));
+        Ok(Side::Parent(leader)) => leader,
+        Err(_) => quit(),
+    };
+    let leader::LeaderLinks { to_supervisor, front, jobs } = links;
+    drop((channel, jobs, leading, front));
     plan.forget();
     withdraw();
-    let mut ready =
-        [PollFd::new(leads.as_fd(), PollFlags::POLLIN), PollFd::new(orphans.as_fd(), PollFlags::POLLIN)];
-    // While the command runs, the lack of children does not mean that the tree is gone.
-    while poll(&mut ready, PollTimeout::NONE).is_err() || !ready[0].any().unwrap_or(true) {
-        while let Ok(Some(_)) = orphans.read_signal() {}
-        while next(WaitOptions::NOHANG).is_some() {}
-    }
-    while next(WaitOptions::empty()).is_some() {}
-    exit()
-}
-
-/// Reaps a child that has ended. Returns None if there is no child, or with NOHANG if none has ended.
-fn next(options: WaitOptions) -> Option<(i32, WaitStatus)> {
+    let mut to_supervisor = File::from(to_supervisor);
+    // Until the command has ended, the lack of children does not mean that the tree is gone.
+    let mut leads = Some(leads);
     loop {
-        match rustix::process::wait(options) {
-            Ok(ended) => return ended.map(|(pid, state)| (pid.as_raw_nonzero().get(), state)),
-            Err(Errno::INTR) => {}
-            Err(_) => return None,
+        let rest = reap_all();
+        if leads.is_none() && rest == Rest::Nothing {
+            end_leader(leader);
+            quit()
+        }
+        let woken = wait(&children, to_supervisor.as_fd(), leads.as_ref().map(AsFd::as_fd));
+        if woken.supervisor {
+            ending::end_members(&tree(Some(leader)));
+            end_leader(leader);
+            quit()
+        }
+        if woken.other {
+            // What has ended meanwhile is reaped at the start of the loop.
+            leads = None;
+            report_rest(&mut to_supervisor);
         }
     }
 }
 
-fn exit() -> ! {
-    quit()
+/// The tree below this process.
+fn tree(leader: Option<Pid>) -> Tree {
+    Tree { leader: leader.map(Pid::as_raw), ..ending::own_descendants() }
+}
+
+/// Ends the leader. Nobody else could reap it.
+fn end_leader(leader: Pid) {
+    let _ = kill(leader, Signal::SIGKILL);
+    let _ = waitpid(leader, Some(WaitPidFlag::__WCLONE));
+}
+
+/// Reports that processes of the tree go on after the command, if there are any.
+fn report_rest(to_supervisor: &mut File) {
+    if reap_all() == Rest::Something {
+        let _ = ProcessMessage::Remains.send(to_supervisor);
+    }
+}
+
+/// What has woken the reaper, besides a child.
+struct Woken {
+    /// The supervisor has ended.
+    supervisor: bool,
+    /// The other descriptor is ready.
+    other: bool,
+}
+
+/// Waits until a child has ended, the supervisor has, or the other descriptor is ready.
+fn wait(children: &SignalFd, to_supervisor: BorrowedFd<'_>, other: Option<BorrowedFd<'_>>) -> Woken {
+    // A pipe without a reader reports an error (poll(2)).
+    let mut ready = vec![
+        PollFd::new(children.as_fd(), PollFlags::POLLIN),
+        PollFd::new(to_supervisor, PollFlags::empty()),
+    ];
+    ready.extend(other.map(|other| PollFd::new(other, PollFlags::POLLIN)));
+    if poll(&mut ready, PollTimeout::NONE).is_err() {
+        return Woken { supervisor: false, other: false };
+    }
+    while let Ok(Some(_)) = children.read_signal() {}
+    let is_ready = |at: usize| ready.get(at).is_some_and(|one| one.any().unwrap_or(true));
+    Woken { supervisor: is_ready(1), other: is_ready(2) }
+}
+
+/// What is left of the tree.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    Nothing,
+    Something,
+}
+
+fn reap_all() -> Rest {
+    loop {
+        match next() {
+            Child::Ended(..) => {}
+            Child::Running => return Rest::Something,
+            Child::None => return Rest::Nothing,
+        }
+    }
+}
+
+/// A child of the reaper.
+enum Child {
+    Ended(i32, WaitStatus),
+    Running,
+    None,
+}
+
+/// Reaps a child that has ended. The reaper has one thread and traces nothing, so it may wait for any.
+fn next() -> Child {
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, state))) => return Child::Ended(pid.as_raw_nonzero().get(), state),
+            Ok(None) => return Child::Running,
+            Err(Errno::INTR) => {}
+            Err(_) => return Child::None,
+        }
+    }
 }

@@ -19,21 +19,25 @@ use guard_policy::approval::Route;
 use guard_policy::text::shown;
 use guard_shim::{Failure, LaunchReport, Stage};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::wait::{WaitStatus, waitpid};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 
 use super::message::{CommandEnd, Message, ProcessMessage};
-use super::{Spawn, detach_stdio, ending, pipe, reaper, replace_stdio};
+use super::reaper::{self, ReaperLinks};
+use super::{Spawn, detach_stdio, ending, pipe, replace_stdio};
 use crate::audit::report::{ReportOptions, Reporter, hint, print};
 use crate::audit::{Context, Secrets};
 use crate::config::reload::{PolicySource, Reload, Watch};
 use crate::judge::active::Current;
 use crate::judge::consent::{Announce, AnswerHint, ApprovalLog};
 use crate::judge::guard::Guard;
+use crate::judge::moved_grants::{EndTree, MovedGrants};
 use crate::kernel::fork::{Side, quit, split};
 use crate::kernel::limits;
 use crate::kernel::listener::Listener;
+use crate::kernel::pidfd::ProcessHandle;
 use crate::kernel::requests::{Disposition, dispose};
-use crate::landlock as tree_floor;
+use crate::landlock;
 use crate::panics::install_hook;
 use crate::resolve::Resolver;
 use crate::worker::Pool;
@@ -91,16 +95,24 @@ fn supervise(
     let (ours, theirs) = guard_shim::channel().map_err(say("make a channel"))?;
     let (news, to_supervisor) = pipe().map_err(|error| error.to_string())?;
     let has_leader = jobs.is_some();
+    let cannot = |error| format!("cannot watch the front: {error}");
+    let front_handle = ProcessHandle::open(front.as_raw_nonzero().get()).map_err(cannot)?;
+    if rustix::process::getppid() != Some(front) {
+        // It was killed already.
+        quit();
+    }
     let reaper = match split().map_err(|error| format!("cannot start the reaper: {error}"))? {
         Side::Child => {
             // Only the supervisor may hold this pipe, so that the front sees it close when the supervisor
             // ends.
             drop((ours, news, to_front.take(), link, recorder));
             audit.forget();
-            reaper::main(plan, theirs, to_supervisor, jobs)
+            floor.grants().close();
+            reaper::main(plan, theirs, ReaperLinks { to_supervisor, front: front_handle, jobs })
         }
         Side::Parent(reaper) => reaper.as_raw(),
     };
+    drop(front_handle);
     if let Some(terminal) = plan.terminal.as_ref().filter(|terminal| terminal.replace[2]) {
         // On the command's own terminal, the line for a denial appears before the program's own error
         // message.
@@ -143,6 +155,7 @@ fn supervise(
         guard = guard.with_approvals(Arc::clone(approvals));
     }
     let current = Arc::new(Current::new(guard));
+    let requires_floor = source.options.require_floor;
     let reload = Reload::new(source, Arc::clone(&current), reporter.clone(), follower);
     current.read_again_by({
         let reload = reload.clone();
@@ -169,10 +182,11 @@ fn supervise(
         released => released.map_err(say("release the command"))?,
     }
     // These watches also detect earlier changes, so the command need not wait for them.
-    let faults = reporter.clone();
-    if let Err(error) = tree_floor::watch(&current.guard().floor, move |fault| faults.fault(fault, None)) {
-        reporter.problem(format!("openclaw-guard: what moves a granted directory is not noticed: {error}"));
-    }
+    let end: Option<EndTree> = requires_floor.then({
+        let reporter = reporter.clone();
+        move || Box::new(move || kill_all(&tree, &reporter)) as EndTree
+    });
+    watch_grants(&current, end).map_err(say("start a thread"))?;
     if is_followed && let Err(error) = reload.watch(watch) {
         reporter.problem(format!("openclaw-guard: changes of the policy are not noticed: {error}"));
     }
@@ -196,13 +210,46 @@ fn supervise(
                     break;
                 }
             }
+            ProcessMessage::Remains => send(to_front, message),
         }
+    }
+    if reap(reaper) == Reaped::Killed {
+        ending::end_members(&ending::own_descendants());
     }
     if let Some(approvals) = approvals {
         approvals.stop();
     }
     reporter.flush();
     Ok(None)
+}
+
+/// How the reaper has ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reaped {
+    /// With the tree.
+    Done,
+    /// Before it. Its children are this process's.
+    Killed,
+}
+
+/// Waits for the end of the reaper, which has closed its pipe.
+fn reap(reaper: i32) -> Reaped {
+    match waitpid(nix::unistd::Pid::from_raw(reaper), None) {
+        Ok(WaitStatus::Exited(_, 0)) => Reaped::Done,
+        _ => Reaped::Killed,
+    }
+}
+
+/// Watches what the floor grants.
+fn watch_grants(current: &Arc<Current>, end: Option<EndTree>) -> std::io::Result<()> {
+    let guard = current.guard();
+    if guard.floor.roots.is_none() {
+        return Ok(());
+    }
+    let grants = guard.floor.grants();
+    let moved = MovedGrants::new(Arc::clone(current), end);
+    let faults = guard.reporter.clone();
+    landlock::watch(grants, move || moved.reconsider(), move |fault| faults.fault(fault, None))
 }
 
 /// Creates the handle of the thread that asks the gateway for its exec approvals, if the policy wants that.
@@ -263,6 +310,17 @@ fn ended(mut news: impl Read) -> Option<CommandEnd> {
     }
 }
 
+/// Kills members of the tree for as long as the supervisor lives, which ends with the tree.
+fn kill_all(tree: &Tree, reporter: &Reporter) {
+    // First, because the operator's terminal may be slow.
+    ending::kill_members(tree);
+    reporter.flush();
+    loop {
+        ending::kill_members(tree);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// Kills members of the tree until the reaper reports the end of the tree by closing its pipe.
 fn end_tree(tree: &Tree, news: File) {
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -278,6 +336,8 @@ fn end_tree(tree: &Tree, news: File) {
 /// Leaves the operator's session, drops capabilities, and becomes unreadable to the tree.
 fn become_supervisor() -> std::io::Result<()> {
     rustix::process::setsid()?;
+    // The tree is the reaper's as long as that lives.
+    nix::sys::prctl::set_child_subreaper(true)?;
     for signal in Signal::iterator().filter(|signal| ![Signal::SIGKILL, Signal::SIGSTOP].contains(signal)) {
         // Ignoring a signal discards it if it is pending: the front passes on what the operator's job was
         // sent.

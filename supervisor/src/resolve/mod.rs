@@ -59,6 +59,11 @@ impl Object {
         Ok(Object { fd, stat })
     }
 
+    /// How many names it has.
+    pub fn links(&self) -> u64 {
+        self.stat.st_nlink
+    }
+
     /// Its type.
     pub fn kind(&self) -> FileType {
         FileType::from_raw_mode(self.stat.st_mode)

@@ -84,8 +84,10 @@ pub enum Classification<'p> {
 
 /// Files of another process of the tree that no member may open: they would expose its memory.
 const PRIVATE: [&[u8]; 2] = [b"mem", b"environ"];
-/// Files of a process outside the tree that ps(1) and pgrep(1) need.
-const PUBLIC: [&[u8]; 5] = [b"stat", b"status", b"cmdline", b"comm", b"statm"];
+/// Files of a process outside the tree, and of its threads, that ps(1), top(1) and pgrep(1) read. The kernel shows them
+/// to every user (proc_pid_status(5) and its neighbours).
+const PUBLIC: [&[u8]; 9] =
+    [b"stat", b"status", b"cmdline", b"comm", b"statm", b"cgroup", b"oom_score", b"oom_score_adj", b"wchan"];
 
 /// Whether a device acts on the machine or on the user at it, instead of on a file. Decided by its number, whatever
 /// node leads to it (Documentation/admin-guide/devices.txt).
@@ -180,23 +182,35 @@ fn proc_place<'p>(
     if is_own(caller, pid)? {
         return Ok(as_self());
     }
-    if tree.is_guard(pid) {
-        return Ok(Classification::Hidden("a process of the guard"));
-    }
-    let file = rest.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     if tree.contains(pid) {
+        let file = rest.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
         return Ok(if PRIVATE.contains(&file) && !(file == b"mem" && is_traced(caller, pid)?) {
             Classification::Hidden("memory of another process")
         } else {
             as_self()
         });
     }
-    let listed = rest.is_empty() || (PUBLIC.contains(&file) && rest.len() == file.len() + 1);
-    Ok(if listed && !writes {
+    Ok(if is_public(rest) && !writes {
         Classification::Policy(Cow::Borrowed(path))
+    } else if tree.is_guard(pid) {
+        Classification::Hidden("a process of the guard")
     } else {
         Classification::Hidden("a process that is not guarded")
     })
+}
+
+/// Whether `rest`, the path below `/proc/N`, is public: a directory that lists names, or a file of the process or of
+/// one of its threads.
+fn is_public(rest: &[u8]) -> bool {
+    let of_task = rest.strip_prefix(b"/task").map(|task| match task {
+        [b'/', id @ ..] => &id[id.iter().position(|&byte| byte == b'/').unwrap_or(id.len())..],
+        other => other,
+    });
+    match of_task.unwrap_or(rest) {
+        [] => true,
+        [b'/', file @ ..] => PUBLIC.contains(&file),
+        _ => false,
+    }
 }
 
 /// Whether a member of the tree holds the master of /dev/pts/`name`, or it is the caller's own terminal or the guard's.
@@ -246,5 +260,15 @@ mod tests {
         assert_eq!(proc_pid(b"/proc/sys/kernel"), None);
         assert_eq!(proc_pid(b"/proc/+12"), None);
         assert_eq!(proc_pid(b"/proc/"), None);
+    }
+
+    #[test]
+    fn public_files_are_those_of_a_process_and_of_its_threads() {
+        for path in ["", "/stat", "/cmdline", "/task", "/task/7", "/task/7/stat"] {
+            assert!(is_public(path.as_bytes()), "{path}");
+        }
+        for path in ["/mem", "/fd", "/taskstat", "/task/7/mem", "/fd/stat", "/task/7/fd/stat"] {
+            assert!(!is_public(path.as_bytes()), "{path}");
+        }
     }
 }

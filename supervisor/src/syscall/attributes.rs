@@ -6,19 +6,19 @@ use arrayvec::ArrayVec;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags};
 use rustix::io::Errno;
 
-use super::Request;
+use super::{Request, set_id};
 use crate::kernel::requests;
 use crate::reply::{HandlerResult, Reply};
 use crate::resolve::{Last, Object, link_to, real_path};
 
-/// Resolves a path to an object whose attributes the policy lets the caller change.
+/// Resolves a path to an object whose attributes the policy lets the caller change, and its real path.
 fn by_path(
     request: &Request<'_, '_>,
     dirfd: i32,
     path: u64,
     last: Last,
     empty: bool,
-) -> Result<Object, Errno> {
+) -> Result<(Object, Vec<u8>), Errno> {
     let path = request.caller.path(path)?;
     let resolver = &request.guard.resolver;
     let target = if path.as_bytes().is_empty() && empty {
@@ -28,11 +28,11 @@ fn by_path(
     };
     let (object, path) = target.into_object()?;
     request.guard.judge_change(request.caller, &path, Some(&object))?;
-    Ok(object)
+    Ok((object, path))
 }
 
-/// Takes the file behind one of the caller's descriptors, if its attributes may be changed.
-fn by_descriptor(request: &Request<'_, '_>, fd: i32) -> Result<Object, Errno> {
+/// Takes the file behind one of the caller's descriptors, if its attributes may be changed, and its real path.
+fn by_descriptor(request: &Request<'_, '_>, fd: i32) -> Result<(Object, Vec<u8>), Errno> {
     let file = request.caller.descriptor(fd)?;
     if rustix::fs::fcntl_getfl(&file)?.contains(OFlags::PATH) {
         return Err(Errno::BADF);
@@ -40,7 +40,7 @@ fn by_descriptor(request: &Request<'_, '_>, fd: i32) -> Result<Object, Errno> {
     let path = real_path(file.as_fd())?;
     let object = Object::from_fd(file)?;
     request.guard.judge_change(request.caller, &path, Some(&object))?;
-    Ok(object)
+    Ok((object, path))
 }
 
 /// Translates AT_SYMLINK_NOFOLLOW and AT_EMPTY_PATH.
@@ -55,18 +55,19 @@ fn at_flags(flags: i32) -> Result<(Last, bool), Errno> {
 /// chmod, fchmodat and fchmodat2.
 pub fn chmod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, flags: i32) -> HandlerResult {
     let (last, empty) = at_flags(flags)?;
-    let object = by_path(request, dirfd, path, last, empty)?;
-    let mode = mode as u32 & 0o7777;
-    request.perform(|| match requests::chmod(object.fd.as_fd(), mode) {
+    let (object, path) = by_path(request, dirfd, path, last, empty)?;
+    let mode = set_id::granted(request, &path, object.kind(), Mode::from_raw_mode(mode as u32 & 0o7777));
+    request.perform(|| match requests::chmod(object.fd.as_fd(), mode.as_raw_mode()) {
         // Kernels before Linux 6.6 have no fchmodat2.
-        Err(Errno::NOSYS) => rustix::fs::chmod(link_to(object.fd.as_fd()), Mode::from_raw_mode(mode)),
+        Err(Errno::NOSYS) => rustix::fs::chmod(link_to(object.fd.as_fd()), mode),
         other => other,
     })
 }
 
 pub fn fchmod(request: &Request<'_, '_>, fd: i32, mode: i32) -> HandlerResult {
-    let file = by_descriptor(request, fd)?;
-    request.perform(|| rustix::fs::fchmod(&file.fd, Mode::from_raw_mode(mode as u32 & 0o7777)))
+    let (file, path) = by_descriptor(request, fd)?;
+    let mode = set_id::granted(request, &path, file.kind(), Mode::from_raw_mode(mode as u32 & 0o7777));
+    request.perform(|| rustix::fs::fchmod(&file.fd, mode))
 }
 
 /// -1 leaves the owner or group as it is.
@@ -79,13 +80,13 @@ fn owners((uid, gid): (i32, i32)) -> (Option<Uid>, Option<Gid>) {
 /// chown, lchown and fchownat.
 pub fn chown(request: &Request<'_, '_>, dirfd: i32, path: u64, to: (i32, i32), flags: i32) -> HandlerResult {
     let (last, empty) = at_flags(flags)?;
-    let object = by_path(request, dirfd, path, last, empty)?;
+    let (object, _) = by_path(request, dirfd, path, last, empty)?;
     let (uid, gid) = owners(to);
     request.perform(|| rustix::fs::chownat(&object.fd, c"", uid, gid, AtFlags::EMPTY_PATH))
 }
 
 pub fn fchown(request: &Request<'_, '_>, fd: i32, to: (i32, i32)) -> HandlerResult {
-    let file = by_descriptor(request, fd)?;
+    let (file, _) = by_descriptor(request, fd)?;
     let (uid, gid) = owners(to);
     request.perform(|| rustix::fs::fchown(&file.fd, uid, gid))
 }
@@ -115,7 +116,7 @@ pub fn utime(request: &Request<'_, '_>, path: u64, times: u64) -> HandlerResult 
         let second = |index: usize| Timespec { tv_sec: i64::from_ne_bytes(words[index]), tv_nsec: 0 };
         Timestamps { last_access: second(0), last_modification: second(1) }
     };
-    set_times(request, &by_path(request, libc::AT_FDCWD, path, Last::Follow, false)?, &times)
+    set_times(request, &by_path(request, libc::AT_FDCWD, path, Last::Follow, false)?.0, &times)
 }
 
 /// utimes and futimesat: microseconds.
@@ -133,7 +134,7 @@ pub fn utimes(request: &Request<'_, '_>, dirfd: i32, path: u64, times: u64) -> H
     if path == 0 && dirfd != libc::AT_FDCWD {
         return by_times_descriptor(request, dirfd, &times);
     }
-    set_times(request, &by_path(request, dirfd, path, Last::Follow, false)?, &times)
+    set_times(request, &by_path(request, dirfd, path, Last::Follow, false)?.0, &times)
 }
 
 /// utimensat, and futimens if there is no path.
@@ -152,11 +153,11 @@ pub fn utimensat(request: &Request<'_, '_>, dirfd: i32, path: u64, times: u64, f
         return if flags == 0 { by_times_descriptor(request, dirfd, &times) } else { Err(Errno::INVAL) };
     }
     let (last, empty) = at_flags(flags)?;
-    set_times(request, &by_path(request, dirfd, path, last, empty)?, &times)
+    set_times(request, &by_path(request, dirfd, path, last, empty)?.0, &times)
 }
 
 fn by_times_descriptor(request: &Request<'_, '_>, fd: i32, times: &Timestamps) -> HandlerResult {
-    let file = by_descriptor(request, fd)?;
+    let (file, _) = by_descriptor(request, fd)?;
     request.perform(|| rustix::fs::futimens(&file.fd, times))
 }
 
@@ -199,14 +200,14 @@ fn xattr(request: &Request<'_, '_>) -> Result<(Vec<u8>, Vec<u8>, XattrFlags), Er
 pub fn setxattr(request: &Request<'_, '_>, follow: bool) -> HandlerResult {
     let last = if follow { Last::Follow } else { Last::Keep };
     let (name, value, flags) = xattr(request)?;
-    let object = by_path(request, libc::AT_FDCWD, request.caller.word(0), last, false)?;
+    let (object, _) = by_path(request, libc::AT_FDCWD, request.caller.word(0), last, false)?;
     // The /proc path leads to the object itself: if a symbolic link was kept, to the link and not through it.
     request.perform(|| rustix::fs::setxattr(link_to(object.fd.as_fd()), name, &value, flags))
 }
 
 pub fn fsetxattr(request: &Request<'_, '_>) -> HandlerResult {
     let (name, value, flags) = xattr(request)?;
-    let file = by_descriptor(request, request.caller.int(0))?;
+    let (file, _) = by_descriptor(request, request.caller.int(0))?;
     request.perform(|| rustix::fs::fsetxattr(&file.fd, name, &value, flags))
 }
 
@@ -214,12 +215,12 @@ pub fn fsetxattr(request: &Request<'_, '_>) -> HandlerResult {
 pub fn removexattr(request: &Request<'_, '_>, follow: bool) -> HandlerResult {
     let last = if follow { Last::Follow } else { Last::Keep };
     let name = xattr_name(request, request.caller.word(1))?;
-    let object = by_path(request, libc::AT_FDCWD, request.caller.word(0), last, false)?;
+    let (object, _) = by_path(request, libc::AT_FDCWD, request.caller.word(0), last, false)?;
     request.perform(|| rustix::fs::removexattr(link_to(object.fd.as_fd()), name))
 }
 
 pub fn fremovexattr(request: &Request<'_, '_>) -> HandlerResult {
     let name = xattr_name(request, request.caller.word(1))?;
-    let file = by_descriptor(request, request.caller.int(0))?;
+    let (file, _) = by_descriptor(request, request.caller.int(0))?;
     request.perform(|| rustix::fs::fremovexattr(&file.fd, name))
 }

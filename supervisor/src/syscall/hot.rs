@@ -92,7 +92,7 @@ impl Hot {
 fn floored(directory: &Path, policy: &Policy) -> LandlockPlan {
     let path = directory.as_os_str().as_bytes().to_vec();
     let access = Access::READ | Access::WRITE;
-    let (grants, _) = Grants::open(vec![Hierarchy { path, access, kind: HierarchyKind::Directory }]);
+    let (grants, _) = Grants::open(vec![Hierarchy { path, access, kind: HierarchyKind::Directory }], 1);
     let roots = Some(vec![directory.to_owned()]);
     LandlockPlan::new(roots, Arc::new(grants), HeldCall::Floored, Untrapped::default(), policy)
 }

@@ -6,10 +6,10 @@ use guard_policy::Access;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::Request;
+use super::{Request, process};
 use crate::audit::Operation;
 use crate::kernel::requests;
-use crate::reply::{HandlerResult, OurCopy, Reply};
+use crate::reply::{ContinueReason, HandlerResult, OurCopy, Reply};
 use crate::resolve::{Object, real_path};
 
 /// `TIOCGPTPEER`: opens the slave of a pty through its master.
@@ -41,7 +41,7 @@ pub fn ioctl(request: &Request<'_, '_>, fd: i32, number: u32, argument: u64) -> 
         requests::ioctl_write(file.fd.as_fd(), number, &bytes)?;
         return Ok(Reply::Value(0));
     }
-    if !plain && kind != FileType::Fifo && kind != FileType::Socket {
+    if is_driven(&file) {
         let path = real_path(file.fd.as_fd())?;
         request.guard.refuse(
             request.caller,
@@ -50,8 +50,22 @@ pub fn ioctl(request: &Request<'_, '_>, fd: i32, number: u32, argument: u64) -> 
             format!("request {number:#x} is not known"),
         )?;
     }
-    // The errno of a file that does not know the request.
+    // The errno of a file that does not know the request, upon which programs do without it. It is not performed.
     Err(Errno::NOTTY)
+}
+
+/// Whether a driver may know requests that the filter does not: it is a device, but no terminal (its dangerous requests
+/// are in the filter's list) and none of `/dev/null`, `/dev/zero` and the like (Documentation/admin-guide/devices.txt).
+/// The operator reads why a program could not use such a device.
+fn is_driven(file: &Object) -> bool {
+    let (major, minor) = (rustix::fs::major(file.stat.st_rdev), rustix::fs::minor(file.stat.st_rdev));
+    match file.kind() {
+        FileType::BlockDevice => true,
+        FileType::CharacterDevice => {
+            !matches!((major, minor), (1, 3 | 5 | 7..=9) | (5, 0 | 2) | (136..=143, _))
+        }
+        _ => false,
+    }
 }
 
 /// Whether the file is /dev/ptmx, character device 5:2. Any other file could return an arbitrary number.
@@ -60,23 +74,30 @@ fn is_master(file: &Object) -> bool {
         && (rustix::fs::major(file.stat.st_rdev), rustix::fs::minor(file.stat.st_rdev)) == (5, 2)
 }
 
-/// F_SETOWN and F_SETOWN_EX: sets which process gets a descriptor's signals.
-pub fn set_owner(request: &Request<'_, '_>, fd: i32, command: i32, argument: u64) -> HandlerResult {
+/// F_SETOWN: sets which process or group gets the descriptor's signals: one that the caller may send signals to.
+pub fn set_owner(request: &Request<'_, '_>, owner: i32) -> HandlerResult {
+    let allowed = match owner {
+        0 => true,
+        i32::MIN => return Err(Errno::INVAL),
+        _ if owner < 0 => process::group_is_ours(request, -owner),
+        _ => request.guard.tree.contains(owner),
+    };
+    // The owner is in a register, and may be this whatever descriptor the number means by then.
+    if allowed { Ok(Reply::Continue(ContinueReason::Registers)) } else { Err(process::unreachable(owner)) }
+}
+
+/// F_SETOWN_EX: as [`set_owner`], for the caller alone, because the owner is in memory.
+pub fn set_owner_in_memory(request: &Request<'_, '_>, fd: i32, argument: u64) -> HandlerResult {
     /// `F_OWNER_TID`, `F_OWNER_PID` (asm-generic/fcntl.h).
     const OWNER_PID: i32 = 1;
     let file = request.caller.descriptor(fd)?;
-    let owner = if command == libc::F_SETOWN {
-        argument as i32
-    } else {
-        let mut raw = [0; 8];
-        request.caller.bytes(argument, &mut raw)?;
-        let (words, _) = raw.as_chunks::<4>();
-        let (kind, id) = (i32::from_ne_bytes(words[0]), i32::from_ne_bytes(words[1]));
-        if !(0..=OWNER_PID).contains(&kind) {
-            return Err(Errno::PERM);
-        }
-        id
-    };
+    let mut raw = [0; 8];
+    request.caller.bytes(argument, &mut raw)?;
+    let (words, _) = raw.as_chunks::<4>();
+    let (kind, owner) = (i32::from_ne_bytes(words[0]), i32::from_ne_bytes(words[1]));
+    if !(0..=OWNER_PID).contains(&kind) {
+        return Err(Errno::PERM);
+    }
     let own = request.caller.process()?;
     if owner != 0 && owner != own && owner != request.caller.tid() {
         return Err(Errno::PERM);

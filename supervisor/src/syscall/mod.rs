@@ -17,6 +17,7 @@ mod passthrough;
 mod process;
 mod rename;
 mod request;
+mod set_id;
 pub mod socket;
 #[cfg(test)]
 mod tests;
@@ -95,7 +96,8 @@ pub fn handle(request: &Request<'_, '_>) -> HandlerResult {
 
         libc::SYS_ioctl => ioctl::ioctl(request, int(0), word(1) as u32, word(2)),
         libc::SYS_fcntl => match int(1) {
-            libc::F_SETOWN | F_SETOWN_EX => ioctl::set_owner(request, int(0), int(1), word(2)),
+            libc::F_SETOWN => ioctl::set_owner(request, int(2)),
+            F_SETOWN_EX => ioctl::set_owner_in_memory(request, int(0), word(2)),
             // The argument is a range to lock: whatever it becomes meanwhile, it gives no access.
             libc::F_OFD_SETLK | libc::F_OFD_SETLKW => locked(ContinueReason::NoAccess),
             libc::F_SETLEASE => locked(ContinueReason::Registers),

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use rustix::fs::{AtFlags, FileType, Mode};
 use rustix::io::Errno;
 
-use super::Request;
+use super::{Request, set_id};
 use crate::caller::CallerPath;
 use crate::reply::{HandlerResult, Reply};
 use crate::resolve::{DirEntry, Dots, Last, Target};
@@ -67,9 +67,8 @@ pub fn mknod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, device
     // The kernel's `dev` argument is an unsigned int in its old encoding (include/linux/kdev_t.h, new_decode_dev).
     let (major, minor) = (device >> 8 & 0xfff, (device & 0xff) | (device >> 12 & 0xf_ff00));
     let device = rustix::fs::makedev(major as u32, minor as u32);
-    request.perform(|| {
-        rustix::fs::mknodat(&entry.parent, entry.written(), kind, Mode::from_raw_mode(mode & 0o7777), device)
-    })
+    let mode = set_id::granted(request, &entry.path, kind, Mode::from_raw_mode(mode & 0o7777));
+    request.perform(|| rustix::fs::mknodat(&entry.parent, entry.written(), kind, mode, device))
 }
 
 pub fn symlink(request: &Request<'_, '_>, text: u64, dirfd: i32, path: u64) -> HandlerResult {
@@ -101,7 +100,7 @@ pub fn unlink(request: &Request<'_, '_>, dirfd: i32, address: u64, flags: i32) -
         Target::Object { dots, .. } => return Err(no_name(dots, directory)),
     };
     entry.there()?;
-    judge(request, &entry)?;
+    request.guard.judge_removal(request.caller, &entry.path, entry.object.as_ref())?;
     super::rename::stay(request, &entry)?;
     // Close the object first: NFS renames an open file instead of removing it.
     entry.object = None;

@@ -7,8 +7,8 @@ use guard_shim::failpoints::{Fallible, Layer, fail_point, is_off};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::Request;
 use super::open_how::OpenHow;
+use super::{Request, set_id};
 use crate::audit::Operation;
 use crate::caller::CallerPath;
 use crate::reply::{ContinueReason, HandlerResult, OurCopy, Reply};
@@ -40,9 +40,8 @@ pub fn openat2(request: &Request<'_, '_>, dirfd: i32, path: u64, how: u64, size:
     let how = OpenHow::read(request.caller, how, size)?;
     if how.has(libc::O_PATH) {
         // Only the kernel can put an O_PATH descriptor into the caller. It reads the flags again and may find a
-        // different open there, so CONTINUE is safe only if whatever the floor lets that open do is allowed by the
-        // policy.
-        let safe = request.guard.observe || request.guard.floor.is_within_policy() || is_off(Layer::Broker);
+        // different open there: one that creates a file with a set-user-ID bit, which no floor prevents.
+        let safe = request.guard.observe || is_off(Layer::Broker);
         return if safe { Ok(Reply::Continue(ContinueReason::NoAccess)) } else { Err(Errno::NOSYS) };
     }
     how.check()?;
@@ -121,7 +120,8 @@ fn is_plain(path: &[u8]) -> bool {
 /// walk is needed.
 fn open_plain(request: &Request<'_, '_>, path: &[u8], how: OpenHow) -> Option<HandlerResult> {
     let needed = if how.creates() { how.access() | Access::WRITE } else { how.access() };
-    if request.guard.sees_all() || !request.guard.allows(path, needed) {
+    // A mode with a set-user-ID bit takes the long way, which knows whether a file is made.
+    if how.has_set_id() || request.guard.sees_all() || !request.guard.allows(path, needed) {
         return None;
     }
     if (how.creates() || how.unnamed())
@@ -185,7 +185,8 @@ fn open_entry(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Resu
     request.adopt_umask()?;
     // Nothing was there when it was judged. Whatever exists now, a link included, was not judged: hence O_EXCL.
     let ours = how.ours() | OFlags::EXCL;
-    match rustix::fs::openat2(&entry.parent, &entry.name[..], ours, how.our_mode(), NO_LINKS) {
+    let mode = set_id::granted(request, &entry.path, FileType::RegularFile, how.our_mode());
+    match rustix::fs::openat2(&entry.parent, &entry.name[..], ours, mode, NO_LINKS) {
         Ok(file) => finish(Object::from_fd(file)?, how).map(Some),
         Err(Errno::LOOP) => Ok(None),
         Err(Errno::EXIST) if !how.has(libc::O_EXCL) => Ok(None),
@@ -216,7 +217,11 @@ fn open_object(
         request.adopt_umask()?;
     }
     let ours = how.ours() - (OFlags::CREATE | OFlags::NOFOLLOW);
-    let mode = if how.unnamed() { how.our_mode() } else { Mode::empty() };
+    let mode = if how.unnamed() {
+        set_id::granted(request, path, FileType::RegularFile, how.our_mode())
+    } else {
+        Mode::empty()
+    };
     let link = link_to(object.fd.as_fd());
     match blocking(request.caller, || rustix::fs::open(&link, ours, mode)) {
         Ok(file) => finish(Object::from_fd(file)?, how),

@@ -147,6 +147,11 @@ impl OpenHow {
         Mode::from_raw_mode(self.mode)
     }
 
+    /// Whether the mode would give a new file a set-user-ID or set-group-ID bit.
+    pub fn has_set_id(self) -> bool {
+        super::set_id::has_any(self.our_mode())
+    }
+
     /// Checks for arguments that the kernel refuses whatever the path is.
     ///
     /// # Errors

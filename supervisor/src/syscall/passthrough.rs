@@ -19,8 +19,8 @@ use crate::resolve::{FastLookup, FastPath, Last};
 /// Lets the kernel perform an open, if that is safe: all its arguments are in registers, except the path.
 pub fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) -> Option<HandlerResult> {
     // The floor does not restrict an open that neither reads nor writes: the kernel would open whatever the path leads
-    // to by then.
-    if how.unnamed() || how.is_neither() || !is_possible(request) {
+    // to by then. Nor does it restrict the mode of a new file, which is in a register: the kernel finds the same mode.
+    if how.unnamed() || how.is_neither() || how.has_set_id() || !is_possible(request) {
         return None;
     }
     let mut spelling = FastPath::default();

@@ -11,12 +11,17 @@ use crate::reply::{ContinueReason, HandlerResult, Reply};
 
 const BY_REGISTERS: HandlerResult = Ok(Reply::Continue(ContinueReason::Registers));
 
+/// The errno for a process, or with a minus for a group, that is not of the tree: ESRCH if there is none, else EPERM.
+pub fn unreachable(pid: i32) -> Errno {
+    match nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None) {
+        Err(nix::errno::Errno::ESRCH) => Errno::SRCH,
+        _ => Errno::PERM,
+    }
+}
+
 fn refuse(request: &Request<'_, '_>, pid: i32) -> HandlerResult {
-    // Reply ESRCH here: the kernel would do the same now, but a process with this number may exist by the time it
-    // looks.
-    if pid > 0
-        && nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None) == Err(nix::errno::Errno::ESRCH)
-    {
+    // The kernel would reply the same now, but a process with this number may exist by the time it looks.
+    if pid > 0 && unreachable(pid) == Errno::SRCH {
         return Err(Errno::SRCH);
     }
     let path = format!("process {pid}");
@@ -73,7 +78,7 @@ pub fn signal(request: &Request<'_, '_>, pid: i32) -> HandlerResult {
 
 /// Whether every process in the group of `member` belongs to the tree, or is the front, which is meant to end with the
 /// command's group. A process may join any group of its session, so the caller's own group gets no exception.
-fn group_is_ours(request: &Request<'_, '_>, member: i32) -> bool {
+pub fn group_is_ours(request: &Request<'_, '_>, member: i32) -> bool {
     let group_of = |pid| nix::unistd::getpgid(Some(nix::unistd::Pid::from_raw(pid))).ok();
     let Some(group) = group_of(member) else { return false };
     let Ok(processes) = std::fs::read_dir("/proc") else { return false };

@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, CWD, FileType, RenameFlags};
 use rustix::io::Errno;
 
 use super::Request;
-use crate::reply::{HandlerResult, Reply};
+use crate::reply::HandlerResult;
 use crate::resolve::{DirEntry, Last, Object, Target, link_to, mount_of};
 
 /// A directory descriptor and the address of a path.
@@ -82,14 +82,24 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     })?;
     fail_point(Fallible::Rename, &old.path);
     let is_directory = |entry: &DirEntry| Ok(entry.there()?.kind() == FileType::Directory);
-    judge(request, &old)?;
-    judge(request, &new)?;
+    request.guard.judge_removal(request.caller, &old.path, old.object.as_ref())?;
+    match exchange {
+        true => request.guard.judge_removal(request.caller, &new.path, new.object.as_ref())?,
+        false => judge(request, &new)?,
+    }
     judge_link(request, &old, &new.path)?;
     if exchange {
         judge_link(request, &new, &old.path)?;
         keep_rights(request, &new.path, &old.path, is_directory(&new)?)?;
     }
     keep_rights(request, &old.path, &new.path, is_directory(&old)?)?;
+    for (from, to) in [(&old, &new), (&new, &old)].into_iter().take(if exchange { 2 } else { 1 }) {
+        let object = from.there()?;
+        let is_linked = object.kind() != FileType::Directory && object.links() > 1;
+        if is_linked && request.guard.shapes().names(&to.path) && !request.guard.observe {
+            return Err(Errno::XDEV);
+        }
+    }
     stay(request, &old)?;
     stay(request, &new)?;
     // Close the objects first: NFS renames an open file instead of replacing it.
@@ -98,11 +108,6 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     let outcome = request
         .perform(|| rustix::fs::renameat_with(&old.parent, old.written(), &new.parent, new.written(), flags));
     let grants = request.guard.floor.grants();
-    if matches!(outcome, Ok(Reply::Value(0))) {
-        let there: (&[u8], &[u8]) = (&old.path, &new.path);
-        let both = [there, (there.1, there.0)];
-        grants.moved(if exchange { &both } else { &both[..1] });
-    }
     for path in [&old.path, &new.path] {
         grants.recheck_below(path);
     }

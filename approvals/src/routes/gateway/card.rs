@@ -145,6 +145,9 @@ fn reason(question: &Question) -> String {
         }
         _ => {}
     }
+    if let Subject::Exec(exec) = &question.subject {
+        lines.extend(exec.inputs.iter().map(|input| format!("may run {}", input.text())));
+    }
     // Last, because the list of processes can be of any length and may be cut.
     lines.push(format!("asked by {} (agent {})", asked_by(&question.asked_by), question.agent));
     let lines = lines.iter().map(|line| display_text(line.as_bytes()));

@@ -6,9 +6,11 @@ use guard_policy::{Reason, Source};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::code_input::CodeInput;
 use crate::event::CardRevision;
 use crate::outcome::PendingCard;
 use crate::question::{self, Always, PendingRequest, Process, Subject};
+use crate::text::named;
 
 /// The protocol version. Requests with another version are rejected.
 pub const VERSION: u64 = 1;
@@ -83,6 +85,9 @@ pub enum Body {
         id: String,
         /// The ids of all answered questions; empty if they already had this answer.
         answered: Vec<String>,
+        /// These questions, as `list` showed them.
+        #[serde(default)]
+        questions: Vec<Approval>,
         /// The store of each entry or rule that "always" saved, for humans.
         saved: Vec<String>,
         /// Why something could not be saved, one sentence each.
@@ -200,6 +205,9 @@ pub struct Approval {
     /// Other files among the arguments that the program may run. Without a script, which one it runs is not certain.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub files: Vec<ScriptInfo>,
+    /// What else the program runs code from, or may run, as text: `code from standard input: a pipe`. It is not bound.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub inputs: Vec<String>,
     /// The asking processes: the caller, then its parents up to the guard.
     pub asked_by: Vec<Asker>,
     /// Why it is asked: the rule that applies.
@@ -307,6 +315,12 @@ impl Approval {
         listings.iter().flat_map(of).collect()
     }
 
+    /// The asking processes as one line, for a human: `vim 4242 < bash 4100`. No name in it passes for several processes,
+    /// and none acts on a terminal.
+    pub fn askers(&self) -> String {
+        self.asked_by.iter().map(|by| named(&by.name, by.pid)).collect::<Vec<_>>().join(" < ")
+    }
+
     /// The question as JSON for programs, with the guard's pid.
     pub fn json(&self, guard: u32) -> Value {
         // Only strings, numbers and lists: serialising them cannot fail.
@@ -359,6 +373,7 @@ impl Approval {
                 .map_or_else(Vec::new, |exec| exec.through.iter().map(ScriptInfo::from_script).collect()),
             files: exec
                 .map_or_else(Vec::new, |exec| exec.files.iter().map(ScriptInfo::from_script).collect()),
+            inputs: exec.map_or_else(Vec::new, |exec| exec.inputs.iter().map(CodeInput::text).collect()),
             asked_by: question.asked_by.iter().map(asker).collect(),
             because: reason(&question.because),
             always: saved(&question.always),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use guard_openclaw::peer::nested_guard::is_guard;
 use guard_openclaw::ports::IsMember;
 use guard_policy::approval::Route;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Take};
@@ -12,6 +13,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
+use super::super::peer::Peer;
 use super::place::Socket;
 use super::protocol::{Approval, Body, Call, MAX_REQUEST_LEN, Method, QuestionState, Reply, VERSION};
 use crate::decision::{Decision, Resolution};
@@ -89,7 +91,10 @@ impl Server {
 
     /// Serves one peer until it goes, if it may ask.
     pub async fn serve_peer(self, stream: UnixStream, place: OwnedSemaphorePermit) {
-        if self.may_ask(&stream) {
+        // A guard that connects does so for its tree; the commands that may ask are none. The reason is not sent: a
+        // process of a tree learns nothing here.
+        let peer = Peer::from_stream(&stream, &self.is_member);
+        if peer.is_ok_and(|peer| !is_guard(peer.pid)) {
             self.serve(stream, place).await;
         }
     }
@@ -103,14 +108,6 @@ impl Server {
         if let Ok(Ok(Method::Subscribe)) = first {
             let _ = self.stream_events(lines, write, Route::Terminal).await;
         }
-    }
-
-    /// Whether the peer is a process of the same user and not guarded. A process of another pid namespace is rejected,
-    /// as it might be guarded.
-    fn may_ask(&self, stream: &UnixStream) -> bool {
-        let Ok(peer) = stream.peer_cred() else { return false };
-        let is_outside = peer.pid().is_some_and(|pid| pid > 0 && !(self.is_member)(pid));
-        peer.uid() == rustix::process::geteuid().as_raw() && is_outside
     }
 
     async fn serve(&self, stream: UnixStream, place: OwnedSemaphorePermit) {
@@ -170,8 +167,13 @@ impl Server {
         match self.manager.resolve(id, revision, decision, route) {
             Ok(resolved) => {
                 let (saved, unsaved) = self.save(resolved.saves).await;
-                let answered = resolved.answered.iter().map(ToString::to_string).collect();
-                Reply::new(Body::Resolved { id: resolved.id.to_string(), answered, saved, unsaved })
+                Reply::new(Body::Resolved {
+                    id: resolved.id.to_string(),
+                    answered: resolved.answered.iter().map(ToString::to_string).collect(),
+                    questions: Approval::all(resolved.card.as_slice()),
+                    saved,
+                    unsaved,
+                })
             }
             Err(error) => Reply::error(error.code(), error.to_string()),
         }
@@ -213,7 +215,7 @@ impl Server {
                 line = lines.next() => {
                     let reply = match read_call(&line?) {
                         Ok(method) => self.reply(method, route).await,
-                        Err(refusal) => refusal,
+                        Err(refusal) => *refusal,
                     };
                     send(&mut write, &reply).await?;
                     sleep(RETRY_INTERVAL).await;
@@ -297,14 +299,14 @@ impl LineReader {
 }
 
 /// Parses a request, or returns the error reply.
-fn read_call(line: &[u8]) -> Result<Method, Reply> {
+fn read_call(line: &[u8]) -> Result<Method, Box<Reply>> {
     match serde_json::from_slice::<Call>(line) {
         Ok(call) if call.version == VERSION => Ok(call.method),
         Ok(call) => {
             let message = format!("version {} is not spoken here, {VERSION} is", call.version);
-            Err(Reply::error("VERSION", message))
+            Err(Box::new(Reply::error("VERSION", message)))
         }
-        Err(error) => Err(Reply::error("INVALID_REQUEST", error.to_string())),
+        Err(error) => Err(Box::new(Reply::error("INVALID_REQUEST", error.to_string()))),
     }
 }
 

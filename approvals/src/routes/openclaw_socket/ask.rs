@@ -11,7 +11,7 @@ use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::{sleep, timeout};
 
-use super::peer::{Peer, PeerRejected};
+use super::super::peer::{Peer, PeerRejected};
 use super::place::{Endpoint, Find};
 use super::wire::{ApprovalRequest, ClientMessage, Word, answer};
 

@@ -1,11 +1,10 @@
 //! The route `socket`: OpenClaw's exec-approvals.sock. The guard is a client of it; `openclaw-guard approvals watch`
 //! (`openclaw_guard::approvals::watch`) listens there, and so does the companion program of OpenClaw on macOS.
 //!
-//! `place` finds the socket and its token, `peer` identifies the other end, `wire` defines the messages, and `text`
-//! renders a call. `ask` asks one question, `route` all pending ones, and `probe` finds out whether anybody listens.
+//! `place` finds the socket and its token, `wire` defines the messages, and `text` renders a call. `ask` asks one
+//! question, `route` all pending ones, and `probe` finds out whether anybody listens.
 
 mod ask;
-mod peer;
 mod place;
 mod probe;
 mod route;
@@ -14,7 +13,6 @@ mod tests;
 mod text;
 pub mod wire;
 
-pub use peer::Peer;
 pub use place::{Endpoint, Find, SocketToken, make};
 pub use probe::Probe;
 pub use route::SocketAsker;

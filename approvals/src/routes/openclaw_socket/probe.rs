@@ -7,7 +7,7 @@ use guard_openclaw::ports::IsMember;
 use guard_policy::approval::Route;
 use parking_lot::Mutex;
 
-use super::peer::Peer;
+use super::super::peer::Peer;
 use super::place::Find;
 use crate::manager::Manager;
 

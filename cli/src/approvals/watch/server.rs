@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use guard_approvals::routes::Peer;
 use guard_approvals::routes::openclaw_socket::{
-    ApprovalRequest, ClientMessage, Peer, Problem, ServerMessage, Word,
+    ApprovalRequest, ClientMessage, Problem, ServerMessage, Word,
 };
 use guard_openclaw::clock::now_ms;
 use guard_openclaw::ports::IsMember;

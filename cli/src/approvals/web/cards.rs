@@ -5,7 +5,7 @@ use guard_approvals::decision::{Decision, GrantWidth, Span};
 use guard_approvals::protocol::OneSaved;
 use guard_approvals::routes::guard_socket::{Approval, Saved};
 use guard_approvals::routes::openclaw_socket::ApprovalRequest;
-use guard_policy::text::shown;
+use guard_policy::text::{process_name, shown};
 use serde::Serialize;
 
 use super::super::watch::queue::{Key, QueueRow};
@@ -38,6 +38,8 @@ pub struct WebCard {
     sha256: Option<String>,
     environment_sha256: Option<String>,
     scripts: Vec<WebScript>,
+    /// What else the program may run code from.
+    inputs: Vec<String>,
     /// The caller and its ancestors, the caller first.
     asked_by: Vec<Asker>,
     because: Option<CardReason>,
@@ -119,6 +121,7 @@ impl WebCard {
             sha256: None,
             environment_sha256: None,
             scripts: Vec::new(),
+            inputs: Vec::new(),
             asked_by: Vec::new(),
             because: None,
             more: Vec::new(),
@@ -132,7 +135,7 @@ impl WebCard {
         let script = approval.script.iter().map(|script| ("script", script));
         let through = approval.through.iter().map(|script| ("through", script));
         let files = approval.files.iter().map(|file| ("may run", file));
-        let asked_by = approval.asked_by.iter().map(|by| Asker { pid: by.pid, name: show(&by.name) });
+        let asked_by = approval.asked_by.iter().map(|by| Asker { pid: by.pid, name: process_name(&by.name) });
         let of = |saved: &[OneSaved]| saved.iter().map(|one| show(&one.text)).collect();
         WebCard {
             agent: show(&approval.agent_id),
@@ -155,6 +158,7 @@ impl WebCard {
                     sha256: show(&script.sha256),
                 })
                 .collect(),
+            inputs: approval.inputs.iter().map(|input| show(input)).collect(),
             asked_by: asked_by.collect(),
             because: Some(CardReason {
                 text: show(&approval.because.text),

@@ -20,7 +20,7 @@ pub struct HistoryQuery {
     /// Words that must all occur in an entry, in upper or lower case.
     #[serde(default)]
     search: String,
-    /// Only entries before this line.
+    /// Only entries before this time, in microseconds since 1970: a script can hold that as a number.
     before: Option<u64>,
 }
 
@@ -36,7 +36,8 @@ pub struct History {
 
 #[derive(Debug, Serialize)]
 struct Item {
-    n: u64,
+    /// When the line was written, as `before` takes it.
+    at: u64,
     /// The line's id, as `why` and `audit` accept it.
     name: String,
     time: String,
@@ -76,20 +77,27 @@ fn from(log: &Log, wanted: &HistoryQuery, name: String) -> Result<History, ReadE
         .map(str::to_lowercase)
         .collect();
     let before = wanted.before.unwrap_or(u64::MAX);
-    let (mut entries, mut looked) = (Vec::new(), 0);
+    let (mut entries, mut looked, mut last) = (Vec::new(), 0, before.saturating_sub(1));
     for entry in log.latest() {
         let entry = entry?;
-        let n = entry.n.unwrap_or_default();
-        if n >= before {
+        let time = micros(&entry).unwrap_or(last);
+        if time >= before {
             continue;
         }
-        if entries.len() == PAGE || looked == MAX_SCANNED {
-            return Ok(History { entries, before: Some(n + 1), log: name });
+        // Lines of one microsecond stay on one page.
+        if (entries.len() >= PAGE || looked >= MAX_SCANNED) && time < last {
+            return Ok(History { entries, before: Some(time + 1), log: name });
         }
+        last = time;
         looked += 1;
         entries.extend(Item::from_entry(&entry).filter(|_| has(&entry, &words)));
     }
     Ok(History { entries, before: None, log: name })
+}
+
+/// When the line was written, in microseconds since 1970.
+fn micros(entry: &AuditEntry) -> Option<u64> {
+    u64::try_from(entry.time?.as_microsecond()).ok()
 }
 
 fn has(entry: &AuditEntry, words: &[String]) -> bool {
@@ -110,7 +118,10 @@ impl Item {
                 argv: denial.argv.iter().map(|argument| show(argument)).collect(),
                 decision: denial.verdict.as_str().to_owned(),
                 by: show(denial.because.rule()),
-                text: show(&denial.because.text),
+                text: match denial.count {
+                    Some(count) => format!("{} ({count} more of these)", show(&denial.because.text)),
+                    None => show(&denial.because.text),
+                },
                 ..Item::bare(entry)
             },
             (EntryBody::Other(said), None) if entry.operation == "approval" => {
@@ -139,7 +150,7 @@ impl Item {
 
     fn bare(entry: &AuditEntry) -> Item {
         Item {
-            n: entry.n.unwrap_or_default(),
+            at: micros(entry).unwrap_or_default(),
             name: entry.id.short(),
             time: entry.time.map(|time| time.strftime("%F %TZ").to_string()).unwrap_or_default(),
             agent: show(&entry.agent),

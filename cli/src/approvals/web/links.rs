@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use guard_approvals::routes::openclaw_socket::Peer;
+use guard_approvals::routes::Peer;
 use guard_openclaw::approvals_store::Directory;
 use guard_openclaw::ports::IsMember;
 use rustix::fs::{AtFlags, FileType, Mode, chmodat, statat, unlinkat};

@@ -204,7 +204,7 @@ async fn history(
     wanted: Result<Query<HistoryQuery>, axum::extract::rejection::QueryRejection>,
 ) -> Response {
     let Ok(Query(wanted)) = wanted else {
-        return problem(StatusCode::BAD_REQUEST, "history", "before is the number of a line");
+        return problem(StatusCode::BAD_REQUEST, "history", "before is the time of a line");
     };
     json_reply(read(&desk, &admitted, move |options| history::read(options, &wanted)).await)
 }

@@ -7,16 +7,16 @@ mod otlp;
 
 use std::env;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use guard_policy::text::{counted, shown};
-use guard_supervisor::audit::files::Files;
+use guard_supervisor::audit::files::{Files, LogPart};
 use guard_supervisor::audit::reader::{AuditEntry, ReadError};
 use hyper::header::{HeaderName, HeaderValue};
 use jiff::Timestamp;
 
-use super::follow::Follow;
+use super::follow::{Follow, FollowPart};
 use cursor::{Cursor, Sent};
 use endpoint::Endpoint;
 use http::{Failure, Headers, post};
@@ -84,22 +84,20 @@ pub fn export(path: &Path, wanted: &ExportOptions<'_>) -> Result<(), ExportError
     }
     let since = wanted.since.map(since).transpose()?;
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let files = Files::new(&path);
     // Reports a missing log as such.
-    Follow::after(&path, 0)?;
-    let cursor = match since {
-        Some(_) => None,
-        None => {
-            let to = format!("{endpoint}{}", if wanted.denied { " denied" } else { "" });
-            Some(Cursor::open(&files, &to).map_err(|error| unnoted(&files, error))?)
-        }
-    };
+    Follow::after(&path, [0; LogPart::ALL.len()])?;
+    let to = format!("{endpoint}{}", if wanted.denied { " denied" } else { "" });
+    let mut cursors = Vec::new();
+    for part in LogPart::ALL.into_iter().filter(|_| since.is_none()) {
+        let files = part.files(&path);
+        cursors.push(Cursor::open(&files, &to).map_err(|error| unnoted(&files, error))?);
+    }
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ExportError::Runtime)?;
     let host = nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();
     let mut export =
-        Export { endpoint, headers, since, denied: wanted.denied, cursor, host, runtime, sent: 0, files };
-    export.run(&path, wanted.follow)
+        Export { endpoint, headers, since, denied: wanted.denied, cursors, host, runtime, sent: 0, path };
+    export.run(wanted.follow)
 }
 
 fn unnoted(files: &Files, error: io::Error) -> ExportError {
@@ -158,40 +156,34 @@ struct Export {
     headers: Headers,
     since: Option<Timestamp>,
     denied: bool,
-    cursor: Option<Cursor>,
+    /// One for each part of the log; none with `--since`.
+    cursors: Vec<Cursor>,
     host: String,
     runtime: tokio::runtime::Runtime,
     sent: usize,
-    files: Files,
+    path: PathBuf,
 }
 
 impl Export {
-    fn run(&mut self, path: &Path, follows: bool) -> Result<(), ExportError> {
-        let last = self.cursor.as_ref().map(Cursor::last).transpose();
-        let last = last.map_err(|error| unnoted(&self.files, error))?.flatten();
-        let mut from = last.map_or(0, |last| last.n);
-        if let Some(last) = last
-            && !self.has(path, last)?
-        {
-            eprintln!(
-                "openclaw-guard: line {} that was sent last is not in the log: sending all of it",
-                last.n
-            );
-            from = 0;
+    fn run(&mut self, follows: bool) -> Result<(), ExportError> {
+        let mut from = [0; LogPart::ALL.len()];
+        for (part, cursor) in LogPart::ALL.into_iter().zip(&self.cursors) {
+            let Some(last) = cursor.last().map_err(|error| self.unnoted(part, error))? else { continue };
+            if self.has(part, last)? {
+                from[part as usize] = last.n;
+            } else {
+                eprintln!(
+                    "openclaw-guard: line {} that was sent last is not in the log: sending all of it",
+                    last.n
+                );
+            }
         }
-        let mut follow = Follow::after(path, from)?;
+        let mut follow = Follow::after(&self.path, from)?;
         let mut first = true;
         loop {
             let entries = if first || !follows { follow.more()? } else { follow.wait()? };
-            if std::mem::take(&mut first)
-                && let Some(n) =
-                    entries.first().and_then(|entry| entry.n).filter(|n| from > 0 && *n > from + 1)
-            {
-                eprintln!(
-                    "openclaw-guard: lines {} to {} were removed before they were sent: raise audit.keep",
-                    from + 1,
-                    n - 1
-                );
+            if std::mem::take(&mut first) {
+                LogPart::ALL.into_iter().for_each(|part| tell_removed(part, from[part as usize], &entries));
             }
             for batch in batches(&entries) {
                 self.send(batch, follows)?;
@@ -204,9 +196,13 @@ impl Export {
             .map_err(ExportError::Output)
     }
 
+    fn unnoted(&self, part: LogPart, error: io::Error) -> ExportError {
+        unnoted(&part.files(&self.path), error)
+    }
+
     /// Whether this line is in the log, or is older than the oldest kept line.
-    fn has(&self, path: &Path, last: Sent) -> Result<bool, ExportError> {
-        let entries = Follow::after(path, last.n.saturating_sub(1))?.more()?;
+    fn has(&self, part: LogPart, last: Sent) -> Result<bool, ExportError> {
+        let entries = FollowPart::after(part, &self.path, last.n.saturating_sub(1))?.more()?;
         Ok(match entries.first() {
             Some(entry) if entry.n == Some(last.n) => entry.id == last.id,
             Some(entry) => entry.n.is_some_and(|n| n > last.n),
@@ -214,22 +210,26 @@ impl Export {
         })
     }
 
-    fn send(&mut self, batch: &[AuditEntry], follows: bool) -> Result<(), ExportError> {
+    fn send(&mut self, batch: &[(LogPart, AuditEntry)], follows: bool) -> Result<(), ExportError> {
         let since = self.since;
         let is_wanted = |entry: &&AuditEntry| {
-            (!self.denied || entry.denial().is_some())
+            (!self.denied || entry.is_of_denials())
                 && since.is_none_or(|since| entry.time.is_some_and(|time| time >= since))
         };
-        let wanted: Vec<AuditEntry> = batch.iter().filter(is_wanted).cloned().collect();
+        let wanted: Vec<_> = batch.iter().map(|(_, entry)| entry).filter(is_wanted).cloned().collect();
         if !wanted.is_empty() {
             self.post(&wanted, follows)?;
             self.sent += wanted.len();
         }
-        let last = batch.iter().rev().find_map(|entry| Some(Sent { n: entry.n?, id: entry.id }));
-        match (&self.cursor, last) {
-            (Some(cursor), Some(last)) => cursor.advance(last).map_err(|error| unnoted(&self.files, error)),
-            _ => Ok(()),
+        for (part, cursor) in LogPart::ALL.into_iter().zip(&self.cursors) {
+            let lines = batch.iter().rev().filter(|(of, _)| *of == part);
+            let last =
+                lines.map(|(_, entry)| entry).find_map(|entry| Some(Sent { n: entry.n?, id: entry.id }));
+            if let Some(last) = last {
+                cursor.advance(last).map_err(|error| self.unnoted(part, error))?;
+            }
         }
+        Ok(())
     }
 
     fn post(&self, entries: &[AuditEntry], follows: bool) -> Result<(), ExportError> {
@@ -267,12 +267,24 @@ impl Export {
     }
 }
 
+/// Says which lines of a part were removed since the last export, which ended at line `from`.
+fn tell_removed(part: LogPart, from: u64, entries: &[(LogPart, AuditEntry)]) {
+    let first = entries.iter().find(|(of, _)| *of == part).and_then(|(_, entry)| entry.n);
+    if let Some(n) = first.filter(|n| from > 0 && *n > from + 1) {
+        eprintln!(
+            "openclaw-guard: lines {} to {} were removed before they were sent: raise audit.keep",
+            from + 1,
+            n - 1
+        );
+    }
+}
+
 /// Splits the entries into batches within the limits.
-fn batches(entries: &[AuditEntry]) -> impl Iterator<Item = &[AuditEntry]> {
+fn batches(entries: &[(LogPart, AuditEntry)]) -> impl Iterator<Item = &[(LogPart, AuditEntry)]> {
     let mut rest = entries;
     std::iter::from_fn(move || {
         let mut bytes = 0;
-        let fits = rest.iter().take(LINES).take_while(|entry| {
+        let fits = rest.iter().take(LINES).take_while(|(_, entry)| {
             bytes += entry.text.len();
             bytes <= BYTES
         });
@@ -313,9 +325,10 @@ mod tests {
     fn a_batch_is_not_too_long() {
         let entry = |length: usize| {
             let line = format!(r#"{{"operation":"test","text":"{}"}}"#, "x".repeat(length));
-            AuditEntry::parse(line.as_bytes()).unwrap()
+            (LogPart::Programs, AuditEntry::parse(line.as_bytes()).unwrap())
         };
-        let lengths = |entries: &[AuditEntry]| batches(entries).map(<[AuditEntry]>::len).collect::<Vec<_>>();
+        let lengths =
+            |entries: &[(LogPart, AuditEntry)]| batches(entries).map(<[_]>::len).collect::<Vec<_>>();
         assert_eq!(lengths(&[]), Vec::<usize>::new());
         assert_eq!(lengths(&vec![entry(1); 1025]), [512, 512, 1]);
         assert_eq!(lengths(&[entry(1), entry(BYTES), entry(BYTES / 2), entry(1)]), [1, 1, 2]);

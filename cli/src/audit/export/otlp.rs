@@ -28,8 +28,7 @@ pub fn request(host: &str, entries: &[AuditEntry]) -> Vec<u8> {
 fn record(entry: &AuditEntry) -> Value {
     // This encoding writes 64-bit integers as strings.
     let time = entry.time.map_or(0, |time| time.as_nanosecond()).to_string();
-    let is_warning = entry.denial().is_some() || matches!(entry.operation.as_str(), "fault" | "log");
-    let (number, name) = if is_warning { WARN } else { INFO };
+    let (number, name) = if entry.is_warning() { WARN } else { INFO };
     json!({
         "timeUnixNano": time,
         "observedTimeUnixNano": time,

@@ -1,5 +1,6 @@
 //! Verifies that a log was not altered.
 
+mod kept;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -8,9 +9,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use guard_policy::text::{counted, shown, shown_json};
-use guard_supervisor::audit::files::Files;
 use guard_supervisor::audit::reader::{Log, NoHead, ReadError};
 use serde::Serialize;
+
+use kept::{KeptFile, Removed};
 
 /// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -67,13 +69,18 @@ pub struct LogFinding {
 
 /// The result of a verification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Verified {
     /// Whether the log is unaltered.
     pub whole: bool,
     /// How many lines were read.
     pub lines: usize,
-    /// The files, the oldest first.
+    /// The files of each part of the log, the oldest first.
     pub files: Vec<PathBuf>,
+    /// The lines of each part that were removed under `audit.keep`.
+    pub removed: Vec<Removed>,
+    /// The lines in each file that was put away.
+    pub put_away: Vec<KeptFile>,
     /// The findings, in the order of the log.
     pub findings: Vec<LogFinding>,
 }
@@ -84,27 +91,38 @@ pub struct Verified {
 /// When the log cannot be read.
 pub fn verify(path: &Path, known: Option<&str>) -> Result<Verified, ReadError> {
     let log = Log::open(path)?;
-    let (lines, mut findings) = walk::walk(&log)?;
+    let (mut lines, mut findings, mut removed, mut put_away) = (0, Vec::new(), Vec::new(), Vec::new());
+    for part in &log.parts {
+        let (count, found) = walk::walk(part)?;
+        lines += count;
+        let is_cut = found.iter().any(|finding| finding.what == FindingKind::CutAtStart);
+        findings.extend(found);
+        if let Err(why) = part.head {
+            let text = match why {
+                NoHead::Missing => "it is missing, so that a cut at the end of the log cannot be found",
+                NoHead::Garbled => {
+                    "no guard has written what is in it, so that a cut at the end of the log cannot be found"
+                }
+            };
+            let (file, text) = (part.names.head(), text.to_owned());
+            findings.push(LogFinding { file, line: 0, what: FindingKind::Head, text });
+        }
+        let kept = kept::files(part)?;
+        if !is_cut {
+            removed.extend(kept.first().and_then(|first| Removed::before(part, first)));
+        }
+        put_away.extend(kept.into_iter().filter(|kept| kept.file != part.names.log()));
+    }
     match known.map(|known| log.find(known)) {
         None | Some(Ok(_)) => {}
         Some(Err(why @ ReadError::NoSuchLine(_))) => {
-            let file = log.parts.last().map_or_else(|| path.to_owned(), |part| part.path.clone());
+            let file = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
             findings.push(LogFinding { file, line: 0, what: FindingKind::Lost, text: why.to_string() });
         }
         Some(Err(why)) => return Err(why),
     }
-    if let Err(why) = log.head {
-        let file = Files::new(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned())).head();
-        let text = match why {
-            NoHead::Missing => "it is missing, so that a cut at the end of the log cannot be found",
-            NoHead::Garbled => {
-                "no guard has written what is in it, so that a cut at the end of the log cannot be found"
-            }
-        };
-        findings.push(LogFinding { file, line: 0, what: FindingKind::Head, text: text.to_owned() });
-    }
-    let files = log.parts.into_iter().map(|part| part.path).collect();
-    Ok(Verified { whole: findings.is_empty(), lines, files, findings })
+    let files = log.parts.into_iter().flat_map(|part| part.files).map(|file| file.path).collect();
+    Ok(Verified { whole: findings.is_empty(), lines, files, removed, put_away, findings })
 }
 
 impl Verified {
@@ -124,9 +142,19 @@ impl Verified {
             let place = if *line == 0 { file } else { format!("{file}:{line}") };
             writeln!(out, "{place}: {}: {text}", what.word())?;
         }
+        for removed in &self.removed {
+            writeln!(out, "{removed}")?;
+        }
+        for file in &self.put_away {
+            writeln!(out, "{file}")?;
+        }
         let (lines, files) = (counted(self.lines, "line"), counted(self.files.len(), "file"));
         match self.findings.len() {
-            0 => writeln!(out, "{lines} in {files}: whole, as they were written"),
+            0 if self.removed.is_empty() => writeln!(out, "{lines} in {files}: whole, as they were written"),
+            0 => {
+                let before: u64 = self.removed.iter().map(Removed::count).sum();
+                writeln!(out, "{lines} in {files}: as they were written; {before} before them were removed")
+            }
             problems => writeln!(out, "{lines} in {files}: {}", counted(problems, "problem")),
         }
     }

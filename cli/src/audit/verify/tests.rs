@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use guard_supervisor::audit::files::Files;
 use guard_supervisor::audit::{AuditLog, Limits};
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -239,6 +240,43 @@ fn older_files_are_part_of_the_chain() {
     let written = LogFixture::new(100, small);
     written.write(0..20, Limits { keep: 1, ..small });
     assert_eq!((rotated(&written).len(), written.found()), (1, vec![]));
+}
+
+#[test]
+fn what_was_removed_and_put_away_is_named() {
+    let written = LogFixture::new(100, Limits { max_bytes: 1000, keep: 3 });
+    let verified = verify(&written.path(), None).unwrap();
+    let [removed] = &verified.removed[..] else { panic!("{:?}", verified.removed) };
+    assert_eq!((removed.log == written.path(), removed.count() + 1), (true, verified.put_away[0].from));
+    assert_eq!(verified.put_away.len(), 3);
+    assert!(verified.put_away.windows(2).all(|two| two[0].to + 1 == two[1].from));
+    assert_eq!(removed.count() + verified.lines as u64, 100);
+    // What somebody else removed is a finding, and the guard's removal is not made responsible for it.
+    fs::remove_file(&verified.put_away[0].file).unwrap();
+    let verified = verify(&written.path(), None).unwrap();
+    assert_eq!((verified.removed.len(), verified.findings[0].what), (0, FindingKind::CutAtStart));
+    let written = LogFixture::new(10, ROOMY);
+    let verified = verify(&written.path(), None).unwrap();
+    assert!(verified.removed.is_empty() && verified.put_away.is_empty());
+}
+
+#[test]
+fn each_part_is_verified() {
+    let written = LogFixture::new(3, ROOMY);
+    let mut denials = AuditLog::open(&written.path(), ROOMY).unwrap().open_denials().unwrap().unwrap();
+    assert_eq!(verify(&written.path(), None).unwrap().files.len(), 1, "nothing was denied yet");
+    for _ in 0..3 {
+        denials.append(r#"{"operation":"test"}"#, 0).unwrap();
+    }
+    let verified = verify(&written.path(), None).unwrap();
+    assert_eq!((verified.lines, verified.files.len(), written.found()), (6, 2, vec![]));
+    let path = denials.path();
+    let text = fs::read_to_string(path).unwrap();
+    let cut: String = text.split_inclusive('\n').take(2).collect();
+    fs::write(path, cut).unwrap();
+    assert_eq!(written.found(), [(2, FindingKind::CutAtEnd)]);
+    fs::remove_file(path).unwrap();
+    assert_eq!(written.found(), [(0, FindingKind::CutAtEnd)]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use guard_policy::text::counted;
 use guard_supervisor::audit::chain::{ChainFields, Hash};
 use guard_supervisor::audit::lines::LineBytes;
-use guard_supervisor::audit::reader::{AuditEntry, EntryBody, Log, ReadError};
+use guard_supervisor::audit::reader::{AuditEntry, EntryBody, OpenPart, ReadError};
 use guard_supervisor::audit::record::{MISSING, OF_LOG};
 
 use super::{FindingKind, LogFinding};
@@ -23,7 +23,7 @@ struct Passed {
 }
 
 struct LogWalk<'l> {
-    log: &'l Log,
+    log: &'l OpenPart,
     findings: Vec<LogFinding>,
     before: Option<Passed>,
     /// The number and place of each line: a line missing in one place may stand in another.
@@ -43,12 +43,12 @@ struct Gap {
     to: u64,
 }
 
-/// Returns the number of lines, and the findings.
-pub fn walk(log: &Log) -> Result<(usize, Vec<LogFinding>), ReadError> {
+/// Returns the number of lines of a part, and the findings.
+pub fn walk(log: &OpenPart) -> Result<(usize, Vec<LogFinding>), ReadError> {
     let (findings, numbers, gaps) = (Vec::new(), Vec::new(), Vec::new());
     let mut walk = LogWalk { log, findings, before: None, numbers, gaps, head: None, is_rooted: false };
     let mut lines = 0;
-    for (file, part) in log.parts.iter().enumerate() {
+    for (file, part) in log.files.iter().enumerate() {
         for (index, line) in part.lines().enumerate() {
             lines += 1;
             walk.pass((file, index + 1), &line?);
@@ -60,7 +60,7 @@ pub fn walk(log: &Log) -> Result<(usize, Vec<LogFinding>), ReadError> {
 
 impl LogWalk<'_> {
     fn file(&self, place: (usize, usize)) -> PathBuf {
-        self.log.parts[place.0].path.clone()
+        self.log.files[place.0].path.clone()
     }
 
     fn report(&mut self, place: (usize, usize), what: FindingKind, text: impl Into<String>) {
@@ -163,7 +163,7 @@ impl LogWalk<'_> {
             finding.what = FindingKind::Moved;
             finding.text = format!(
                 "line {n} of the log belongs before this one, and stands at {}:{}",
-                shown(&self.log.parts[place.0].path),
+                shown(&self.log.files[place.0].path),
                 place.1
             );
         }
@@ -173,14 +173,14 @@ impl LogWalk<'_> {
         }
         let Some(last) = self.before else {
             let text = format!("all of it is missing up to line {}, which the head knows", head.link().n);
-            let file = self.log.parts.last().map_or_else(PathBuf::new, |part| part.path.clone());
+            let file = self.log.files.last().map_or_else(PathBuf::new, |part| part.path.clone());
             self.findings.push(LogFinding { file, line: 0, what: FindingKind::CutAtEnd, text });
             return;
         };
         match self.head {
             Some((file, end)) => {
                 // If the line is in an older file, a rotation was interrupted: no finding.
-                if file + 1 == self.log.parts.len() && end != head.length {
+                if file + 1 == self.log.files.len() && end != head.length {
                     let text = format!(
                         "the head says that the log ends at byte {}, and its last line at {end}",
                         head.length

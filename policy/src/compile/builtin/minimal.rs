@@ -21,12 +21,16 @@ const FILES: &[(&str, &str)] = &[
          /proc /proc/cpuinfo /proc/meminfo /proc/stat /proc/uptime /proc/loadavg /proc/version \
          /proc/filesystems /proc/mounts /proc/sys/** \
          /proc/*/stat /proc/*/status /proc/*/cmdline /proc/*/comm /proc/*/statm \
+         /proc/*/cgroup /proc/*/oom_score /proc/*/oom_score_adj /proc/*/wchan /proc/*/task /proc/*/task/* \
+         /proc/*/task/*/stat /proc/*/task/*/status /proc/*/task/*/cmdline /proc/*/task/*/comm \
+         /proc/*/task/*/statm /proc/*/task/*/cgroup /proc/*/task/*/oom_score \
+         /proc/*/task/*/oom_score_adj /proc/*/task/*/wchan \
          /sys/devices/system/cpu/** /sys/kernel/mm/transparent_hugepage/**",
     ),
     (
         "rw-",
         "/dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/tty /dev/ptmx /dev/pts/** \
-         /proc/self/** \
+         /proc/self/** /proc/self/oom_score_adj /proc/self/task/*/comm /proc/self/task/*/oom_score_adj \
          /run/nscd/socket /var/run/nscd/socket /run/systemd/resolve/io.systemd.Resolve \
          /run/systemd/userdb/* /var/lib/sss/pipes/nss",
     ),

@@ -95,11 +95,16 @@ pub(crate) const RULES: &[(&str, &str)] = &[
         "r--",
         "/proc/sys/** /proc/net/** /proc/bus/** /proc/irq/** /proc/tty/** /proc/driver/** \
              /proc/pressure/** /proc/sysvipc/** \
-             /proc/*/stat /proc/*/status /proc/*/cmdline /proc/*/comm /proc/*/statm",
+             /proc/*/stat /proc/*/status /proc/*/cmdline /proc/*/comm /proc/*/statm \
+             /proc/*/cgroup /proc/*/oom_score /proc/*/oom_score_adj /proc/*/wchan /proc/*/task /proc/*/task/* \
+             /proc/*/task/*/stat /proc/*/task/*/status /proc/*/task/*/cmdline /proc/*/task/*/comm \
+             /proc/*/task/*/statm /proc/*/task/*/cgroup /proc/*/task/*/oom_score \
+             /proc/*/task/*/oom_score_adj /proc/*/task/*/wchan",
     ),
     (
         "rw-",
-        "/proc/self/** /dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/tty /dev/ptmx \
+        "/proc/self/** /proc/self/oom_score_adj /proc/self/task/*/comm /proc/self/task/*/oom_score_adj \
+         /dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/tty /dev/ptmx \
          /dev/pts/** /dev/shm/**",
     ),
     (

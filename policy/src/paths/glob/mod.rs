@@ -1,10 +1,11 @@
-//! The glob dialect of OpenClaw's allowlist, matched exactly.
+//! The glob dialect of OpenClaw's allowlist, matched exactly, and that of file patterns, which is nearly the same.
 //!
-//! `*` matches any run without a slash, `**` (two stars or more) any run at all, `?` one UTF-16 code unit
-//! other than a slash. Everything else matches itself, and the whole subject must match. There are no
-//! brackets, no braces and no rule that lets `/**/` match a single slash.
+//! `*` matches any run without a slash, `**` (two stars or more) any run at all, `?` one character other than a
+//! slash. In the allowlist that is one UTF-16 code unit, and `**` ends at a line end, as in ECMAScript. Everything
+//! else matches itself, and the whole subject must match. There are no brackets, no braces and no rule that lets
+//! `/**/` match a single slash.
 //!
-//! Subjects are bytes. A byte that is not UTF-8 is a unit of its own and equals only itself.
+//! Subjects are bytes. A byte that is not UTF-8 is a character of its own and equals only itself.
 //! The matcher runs all alternatives side by side, so its time is linear in the subject.
 
 mod cover;
@@ -12,7 +13,7 @@ mod states;
 mod tokens;
 
 use states::{LARGE, States};
-use tokens::{SLASH, Token, tokens};
+use tokens::{SLASH, Token, text, tokens, units};
 
 /// A pattern longer than this can match no path that the kernel accepts.
 pub(crate) const MAX_PATTERN: usize = 4096;
@@ -35,29 +36,33 @@ pub(crate) struct Glob {
     /// The number of tokens up to the last wildcard; the rest of the tail is `suffix`.
     middle: usize,
     suffix: Box<[u8]>,
-    /// In file patterns `**` crosses line ends; in OpenClaw's allowlist it does not.
-    crosses_lines: bool,
+    /// In file patterns `**` crosses line ends, and `?` is a character; in OpenClaw's allowlist `**` does not, and
+    /// `?` is a unit of UTF-16.
+    is_for_files: bool,
     length: usize,
 }
 
 impl Glob {
     /// Compiles `literal` (taken as it is) followed by `pattern`.
-    pub(crate) fn new(literal: &[u8], pattern: &str, crosses_lines: bool) -> Glob {
+    pub(crate) fn new(literal: &[u8], pattern: &str, is_for_files: bool) -> Glob {
         let is_wild = |c: char| c == '*' || c == '?';
         let length = literal.len() + pattern.len();
         let start = pattern.find(is_wild).unwrap_or(pattern.len());
         let end = pattern.rfind(is_wild).map_or(start, |i| i + 1);
         let prefix = [literal, &pattern.as_bytes()[..start]].concat();
-        let mut tail = tokens(&pattern[start..end]);
+        let mut tail = tokens(&pattern[start..end], is_for_files);
         let middle = tail.len();
         let suffix = &pattern[end..];
-        tail.extend(suffix.encode_utf16().map(|u| Token::Unit(u.into())));
+        units(suffix, is_for_files, |unit| {
+            tail.push(Token::Unit(unit));
+            true
+        });
         Glob {
             prefix: prefix.into(),
             tail: tail.into(),
             middle,
             suffix: suffix.as_bytes().into(),
-            crosses_lines,
+            is_for_files,
             length,
         }
     }
@@ -69,16 +74,15 @@ impl Glob {
 
     /// Returns the expanded pattern.
     pub(crate) fn text(&self) -> String {
-        let mut units = Vec::new();
-        for token in &self.tail {
-            match token {
-                Token::Unit(unit) => units.push(*unit as u16),
-                Token::One => units.push(b'?'.into()),
-                Token::Star => units.push(b'*'.into()),
-                Token::StarStar => units.extend([u16::from(b'*'); 2]),
-            }
-        }
-        String::from_utf8_lossy(&self.prefix).into_owned() + &String::from_utf16_lossy(&units)
+        let written = self.tail.iter().flat_map(|token| match token {
+            Token::Unit(unit) => [Some(*unit), None],
+            Token::One => [Some(b'?'.into()), None],
+            Token::Star => [Some(b'*'.into()), None],
+            Token::StarStar => [Some(b'*'.into()); 2],
+        });
+        // The tail was text, so it is again.
+        let tail = text(written.flatten(), self.is_for_files).unwrap_or_default();
+        String::from_utf8_lossy(&self.prefix).into_owned() + &tail
     }
 
     /// Returns the bytes before the first wildcard.
@@ -124,11 +128,11 @@ impl Glob {
         // The text before the first slash of the tail may begin in the prefix.
         self.tail.split(|token| *token == SLASH).skip(1).filter_map(|component| {
             let unit = |token: &Token| match token {
-                Token::Unit(unit) => u16::try_from(*unit).ok(),
+                Token::Unit(unit) => Some(*unit),
                 _ => None,
             };
-            let units: Option<Vec<u16>> = component.iter().map(unit).collect();
-            String::from_utf16(&units?).ok().filter(|name| !name.is_empty())
+            let units: Option<Vec<u32>> = component.iter().map(unit).collect();
+            text(units?.into_iter(), self.is_for_files).filter(|name| !name.is_empty())
         })
     }
 
@@ -166,9 +170,9 @@ impl Glob {
         };
         let middle = &self.tail[..self.middle];
         match middle {
-            [Token::StarStar] if self.crosses_lines => true,
+            [Token::StarStar] if self.is_for_files => true,
             [Token::Star] => !slash && !rest.contains(&b'/'),
-            [Token::StarStar, SLASH, end @ ..] if self.crosses_lines && !end.contains(&Token::StarStar) => {
+            [Token::StarStar, SLASH, end @ ..] if self.is_for_files && !end.contains(&Token::StarStar) => {
                 let slashes = end.iter().filter(|token| **token == SLASH).count();
                 last_components(rest, slash, slashes).is_some_and(|(rest, slash)| run(end, rest, slash))
             }
@@ -201,9 +205,9 @@ impl Glob {
         };
         let tail = &*self.tail;
         if tail.len() < 64 {
-            self.run::<1>(tail, rest, slash).below(tail, self.crosses_lines)
+            self.run::<1>(tail, rest, slash).below(tail, self.is_for_files)
         } else {
-            self.run::<LARGE>(tail, rest, slash).below(tail, self.crosses_lines)
+            self.run::<LARGE>(tail, rest, slash).below(tail, self.is_for_files)
         }
     }
 
@@ -214,19 +218,21 @@ impl Glob {
         let ascii = subject.iter().position(|b| !b.is_ascii()).unwrap_or(subject.len());
         let (plain, rest) = subject.split_at(ascii);
         for byte in plain {
-            now = now.step(tokens, u32::from(*byte), self.crosses_lines);
+            now = now.step(tokens, u32::from(*byte), self.is_for_files);
             if now.is_empty() {
                 return now;
             }
         }
         for chunk in rest.utf8_chunks() {
-            let valid = chunk.valid().encode_utf16().map(u32::from);
-            let invalid = chunk.invalid().iter().map(|b| 0x11_0000 + u32::from(*b));
-            for unit in valid.chain(invalid) {
-                now = now.step(tokens, unit, self.crosses_lines);
+            units(chunk.valid(), self.is_for_files, |unit| {
+                now = now.step(tokens, unit, self.is_for_files);
+                !now.is_empty()
+            });
+            for byte in chunk.invalid() {
+                now = now.step(tokens, 0x11_0000 + u32::from(*byte), self.is_for_files);
             }
         }
-        if slash { now.step(tokens, b'/'.into(), self.crosses_lines) } else { now }
+        if slash { now.step(tokens, b'/'.into(), self.is_for_files) } else { now }
     }
 }
 
@@ -254,9 +260,9 @@ mod tests {
 
         #[test]
         fn the_time_is_linear_in_the_subject(
-            pattern in "/?([a/*?é]|\\*\\*){0,100}", subject in "[a/é😀]{0,200}", crosses_lines: bool,
+            pattern in "/?([a/*?é]|\\*\\*){0,100}", subject in "[a/é😀]{0,200}", is_for_files: bool,
         ) {
-            let glob = Glob::new(b"", &pattern, crosses_lines);
+            let glob = Glob::new(b"", &pattern, is_for_files);
             LOOKS.set(0);
             let _ = glob.matches(subject.as_bytes());
             let (tokens, units) = (glob.tail.len() + 1, subject.encode_utf16().count());
@@ -275,8 +281,11 @@ mod tests {
             ("/a/**/b", "/a/b", false),
             ("/a/**/b", "/a/x/y/b", true),
             ("/a/?", "/a/é", true),
-            ("/a/?", "/a/😀", false),
-            ("/a/??", "/a/😀", true),
+            ("/a/?", "/a/😀", true),
+            ("/a/??", "/a/😀", false),
+            ("/a/?😀", "/a/😀😀", true),
+            ("/a/?x", "/a/😀x", true),
+            ("/a/e?", "/a/e\u{301}", true),
             ("/a/[b]", "/a/b", false),
             ("/a/{b,c}", "/a/{b,c}", true),
             ("**/.env", "/.env", true),
@@ -321,9 +330,22 @@ mod tests {
     fn a_byte_that_is_no_text_is_one_unit() {
         assert!(glob("/a/?").matches(b"/a/\xff"));
         assert!(!glob("/a/?").matches(b"/a/\xff\xfe"));
+        // Three bytes of a character that has four.
+        assert!(glob("/a/???").matches(b"/a/\xf0\x9f\x98") && !glob("/a/?").matches(b"/a/\xf0\x9f\x98"));
+        assert!(glob("/a/???😀").matches(b"/a/\xf0\x9f\x98\xf0\x9f\x98\x80"));
         assert!(glob("/a/*.txt").matches(b"/a/\xff\xfe.txt"));
         assert!(Glob::new(b"/\xff", "/*", true).matches(b"/\xff/x"));
         assert!(!Glob::new(b"/\xff", "/*", true).matches(b"/\xfe/x"));
+    }
+
+    /// OpenClaw runs an expression of ECMAScript on UTF-16.
+    #[test]
+    fn in_the_allowlist_a_question_mark_is_a_unit_of_utf_16() {
+        let matches = |pattern: &str| Glob::new(b"", pattern, false).matches("/a/😀".as_bytes());
+        assert_eq!(
+            [matches("/a/?"), matches("/a/??"), matches("/a/😀"), matches("/a/*")],
+            [false, true, true, true]
+        );
     }
 
     #[test]

@@ -1,9 +1,29 @@
 //! The persistence places: files and directories from which a usual Linux or a common tool runs code by
 //! itself.
 //!
-//! `~/` is each home, `WORK/` each workspace, `GIT/` each git directory. Places in `~/.config/` and
-//! `~/.local/share/` also count in `$XDG_CONFIG_HOME` and `$XDG_DATA_HOME`. A trailing slash means everything
-//! in a directory.
+//! `~/` is each home, `WORK/` each workspace, `GIT/` each git directory. Places in `~/.config/`, `~/.local/share/` and
+//! `~/.cache/` also count in `$XDG_CONFIG_HOME`, `$XDG_DATA_HOME` and `$XDG_CACHE_HOME`. A trailing slash means
+//! everything in a directory; a star in the last name stands for any text. Beside what shells read, `NAME.zwc` counts
+//! too.
+//!
+//! Where names have a variable end, or caches hold code:
+//! - `.zcompdump*`: compinit sources it at the start (zshcompsys(1), "Use of compinit"); oh-my-zsh names it after
+//!   host and version (its `oh-my-zsh.sh`, ZSH_COMPDUMP); `~/.cache/zsh/` and `~/.cache/prezto/` are other usual
+//!   places for it.
+//! - `p10k-*`: the instant prompt and the dump that Powerlevel10k sources (its README, "Instant prompt"), for each
+//!   user; `gitstatus/` holds the program that it starts (gitstatus's README).
+//! - `generated_completions/`: what fish runs at a completion (fish_update_completions(1)).
+//! - `antidote/`: plugins, in a cache (antidote's manual, `antidote home`).
+//! - `starship/`, `carapace/`, `.zoxide.nu`: what their manuals have nushell source; `oh-my-posh/` and `wal/` the same
+//!   for other shells.
+//! - `nvim/luac/`: compiled modules, which vim.loader runs instead of the sources (Neovim's `:help vim.loader`);
+//!   `dein/`: plugins (dein.vim's manual).
+//! - `~/.cache/git/credential/`: who listens there is given passwords (git-credential-cache(1)).
+//! - `mise.*.toml`: `mise.ENV.toml` (mise's manual, "Config Environments"); files in a home count in every directory
+//!   below it.
+//! - `.tool-versions`: `path:DIRECTORY` is a version whose programs run under a tool's name (asdf's manual,
+//!   ".tool-versions"). A file that only chooses among versions that are installed (`.nvmrc`, `.python-version`) is
+//!   not in the list.
 
 use super::Set;
 
@@ -14,6 +34,7 @@ pub(super) enum Start {
     Home,
     Config,
     Data,
+    Cache,
     Workspace,
     Git,
 }
@@ -27,7 +48,8 @@ pub(super) fn places(set: Set) -> impl Iterator<Item = (Start, &'static str)> {
             rest.starts_with('/').then_some((start, rest))
         };
         let own = [("~", Start::Home), ("WORK", Start::Workspace), ("GIT", Start::Git), ("", Start::Root)];
-        let moved = [("~/.config", Start::Config), ("~/.local/share", Start::Data)];
+        let moved =
+            [("~/.config", Start::Config), ("~/.local/share", Start::Data), ("~/.cache", Start::Cache)];
         own.into_iter().find_map(below).into_iter().chain(moved.into_iter().find_map(below))
     })
 }
@@ -37,8 +59,9 @@ const LISTS: &[(Set, &str)] = &[
         Set::Shell,
         "~/.bashrc ~/.bash_profile ~/.bash_login ~/.bash_logout ~/.bash_aliases ~/.bash_functions ~/.bash_completion \
          ~/.bash_completion.d/ ~/.bashrc.d/ ~/.profile ~/.profile.d/ ~/.shrc ~/.kshrc ~/.mkshrc ~/.blerc ~/.aliases \
-         ~/.zshrc ~/.zshenv ~/.zprofile ~/.zlogin ~/.zlogout ~/.zshrc.zwc ~/.zshenv.zwc ~/.zprofile.zwc ~/.zlogin.zwc \
-         ~/.zlogout.zwc ~/.zcompdump ~/.zcompdump.zwc ~/.cache/fish/generated_completions/ \
+         ~/.zshrc ~/.zshenv ~/.zprofile ~/.zlogin ~/.zlogout ~/.zcompdump* ~/.cache/zsh/ ~/.cache/prezto/ \
+         ~/.cache/oh-my-zsh/ ~/.cache/antidote/ ~/.cache/p10k-* ~/.cache/gitstatus/ ~/.cache/fish/generated_completions/ \
+         ~/.cache/starship/ ~/.cache/carapace/ ~/.cache/oh-my-posh/ ~/.cache/wal/ ~/.zoxide.nu ~/.config/bash_completion \
          ~/.local/share/fish/generated_completions/ ~/.zshrc.d/ ~/.zpreztorc ~/.zimrc ~/.p10k.zsh ~/.cshrc \
          ~/.tcshrc ~/.login ~/.logout ~/.xonshrc ~/.inputrc ~/.config/bash/ ~/.config/zsh/ ~/.config/fish/ \
          ~/.config/nushell/ ~/.config/elvish/ ~/.config/xonsh/ ~/.config/powershell/ ~/.config/sh/ ~/.config/shell/ \
@@ -114,15 +137,19 @@ const LISTS: &[(Set, &str)] = &[
         "~/.gitconfig ~/.config/git/ ~/.git-templates/ ~/.git-template/ ~/.githooks/ ~/.hgrc ~/.hg.rc ~/.config/hg/ \
          ~/.jjconfig.toml ~/.config/jj/ ~/.tigrc ~/.config/tig/ ~/.config/lazygit/ ~/.config/gitui/ \
          ~/.config/pre-commit/ /etc/gitconfig /etc/gitattributes /etc/mercurial/ /usr/share/git-core/templates/ \
-         GIT/config GIT/config.worktree GIT/hooks/ GIT/info/attributes GIT/commondir WORK/.hg/hgrc \
-         WORK/.hg/hgrc-not-shared WORK/.jj/repo/config.toml",
+         ~/.cache/git/credential/ GIT/config GIT/config.worktree GIT/hooks/ GIT/remotes/ GIT/branches/ GIT/info/attributes \
+         GIT/commondir WORK/.hg/hgrc \
+         WORK/.hg/hgrc-not-shared WORK/.jj/repo/config.toml WORK/.sl/config WORK/.pijul/config",
     ),
     (
         Set::Direnv,
-        "WORK/.envrc WORK/.mise.toml WORK/.mise.local.toml WORK/mise.toml WORK/mise.local.toml WORK/.config/mise/ \
-         WORK/.mise/ WORK/.rtx.toml WORK/.autoenv.zsh WORK/.autoenv ~/.direnvrc ~/.config/direnv/ \
-         ~/.local/share/direnv/ ~/.config/mise/ ~/.config/rtx/ ~/.local/state/mise/trusted-configs/ \
-         ~/.autoenv_authorized ~/.tool-versions ~/.asdfrc",
+        "WORK/.envrc WORK/.mise.toml WORK/.mise.*.toml WORK/mise.toml WORK/mise.*.toml WORK/.config/mise/ \
+         WORK/.config/mise.toml WORK/.config/mise.*.toml WORK/.mise/ WORK/mise/config.toml WORK/mise/config.*.toml \
+         WORK/.rtx.toml WORK/.tool-versions WORK/.autoenv.zsh WORK/.autoenv.zsh.zwc WORK/.autoenv ~/.envrc ~/.direnvrc \
+         ~/.config/direnv/ ~/.local/share/direnv/ ~/.mise.toml ~/.mise.*.toml ~/mise.toml ~/mise.*.toml ~/.mise/ \
+         ~/mise/config.toml ~/mise/config.*.toml ~/.rtx.toml ~/.config/mise/ ~/.config/mise.toml ~/.config/mise.*.toml \
+         ~/.config/rtx/ ~/.local/state/mise/trusted-configs/ ~/.autoenv_authorized ~/.tool-versions ~/.asdfrc \
+         /etc/mise/",
     ),
     (
         Set::Editors,
@@ -132,7 +159,7 @@ const LISTS: &[(Set, &str)] = &[
          WORK/.pdbrc WORK/.perldb WORK/.Rprofile WORK/.irbrc WORK/.pryrc WORK/.ghci WORK/.ocamlinit WORK/.octaverc \
          WORK/.iex.exs WORK/latexmkrc WORK/.latexmkrc ~/.vimrc \
          ~/.gvimrc ~/.exrc ~/.vim/ ~/.config/vim/ ~/.config/nvim/ ~/.nvimrc ~/.local/share/nvim/site/ \
-         ~/.local/share/nvim/lazy/ ~/.local/share/nvim/mason/ ~/.emacs ~/.emacs.el ~/.emacs.d/ ~/.config/emacs/ \
+         ~/.local/share/nvim/lazy/ ~/.cache/nvim/luac/ ~/.cache/dein/ ~/.local/share/nvim/mason/ ~/.emacs ~/.emacs.el ~/.emacs.d/ ~/.config/emacs/ \
          ~/.config/doom/ ~/.doom.d/ ~/.spacemacs ~/.spacemacs.d/ ~/.config/helix/ ~/.config/kak/ ~/.config/micro/ \
          ~/.config/zed/ ~/.config/sublime-text/ ~/.config/sublime-text-3/ ~/.config/Code/User/ \
          ~/.config/VSCodium/User/ ~/.config/Cursor/User/ ~/.config/Windsurf/User/ ~/.vscode/ ~/.vscode-insiders/ \
@@ -228,12 +255,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_place_is_below_something_and_no_pattern() {
+    fn every_place_is_below_something_and_a_star_is_in_a_last_name() {
         for (set, list) in LISTS {
             for place in list.split_whitespace() {
                 let starts = ["~/", "/", "WORK/", "GIT/"];
                 assert!(starts.iter().any(|start| place.starts_with(start)), "{set:?} {place}");
-                assert!(!place.contains(['*', '?']) && !place.contains("//"), "{set:?} {place}");
+                assert!(!place.contains('?') && !place.contains("//"), "{set:?} {place}");
+                let (directory, name) = place.rsplit_once('/').expect("it is below something");
+                assert!(!directory.contains('*') && !name.starts_with('*'), "{set:?} {place}");
+                assert!(place.matches('*').count() < 2, "{set:?} {place}");
                 assert!(!place.split('/').any(|name| name == "." || name == ".."), "{set:?} {place}");
             }
         }

@@ -46,21 +46,37 @@ pub(crate) fn kept(host: &Host<'_>, hint: Hint, is_on: impl Fn(Set) -> bool) -> 
         reasons.push((set, Arc::clone(&reason)));
         for (start, rest) in places(set) {
             for top in tops(host, start) {
-                making.add(&[top, rest.as_bytes()].concat(), &reason);
+                if let Some(at) = rest.rfind('/').filter(|_| rest.contains('*')) {
+                    making.add_names(&[top, &rest.as_bytes()[..at]].concat(), &rest[at..], &reason);
+                    continue;
+                }
+                let place = [top, rest.as_bytes()].concat();
+                making.add(&place, &reason);
+                if set == Set::Shell {
+                    // Instead of a file zsh reads a newer compiled one beside it, and instead of a directory of
+                    // functions a digest (zshbuiltins(1), `source`; zshmisc(1), "Autoloading Functions").
+                    making.add(&[place.strip_suffix(b"/").unwrap_or(&place), b".zwc"].concat(), &reason);
+                }
             }
         }
         let premises = &host.premises;
         match set {
-            Set::Git => premises.git_others.iter().for_each(|path| {
-                making.add(path, &reason);
-                making.add(&[path, &b"/"[..]].concat(), &reason);
-            }),
+            Set::Git => premises.git_others.iter().for_each(|path| making.add_whole(path, &reason)),
             Set::Guard => premises.guard.iter().for_each(|path| making.add(path, &reason)),
-            Set::Path => host.path_dirs.iter().filter(|dir| is_kept_of_path(host, dir)).for_each(|dir| {
-                making.add(&[dir, &b"/"[..]].concat(), &reason);
-                // It would make the directory one that is not protected at the next start.
-                making.add(&[around(dir), b"/pyvenv.cfg"].concat(), &reason);
-            }),
+            Set::Editors => premises.tmux.iter().for_each(|path| making.add_whole(path, &reason)),
+            Set::Path => {
+                let written = premises.path_as_written.iter().filter(|dir| !host.path_dirs.contains(dir));
+                // What is written may lead to the work, through a link or as `.`.
+                let leads_to_kept = |dir: &&Vec<u8>| {
+                    is_kept_of_path(host, dir)
+                        && (host.trail)(dir).last().is_none_or(|end| is_kept_of_path(host, end))
+                };
+                host.path_dirs.iter().chain(written).filter(leads_to_kept).for_each(|dir| {
+                    making.add(&[dir, &b"/"[..]].concat(), &reason);
+                    // It would make the directory one that is not protected at the next start.
+                    making.add(&[around(dir), b"/pyvenv.cfg"].concat(), &reason);
+                });
+            }
             _ => {}
         }
     }
@@ -95,6 +111,7 @@ fn tops<'h>(host: &'h Host<'_>, start: Start) -> Vec<&'h [u8]> {
         Start::Home => homes().collect(),
         Start::Config => premises.config.iter().map(Vec::as_slice).collect(),
         Start::Data => premises.data.iter().map(Vec::as_slice).collect(),
+        Start::Cache => premises.cache.iter().map(Vec::as_slice).collect(),
         Start::Workspace => premises.workspaces.iter().map(Vec::as_slice).collect(),
         Start::Git => premises.git_directories.iter().map(Vec::as_slice).collect(),
     }
@@ -121,7 +138,7 @@ fn around(dir: &[u8]) -> &[u8] {
 struct Making<'a> {
     host: &'a Host<'a>,
     entries: Vec<CompiledPattern>,
-    seen: HashSet<(Vec<u8>, bool)>,
+    seen: HashSet<(Vec<u8>, String)>,
 }
 
 impl Making<'_> {
@@ -150,9 +167,37 @@ impl Making<'_> {
         }
     }
 
+    /// Adds a path that may be a file or a directory, which is then protected with everything in it.
+    fn add_whole(&mut self, path: &[u8], reason: &Arc<CompiledReason>) {
+        self.add(path, reason);
+        self.add(&[path, &b"/"[..]].concat(), reason);
+    }
+
+    /// Adds the names in a directory that a pattern stands for, with its leading slash; where the directory really
+    /// is, too.
+    fn add_names(&mut self, directory: &[u8], names: &str, reason: &Arc<CompiledReason>) {
+        if !directory.starts_with(b"/") {
+            return;
+        }
+        self.pattern(directory, names, reason);
+        let mut trail = (self.host.trail)(directory);
+        if let Some(end) = trail.pop() {
+            self.pattern(&end, names, reason);
+        }
+        for link in trail {
+            self.one(&link, false, reason);
+        }
+    }
+
     fn one(&mut self, path: &[u8], is_directory: bool, reason: &Arc<CompiledReason>) {
-        if !is_below(self.host.home, path) && self.seen.insert((path.to_vec(), is_directory)) {
-            let glob = Glob::new(path, if is_directory { "/**" } else { "" }, true);
+        if !is_below(self.host.home, path) {
+            self.pattern(path, if is_directory { "/**" } else { "" }, reason);
+        }
+    }
+
+    fn pattern(&mut self, literal: &[u8], pattern: &str, reason: &Arc<CompiledReason>) {
+        if self.seen.insert((literal.to_vec(), pattern.to_owned())) {
+            let glob = Glob::new(literal, pattern, true);
             self.entries.push(CompiledPattern { glob, rights: CEILING, reason: Arc::clone(reason) });
         }
     }

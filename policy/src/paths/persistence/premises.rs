@@ -5,10 +5,17 @@
 pub struct PersistenceSites {
     /// Homes beside [`crate::Host::home`] in which programs look for their files: `$HOME`, `$ZDOTDIR`.
     pub homes: Vec<Vec<u8>>,
+    /// The directories of `PATH` as written, absolute: links on the way count, and directories that are missing.
+    pub path_as_written: Vec<Vec<u8>>,
+    /// The directories of the operator's tmux servers. Who is the server there has clients run commands (tmux(1),
+    /// `detach-client -E`).
+    pub tmux: Vec<Vec<u8>>,
     /// `$XDG_CONFIG_HOME`, if set.
     pub config: Option<Vec<u8>>,
     /// `$XDG_DATA_HOME`, if set.
     pub data: Option<Vec<u8>>,
+    /// `$XDG_CACHE_HOME`, if set.
+    pub cache: Option<Vec<u8>>,
     /// The start directory, and the tops of the repositories that contain it.
     pub workspaces: Vec<Vec<u8>>,
     /// The git directories: `.git`, the common directory, and those of worktrees and submodules.

@@ -4,7 +4,8 @@ use super::Shapes;
 use crate::paths::entry::CompiledPattern;
 use crate::paths::glob::Glob;
 
-/// Protected places, whose only wildcard is a trailing `/**`, and what is protected wherever it is.
+/// Protected places, and what is protected wherever it is. The only wildcard of a place is a trailing `/**`, or a
+/// star in its last name after at least one other character.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProtectedPaths {
     entries: Vec<CompiledPattern>,

@@ -16,8 +16,10 @@ use crate::verdict::CompiledReason;
 const GIT_FILES: [&[u8]; 3] = [b"config", b"config.worktree", b"commondir"];
 /// Directories of a git directory that hold git directories: those of submodules and of worktrees.
 const GIT_NESTS: [&[u8]; 2] = [b"modules", b"worktrees"];
+/// Directories of a git directory whose files say where git fetches from and pushes to (gitrepository-layout(5)).
+const GIT_REMOTES: [&[u8]; 2] = [b"remotes", b"branches"];
 /// What makes a directory look like a git directory (git's setup.c, `is_git_directory`).
-const GIT_MARKS: [&[u8]; 3] = [b"HEAD", b"objects", b"refs"];
+const GIT_MARKS: [&[u8]; 4] = [b"HEAD", b"objects", b"refs", b"commondir"];
 /// Files of Mercurial's and Jujutsu's repositories that name programs, or another place that does.
 const OTHER_REPOSITORIES: [(&[u8], &[&[u8]]); 2] = [
     (b".hg", &[b"hgrc", b"hgrc-not-shared", b"requires", b"sharedpath"]),
@@ -34,8 +36,36 @@ pub struct Shape<'p> {
     pub is_file: bool,
 }
 
-/// The tails that may follow one first component.
-type Tails = HashMap<&'static [u8], Vec<ShapeTail>>;
+/// The tails that begin with a component: by its name, and those whose one component is a pattern.
+#[derive(Default)]
+struct Tails {
+    by_name: HashMap<&'static [u8], Vec<ShapeTail>>,
+    by_pattern: Vec<(&'static [u8], ShapeTail)>,
+}
+
+impl Tails {
+    fn all(&self) -> impl Iterator<Item = (&'static [u8], &ShapeTail)> {
+        let named = self.by_name.iter().flat_map(|(first, tails)| tails.iter().map(|tail| (*first, tail)));
+        named.chain(self.by_pattern.iter().map(|(first, tail)| (*first, tail)))
+    }
+
+    fn after(&self, name: &[u8]) -> impl Iterator<Item = &ShapeTail> {
+        let fitting = self.by_pattern.iter().filter(move |(first, _)| is_named(name, first));
+        self.by_name.get(name).into_iter().flatten().chain(fitting.map(|(_, tail)| tail))
+    }
+}
+
+/// Whether a component has a name of the lists, in which one star may stand for any text.
+fn is_named(name: &[u8], listed: &[u8]) -> bool {
+    match listed.iter().position(|byte| *byte == b'*') {
+        None => name == listed,
+        Some(star) => {
+            name.len() + 1 >= listed.len()
+                && name.starts_with(&listed[..star])
+                && name.ends_with(&listed[star + 1..])
+        }
+    }
+}
 
 /// The end of a path that is protected in every directory.
 #[derive(Clone, Debug)]
@@ -49,7 +79,7 @@ struct ShapeTail {
 
 /// What the lists say of every workspace, by first component. Repositories are told apart below.
 static TAILS: LazyLock<Tails> = LazyLock::new(|| {
-    let mut tails = Tails::new();
+    let mut tails = Tails::default();
     for set in Set::ALL {
         for (_, place) in places(set).filter(|(start, _)| *start == Start::Workspace) {
             let is_directory = place.ends_with('/');
@@ -57,7 +87,10 @@ static TAILS: LazyLock<Tails> = LazyLock::new(|| {
             let Some(first) = components.next() else { continue };
             if OTHER_REPOSITORIES.iter().all(|(name, _)| *name != first) {
                 let tail = ShapeTail { set, rest: components.collect(), is_directory };
-                tails.entry(first).or_default().push(tail);
+                match first.contains(&b'*') {
+                    true => tails.by_pattern.push((first, tail)),
+                    false => tails.by_name.entry(first).or_default().push(tail),
+                }
             }
         }
     }
@@ -88,7 +121,7 @@ impl Shapes {
         // Without a name it would be the work tree itself, and with `..` a place outside.
         let is_plain = |path: &Vec<Vec<u8>>| !path.is_empty() && path.iter().all(|name| name != b"..");
         let hooks = hooks.iter().map(components).filter(is_plain).collect();
-        let has_shape = |set: Set| set == Set::Git || TAILS.values().flatten().any(|tail| tail.set == set);
+        let has_shape = |set: Set| set == Set::Git || TAILS.all().any(|(_, tail)| tail.set == set);
         let reasons = reasons.into_iter().filter(|(set, _)| has_shape(*set)).collect();
         Shapes { reasons, homes, hooks }
     }
@@ -107,15 +140,14 @@ impl Shapes {
     pub(crate) fn patterns(&self) -> Vec<(String, Set, &CompiledReason)> {
         let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
         let mut shapes: Vec<(String, Set)> = Vec::new();
-        for (first, tails) in TAILS.iter() {
-            shapes.extend(tails.iter().map(|tail| {
-                let names = [*first].into_iter().chain(tail.rest.iter().copied()).map(text);
-                let end = if tail.is_directory { "/**" } else { "" };
-                (format!("**/{}{end}", names.collect::<Vec<_>>().join("/")), tail.set)
-            }));
-        }
+        shapes.extend(TAILS.all().map(|(first, tail)| {
+            let names = [first].into_iter().chain(tail.rest.iter().copied()).map(text);
+            let end = if tail.is_directory { "/**" } else { "" };
+            (format!("**/{}{end}", names.collect::<Vec<_>>().join("/")), tail.set)
+        }));
         let git = |part: &str| (format!("**/{part}"), Set::Git);
         shapes.push(git(".git"));
+        shapes.extend(GIT_REMOTES.map(|name| git(&format!(".git/{}/**", text(name)))));
         for top in ["", "modules/**/", "worktrees/**/"] {
             let files =
                 GIT_FILES.iter().map(|name| text(name)).chain(["info/attributes".into(), "hooks/**".into()]);
@@ -160,8 +192,8 @@ impl Shapes {
         let is_on = |set| self.reason(set).is_some();
         for at in Components::of(path) {
             let (name, holder) = (at.name(), at.holder());
-            let mut tails = TAILS.get(name).into_iter().flatten();
-            let tail = tails.find(|tail| is_on(tail.set) && at.matches(tail) && !self.is_home(holder));
+            let tail =
+                TAILS.after(name).find(|tail| is_on(tail.set) && at.matches(tail) && !self.is_home(holder));
             if let Some(tail) = tail
                 && found(Shape { set: tail.set, holder, is_file: !tail.is_directory })
             {
@@ -181,10 +213,17 @@ impl Shapes {
                 return found(Shape { set, holder: at.holder(), is_file: true });
             }
             let inside: Vec<Component<'p>> = at.after().collect();
+            if GIT_REMOTES.contains(&inside[0].name()) {
+                return found(Shape { set, holder: at.itself(), is_file: false });
+            }
             // A submodule may have any name, with slashes in it.
-            let count = if GIT_NESTS.contains(&inside[0].name()) { inside.len() } else { 1 };
+            let nest = GIT_NESTS.contains(&inside[0].name());
+            let count = if nest { inside.len() } else { 1 };
+            // git takes what is below `modules` for a submodule that is initialised later, whoever made it.
+            let whole = nest && inside[0].name() == b"modules";
             return inside[..count].iter().any(|part| {
-                part.git_part().is_some_and(|is_file| found(Shape { set, holder: part.holder(), is_file }))
+                let holder = if whole { at.itself() } else { part.holder() };
+                part.git_part().is_some_and(|is_file| found(Shape { set, holder, is_file }))
             });
         }
         for (name, files) in OTHER_REPOSITORIES {
@@ -224,8 +263,7 @@ impl Shapes {
             if is_on(Set::Git) && self.hooks.iter().any(leads) {
                 return Some(shape(Set::Git, holder));
             }
-            let tails = TAILS.get(at.name()).into_iter().flatten();
-            let mut leading = tails.filter(|tail| is_on(tail.set) && at.leads(tail));
+            let mut leading = TAILS.after(at.name()).filter(|tail| is_on(tail.set) && at.leads(tail));
             let tail = leading.next().filter(|_| !self.is_home(holder))?;
             Some(shape(tail.set, holder))
         })
@@ -315,7 +353,7 @@ impl<'p> Component<'p> {
     /// Whether a tail begins here and reaches, or contains, the end of the path.
     fn matches(&self, tail: &ShapeTail) -> bool {
         let mut after = self.after();
-        tail.rest.iter().all(|name| after.next().is_some_and(|other| other.name() == *name))
+        tail.rest.iter().all(|name| after.next().is_some_and(|other| is_named(other.name(), name)))
             && (tail.is_directory || after.next().is_none())
     }
 
@@ -385,8 +423,10 @@ mod tests {
         assert_eq!(holders("/.git/config"), ["/.git"]);
         assert_eq!(holders("/a/.GIT/config"), ["/a/.GIT"]);
         assert_eq!(holders("/a/.git"), ["/a"]);
-        assert_eq!(holders("/a/.git/modules/x/y/config"), ["/a/.git/modules/x/y"]);
-        assert_eq!(holders("/a/.git/modules/x/hooks/update"), ["/a/.git/modules/x"]);
+        // Whoever made the directory of a submodule: git uses it when the submodule is initialised.
+        assert_eq!(holders("/a/.git/modules/x/y/config"), ["/a/.git"]);
+        assert_eq!(holders("/a/.git/modules/x/hooks/update"), ["/a/.git"]);
+        assert_eq!(holders("/a/.git/remotes/origin"), ["/a/.git"]);
         assert_eq!(holders("/a/.git/worktrees/w1/commondir"), ["/a/.git/worktrees/w1"]);
         for path in [
             "/a/.git/HEAD",
@@ -410,6 +450,9 @@ mod tests {
         assert_eq!(holders("/home/u/p/.idea/workspace.xml"), ["/home/u/p"]);
         assert_eq!(holders("/home/u/.vscode/argv.json"), [""; 0]);
         assert_eq!(holders("/home/u/.envrc/x"), [""; 0]);
+        assert_eq!(holders("/a/mise.x.toml"), ["/a"]);
+        assert_eq!(holders("/a/.config/mise.x.toml"), ["/a", "/a/.config"]);
+        assert_eq!(holders("/a/mise.toml.x"), [""; 0]);
         assert_eq!(holders("/a/.hg/requires"), ["/a/.hg"]);
         assert_eq!(holders("/a/.jj/repo/config.toml"), ["/a/.jj"]);
         assert_eq!(holders("/a/.jj/repo"), ["/a/.jj"]);

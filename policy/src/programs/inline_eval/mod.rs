@@ -1,13 +1,15 @@
 //! Code in the arguments of an interpreter, for `exec.strictInlineEval`.
 
+mod commands;
 mod grammar;
-mod interpreters;
+mod openclaw;
 
-pub use interpreters::FIND;
+pub use openclaw::FIND;
 
+use super::interpreters::{applet, is_of};
 use super::name::program_name;
-use grammar::{code_option, is_of};
-use interpreters::{COMMANDS, Cluster, FLAGS, Flags, OPERANDS, Operand};
+pub(super) use grammar::code_option;
+use openclaw::{COMMANDS, Cluster, FLAGS, Flags, OPERANDS, Operand};
 
 /// Code or a command in the arguments of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,14 +43,7 @@ pub fn inline_eval<A: AsRef<[u8]>>(argv: &[A]) -> Option<Hit> {
 /// Finds code in the arguments of the program at a path, whatever its `argv[0]`: `arguments` begin after
 /// that.
 pub fn inline_eval_of<A: AsRef<[u8]>>(path: &[u8], arguments: &[A]) -> Option<Hit> {
-    let mut program = program_name(path);
-    let mut arguments = arguments;
-    // A multicall binary runs the applet that its first argument names.
-    while is_of(&program, &["busybox", "toybox"])
-        && let Some((applet, rest)) = arguments.split_first()
-    {
-        (program, arguments) = (program_name(applet), rest);
-    }
+    let (program, arguments) = applet(program_name(path), arguments);
     let arguments: Vec<_> =
         arguments.iter().map(|argument| String::from_utf8_lossy(argument.as_ref())).collect();
     let written: Vec<&str> = arguments.iter().map(|argument| &**argument).collect();

@@ -1,50 +1,141 @@
 //! The thread that writes the log.
 
-use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::time::{Duration, Instant};
 
 use guard_openclaw::peer::process_tree::Tree;
+use guard_policy::Outcome;
 use guard_shim::failpoints::{Fallible, fail_point};
 
+use super::allowance::Allowance;
+use super::folds::Folds;
 use super::{LogMessage, Logged, Message};
-use crate::audit::{Context, Record, Writer};
+use crate::audit::files::LogPart;
+use crate::audit::{Context, Record, Span, Writer};
+
+/// How often the counts of lines that were not written are written.
+const COUNT_INTERVAL: Duration = Duration::from_secs(60);
+/// What the operator is told once.
+const OVER_SHARE: &str = "openclaw-guard: this session has filled its share of the log of denials: further ones are only counted there";
 
 /// Writes records to the log and the journal.
 pub struct Logger {
-    pub writer: Writer,
-    pub context: Context,
-    pub tree: Tree,
-    pub lines: SyncSender<Box<Message>>,
+    writer: Writer,
+    context: Context,
+    tree: Tree,
+    lines: SyncSender<Box<Message>>,
+    folds: Folds,
+    allowance: Allowance,
+    /// What the allowance had no room for since the last count.
+    uncounted: Option<Span>,
+    /// Whether it was said that the allowance is used up.
+    is_told: bool,
+    /// When counts are due.
+    due: Instant,
 }
 
 impl Logger {
+    /// Creates a logger that sends problems to `lines`.
+    pub fn new(writer: Writer, context: Context, tree: Tree, lines: SyncSender<Box<Message>>) -> Logger {
+        let now = Instant::now();
+        Logger {
+            allowance: Allowance::new(writer.session_bytes(), now),
+            writer,
+            context,
+            tree,
+            lines,
+            folds: Folds::default(),
+            uncounted: None,
+            is_told: false,
+            due: now + COUNT_INTERVAL,
+        }
+    }
+
     /// Writes what it receives, until all senders are gone.
     pub fn run(&mut self, receiver: &Receiver<Box<LogMessage>>) {
-        for entry in receiver {
-            match *entry {
-                LogMessage::Record(record, told) => {
+        loop {
+            let received = if self.folds.is_empty() && self.uncounted.is_none() {
+                receiver.recv().map_err(RecvTimeoutError::from)
+            } else {
+                receiver.recv_timeout(self.due.saturating_duration_since(Instant::now()))
+            };
+            match received.map(|entry| *entry) {
+                Ok(LogMessage::Record(record, told)) => {
                     let logged = self.log(record);
                     if let Some(told) = told {
                         // The waiting thread may be gone.
                         let _ = told.send(logged);
                     }
                 }
-                // Everything received before this is written.
-                LogMessage::Flush(done) => drop(done.send(())),
+                Ok(LogMessage::Flush(done)) => {
+                    self.write_counts();
+                    // Everything received before this is written. The waiting thread may be gone.
+                    let _ = done.send(());
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if Instant::now() >= self.due {
+                self.write_counts();
             }
         }
     }
 
-    fn log(&mut self, mut record: Record) -> Logged {
-        if let Record::Event(event) = &mut record {
-            fail_point(Fallible::Audit, &event.path);
+    fn log(&mut self, record: Record) -> Logged {
+        let Record::Event(mut event) = record else { return self.write(&record) };
+        fail_point(Fallible::Audit, &event.path);
+        if event.outcome == Outcome::Allow {
             if event.chain.is_empty() && self.writer.writes() {
                 event.chain = self.tree.chain(event.pid);
             }
+            return self.write(&Record::Event(event));
         }
-        let written = self.writer.write(&self.context, &record);
+        // A denial that is counted is logged: its first one has a line, and the count will have one.
+        let Some(event) = self.folds.count(event) else { return Logged::Yes };
+        let logged = self.write(&Record::Event(event.clone()));
+        if logged == Logged::Yes
+            && let Some((oldest, repeats)) = self.folds.remember(event)
+        {
+            let _ = self.write(&Record::Repeats(oldest, repeats));
+        }
+        logged
+    }
+
+    /// Writes a record, or counts it if the session has filled its share of the log of denials.
+    fn write(&mut self, record: &Record) -> Logged {
+        let (part, body) = (record.part(), record.body(&self.context));
+        if part == LogPart::Denials && !self.allowance.take(body.len(), Instant::now()) {
+            let span = if let Record::Repeats(_, span) = record { *span } else { Span::now() };
+            self.uncounted = Some(span.with(self.uncounted));
+            if !std::mem::replace(&mut self.is_told, true) {
+                self.write_uncounted();
+                self.tell(OVER_SHARE.to_owned());
+            }
+            return Logged::Yes;
+        }
+        let written = self.writer.write(part, &body);
         for problem in written.problems {
-            let _ = self.lines.try_send(Box::new(Message::Problem(format!("openclaw-guard: {problem}"))));
+            self.tell(format!("openclaw-guard: {problem}"));
         }
         if written.is_logged { Logged::Yes } else { Logged::No }
+    }
+
+    /// Writes what was counted since the last time.
+    fn write_counts(&mut self) {
+        self.due = Instant::now() + COUNT_INTERVAL;
+        for (event, repeats) in self.folds.take() {
+            let _ = self.write(&Record::Repeats(event, repeats));
+        }
+        self.write_uncounted();
+    }
+
+    fn write_uncounted(&mut self) {
+        if let Some(span) = self.uncounted.take() {
+            let _ = self.write(&Record::Flood(span));
+        }
+    }
+
+    fn tell(&self, problem: String) {
+        let _ = self.lines.try_send(Box::new(Message::Problem(problem)));
     }
 }

@@ -2,7 +2,10 @@
 //!
 //! Each is written by a thread of its own, so that no held call waits for a disk or a terminal. The tree can
 //! stop its terminal, or block the pipe that is its stderr. That loses lines on stderr, but none of the log.
+//! Equal denials are counted in the log (`folds`), and so is what exceeds a session's share (`allowance`).
 
+mod allowance;
+mod folds;
 mod hint;
 mod logger;
 mod printer;
@@ -10,7 +13,7 @@ mod printer;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use guard_openclaw::peer::proc::Tid;
@@ -70,6 +73,8 @@ pub struct ReportOptions {
 
 /// How long [`Reporter::flush`] waits for the log and for stderr.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+/// The pause between attempts to put the flush into a full queue.
+const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 /// The capacity of each queue, so that memory stays bounded. If the log's queue is full, calls wait; lines
 /// for stderr are dropped.
 const BACKLOG: usize = 4096;
@@ -119,7 +124,7 @@ impl Reporter {
         let problems = lines.clone();
         // With `--observe` a call goes on even if it cannot be logged.
         let must_log = writer.must_log() && !manner.observe;
-        let mut logger = Logger { writer, context, tree, lines: lines.clone() };
+        let mut logger = Logger::new(writer, context, tree, lines.clone());
         let log = move || {
             restart_on_panic(
                 || logger.run(&to_log),
@@ -237,9 +242,19 @@ impl Reporter {
     /// Waits until everything reported so far is written, but at most `FLUSH_TIMEOUT`.
     pub fn flush(&self) {
         let (done, wait) = sync_channel(2);
-        let logs = self.entries.try_send(Box::new(LogMessage::Flush(done.clone()))).is_ok();
-        let prints = !self.is_quiet() && self.lines.try_send(Box::new(Message::Flush(done))).is_ok();
         let until = Instant::now() + FLUSH_TIMEOUT;
+        let prints = !self.is_quiet() && self.lines.try_send(Box::new(Message::Flush(done.clone()))).is_ok();
+        let mut message = Box::new(LogMessage::Flush(done));
+        let logs = loop {
+            match self.entries.try_send(message) {
+                // The lines of the tree's last calls still fill the queue.
+                Err(TrySendError::Full(unsent)) if Instant::now() < until => {
+                    message = unsent;
+                    std::thread::sleep(RETRY_INTERVAL);
+                }
+                sent => break sent.is_ok(),
+            }
+        };
         for _ in 0..usize::from(logs) + usize::from(prints) {
             let _ = wait.recv_timeout(until.saturating_duration_since(Instant::now()));
         }
@@ -294,6 +309,6 @@ mod tests {
 
     #[test]
     fn a_file_name_cannot_write_to_the_terminal() {
-        assert!(denied_line(&event(b"/x\x1b]0;y\x07\n"), true).contains("/x\\u{1b}]0;y\\u{7}\\n"));
+        assert!(denied_line(&event(b"/x\x1b]0;y\x07\n"), true).contains("/x\\u{1B}]0;y\\u{7}\\u{A}"));
     }
 }

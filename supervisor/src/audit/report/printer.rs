@@ -75,7 +75,7 @@ impl Printer {
     }
 
     /// Returns whether a line may be printed. A caller could flood the terminal with denied calls; the audit
-    /// log has them all.
+    /// log has or counts them all.
     fn may_print(&mut self, line: &str) -> bool {
         if self.recent.contains_key(line) {
             return true;

@@ -322,7 +322,7 @@ impl PolicyReader {
             approvals.manager().configure(Settings::from_policy(&policy));
         }
         self.follower.follow(&policy);
-        self.current.replace(before.under(policy));
+        self.current.update(|before| before.under(policy));
         let file = match text {
             Some(text) => {
                 self.seen = Some(text.clone());

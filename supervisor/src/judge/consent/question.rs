@@ -61,13 +61,17 @@ fn about(
     });
     let each_time = asked.iter().any(|request| policy.repeats(request) == Repeat::AskedEachTime);
     let is_directory = |path: &[u8]| std::path::Path::new(OsStr::from_bytes(path)).is_dir();
+    let inputs: Vec<_> = match &subject {
+        Subject::Exec(exec) => exec.inputs.iter().map(|input| input.kind).collect(),
+        Subject::File { .. } => Vec::new(),
+    };
     Question {
         agent: policy.agent().to_owned(),
         session: (*session).to_owned(),
         subject,
         asked_by: asked_by.collect(),
         because: because.clone().into_owned(),
-        always: always(policy, asked, &is_directory),
+        always: always(policy, asked, &is_directory).with_inputs(inputs),
         repeat: if each_time { Repeat::AskedEachTime } else { Repeat::Allowed },
     }
 }

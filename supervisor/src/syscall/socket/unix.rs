@@ -108,7 +108,7 @@ pub fn bind_path(request: &Request<'_, '_>, socket: &OwnedFd, raw: &[u8], path: 
     request.guard.judge(request.caller, Operation::Write, &entry.path, None, Access::WRITE)?;
     request.adopt_umask()?;
     let done = request.perform(|| bind_at(request, socket, raw, path, &entry))?;
-    request.guard.servers.add_file(&entry);
+    request.guard.servers.add_file(&entry, socket.as_fd());
     Ok(done)
 }
 

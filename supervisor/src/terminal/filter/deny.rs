@@ -2,8 +2,9 @@
 //!
 //! There are three kinds: sequences that make the terminal type text chosen by the command, which the
 //! operator's shell may read next; those that reach beyond the screen (clipboard, printer, programs in the
-//! terminal); and those that move the screen away from under a prompt. Queries pass if the answer is numbers
-//! or the terminal's own name.
+//! terminal, and files that the terminal itself opens, writes or removes: nobody judges that call); and those
+//! that move the screen away from under a prompt. Queries pass if the answer is numbers or the terminal's own
+//! name.
 
 use super::Text;
 use crate::terminal::sequence::Csi;
@@ -13,8 +14,8 @@ use crate::terminal::sequence::Csi;
 pub fn escape(bytes: &[u8]) -> bool {
     match bytes {
         // Replies with C1 controls; a character set other than Unicode; xterm's memory lock, which keeps
-        // lines from scrolling.
-        [_, b' ', b'G'] | [_, b'%', b'@'] | [_, b'l'] => true,
+        // lines from scrolling; Terminology's own sequences, which open files (its README, "Escape codes").
+        [_, b' ', b'G'] | [_, b'%', b'@'] | [_, b'l'] | [_, b'}'] => true,
         _ => false,
     }
 }
@@ -55,14 +56,25 @@ pub fn string(kind: Text, body: &[u8], is_whole: bool) -> bool {
                 Some(number.saturating_mul(10).saturating_add(digit))
             });
             match number {
+                // ConEmu's macros and programs (its "ANSI X3.64 and Xterm 256 Colors"); the rest are notifications.
+                Some(9) => matches!(rest.split(|byte| *byte == b';').next(), Some(b"6" | b"7")),
                 // The clipboard; the same in kitty.
                 Some(52 | 5522) => true,
                 // Calls into Emacs and Vim.
                 Some(51) => true,
-                // The font's name, which can be set; kitty's colours and notifications, whose names are typed
-                // back in replies.
-                Some(21 | 50 | 99) => asks(),
-                Some(1337) => !harmless_of_iterm(rest),
+                // A background picture of urxvt(7), xterm's log (ctlseqs), kitty's file transfer.
+                Some(20 | 46 | 5113) => true,
+                // A colour; in mintty (CtrlSeqs, "Background image") also a picture's file after one of these signs.
+                Some(10..=19) => {
+                    let is_file =
+                        |colour: &[u8]| matches!(colour.first(), Some(b'_' | b'%' | b'*' | b'+' | b'='));
+                    !is_whole || rest.split(|byte| *byte == b';').any(is_file)
+                }
+                // The font's name, which can be set. iTerm2's sequences had this number before 1337.
+                Some(50) => asks() || rest.contains(&b'=') && !harmless_of_iterm(rest, is_whole),
+                // kitty's colours and notifications, whose names are typed back in replies.
+                Some(21 | 99) => asks(),
+                Some(1337) => !harmless_of_iterm(rest, is_whole),
                 Some(_) => false,
                 // The Linux console's palette sequence has no end that other terminals would see.
                 None => true,
@@ -71,7 +83,7 @@ pub fn string(kind: Text, body: &[u8], is_whole: bool) -> bool {
         // Pictures, and the names of capabilities, which are typed back in hexadecimal.
         Text::Dcs => !is_picture(body) && !body.starts_with(b"+q"),
         // kitty's pictures.
-        Text::Apc => !body.starts_with(b"G"),
+        Text::Apc => !body.strip_prefix(b"G").is_some_and(|picture| is_sent(picture, is_whole)),
         Text::Title => false,
         Text::Other => true,
     }
@@ -79,10 +91,10 @@ pub fn string(kind: Text, body: &[u8], is_whole: bool) -> bool {
 
 /// Returns whether this iTerm2 sequence is harmless: pictures and marks. Others copy, fetch, open, or type
 /// values back.
-fn harmless_of_iterm(body: &[u8]) -> bool {
-    const NAMES: [&[u8]; 9] = [
-        b"File=",
-        b"MultipartFile=",
+fn harmless_of_iterm(body: &[u8], is_whole: bool) -> bool {
+    const FILES: [&[u8]; 2] = [b"File=", b"MultipartFile="];
+    // Parts of a file whose beginning was refused belong to nothing.
+    const NAMES: [&[u8]; 7] = [
         b"FilePart=",
         b"FileEnd",
         b"SetMark",
@@ -91,7 +103,53 @@ fn harmless_of_iterm(body: &[u8]) -> bool {
         b"RemoteHost=",
         b"ShellIntegrationVersion=",
     ];
-    NAMES.iter().any(|name| body.starts_with(name))
+    match FILES.iter().find_map(|name| body.strip_prefix(*name)) {
+        Some(file) => is_inline(file, is_whole),
+        None => NAMES.iter().any(|name| body.starts_with(name)),
+    }
+}
+
+/// Returns whether a file of iTerm2 is shown. Without `inline=1` it is a download: the terminal writes it under
+/// the name in the sequence (iTerm2, "Images").
+fn is_inline(file: &[u8], is_whole: bool) -> bool {
+    let Some(arguments) = head(file, b':', is_whole) else { return false };
+    let mut is_shown = false;
+    for argument in arguments.split(|byte| *byte == b';') {
+        let end = argument.iter().position(|byte| *byte == b'=').unwrap_or(argument.len());
+        let is_named = argument[..end].trim_ascii().eq_ignore_ascii_case(b"inline");
+        if is_named && argument != b"inline=1" {
+            return false;
+        }
+        is_shown |= is_named;
+    }
+    is_shown
+}
+
+/// Returns whether the sequence itself contains this picture of kitty's (`t=d`, the default). Otherwise its data
+/// is the name of a file or of shared memory, which the terminal opens, and removes (`t=t`, `t=s`). The key counts
+/// in any place and in any part of a picture (kitty, "Terminal graphics protocol"); unknown forms are refused.
+fn is_sent(picture: &[u8], is_whole: bool) -> bool {
+    let Some(keys) = head(picture, b';', is_whole) else { return false };
+    keys.split(|byte| *byte == b',').all(|key| match key {
+        [] | [b't', b'=', b'd'] => true,
+        [b't', ..] => false,
+        [name, b'=', value @ ..] => {
+            let is_value = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
+            name.is_ascii_alphabetic() && value.iter().all(is_value)
+        }
+        _ => false,
+    })
+}
+
+/// Returns the bytes before a sign, or all without one. None if the sign may be still to come, or if there are
+/// controls among the bytes: some terminals read on without them.
+fn head(body: &[u8], sign: u8, is_whole: bool) -> Option<&[u8]> {
+    let head = match body.iter().position(|byte| *byte == sign) {
+        Some(at) => &body[..at],
+        None if is_whole => body,
+        None => return None,
+    };
+    (!head.iter().any(u8::is_ascii_control)).then_some(head)
 }
 
 /// Returns whether this is a sixel picture: numbers, then `q`.

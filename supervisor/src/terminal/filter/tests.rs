@@ -31,6 +31,9 @@ fn what_programs_show_and_ask_passes() {
         "\x1b]0;a title\x07\x1b]2;\u{fc}ber\x1b\\\x1b]10;?\x07\x1b]11;?\x1b\\\x1b]4;1;?\x07\x1b]8;;http://a/\x1b\\",
         "\x1b]1337;File=inline=1:AAAA\x07\x1b]133;A\x07\x1b]7;file://h/\x07\x1bP+q544e\x1b\\",
         "\x1bPq#0;2;0;0;0~~\x1b\\\x1bP0;1;8q~\x1b\\\x1b_Ga=T;AAAA\x1b\\",
+        "\x1b]1337;File=name=Zg==;size=3;inline=1;width=100%:AAAA\x07\x1b]1337;SetMark\x07\x1b]50;fixed\x07",
+        "\x1b]1337;MultipartFile=inline=1;size=9\x07\x1b]1337;FilePart=AAAA\x07\x1b]1337;FileEnd\x07",
+        "\x1b_Ga=T,f=100,t=d,i=31,z=-1,m=1;AAAA\x1b\\\x1b_Gm=0;AAAA\x1b\\\x1b_Ga=d\x1b\\\x1b]10;#fff;rgb:0/0/0\x07",
     ] {
         assert_eq!(both(text), text);
     }
@@ -81,6 +84,62 @@ fn what_types_or_reaches_past_the_screen_is_kept_back() {
         );
         assert!(!shown.contains("AAAA") && !shown.contains('\x05'), "{text:?}: {shown:?}");
     }
+}
+
+#[test]
+fn what_makes_the_terminal_open_a_file_is_kept_back() {
+    for text in [
+        // A download of iTerm2's.
+        "\x1b]1337;File=name=LmJhc2hyYw==:AAAA\x07",
+        "\x1b]1337;File=:AAAA\x1b\\",
+        "\x1b]1337;File=inline=0:AAAA\x07",
+        "\x1b]1337;File=inline=1;inline=0:AAAA\x07",
+        "\x1b]1337;File=inline=0;inline=1:AAAA\x07",
+        "\x1b]1337;File=inline=1;Inline=0:AAAA\x07",
+        "\x1b]1337;File=inline=1; inline=:AAAA\x07",
+        "\x1b]1337;File=inline=10:AAAA\x07",
+        "\x1b]1337;File=name=inline=1:AAAA\x07",
+        "\x1b]1337;File=inline=1;in\x00line=0:AAAA\x07",
+        "\x1b]1337;File=size=4:inline=1;AAAA\x07",
+        "\x1b]1337;MultipartFile=name=LmJhc2hyYw==;size=AAAA\x07",
+        "\x1b]50;File=name=LmJhc2hyYw==:AAAA\x07",
+        "\x1b]50;Copy=:AAAA\x07",
+        // kitty opens a file, and removes it or the shared memory.
+        "\x1b_Ga=T,t=f;AAAA\x1b\\",
+        "\x1b_Gt=t,a=T;AAAA\x1b\\",
+        "\x1b_Ga=q,i=1,t=s,s=1;AAAA\x1b\\",
+        "\x1b_Ga=T,t=d,t=f;AAAA\x1b\\",
+        "\x1b_Gt=f,t=d;AAAA\x1b\\",
+        "\x1b_Gm=0,t=f;AAAA\x1b\\",
+        "\x1b_Gm=1,t=t;AAAA\x1b\\",
+        "\x1b_Gt=;AAAA\x1b\\",
+        "\x1b_Gt;AAAA\x1b\\",
+        "\x1b_Ga=T, t=f;AAAA\x1b\\",
+        "\x1b_Ga=T,\x00t=f;AAAA\x1b\\",
+        "\x1b_Ga=T,a\tt=f;AAAA\x1b\\",
+        "\x1b_Gt=f,AAAA\x1b\\",
+        // A log, background pictures, kitty's transfer of files.
+        "\x1b]46;AAAA\x07",
+        "\x1b]20;/AAAA\x07",
+        "\x1b]11;*/AAAA\x07",
+        "\x1b]10;#fff;_/AAAA\x07",
+        "\x1b]5113;ac=send;AAAA\x1b\\",
+    ] {
+        assert_eq!(both(&format!("a{text}b")), "ab", "{text:?}");
+        // After its beginning, a long one does not pass either.
+        let long = text.replace("AAAA", &"A".repeat(2 * MAX_HEAD_LEN));
+        assert_eq!(both(&format!("a{long}b")), "ab", "{text:?}");
+    }
+    // A key that comes behind whatever is looked at.
+    let late = format!("a\x1b_G{}t=f;AAAA\x1b\\b", "i=1,".repeat(MAX_HEAD_LEN));
+    assert_eq!(both(&late), "ab");
+    // Each part of a picture is looked at, and C1 controls introduce none.
+    assert_eq!(both("\x1b_Ga=T,m=1;AAAA\x1b\\\x1b_Gm=0,t=f;BBBB\x1b\\"), "\x1b_Ga=T,m=1;AAAA\x1b\\");
+    assert_eq!(both("\u{9f}Gt=f;AAAA\u{9c}\u{9d}1337;File=:AAAA\u{9c}"), "Gt=f;AAAA1337;File=:AAAA");
+    let shown = sifted(&[b"\x9fGt=f;AA\x9c", b"\x9d1337;File=:A\x9c"]);
+    assert_eq!(String::from_utf8(shown).unwrap(), "\u{fffd}Gt=f;AA\u{fffd}\u{fffd}1337;File=:A\u{fffd}");
+    // Terminology's sequences end with a NUL; without their beginning they are text.
+    assert_eq!(both("\x1b}pn/AAAA\0b"), "pn/AAAA\0b");
 }
 
 #[test]

@@ -2,9 +2,11 @@
 
 use std::time::Instant;
 
-use super::card::Extent;
+use super::card::{self, Extent};
 use super::input::Typed;
 use super::panel::PromptView;
+use super::queue::Card;
+use super::seen::Seen;
 use super::{MIN_READ_INTERVAL, QUERY_TIMEOUT};
 
 /// An answer.
@@ -25,6 +27,15 @@ impl Answer {
             Answer::Always(Extent::This) => "allow-always",
             Answer::Always(Extent::Directory) => "allow-always-directory",
             Answer::Deny => "deny",
+        }
+    }
+
+    /// Returns whether everything that the answer allows was on the screen.
+    pub fn is_informed(self, card: &Card, seen: &Seen) -> bool {
+        match self {
+            Answer::Deny => true,
+            Answer::Once | Answer::Session => seen.covers(&card::allowed(card, None)),
+            Answer::Always(extent) => seen.covers(&card::allowed(card, Some(extent))),
         }
     }
 }

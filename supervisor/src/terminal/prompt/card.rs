@@ -2,14 +2,9 @@
 
 use guard_approvals::protocol::{Approval, OneSaved, Saved};
 use guard_policy::text::shown;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::field::Field;
 use super::queue::Card;
-
-/// The width of the names before the text.
-const MAX_NAMES: usize = 9;
-/// Below this width, names are not padded and further lines are not indented.
-const NARROW: usize = 40;
 
 /// What the answer "always" covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,55 +13,6 @@ pub enum Extent {
     This,
     /// The directory of the object.
     Directory,
-}
-
-/// A name and its text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field {
-    name: String,
-    text: String,
-}
-
-impl Field {
-    fn new(name: impl Into<String>, text: impl Into<String>) -> Field {
-        Field { name: name.into(), text: text.into() }
-    }
-
-    /// Returns the field in lines of this width.
-    pub fn lines(&self, width: usize) -> Vec<String> {
-        let (first, next) = if width < NARROW {
-            (format!("{} ", self.name), String::new())
-        } else {
-            (format!(" {:<MAX_NAMES$} ", self.name), " ".repeat(MAX_NAMES + 2))
-        };
-        let room = width.saturating_sub(first.width()).max(1);
-        let mut lines = Vec::new();
-        for (n, part) in
-            wrapped(&self.text, room, width.saturating_sub(next.width()).max(1)).into_iter().enumerate()
-        {
-            lines.push(format!("{}{part}", if n == 0 { &first } else { &next }));
-        }
-        lines
-    }
-}
-
-/// Splits a text into parts: the first fits into `first` cells, the others into `others`. Nothing is left
-/// out.
-pub fn wrapped(text: &str, first: usize, others: usize) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    let (mut used, mut room) = (0, first);
-    for character in text.chars() {
-        let width = character.width().unwrap_or(0);
-        if used + width > room {
-            parts.push(String::new());
-            (used, room) = (0, others);
-        }
-        used += width;
-        if let Some(part) = parts.last_mut() {
-            part.push(character);
-        }
-    }
-    parts
 }
 
 /// Returns the question of a card.
@@ -99,27 +45,22 @@ pub fn arguments(card: &Card) -> Vec<Field> {
         if count > 1 {
             fields.push(Field::new(format!("call {}", n + 1), format!("of {count}")));
         }
-        // Variables come first: each can change what the program does with its arguments.
-        fields.extend(approval.environment.iter().map(|variable| Field::new("with", text(variable))));
-        for (i, argument) in approval.argv.iter().enumerate() {
-            fields.push(Field::new(format!("argv[{i}]"), text(argument)));
-        }
+        fields.extend(words(n, approval));
     }
     fields
+}
+
+/// Returns the words of a call. Variables come first: each can change what the program does with its arguments.
+fn words(call: usize, approval: &Approval) -> impl Iterator<Item = Field> {
+    let with = approval.environment.iter().map(move |variable| Field::of(call, "with", text(variable)));
+    let arguments = approval.argv.iter().enumerate();
+    with.chain(arguments.map(move |(i, argument)| Field::of(call, format!("argv[{i}]"), text(argument))))
 }
 
 /// Returns where the call is made, by whom, and why it is asked.
 pub fn context(card: &Card) -> Vec<Field> {
     let Some(first) = card.approvals.first() else { return Vec::new() };
-    let mut fields = Vec::new();
-    if let Some(script) = &first.script {
-        fields.push(Field::new("script", text(&script.path)));
-        fields.extend(first.through.iter().map(|script| Field::new("through", text(&script.path))));
-    }
-    fields.extend(first.files.iter().map(|file| Field::new("may run", text(&file.path))));
-    if let Some(cwd) = &first.cwd {
-        fields.push(Field::new("in", text(cwd)));
-    }
+    let mut fields = surroundings(first);
     fields.push(Field::new(
         "because",
         format!("{} ({})", text(&first.because.text), text(&first.because.rule)),
@@ -136,9 +77,30 @@ pub fn context(card: &Card) -> Vec<Field> {
     fields
 }
 
+/// Returns what runs besides the program, and where. All calls of a card have that in common.
+fn surroundings(first: &Approval) -> Vec<Field> {
+    let mut fields = Vec::new();
+    if let Some(script) = &first.script {
+        fields.push(Field::new("script", text(&script.path)));
+        fields.extend(first.through.iter().map(|script| Field::new("through", text(&script.path))));
+    }
+    fields.extend(first.files.iter().map(|file| Field::new("may run", text(&file.path))));
+    fields.extend(first.inputs.iter().map(|input| Field::new("may run", text(input))));
+    fields.extend(first.cwd.as_ref().map(|cwd| Field::new("in", text(cwd))));
+    fields
+}
+
+/// Returns what must have been on the screen before an answer allows it; of "always", what is saved too.
+pub fn allowed(card: &Card, always: Option<Extent>) -> Vec<Field> {
+    let mut fields = subject(card);
+    fields.extend(card.approvals.iter().enumerate().flat_map(|(n, approval)| words(n, approval)));
+    fields.extend(card.approvals.first().map(surroundings).unwrap_or_default());
+    fields.extend(always.map(|extent| entries(card, extent)).unwrap_or_default());
+    fields
+}
+
 fn asked_by(approval: &Approval) -> Field {
-    let line: Vec<_> = approval.asked_by.iter().map(|by| format!("{} {}", text(&by.name), by.pid)).collect();
-    Field::new("asked by", format!("{} (agent {})", line.join(" < "), text(&approval.agent_id)))
+    Field::new("asked by", format!("{} (agent {})", approval.askers(), text(&approval.agent_id)))
 }
 
 /// Returns what "always" would save, without duplicates.
@@ -170,7 +132,8 @@ pub fn entries(card: &Card, extent: Extent) -> Vec<Field> {
     for approval in &card.approvals {
         let Saved::Saves { saves, directory } = &approval.always else { continue };
         for one in if extent == Extent::Directory { directory } else { saves } {
-            fields.push(Field::new("save", text(&one.pattern)));
+            let name = if extent == Extent::Directory { "directory" } else { "save" };
+            fields.push(Field::new(name, text(&one.pattern)));
             fields.extend(one.arg_pattern.as_ref().map(|pattern| Field::new("arguments", text(pattern))));
             fields.extend(one.bits.as_ref().map(|bits| Field::new("for", text(bits))));
             fields.push(Field::new("meaning", text(&one.text)));
@@ -192,12 +155,9 @@ fn texts(saves: &[OneSaved]) -> String {
 /// Returns everything that is known about a card.
 pub fn everything(card: &Card) -> Vec<Field> {
     let mut fields = subject(card);
-    for approval in &card.approvals {
+    for (n, approval) in card.approvals.iter().enumerate() {
         fields.push(Field::new("id", text(&approval.id)));
-        fields.extend(approval.environment.iter().map(|variable| Field::new("with", text(variable))));
-        for (i, argument) in approval.argv.iter().enumerate() {
-            fields.push(Field::new(format!("argv[{i}]"), text(argument)));
-        }
+        fields.extend(words(n, approval));
         let mut add = |name: &str, value: Option<String>| {
             fields.extend(value.map(|value| Field::new(name, value)));
         };
@@ -211,6 +171,9 @@ pub fn everything(card: &Card) -> Vec<Field> {
                 add("sha256", Some(text(&script.sha256)));
             }
         }
+        for input in &approval.inputs {
+            add("may run", Some(text(input)));
+        }
         add("env", approval.environment_sha256.as_ref().map(|digest| format!("sha256 {}", text(digest))));
         add("because", Some(format!("{} ({})", text(&approval.because.text), text(&approval.because.rule))));
         add("rule of", Some(format!("{} {}", text(&approval.because.source), text(&approval.because.path))));
@@ -220,6 +183,7 @@ pub fn everything(card: &Card) -> Vec<Field> {
     }
     fields.extend(always(card));
     fields.extend(entries(card, Extent::This));
+    fields.extend(entries(card, Extent::Directory));
     fields.push(Field::new("card", format!("{}, revision {}", card.number, card.revision)));
     fields
 }

@@ -1,12 +1,13 @@
 //! A prompt on the operator's terminal, for calls that wait for an answer.
 //!
-//! `link` connects to the supervisor, and `queue` holds the waiting calls. `card` words them, and `panel`
-//! lays them out in lines. `input` decodes the keyboard, and `reading` handles the result. `query` detects
+//! `link` connects to the supervisor, and `queue` holds the waiting calls. `card` words them, `field` and `panel`
+//! lay them out in lines, and `seen` remembers which were drawn. `input` decodes the keyboard, and `reading` handles the result. `query` detects
 //! keys typed before the prompt was visible, and `answer` decides what is an answer. `overlay` draws the
 //! prompt and removes it.
 
 mod answer;
 mod card;
+mod field;
 mod input;
 mod link;
 mod overlay;
@@ -14,6 +15,7 @@ mod panel;
 mod query;
 mod queue;
 mod reading;
+mod seen;
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -25,12 +27,14 @@ use guard_policy::text::shown;
 pub use overlay::{Surface, TerminalFeatures};
 
 use answer::Dialog;
+use field::{PanelLine, wrapped};
 use input::InputDecoder;
 use link::PromptLink;
 use overlay::Overlay;
 use panel::{Panel, PromptView};
 use query::Query;
 use queue::{Card, Queue};
+use seen::Seen;
 
 /// How long to wait for the terminal's answer to a query.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
@@ -65,6 +69,8 @@ struct Up {
     /// The card as it was drawn.
     card: Option<Card>,
     page: PromptView,
+    /// What of the card was drawn, on a screen of this size.
+    seen: Seen,
     note: Option<String>,
     /// A notice shown in place of a card.
     notice: Option<Notice>,
@@ -210,6 +216,7 @@ impl Prompt {
             asks_again: false,
             card: None,
             page: PromptView::default(),
+            seen: Seen::default(),
             note: None,
             notice: None,
             ahead: Vec::new(),
@@ -259,7 +266,8 @@ impl Prompt {
             up.drawn = Some(u64::MAX);
             let lines = [format!(" openclaw-guard: {text}")];
             let width = usize::from(surface.size().1).max(1);
-            let lines: Vec<_> = lines.iter().flat_map(|line| card::wrapped(line, width, width)).collect();
+            let lines = lines.iter().flat_map(|line| wrapped(line, width, width));
+            let lines: Vec<_> = lines.map(PanelLine::from).collect();
             return up.cover.draw(surface, &lines, None);
         }
         let Some(card) = self.queue.first() else { return Vec::new() };
@@ -270,7 +278,7 @@ impl Prompt {
         let is_other = up.card.as_ref() != Some(card);
         if is_other {
             up.card = Some(card.clone());
-            (up.page, up.note, up.sent) = (PromptView::default(), note, None);
+            (up.page, up.seen, up.note, up.sent) = (PromptView::default(), Seen::default(), note, None);
             // Keys typed for an earlier card do not count for this one.
             let was_answered = up.asking.is_answered();
             up.asking.restart(now);
@@ -283,7 +291,7 @@ impl Prompt {
         }
         up.drawn = Some(left);
         let panel = Panel {
-            size: surface.size(),
+            size: up.cover.room(surface),
             card,
             waiting: self.queue.len(),
             left,
@@ -293,13 +301,20 @@ impl Prompt {
             letters: up.asking.takes_letters(),
         };
         let asks = is_other || std::mem::take(&mut up.asks_again);
-        up.cover.draw(surface, &panel.lines(), asks.then_some(&up.query))
+        let lines = panel.lines();
+        let drawn = up.cover.draw(surface, &lines, asks.then_some(&up.query));
+        if !drawn.is_empty() {
+            up.seen.record(&lines);
+        }
+        drawn
     }
 
     /// Redraws after the screen was resized or drawn on.
     pub fn redraw(&mut self, surface: &Surface<'_>) -> Vec<u8> {
         let Some(up) = &mut self.up else { return Vec::new() };
         up.drawn = None;
+        // Rows of the last drawing may have been outside of a screen that had shrunk by then.
+        up.seen = Seen::default();
         if !up.asking.is_answered() {
             let before = std::mem::replace(&mut up.query, Query::new(surface.size(), false));
             up.query.follow(surface.size(), before);

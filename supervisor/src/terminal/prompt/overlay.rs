@@ -6,6 +6,7 @@
 //! sequences a prompt is plain lines.
 
 use super::super::screen::ScreenModel;
+use super::field::PanelLine;
 use super::query::{CursorPosition, Query};
 
 /// The operator's screen.
@@ -96,6 +97,12 @@ impl Overlay {
         self.size
     }
 
+    /// Returns the rows and columns that a prompt may take. Plain lines scroll.
+    pub fn room(&self, surface: &Surface<'_>) -> (u16, u16) {
+        let (rows, columns) = surface.size();
+        if self.manner == Placement::Lines { (u16::MAX, columns) } else { (rows, columns) }
+    }
+
     /// Returns the bytes to send before the prompt is drawn.
     pub fn begin(&self, surface: &Surface<'_>, query: &Query) -> Vec<u8> {
         match self.manner {
@@ -139,11 +146,13 @@ impl Overlay {
     }
 
     /// Returns the bytes that draw these lines, and send the query if there is one.
-    pub fn draw(&mut self, surface: &Surface<'_>, lines: &[String], query: Option<&Query>) -> Vec<u8> {
+    pub fn draw(&mut self, surface: &Surface<'_>, lines: &[PanelLine], query: Option<&Query>) -> Vec<u8> {
         if self.manner == Placement::Lines {
             // Only new lines are written: nothing can be overwritten.
             let is_new = query.is_some() || lines.len() == 1;
-            return if is_new { (lines.join("\r\n") + " ").into_bytes() } else { Vec::new() };
+            let text = |line: &PanelLine| line.text.clone();
+            let text = lines.iter().map(text).collect::<Vec<_>>().join("\r\n");
+            return if is_new { (text + " ").into_bytes() } else { Vec::new() };
         }
         let mut out = Vec::new();
         if self.is_stale {
@@ -172,14 +181,14 @@ impl Overlay {
             out.extend_from_slice(b"\x1b[2K");
             // No colours: the command can set some of them to the background's.
             out.extend_from_slice(if is_title { b"\x1b[1;7m" } else { b"" });
-            out.extend_from_slice(line.as_bytes());
+            out.extend_from_slice(line.text.as_bytes());
         }
         out.extend_from_slice(b"\x1b[0m");
         if let Some(query) = query {
             out.extend(query.after());
         }
         let typed =
-            lines.last().map_or(0, |line| unicode_width::UnicodeWidthStr::width(line.as_str()) as u16);
+            lines.last().map_or(0, |line| unicode_width::UnicodeWidthStr::width(line.text.as_str()) as u16);
         let column = (typed + 1).min(columns);
         out.extend_from_slice(format!("\x1b[{rows};{column}H\x1b[?25h").as_bytes());
         out

@@ -2,7 +2,8 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::card::{self, Extent, Field, wrapped};
+use super::card::{self, Extent};
+use super::field::{Field, PanelLine, wrapped};
 use super::queue::Card;
 
 /// The part of a card that is shown.
@@ -41,7 +42,7 @@ pub struct Panel<'a> {
 }
 
 /// The lines of a panel. The first is the title; the cursor is at the end of the last.
-pub type PanelLines = Vec<String>;
+pub type PanelLines = Vec<PanelLine>;
 
 impl Panel<'_> {
     /// Returns the lines: no more than there are rows, none wider than there are columns.
@@ -60,9 +61,9 @@ impl Panel<'_> {
             end.drain(..skipped);
         }
         let room = rows.saturating_sub(1 + end.len());
-        let mut lines = vec![self.title(width)];
+        let mut lines = vec![PanelLine::from(self.title(width))];
         lines.extend(self.body(room, width));
-        lines.extend(end);
+        lines.extend(end.into_iter().map(PanelLine::from));
         lines.truncate(rows);
         lines
     }
@@ -107,23 +108,23 @@ impl Panel<'_> {
         choices.iter().find(fits).map(|text| vec![(*text).to_owned()]).unwrap_or_default()
     }
 
-    fn body(&self, room: usize, width: usize) -> Vec<String> {
-        let lines = |fields: &[Field]| fields.iter().flat_map(|field| field.lines(width)).collect::<Vec<_>>();
+    fn body(&self, room: usize, width: usize) -> PanelLines {
+        let lines = |fields: Vec<Field>| fields.into_iter().flat_map(|field| field.lines(width)).collect();
         match self.page {
             PromptView::Question => {
-                let subject = lines(&card::subject(self.card));
-                let context = lines(&card::context(self.card));
-                let arguments = card::arguments(self.card);
-                self.question(room, width, subject, &arguments, context)
+                let subject = lines(card::subject(self.card));
+                let context = lines(card::context(self.card));
+                self.question(room, width, subject, card::arguments(self.card), context)
             }
-            PromptView::Always(extent) => folded(lines(&card::entries(self.card, *extent)), room, width),
+            PromptView::Always(extent) => folded(lines(card::entries(self.card, *extent)), room, width),
             PromptView::Everything(from) => {
-                let all = lines(&card::everything(self.card));
+                let all: PanelLines = lines(card::everything(self.card));
                 let from = (*from).min(all.len().saturating_sub(room));
                 all.into_iter().skip(from).take(room).collect()
             }
             PromptView::Help => {
-                folded(HELP.iter().flat_map(|text| wrapped(text, width, width)).collect(), room, width)
+                let help = HELP.iter().flat_map(|text| wrapped(text, width, width));
+                folded(help.map(PanelLine::from).collect(), room, width)
             }
         }
     }
@@ -133,13 +134,13 @@ impl Panel<'_> {
         &self,
         room: usize,
         width: usize,
-        subject: Vec<String>,
-        arguments: &[Field],
-        context: Vec<String>,
-    ) -> Vec<String> {
+        subject: PanelLines,
+        arguments: Vec<Field>,
+        context: PanelLines,
+    ) -> PanelLines {
         let mut lines = subject;
         let rest = room.saturating_sub(lines.len());
-        let wanted: Vec<Vec<String>> = arguments.iter().map(|field| field.lines(width)).collect();
+        let wanted: Vec<PanelLines> = arguments.into_iter().map(|field| field.lines(width)).collect();
         let all: usize = wanted.iter().map(Vec::len).sum();
         // At least half of the room, or what the context leaves if that is more.
         let for_arguments = rest.saturating_sub(context.len()).max(rest / 2);
@@ -156,7 +157,7 @@ impl Panel<'_> {
                 left -= 1;
                 lines.extend(argument);
             }
-            lines.push(more(left, width));
+            lines.push(more(left, width).into());
         }
         lines.extend(context);
         folded(lines, room, width)
@@ -165,17 +166,17 @@ impl Panel<'_> {
     /// Returns how far the page with everything can be scrolled.
     pub fn most(&self) -> usize {
         let width = usize::from(self.size.1).max(1);
-        let all: usize = card::everything(self.card).iter().map(|field| field.lines(width).len()).sum();
+        let all: usize = card::everything(self.card).into_iter().map(|field| field.lines(width).len()).sum();
         all.saturating_sub(usize::from(self.size.0).saturating_sub(3))
     }
 }
 
 /// Cuts lines to the room that there is, with a last line that counts those left out.
-fn folded(mut lines: Vec<String>, room: usize, width: usize) -> Vec<String> {
+fn folded(mut lines: PanelLines, room: usize, width: usize) -> PanelLines {
     if lines.len() > room && room > 0 {
         let left = lines.len() - (room - 1);
         lines.truncate(room - 1);
-        lines.push(more(left, width));
+        lines.push(more(left, width).into());
     }
     lines.truncate(room);
     lines

@@ -128,6 +128,9 @@ impl Prompt {
                 None => up.page = PromptView::Always(extent),
             },
             KeyOutcome::Page(page) => up.page = page,
+            KeyOutcome::Answer(answer) if !answer.is_informed(&card, &up.seen) => {
+                up.note = Some("not all of it was on the screen: v, then PgDn to its end, and q".to_owned());
+            }
             KeyOutcome::Answer(answer) => {
                 if let Some(first) = card.approvals.first() {
                     let (id, revision) = (first.id.clone(), Some(card.revision));

@@ -1,6 +1,9 @@
 //! What the gateway is asked, and how it is worded.
 
+use guard_policy::analysis::InputKind;
+
 use super::*;
+use crate::code_input::{CodeInput, InputPlace};
 
 #[tokio::test]
 async fn a_program_is_shown_as_it_would_run() {
@@ -23,6 +26,22 @@ async fn a_program_is_shown_as_it_would_run() {
     decided(&mut peer, &wait, &params, json!("allow-once")).await;
     assert_eq!(ended(ticket).await, Resolution::Resolved(Decision::AllowOnce));
     assert!(guard.manager.consume(call) && !guard.manager.consume(call));
+}
+
+/// The command's text stays OpenClaw's.
+#[tokio::test]
+async fn code_on_an_input_is_named_beside_the_command() {
+    let guard = GatewayFixture::new(ONLY).await;
+    let mut piped = question(&["/bin/python3", "-"]);
+    let Subject::Exec(exec) = &mut piped.subject else { unreachable!() };
+    let (place, kind) = (InputPlace::StandardInput, InputKind::Pipe);
+    exec.inputs.push(CodeInput { place, kind, path: b"pipe:[1]".to_vec(), sha256: None });
+    let ticket = guard.ask(&piped);
+    let mut peer = guard.gateway.welcome().await;
+    let (params, _) = taken(&mut peer, &ticket).await;
+    assert_eq!(params["command"], "/bin/python3 -");
+    let reason = params["warningText"].as_str().unwrap();
+    assert!(reason.contains("\nmay run code from standard input: a pipe\n"), "{reason}");
 }
 
 #[tokio::test]

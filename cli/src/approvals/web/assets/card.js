@@ -62,6 +62,7 @@ function facts(card) {
     add(script.role, code(script.path));
     add("its sha256", code(script.sha256));
   }
+  for (const input of card.inputs) add("may run", code(input), { class: "strong" });
   if (card.sha256) add("sha256", code(card.sha256));
   if (card.environmentSha256) add("environment", code(`sha256 ${card.environmentSha256}`));
   if (card.because) {

@@ -1,8 +1,10 @@
 //! The contents of a board.
 
-use guard_approvals::question::{Always, Question};
+use guard_approvals::question::{Always, Question, Subject};
 use guard_approvals::routes::guard_socket::QuestionState;
 use guard_approvals::testing::question;
+use guard_approvals::{CodeInput, InputPlace};
+use guard_policy::analysis::InputKind;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -31,11 +33,14 @@ fn strings(value: &Value, found: &mut Vec<String>) {
 
 #[test]
 fn nothing_that_is_shown_acts() {
-    let never = Question {
+    let mut never = Question {
         always: Always::Never(NASTY.to_owned()),
         agent: NASTY.to_owned(),
         ..question(&["/bin/a", NASTY])
     };
+    let Subject::Exec(exec) = &mut never.subject else { unreachable!() };
+    let place = InputPlace::Argument(NASTY.into());
+    exec.inputs.push(CodeInput { place, kind: InputKind::Other, path: NASTY.into(), sha256: None });
     let (all, _tickets) = approvals(&[never, question(&[NASTY])]);
     let mut queue = Queue::default();
     queue.listed(7, all);
@@ -51,8 +56,9 @@ fn nothing_that_is_shown_acts() {
     let acts = |character: char| {
         character.is_control() || matches!(character, '\u{200b}' | '\u{202e}' | '\u{e0041}')
     };
-    assert!(found.iter().any(|text| text.contains("\\u{1b}[2J\\u{202e}<script>")), "{found:?}");
+    assert!(found.iter().any(|text| text.contains("\\u{1B}[2J\\u{202E}<script>")), "{found:?}");
     assert!(found.iter().all(|text| !text.contains(acts)), "{found:?}");
+    assert!(found.iter().any(|text| text.starts_with("code from \\u{1B}")), "{found:?}");
     // An answer names the id unchanged.
     assert_eq!(cards[2]["id"], NASTY);
 }

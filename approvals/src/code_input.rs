@@ -1,0 +1,90 @@
+//! Inputs that a program runs code from and that no approval can hold: the program reads them later.
+
+use guard_policy::analysis::InputKind;
+
+use crate::digest::Digest;
+
+/// An input that a program runs code from. Calls are equal only if their inputs are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CodeInput {
+    /// Where the program finds it.
+    pub place: InputPlace,
+    /// What it is.
+    pub kind: InputKind,
+    /// The real path, or the kernel's text with the inode number of an object without one (`pipe:[12]`).
+    pub path: Vec<u8>,
+    /// The digest of a file's content when it was asked about; `None` for anything else, and for a file that cannot be
+    /// read or is too long.
+    pub sha256: Option<Digest>,
+}
+
+/// Where a program finds an input.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum InputPlace {
+    /// Descriptor 0.
+    StandardInput,
+    /// The path that an argument names, absolute as written: `/dev/fd/63`.
+    Argument(Vec<u8>),
+}
+
+impl CodeInput {
+    /// Returns what a human is told: `code from standard input: a pipe`. Other bytes than UTF-8 are replaced; control
+    /// characters stay.
+    pub fn text(&self) -> String {
+        let path = String::from_utf8_lossy(&self.path);
+        let is_named = self.path.starts_with(b"/");
+        let place = match &self.place {
+            InputPlace::StandardInput => "standard input".into(),
+            InputPlace::Argument(written) => String::from_utf8_lossy(written),
+        };
+        let what = match self.kind {
+            InputKind::Terminal => format!("the terminal {path}"),
+            InputKind::File => format!("the file {path}, as it is when it is read"),
+            InputKind::Pipe if is_named => format!("the pipe {path}"),
+            InputKind::Pipe => "a pipe".to_owned(),
+            InputKind::Other => path.into_owned(),
+        };
+        format!("code from {place}: {what}")
+    }
+
+    /// What a digest of it contains.
+    pub(crate) fn parts(&self) -> [Vec<u8>; 4] {
+        let place = match &self.place {
+            InputPlace::StandardInput => Vec::new(),
+            InputPlace::Argument(written) => written.clone(),
+        };
+        let sha256 = self.sha256.map_or_else(Vec::new, |digest| digest.0.to_vec());
+        [place, vec![self.kind as u8], self.path.clone(), sha256]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_human_is_told_where_the_code_comes_from() {
+        let of = |place: &str, kind, path: &str| {
+            let place = match place {
+                "" => InputPlace::StandardInput,
+                written => InputPlace::Argument(written.into()),
+            };
+            CodeInput { place, kind, path: path.into(), sha256: None }.text()
+        };
+        for (place, kind, path, text) in [
+            ("", InputKind::Pipe, "pipe:[12]", "code from standard input: a pipe"),
+            ("", InputKind::Pipe, "/w/fifo", "code from standard input: the pipe /w/fifo"),
+            ("", InputKind::Terminal, "/dev/pts/3", "code from standard input: the terminal /dev/pts/3"),
+            ("", InputKind::Other, "socket:[3]", "code from standard input: socket:[3]"),
+            (
+                "",
+                InputKind::File,
+                "/w/x",
+                "code from standard input: the file /w/x, as it is when it is read",
+            ),
+            ("/dev/fd/63", InputKind::Pipe, "pipe:[12]", "code from /dev/fd/63: a pipe"),
+        ] {
+            assert_eq!(of(place, kind, path), text);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Which lines of a log are where, and which were removed.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use guard_policy::text::shown;
+use guard_supervisor::audit::lines::LineBytes;
+use guard_supervisor::audit::reader::{AuditEntry, LogFile, OpenPart, ReadError};
+use serde::Serialize;
+
+/// A file, and its lines.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KeptFile {
+    /// The file.
+    pub file: PathBuf,
+    /// The number of its first line.
+    pub from: u64,
+    /// The number of its last line.
+    pub to: u64,
+    /// When these two were written.
+    pub since: Option<String>,
+    pub until: Option<String>,
+}
+
+/// The lines that were removed from the beginning of a part of the log. The first line that is kept states their
+/// number: its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Removed {
+    /// The file that the part is appended to.
+    pub log: PathBuf,
+    /// The number of the last line that was removed. The first one was 1.
+    pub to: u64,
+    /// When the line after them was written: they are older.
+    pub before: Option<String>,
+}
+
+/// Returns the files of a part that have lines, the oldest first.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn files(part: &OpenPart) -> Result<Vec<KeptFile>, ReadError> {
+    part.files.iter().filter_map(|file| kept(file).transpose()).collect()
+}
+
+fn kept(file: &LogFile) -> Result<Option<KeptFile>, ReadError> {
+    let numbered = |line: Result<LineBytes, ReadError>| -> Option<Result<(u64, Option<String>), ReadError>> {
+        let entry = line.map(|line| AuditEntry::parse(&line.bytes)).transpose()?;
+        entry.map(|entry| Some((entry.n?, entry.time.map(|time| time.to_string())))).transpose()
+    };
+    let first = file.lines().find_map(numbered).transpose()?;
+    let last = file.backward().find_map(numbered).transpose()?;
+    let (Some((from, since)), Some((to, until))) = (first, last) else { return Ok(None) };
+    Ok(Some(KeptFile { file: file.path.clone(), from, to, since, until }))
+}
+
+impl Removed {
+    /// Returns the lines of a part that were removed before its first file.
+    pub fn before(part: &OpenPart, first: &KeptFile) -> Option<Removed> {
+        let to = first.from.checked_sub(1).filter(|to| *to > 0)?;
+        Some(Removed { log: part.names.log().to_owned(), to, before: first.since.clone() })
+    }
+
+    /// Returns how many lines were removed.
+    pub fn count(&self) -> u64 {
+        self.to
+    }
+}
+
+impl fmt::Display for Removed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let log = shown(self.log.as_os_str().as_encoded_bytes());
+        let lines =
+            if self.to == 1 { "line 1 was".to_owned() } else { format!("lines 1 to {} were", self.to) };
+        let before = self.before.as_deref().unwrap_or("the next one");
+        write!(f, "{log}: {lines} removed (audit.keep), written before {before}")
+    }
+}
+
+impl fmt::Display for KeptFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = shown(self.file.as_os_str().as_encoded_bytes());
+        let time = |time: &Option<String>| time.clone().unwrap_or_else(|| "?".to_owned());
+        let (since, until) = (time(&self.since), time(&self.until));
+        write!(f, "{file}: put away: lines {} to {}, {since} to {until}", self.from, self.to)
+    }
+}

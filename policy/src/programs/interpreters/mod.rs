@@ -1,0 +1,44 @@
+//! How interpreters read their arguments. What finds the script, the code in arguments, and what reads code from
+//! standard input all read by the one [table](table), so that they take the same argument for the operand.
+
+mod elements;
+mod table;
+
+pub(super) use elements::{Element, OptionName};
+pub(super) use table::{EDITORS, EMACS, Interpreter, OperandRule, OptionKind};
+
+use super::name::program_name;
+use super::starters::MULTICALL;
+
+/// Returns how the program of this name reads its arguments, if the table has it.
+pub(super) fn interpreter(program: &str) -> Option<&'static Interpreter> {
+    table::INTERPRETERS.iter().find(|interpreter| is_of(program, interpreter.names))
+}
+
+/// Returns whether a program has one of these names, apart from its version and build target:
+/// `perl5.36-x86_64-linux-gnu`.
+pub(super) fn is_of(program: &str, names: &[&str]) -> bool {
+    names.iter().filter_map(|name| program.strip_prefix(name)).any(|rest| {
+        let version = rest.strip_prefix('-').unwrap_or(rest);
+        let build = version.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        // After the version: the build target, or CPython's letters for the kind of build.
+        rest.is_empty()
+            || program.len() - rest.len() > 1
+                && build.len() < version.len()
+                && (build.starts_with('-') || build.trim_start_matches(['d', 'm', 'u', 't']).is_empty())
+    })
+}
+
+/// Returns the name of the applet that a multicall binary runs, and its arguments: the first argument names it. Any
+/// other program stays what it is.
+pub(super) fn applet<A: AsRef<[u8]>>(mut program: String, mut arguments: &[A]) -> (String, &[A]) {
+    while is_of(&program, &MULTICALL)
+        && let Some((applet, rest)) = arguments.split_first()
+    {
+        (program, arguments) = (program_name(applet), rest);
+    }
+    (program, arguments)
+}
+
+#[cfg(test)]
+mod tests;

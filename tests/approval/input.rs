@@ -1,0 +1,103 @@
+//! Code on standard input, or in a pipe: no approval can hold it, so it is shown, and no entry is saved for it.
+
+use std::fs;
+
+use guard_tests::{World, ended};
+
+use crate::world::{executable, path, world};
+
+/// Returns a world that asks about a shell and a perl of its own, and about nothing else.
+fn with_interpreters() -> World {
+    let world = world();
+    // Under this name it is none of the carriers.
+    executable(&world.write("bin/ksh", fs::read("/bin/sh").expect("a shell")));
+    executable(&world.write("bin/perl", fs::read("/usr/bin/perl").expect("perl")));
+    world.write("work/code", "echo ran\n");
+    world
+}
+
+#[test]
+fn what_an_interpreter_reads_code_from_is_shown() {
+    for (line, from) in [
+        ("echo 'echo ran' | @ksh", "standard input: a pipe"),
+        ("cat code | @ksh -s x", "standard input: a pipe"),
+        ("echo 'print 1' | @perl -", "standard input: a pipe"),
+        ("@ksh < code", "standard input: the file @/work/code, as it is when it is read"),
+        ("@ksh < /dev/null", "standard input: /dev/null"),
+        ("cat code | @ksh /dev/stdin", "/dev/stdin: a pipe"),
+        ("@ksh <(cat code)", "/dev/fd/63: a pipe"),
+        ("mkfifo fifo; @ksh fifo", "@/work/fifo: the pipe @/work/fifo"),
+    ] {
+        let world = with_interpreters();
+        let line = line.replace("@ksh", &path(&world, "bin/ksh")).replace("@perl", &path(&world, "bin/perl"));
+        let held = world.start(&["bash", "-c", &line]);
+        let asked = world.wait_for(1).remove(0);
+        let row = format!("code from {}", from.replace('@', &world.root().display().to_string()));
+        assert_eq!(asked["inputs"], serde_json::json!([row]), "{line}: {asked}");
+        assert!(asked["always"]["never"].is_string(), "{line}: {asked}");
+        let list = ended(world.command().args(["approvals", "list"])).stdout;
+        assert!(list.contains(&format!("  may run   {row}\n")), "{list}");
+        assert_eq!(world.resolve(&asked, "deny").status, 0);
+        held.end();
+    }
+}
+
+#[test]
+fn data_on_standard_input_is_none() {
+    let world = with_interpreters();
+    let line = format!("cat code | {} code", path(&world, "bin/ksh"));
+    let held = world.start(&["bash", "-c", &line]);
+    let asked = world.answer("allow-once");
+    assert_eq!((asked.get("inputs"), &*held.end().stdout), (None, "ran\n"), "{asked}");
+}
+
+/// A yes for what came through one pipe is none for what comes through the next.
+#[test]
+fn another_pipe_is_another_question() {
+    let world = with_interpreters();
+    let ksh = path(&world, "bin/ksh");
+    let held = world.start(&["bash", "-c", &format!("echo 'echo one' | {ksh}; echo 'echo BAD' | {ksh}")]);
+    world.answer("allow-session");
+    world.answer("deny");
+    let ended = held.end();
+    assert_eq!(ended.stdout, "one\n", "{}", ended.stderr);
+}
+
+/// A yes is for the content that the file had when it was asked about.
+#[test]
+fn a_file_that_changes_before_the_answer_is_not_run() {
+    let world = with_interpreters();
+    let held = world.start(&["bash", "-c", &format!("{} < code", path(&world, "bin/ksh"))]);
+    let asked = world.wait_for(1).remove(0);
+    fs::write(world.work().join("code"), "echo BAD\n").expect("to write");
+    assert_eq!(world.resolve(&asked, "allow-once").status, 0);
+    let ended = held.end();
+    assert_eq!(ended.stdout, "", "{}", ended.stderr);
+    assert!(ended.stderr.contains("changed while waiting"), "{}", ended.stderr);
+}
+
+/// With `strictInlineEval` an interpreter without code in its arguments is saved, but not with code in a pipe: the entry
+/// would let any other code pass. What a terminal is to be is typed each time.
+#[test]
+fn no_entry_is_saved_for_code_from_a_pipe() {
+    let world = with_interpreters().policy_text(|text| {
+        text.replace(r#""ask": "on-miss","#, r#""ask": "on-miss", "strictInlineEval": true,"#)
+    });
+    let perl = path(&world, "bin/perl");
+    let spawn = format!("import pty; pty.spawn(['{perl}', '-'])");
+    world.write("work/spawn.py", spawn);
+    let why = "it runs code from its standard input or a pipe, which no entry binds";
+    for (line, never) in [
+        (format!("echo 'print 1' | {perl} -"), Some(why)),
+        ("/usr/bin/python3 spawn.py < /dev/null".to_owned(), None),
+    ] {
+        let held = world.start(&["bash", "-c", &line]);
+        let asked = world.wait_for(1).remove(0);
+        assert_eq!(asked["always"]["never"].as_str(), never, "{line}: {asked}");
+        let is_terminal =
+            asked["inputs"][0].as_str().is_some_and(|row| row.contains("the terminal /dev/pts/"));
+        assert_eq!(is_terminal, never.is_none(), "{line}: {asked}");
+        assert_eq!(world.resolve(&asked, "deny").status, 0);
+        held.end();
+    }
+}

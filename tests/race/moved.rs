@@ -1,0 +1,74 @@
+//! A directory that the operator moves takes its grant along: the floor goes on granting what is in it, so no call may
+//! be left to the kernel where the policy does not allow that.
+
+use std::fs;
+use std::sync::PoisonError;
+
+use guard_tests::{Ended, until};
+
+use crate::arena::{ALONE, Effort, PLAIN, POLICY, ROUNDS, arena_under, enough};
+
+/// Returns the policy with a directory beside that may be read.
+fn with_keys(policy: &str) -> String {
+    policy.replace(r#""@/only/**": "r--""#, r#""@/only/**": "r--", "@/keys/**": "r--""#)
+}
+
+/// Runs the reading attacker against `shut/file`, which was `keys/file` until the operator moved `keys` to `shut` while
+/// the command ran. Begins once the guard has said `line`.
+fn attack_after_move(policy: &str, tiers: &str, options: &[&str], line: &str, effort: Effort) -> Ended {
+    let mut arena = arena_under(&with_keys(policy));
+    let root = arena.root();
+    fs::rename(root.join("shut"), root.join("keys")).expect("a move");
+    arena.world.set_tiers(tiers);
+    let wait = format!(
+        "until [ -e {root}/work/go ]; do /usr/bin/sleep 0.05; done; exec {root}/okay/flip read {}",
+        effort.arguments(&root, "thread").join(" "),
+        root = root.display()
+    );
+    let mut command = arena.world.command();
+    command.args(options).args(["--", "/usr/bin/sh", "-c", &wait]);
+    let held = arena.world.start_command(command);
+    until("the first program runs", || arena.world.audit().iter().any(|line| line["operation"] == "exec"));
+    fs::rename(root.join("keys"), root.join("shut")).expect("a move");
+    until("the guard notices", || held.stderr().contains(line));
+    arena.world.write("work/go", "");
+    held.end()
+}
+
+/// Returns the attacker's attempts and leaks.
+fn score(ended: &Ended) -> (u64, u64) {
+    let words: Vec<&str> = ended.stdout.split_whitespace().collect();
+    let ["attempts", attempts, "leaks", leaks] = words[..] else { panic!("{ended:?}") };
+    (attempts.parse().expect("a number"), leaks.parse().expect("a number"))
+}
+
+#[test]
+fn nothing_goes_on_in_the_kernel_where_a_grant_was_moved() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let line = "the guard checks each read itself from now on";
+    let ended = attack_after_move(POLICY, "broker,floored", &[], line, Effort::usual());
+    let (attempts, leaks) = score(&ended);
+    assert_eq!(leaks, 0, "read what the policy does not allow there: {ended:?}");
+    assert!(attempts >= enough(), "only {attempts} attempts");
+}
+
+/// What is not held cannot be taken back: the guard says so, and the attacker wins.
+#[test]
+fn what_is_not_held_needs_a_restart() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let line = "the tree can still read there; restart the guard";
+    let wins = |round| {
+        let ended = attack_after_move(PLAIN, "broker,floored,kernel", &[], line, Effort::of_round(round));
+        score(&ended).1 > 0
+    };
+    assert!((0..ROUNDS).any(wins), "the attack does not work");
+}
+
+#[test]
+fn a_required_floor_ends_the_command_instead() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let line = "the command is ended (--require-floor)";
+    let effort = Effort::of_round(0);
+    let ended = attack_after_move(PLAIN, "broker,floored,kernel", &["--require-floor"], line, effort);
+    assert_eq!((ended.status, &*ended.stdout), (137, ""), "{ended:?}");
+}
