@@ -166,6 +166,8 @@ fn in_a_worker_itself() {
     let ended = ended(&mut python(
         command,
         "
+import signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)  # The reaper ends what is left.
 os.symlink('x', 'y')
 while errno(lambda: open('own')) != 38:
     assert errno(lambda: open('../secret')) in (13, 38)
@@ -245,11 +247,12 @@ print([os.waitpid(child, 0)[1] for child in children], read('own'))"
     let (threads, memory) = (status(pid, "Threads"), status(pid, "VmRSS"));
     world.write("work/go", "");
     until("it has fallen", || there("done"));
+    // On a busy machine a thread that has ended is there for a while.
+    until("its threads have ended", || status(pid, "Threads") <= threads.max(12));
     let after = (status(pid, "Threads"), status(pid, "VmRSS"));
     world.write("work/stop", "");
     let ended = held.end();
     assert_eq!(ended.stdout, "[0, 0] own\n", "{}", &ended.stderr[..ended.stderr.len().min(4000)]);
-    assert!(after.0 <= threads.max(12), "{threads} threads, and {} afterwards", after.0);
     assert!(after.1 < memory + (32 << 10), "{memory} KiB, and {} afterwards", after.1);
     until("the log is whole", || faults(&world).len() == count + count / 10);
     assert!(ended.stderr.len() < 100_000, "{} bytes on stderr", ended.stderr.len());

@@ -171,9 +171,10 @@ fn a_session_that_is_interrupted_is_learned_from() {
     let session = Session::new(None);
     let mut command = session.command();
     command.args(["learn", "-o"]).arg(session.output());
-    command.args(["--", "bash", "-c", "cat ~/other/README; sleep 1000"]);
+    // A shell goes on after an interrupt while it waits for a command that then ends well: none is waited for.
+    command.args(["--", "bash", "-c", "cat ~/other/README; echo read $((2 * 21)); exec sleep 1000"]);
     let mut screen = Screen::start(&command);
-    screen.expect("another project");
+    screen.expect("read 42");
     screen.keys("\x03");
     let (ended, text) = screen.end();
     assert_eq!(ended, 128 + 2, "{text}");
