@@ -107,24 +107,27 @@ else:
     by_a_bound_socket => python("
 import socket
 s = socket.socket(socket.AF_UNIX); s.bind('mine'); s.connect('server')").with(server);
+    /// The pauses let the other process change the link, however few processors are free.
     while_links_change => python("
-import socket
+import socket, time
 own = socket.socket(socket.AF_UNIX); own.bind('own'); own.listen(4000)
 swapper = os.fork()
 while swapper == 0:
     for name in 'own', 'server':
         os.symlink(name, 'spare'); os.rename('spare', 'link')
 while not os.path.lexists('link'): pass
-for _ in range(2000):
+for number in range(2000):
+    if number % 40 == 0: time.sleep(0.001)
     try: socket.socket(socket.AF_UNIX).connect('link')
     except OSError: pass
 os.kill(swapper, 9)").with(server);
     while_names_are_exchanged => python("
-import socket
+import socket, time
 own = socket.socket(socket.AF_UNIX); own.bind('own'); own.listen(4000)
 swapper = os.fork()
 while swapper == 0: call(316, -100, b'own', -100, b'server', 2)
-for _ in range(500):
+for number in range(500):
+    if number % 10 == 0: time.sleep(0.001)
     for name in 'own', 'server':
         try: socket.socket(socket.AF_UNIX).connect(name)
         except OSError: pass
