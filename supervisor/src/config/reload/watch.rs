@@ -4,14 +4,15 @@ use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
-use rustix::io::Errno;
+
+use super::stamp::Stamp;
 
 /// How long to wait before a changed file is read.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +26,9 @@ struct Pace {
 const PACE: Pace = Pace { quiet: Duration::from_millis(100), patience: Duration::from_secs(1) };
 /// The pause between wake-ups: other files in the directory may change all the time.
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
+/// How often the files are compared with what they were. Events alone are not enough: a directory above may be moved or
+/// replaced, all inotify instances may be taken, and some file systems report nothing.
+const STAMP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Why the policy is read again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,12 +41,13 @@ pub enum ReloadCause {
     Changing,
 }
 
-/// The descriptors to wait on. Each works without the other.
+/// The descriptors to wait on, and the files. Each works without the others.
 #[derive(Debug)]
 pub struct Watch {
     hangups: Option<SignalFd>,
     changes: Option<OwnedFd>,
     files: Vec<PathBuf>,
+    stamps: Vec<Stamp>,
     pace: Pace,
     /// Whether files were not yet settled when [`Watch::next`] returned last.
     changing: bool,
@@ -59,10 +64,11 @@ impl Watch {
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         let hangups = held.and_then(|()| SignalFd::with_flags(&set, flags)).ok();
         let changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
-        Watch { hangups, changes, files, pace: PACE, changing: false }
+        let stamps = files.iter().map(|file| Stamp::read(file)).collect();
+        Watch { hangups, changes, files, stamps, pace: PACE, changing: false }
     }
 
-    /// Watches the directories, because editors replace files. For a missing directory it watches the parent.
+    /// Watches the directories, because editors replace files. What cannot be watched is still looked at each second.
     pub(super) fn attend(&self) {
         const WHAT: WatchFlags = WatchFlags::CLOSE_WRITE
             .union(WatchFlags::MOVED_TO)
@@ -71,22 +77,9 @@ impl Watch {
             .union(WatchFlags::ONLYDIR)
             // Two files may be in the same directory.
             .union(WatchFlags::MASK_ADD);
-        let watch = |directory: &Path, what| match &self.changes {
-            Some(changes) => inotify::add_watch(changes, directory, what).map(drop),
-            None => Err(Errno::MFILE),
-        };
+        let Some(changes) = &self.changes else { return };
         for directory in self.files.iter().filter_map(|file| file.parent()) {
-            let watched = match (watch(directory, WHAT), directory.parent()) {
-                (Err(Errno::NOENT), Some(parent)) => watch(parent, WHAT | WatchFlags::CREATE).map(|()| {
-                    // The directory may have been created meanwhile.
-                    let _ = watch(directory, WHAT);
-                }),
-                (watched, _) => watched,
-            };
-            if let Err(error) = watched {
-                let directory = directory.display();
-                tracing::warn!("changes in {directory} are not noticed without SIGHUP: {error}");
-            }
+            let _ = inotify::add_watch(changes, directory, WHAT);
         }
     }
 
@@ -96,7 +89,7 @@ impl Watch {
             return self.settle();
         }
         loop {
-            self.wait(PollTimeout::NONE);
+            self.wait(STAMP_INTERVAL.try_into().unwrap_or(PollTimeout::ZERO));
             if self.is_asked() {
                 return ReloadCause::Asked;
             }
@@ -149,33 +142,38 @@ impl Watch {
         while let Ok(Some(_)) = hangups.read_signal() {
             asked = true;
         }
-        if asked {
-            // A missing directory may exist by this time, or a directory may have been replaced.
-            self.attend();
-        }
         asked
     }
 
-    /// Reads pending events; returns true if one concerns a watched file or its directory.
+    /// Whether a file was written, or is another one than at the last call.
     fn has_changed(&mut self) -> bool {
+        let was_written = self.has_events();
+        let stamps: Vec<Stamp> = self.files.iter().map(|file| Stamp::read(file)).collect();
+        let is_other = stamps != self.stamps;
+        self.stamps = stamps;
+        if is_other {
+            // The directory may be another one, too.
+            self.attend();
+        }
+        was_written || is_other
+    }
+
+    /// Reads the pending events. Returns whether one concerns a file: a write may leave its stamp as it was, where the
+    /// clock of the file system is coarse.
+    fn has_events(&self) -> bool {
         let Some(changes) = &self.changes else { return false };
-        let is = |path: Option<&Path>, name: &CStr| {
-            path.and_then(Path::file_name).is_some_and(|own| own.as_bytes() == name.to_bytes())
+        let is_file = |name: &CStr| {
+            let mut names = self.files.iter().filter_map(|file| file.file_name());
+            names.any(|own| own.as_bytes() == name.to_bytes())
         };
-        let is_file = |name: &CStr| self.files.iter().any(|file| is(Some(file), name));
-        let is_directory = |name: &CStr| self.files.iter().any(|file| is(file.parent(), name));
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut events = inotify::Reader::new(changes, &mut buffer);
-        let (mut changed, mut moved) = (false, false);
+        let mut changed = false;
         while let Ok(event) = events.next() {
             changed |= event.events().contains(ReadFlags::QUEUE_OVERFLOW);
             changed |= event.file_name().is_some_and(is_file);
-            moved |= event.events().contains(ReadFlags::ISDIR) && event.file_name().is_some_and(is_directory);
         }
-        if moved {
-            self.attend();
-        }
-        changed || moved
+        changed
     }
 }
 
@@ -190,7 +188,9 @@ mod tests {
 
     fn watch(file: PathBuf) -> Watch {
         let changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
-        let watch = Watch { hangups: None, changes, files: vec![file], pace: UNHURRIED, changing: false };
+        let stamps = vec![Stamp::read(&file)];
+        let watch =
+            Watch { hangups: None, changes, files: vec![file], stamps, pace: UNHURRIED, changing: false };
         watch.attend();
         watch
     }
@@ -230,20 +230,53 @@ mod tests {
     #[test]
     fn a_directory_that_is_missing_is_waited_for() {
         let directory = tempfile::tempdir().unwrap();
-        let inner = directory.path().join("none");
+        let inner = directory.path().join("none/deeper");
         let file = inner.join("guard.json");
         let mut watch = watch(file.clone());
         assert!(!watch.has_changed());
         for _ in 0..2 {
-            fs::create_dir(&inner).unwrap();
-            assert_eq!(watch.next(), ReloadCause::Changed);
+            fs::create_dir_all(&inner).unwrap();
             fs::write(&file, "x").unwrap();
             assert_eq!(watch.next(), ReloadCause::Changed);
-            // The next round uses a new directory of the same name.
-            fs::remove_dir_all(&inner).unwrap();
+            // The next round uses new directories of the same names.
+            fs::remove_dir_all(inner.parent().unwrap()).unwrap();
             assert_eq!(watch.next(), ReloadCause::Changed);
         }
-        // A missing parent directory is no error either.
-        super::tests::watch(inner.join("deeper/guard.json"));
+        assert!(!watch.has_changed());
+    }
+
+    #[test]
+    fn a_directory_that_is_moved_or_replaced_is_noticed() {
+        let directory = tempfile::tempdir().unwrap();
+        let (inner, aside) = (directory.path().join("outer/inner"), directory.path().join("aside"));
+        let file = inner.join("guard.json");
+        fs::create_dir_all(&inner).unwrap();
+        fs::write(&file, "x").unwrap();
+        let mut watch = watch(file.clone());
+        for moved in [&*inner, inner.parent().unwrap()] {
+            fs::rename(moved, &aside).unwrap();
+            assert_eq!(watch.next(), ReloadCause::Changed);
+            fs::create_dir_all(&inner).unwrap();
+            fs::write(&file, "y").unwrap();
+            assert_eq!(watch.next(), ReloadCause::Changed);
+            // The new directory is watched: this is an event.
+            fs::write(&file, "z").unwrap();
+            assert!(watch.has_events());
+            assert_eq!(watch.next(), ReloadCause::Changed);
+            assert!(!watch.has_changed());
+            fs::remove_dir_all(&aside).unwrap();
+        }
+    }
+
+    #[test]
+    fn without_events_changes_are_noticed_all_the_same() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("guard.json");
+        let mut watch = Watch { changes: None, ..watch(file.clone()) };
+        for text in ["x", "xy"] {
+            fs::write(&file, text).unwrap();
+            assert_eq!(watch.next(), ReloadCause::Changed);
+        }
+        assert!(!watch.has_changed());
     }
 }
