@@ -1,6 +1,7 @@
 //! Builds the policy from the command line, the policy file and the host.
 
 pub mod environment;
+mod git_config;
 pub mod options;
 mod paths;
 pub(crate) mod persistence_sites;

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use guard_policy::PersistenceSites;
 
+use crate::config::git_config::{self, GitSetting};
 use crate::config::realpath::Links;
 
 /// The maximum number of git directories whose configurations are read: there can be many submodules and worktrees.
@@ -19,8 +20,6 @@ const MAX_SITES: usize = 1024;
 const MAX_NAMES: usize = 1024;
 /// The maximum number of included configuration files (git limits the depth to 10).
 const MAX_INCLUDES: usize = 64;
-/// The maximum size of a configuration.
-const MAX_BYTES: u64 = 1 << 20;
 
 /// Finds all sites.
 pub fn find(links: &Links, cwd: &Path, home: &Path) -> PersistenceSites {
@@ -121,7 +120,7 @@ impl Repositories {
         if meta.is_file() {
             // This file names the git directory, and so the configuration that git uses.
             self.others.push(git.clone());
-            let Some(target) = value_after(&git, "gitdir:") else { return };
+            let Some(target) = git_config::line_after(&git, "gitdir:") else { return };
             self.tops.push(directory.to_owned());
             self.directory(directory.join(target), directory);
         } else if is_repository(&git) || is_there(&git.join("config")) {
@@ -145,27 +144,28 @@ impl Repositories {
             return self.unread(top);
         }
         self.directories.push(directory.clone());
-        if let Some(common) = value_after(&directory.join("commondir"), "") {
+        if let Some(common) = git_config::line_after(&directory.join("commondir"), "") {
             self.directory(directory.join(common), top);
         }
-        for config in ["config", "config.worktree"] {
-            self.others_of(&directory.join(config), top, &directory);
-        }
+        let config = directory.join("config");
+        let settings = self.settings_of(&config, top);
+        self.others_in(&settings, &config, top, &directory);
+        self.others_of(&directory.join("config.worktree"), top, &directory);
         let (worktrees, is_cut) = names(&directory.join("worktrees"));
         if is_cut {
             self.unread(top);
         }
         for worktree in worktrees {
             // The `.git` file of the worktree.
-            self.others.extend(value_after(&worktree.join("gitdir"), "").map(|git| worktree.join(git)));
+            self.others.extend(git_config::line_after(&worktree.join("gitdir"), "").map(|git| worktree.join(git)));
             self.directory(worktree, top);
         }
         // git keeps a submodule's git directory by the name in the configuration (gitsubmodules(7)). All of `modules`
         // is protected by its shape; only what the configurations there name is not.
-        let Some(text) = text(&directory.join("config")) else { return };
-        for (_, name, _, _) in settings(&text).into_iter().filter(|(section, ..)| section == "submodule") {
+        for setting in settings.iter().filter(|setting| setting.section == "submodule") {
+            let name = &setting.subsection;
             let is_plain = name.split('/').all(|part| !matches!(part, "" | "." | ".."));
-            let module = directory.join("modules").join(&name);
+            let module = directory.join("modules").join(name);
             if is_plain && is_repository(&module) {
                 self.directory(module, top);
             }
@@ -178,33 +178,42 @@ impl Repositories {
         }
     }
 
-    /// Adds the paths that a configuration names: hooks, attributes, templates, included files, and a
-    /// submodule's worktree.
+    /// Reads a configuration. If it is there and cannot be read, the work tree counts as unread.
+    fn settings_of(&mut self, config: &Path, top: &Path) -> Vec<GitSetting> {
+        let settings = git_config::read(config);
+        if settings.is_none() && is_there(config) {
+            self.unread(top);
+        }
+        settings.unwrap_or_default()
+    }
+
+    /// Adds the paths that a configuration names.
     fn others_of(&mut self, config: &Path, top: &Path, around: &Path) {
-        let Some(text) = text(config) else {
-            if is_there(config) {
-                self.unread(top);
-            }
-            return;
-        };
+        let settings = self.settings_of(config, top);
+        self.others_in(&settings, config, top, around);
+    }
+
+    /// Adds the paths that these settings of a configuration name: hooks, attributes, templates, included files, and a
+    /// submodule's worktree.
+    fn others_in(&mut self, settings: &[GitSetting], config: &Path, top: &Path, around: &Path) {
         let home = env::var_os("HOME").map(PathBuf::from);
         let absolute = |value: &str, base: &Path| match (value.strip_prefix("~/"), &home) {
             (Some(rest), Some(home)) => home.join(rest),
             _ => base.join(value),
         };
-        for (section, _, key, value) in settings(&text) {
+        for GitSetting { section, key, value, .. } in settings {
             match (section.as_str(), key.as_str()) {
                 ("core", "hookspath") => {
                     // git takes a relative one from the top of each work tree.
                     if !value.starts_with(['/', '~']) {
-                        self.hooks.push(PathBuf::from(&value));
+                        self.hooks.push(PathBuf::from(value));
                     }
-                    self.others.push(absolute(&value, top));
+                    self.others.push(absolute(value, top));
                 }
-                ("core", "attributesfile") => self.others.push(absolute(&value, top)),
+                ("core", "attributesfile") => self.others.push(absolute(value, top)),
                 ("core", "worktree") => self.others.push(around.join(value).join(".git")),
                 ("include" | "includeif", "path") => {
-                    let included = absolute(&value, config.parent().unwrap_or(top));
+                    let included = absolute(value, config.parent().unwrap_or(top));
                     self.others.push(included.clone());
                     if self.included.contains(&included) {
                         continue;
@@ -216,7 +225,7 @@ impl Repositories {
                     self.included.push(included.clone());
                     self.others_of(&included, top, around);
                 }
-                ("init", "templatedir") => self.others.push(absolute(&value, top)),
+                ("init", "templatedir") => self.others.push(absolute(value, top)),
                 _ => {}
             }
         }
@@ -260,76 +269,12 @@ fn names(directory: &Path) -> (Vec<PathBuf>, bool) {
     (found, names.next().is_some())
 }
 
-fn text(file: &Path) -> Option<String> {
-    let meta = std::fs::metadata(file).ok()?;
-    if !meta.is_file() || meta.len() > MAX_BYTES {
-        return None;
-    }
-    std::fs::read(file).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Returns the text after `word` in a file of one line; None if it is empty or the word is missing.
-fn value_after(file: &Path, word: &str) -> Option<String> {
-    let text = text(file)?;
-    let said = text.strip_prefix(word)?.trim_end_matches(['\n', '\r']).trim_start();
-    (!said.is_empty()).then(|| said.to_owned())
-}
-
-/// Returns section, subsection, key and value of each line of a git configuration (git-config(1), "Syntax"), sections
-/// and keys in lower case. Enough to find paths: a value that continues in the next line is cut.
-fn settings(text: &str) -> Vec<(String, String, String, String)> {
-    let mut settings = Vec::new();
-    let (mut section, mut subsection) = (String::new(), String::new());
-    for line in text.lines() {
-        let mut line = line.trim();
-        if let Some(rest) = line.strip_prefix('[') {
-            let Some((head, after)) = rest.split_once(']') else { continue };
-            let name = head.split(|c: char| c.is_whitespace() || c == '"').next().unwrap_or_default();
-            section = name.split('.').next().unwrap_or_default().to_ascii_lowercase();
-            let quoted = head.split_once('"').and_then(|(_, rest)| rest.rsplit_once('"'));
-            subsection = quoted.map_or(String::new(), |(name, _)| name.to_owned());
-            line = after.trim();
-        }
-        let Some((key, value)) = line.split_once('=') else { continue };
-        let value = value.trim();
-        let value = match value.strip_prefix('"').and_then(|rest| rest.split_once('"')) {
-            Some((quoted, _)) => quoted,
-            None => value.split([';', '#']).next().unwrap_or_default().trim_end(),
-        };
-        let key = key.trim().to_ascii_lowercase();
-        if !value.is_empty() {
-            settings.push((section.clone(), subsection.clone(), key, value.to_owned()));
-        }
-    }
-    settings
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
 
     use super::*;
 
-    #[test]
-    fn settings_are_found_as_git_reads_them() {
-        let text = "# [core]\n[core] hooksPath = a b ; c\n\tHooksPath=\"with # ; in\" # c\n[includeIf \"gitdir:~/x/\"]\n\
-            path = ../y\n[core]\n  bare\n  empty =\n[remote \"core\"]\nurl = x\n[Core.sub]\nworktree = w\n[broken\nx = y\n";
-        let found = settings(text);
-        let found: Vec<_> = found.iter().map(|(s, _, k, v)| (s.as_str(), k.as_str(), v.as_str())).collect();
-        assert_eq!(
-            found,
-            [
-                ("core", "hookspath", "a b"),
-                ("core", "hookspath", "with # ; in"),
-                ("includeif", "path", "../y"),
-                ("remote", "url", "x"),
-                ("core", "worktree", "w"),
-                ("core", "x", "y"),
-            ]
-        );
-    }
-
-    /// Makes a directory that git takes for a repository.
     fn repository(at: &Path) {
         for name in ["objects", "refs"] {
             fs::create_dir_all(at.join(name)).unwrap();
@@ -403,7 +348,7 @@ mod tests {
         repository(&git);
         let is_whole = || around(&root).others.contains(&root);
         assert!(!is_whole());
-        fs::write(git.join("config"), " ".repeat(MAX_BYTES as usize + 1)).unwrap();
+        fs::write(git.join("config"), " ".repeat(git_config::MAX_BYTES as usize + 1)).unwrap();
         assert!(is_whole());
         let includes = (0..=MAX_INCLUDES).map(|i| format!("[include]\npath = /none/{i}\n"));
         fs::write(git.join("config"), includes.collect::<String>()).unwrap();
