@@ -4,14 +4,18 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use guard_openclaw::peer::process_tree::Tree;
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
+use rustix::process::{getpid, pidfd_open, pidfd_send_signal};
 
 /// The time between SIGTERM and SIGKILL.
 const TERM_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The time between two looks at what is left.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Children of every kind: also one that was cloned without a signal (`__WALL` of wait(2)).
+const ANY_KIND: WaitOptions = WaitOptions::from_bits_retain(libc::__WALL as u32);
 
 /// Kills the members of the tree in one pass. Processes started meanwhile may be missed.
 pub fn kill_members(tree: &Tree) {
@@ -28,7 +32,7 @@ pub fn end_members(tree: &Tree) {
     });
     let due = Instant::now() + TERM_TIMEOUT;
     while Instant::now() < due {
-        while reap() == Child::Ended {}
+        let _ = reap_all(ANY_KIND);
         if each_member(tree, |_| ()) == 0 {
             return;
         }
@@ -39,7 +43,7 @@ pub fn end_members(tree: &Tree) {
         let _ = pidfd_send_signal(member, Signal::KILL);
     }) > 0
     {
-        while reap() == Child::Ended {}
+        let _ = reap_all(ANY_KIND);
     }
 }
 
@@ -51,14 +55,13 @@ pub fn own_descendants() -> Tree {
 /// Waits until this process has no child, for so long at most. Returns whether it has none.
 pub fn wait_for_children(timeout: Duration) -> bool {
     let due = Instant::now() + timeout;
-    loop {
-        match reap() {
-            Child::Ended => {}
-            Child::None => return true,
-            Child::Running if Instant::now() >= due => return false,
-            Child::Running => std::thread::sleep(RETRY_INTERVAL),
+    while reap_all(ANY_KIND) == Rest::Something {
+        if Instant::now() >= due {
+            return false;
         }
+        std::thread::sleep(RETRY_INTERVAL);
     }
+    true
 }
 
 /// Whether this process has a child; true if that is not known.
@@ -67,20 +70,40 @@ pub fn has_children() -> bool {
     children.map_or(true, |children| !children.is_empty())
 }
 
-/// A child of this process.
+/// What is left of the children of this process.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Child {
-    Ended,
+pub enum Rest {
+    Nothing,
+    Something,
+}
+
+/// Reaps every child of this kind that has ended.
+pub fn reap_all(kind: WaitOptions) -> Rest {
+    loop {
+        match reap(kind) {
+            Child::Ended(..) => {}
+            Child::Running => return Rest::Something,
+            Child::None => return Rest::Nothing,
+        }
+    }
+}
+
+/// A child of this process.
+pub enum Child {
+    Ended(i32, WaitStatus),
     Running,
     None,
 }
 
-/// Reaps one child of any kind, if one has ended.
-fn reap() -> Child {
-    match waitpid(None, Some(WaitPidFlag::WNOHANG | WaitPidFlag::__WALL)) {
-        Ok(WaitStatus::StillAlive) => Child::Running,
-        Ok(_) => Child::Ended,
-        Err(_) => Child::None,
+/// Reaps a child of this kind, if one has ended. The caller has one thread and traces nothing, so it may wait for any.
+pub fn reap(kind: WaitOptions) -> Child {
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG | kind) {
+            Ok(Some((pid, state))) => return Child::Ended(pid.as_raw_nonzero().get(), state),
+            Ok(None) => return Child::Running,
+            Err(Errno::INTR) => {}
+            Err(_) => return Child::None,
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use super::message::{CommandEnd, Message, ProcessMessage};
 use super::{ProcessError, ending};
 use crate::exit::Exit;
 use crate::kernel::fork::{Side, quit, split};
+use crate::kernel::pidfd::ProcessHandle;
 use crate::terminal::RelayEvent;
 
 /// How long a supervisor may take to end after the last process of the tree, in milliseconds: it sends its last replies.
@@ -36,8 +37,9 @@ enum FrontEvent {
 struct Front {
     news: File,
     signals: Option<SignalFd>,
-    /// The command, if there is no terminal and so no leader to pass signals to.
-    command: Option<OwnedFd>,
+    /// The command, if there is no terminal and so no leader to pass signals to. A signal to the handle cannot reach
+    /// another process that has got its number.
+    command: Option<ProcessHandle>,
     console: Option<Console>,
     leader_is_there: bool,
 }
@@ -134,7 +136,7 @@ impl Front {
                     FrontEvent::News => match ProcessMessage::receive(&mut self.news) {
                         Some(ProcessMessage::Started(pid)) => match &mut self.console {
                             Some(console) => console.started(pid),
-                            None => self.command = open(pid),
+                            None => self.command = ProcessHandle::open(pid).ok(),
                         },
                         Some(ProcessMessage::Ended(end)) => return Ok(end),
                         Some(ProcessMessage::Leads(_) | ProcessMessage::Remains) => {}
@@ -199,15 +201,9 @@ impl Front {
         let signal = rustix::process::Signal::from_named_raw(signal as i32);
         if let (Some(command), Some(signal), true) = (&self.command, signal, from_process) {
             // Fails only if the command is gone.
-            let _ = rustix::process::pidfd_send_signal(command, signal);
+            let _ = rustix::process::pidfd_send_signal(command.as_fd(), signal);
         }
     }
-}
-
-/// Holds the command, so that a signal cannot reach another process that has got its number.
-fn open(command: i32) -> Option<OwnedFd> {
-    let pid = rustix::process::Pid::from_raw(command)?;
-    rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
 }
 
 /// Waits until the reaper has ended the tree; if it was killed, too, ends it from here.

@@ -10,13 +10,16 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
 use nix::sys::signalfd::SignalFd;
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
-use rustix::io::Errno;
-use rustix::process::{WaitOptions, WaitStatus};
+use rustix::process::WaitOptions;
 
+use super::ending::{Child, Rest, reap, reap_all};
 use super::message::{Message, ProcessMessage};
 use super::{ending, leader};
 use crate::kernel::fork::{Side, quit, split, split_unseen};
 use crate::kernel::pidfd::ProcessHandle;
+
+/// The children that the reaper waits for: not the leader, which it makes without a signal.
+const OWN_KIND: WaitOptions = WaitOptions::empty();
 
 /// The reaper's connections to the guard's other processes.
 pub struct ReaperLinks {
@@ -70,7 +73,7 @@ fn alone(plan: LaunchPlan, channel: OwnedFd, to_supervisor: OwnedFd, front: &Pro
     let mut watched = Some(front.as_fd());
     loop {
         let has_ended = loop {
-            match next() {
+            match reap(OWN_KIND) {
                 Child::Ended(pid, state) if pid == command.as_raw() => {
                     if let Some(end) = leader::end_of(state) {
                         let _ = ProcessMessage::Ended(end).send(&mut to_supervisor);
@@ -119,7 +122,7 @@ fn with_leader(plan: LaunchPlan, channel: OwnedFd, links: leader::LeaderLinks) -
     // Until the command has ended, the lack of children does not mean that the tree is gone.
     let mut leads = Some(leads);
     loop {
-        let rest = reap_all();
+        let rest = reap_all(OWN_KIND);
         if leads.is_none() && rest == Rest::Nothing {
             end_leader(leader);
             quit()
@@ -151,7 +154,7 @@ fn end_leader(leader: Pid) {
 
 /// Reports that processes of the tree go on after the command, if there are any.
 fn report_rest(to_supervisor: &mut File) {
-    if reap_all() == Rest::Something {
+    if reap_all(OWN_KIND) == Rest::Something {
         let _ = ProcessMessage::Remains.send(to_supervisor);
     }
 }
@@ -178,40 +181,4 @@ fn wait(children: &SignalFd, to_supervisor: BorrowedFd<'_>, other: Option<Borrow
     while let Ok(Some(_)) = children.read_signal() {}
     let is_ready = |at: usize| ready.get(at).is_some_and(|one| one.any().unwrap_or(true));
     Woken { supervisor: is_ready(1), other: is_ready(2) }
-}
-
-/// What is left of the tree.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Rest {
-    Nothing,
-    Something,
-}
-
-fn reap_all() -> Rest {
-    loop {
-        match next() {
-            Child::Ended(..) => {}
-            Child::Running => return Rest::Something,
-            Child::None => return Rest::Nothing,
-        }
-    }
-}
-
-/// A child of the reaper.
-enum Child {
-    Ended(i32, WaitStatus),
-    Running,
-    None,
-}
-
-/// Reaps a child that has ended. The reaper has one thread and traces nothing, so it may wait for any.
-fn next() -> Child {
-    loop {
-        match rustix::process::wait(WaitOptions::NOHANG) {
-            Ok(Some((pid, state))) => return Child::Ended(pid.as_raw_nonzero().get(), state),
-            Ok(None) => return Child::Running,
-            Err(Errno::INTR) => {}
-            Err(_) => return Child::None,
-        }
-    }
 }
