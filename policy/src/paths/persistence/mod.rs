@@ -9,6 +9,7 @@ mod premises;
 mod protected;
 mod set;
 mod shapes;
+mod tails;
 
 use std::collections::HashSet;
 use std::sync::Arc;

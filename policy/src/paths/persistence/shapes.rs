@@ -5,11 +5,10 @@
 //! directory that holds it. What the tree puts into a holder that it made itself in the same session is its own;
 //! the caller of [`crate::decide`] knows which directories those are.
 
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use super::Set;
-use super::lists::{Start, places};
+use super::tails::{OTHER_REPOSITORIES, ShapeTail, TAILS, is_named};
 use crate::verdict::CompiledReason;
 
 /// What git runs or reads its configuration from, directly in a git directory (gitrepository-layout(5)).
@@ -20,11 +19,6 @@ const GIT_NESTS: [&[u8]; 2] = [b"modules", b"worktrees"];
 const GIT_REMOTES: [&[u8]; 2] = [b"remotes", b"branches"];
 /// What makes a directory look like a git directory (git's setup.c, `is_git_directory`).
 const GIT_MARKS: [&[u8]; 4] = [b"HEAD", b"objects", b"refs", b"commondir"];
-/// Files of Mercurial's and Jujutsu's repositories that name programs, or another place that does.
-const OTHER_REPOSITORIES: [(&[u8], &[&[u8]]); 2] = [
-    (b".hg", &[b"hgrc", b"hgrc-not-shared", b"requires", b"sharedpath"]),
-    (b".jj", &[b"repo", b"repo/config.toml"]),
-];
 
 /// A protected shape in a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,67 +29,6 @@ pub struct Shape<'p> {
     /// Whether the tail names a file, with which the path ends: a directory of that name is not protected.
     pub is_file: bool,
 }
-
-/// The tails that begin with a component: by its name, and those whose one component is a pattern.
-#[derive(Default)]
-struct Tails {
-    by_name: HashMap<&'static [u8], Vec<ShapeTail>>,
-    by_pattern: Vec<(&'static [u8], ShapeTail)>,
-}
-
-impl Tails {
-    fn all(&self) -> impl Iterator<Item = (&'static [u8], &ShapeTail)> {
-        let named = self.by_name.iter().flat_map(|(first, tails)| tails.iter().map(|tail| (*first, tail)));
-        named.chain(self.by_pattern.iter().map(|(first, tail)| (*first, tail)))
-    }
-
-    fn after(&self, name: &[u8]) -> impl Iterator<Item = &ShapeTail> {
-        let fitting = self.by_pattern.iter().filter(move |(first, _)| is_named(name, first));
-        self.by_name.get(name).into_iter().flatten().chain(fitting.map(|(_, tail)| tail))
-    }
-}
-
-/// Whether a component has a name of the lists, in which one star may stand for any text.
-fn is_named(name: &[u8], listed: &[u8]) -> bool {
-    match listed.iter().position(|byte| *byte == b'*') {
-        None => name == listed,
-        Some(star) => {
-            name.len() + 1 >= listed.len()
-                && name.starts_with(&listed[..star])
-                && name.ends_with(&listed[star + 1..])
-        }
-    }
-}
-
-/// The end of a path that is protected in every directory.
-#[derive(Clone, Debug)]
-struct ShapeTail {
-    set: Set,
-    /// The components after the first.
-    rest: Vec<&'static [u8]>,
-    /// Whether everything below it belongs to it.
-    is_directory: bool,
-}
-
-/// What the lists say of every workspace, by first component. Repositories are told apart below.
-static TAILS: LazyLock<Tails> = LazyLock::new(|| {
-    let mut tails = Tails::default();
-    for set in Set::ALL {
-        for (_, place) in places(set).filter(|(start, _)| *start == Start::Workspace) {
-            let is_directory = place.ends_with('/');
-            let mut components = place.trim_matches('/').split('/').map(str::as_bytes);
-            let Some(first) = components.next() else { continue };
-            if OTHER_REPOSITORIES.iter().all(|(name, _)| *name != first) {
-                let tail = ShapeTail { set, rest: components.collect(), is_directory };
-                match first.contains(&b'*') {
-                    true => tails.by_pattern.push((first, tail)),
-                    false => tails.by_name.entry(first).or_default().push(tail),
-                }
-            }
-        }
-    }
-    tails
-});
 
 /// The shapes that a policy protects.
 #[derive(Clone, Debug, Default)]

@@ -1,0 +1,74 @@
+//! The ends of paths that are protected in every directory, by their first component.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::Set;
+use super::lists::{Start, places};
+
+/// Files of Mercurial's and Jujutsu's repositories that name programs, or another place that does.
+pub(super) const OTHER_REPOSITORIES: [(&[u8], &[&[u8]]); 2] = [
+    (b".hg", &[b"hgrc", b"hgrc-not-shared", b"requires", b"sharedpath"]),
+    (b".jj", &[b"repo", b"repo/config.toml"]),
+];
+
+/// The tails that begin with a component: by its name, and those whose one component is a pattern.
+#[derive(Default)]
+pub(super) struct Tails {
+    by_name: HashMap<&'static [u8], Vec<ShapeTail>>,
+    by_pattern: Vec<(&'static [u8], ShapeTail)>,
+}
+
+impl Tails {
+    pub(super) fn all(&self) -> impl Iterator<Item = (&'static [u8], &ShapeTail)> {
+        let named = self.by_name.iter().flat_map(|(first, tails)| tails.iter().map(|tail| (*first, tail)));
+        named.chain(self.by_pattern.iter().map(|(first, tail)| (*first, tail)))
+    }
+
+    pub(super) fn after(&self, name: &[u8]) -> impl Iterator<Item = &ShapeTail> {
+        let fitting = self.by_pattern.iter().filter(move |(first, _)| is_named(name, first));
+        self.by_name.get(name).into_iter().flatten().chain(fitting.map(|(_, tail)| tail))
+    }
+}
+
+/// Whether a component has a name of the lists, in which one star may stand for any text.
+pub(super) fn is_named(name: &[u8], listed: &[u8]) -> bool {
+    match listed.iter().position(|byte| *byte == b'*') {
+        None => name == listed,
+        Some(star) => {
+            name.len() + 1 >= listed.len()
+                && name.starts_with(&listed[..star])
+                && name.ends_with(&listed[star + 1..])
+        }
+    }
+}
+
+/// The end of a path that is protected in every directory.
+#[derive(Clone, Debug)]
+pub(super) struct ShapeTail {
+    pub(super) set: Set,
+    /// The components after the first.
+    pub(super) rest: Vec<&'static [u8]>,
+    /// Whether everything below it belongs to it.
+    pub(super) is_directory: bool,
+}
+
+/// What the lists say of every workspace, by first component. Repositories are told apart below.
+pub(super) static TAILS: LazyLock<Tails> = LazyLock::new(|| {
+    let mut tails = Tails::default();
+    for set in Set::ALL {
+        for (_, place) in places(set).filter(|(start, _)| *start == Start::Workspace) {
+            let is_directory = place.ends_with('/');
+            let mut components = place.trim_matches('/').split('/').map(str::as_bytes);
+            let Some(first) = components.next() else { continue };
+            if OTHER_REPOSITORIES.iter().all(|(name, _)| *name != first) {
+                let tail = ShapeTail { set, rest: components.collect(), is_directory };
+                match first.contains(&b'*') {
+                    true => tails.by_pattern.push((first, tail)),
+                    false => tails.by_name.entry(first).or_default().push(tail),
+                }
+            }
+        }
+    }
+    tails
+});
