@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use guard_tests::{Ended, World, ended};
+use guard_tests::{Ended, World, ended, free_port};
 use serde_json::Value;
 
 /// A received request: its first line, its headers in lower case, and its body.
@@ -239,7 +239,7 @@ fn what_is_wrong_is_said() {
         assert!(said.status == 125 && said.stderr.contains(part), "{said:?}");
     }
     // A port that was free a moment ago, so nobody listens there.
-    let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
+    let port = free_port();
     let said = export(&world, &format!("http://127.0.0.1:{port}"), &[]);
     assert!(said.status == 125 && said.stderr.contains("nobody listens there"), "{said:?}");
     assert_eq!(export(&World::bare(), "http://localhost", &[]).status, 125);

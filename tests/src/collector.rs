@@ -1,12 +1,12 @@
 //! A real OpenTelemetry collector: rotel, as its authors publish it on PyPI (scripts/gateways).
 
 use std::fs::{self, File};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::gateway::installed;
-use crate::until;
+use crate::{free_port, until};
 
 /// The version that scripts/gateways installs.
 const VERSION: &str = "0.0.1a15";
@@ -70,9 +70,4 @@ impl Drop for Collector {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").port()
 }

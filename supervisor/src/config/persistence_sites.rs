@@ -157,7 +157,8 @@ impl Repositories {
         }
         for worktree in worktrees {
             // The `.git` file of the worktree.
-            self.others.extend(git_config::line_after(&worktree.join("gitdir"), "").map(|git| worktree.join(git)));
+            self.others
+                .extend(git_config::line_after(&worktree.join("gitdir"), "").map(|git| worktree.join(git)));
             self.directory(worktree, top);
         }
         // git keeps a submodule's git directory by the name in the configuration (gitsubmodules(7)). All of `modules`

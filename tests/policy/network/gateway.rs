@@ -1,10 +1,9 @@
 //! OpenClaw's gateway: the tree cannot reach it, and cannot listen in its place.
 
 use std::fs;
-use std::net::TcpListener;
 use std::process::Command;
 
-use guard_tests::{World, ended, is_root, skip};
+use guard_tests::{World, ended, free_port, is_root, skip};
 
 use super::{Listener, check, each, natively, own_addresses, shown, tried, world};
 
@@ -66,8 +65,7 @@ fn check_says_the_same() {
 /// Whoever listens there while the gateway is down receives its token.
 #[test]
 fn nobody_listens_in_its_place() {
-    // The port was free a moment ago, and nobody else uses it: only the guard knows that it is the gateway's.
-    let free = TcpListener::bind("[::]:0").expect("a listener").local_addr().expect("an address").port();
+    let free = free_port();
     let hosts =
         ["127.0.0.1", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1", "::ffff:0.0.0.0"].map(str::to_owned);
     let tries = each("tcpbind", &hosts, free);
@@ -91,7 +89,7 @@ fn nobody_listens_in_its_place() {
 /// bind(2) treats AF_UNSPEC as AF_INET.
 #[test]
 fn no_family_is_no_way_around() {
-    let free = TcpListener::bind("127.0.0.1:0").expect("a listener").local_addr().expect("an address").port();
+    let free = free_port();
     let script = r#"
 import ctypes, errno, socket, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -113,7 +111,7 @@ print(errno.errorcode[ctypes.get_errno()] if libc.bind(s.fileno(), address, 16) 
 /// waits meanwhile for the page of memory that holds the address.
 #[test]
 fn a_socket_that_changes_its_family_is_no_way_around() {
-    let free = TcpListener::bind("[::]:0").expect("a listener").local_addr().expect("an address").port();
+    let free = free_port();
     let script = r#"
 import ctypes, mmap, os, socket, struct, sys, threading, time
 libc = ctypes.CDLL(None, use_errno=True)

@@ -1,8 +1,6 @@
 //! The approvals page: out of the tree's reach under every policy, as long as it is served.
 
-use std::net::TcpListener;
-
-use guard_tests::{Announced, World, ended};
+use guard_tests::{Announced, World, ended, free_port};
 
 use super::{Listener, TRY, check, each, natively, own_addresses, tried};
 
@@ -69,7 +67,7 @@ fn observing_does_not_lead_there() {
 
 #[test]
 fn nobody_listens_beside_it() {
-    let free = TcpListener::bind("[::]:0").expect("a listener").local_addr().expect("an address").port();
+    let free = free_port();
     let hosts = ["127.0.0.2", "::1", "::ffff:127.0.0.3"].map(str::to_owned);
     let world = World::open();
     let served = page(&world, free);
