@@ -47,8 +47,23 @@ struct ManagerState {
     settings: Settings,
     reachable: BTreeSet<Route>,
     events: u64,
-    /// Why no questions can be asked any more.
-    closed: Option<String>,
+    closed: Option<Closed>,
+}
+
+/// Why no questions can be asked.
+struct Closed {
+    reason: String,
+    /// None: for ever.
+    until: Option<Instant>,
+}
+
+impl ManagerState {
+    /// Asks no more until this time. The first reason for which nothing is asked for ever stays.
+    fn shut(&mut self, reason: &str, until: Option<Instant>) {
+        if self.closed.as_ref().is_none_or(|closed| closed.until.is_some()) {
+            self.closed = Some(Closed { reason: reason.to_owned(), until });
+        }
+    }
 }
 
 /// The result of asking.
@@ -161,8 +176,9 @@ impl Manager {
     /// Asks, and returns at once. A repeated request, or one with an equal binding, waits for the same answer.
     pub fn register(&self, request: &Arc<PendingRequest>) -> AskOutcome {
         self.with(|state, now| {
-            if let Some(why) = &state.closed {
-                return AskOutcome::Refused(Refusal::Broken(why.clone()));
+            let is_closed = |closed: &&Closed| closed.until.is_none_or(|until| now < until);
+            if let Some(closed) = state.closed.as_ref().filter(is_closed) {
+                return AskOutcome::Refused(Refusal::Broken(closed.reason.clone()));
             }
             let ManagerState { book, settings, reachable, .. } = state;
             let has_route = Route::ALL.into_iter().any(|route| settings.opens(reachable, route));
@@ -256,11 +272,19 @@ impl Manager {
         !waited.timed_out()
     }
 
-    /// Ends every question and asks no more. `why` is the reason, for humans.
-    pub fn close(&self, why: &str) {
+    /// Ends every question and asks no more. `reason` is for humans.
+    pub fn close(&self, reason: &str) {
         self.with(|state, now| {
-            state.closed.get_or_insert_with(|| why.to_owned());
+            state.shut(reason, None);
             state.book.close(now);
+        });
+    }
+
+    /// Ends every question, and refuses those that come within this interval. What was granted stays.
+    pub fn refuse_for(&self, interval: Duration, reason: &str) {
+        self.with(|state, now| {
+            state.shut(reason, Some(now + interval));
+            state.book.withdraw_all(now);
         });
     }
 

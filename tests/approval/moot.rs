@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use guard_tests::{Screen, status_of, until};
 use serde_json::Value;
 
 use crate::world::{path, world};
@@ -57,7 +58,7 @@ fn a_stop_takes_the_question_back_until_it_goes_on() {
     let said = world.resolve(&asked, "allow-once");
     assert_eq!(said.status, 1, "{said:?}");
     let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
-    guard_tests::until("it is stopped", || stat().contains(") T "));
+    until("it is stopped", || stat().contains(") T "));
     signal("-CONT", pid);
     let again = world.answer("deny");
     assert_ne!(asked["id"], again["id"]);
@@ -76,7 +77,7 @@ print(open('{}').read(), flush=True)",
     let held = world.start(&["/usr/bin/python3", "-c", &code]);
     let asked = world.wait_for(1).remove(0);
     signal("-USR1", &asked["askedBy"][0]["pid"]);
-    guard_tests::until("it is handled", || world.read("out.0").is_some_and(|text| text.contains("handled")));
+    until("it is handled", || world.read("out.0").is_some_and(|text| text.contains("handled")));
     world.answer("allow-once");
     assert_eq!(held.end().stdout, "handled\nsecret\n\n");
 }
@@ -88,7 +89,7 @@ fn other_calls_go_on_while_one_waits() {
     world.write("work/a", "");
     let held = world.start(&["bash", "-c", &line]);
     assert_eq!(world.wait_for(1).len(), 1);
-    guard_tests::until("the others are done", || world.read("out.0").is_some_and(|text| text == "other\n"));
+    until("the others are done", || world.read("out.0").is_some_and(|text| text == "other\n"));
     world.answer("allow-once");
     assert_eq!(held.end().stdout, "other\nsecret\n");
 }
@@ -104,7 +105,7 @@ fn a_rename_that_waits_holds_up_no_other() {
         &format!("mv -n {file} {file}2 & sleep 0.5; mv a b; mkdir c; echo moved; wait"),
     ]);
     assert_eq!(world.wait_for(1).len(), 1);
-    guard_tests::until("the other is done", || world.read("out.0").is_some_and(|text| text == "moved\n"));
+    until("the other is done", || world.read("out.0").is_some_and(|text| text == "moved\n"));
     world.answer("deny");
     assert_eq!(held.end().status, 0);
 }
@@ -127,7 +128,7 @@ print(text, len(ticks) > 3)",
     );
     let held = world.start(&["/usr/bin/python3", "-c", &code]);
     let asked = world.wait_for(1).remove(0);
-    guard_tests::until("it has ticked", || world.read("work/ticks").is_some_and(|ticks| ticks.len() > 6));
+    until("it has ticked", || world.read("work/ticks").is_some_and(|ticks| ticks.len() > 6));
     assert_eq!(world.answer("allow-once")["id"], asked["id"]);
     assert_eq!(held.end().stdout, "secret\n True\n");
 }
@@ -141,5 +142,49 @@ fn a_signal_to_the_guard_ends_the_first_command_while_it_waits() {
         signal(name, &held.pid().into());
         assert_eq!(held.end().status, status, "{name}");
         assert_eq!(world.wait_for(0).len(), 0);
+    }
+}
+
+/// The handler opens a file that is asked for, as vim does with ~/.viminfo. Natively nothing waits there.
+#[test]
+fn a_command_that_is_asked_to_end_waits_for_nobody() {
+    let world = world();
+    let code = |first: &str| {
+        format!(
+            "import os, signal
+def end(*_):
+    try: open('{file}')
+    except OSError as error: open('errno', 'w').write(str(error.errno))
+    os._exit(3)
+for number in signal.SIGTERM, signal.SIGHUP: signal.signal(number, end)
+open('ready', 'w').close()
+{first}
+while True: signal.pause()",
+            file = path(&world, "else/file")
+        )
+    };
+    let wait = format!("open('{}')", path(&world, "else/file"));
+    for (first, count) in [("", 0), (&*wait, 1)] {
+        for hangs_up in [false, true] {
+            for name in ["ready", "errno"] {
+                let _ = std::fs::remove_file(world.work().join(name));
+            }
+            let mut command = world.command();
+            command.args(["-q", "--", "/usr/bin/python3", "-c", &code(first)]);
+            let is_ready = || world.work().join("ready").exists();
+            let status = if hangs_up {
+                let screen = Screen::start(&command);
+                until("it runs", is_ready);
+                assert_eq!(world.wait_for(count).len(), count);
+                status_of(&mut screen.hang_up())
+            } else {
+                let held = world.start_command(command);
+                until("it runs", is_ready);
+                assert_eq!(world.wait_for(count).len(), count);
+                signal("-TERM", &held.pid().into());
+                held.end().status
+            };
+            assert_eq!((status, world.read("work/errno").as_deref()), (3, Some("13")), "{first} {hangs_up}");
+        }
     }
 }

@@ -102,10 +102,15 @@ impl PendingApprovals {
 
     /// Ends every question, because nobody can answer any more.
     pub fn close(&mut self, now: Instant) {
+        self.withdraw_all(now);
+        self.grants.clear();
+    }
+
+    /// Withdraws every question. What was granted stays.
+    pub fn withdraw_all(&mut self, now: Instant) {
         for id in self.pending.keys().copied().collect::<Vec<_>>() {
             self.end(id, Resolution::Withdrawn, QuestionChange::Withdrawn, now);
         }
-        self.grants.clear();
     }
 }
 

@@ -158,3 +158,18 @@ async fn nobody_waits_when_the_time_is_not_kept() {
     assert!(matches!(refusal(&manager, &question(&["/bin/a"])), Refusal::Broken(_)));
     assert!(matches!(refusal(&manager, &question(&["/bin/b"])), Refusal::Broken(_)));
 }
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_asked_for_a_while_after_the_command_was_asked_to_end() {
+    let (manager, _) = started(settings());
+    let ticket = waiting(&manager, &question(&["/bin/a"]));
+    manager.refuse_for(Duration::from_secs(5), "it ends");
+    assert_eq!(ticket.ended().await, Resolution::Withdrawn);
+    assert_eq!(refusal(&manager, &question(&["/bin/a"])), Refusal::Broken("it ends".to_owned()));
+    sleep(Duration::from_secs(5)).await;
+    drop(waiting(&manager, &question(&["/bin/a"])));
+    // What ends for ever is not opened again.
+    manager.close("over");
+    manager.refuse_for(Duration::ZERO, "it ends");
+    assert_eq!(refusal(&manager, &question(&["/bin/a"])), Refusal::Broken("over".to_owned()));
+}

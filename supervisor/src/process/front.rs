@@ -12,7 +12,7 @@ use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 
 use super::console::Console;
-use super::message::{CommandEnd, Message, ProcessMessage};
+use super::message::{CommandEnd, Message, ProcessMessage, ToldToEnd};
 use super::{ProcessError, ending};
 use crate::exit::Exit;
 use crate::kernel::fork::{Side, quit, split};
@@ -36,6 +36,7 @@ enum FrontEvent {
 
 struct Front {
     news: File,
+    to_supervisor: File,
     signals: Option<SignalFd>,
     /// The command, if there is no terminal and so no leader to pass signals to. A signal to the handle cannot reach
     /// another process that has got its number.
@@ -50,6 +51,8 @@ pub struct Below {
     pub supervisor: Pid,
     /// Its messages.
     pub news: OwnedFd,
+    /// Messages for it.
+    pub to_supervisor: OwnedFd,
     /// Whether there are children that are not the guard's.
     pub others: OtherChildren,
 }
@@ -84,13 +87,16 @@ pub fn wait(
     link: Option<UnixStream>,
 ) -> Result<Exit, ProcessError> {
     let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
-    let Below { supervisor, news, others } = below;
+    let Below { supervisor, news, to_supervisor, others } = below;
+    // A supervisor that does not read must not hold up the signals.
+    let _ = rustix::io::ioctl_fionbio(&to_supervisor, true);
     if others == OtherChildren::None {
         // If supervisor and reaper are killed, the tree is this process's.
         let _ = nix::sys::prctl::set_child_subreaper(true);
     }
     let mut front = Front {
         news: File::from(news),
+        to_supervisor: File::from(to_supervisor),
         signals: SignalFd::with_flags(signals, flags).ok(),
         command: None,
         leader_is_there: console.is_some(),
@@ -185,6 +191,9 @@ impl Front {
         while let Some(held) = self.signals.as_ref().and_then(|held| held.read_signal().ok().flatten()) {
             let Ok(signal) = Signal::try_from(held.ssi_signo as i32) else { continue };
             let own = held.ssi_pid == std::process::id() && held.ssi_code <= 0;
+            if ToldToEnd::SIGNALS.contains(&(signal as i32)) {
+                let _ = ToldToEnd(signal as i32).send(&mut self.to_supervisor);
+            }
             match &mut self.console {
                 // Ignores what this process itself sent to the operator's job.
                 Some(_) if own && signal != Signal::SIGCONT => {}

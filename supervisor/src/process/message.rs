@@ -15,6 +15,15 @@ pub enum ProcessMessage {
     Remains,
 }
 
+/// A message from the front to the supervisor: it passes this signal on to the command, which asks it to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToldToEnd(pub i32);
+
+impl ToldToEnd {
+    /// The signals of a terminal that hangs up, and of whoever wants the command to end.
+    pub const SIGNALS: [i32; 2] = [libc::SIGHUP, libc::SIGTERM];
+}
+
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandEnd {
@@ -125,6 +134,16 @@ impl Message for Stopped {
 
     fn decode(letter: u8, number: i32) -> Option<Stopped> {
         (letter == b'T' && Stopped::SIGNALS.contains(&number)).then_some(Stopped(number))
+    }
+}
+
+impl Message for ToldToEnd {
+    fn encode(self) -> (u8, i32) {
+        (b'X', self.0)
+    }
+
+    fn decode(letter: u8, number: i32) -> Option<ToldToEnd> {
+        (letter == b'X' && ToldToEnd::SIGNALS.contains(&number)).then_some(ToldToEnd(number))
     }
 }
 

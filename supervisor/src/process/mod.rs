@@ -104,12 +104,13 @@ pub enum ProcessError {
 /// If they cannot be started, or the supervisor is lost.
 pub fn start(mut order: Spawn) -> Result<Exit, ProcessError> {
     let (news, to_front) = pipe()?;
+    let (from_front, to_supervisor) = pipe()?;
     let front = rustix::process::getpid();
     let opened = order.terminal.take().map(Console::open).transpose().map_err(ProcessError::Terminal)?;
     let (console, far) = opened.unzip();
     // The standard library opens sockets with SOCK_CLOEXEC.
     let link = console.as_ref().map(|_| UnixStream::pair()).transpose().map_err(ProcessError::Link)?;
-    let (to_supervisor, link) = link.unzip();
+    let (prompt, link) = link.unzip();
     let jobs = far.map(|Far { terminal, jobs }| {
         order.plan.terminal = Some(terminal);
         jobs
@@ -119,13 +120,15 @@ pub fn start(mut order: Spawn) -> Result<Exit, ProcessError> {
     let others = front::OtherChildren::now();
     match split().map_err(ProcessError::Fork)? {
         Side::Parent(supervisor) => {
-            drop((to_front, jobs, link));
+            drop((to_front, from_front, jobs, link));
             order.forget();
-            front::wait(front::Below { supervisor, news, others }, &signals, console, to_supervisor)
+            let below = front::Below { supervisor, news, to_supervisor, others };
+            front::wait(below, &signals, console, prompt)
         }
         Side::Child => {
-            drop((news, console, to_supervisor));
-            supervisor::main(order, front, to_front, jobs, link)
+            drop((news, console, to_supervisor, prompt));
+            let links = supervisor::FrontLinks { front, to_front, from_front, jobs, prompt: link };
+            supervisor::main(order, links)
         }
     }
 }

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use guard_approvals::{Approvals, Settings, Surroundings};
+use guard_approvals::{Approvals, Manager, Settings, Surroundings};
 use guard_openclaw::gateway::SyncThread;
 use guard_openclaw::peer::process_tree::Tree;
 use guard_openclaw::ports::IsMember;
@@ -22,7 +22,7 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::wait::{WaitStatus, waitpid};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 
-use super::message::{CommandEnd, Message, ProcessMessage};
+use super::message::{CommandEnd, Message, ProcessMessage, ToldToEnd};
 use super::reaper::{self, ReaperLinks};
 use super::{Spawn, detach_stdio, ending, pipe, replace_stdio};
 use crate::audit::report::{ReportOptions, Reporter, hint, print};
@@ -48,17 +48,30 @@ const FAILED: u8 = 125;
 const IGNORED: [Signal; 6] =
     [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGPIPE, Signal::SIGXFSZ, Signal::SIGTSTP];
 
-/// Runs the supervisor; never returns. Prompts on the operator's terminal are requested over `link`.
-pub fn main(
-    order: Spawn,
-    front: Pid,
-    to_front: OwnedFd,
-    jobs: Option<OwnedFd>,
-    link: Option<UnixStream>,
-) -> ! {
+/// For how long nobody is asked after a signal that asks the command to end. Its handler may open what is asked for,
+/// and natively would not wait.
+const END_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The supervisor's connections to the front.
+pub struct FrontLinks {
+    /// Its process.
+    pub front: Pid,
+    /// Messages for it.
+    pub to_front: OwnedFd,
+    /// Its messages.
+    pub from_front: OwnedFd,
+    /// With a terminal, the leader's connection.
+    pub jobs: Option<OwnedFd>,
+    /// With a terminal, over which prompts are requested.
+    pub prompt: Option<UnixStream>,
+}
+
+/// Runs the supervisor; never returns.
+pub fn main(order: Spawn, links: FrontLinks) -> ! {
     install_hook();
+    let FrontLinks { front, to_front, from_front, jobs, prompt } = links;
     let mut to_front = Some(File::from(to_front));
-    let end = supervise(order, front, &mut to_front, jobs, link).unwrap_or_else(|problem| {
+    let end = supervise(order, front, &mut to_front, from_front, jobs, prompt).unwrap_or_else(|problem| {
         print(&format!("openclaw-guard: {problem}"));
         Some(CommandEnd::Status(FAILED))
     });
@@ -74,6 +87,7 @@ fn supervise(
     order: Spawn,
     front: Pid,
     to_front: &mut Option<File>,
+    from_front: OwnedFd,
     jobs: Option<OwnedFd>,
     link: Option<UnixStream>,
 ) -> Result<Option<CommandEnd>, String> {
@@ -105,7 +119,7 @@ fn supervise(
         Side::Child => {
             // Only the supervisor may hold this pipe, so that the front sees it close when the supervisor
             // ends.
-            drop((ours, news, to_front.take(), link, recorder));
+            drop((ours, news, to_front.take(), from_front, link, recorder));
             audit.forget();
             floor.grants().close();
             reaper::main(plan, theirs, ReaperLinks { to_supervisor, front: front_handle, jobs })
@@ -153,6 +167,7 @@ fn supervise(
     guard = guard.with_recorder(recorder.map(Arc::new));
     if let Some(approvals) = &approvals {
         guard = guard.with_approvals(Arc::clone(approvals));
+        end_questions(from_front, approvals.manager().clone()).map_err(say("start a thread"))?;
     }
     let current = Arc::new(Current::new(guard));
     let requires_floor = source.options.require_floor;
@@ -292,6 +307,18 @@ fn approvals(
     };
     let log = ApprovalLog::new(reporter.clone(), announce);
     Arc::new(Approvals::new(Settings::from_policy(policy), log, around))
+}
+
+/// Ends the questions when the command is asked to end.
+fn end_questions(from_front: OwnedFd, manager: Manager) -> std::io::Result<()> {
+    let mut from_front = File::from(from_front);
+    let follow = move || {
+        while let Some(ToldToEnd(signal)) = ToldToEnd::receive(&mut from_front) {
+            let name = Signal::try_from(signal).map_or("a signal", Signal::as_str);
+            manager.refuse_for(END_INTERVAL, &format!("the command was asked to end ({name})"));
+        }
+    };
+    std::thread::Builder::new().name("front".into()).spawn(follow).map(drop)
 }
 
 /// Sends a message to the front. Fails only if the front is gone, which does not matter.
