@@ -29,7 +29,7 @@ use crate::audit::report::{ReportOptions, Reporter, hint, print};
 use crate::audit::{Context, Secrets};
 use crate::config::reload::{PolicySource, Reload, Watch};
 use crate::judge::active::Current;
-use crate::judge::consent::{Announce, AnswerHint, ApprovalLog};
+use crate::judge::consent::{self, Announce, AnswerHint, ApprovalLog};
 use crate::judge::guard::Guard;
 use crate::judge::moved_grants::{EndTree, MovedGrants};
 use crate::kernel::fork::{Side, quit, split};
@@ -47,10 +47,6 @@ const FAILED: u8 = 125;
 /// The signals that neither end nor stop the supervisor.
 const IGNORED: [Signal; 6] =
     [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGPIPE, Signal::SIGXFSZ, Signal::SIGTSTP];
-
-/// For how long nobody is asked after a signal that asks the command to end. Its handler may open what is asked for,
-/// and natively would not wait.
-const END_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The supervisor's connections to the front.
 pub struct FrontLinks {
@@ -167,7 +163,7 @@ fn supervise(
     guard = guard.with_recorder(recorder.map(Arc::new));
     if let Some(approvals) = &approvals {
         guard = guard.with_approvals(Arc::clone(approvals));
-        end_questions(from_front, approvals.manager().clone()).map_err(say("start a thread"))?;
+        follow_front(from_front, approvals.manager().clone()).map_err(say("start a thread"))?;
     }
     let current = Arc::new(Current::new(guard));
     let requires_floor = source.options.require_floor;
@@ -309,13 +305,12 @@ fn approvals(
     Arc::new(Approvals::new(Settings::from_policy(policy), log, around))
 }
 
-/// Ends the questions when the command is asked to end.
-fn end_questions(from_front: OwnedFd, manager: Manager) -> std::io::Result<()> {
+/// Ends the questions whenever the front passes on a signal that asks the command to end.
+fn follow_front(from_front: OwnedFd, manager: Manager) -> std::io::Result<()> {
     let mut from_front = File::from(from_front);
     let follow = move || {
         while let Some(ToldToEnd(signal)) = ToldToEnd::receive(&mut from_front) {
-            let name = Signal::try_from(signal).map_or("a signal", Signal::as_str);
-            manager.refuse_for(END_INTERVAL, &format!("the command was asked to end ({name})"));
+            consent::end_questions(&manager, signal);
         }
     };
     std::thread::Builder::new().name("front".into()).spawn(follow).map(drop)

@@ -4,6 +4,7 @@
 //! while a human reads. Then the human is asked, and the call is handled again from the start, under the policy that is
 //! in force by then. The call as it is now is compared with what was approved.
 
+mod ending;
 mod log;
 mod question;
 mod state;
@@ -18,6 +19,7 @@ use guard_approvals::{
 use guard_shim::failpoints::{Fallible, fail_point};
 use rustix::io::Errno;
 
+pub use ending::end_questions;
 pub use log::{Announce, AnswerHint, ApprovalLog};
 pub use question::{Background, about_exec, about_file};
 pub use state::{Consent, ConsentState};

@@ -1,0 +1,15 @@
+//! Questions when the command is asked to end.
+
+use std::time::Duration;
+
+use guard_approvals::Manager;
+use nix::sys::signal::Signal;
+
+/// For how long nobody is asked. A signal's handler may open what is asked for, and natively would not wait.
+const END_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Ends the questions, because the command gets this signal.
+pub fn end_questions(manager: &Manager, signal: i32) {
+    let name = Signal::try_from(signal).map_or("a signal", Signal::as_str);
+    manager.refuse_for(END_INTERVAL, &format!("the command was asked to end ({name})"));
+}
