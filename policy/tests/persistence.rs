@@ -319,15 +319,30 @@ fn what_path_names_is_kept_as_written_unless_it_leads_to_the_work() {
         };
         vec![end.to_vec()]
     };
-    let written = ["/home/u/work/.", "/home/u/work/bin/..", "/link", "/home/u/work/current", "/missing/bin"];
+    let written = [
+        "/home/u/work/.",
+        "/home/u/work/bin/..",
+        "/link",
+        "/home/u/work/current",
+        "/missing/bin",
+        "/home/u/work/.venv/bin",
+        "/home/u/work/tools/bin",
+        "/missing/venv/bin",
+    ];
     let path_as_written = written.map(|dir| dir.as_bytes().to_vec()).to_vec();
     let premises = PersistenceSites { path_as_written, ..premises() };
     let host = Host { premises, trail: &trail, ..host() };
     let policy = compile_with(&open(json!(true)), "main", &host, &Overrides::default());
-    for path in ["/home/u/work/x", "/home/u/work/bin/x"] {
+    for path in ["/home/u/work/x", "/home/u/work/bin/x", "/home/u/work/.venv/bin/x"] {
         assert_eq!(writes(&policy, path), Outcome::Allow, "{path}");
     }
-    for path in ["/home/u/work/current", "/home/u/work/v1/x", "/missing/bin/x"] {
+    for path in [
+        "/home/u/work/current",
+        "/home/u/work/v1/x",
+        "/missing/bin/x",
+        "/home/u/work/tools/bin/x",
+        "/missing/venv/bin/x",
+    ] {
         assert_eq!(writes(&policy, path), Outcome::Deny, "{path}");
     }
 }

@@ -29,6 +29,9 @@ pub(crate) use shapes::Shapes;
 /// The most that a protected place grants: everything but `w`.
 const CEILING: Rights = Rights { r: Grant::Yes, w: Grant::No, x: Grant::Yes };
 
+/// The usual directories of programs of a Python environment (venv(3py), virtualenv, uv).
+const ENVIRONMENTS: [&[u8]; 2] = [b"/venv/bin", b"/.venv/bin"];
+
 /// What a denial suggests to allow the write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hint {
@@ -124,9 +127,12 @@ fn is_kept_of_path(host: &Host<'_>, dir: &[u8]) -> bool {
     let premises = &host.premises;
     let holds_work = is_below(host.cwd, dir) || premises.workspaces.iter().any(|top| is_below(top, dir));
     let is_in_work = premises.workspaces.iter().any(|top| is_below(dir, top));
+    let exists = |path: &[u8]| (host.realpath)(path).is_some();
     let is_environment = || {
         dir.ends_with(b"/node_modules/.bin")
-            || (host.realpath)(&[around(dir), b"/pyvenv.cfg"].concat()).is_some()
+            || exists(&[around(dir), b"/pyvenv.cfg"].concat())
+            // One that was removed while it was active is made again under its name.
+            || ENVIRONMENTS.iter().any(|name| dir.ends_with(name)) && !exists(dir)
     };
     !(holds_work || is_in_work && is_environment())
 }
