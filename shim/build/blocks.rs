@@ -74,13 +74,13 @@ fn architecture_check() -> Vec<sock_filter> {
 }
 
 /// The kernel's limit on the length of a program, in instructions.
-const LONGEST: usize = 4096;
+const MAX_LEN: usize = 4096;
 
 /// Puts the architecture check before a program. The error is the length of a program that is too long.
 pub(crate) fn guarded(body: &[sock_filter]) -> Result<Vec<sock_filter>, usize> {
     let mut program = architecture_check();
     program.extend(body);
-    if program.len() > LONGEST { Err(program.len()) } else { Ok(program) }
+    if program.len() > MAX_LEN { Err(program.len()) } else { Ok(program) }
 }
 
 /// Replaces each `return mark` by a jump to the tests of that mark, which are appended.

@@ -10,11 +10,11 @@ use super::super::resolved::GRACE_INTERVAL;
 use super::*;
 
 /// The maximum kept state, whatever the callers do.
-const MOST: [usize; 6] = [1024, 3 * 4096, 16 << 20, 4096, 2048, 4096];
+const MAX_STATE: [usize; 6] = [1024, 3 * 4096, 16 << 20, 4096, 2048, 4096];
 
 fn assert_bounded(manager: &Manager) {
     let held = manager.held();
-    assert!(held.iter().zip(MOST).all(|(held, most)| *held <= most), "{held:?}");
+    assert!(held.iter().zip(MAX_STATE).all(|(held, most)| *held <= most), "{held:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -28,7 +28,7 @@ const RUNS: usize = 5;
 /// A copy size in bytes that never occurs.
 const NEVER: u64 = 1 << 30;
 /// The factor by which a figure may grow.
-const MOST: f64 = 1.05;
+const MAX_GROWTH: f64 = 1.05;
 
 /// Committed figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,7 +105,7 @@ fn read(path: &Path) -> Result<InstructionCounts, Error> {
 
 /// The calls that take too many instructions or have no committed figure.
 fn more(counted: &InstructionCounts, committed: &InstructionCounts) -> Vec<String> {
-    let limit = |name: &String| committed.instructions.get(name).map(|known| *known as f64 * MOST);
+    let limit = |name: &String| committed.instructions.get(name).map(|known| *known as f64 * MAX_GROWTH);
     let too_many = counted
         .instructions
         .iter()

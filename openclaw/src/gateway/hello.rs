@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// The tick interval if the greeting has none (OpenClaw 2026.9.6).
-const TICK_INTERVAL: Duration = Duration::from_secs(30);
+const DEFAULT_TICK_INTERVAL: Duration = Duration::from_secs(30);
 /// The bounds of the tick interval: the silence of a dead gateway must be noticed eventually.
 const TICKS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(120)];
 /// The longest message to the gateway if the greeting has no limit, in bytes.
@@ -124,8 +124,10 @@ impl Hello {
             (_, Some(uptime)) if uptime >= 0.0 => Run::Since(now.saturating_sub(uptime as i64)),
             _ => Run::Unknown,
         };
-        let tick =
-            policy.tick_interval_ms.map_or(TICK_INTERVAL, Duration::from_millis).clamp(TICKS[0], TICKS[1]);
+        let tick = policy
+            .tick_interval_ms
+            .map_or(DEFAULT_TICK_INTERVAL, Duration::from_millis)
+            .clamp(TICKS[0], TICKS[1]);
         let max_payload =
             policy.max_payload.map_or(PAYLOAD, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         let hello = Hello {

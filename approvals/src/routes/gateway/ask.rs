@@ -10,13 +10,13 @@ use serde_json::json;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::card::{CardContext, GatewayCard};
-use super::line::{Connection, Down, LOCK_TIMEOUT, UNAVAILABLE};
+use super::line::{Connection, Down, RECONNECT_TIMEOUT, UNAVAILABLE};
 use super::reply::{self, GatewayReply, Meaning};
 use crate::decision::{Decision, RouteFailure};
 use crate::question::{Id, PendingRequest};
 
 /// How long the gateway may take to reply when a question is sent or retracted.
-const RETRACT_TIMEOUT: Duration = Duration::from_secs(30);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The pause before a question is sent again that was temporarily rejected.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// The maximum number of fields that are removed because a release does not know them.
@@ -155,7 +155,7 @@ impl PendingCall<'_> {
             }
             if link_is_up(&link) {
                 let since = *unavailable.get_or_insert_with(Instant::now);
-                if since.elapsed() > LOCK_TIMEOUT {
+                if since.elapsed() > RECONNECT_TIMEOUT {
                     return Err(Nobody::Slow);
                 }
                 sleep(RETRY_INTERVAL).await;
@@ -176,7 +176,7 @@ impl PendingCall<'_> {
             there.stage = Stage::Sent;
             let left = self.request.deadline.saturating_duration_since(Instant::now());
             let taken =
-                timeout(RETRACT_TIMEOUT, link.call("exec.approval.request", card.params(there.id, left)))
+                timeout(RESPONSE_TIMEOUT, link.call("exec.approval.request", card.params(there.id, left)))
                     .await;
             let refused = match taken {
                 Err(_) => return Attempt::Again,
@@ -255,12 +255,12 @@ fn link_is_up(link: &Link) -> bool {
 /// Reports to the gateway that the question was answered elsewhere or withdrawn, so that its card disappears. If the
 /// connection is lost, it retries for some time.
 pub async fn retract(line: &Connection, id: Id, decision: Decision) {
-    let end = Instant::now() + LOCK_TIMEOUT;
+    let end = Instant::now() + RECONNECT_TIMEOUT;
     let params = json!({"id": id.to_string(), "decision": reply::word(decision)});
     while Instant::now() < end {
         match line.link().await {
             Ok(link) => {
-                match timeout(RETRACT_TIMEOUT, link.call("exec.approval.resolve", params.clone())).await {
+                match timeout(RESPONSE_TIMEOUT, link.call("exec.approval.resolve", params.clone())).await {
                     Ok(Err(CallError::Lost(_))) => {}
                     // Done, already answered there, or not known there.
                     _ => return,

@@ -19,7 +19,7 @@ pub type Find = Arc<dyn Fn() -> Result<Credentials, NoAccess> + Send + Sync>;
 /// The shortest and the longest pause between two attempts.
 const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(8)];
 /// How long to wait for a connection that was lost. A gateway takes about ten seconds to restart.
-pub const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
+pub const RECONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Why there is no connection.
 #[derive(Clone, Debug)]
@@ -139,7 +139,12 @@ impl Connection {
         let pause = Pause::new(PAUSES);
         let state =
             ConnectionState { link: None, down: None, up: None, busy: None, pause, next: Instant::now() };
-        Connection { find, attempts: AtomicU64::new(0), state: Mutex::new(state), patience: LOCK_TIMEOUT }
+        Connection {
+            find,
+            attempts: AtomicU64::new(0),
+            state: Mutex::new(state),
+            patience: RECONNECT_TIMEOUT,
+        }
     }
 
     /// For tests: waits less for a lost connection.

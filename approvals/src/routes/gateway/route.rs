@@ -130,13 +130,13 @@ impl GatewayAsker {
     fn nobody(&self, request: &PendingRequest, nobody: &Nobody) {
         let manager = &self.taking.manager;
         let has_other = manager.has_other(request.id, Route::Gateway);
-        let is_telling = match nobody {
+        let is_worth_warning = match nobody {
             // A missing gateway is worth a complaint only if the policy names this route.
             Nobody::Down(down) => manager.names(Route::Gateway) || !down.is_absence(),
             Nobody::NoClient(_) => !has_other,
             _ => true,
         };
-        if is_telling {
+        if is_worth_warning {
             self.taking.grumble(format!("no answer by the gateway: {nobody}"));
         }
         let lack = nobody.lack();

@@ -31,7 +31,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a write to a peer may take.
 const IO_TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause between two requests of a peer, which limits it to a hundred per second.
-const RETRY_INTERVAL: Duration = Duration::from_millis(10);
+const MIN_REQUEST_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Answers connecting peers.
 #[derive(Clone)]
@@ -137,7 +137,7 @@ impl Server {
                 return;
             }
             drop(replying);
-            sleep(RETRY_INTERVAL).await;
+            sleep(MIN_REQUEST_INTERVAL).await;
         }
     }
 
@@ -218,7 +218,7 @@ impl Server {
                         Err(refusal) => *refusal,
                     };
                     send(&mut write, &reply).await?;
-                    sleep(RETRY_INTERVAL).await;
+                    sleep(MIN_REQUEST_INTERVAL).await;
                     continue;
                 }
                 event = events.recv() => event,

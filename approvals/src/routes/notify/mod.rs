@@ -30,9 +30,9 @@ use crate::question::Id;
 /// How many of these programs may run at once.
 const MAX_RUNNING: usize = 4;
 /// The pause between two runs. Cards that arrive meanwhile are reported together.
-const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+const MIN_RUN_INTERVAL: Duration = Duration::from_secs(1);
 /// How long one run may take.
-const MAX_INTERVAL: Duration = Duration::from_secs(10);
+const RUN_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often to check whether one has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -78,7 +78,7 @@ impl Notifier {
                     Err(RecvError::Closed) => return,
                 },
                 () = sleep_until(next), if is_due => {
-                    next = Instant::now() + RETRY_INTERVAL;
+                    next = Instant::now() + MIN_RUN_INTERVAL;
                     if running.load(Ordering::SeqCst) < MAX_RUNNING {
                         self.notify(&mut news, &running, &problems);
                     }
@@ -114,7 +114,7 @@ impl Notifier {
         let (place, problems, name) = (Slot::acquire(running), problems.clone(), program.argv[0].clone());
         let run = move || {
             let _place = place;
-            if let Err(problem) = run(&program, format!("{value}\n").as_bytes(), MAX_INTERVAL) {
+            if let Err(problem) = run(&program, format!("{value}\n").as_bytes(), RUN_TIMEOUT) {
                 // Fails only when the guard is ending.
                 let _ = problems.send(format!("{}: {problem}", shown(name.as_bytes())));
             }

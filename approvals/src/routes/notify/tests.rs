@@ -125,7 +125,7 @@ fn what_is_wrong_with_it_is_said_once() {
         let _first = told.ask(&["/bin/a"]);
         until(|| !told.complaints().is_empty());
         let _second = told.ask(&["/bin/b"]);
-        std::thread::sleep(RETRY_INTERVAL + Duration::from_millis(300));
+        std::thread::sleep(MIN_RUN_INTERVAL + Duration::from_millis(300));
         let complaints = told.complaints();
         assert_eq!(complaints.len(), 1, "{complaints:?}");
         assert!(complaints[0].contains(problem), "{complaints:?}");

@@ -9,9 +9,9 @@ use serde_json::Value;
 use sha2::Sha256;
 
 /// How far a request's timestamp may differ from our clock, in milliseconds (same as OpenClaw).
-pub const TTL_MS: i64 = 10_000;
+pub const MAX_CLOCK_SKEW_MS: i64 = 10_000;
 /// How long a request's nonce is remembered. By then the timestamp of a replay is out of range.
-const MEMORY_INTERVAL: Duration = Duration::from_millis(2 * TTL_MS as u64 + 1000);
+const NONCE_LIFETIME: Duration = Duration::from_millis(2 * MAX_CLOCK_SKEW_MS as u64 + 1000);
 /// How many nonces are remembered; when there are more, every request is refused.
 const MAX_NONCES: usize = 4096;
 /// How many requests a process may send in a burst, and per second.
@@ -106,7 +106,7 @@ impl Admission {
         (now_ms, now): (i64, Instant),
     ) -> Result<(), Problem> {
         let wrong = |message: &str, reason: &str| Problem::new("INVALID_REQUEST", message, Some(reason));
-        if now_ms.saturating_sub(ts).saturating_abs() > TTL_MS {
+        if now_ms.saturating_sub(ts).saturating_abs() > MAX_CLOCK_SKEW_MS {
             return Err(wrong("expired request", "ttl"));
         }
         let given = hex(hmac).ok_or_else(|| wrong("invalid auth", "hmac"))?;
@@ -123,7 +123,7 @@ impl Admission {
         if self.nonces.len() >= MAX_NONCES {
             return Err(wrong("too many requests", "nonce"));
         }
-        self.nonces.insert(nonce.to_owned(), now + MEMORY_INTERVAL);
+        self.nonces.insert(nonce.to_owned(), now + NONCE_LIFETIME);
         match serde_json::from_str::<Value>(request_json) {
             Ok(request) if request["command"].is_array() => Ok(()),
             _ => Err(wrong("invalid payload", "json")),

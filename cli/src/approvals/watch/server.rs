@@ -29,7 +29,7 @@ const MAX_CONNECTIONS: usize = 256;
 /// How long a peer may take to send its line, and to read the answer.
 const IO_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a question may be pending. A guard then asks again.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+const QUESTION_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 /// How often the server checks whether a peer has gone. The peer has half-closed the connection, so that a read cannot
 /// tell.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -145,7 +145,7 @@ impl WatchServer {
         tokio::select! {
             word = answered => word.ok(),
             () = gone(stream) => None,
-            () = sleep(LOCK_TIMEOUT) => None,
+            () = sleep(QUESTION_TIMEOUT) => None,
         }
     }
 

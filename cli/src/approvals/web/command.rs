@@ -24,7 +24,7 @@ use super::sessions::Sessions;
 use super::state::link;
 
 /// How long to wait for another `serve` that has just started to give out a link.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+const START_TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause between two attempts.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -124,7 +124,7 @@ fn own(text: &str) -> Result<Ipv4Addr, String> {
 
 /// Waits for a link of a `serve` that is just starting.
 fn another(state: &Path) -> Result<String, ServeError> {
-    let end = Instant::now() + LOCK_TIMEOUT;
+    let end = Instant::now() + START_TIMEOUT;
     loop {
         match links::ask(state) {
             Ok(Some(url)) => return Ok(url),

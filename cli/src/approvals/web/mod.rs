@@ -43,9 +43,9 @@ use listen::Service;
 pub use command::{ServeArguments, ServeError, serve};
 
 /// The pause between two boards; events in between are on the next one.
-const RETRY_INTERVAL: Duration = Duration::from_millis(100);
+const MIN_UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 /// How long a question from the socket alone is held back. By then a guard that asked it has listed it in full.
-const UNTOLD_MS: u64 = 1500;
+const SOCKET_ONLY_DELAY_MS: u64 = 1500;
 /// How many notes are kept, for a page that was disconnected for a moment.
 const MAX_NOTES: usize = 64;
 
@@ -99,7 +99,7 @@ struct All<'a> {
 
 /// Holds the row back, for its card would change as soon as it was shown.
 fn is_half_known(row: &QueueRow, now_ms: u64) -> bool {
-    row.approval.is_none() && now_ms < row.since_ms + UNTOLD_MS
+    row.approval.is_none() && now_ms < row.since_ms + SOCKET_ONLY_DELAY_MS
 }
 
 impl WebFace {
@@ -148,7 +148,7 @@ impl WebFace {
 
     /// When the pending changes are to be published; None if there are none.
     pub fn due(&self) -> Option<Instant> {
-        self.written.map(|written| written + RETRY_INTERVAL).filter(|_| self.is_stale)
+        self.written.map(|written| written + MIN_UPDATE_INTERVAL).filter(|_| self.is_stale)
     }
 
     /// Handles a question that came or went.

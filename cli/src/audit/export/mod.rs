@@ -27,7 +27,7 @@ const BYTES: usize = 1 << 20;
 /// How often a batch is tried.
 const MAX_TRIES: u32 = 5;
 /// The first pause between tries; each further one is twice as long.
-const RETRY_INTERVAL: Duration = Duration::from_millis(500);
+const MIN_RETRY_INTERVAL: Duration = Duration::from_millis(500);
 /// The longest pause.
 const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(30);
 /// OpenTelemetry's variable with the headers for each request.
@@ -234,7 +234,7 @@ impl Export {
 
     fn post(&self, entries: &[AuditEntry], follows: bool) -> Result<(), ExportError> {
         let body = otlp::request(&self.host, entries);
-        let mut pause = RETRY_INTERVAL;
+        let mut pause = MIN_RETRY_INTERVAL;
         for attempt in 1.. {
             let why = match self.runtime.block_on(post(&self.endpoint, &self.headers, body.clone())) {
                 Ok(answer) => {

@@ -12,14 +12,14 @@ use crate::approvals_store;
 use crate::gateway::{Credentials, GatewaySettings, Link};
 
 /// How long the gateway may take.
-const MAX_INTERVAL: Duration = Duration::from_secs(5);
+const INITIAL_SYNC_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Fetches the gateway's exec approvals and saves them, if the policy wants that. Blocks until that is done.
 ///
 /// # Errors
 /// Why they are not known. The last saved ones, if any, count then.
 pub fn ask_first(policy: &Policy, state: &Path) -> Result<(), String> {
-    ask_within(policy, state, MAX_INTERVAL)
+    ask_within(policy, state, INITIAL_SYNC_TIMEOUT)
 }
 
 /// Does as [`ask_first`], with another time limit.

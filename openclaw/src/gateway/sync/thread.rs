@@ -24,13 +24,13 @@ use crate::ports::{IsMember, Warn};
 use crate::tasks::restart_task_on_panic;
 
 /// The interval between two fetches: no event reports a change (OpenClaw 2026.9.6).
-const RETRY_INTERVAL: Duration = Duration::from_secs(30);
+const FETCH_INTERVAL: Duration = Duration::from_secs(30);
 /// How long one answer may take.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The shortest and the longest wait between two attempts to connect; it doubles each time.
-const PAUSES: [Duration; 2] = [Duration::from_millis(500), RETRY_INTERVAL];
+const PAUSES: [Duration; 2] = [Duration::from_millis(500), FETCH_INTERVAL];
 /// How long a caller that is about to ask a human waits for the gateway.
-const RESYNC_INTERVAL: Duration = Duration::from_secs(1);
+const RESYNC_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a caller that saves an entry waits for the gateway.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -44,7 +44,7 @@ struct Shared {
     is_member: IsMember,
     complain: Warn,
     running: Mutex<Option<Running>>,
-    /// How long [`SyncThread::look`] waits: [`RESYNC_INTERVAL`], except in tests.
+    /// How long [`SyncThread::look`] waits: [`RESYNC_TIMEOUT`], except in tests.
     worth: Duration,
 }
 
@@ -79,7 +79,7 @@ impl std::fmt::Debug for SyncThread {
 impl SyncThread {
     /// Creates the handle; nothing runs yet. No process that `is_member` accepts may be the gateway.
     pub fn new(state: PathBuf, is_member: IsMember, complain: Warn) -> SyncThread {
-        SyncThread::patient(state, is_member, complain, RESYNC_INTERVAL)
+        SyncThread::patient(state, is_member, complain, RESYNC_TIMEOUT)
     }
 
     /// Does as [`SyncThread::new`], with another time for [`SyncThread::look`] to wait.
@@ -207,7 +207,7 @@ impl Work {
                 Ok(()) => {
                     self.complained = None;
                     self.pause.reset();
-                    if let Next::Ask(ask) = self.next(sleep(RETRY_INTERVAL)).await {
+                    if let Next::Ask(ask) = self.next(sleep(FETCH_INTERVAL)).await {
                         asks.push(ask);
                         // All callers that wait are answered together.
                         asks.extend(std::iter::from_fn(|| self.asked.try_recv().ok()));

@@ -6,7 +6,7 @@ use guard_approvals::routes::openclaw_socket::SocketToken;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::super::admission::{Admission, TTL_MS};
+use super::super::admission::{Admission, MAX_CLOCK_SKEW_MS};
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../policy/tests/data/exec-host-hmac.json");
 
@@ -74,10 +74,10 @@ fn only_now_is_now() {
     let vector = vector();
     for (away, reason) in [
         (0, None),
-        (TTL_MS, None),
-        (-TTL_MS, None),
-        (TTL_MS + 1, Some("ttl")),
-        (-TTL_MS - 1, Some("ttl")),
+        (MAX_CLOCK_SKEW_MS, None),
+        (-MAX_CLOCK_SKEW_MS, None),
+        (MAX_CLOCK_SKEW_MS + 1, Some("ttl")),
+        (-MAX_CLOCK_SKEW_MS - 1, Some("ttl")),
         (i64::MAX - vector.ts, Some("ttl")),
     ] {
         let found = vector.reason(&mut vector.gate(), vector.ts + away, Instant::now());
@@ -97,9 +97,9 @@ fn a_nonce_passes_once_while_its_time_lasts() {
     // A request with a bad signature does not use up the nonce.
     let forged = Vector { hmac: "0".repeat(64), ..super::gates::vector() };
     assert_eq!(forged.reason(&mut gate, vector.ts, now).unwrap(), "hmac");
-    let mut now_ms = vector.ts - TTL_MS;
+    let mut now_ms = vector.ts - MAX_CLOCK_SKEW_MS;
     assert_eq!(vector.reason(&mut gate, now_ms, now), None);
-    while now_ms <= vector.ts + TTL_MS {
+    while now_ms <= vector.ts + MAX_CLOCK_SKEW_MS {
         assert_eq!(vector.reason(&mut gate, now_ms, now).unwrap(), "nonce");
         now_ms += 500;
         now += Duration::from_millis(500);
