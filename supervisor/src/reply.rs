@@ -21,7 +21,7 @@ pub enum Reply {
         /// Whether the descriptor closes on exec.
         cloexec: bool,
         /// Whether the supervisor's copy must be closed before the caller goes on.
-        copy: OurCopy,
+        copy: SupervisorCopy,
     },
     /// A signal came while the call was blocked.
     Interrupted,
@@ -33,13 +33,14 @@ pub enum Reply {
     Started,
 }
 
-/// The effect of the supervisor's own descriptor of an injected file while it stays open.
+/// What the supervisor may do with its own descriptor of an injected file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OurCopy {
-    /// None, except that a lock on the file lasts as long: a regular file that cannot be written through it.
-    Harmless,
-    /// ETXTBSY for an exec after write and close, a late end of file on a FIFO, a lock held too long.
-    Felt,
+pub enum SupervisorCopy {
+    /// Keep it a little longer. Only for a regular file that cannot be written through it: nothing but a lock notices.
+    MayLinger,
+    /// Close it before the caller goes on. Otherwise the caller may see ETXTBSY when it writes, closes and executes the
+    /// file, a late end of file on a FIFO, or a lock that lasts too long.
+    CloseBeforeReply,
 }
 
 /// Why it cannot matter what the kernel finds when it reads the caller's memory again.
@@ -56,7 +57,7 @@ pub enum ContinueReason {
     /// Hardening that is not a boundary: mapping a file as code gives nothing that reading it did not.
     Hardening,
     /// It does matter: used only if a test has switched the broker off.
-    Untrue,
+    BrokerOff,
 }
 
 /// A handler's result; an error is the errno that the caller sees.
@@ -104,8 +105,13 @@ pub fn wait_for_inflight_fds() {
 }
 
 /// Installs the file in the caller. Returns `None` if that also replied to the call.
-fn install(caller: &Caller<'_>, file: OwnedFd, cloexec: bool, copy: OurCopy) -> Result<Option<i64>, Errno> {
-    let reply = copy == OurCopy::Harmless;
+fn install(
+    caller: &Caller<'_>,
+    file: OwnedFd,
+    cloexec: bool,
+    copy: SupervisorCopy,
+) -> Result<Option<i64>, Errno> {
+    let reply = copy == SupervisorCopy::MayLinger;
     let lingering = reply.then(|| LINGERING.read());
     let number = caller.kernel().install(caller.call().id, file.as_fd(), cloexec, reply)?;
     drop(file);

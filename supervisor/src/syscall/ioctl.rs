@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::{Request, process};
 use crate::audit::Operation;
 use crate::kernel::requests;
-use crate::reply::{ContinueReason, HandlerResult, OurCopy, Reply};
+use crate::reply::{ContinueReason, HandlerResult, Reply, SupervisorCopy};
 use crate::resolve::{Object, real_path};
 
 /// `TIOCGPTPEER`: opens the slave of a pty through its master.
@@ -25,7 +25,7 @@ pub fn ioctl(request: &Request<'_, '_>, fd: i32, number: u32, argument: u64) -> 
         return Ok(Reply::Descriptor {
             file: slave,
             cloexec: flags & libc::O_CLOEXEC != 0,
-            copy: OurCopy::Felt,
+            copy: SupervisorCopy::CloseBeforeReply,
         });
     }
     let kind = file.kind();

@@ -147,7 +147,7 @@ impl Request<'_, '_> {
     /// Performs what was judged. EINTR becomes an interrupted call.
     fn perform(&self, act: impl FnOnce() -> Result<(), Errno>) -> HandlerResult {
         if is_off(Layer::Broker) {
-            return Ok(Reply::Continue(ContinueReason::Untrue));
+            return Ok(Reply::Continue(ContinueReason::BrokerOff));
         }
         match act() {
             Ok(()) => Ok(Reply::Value(0)),

@@ -11,7 +11,7 @@ use super::open_how::OpenHow;
 use super::{Request, set_id};
 use crate::audit::Operation;
 use crate::caller::CallerPath;
-use crate::reply::{ContinueReason, HandlerResult, OurCopy, Reply};
+use crate::reply::{ContinueReason, HandlerResult, Reply, SupervisorCopy};
 use crate::resolve::special_files::controlling_terminal;
 use crate::resolve::{DirEntry, Last, Object, Target, link_to};
 use crate::worker::blocking;
@@ -285,7 +285,7 @@ fn open_terminal(request: &Request<'_, '_>, how: OpenHow) -> HandlerResult {
 fn finish(opened: Object, how: OpenHow) -> HandlerResult {
     let harmless = !how.access().contains(Access::WRITE)
         && matches!(opened.kind(), FileType::RegularFile | FileType::Directory);
-    let copy = if harmless { OurCopy::Harmless } else { OurCopy::Felt };
+    let copy = if harmless { SupervisorCopy::MayLinger } else { SupervisorCopy::CloseBeforeReply };
     Ok(Reply::Descriptor { file: opened.fd, cloexec: how.has(libc::O_CLOEXEC), copy })
 }
 
