@@ -33,7 +33,7 @@ use crate::kernel::{Followed, requests};
 use crate::reply::{ContinueReason, HandlerResult, Reply};
 use crate::resolve::{Dots, Identity, Last, Object, Target, link_to, real_path};
 use crate::syscall::Request;
-use crate::worker::make_way;
+use crate::worker::ensure_spare_worker;
 use arguments::Strings;
 use image::Image;
 use scripts::Named;
@@ -73,7 +73,7 @@ pub(crate) fn execveat(request: &Request<'_, '_>) -> HandlerResult {
 
 fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), flags: i32) -> HandlerResult {
     // This may take long: a large program, waiting for the exec lock, and the kernel's start of the program.
-    make_way();
+    ensure_spare_worker();
     let caller = request.caller;
     let mut written = CallerPath::default();
     caller.peek(path, &mut written)?;

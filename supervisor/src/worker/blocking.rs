@@ -40,17 +40,17 @@ impl Slot {
 }
 
 /// Ensures that another worker waits for calls.
-type MakeWay = Box<dyn Fn()>;
+type EnsureSpareWorker = Box<dyn Fn()>;
 
 thread_local! {
     static SLOT: RefCell<Option<Arc<Slot>>> = const { RefCell::new(None) };
-    static MAKE_WAY: RefCell<Option<MakeWay>> = const { RefCell::new(None) };
+    static ENSURE_SPARE_WORKER: RefCell<Option<EnsureSpareWorker>> = const { RefCell::new(None) };
 }
 
-/// Makes this thread a worker: `slot` shows what it is blocked in, and `make_way` ensures that another worker waits.
-pub fn enter(slot: Arc<Slot>, make_way: impl Fn() + 'static) {
+/// Makes this thread a worker: `slot` shows what it is blocked in, and `ensure_spare_worker` ensures that another worker waits.
+pub fn enter(slot: Arc<Slot>, ensure_spare_worker: impl Fn() + 'static) {
     SLOT.set(Some(slot));
-    MAKE_WAY.set(Some(Box::new(make_way)));
+    ENSURE_SPARE_WORKER.set(Some(Box::new(ensure_spare_worker)));
 }
 
 /// Clears this thread's slot.
@@ -64,17 +64,17 @@ pub fn clear() {
 }
 
 /// Ensures that another worker waits for the next call, before this one does something that may take long.
-pub fn make_way() {
-    MAKE_WAY.with_borrow(|make_way| {
-        if let Some(make_way) = make_way {
-            make_way();
+pub fn ensure_spare_worker() {
+    ENSURE_SPARE_WORKER.with_borrow(|ensure_spare_worker| {
+        if let Some(ensure_spare_worker) = ensure_spare_worker {
+            ensure_spare_worker();
         }
     });
 }
 
 /// Runs a call that may block for long. EINTR if the caller died or has a pending signal.
 pub fn blocking<T>(caller: &Caller<'_>, call: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
-    make_way();
+    ensure_spare_worker();
     SLOT.with_borrow(|slot| {
         let Some(slot) = slot else { return call() };
         slot.set_caller(caller);
@@ -87,7 +87,7 @@ pub fn blocking<T>(caller: &Caller<'_>, call: impl FnOnce() -> Result<T, Errno>)
 
 /// Waits for a human. The wait is cancelled if the caller died or has a pending signal.
 pub fn asking<T>(caller: &Caller<'_>, cancel: Cancel, wait: impl FnOnce() -> T) -> T {
-    make_way();
+    ensure_spare_worker();
     SLOT.with_borrow(|slot| {
         let Some(slot) = slot else { return wait() };
         slot.set_caller(caller);

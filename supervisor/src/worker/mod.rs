@@ -18,7 +18,7 @@ use guard_shim::failpoints::{Fallible, fail_point};
 use parking_lot::Mutex;
 use rustix::io::Errno;
 
-pub use blocking::{asking, blocking, make_way};
+pub use blocking::{asking, blocking, ensure_spare_worker};
 
 use crate::audit::report::print;
 use crate::caller::Caller;
@@ -116,7 +116,7 @@ impl Pool {
         slot.worker.store(rustix::thread::gettid().as_raw_nonzero().get() as u64, Ordering::Relaxed);
         self.slots.lock().push(Arc::clone(&slot));
         let pool = Arc::clone(self);
-        blocking::enter(Arc::clone(&slot), move || pool.make_way());
+        blocking::enter(Arc::clone(&slot), move || pool.ensure_spare_worker());
         // Give the worker its own umask and directory. Otherwise workers would apply their callers' umasks to each
         // other.
         if nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).is_ok() {
@@ -222,7 +222,7 @@ impl Pool {
         self.waiting.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
     }
 
-    fn make_way(self: &Arc<Self>) {
+    fn ensure_spare_worker(self: &Arc<Self>) {
         if ANSWERS.replace(false) {
             self.pulse.end();
         }
@@ -243,7 +243,7 @@ impl Pool {
         let (calls, met) = now.since(before);
         if calls == 0 {
             if self.waiting.load(Ordering::Acquire) == 0 {
-                self.make_way();
+                self.ensure_spare_worker();
             }
         } else {
             let wanted = if met * CROWDED_CALLS > calls { self.busy } else { 1 };
