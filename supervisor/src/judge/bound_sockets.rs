@@ -22,17 +22,17 @@ const BINDS_PER_SEARCH: usize = 1024;
 
 /// The sockets that the tree has bound, of both kinds. There are only ever a few.
 #[derive(Debug, Default)]
-pub struct Servers {
-    files: Mutex<BoundSockets<File>>,
+pub struct BoundSockets {
+    files: Mutex<SocketTable<File>>,
     /// Abstract names, with their leading NUL, and the inode of the socket that has the name. A name is free again once
     /// its socket is closed, and each socket type has its own names.
-    names: Mutex<BoundSockets<(Vec<u8>, u64)>>,
+    names: Mutex<SocketTable<(Vec<u8>, u64)>>,
 }
 
 /// Sockets that were bound, each with its own inode (not its file's), by which /proc/net/unix tells whether it is
 /// there.
 #[derive(Debug)]
-struct BoundSockets<K> {
+struct SocketTable<K> {
     sockets: HashMap<K, BoundSocket>,
     /// How many were bound since the last search.
     binds: usize,
@@ -46,13 +46,13 @@ struct BoundSocket {
     is_missing: bool,
 }
 
-impl<K> Default for BoundSockets<K> {
+impl<K> Default for SocketTable<K> {
     fn default() -> Self {
-        BoundSockets { sockets: HashMap::new(), binds: 0 }
+        SocketTable { sockets: HashMap::new(), binds: 0 }
     }
 }
 
-impl<K: Hash + Eq> BoundSockets<K> {
+impl<K: Hash + Eq> SocketTable<K> {
     fn add(&mut self, key: K, inode: u64, table: impl FnOnce() -> Option<HashSet<u64>>) {
         self.binds += 1;
         if self.binds >= BINDS_PER_SEARCH {
@@ -86,7 +86,7 @@ fn named_sockets() -> Option<HashSet<u64>> {
     Some(lines(&table).map(|line| line.inode).collect())
 }
 
-impl Servers {
+impl BoundSockets {
     /// Remembers a socket just bound at this entry. If it cannot be inspected, it is not remembered.
     pub fn add_file(&self, entry: &DirEntry, socket: BorrowedFd<'_>) {
         if let Ok(file) = identity(&entry.parent, &entry.name, AtFlags::SYMLINK_NOFOLLOW)
@@ -118,30 +118,30 @@ impl Servers {
 
     /// The owner of the sockets that can be reached by this abstract name. The kernel shows a NUL in a name as `@`, so
     /// names that look the same count, too.
-    pub fn of_name(&self, name: &[u8]) -> Whose {
-        let Ok(table) = std::fs::read("/proc/net/unix") else { return Whose::Others };
+    pub fn owner_of_name(&self, name: &[u8]) -> NameOwner {
+        let Ok(table) = std::fs::read("/proc/net/unix") else { return NameOwner::Outside };
         let shown: Vec<u8> = name.iter().map(|&byte| if byte == 0 { b'@' } else { byte }).collect();
         let names = self.names.lock();
         let mut there = lines(&table).filter(|line| line.name == shown && line.can_be_reached).peekable();
         if there.peek().is_none() {
-            Whose::Nobodys
+            NameOwner::Nobody
         } else if there.all(|line| names.has(&(name.to_vec(), line.inode))) {
-            Whose::Trees
+            NameOwner::Tree
         } else {
-            Whose::Others
+            NameOwner::Outside
         }
     }
 }
 
 /// The owner of an abstract name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum NameOwner {
     /// Only processes of the tree.
-    Trees,
+    Tree,
     /// Nobody.
-    Nobodys,
+    Nobody,
     /// A process outside the tree, or the owner is unknown.
-    Others,
+    Outside,
 }
 
 /// An entry of /proc/net/unix (proc_net(5)) for a socket that has a name.
@@ -233,21 +233,21 @@ mod tests {
         let name = format!("guard-test-servers-{}\0x", std::process::id());
         let address = SocketAddr::from_abstract_name(&name).unwrap();
         let name = [b"\0", name.as_bytes()].concat();
-        let servers = Servers::default();
-        assert_eq!(servers.of_name(&name), Whose::Nobodys);
+        let servers = BoundSockets::default();
+        assert_eq!(servers.owner_of_name(&name), NameOwner::Nobody);
         let listener = UnixListener::bind_addr(&address).unwrap();
-        assert_eq!(servers.of_name(&name), Whose::Others);
+        assert_eq!(servers.owner_of_name(&name), NameOwner::Outside);
         servers.add_name(listener.as_fd());
-        assert_eq!(servers.of_name(&name), Whose::Trees);
+        assert_eq!(servers.owner_of_name(&name), NameOwner::Tree);
         drop(listener);
-        assert_eq!(servers.of_name(&name), Whose::Nobodys);
+        assert_eq!(servers.owner_of_name(&name), NameOwner::Nobody);
         let _other = UnixListener::bind_addr(&address).unwrap();
-        assert_eq!(servers.of_name(&name), Whose::Others);
+        assert_eq!(servers.owner_of_name(&name), NameOwner::Outside);
     }
 
-    /// `BoundSockets` after this many binds of sockets, of which the first `open` stay open.
-    fn after(binds: u64, open: u64) -> BoundSockets<u64> {
-        let mut bound = BoundSockets::default();
+    /// `SocketTable` after this many binds of sockets, of which the first `open` stay open.
+    fn after(binds: u64, open: u64) -> SocketTable<u64> {
+        let mut bound = SocketTable::default();
         for inode in 0..binds {
             bound.add(inode, inode, || Some((0..open).chain([inode]).collect()));
         }
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn nothing_is_forgotten_where_the_table_cannot_be_read() {
-        let mut bound = BoundSockets::default();
+        let mut bound = SocketTable::default();
         (0..5000).for_each(|inode| bound.add(inode, inode, || None));
         assert_eq!(bound.sockets.len(), 5000);
     }

@@ -20,7 +20,7 @@ use crate::audit::report::{Logged, Reporter};
 use crate::audit::{DecisionEvent, MAX_ARGV, MAX_DENIED_ARGV, Operation, shortened};
 use crate::caller::Caller;
 use crate::exec::{ContentMatcher, ExecLocks, Scripts};
-use crate::judge::bound_sockets::Servers;
+use crate::judge::bound_sockets::BoundSockets;
 use crate::judge::consent::{Background, ConsentState, about_file};
 use crate::judge::local_address::interface_of;
 use crate::judge::made_directories::MadeDirectories;
@@ -64,7 +64,7 @@ pub struct Guard {
     /// The programs that the policy withholds, recognised wherever they are copied.
     pub copies: Arc<ContentMatcher>,
     /// The sockets that the tree has bound.
-    pub servers: Arc<Servers>,
+    pub servers: Arc<BoundSockets>,
     /// The directories that the tree has made.
     pub made: Arc<MadeDirectories>,
 }

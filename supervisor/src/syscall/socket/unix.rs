@@ -13,7 +13,7 @@ use rustix::net::Shutdown;
 use super::address::FAMILY;
 use crate::audit::Operation;
 use crate::exec::spelled;
-use crate::judge::bound_sockets::{Whose, may_be_served};
+use crate::judge::bound_sockets::{NameOwner, may_be_served};
 use crate::kernel::{errno, requests};
 use crate::reply::HandlerResult;
 use crate::resolve::{DirEntry, Last, Object, Target, link_to, real_path};
@@ -36,10 +36,10 @@ pub fn connect_path(request: &Request<'_, '_>, socket: BorrowedFd<'_>, path: &[u
 /// Connects to a socket by its abstract name.
 pub fn connect_name(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8]) -> HandlerResult {
     let name = &raw[FAMILY..];
-    match request.guard.servers.of_name(name) {
-        Whose::Trees => {}
-        Whose::Nobodys => return Err(Errno::CONNREFUSED),
-        Whose::Others => refuse_outsider(request, name)?,
+    match request.guard.servers.owner_of_name(name) {
+        NameOwner::Tree => {}
+        NameOwner::Nobody => return Err(Errno::CONNREFUSED),
+        NameOwner::Outside => refuse_outsider(request, name)?,
     }
     let done = request.connect(socket, raw)?;
     // Another server may have the name by now.
