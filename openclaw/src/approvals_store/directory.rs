@@ -19,13 +19,13 @@ const MAX_BYTES: u64 = 16 << 20;
 
 /// Which of the stores it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum StoreKind {
     /// OpenClaw's, in its state directory.
-    Openclaws,
+    OpenClaw,
     /// The guard's own, in `guard` below that.
-    Guards,
+    Guard,
     /// The gateway's store as last reported, beside the guard's own.
-    Gateways,
+    Gateway,
 }
 
 /// The directory of a store.
@@ -33,7 +33,7 @@ pub enum Whose {
 pub struct Directory {
     descriptor: OwnedFd,
     path: PathBuf,
-    whose: Whose,
+    kind: StoreKind,
 }
 
 /// The owner of a file.
@@ -61,7 +61,7 @@ impl Directory {
     /// # Errors
     /// The error of the failed system call.
     pub fn open(path: &Path) -> io::Result<Option<Directory>> {
-        Directory::open_as(path, Whose::Openclaws)
+        Directory::open_as(path, StoreKind::OpenClaw)
     }
 
     /// Opens the guard's own directory in a state directory; returns `None` if there is none.
@@ -69,7 +69,7 @@ impl Directory {
     /// # Errors
     /// The error of the failed system call.
     pub fn open_own(state: &Path) -> io::Result<Option<Directory>> {
-        Directory::open_as(&state.join(GUARD), Whose::Guards)
+        Directory::open_as(&state.join(GUARD), StoreKind::Guard)
     }
 
     /// Opens the same directory for the gateway's store.
@@ -77,7 +77,7 @@ impl Directory {
     /// # Errors
     /// The error of the failed system call.
     pub fn open_gateways(state: &Path) -> io::Result<Option<Directory>> {
-        Directory::open_as(&state.join(GUARD), Whose::Gateways)
+        Directory::open_as(&state.join(GUARD), StoreKind::Gateway)
     }
 
     /// Opens the guard's own directory in a state directory, and creates what is missing.
@@ -91,26 +91,26 @@ impl Directory {
         Directory::open_own(state)?.ok_or_else(missing)
     }
 
-    fn open_as(path: &Path, whose: Whose) -> io::Result<Option<Directory>> {
+    fn open_as(path: &Path, kind: StoreKind) -> io::Result<Option<Directory>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-            Ok(descriptor) => Ok(Some(Directory { descriptor, path: path.to_owned(), whose })),
+            Ok(descriptor) => Ok(Some(Directory { descriptor, path: path.to_owned(), kind })),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Returns which store the directory holds.
-    pub fn whose(&self) -> Whose {
-        self.whose
+    pub fn kind(&self) -> StoreKind {
+        self.kind
     }
 
     /// Returns the store's file name.
     pub fn name(&self) -> &'static str {
-        match self.whose {
-            Whose::Openclaws => NAME,
-            Whose::Guards => OWN,
-            Whose::Gateways => GATEWAYS,
+        match self.kind {
+            StoreKind::OpenClaw => NAME,
+            StoreKind::Guard => OWN,
+            StoreKind::Gateway => GATEWAYS,
         }
     }
 
@@ -200,7 +200,7 @@ impl Directory {
     /// # Errors
     /// The error of the failed system call.
     pub fn has_database(&self) -> io::Result<bool> {
-        if self.whose != Whose::Openclaws {
+        if self.kind != StoreKind::OpenClaw {
             return Ok(false);
         }
         match statat(&self.descriptor, DATABASE, AtFlags::SYMLINK_NOFOLLOW) {

@@ -9,7 +9,7 @@ use guard_policy::store::{Store, StoreContents};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::directory::{Directory, Whose};
+use super::directory::{Directory, StoreKind};
 use super::disk::{Disk, Kernel, PRIVATE};
 use super::lock::Lock;
 use super::{GATEWAYS, GUARD, new_id, stale};
@@ -115,7 +115,7 @@ pub fn keep(state: &Path, snapshot: &Snapshot) -> io::Result<()> {
     let made = Directory::make_own(state)?;
     let owner = made.owner()?;
     let directory = Directory::open_gateways(state)?.ok_or(io::ErrorKind::NotFound)?;
-    debug_assert_eq!(directory.whose(), Whose::Gateways);
+    debug_assert_eq!(directory.kind(), StoreKind::Gateway);
     let _lock = Lock::take(&directory)?;
     if directory.read().is_ok_and(|content| content.is_some_and(|content| content.bytes == text.as_bytes())) {
         return Ok(());

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use guard_policy::store::{Store, StoreContents};
 
-use super::directory::{Directory, Whose};
+use super::directory::{Directory, StoreKind};
 use super::gateways::{self, Gateways};
 use super::{DATABASE, GUARD, NAME, OWN, new_id};
 
@@ -59,7 +59,7 @@ pub fn load(state: &Path) -> File {
         Ok(None) => return File::Absent,
         Err(error) => return unreadable(error),
     };
-    match parse(&path, bytes, Whose::Openclaws) {
+    match parse(&path, bytes, StoreKind::OpenClaw) {
         Ok(mut reading) => {
             if directory.has_database().unwrap_or(true) {
                 reading.notes.push(format!(
@@ -79,7 +79,7 @@ pub fn load_own(state: &Path) -> File {
     let unreadable = |error: std::io::Error| File::Broken(format!("{}: {error}", path.display()));
     match Directory::open_own(state).and_then(|directory| directory.map_or(Ok(None), |own| own.read())) {
         Ok(Some(content)) => {
-            parse(&path, content.bytes, Whose::Guards).map_or_else(File::Broken, File::Present)
+            parse(&path, content.bytes, StoreKind::Guard).map_or_else(File::Broken, File::Present)
         }
         Ok(None) => File::Absent,
         Err(error) => unreadable(error),
@@ -87,16 +87,16 @@ pub fn load_own(state: &Path) -> File {
 }
 
 /// Parses a file's content as a store; the error is a line that says what is wrong with it.
-pub(super) fn parse(path: &Path, bytes: Vec<u8>, whose: Whose) -> Result<StoreContents, String> {
+pub(super) fn parse(path: &Path, bytes: Vec<u8>, kind: StoreKind) -> Result<StoreContents, String> {
     let shown = path.display().to_string();
     let text = String::from_utf8(bytes).map_err(|error| {
         let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
         format!("{shown}:{line}: not UTF-8 text")
     })?;
-    let read = match whose {
-        Whose::Openclaws | Whose::Gateways => Store::parse,
-        Whose::Guards => Store::parse_own,
+    let read = match kind {
+        StoreKind::OpenClaw | StoreKind::Gateway => Store::parse,
+        StoreKind::Guard => Store::parse_own,
     };
     read(&shown, &text, &mut new_id).map_err(|problem| problem.to_string())
 }

@@ -8,7 +8,7 @@ use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat};
 use rustix::io::Errno;
 
 use super::GUARD;
-use super::directory::{Directory, Whose};
+use super::directory::{Directory, StoreKind};
 
 /// The file to lock. It is not the store itself, which each change replaces.
 const LOCK: &str = "approvals.lock";
@@ -26,12 +26,12 @@ impl Lock {
     /// The error of the failed system call, or a sentence if the lock is not a regular file.
     pub fn take(directory: &Directory) -> io::Result<Lock> {
         let (lock, make) = (Path::new(GUARD).join(LOCK), OFlags::RDWR | OFlags::CREATE);
-        let lock = match directory.whose() {
-            Whose::Openclaws => {
+        let lock = match directory.kind() {
+            StoreKind::OpenClaw => {
                 directory.make(GUARD)?;
                 lock.as_path()
             }
-            Whose::Guards | Whose::Gateways => Path::new(LOCK),
+            StoreKind::Guard | StoreKind::Gateway => Path::new(LOCK),
         };
         let file = directory.below(lock, make, Mode::RUSR | Mode::WUSR)?;
         if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use guard_policy::store::{BaseHash, Store};
 
-use super::directory::{Content, Directory, Owner, Whose};
+use super::directory::{Content, Directory, Owner, StoreKind};
 use super::disk::{Disk, Kernel, PRIVATE};
 use super::load::parse;
 use super::lock::Lock;
@@ -186,7 +186,7 @@ impl LockedStore {
     fn content(&self) -> Result<Content, UpdateError> {
         match self.directory.read().map_err(self.failed("read"))? {
             Some(content) => Ok(content),
-            None if self.directory.whose() == Whose::Guards => {
+            None if self.directory.kind() == StoreKind::Guard => {
                 let owner = self.directory.owner().map_err(self.failed("look beside"))?;
                 Ok(Content { bytes: EMPTY.to_vec(), owner })
             }
@@ -202,7 +202,7 @@ impl LockedStore {
     ) -> Result<Updated<T>, UpdateError> {
         let Content { bytes, owner } = content;
         let before = BaseHash::new(&bytes);
-        let old = parse(&self.path(), bytes, self.directory.whose());
+        let old = parse(&self.path(), bytes, self.directory.kind());
         let old = old.map_err(|problem| UpdateError::Broken { problem })?.store;
         let mut store = old.clone();
         let result = change(&mut store);
