@@ -100,7 +100,7 @@ impl Approvals {
         let (manager, around) = (self.manager.clone(), self.around.clone());
         let socket = manager.wants(Route::Cli).then(|| Socket::bind(&around.state)).transpose();
         let socket = socket.unwrap_or_else(|error| {
-            (around.complain)(format!(
+            (around.warn)(format!(
                 "openclaw-guard: no control socket, `openclaw-guard approvals` cannot answer: {error}"
             ));
             None
@@ -120,7 +120,7 @@ impl Approvals {
             keeper.clone(),
             Arc::clone(&self.find),
             Arc::clone(&around.is_member),
-            Arc::clone(&around.complain),
+            Arc::clone(&around.warn),
         );
         self.manager.reach(Route::Gateway, true);
         let line = Arc::new(gateway::Connection::new(self.access(false)));
@@ -128,7 +128,7 @@ impl Approvals {
         let session = around.session_key.clone();
         let session =
             session.map(|key| gateway::SessionReporter::new(manager.clone(), self.access(true), key));
-        let notifier = Notifier::new(manager.clone(), Arc::clone(&around.complain));
+        let notifier = Notifier::new(manager.clone(), Arc::clone(&around.warn));
         let ending = Arc::clone(&self.ending);
         let thread = std::thread::Builder::new().name("approvals".into()).spawn(move || {
             runtime.block_on(async move {

@@ -21,7 +21,7 @@ pub struct Surroundings {
     /// Recognises guarded processes, which may not answer.
     pub is_member: IsMember,
     /// Reports problems to the operator.
-    pub complain: Warn,
+    pub warn: Warn,
     /// The socket to the front, if the operator has a terminal.
     pub terminal: Option<Arc<UnixStream>>,
 }

@@ -34,7 +34,7 @@ fn what_the_tree_may_write_is_not_run() {
     let out = path(&world, "told");
     executable(&world.write("work/notify", format!("#!/bin/sh\ntouch {out}\n")));
     let held = world.start(&["bash", "-c", &format!("{} one", path(&world, "bin/asked"))]);
-    until("it is complained of", || held.stderr().contains("would run unguarded"));
+    until("the warning", || held.stderr().contains("would run unguarded"));
     world.answer("allow-once");
     assert_eq!(held.end().stdout, "one\n");
     assert!(world.read("told").is_none());
@@ -46,7 +46,7 @@ fn a_program_that_is_missing_hinders_nothing() {
     let asked = path(&world, "bin/asked");
     let held = world.start(&["bash", "-c", &format!("{asked} one; {asked} two")]);
     world.answer("allow-once");
-    until("it is complained of", || held.stderr().contains("there is no program no-such-program"));
+    until("the warning", || held.stderr().contains("there is no program no-such-program"));
     world.answer("allow-once");
     let ended = held.end();
     assert_eq!(ended.stdout, "one\ntwo\n");

@@ -18,7 +18,7 @@ const LETTERS: usize = 8;
 /// Matches an error's text, a line with the guard's prefix, and the argument of a function that prints lines.
 static MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
     let literal = r#""((?:[^"\\]|\\.)*)""#;
-    let tellers = r"\b(?:(?:complain|grumble|remark|news)\(\s*&?(?:format!\(\s*)?|print\(format!\()";
+    let tellers = r"\b(?:(?:warn|warn_once|remark|news)\(\s*&?(?:format!\(\s*)?|print\(format!\()";
     Regex::new(&format!(
         r#"(?s)#\[error\(\s*{literal}|"openclaw-guard: ((?:[^"\\]|\\.)*)"|{tellers}{literal}"#
     ))

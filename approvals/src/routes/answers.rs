@@ -19,15 +19,15 @@ pub struct AnswerSink {
     pub manager: Manager,
     route: Route,
     keeper: GrantStore,
-    complain: Warn,
-    /// The last complaint, so that it is not repeated.
-    complained: Arc<Mutex<String>>,
+    warn: Warn,
+    /// The last warning, so that it is not repeated.
+    warned: Arc<Mutex<String>>,
 }
 
 impl AnswerSink {
     /// Submits answers as `route`.
-    pub fn new(manager: Manager, route: Route, keeper: GrantStore, complain: Warn) -> AnswerSink {
-        AnswerSink { manager, route, keeper, complain, complained: Arc::default() }
+    pub fn new(manager: Manager, route: Route, keeper: GrantStore, warn: Warn) -> AnswerSink {
+        AnswerSink { manager, route, keeper, warn, warned: Arc::default() }
     }
 
     /// Submits an answer, and saves what an "always" asks for.
@@ -54,12 +54,12 @@ impl AnswerSink {
 
     /// Prints a note for the operator.
     pub fn print(&self, text: String) {
-        (self.complain)(format!("openclaw-guard: {text}"));
+        (self.warn)(format!("openclaw-guard: {text}"));
     }
 
     /// Prints a problem, unless it was the last one printed.
-    pub fn grumble(&self, problem: String) {
-        let mut last = self.complained.lock();
+    pub fn warn_once(&self, problem: String) {
+        let mut last = self.warned.lock();
         if *last != problem {
             self.print(problem.clone());
             *last = problem;

@@ -42,7 +42,7 @@ fn approvals(state: &TempDir, is_member: bool) -> Approvals {
             Arc::new(|_| {}),
         ),
         is_member: Arc::new(move |_| is_member),
-        complain: Arc::new(|problem| panic!("{problem}")),
+        warn: Arc::new(|problem| panic!("{problem}")),
         terminal: None,
     };
     let approvals = Approvals::new(settings(), (), around);
@@ -347,7 +347,7 @@ fn the_fronts_answers_are_the_terminals() {
             Arc::new(|_| {}),
         ),
         is_member: Arc::new(|_| false),
-        complain: Arc::new(|problem| panic!("{problem}")),
+        warn: Arc::new(|problem| panic!("{problem}")),
         terminal: Some(Arc::new(theirs)),
     };
     let only = Settings { routes: Some([Route::Terminal].into()), ..settings() };

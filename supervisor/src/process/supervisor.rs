@@ -298,7 +298,7 @@ fn approvals(
         session_key: source.places.session_key.clone(),
         follower: follower.clone(),
         is_member: members(tree),
-        complain: Arc::new(move |line| problems.problem(line)),
+        warn: Arc::new(move |line| problems.problem(line)),
         terminal: link.map(Arc::new),
     };
     let log = ApprovalLog::new(reporter.clone(), announce);

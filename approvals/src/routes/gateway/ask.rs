@@ -124,11 +124,7 @@ impl PendingCall<'_> {
     ///
     /// # Errors
     /// Why no answer will come.
-    pub async fn answer(
-        &self,
-        there: &mut There,
-        mut complain: impl FnMut(&Down),
-    ) -> Result<Decision, Nobody> {
+    pub async fn answer(&self, there: &mut There, mut warn: impl FnMut(&Down)) -> Result<Decision, Nobody> {
         let card = GatewayCard::new(&self.request.question, &self.told);
         let Some(mut card) = card else { return Err(Nobody::TooLong) };
         let mut unavailable = None;
@@ -137,7 +133,7 @@ impl PendingCall<'_> {
                 Ok(link) => link,
                 Err(down) => {
                     if down.may_pass() && self.line.was_up().await {
-                        complain(&down);
+                        warn(&down);
                         continue;
                     }
                     return Err(Nobody::Down(down));

@@ -48,7 +48,7 @@ impl GatewayAsker {
         line: Arc<Connection>,
         around: &Surroundings,
     ) -> GatewayAsker {
-        let taking = AnswerSink::new(manager, Route::Gateway, keeper, Arc::clone(&around.complain));
+        let taking = AnswerSink::new(manager, Route::Gateway, keeper, Arc::clone(&around.warn));
         let (home, session_key) = (around.home.clone(), around.session_key.clone());
         GatewayAsker { taking, line, home, session_key, busy: Arc::new(watch::channel(0).0) }
     }
@@ -131,13 +131,13 @@ impl GatewayAsker {
         let manager = &self.taking.manager;
         let has_other = manager.has_other(request.id, Route::Gateway);
         let is_worth_warning = match nobody {
-            // A missing gateway is worth a complaint only if the policy names this route.
+            // A missing gateway is worth a warning only if the policy names this route.
             Nobody::Down(down) => manager.names(Route::Gateway) || !down.is_absence(),
             Nobody::NoClient(_) => !has_other,
             _ => true,
         };
         if is_worth_warning {
-            self.taking.grumble(format!("no answer by the gateway: {nobody}"));
+            self.taking.warn_once(format!("no answer by the gateway: {nobody}"));
         }
         let lack = nobody.lack();
         // Near its deadline the question expires, by the gateway's clock or the guard's.
@@ -152,7 +152,7 @@ impl GatewayAsker {
     /// Reports that a connection was lost.
     fn down(&self, down: &Down) {
         if !down.is_absence() || self.taking.manager.names(Route::Gateway) {
-            self.taking.grumble(format!("no connection to the gateway: {down}"));
+            self.taking.warn_once(format!("no connection to the gateway: {down}"));
         }
     }
 }

@@ -40,7 +40,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 #[derive(Clone)]
 pub struct Notifier {
     manager: Manager,
-    complain: Warn,
+    warn: Warn,
 }
 
 /// The cards not reported yet, by their first questions.
@@ -53,8 +53,8 @@ struct Unannounced {
 
 impl Notifier {
     /// Reports the cards of this manager.
-    pub fn new(manager: Manager, complain: Warn) -> Notifier {
-        Notifier { manager, complain }
+    pub fn new(manager: Manager, warn: Warn) -> Notifier {
+        Notifier { manager, warn }
     }
 
     /// Runs for ever.
@@ -85,7 +85,7 @@ impl Notifier {
                 }
                 problem = last_problem(&mut to_say) => if problem != said {
                     // Report it once: the cause will not go away by itself.
-                    (self.complain)(format!("openclaw-guard: approvals.notify: {problem}"));
+                    (self.warn)(format!("openclaw-guard: approvals.notify: {problem}"));
                     said = problem;
                 },
             }
@@ -120,7 +120,7 @@ impl Notifier {
             }
         };
         if let Err(error) = std::thread::Builder::new().name("notify".into()).spawn(run) {
-            (self.complain)(format!("openclaw-guard: approvals.notify: cannot start a thread: {error}"));
+            (self.warn)(format!("openclaw-guard: approvals.notify: cannot start a thread: {error}"));
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::{Approvals, Surroundings};
 struct NotifyFixture {
     approvals: Approvals,
     directory: tempfile::TempDir,
-    complaints: Arc<Mutex<Vec<String>>>,
+    warnings: Arc<Mutex<Vec<String>>>,
 }
 
 fn told_by(argv: &[&str]) -> NotifyFixture {
@@ -24,8 +24,8 @@ fn told_by(argv: &[&str]) -> NotifyFixture {
     let out = directory.path().join("out");
     let argv: Vec<_> = argv.iter().map(|word| word.replace("OUT", out.to_str().unwrap())).collect();
     let program = Program::new(&argv.iter().map(String::as_str).collect::<Vec<_>>());
-    let complaints = Arc::<Mutex<Vec<String>>>::default();
-    let into = Arc::clone(&complaints);
+    let warnings = Arc::<Mutex<Vec<String>>>::default();
+    let into = Arc::clone(&warnings);
     let around = Surroundings {
         session_key: None,
         state: directory.path().canonicalize().unwrap(),
@@ -36,11 +36,11 @@ fn told_by(argv: &[&str]) -> NotifyFixture {
             Arc::new(|_| {}),
         ),
         is_member: Arc::new(|_| false),
-        complain: Arc::new(move |problem| into.lock().unwrap().push(problem)),
+        warn: Arc::new(move |problem| into.lock().unwrap().push(problem)),
         terminal: None,
     };
     let settings = Settings { notify: Some(program), max_pending: 1024, ..settings() };
-    NotifyFixture { approvals: Approvals::new(settings, (), around), directory, complaints }
+    NotifyFixture { approvals: Approvals::new(settings, (), around), directory, warnings }
 }
 
 impl NotifyFixture {
@@ -59,8 +59,8 @@ impl NotifyFixture {
         fs::read_to_string(self.out()).unwrap_or_default().lines().map(str::to_owned).collect()
     }
 
-    fn complaints(&self) -> Vec<String> {
-        self.complaints.lock().unwrap().clone()
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.lock().unwrap().clone()
     }
 }
 
@@ -94,7 +94,7 @@ fn a_program_is_told_of_each_card_once() {
     until(|| told.lines().iter().map(of).sum::<u64>() == 21);
     assert!(told.lines().len() <= 4, "{:?}", told.lines());
     drop(many);
-    assert!(told.complaints().is_empty(), "{:?}", told.complaints());
+    assert!(told.warnings().is_empty(), "{:?}", told.warnings());
 }
 
 #[test]
@@ -123,12 +123,12 @@ fn what_is_wrong_with_it_is_said_once() {
     ] {
         let told = told_by(argv);
         let _first = told.ask(&["/bin/a"]);
-        until(|| !told.complaints().is_empty());
+        until(|| !told.warnings().is_empty());
         let _second = told.ask(&["/bin/b"]);
         std::thread::sleep(MIN_RUN_INTERVAL + Duration::from_millis(300));
-        let complaints = told.complaints();
-        assert_eq!(complaints.len(), 1, "{complaints:?}");
-        assert!(complaints[0].contains(problem), "{complaints:?}");
+        let warnings = told.warnings();
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].contains(problem), "{warnings:?}");
     }
 }
 

@@ -42,7 +42,7 @@ pub async fn ask(
     is_member: &IsMember,
     id: &str,
     asked: &ApprovalRequest,
-    mut complain: impl FnMut(&NoAnswer),
+    mut warn: impl FnMut(&NoAnswer),
 ) -> Word {
     let [mut pause, longest] = PAUSES;
     loop {
@@ -56,7 +56,7 @@ pub async fn ask(
         };
         match outcome {
             Ok(word) => return word,
-            Err(problem) => complain(&problem),
+            Err(problem) => warn(&problem),
         }
         sleep(pause).await;
         pause = (pause * 2).min(longest);

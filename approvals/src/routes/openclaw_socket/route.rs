@@ -37,9 +37,9 @@ impl SocketAsker {
         keeper: GrantStore,
         find: Find,
         is_member: IsMember,
-        complain: Warn,
+        warn: Warn,
     ) -> SocketAsker {
-        let taking = AnswerSink::new(manager, Route::Socket, keeper, complain);
+        let taking = AnswerSink::new(manager, Route::Socket, keeper, warn);
         SocketAsker { taking, find, is_member, places: Arc::new(Semaphore::new(MAX_CONNECTIONS)) }
     }
 
@@ -72,7 +72,7 @@ impl SocketAsker {
 
     async fn ask(&self, request: &PendingRequest) {
         let Some(asked) = approval_request(&request.question) else {
-            self.taking.grumble(format!(
+            self.taking.warn_once(format!(
                 "{} is too long for the approvals socket: answer it with `openclaw-guard approvals`",
                 request.id
             ));
@@ -81,13 +81,13 @@ impl SocketAsker {
         };
         // The semaphore is never closed.
         let Ok(_place) = self.places.acquire().await else { return };
-        let complain = |problem: &NoAnswer| {
+        let warn = |problem: &NoAnswer| {
             if !matches!(problem, NoAnswer::Nobody { .. }) {
-                self.taking.grumble(format!("no answer by the approvals socket: {problem}"));
+                self.taking.warn_once(format!("no answer by the approvals socket: {problem}"));
             }
         };
         let find = Arc::clone(&self.find);
-        let word = ask(find, &self.is_member, &request.id.to_string(), &asked, complain).await;
+        let word = ask(find, &self.is_member, &request.id.to_string(), &asked, warn).await;
         // A task of its own, so that the answer is submitted even if the question's end aborts this task.
         let taking = self.taking.clone();
         let id = request.id;

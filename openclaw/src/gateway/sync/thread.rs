@@ -42,7 +42,7 @@ struct Shared {
     /// The real path of the state directory.
     state: PathBuf,
     is_member: IsMember,
-    complain: Warn,
+    warn: Warn,
     running: Mutex<Option<Running>>,
     /// How long [`SyncThread::look`] waits: [`RESYNC_TIMEOUT`], except in tests.
     worth: Duration,
@@ -78,18 +78,13 @@ impl std::fmt::Debug for SyncThread {
 
 impl SyncThread {
     /// Creates the handle; nothing runs yet. No process that `is_member` accepts may be the gateway.
-    pub fn new(state: PathBuf, is_member: IsMember, complain: Warn) -> SyncThread {
-        SyncThread::patient(state, is_member, complain, RESYNC_TIMEOUT)
+    pub fn new(state: PathBuf, is_member: IsMember, warn: Warn) -> SyncThread {
+        SyncThread::patient(state, is_member, warn, RESYNC_TIMEOUT)
     }
 
     /// Does as [`SyncThread::new`], with another time for [`SyncThread::look`] to wait.
-    pub(super) fn patient(
-        state: PathBuf,
-        is_member: IsMember,
-        complain: Warn,
-        worth: Duration,
-    ) -> SyncThread {
-        SyncThread(Arc::new(Shared { state, is_member, complain, running: Mutex::default(), worth }))
+    pub(super) fn patient(state: PathBuf, is_member: IsMember, warn: Warn, worth: Duration) -> SyncThread {
+        SyncThread(Arc::new(Shared { state, is_member, warn, running: Mutex::default(), worth }))
     }
 
     /// Applies the settings of this policy. Starts the thread if the policy wants it and there is none.
@@ -110,7 +105,7 @@ impl SyncThread {
             let (asks, asked) = mpsc::unbounded_channel();
             match self.spawn(changes, asked) {
                 Ok(()) => *running = Some(Running { wanted, asks }),
-                Err(error) => self.complain(&format!("cannot start a thread: {error}")),
+                Err(error) => self.warn(&format!("cannot start a thread: {error}")),
             }
         }
     }
@@ -152,8 +147,8 @@ impl SyncThread {
         self.0.running.lock()
     }
 
-    fn complain(&self, what: &str) {
-        (self.0.complain)(format!("openclaw-guard: approvals.gateway.admin: {}", shown(what.as_bytes())));
+    fn warn(&self, what: &str) {
+        (self.0.warn)(format!("openclaw-guard: approvals.gateway.admin: {}", shown(what.as_bytes())));
     }
 
     fn spawn(
@@ -162,8 +157,7 @@ impl SyncThread {
         asked: mpsc::UnboundedReceiver<Ask>,
     ) -> std::io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let work =
-            Work { follower: self.clone(), wanted, asked, complained: None, pause: Pause::new(PAUSES) };
+        let work = Work { follower: self.clone(), wanted, asked, warned: None, pause: Pause::new(PAUSES) };
         let work = Arc::new(tokio::sync::Mutex::new(work));
         let run = move || {
             let work = Arc::clone(&work);
@@ -180,7 +174,7 @@ struct Work {
     wanted: watch::Receiver<GatewaySettings>,
     asked: mpsc::UnboundedReceiver<Ask>,
     /// The last problem that was reported; it is not repeated.
-    complained: Option<String>,
+    warned: Option<String>,
     pause: Pause,
 }
 
@@ -205,7 +199,7 @@ impl Work {
             }
             match self.visit(&wanted, std::mem::take(&mut asks)).await {
                 Ok(()) => {
-                    self.complained = None;
+                    self.warned = None;
                     self.pause.reset();
                     if let Next::Ask(ask) = self.next(sleep(FETCH_INTERVAL)).await {
                         asks.push(ask);
@@ -214,7 +208,7 @@ impl Work {
                     }
                 }
                 Err(why) => {
-                    self.complain_of(&why);
+                    self.warn_once(&why);
                     let pause = self.pause.take();
                     self.refuse(&why, Some(pause)).await;
                 }
@@ -309,10 +303,10 @@ impl Work {
         }
     }
 
-    fn complain_of(&mut self, why: &str) {
-        if self.complained.as_deref() != Some(why) {
-            self.follower.complain(&format!("{why}; what the gateway said last counts"));
-            self.complained = Some(why.to_owned());
+    fn warn_once(&mut self, why: &str) {
+        if self.warned.as_deref() != Some(why) {
+            self.follower.warn(&format!("{why}; what the gateway said last counts"));
+            self.warned = Some(why.to_owned());
         }
     }
 }

@@ -55,7 +55,7 @@ impl GatewayFixture {
         let line = Arc::new(Connection::impatient(find, patience));
         let said: Arc<Mutex<Vec<String>>> = Arc::default();
         let lines = Arc::clone(&said);
-        let complain: Warn = Arc::new(move |line| lines.lock().unwrap().push(line));
+        let warn: Warn = Arc::new(move |line| lines.lock().unwrap().push(line));
         let keeper = GrantStore::new(state.path());
         let around = Surroundings {
             state: state.path().to_owned(),
@@ -67,7 +67,7 @@ impl GatewayFixture {
             ),
             session_key: Some("agent:main:main".to_owned()),
             is_member: Arc::new(|_| false),
-            complain,
+            warn,
             terminal: None,
         };
         let client = GatewayAsker::new(manager.clone(), keeper, line, &around);

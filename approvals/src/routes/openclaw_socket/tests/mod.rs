@@ -28,11 +28,11 @@ use crate::{Approvals, Surroundings};
 
 const TOKEN: &str = "of-the-store";
 
-/// A state directory, a guard with questions, and its complaints.
+/// A state directory, a guard with questions, and its warnings.
 struct SocketFixture {
     state: TempDir,
     approvals: Approvals,
-    complaints: Arc<Mutex<Vec<String>>>,
+    warnings: Arc<Mutex<Vec<String>>>,
 }
 
 struct SocketGuard {
@@ -52,8 +52,8 @@ fn state() -> TempDir {
 
 impl SocketGuard {
     fn start(self, state: TempDir) -> SocketFixture {
-        let complaints = Arc::<Mutex<Vec<String>>>::default();
-        let (into, is_member) = (Arc::clone(&complaints), self.is_member);
+        let warnings = Arc::<Mutex<Vec<String>>>::default();
+        let (into, is_member) = (Arc::clone(&warnings), self.is_member);
         let around = Surroundings {
             session_key: None,
             state: state.path().canonicalize().unwrap(),
@@ -64,11 +64,11 @@ impl SocketGuard {
                 Arc::new(|_| {}),
             ),
             is_member: Arc::new(move |_| is_member),
-            complain: Arc::new(move |problem| into.lock().unwrap().push(problem)),
+            warn: Arc::new(move |problem| into.lock().unwrap().push(problem)),
             terminal: None,
         };
         let settings = Settings { routes: self.routes, timeout: self.timeout, ..settings() };
-        SocketFixture { state, approvals: Approvals::new(settings, (), around), complaints }
+        SocketFixture { state, approvals: Approvals::new(settings, (), around), warnings }
     }
 }
 
@@ -88,8 +88,8 @@ impl SocketFixture {
         }
     }
 
-    fn complained(&self, of: &str) {
-        until(|| self.complaints.lock().unwrap().iter().any(|complaint| complaint.contains(of)));
+    fn warned(&self, of: &str) {
+        until(|| self.warnings.lock().unwrap().iter().any(|warning| warning.contains(of)));
     }
 }
 
@@ -213,9 +213,9 @@ fn what_is_no_answer_lets_nothing_go() {
         assert_eq!(ticket.wait(), Resolution::Expired);
         assert!(!place.approvals.manager().consume(call));
         if text(&asked["id"]).is_empty() {
-            assert_eq!(*place.complaints.lock().unwrap(), [""; 0]);
+            assert_eq!(*place.warnings.lock().unwrap(), [""; 0]);
         } else {
-            place.complained("no answer by the approvals socket");
+            place.warned("no answer by the approvals socket");
         }
     }
 }
@@ -330,7 +330,7 @@ fn always_is_once_where_nothing_can_be_saved() {
     let (asked, mut stream) = next(&listener);
     stream.write_all(&decision(&asked["id"], "allow-always")).unwrap();
     assert_eq!(ticket.wait(), Resolution::Resolved(Decision::AllowOnce));
-    place.complained("allowed this time only: allow-always is unavailable: it is a shell");
+    place.warned("allowed this time only: allow-always is unavailable: it is a shell");
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn a_member_of_the_tree_is_told_nothing() {
     let mut told = String::new();
     let _ = stream.read_to_string(&mut told);
     assert_eq!(told, "");
-    place.complained("it may not answer");
+    place.warned("it may not answer");
     assert!(matches!(place.approvals.manager().find(&ticket.call().to_string()), Ok(Lookup::Pending(_))));
 }
 
@@ -44,7 +44,7 @@ fn a_listener_that_has_ended_is_not_trusted_by_its_number() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert_eq!(lines.next().unwrap().unwrap(), "there");
     let _ticket = place.waiting(question(&["/bin/a"]));
-    place.complained("has ended");
+    place.warned("has ended");
     drop(child.stdin.take());
     child.wait().unwrap();
 }
@@ -57,7 +57,7 @@ fn only_a_socket_of_this_user_is_connected_to() {
     listener.set_nonblocking(true).unwrap();
     symlink(&elsewhere, place.path()).unwrap();
     let _ticket = place.waiting(question(&["/bin/a"]));
-    place.complained("it is no socket");
+    place.warned("it is no socket");
     fs::remove_file(place.path()).unwrap();
     fs::write(place.path(), "").unwrap();
     let _other = place.waiting(question(&["/bin/b"]));
@@ -67,7 +67,7 @@ fn only_a_socket_of_this_user_is_connected_to() {
         drop(place.listen());
         std::os::unix::fs::chown(place.path(), Some(12_345), None).unwrap();
         let _third = place.waiting(question(&["/bin/c"]));
-        place.complained("it belongs to another user (12345)");
+        place.warned("it belongs to another user (12345)");
     }
 }
 

@@ -8,7 +8,7 @@ const LONG: Duration = Duration::from_secs(60);
 /// A state directory.
 struct SyncFixture {
     directory: TempDir,
-    complaints: Arc<Mutex<Vec<String>>>,
+    warnings: Arc<Mutex<Vec<String>>>,
 }
 
 impl SyncFixture {
@@ -17,7 +17,7 @@ impl SyncFixture {
         let token = directory.path().join("token");
         fs::write(&token, "X\n").unwrap();
         fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
-        SyncFixture { directory, complaints: Arc::default() }
+        SyncFixture { directory, warnings: Arc::default() }
     }
 
     fn state(&self) -> PathBuf {
@@ -34,9 +34,9 @@ impl SyncFixture {
     }
 
     fn follower(&self) -> SyncThread {
-        let complaints = Arc::clone(&self.complaints);
-        let complain = move |line| complaints.lock().unwrap().push(line);
-        SyncThread::patient(self.state(), Arc::new(|_| false), Arc::new(complain), LONG)
+        let warnings = Arc::clone(&self.warnings);
+        let warn = move |line| warnings.lock().unwrap().push(line);
+        SyncThread::patient(self.state(), Arc::new(|_| false), Arc::new(warn), LONG)
     }
 
     fn known(&self) -> Vec<String> {
@@ -110,7 +110,7 @@ async fn the_follower_keeps_what_it_hears() {
     let (added, ()) = join!(added, talk);
     assert_eq!(added, Ok(()));
     assert_eq!(ground.known(), ["/a", "/b"]);
-    assert!(ground.complaints.lock().unwrap().is_empty());
+    assert!(ground.warnings.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -131,9 +131,9 @@ async fn a_lost_gateway_is_found_again_and_nothing_is_forgotten() {
     assert_eq!(ground.known(), ["/a"]);
     visited(&gateway, "h2", store_with(&["/b"])).await;
     assert_eq!(ground.known(), ["/b"]);
-    let complaints = ground.complaints.lock().unwrap().clone();
-    let [complaint] = complaints.as_slice() else { panic!("{complaints:?}") };
-    assert!(complaint.ends_with("; what the gateway said last counts"), "{complaint}");
+    let warnings = ground.warnings.lock().unwrap().clone();
+    let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
+    assert!(warning.ends_with("; what the gateway said last counts"), "{warning}");
 }
 
 #[tokio::test]
@@ -143,13 +143,13 @@ async fn who_is_no_administrator_is_told_once() {
     follower.want(ground.wanted(&gateway));
     let mut client = gateway.welcome_by(hello()).await;
     client.gone().await;
-    ground.until(|ground| !ground.complaints.lock().unwrap().is_empty()).await;
+    ground.until(|ground| !ground.warnings.lock().unwrap().is_empty()).await;
     let adding = follower.clone();
     let Err(Unsaved::Failed(why)) = plainly(move || adding.add("main", &always("/x"))).await else {
         panic!("it is nowhere")
     };
     assert!(why.contains("does not grant operator.admin"), "{why}");
-    assert_eq!(ground.complaints.lock().unwrap().len(), 1);
+    assert_eq!(ground.warnings.lock().unwrap().len(), 1);
     assert_eq!(approvals_store::load_gateways(&ground.state()), Gateways::Never);
     // Without the setting, nothing is tried.
     follower.want(GatewaySettings::default());
