@@ -52,7 +52,7 @@ pub enum QuestionChange {
     /// The result of saving an "always" answer: the store, or the reason for the failure.
     Saved(Result<String, String>),
     /// The approved program has started running, has ended or was denied.
-    Told(Lifecycle),
+    Lifecycle(Lifecycle),
 }
 
 /// A card at one revision. An answer for a card names the revision that the human saw.

@@ -237,8 +237,8 @@ impl Manager {
     }
 
     /// Reports how an approved program goes on.
-    pub fn report(&self, told: Lifecycle) {
-        self.with(|state, _| state.book.report(told));
+    pub fn report(&self, lifecycle: Lifecycle) {
+        self.with(|state, _| state.book.report(lifecycle));
     }
 
     /// The pending cards.
@@ -376,7 +376,7 @@ impl Ticket {
     /// Blocks until the question ends. Panics inside an async runtime.
     pub fn wait(mut self) -> Resolution {
         let end = self.receiver.take().map(oneshot::Receiver::blocking_recv);
-        self.told(end.and_then(Result::ok))
+        self.or_withdrawn(end.and_then(Result::ok))
     }
 
     /// Waits until the question ends.
@@ -386,11 +386,11 @@ impl Ticket {
             None => None,
         };
         self.receiver = None;
-        self.told(end)
+        self.or_withdrawn(end)
     }
 
     /// Without a message the question counts as withdrawn, so nothing is allowed.
-    fn told(&self, end: Option<Resolution>) -> Resolution {
+    fn or_withdrawn(&self, end: Option<Resolution>) -> Resolution {
         end.unwrap_or(Resolution::Withdrawn)
     }
 }

@@ -195,13 +195,13 @@ impl Approvals {
 
 /// Reports on a program until it ends. Does not reap the process: that is for its parent.
 async fn follow(manager: Manager, id: Id, command: String, mut process: RunningProcess, notice: Duration) {
-    let tell = |going| manager.report(Lifecycle { id, command: command.clone(), going });
+    let report = |going| manager.report(Lifecycle { id, command: command.clone(), going });
     let ending = match timeout(notice, &mut process).await {
         Ok(ending) => ending,
         Err(_) => {
-            tell(Going::Running);
+            report(Going::Running);
             process.await
         }
     };
-    tell(Going::Finished(ending));
+    report(Going::Finished(ending));
 }

@@ -21,7 +21,7 @@ fn argv(argv: &[&str]) -> Vec<Vec<u8>> {
 }
 
 /// The texts of the savings, then those of the second choice; or the reason why nothing is saved.
-fn told(always: &Always) -> Result<(Vec<String>, Vec<String>), &str> {
+fn texts_of(always: &Always) -> Result<(Vec<String>, Vec<String>), &str> {
     let texts = |savings: &[Saving]| savings.iter().map(ToString::to_string).collect();
     match always {
         Always::Saves { narrow, directory } => Ok((texts(narrow), texts(directory))),
@@ -77,7 +77,7 @@ fn a_file_is_saved_with_the_bits_that_are_asked() {
             (_, "") => saves(&[narrow], &[]),
             _ => saves(&[narrow], &[directory]),
         };
-        assert_eq!(told(&found), expected, "{path}");
+        assert_eq!(texts_of(&found), expected, "{path}");
     }
 }
 
@@ -94,10 +94,10 @@ fn what_a_rule_cannot_name_alone_is_not_saved() {
         (b"/proc/12", "another process may have that number"),
     ] {
         let found = of_file(path, Access::READ, false);
-        assert!(told(&found).is_err_and(|said| said.contains(why)), "{path:?}: {found:?}");
+        assert!(texts_of(&found).is_err_and(|said| said.contains(why)), "{path:?}: {found:?}");
     }
     let long = format!("/{}", "x".repeat(5000));
-    assert!(told(&of_file(long.as_bytes(), Access::READ, false)).is_err());
+    assert!(texts_of(&of_file(long.as_bytes(), Access::READ, false)).is_err());
 }
 
 #[test]
@@ -110,34 +110,34 @@ fn several_files_of_one_question_are_all_saved() {
     };
     // A request that is already allowed needs nothing.
     let moved = of(&["/srv/a", "/open/x", "/srv/b", "/srv/a"]);
-    assert_eq!(told(&moved), saves(&["\"/srv/a\" w", "\"/srv/b\" w"], &["\"/srv/**\" w"]));
+    assert_eq!(texts_of(&moved), saves(&["\"/srv/a\" w", "\"/srv/b\" w"], &["\"/srv/**\" w"]));
     // If one request has no second choice, the question has none.
-    assert_eq!(told(&of(&["/srv/a", "/b"])), saves(&["\"/srv/a\" w", "\"/b\" w"], &[]));
-    assert!(told(&of(&["/srv/a", "/srv/b*"])).is_err());
+    assert_eq!(texts_of(&of(&["/srv/a", "/b"])), saves(&["\"/srv/a\" w", "\"/b\" w"], &[]));
+    assert!(texts_of(&of(&["/srv/a", "/srv/b*"])).is_err());
 }
 
 #[test]
 fn a_program_is_saved_with_entry_and_bit() {
     const GIT: &str = "allowlist \"/usr/bin/git\" with these arguments in this directory";
     let git: (&str, &[&str], Role) = ("/usr/bin/git", &["git", "log"], Role::Program);
-    assert_eq!(told(&of_exec(&json!({}), &[git])), saves(&[GIT], &[]));
+    assert_eq!(texts_of(&of_exec(&json!({}), &[git])), saves(&[GIT], &[]));
     let listed: (&str, &[&str], Role) = ("/opt/listed", &["listed"], Role::Program);
-    assert_eq!(told(&of_exec(&json!({}), &[listed])), saves(&["\"/opt/listed\" x"], &[]));
+    assert_eq!(texts_of(&of_exec(&json!({}), &[listed])), saves(&["\"/opt/listed\" x"], &[]));
     let neither: (&str, &[&str], Role) = ("/opt/x", &["x"], Role::Program);
     let entry = "allowlist \"/opt/x\" with these arguments in this directory";
-    assert_eq!(told(&of_exec(&json!({}), &[neither])), saves(&[entry, "\"/opt/x\" x"], &[]));
+    assert_eq!(texts_of(&of_exec(&json!({}), &[neither])), saves(&[entry, "\"/opt/x\" x"], &[]));
     // A script and its interpreter.
     let script: (&str, &[&str], Role) = ("/usr/bin/s", &["s"], Role::Program);
     let runner: (&str, &[&str], Role) = ("/usr/bin/runner", &["runner", "/usr/bin/s"], Role::Interpreter);
     let both = of_exec(&json!({}), &[script, runner]);
-    let Ok((narrow, _)) = told(&both) else { panic!("both are saved") };
+    let Ok((narrow, _)) = texts_of(&both) else { panic!("both are saved") };
     assert_eq!(narrow.len(), 2);
     // An interpreter is never saved, and with the script alone the question would be asked again.
     let python: (&str, &[&str], Role) = ("/usr/bin/python3", &["python3", "/usr/bin/s"], Role::Interpreter);
     let why = Err("it runs what a file says, which may change");
-    assert_eq!(told(&of_exec(&json!({}), &[script, python])), why);
+    assert_eq!(texts_of(&of_exec(&json!({}), &[script, python])), why);
     let shell: (&str, &[&str], Role) = ("/open/bash", &["bash"], Role::Program);
-    assert!(told(&of_exec(&json!({}), &[shell])).is_err());
+    assert!(texts_of(&of_exec(&json!({}), &[shell])).is_err());
 }
 
 #[test]
@@ -150,9 +150,9 @@ fn what_is_asked_each_time_is_never_saved() {
         let repeat = policy(exec).repeats(&Request::Exec(exec_request));
         let saved = of_exec(exec, &[(path, args, Role::Program)]);
         if repeat == Repeat::AskedEachTime {
-            assert_eq!(told(&saved), Err("the effective policy requires approval every time"));
+            assert_eq!(texts_of(&saved), Err("the effective policy requires approval every time"));
         }
-        (repeat == Repeat::AskedEachTime, told(&saved).is_ok())
+        (repeat == Repeat::AskedEachTime, texts_of(&saved).is_ok())
     };
     assert_eq!(each(&always_asked, "/usr/bin/git", &["git"]), (true, false));
     assert_eq!(each(&always_asked, "/opt/listed", &["listed"]), (true, false));
@@ -170,11 +170,11 @@ fn what_is_asked_each_time_is_never_saved() {
 fn code_from_a_pipe_is_never_saved() {
     let strict = json!({"strictInlineEval": true});
     let saved = of_exec(&strict, &[("/usr/bin/python3", &["python3", "-"], Role::Program)]);
-    assert!(told(&saved).is_ok());
+    assert!(texts_of(&saved).is_ok());
     for kind in [InputKind::Pipe, InputKind::File, InputKind::Other] {
         let found = saved.clone().with_inputs([InputKind::Terminal, kind]);
         let why = "it runs code from its standard input or a pipe, which no entry binds";
-        assert_eq!(told(&found), Err(why), "{kind:?}");
+        assert_eq!(texts_of(&found), Err(why), "{kind:?}");
     }
     assert_eq!(saved.clone().with_inputs([InputKind::Terminal]), saved);
     assert_eq!(saved.clone().with_inputs([]), saved);

@@ -157,15 +157,15 @@ fn the_gateway_that_is_allowed_is_an_address_like_others() {
 #[test]
 fn a_denial_says_itself() {
     let policy = policy(json!({ "deny": ["127.0.0.1:8080", "10.0.0.0/8"], "ports": [8080, 18789, 443] }));
-    let told = |address: &str| {
+    let verdict_of = |address: &str| {
         let verdict = tcp(&policy, address);
         (verdict.outcome, verdict.because.path.into_owned())
     };
-    assert_eq!(told("127.0.0.1:8080"), (Outcome::Deny, "network.connect.deny[0]".to_owned()));
-    assert_eq!(told("10.1.2.3:443"), (Outcome::Deny, "network.connect.deny[1]".to_owned()));
-    assert_eq!(told("127.0.0.1:18789"), (Outcome::Deny, "network.connect.gateway".to_owned()));
-    assert_eq!(told("127.0.0.1:80"), (Outcome::Deny, "network.connect.ports".to_owned()));
-    assert_eq!(told("127.0.0.1:443"), (Outcome::Allow, "network.connect".to_owned()));
+    assert_eq!(verdict_of("127.0.0.1:8080"), (Outcome::Deny, "network.connect.deny[0]".to_owned()));
+    assert_eq!(verdict_of("10.1.2.3:443"), (Outcome::Deny, "network.connect.deny[1]".to_owned()));
+    assert_eq!(verdict_of("127.0.0.1:18789"), (Outcome::Deny, "network.connect.gateway".to_owned()));
+    assert_eq!(verdict_of("127.0.0.1:80"), (Outcome::Deny, "network.connect.ports".to_owned()));
+    assert_eq!(verdict_of("127.0.0.1:443"), (Outcome::Allow, "network.connect".to_owned()));
     assert_eq!(tcp(&policy, "10.1.2.3:443").because.rule(), "network.connect.deny \"10.0.0.0/8\"");
     assert_eq!(tcp(&policy, "9.9.9.9:81").because.rule(), "network.connect.ports [443, 8080, 18789]");
 }

@@ -85,9 +85,9 @@ pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Panic> {
 }
 
 /// Runs `work`, and restarts it whenever it panics. Returns when `work` returns.
-pub fn restart_on_panic(mut work: impl FnMut(), tell: impl Fn(&Panic)) {
+pub fn restart_on_panic(mut work: impl FnMut(), report: impl Fn(&Panic)) {
     while let Err(fault) = caught(&mut work) {
-        tell(&fault);
+        report(&fault);
         std::thread::sleep(RETRY_INTERVAL);
     }
 }
@@ -98,13 +98,13 @@ mod tests {
 
     #[test]
     fn what_panics_is_begun_again() {
-        let (mut rounds, told) = (0, RefCell::new(Vec::new()));
+        let (mut rounds, reported) = (0, RefCell::new(Vec::new()));
         let work = || {
             rounds += 1;
             assert!(rounds > 2, "round {rounds}");
         };
-        restart_on_panic(work, |fault| told.borrow_mut().push(fault.text.clone()));
-        assert_eq!((rounds, told.into_inner()), (3, vec!["round 1".to_owned(), "round 2".to_owned()]));
+        restart_on_panic(work, |fault| reported.borrow_mut().push(fault.text.clone()));
+        assert_eq!((rounds, reported.into_inner()), (3, vec!["round 1".to_owned(), "round 2".to_owned()]));
     }
 
     #[test]

@@ -97,11 +97,11 @@ impl PendingApprovals {
             }
             self.waiters -= waiters.len();
             // A waiter that is gone has already withdrawn, or is about to.
-            let mut is_told = false;
+            let mut is_delivered = false;
             for waiter in waiters.into_iter().filter(|waiter| !waiter.sender.is_closed()) {
-                is_told |= waiter.sender.send(end).is_ok();
+                is_delivered |= waiter.sender.send(end).is_ok();
             }
-            if is_yes && is_told {
+            if is_yes && is_delivered {
                 record.claims.insert(call);
             }
         }

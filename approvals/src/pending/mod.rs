@@ -71,8 +71,8 @@ pub struct PendingApprovals {
 
 impl PendingApprovals {
     /// Records how a program goes on.
-    pub fn report(&mut self, told: Lifecycle) {
-        self.note(told.id, QuestionChange::Told(told), None);
+    pub fn report(&mut self, lifecycle: Lifecycle) {
+        self.note(lifecycle.id, QuestionChange::Lifecycle(lifecycle), None);
     }
 
     /// Ends questions that have timed out, and removes expired records.

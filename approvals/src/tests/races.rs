@@ -158,17 +158,17 @@ fn who_was_answered_always_waits_until_all_of_it_is_saved() {
     let ends = [one.wait(), joined.wait()];
     assert_eq!(ends, [Resolution::Resolved(ALWAYS); 2]);
     assert!(calls.into_iter().all(|call| !manager.wait_for_save(call, Duration::ZERO)));
-    let told = AtomicUsize::new(0);
+    let saved = AtomicUsize::new(0);
     thread::scope(|scope| {
         for call in calls {
-            let (manager, told) = (&manager, &told);
+            let (manager, saved) = (&manager, &saved);
             scope.spawn(move || {
                 assert!(manager.wait_for_save(call, TIMEOUT));
-                assert_eq!(told.load(Ordering::SeqCst), 2);
+                assert_eq!(saved.load(Ordering::SeqCst), 2);
             });
         }
         for (save, outcome) in resolved.saves.iter().zip([Ok("x".to_owned()), Err("full".to_owned())]) {
-            told.fetch_add(1, Ordering::SeqCst);
+            saved.fetch_add(1, Ordering::SeqCst);
             manager.saved(save, &outcome);
         }
     });

@@ -144,12 +144,12 @@ fn done(options: &Options, action: &AuditCommand) -> Result<Exit, AuditError> {
         AuditCommand::Tail(Tail { number, denied, follow, json }) => {
             let form = if *json { Shown::Json } else { Shown::Text };
             let lines = if *denied { LineFilter::Denied } else { LineFilter::All };
-            let told = if *follow {
+            let printed = if *follow {
                 tail::follow(&path, *number, lines, form)
             } else {
                 tail::last(&path, *number, lines, form)
             };
-            told?;
+            printed?;
             Ok(Exit::Success)
         }
         AuditCommand::Stats(Stats { json }) => {

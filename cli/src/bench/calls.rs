@@ -16,7 +16,7 @@ const PROGRAMS: u32 = 40;
 /// When a call fails that should succeed, or the output cannot be written.
 pub fn measure() -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    let mut tell = |name: &str, calls: u32, call: &mut dyn FnMut() -> std::io::Result<()>| {
+    let mut time = |name: &str, calls: u32, call: &mut dyn FnMut() -> std::io::Result<()>| {
         call()?;
         let start = Instant::now();
         for _ in 0..calls {
@@ -24,12 +24,12 @@ pub fn measure() -> std::io::Result<()> {
         }
         writeln!(out, "{name}\t{}", start.elapsed().as_nanos() as f64 / f64::from(calls))
     };
-    tell("stat", CALLS, &mut || {
+    time("stat", CALLS, &mut || {
         black_box(std::fs::symlink_metadata("/usr/bin/env")?);
         Ok(())
     })?;
-    tell("open and close, system", CALLS, &mut || File::open("/usr/bin/env").map(drop))?;
-    tell("open, missing", CALLS, &mut || {
+    time("open and close, system", CALLS, &mut || File::open("/usr/bin/env").map(drop))?;
+    time("open, missing", CALLS, &mut || {
         let _ = black_box(File::open("/usr/bin/openclaw-guard.none"));
         Ok(())
     })?;
@@ -37,11 +37,11 @@ pub fn measure() -> std::io::Result<()> {
     let make = || OpenOptions::new().write(true).create(true).truncate(true).open(&name).map(drop);
     // Skipped where the current directory is not writable.
     if make().is_ok() {
-        let measured = tell("create and close, here", CALLS, &mut || make());
+        let measured = time("create and close, here", CALLS, &mut || make());
         std::fs::remove_file(&name)?;
         measured?;
     }
-    tell("start and end a program", PROGRAMS, &mut || {
+    time("start and end a program", PROGRAMS, &mut || {
         Command::new("/usr/bin/true").stdin(Stdio::null()).status().map(drop)
     })
 }

@@ -250,11 +250,11 @@ fn change(
                 written => written?,
             }
         }
-        return tell(&ground, how, &wish, &plan);
+        return print_result(&ground, how, &wish, &plan);
     }
 }
 
-fn tell(
+fn print_result(
     ground: &EditContext,
     how: &EditMode,
     wish: &EditRequest,

@@ -128,7 +128,7 @@ pub fn act(options: &Options, arguments: &InitArgs) -> Result<Exit, InitError> {
     }
     let existing = if arguments.force { Existing::Kept } else { Existing::Left };
     let old = write::write(&places, &text, existing)?;
-    tell(options, &places, &workspace, template, old.as_deref()).map_err(InitError::Output)?;
+    print_summary(options, &places, &workspace, template, old.as_deref()).map_err(InitError::Output)?;
     Ok(Exit::Success)
 }
 
@@ -174,7 +174,7 @@ fn list(json: bool) -> io::Result<Exit> {
 }
 
 /// Reports what was written, and how to use it.
-fn tell(
+fn print_summary(
     options: &Options,
     places: &Paths,
     workspace: &Workspace,

@@ -130,7 +130,7 @@ pub fn act(options: &Options, arguments: &LearnArgs) -> Result<Exit, LearnError>
             }
             OutputTarget::Stdout | OutputTarget::New(_) => None,
         };
-        let told = Summary {
+        let summary = Summary {
             ended,
             is_cut,
             observations: &observations,
@@ -139,9 +139,9 @@ pub fn act(options: &Options, arguments: &LearnArgs) -> Result<Exit, LearnError>
             in_force: &in_force,
             home: &places.home,
         };
-        told.summary(options, &places);
-        let written = target.write(arguments.yes, told.proposal, told.merge)?;
-        told.result(options, arguments, &target, written).map_err(LearnError::Output)?;
+        summary.summary(options, &places);
+        let written = target.write(arguments.yes, summary.proposal, summary.merge)?;
+        summary.result(options, arguments, &target, written).map_err(LearnError::Output)?;
         Ok(if written == TargetOutcome::Refused { Exit::Wrong } else { ended })
     })
 }

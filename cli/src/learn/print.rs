@@ -205,7 +205,7 @@ impl Summary<'_> {
         let text = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
         let rules =
             self.proposal.rules.iter().map(|(pattern, permission)| (pattern.clone(), json!(permission)));
-        let told = |left: &LeftOut| json!({ "path": text(&left.path), "used": left.used.words(), "why": left.why.text() });
+        let left_out = |left: &LeftOut| json!({ "path": text(&left.path), "used": left.used.words(), "why": left.why.text() });
         json!({
             "status": status,
             "counts": {
@@ -220,11 +220,11 @@ impl Summary<'_> {
             "rules": rules.collect::<serde_json::Map<_, _>>(),
             "programs": self.proposal.programs,
             "deny": self.proposal.deny,
-            "leftOut": self.touched().map(told).collect::<Vec<_>>(),
+            "leftOut": self.touched().map(left_out).collect::<Vec<_>>(),
             "conflicts": merge.map_or(&[][..], |merge| &merge.conflicts).iter().map(|conflict| {
                 json!({ "wanted": conflict.wanted, "by": conflict.by })
             }).collect::<Vec<_>>(),
-            "refused": merge.map_or(&[][..], |merge| &merge.refused).iter().map(told).collect::<Vec<_>>(),
+            "refused": merge.map_or(&[][..], |merge| &merge.refused).iter().map(left_out).collect::<Vec<_>>(),
             "unused": merge.map_or(&[][..], |merge| &merge.unused),
             "written": written == TargetOutcome::Done,
             "policy": merge.map_or(&self.proposal.text, |merge| &merge.text),

@@ -73,7 +73,7 @@ pub fn test(options: &Options, arguments: &ExamplesArgs) -> Result<Exit, PolicyE
 pub fn ask(source: &PolicyText, document: &Document) -> Result<ExampleResults, PolicyError> {
     let mut asked = ExampleResults::default();
     let mut policies = BTreeMap::new();
-    let mut tell = |key: &str, failure: Option<String>| -> Result<(), PolicyError> {
+    let mut record = |key: &str, failure: Option<String>| -> Result<(), PolicyError> {
         asked.examples += 1;
         match failure {
             None => asked.hold += 1,
@@ -84,11 +84,11 @@ pub fn ask(source: &PolicyText, document: &Document) -> Result<ExampleResults, P
     for example in document.examples() {
         let agent = example.agent.as_deref().unwrap_or(source.agent());
         let policy = policy_of(&mut policies, source, agent)?;
-        tell(&example.key, differs(policy, source, &example))?;
+        record(&example.key, differs(policy, source, &example))?;
     }
     for example in document.entry_examples() {
         let policy = policy_of(&mut policies, source, &example.agent)?;
-        tell(&example.key, entry_differs(policy, &example))?;
+        record(&example.key, entry_differs(policy, &example))?;
     }
     Ok(asked)
 }

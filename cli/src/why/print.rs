@@ -117,7 +117,7 @@ fn shell(command: &Command) -> String {
 /// The answer as JSON.
 pub fn json(ground: &EditContext, answer: &Explanation) -> Value {
     let asked = &answer.asked;
-    let mut told = json!({
+    let mut value = json!({
         "outcome": answer.outcome,
         "operation": asked.operation,
         "path": asked.path,
@@ -130,7 +130,7 @@ pub fn json(ground: &EditContext, answer: &Explanation) -> Value {
     if let Some(line) = &asked.line {
         let entry = &line.entry;
         let by = line.decision.chain.iter().map(|by| json!({ "pid": by.pid, "name": by.name }));
-        told["line"] = json!({
+        value["line"] = json!({
             "id": entry.id.to_string(),
             "time": entry.time.map(|time| time.to_string()),
             "session": entry.session,
@@ -140,43 +140,43 @@ pub fn json(ground: &EditContext, answer: &Explanation) -> Value {
         });
     }
     if let Some(now) = &answer.now {
-        told["now"] = json!({ "outcome": now.outcome, "because": reason(ground, &now.because) });
+        value["now"] = json!({ "outcome": now.outcome, "because": reason(ground, &now.because) });
         if let Some(about) = &now.about {
-            told["now"]["about"] = about.as_str().into();
+            value["now"]["about"] = about.as_str().into();
         }
     }
     if let Some((_, because)) = &answer.nearest {
-        told["nearest"] = reason(ground, because);
+        value["nearest"] = reason(ground, because);
     }
     match &answer.remedy {
         Some(Remedy::Command(command)) => {
-            told["fix"] = json!({
+            value["fix"] = json!({
                 "command": command.words,
                 "shell": shell(command),
                 "takesRestart": command.takes_restart,
                 "needsInit": command.needs_init,
             });
             if let Some(caution) = &command.caution {
-                told["fix"]["caution"] = caution.as_str().into();
+                value["fix"]["caution"] = caution.as_str().into();
             }
         }
         Some(Remedy::Obstacle(obstacle)) => {
-            told["fix"] = json!({ "change": obstacle.change });
+            value["fix"] = json!({ "change": obstacle.change });
             if let Some(unwise) = obstacle.unwise {
-                told["fix"]["caution"] = unwise.into();
+                value["fix"]["caution"] = unwise.into();
             }
         }
         None => {}
     }
-    told
+    value
 }
 
 fn reason(ground: &EditContext, because: &LocatedReason) -> Value {
-    let mut told = json!({ "source": because.source, "path": because.path, "text": because.text });
+    let mut value = json!({ "source": because.source, "path": because.path, "text": because.text });
     if let Some(place) = ground.text().ok().flatten().and_then(|text| locate(text, &because.path)) {
-        told["file"] = ground.name().into();
-        told["line"] = place.line.into();
-        told["column"] = place.column.into();
+        value["file"] = ground.name().into();
+        value["line"] = place.line.into();
+        value["column"] = place.column.into();
     }
-    told
+    value
 }

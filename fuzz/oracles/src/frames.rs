@@ -11,7 +11,7 @@ use guard_approvals::manager::{AskOutcome, Manager};
 use guard_approvals::outcome::Lookup;
 use guard_approvals::persist::GrantStore;
 use guard_approvals::question::{Always, Process, Question, Repeat, Subject};
-use guard_approvals::routes::guard_socket::protocol::{Body, Reply as Told};
+use guard_approvals::routes::guard_socket::protocol::{Body, Reply as GuardReply};
 use guard_approvals::routes::guard_socket::server;
 use guard_approvals::routes::openclaw_socket::SocketToken;
 use guard_approvals::routes::openclaw_socket::wire::{Problem, ServerMessage, Word, answer};
@@ -165,7 +165,7 @@ fn control(input: &mut Input<'_>) {
     let text = String::from_utf8_lossy(&said);
     assert!(!is_member || reply.is_empty(), "{text}");
     for line in reply.split_inclusive(|&byte| byte == b'\n') {
-        let _: Told = serde_json::from_slice(line).unwrap_or_else(|error| panic!("{error}: {text}"));
+        let _: GuardReply = serde_json::from_slice(line).unwrap_or_else(|error| panic!("{error}: {text}"));
     }
     let frames = said.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n"));
     let frames: Vec<Value> = frames.filter_map(|line| serde_json::from_slice(line).ok()).collect();

@@ -67,7 +67,7 @@ impl std::fmt::Display for Query<'_> {
 }
 
 /// The kernel's path of an open file, if it is not too long to be read.
-fn told(file: BorrowedFd<'_>) -> Option<Vec<u8>> {
+fn kernel_path(file: BorrowedFd<'_>) -> Option<Vec<u8>> {
     let link = format!("/proc/self/fd/{}", file.as_raw_fd());
     Some(rustix::fs::readlink(link, Vec::new()).ok()?.into_bytes())
 }
@@ -121,7 +121,7 @@ impl Query<'_> {
             (Ok(expected), Ok((object, path))) => self.check_same(&expected, &object, &path),
             (expected, found) => {
                 let found = found.map(|(_, path)| path.escape_ascii().to_string());
-                let expected = expected.map(|fd| told(fd.as_fd()));
+                let expected = expected.map(|fd| kernel_path(fd.as_fd()));
                 assert_eq!(found.err(), expected.err(), "{self} {last:?} {restrictions:?}");
             }
         }
@@ -129,8 +129,8 @@ impl Query<'_> {
 
     fn check_same(&self, expected: &OwnedFd, object: &Object, path: &[u8]) {
         assert_eq!(Identity::from_stat(&object.stat), identity(expected), "{self}");
-        if let Some(told) = told(expected.as_fd()) {
-            assert_eq!(path.escape_ascii().to_string(), told.escape_ascii().to_string(), "{self}");
+        if let Some(kernel_path) = kernel_path(expected.as_fd()) {
+            assert_eq!(path.escape_ascii().to_string(), kernel_path.escape_ascii().to_string(), "{self}");
         }
     }
 
@@ -177,7 +177,7 @@ impl Query<'_> {
         let flags = OFlags::CREATE | OFlags::RDONLY | OFlags::CLOEXEC;
         let made = rustix::fs::openat(self.directory, self.path, flags, Mode::RUSR | Mode::WUSR);
         if let (Ok(made), None) = (&made, &entry.object) {
-            assert_eq!(told(made.as_fd()).unwrap_or_else(|| entry.path.clone()), entry.path, "{self}");
+            assert_eq!(kernel_path(made.as_fd()).unwrap_or_else(|| entry.path.clone()), entry.path, "{self}");
             rustix::fs::unlinkat(&entry.parent, &entry.name[..], rustix::fs::AtFlags::empty()).unwrap();
         }
         let expected = match &entry.object {
@@ -220,8 +220,8 @@ impl Query<'_> {
                     assert_eq!(kept.err(), Some(Errno::NOTDIR), "{self}");
                     return;
                 };
-                let told = told(kept.as_fd()).map(|path| path.escape_ascii().to_string());
-                assert_eq!(told.unwrap_or_else(real), real(), "{self}");
+                let kernel_path = kernel_path(kept.as_fd()).map(|path| path.escape_ascii().to_string());
+                assert_eq!(kernel_path.unwrap_or_else(real), real(), "{self}");
                 assert_eq!(links, 0, "{self}");
             }
             FastLookup::Missing => {
@@ -240,9 +240,9 @@ impl Query<'_> {
                 assert!(is_link(self.path) || self.path.is_empty(), "{self}");
                 if spelling.follow().is_some() {
                     let followed = self.opened(self.path, OFlags::empty(), ResolveFlags::empty()).unwrap();
-                    let told = told(followed.as_fd()).unwrap();
+                    let kernel_path = kernel_path(followed.as_fd()).unwrap();
                     let real = spelling.real().escape_ascii().to_string();
-                    assert_eq!(real, told.escape_ascii().to_string(), "{self}");
+                    assert_eq!(real, kernel_path.escape_ascii().to_string(), "{self}");
                     let there = rustix::fs::openat2(
                         CWD,
                         spelling.real(),

@@ -156,8 +156,8 @@ impl EvaluationInput<'_> {
             if listed.len() == program.len() { resolved.cloned() } else { self.resolve(listed.first()?) };
         let of_program = target.and_then(|target| self.entry(program, &target)).filter(|found| {
             // An entry for a shell does not cover everything that the shell can be made to run.
-            let is_told = is_shell && program.len() > 1;
-            !is_told || found.names_arguments() || found.is_for_any()
+            let has_arguments = is_shell && program.len() > 1;
+            !has_arguments || found.names_arguments() || found.is_for_any()
         });
         of_program.or_else(|| {
             let (at, script) = shells::script(program).filter(|_| code.is_none())?;

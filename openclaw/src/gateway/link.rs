@@ -33,13 +33,13 @@ pub struct Link(Arc<Shared>);
 struct Shared {
     hello: Hello,
     next: AtomicU64,
-    tell: mpsc::UnboundedSender<Tell>,
+    commands: mpsc::UnboundedSender<DriverCommand>,
     lost: watch::Receiver<Option<Disconnected>>,
 }
 
 /// A message from a link to its driver.
 #[derive(Debug)]
-enum Tell {
+enum DriverCommand {
     Call { id: String, text: String, answer: oneshot::Sender<CallResult> },
     Forget(String),
 }
@@ -70,11 +70,11 @@ impl Link {
 
     /// Takes over an admitted connection; a separate task reads it until it ends.
     pub fn new(socket: Socket, hello: Hello) -> Link {
-        let (tell, told) = mpsc::unbounded_channel();
+        let (commands, queue) = mpsc::unbounded_channel();
         let (end, lost) = watch::channel(None);
-        let shared = Shared { next: AtomicU64::new(1), tell, lost, hello };
+        let shared = Shared { next: AtomicU64::new(1), commands, lost, hello };
         let silence = shared.hello.tick * 2 + GRACE_INTERVAL;
-        let driver = Driver { socket, told, calls: Calls::default(), silence };
+        let driver = Driver { socket, queue, calls: Calls::default(), silence };
         tokio::spawn(async move {
             let lost = driver.run().await;
             end.send_replace(Some(lost));
@@ -96,9 +96,9 @@ impl Link {
         let id = self.0.next.fetch_add(1, Ordering::Relaxed).to_string();
         let text = request(&id, method, &params);
         let (answer, answered) = oneshot::channel();
-        let _forget = Forget { id: id.clone(), tell: &self.0.tell };
+        let _forget = Forget { id: id.clone(), commands: &self.0.commands };
         // If the driver has ended, the send drops `answer`, and the wait below fails.
-        let _ = self.0.tell.send(Tell::Call { id, text, answer });
+        let _ = self.0.commands.send(DriverCommand::Call { id, text, answer });
         match answered.await {
             Ok(answer) => answer.map_err(CallError::Refused),
             Err(_) => Err(CallError::Lost(self.lost().await)),
@@ -123,19 +123,19 @@ impl Link {
 /// A guard that ends the wait for a call's answer when it is dropped.
 struct Forget<'l> {
     id: String,
-    tell: &'l mpsc::UnboundedSender<Tell>,
+    commands: &'l mpsc::UnboundedSender<DriverCommand>,
 }
 
 impl Drop for Forget<'_> {
     fn drop(&mut self) {
-        let _ = self.tell.send(Tell::Forget(std::mem::take(&mut self.id)));
+        let _ = self.commands.send(DriverCommand::Forget(std::mem::take(&mut self.id)));
     }
 }
 
 /// The task that reads and writes the connection.
 struct Driver {
     socket: Socket,
-    told: mpsc::UnboundedReceiver<Tell>,
+    queue: mpsc::UnboundedReceiver<DriverCommand>,
     calls: Calls<oneshot::Sender<CallResult>>,
     silence: Duration,
 }
@@ -156,8 +156,8 @@ impl Driver {
                         Err(lost) => return lost,
                     }
                 }
-                told = self.told.recv() => match told {
-                    Some(Tell::Call { id, text, answer }) => {
+                command = self.queue.recv() => match command {
+                    Some(DriverCommand::Call { id, text, answer }) => {
                         self.calls.wait(id, answer);
                         match timeout(self.silence, self.socket.send(Message::text(text))).await {
                             Ok(Ok(())) => {}
@@ -165,7 +165,7 @@ impl Driver {
                             Err(_) => return Disconnected::Silent(self.silence.as_secs()),
                         }
                     }
-                    Some(Tell::Forget(id)) => self.calls.forget(&id),
+                    Some(DriverCommand::Forget(id)) => self.calls.forget(&id),
                     None => {
                         let goodbye = async {
                             let _ = self.socket.close(None).await;

@@ -49,9 +49,9 @@ pub fn find(config: &Path) -> Gateway {
 /// Does as [`find`], with a given environment.
 pub(super) fn every(config: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Gateway {
     let gateway = find_in(config, variable("OPENCLAW_GATEWAY_PORT"));
-    let told = variable(URL).and_then(|url| url.into_string().ok());
+    let named = variable(URL).and_then(|url| url.into_string().ok());
     let openclaw = Config::read(config);
-    let urls = told.as_deref().into_iter().chain(openclaw.text(REMOTE_URL));
+    let urls = named.as_deref().into_iter().chain(openclaw.text(REMOTE_URL));
     urls.filter_map(|url| GatewayUrl::parse(url.trim()).ok()).fold(gateway, |gateway, url| gateway.and(&url))
 }
 

@@ -145,7 +145,7 @@ fn holds(pid: i32, inode: u64) -> Option<bool> {
         Ok(tasks) => tasks,
         Err(error) => return is_gone(&error).then_some(false),
     };
-    let mut is_told = true;
+    let mut is_certain = true;
     // A thread may have a descriptor table of its own.
     for task in tasks.flatten() {
         match fs::read_dir(task.path().join("fd")) {
@@ -155,12 +155,12 @@ fn holds(pid: i32, inode: u64) -> Option<bool> {
                     match entry.and_then(|entry| fs::read_link(entry.path())) {
                         Ok(link) if link.as_os_str() == wanted.as_str() => return Some(true),
                         Ok(_) => {}
-                        Err(error) => is_told &= is_gone(&error),
+                        Err(error) => is_certain &= is_gone(&error),
                     }
                 }
             }
-            Err(error) => is_told &= is_gone(&error),
+            Err(error) => is_certain &= is_gone(&error),
         }
     }
-    is_told.then_some(false)
+    is_certain.then_some(false)
 }

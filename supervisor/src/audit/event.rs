@@ -73,21 +73,21 @@ pub struct DecisionEvent {
 /// Shortens arguments to `most` bytes for reports: a caller chooses their length, and the log keeps them.
 pub fn shortened(argv: &[Vec<u8>], most: usize) -> Vec<Vec<u8>> {
     let mut left = most;
-    let mut told = Vec::new();
+    let mut shown = Vec::new();
     for (index, argument) in argv.iter().enumerate() {
         let length = argument.len().min(left);
         let mut text = argument[..length].to_vec();
         if length < argument.len() || left == 0 {
             let (bytes, more) = (argument.len() - length, argv.len() - index - 1);
             text.extend_from_slice(format!("… (+{bytes} bytes, {more} more arguments)").as_bytes());
-            told.push(text);
+            shown.push(text);
             break;
         }
         // The NUL counts, too: otherwise empty arguments would have no bound.
         left = (left - length).saturating_sub(1);
-        told.push(text);
+        shown.push(text);
     }
-    told
+    shown
 }
 
 #[cfg(test)]

@@ -161,7 +161,9 @@ impl QuestionRecord {
             }
             QuestionChange::Granted => asked.event = "granted",
             QuestionChange::Consumed => asked.event = "consumed",
-            QuestionChange::Told(told) => (asked.event, asked.text) = (told.word(), Some(told.to_string())),
+            QuestionChange::Lifecycle(lifecycle) => {
+                (asked.event, asked.text) = (lifecycle.word(), Some(lifecycle.to_string()))
+            }
             QuestionChange::Saved(saved) => {
                 asked.event = "saved";
                 asked.text = Some(saved.clone().unwrap_or_else(|problem| format!("not saved: {problem}")));

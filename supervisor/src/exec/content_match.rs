@@ -36,7 +36,7 @@ pub struct ContentMatcher {
     withheld: OnceLock<Vec<WithheldProgram>>,
     known: Mutex<KnownFiles>,
     /// Whether [`ContentMatcher::new_warning`] has returned its warning.
-    told: AtomicBool,
+    has_warned: AtomicBool,
 }
 
 /// Cached results of scanning the disk.
@@ -104,7 +104,7 @@ impl ContentMatcher {
             policy,
             withheld: OnceLock::new(),
             known: Mutex::default(),
-            told: AtomicBool::new(false),
+            has_warned: AtomicBool::new(false),
         }
     }
 
@@ -177,7 +177,7 @@ impl ContentMatcher {
     /// Returns the warning once, when it first applies.
     pub fn new_warning(&self) -> Option<String> {
         let is_short = self.known.lock().listing.as_ref().is_some_and(|listing| listing.left_out > 0);
-        if is_short && !self.told.swap(true, Ordering::Relaxed) { self.warning() } else { None }
+        if is_short && !self.has_warned.swap(true, Ordering::Relaxed) { self.warning() } else { None }
     }
 
     fn files(&self) -> Arc<Vec<Vec<u8>>> {

@@ -210,11 +210,11 @@ mod tests {
 
     #[test]
     fn a_line_tells_of_a_socket() {
-        let told =
+        let entry =
             parse_entry(b"0000000000000000: 00000002 00000000 00010000 0001 01 27347 /run/a b").unwrap();
-        assert_eq!((told.name, told.inode, told.can_be_reached), (&b"/run/a b"[..], 27347, true));
-        let told = parse_entry(b"0000000000000000: 00000003 00000000 00000000 0001 03 27348 @x").unwrap();
-        assert_eq!((told.name, told.inode, told.can_be_reached), (&b"@x"[..], 27348, false));
+        assert_eq!((entry.name, entry.inode, entry.can_be_reached), (&b"/run/a b"[..], 27347, true));
+        let entry = parse_entry(b"0000000000000000: 00000003 00000000 00000000 0001 03 27348 @x").unwrap();
+        assert_eq!((entry.name, entry.inode, entry.can_be_reached), (&b"@x"[..], 27348, false));
         assert!(
             parse_entry(b"0000000000000000: 00000002 00000000 00000000 0002 01   345 @x")
                 .unwrap()

@@ -15,6 +15,6 @@ use super::proc_fd::kernel_path;
 pub fn real_path(fd: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
     match kernel_path(fd) {
         Err(Errno::NAMETOOLONG) => deep_path(fd),
-        told => told,
+        path => path,
     }
 }

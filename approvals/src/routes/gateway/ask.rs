@@ -113,7 +113,7 @@ pub struct PendingCall<'a> {
     /// The question.
     pub request: &'a PendingRequest,
     /// What the card needs besides the question.
-    pub told: CardContext<'a>,
+    pub context: CardContext<'a>,
     /// Called when the gateway has accepted the question.
     pub taken: &'a (dyn Fn() + Send + Sync),
 }
@@ -125,7 +125,7 @@ impl PendingCall<'_> {
     /// # Errors
     /// Why no answer will come.
     pub async fn answer(&self, there: &mut There, mut warn: impl FnMut(&Down)) -> Result<Decision, Nobody> {
-        let card = GatewayCard::new(&self.request.question, &self.told);
+        let card = GatewayCard::new(&self.request.question, &self.context);
         let Some(mut card) = card else { return Err(Nobody::TooLong) };
         let mut unavailable = None;
         loop {

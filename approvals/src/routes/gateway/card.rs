@@ -44,8 +44,8 @@ pub enum Others {
 
 impl GatewayCard {
     /// Builds the card of a question. Returns `None` if the question could not be shown in full.
-    pub fn new(question: &Question, told: &CardContext<'_>) -> Option<GatewayCard> {
-        let CardContext { home, session_key, turn, others } = told;
+    pub fn new(question: &Question, context: &CardContext<'_>) -> Option<GatewayCard> {
+        let CardContext { home, session_key, turn, others } = context;
 
         let Words { command, cwd, resolved_path, ask } = words(question)?;
         let (command, argv) = match &question.subject {

@@ -97,10 +97,10 @@ impl GatewayAsker {
         let others = if manager.has_other(request.id, Route::Gateway) { Others::Some } else { Others::None };
         let session_key = self.session_key.as_deref();
         let turn = manager.forwards(&request.question.agent, session_key);
-        let told = CardContext { home: &self.home, session_key, turn: turn.as_ref(), others };
+        let context = CardContext { home: &self.home, session_key, turn: turn.as_ref(), others };
         manager.taken(request.id, Route::Gateway, false);
         let taken = || manager.taken(request.id, Route::Gateway, true);
-        let asking = PendingCall { line: &self.line, request, told, taken: &taken };
+        let asking = PendingCall { line: &self.line, request, context, taken: &taken };
         let mut there = There { id: request.id, stage: Stage::New };
         let answer = tokio::select! {
             answer = asking.answer(&mut there, |down| self.down(down)) => Ok(answer),

@@ -40,8 +40,8 @@ impl SessionReporter {
         loop {
             match events.recv().await {
                 Ok(event) => match event.what {
-                    QuestionChange::Told(told) if self.manager.gateway().admin => {
-                        let _ = timeout(IO_TIMEOUT, self.send(&told)).await;
+                    QuestionChange::Lifecycle(lifecycle) if self.manager.gateway().admin => {
+                        let _ = timeout(IO_TIMEOUT, self.send(&lifecycle)).await;
                     }
                     _ => {}
                 },
@@ -53,7 +53,7 @@ impl SessionReporter {
 
     /// Sends one report over its own connection: OpenClaw 2026.7.35 counts every connected administrator as somebody
     /// who could answer.
-    async fn send(&self, told: &Lifecycle) {
+    async fn send(&self, lifecycle: &Lifecycle) {
         let find = Arc::clone(&self.find);
         // Reading the disk may block.
         let Ok(Ok(access)) = tokio::task::spawn_blocking(move || find()).await else { return };
@@ -62,7 +62,7 @@ impl SessionReporter {
         if !link.hello().grants(ADMIN) {
             return;
         }
-        let text = display_text(told.to_string().as_bytes());
+        let text = display_text(lifecycle.to_string().as_bytes());
         let _ = link.call(METHOD, json!({"text": text, "sessionKey": self.key})).await;
     }
 }

@@ -106,7 +106,8 @@ pub enum Body {
         approval: Box<Approval>,
     },
     /// Event: an approved program has started running, has ended or was denied.
-    Told {
+    #[serde(rename = "told")]
+    Lifecycle {
         /// The question's id.
         id: String,
         /// `running`, `finished` or `denied`.

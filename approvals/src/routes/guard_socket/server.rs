@@ -255,8 +255,8 @@ impl Server {
             QuestionChange::NoRoute => ended(QuestionState::NoRoute),
             QuestionChange::Failed => ended(QuestionState::Failed),
             QuestionChange::Withdrawn => ended(QuestionState::Withdrawn),
-            QuestionChange::Told(told) => {
-                Some(Body::Told { id, going: told.word().to_owned(), text: told.to_string() })
+            QuestionChange::Lifecycle(lifecycle) => {
+                Some(Body::Lifecycle { id, going: lifecycle.word().to_owned(), text: lifecycle.to_string() })
             }
             QuestionChange::Joined { .. }
             | QuestionChange::Refused(_)

@@ -104,13 +104,13 @@ impl Notifier {
     fn notify(&self, news: &mut Unannounced, running: &Arc<AtomicUsize>, problems: &UnboundedSender<String>) {
         let Some(program) = self.manager.notify() else { return news.cards.clear() };
         let waiting = Approval::all(&self.manager.snapshot());
-        let mut told = news.cards.drain(..).filter_map(|id| {
+        let mut approvals = news.cards.drain(..).filter_map(|id| {
             let id = id.to_string();
             waiting.iter().find(|approval| approval.id == id)
         });
-        let Some(first) = told.next() else { return };
+        let Some(first) = approvals.next() else { return };
         let mut value = first.json(std::process::id());
-        value["more"] = told.count().into();
+        value["more"] = approvals.count().into();
         let (place, problems, name) = (Slot::acquire(running), problems.clone(), program.argv[0].clone());
         let run = move || {
             let _place = place;

@@ -19,7 +19,7 @@ struct NotifyFixture {
     warnings: Arc<Mutex<Vec<String>>>,
 }
 
-fn told_by(argv: &[&str]) -> NotifyFixture {
+fn notified_by(argv: &[&str]) -> NotifyFixture {
     let directory = tempfile::Builder::new().prefix("guard-notify-").tempdir().unwrap();
     let out = directory.path().join("out");
     let argv: Vec<_> = argv.iter().map(|word| word.replace("OUT", out.to_str().unwrap())).collect();
@@ -76,10 +76,10 @@ const CAT: [&str; 3] = ["sh", "-c", "cat >> OUT"];
 
 #[test]
 fn a_program_is_told_of_each_card_once() {
-    let told = told_by(&CAT);
-    let first = told.ask(&["/bin/a", "1"]);
-    until(|| !told.lines().is_empty());
-    let value: Value = serde_json::from_str(&told.lines()[0]).unwrap();
+    let fixture = notified_by(&CAT);
+    let first = fixture.ask(&["/bin/a", "1"]);
+    until(|| !fixture.lines().is_empty());
+    let value: Value = serde_json::from_str(&fixture.lines()[0]).unwrap();
     assert_eq!(value["id"], first.call().to_string());
     assert_eq!(
         (&value["argv"][1], value["guard"].as_u64()),
@@ -87,25 +87,25 @@ fn a_program_is_told_of_each_card_once() {
     );
     assert_eq!(value["more"], 0);
     // One on the same card, and one that is answered before anybody is notified.
-    let _second = told.ask(&["/bin/a", "2"]);
-    let many: Vec<_> = (0..20).map(|n| told.ask(&[&format!("/bin/{n}")])).collect();
-    drop(told.ask(&["/bin/z"]));
+    let _second = fixture.ask(&["/bin/a", "2"]);
+    let many: Vec<_> = (0..20).map(|n| fixture.ask(&[&format!("/bin/{n}")])).collect();
+    drop(fixture.ask(&["/bin/z"]));
     let of = |line: &String| serde_json::from_str::<Value>(line).unwrap()["more"].as_u64().unwrap() + 1;
-    until(|| told.lines().iter().map(of).sum::<u64>() == 21);
-    assert!(told.lines().len() <= 4, "{:?}", told.lines());
+    until(|| fixture.lines().iter().map(of).sum::<u64>() == 21);
+    assert!(fixture.lines().len() <= 4, "{:?}", fixture.lines());
     drop(many);
-    assert!(told.warnings().is_empty(), "{:?}", told.warnings());
+    assert!(fixture.warnings().is_empty(), "{:?}", fixture.warnings());
 }
 
 #[test]
 fn a_program_has_nothing_of_the_guards() {
     let leaked = fs::File::open("/dev/null").unwrap();
     rustix::io::fcntl_setfd(&leaked, rustix::io::FdFlags::empty()).unwrap();
-    let told =
-        told_by(&["sh", "-c", "{ ls /proc/self/fd | wc -l; cut -d' ' -f1,6 /proc/$$/stat; pwd; } > OUT"]);
-    let _ticket = told.ask(&["/bin/a"]);
-    until(|| told.lines().len() == 3);
-    let lines = told.lines();
+    let fixture =
+        notified_by(&["sh", "-c", "{ ls /proc/self/fd | wc -l; cut -d' ' -f1,6 /proc/$$/stat; pwd; } > OUT"]);
+    let _ticket = fixture.ask(&["/bin/a"]);
+    until(|| fixture.lines().len() == 3);
+    let lines = fixture.lines();
     // The three standard descriptors, and the one that ls opens.
     assert_eq!((lines[0].trim(), &*lines[2]), ("4", "/"));
     let (pid, session) = lines[1].split_once(' ').unwrap();
@@ -121,12 +121,12 @@ fn what_is_wrong_with_it_is_said_once() {
         (&["/dev/null"], "there is no program /dev/null"),
         (&["sh", "-c", "exit 3"], "sh: exit status: 3"),
     ] {
-        let told = told_by(argv);
-        let _first = told.ask(&["/bin/a"]);
-        until(|| !told.warnings().is_empty());
-        let _second = told.ask(&["/bin/b"]);
+        let fixture = notified_by(argv);
+        let _first = fixture.ask(&["/bin/a"]);
+        until(|| !fixture.warnings().is_empty());
+        let _second = fixture.ask(&["/bin/b"]);
         std::thread::sleep(MIN_RUN_INTERVAL + Duration::from_millis(300));
-        let warnings = told.warnings();
+        let warnings = fixture.warnings();
         assert_eq!(warnings.len(), 1, "{warnings:?}");
         assert!(warnings[0].contains(problem), "{warnings:?}");
     }

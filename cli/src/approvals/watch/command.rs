@@ -175,7 +175,7 @@ impl Watching {
             WatchEvent::Dropped { key, connection } => queue.dropped(&key, connection),
             WatchEvent::Turned { pid, why } => face.turned(pid, &why)?,
             WatchEvent::Answered { key, outcome } => face.answered(&key, &outcome)?,
-            WatchEvent::Told { key, text } => face.told(&key, &text)?,
+            WatchEvent::Lifecycle { key, text } => face.lifecycle(&key, &text)?,
             WatchEvent::Typed(event) => return Ok(face.typed(&event, queue)),
             WatchEvent::Line(line) => return face.line(&line, queue),
             WatchEvent::Chosen(choice) => self.choose(choice)?,
@@ -204,7 +204,7 @@ impl Watching {
         decision: Decision,
         outcome: Option<oneshot::Sender<Result<String, Unanswered>>>,
     ) -> io::Result<()> {
-        let tell = move |said: &Result<String, String>| {
+        let report = move |said: &Result<String, String>| {
             if let Some(outcome) = outcome {
                 // The receiver may have gone.
                 let _ = outcome.send(said.clone().map_err(Unanswered::Refused));
@@ -215,7 +215,7 @@ impl Watching {
                 let (state, news) = (self.state.clone(), self.news.clone());
                 tokio::spawn(async move {
                     let said = resolve(&state, &key, decision).await;
-                    tell(&said);
+                    report(&said);
                     // At shutdown there is no receiver.
                     let _ = news.send(WatchEvent::Answered { key, outcome: said });
                 });
@@ -224,7 +224,7 @@ impl Watching {
             Ok(AnswerRoute::Socket) => Ok(decision.to_string()),
             Err(why) => Err(why.to_string()),
         };
-        tell(&said);
+        report(&said);
         self.face.answered(&key, &said)
     }
 }

@@ -35,7 +35,7 @@ pub enum WatchEvent {
         state: QuestionState,
     },
     /// How an allowed program ended or goes on.
-    Told {
+    Lifecycle {
         /// The row that allowed it.
         key: Key,
         /// One line for a human.

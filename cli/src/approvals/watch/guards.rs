@@ -53,15 +53,15 @@ async fn follow_guard(state: &std::path::Path, guard: u32, news: &Sender) -> io:
     let closed = |_| io::Error::from(io::ErrorKind::BrokenPipe);
     let mut subscription = Guards::find(state)?.subscribe(guard).await?;
     loop {
-        let told = match subscription.next().await? {
+        let event = match subscription.next().await? {
             Body::Approvals { approvals } => WatchEvent::Listed { guard, approvals },
             Body::Requested { approval } => WatchEvent::Requested { guard, approval },
             Body::Ended { id, state } => WatchEvent::Ended { guard, id, state },
-            Body::Told { id, text, .. } => WatchEvent::Told { key: Key { pid: guard, id }, text },
+            Body::Lifecycle { id, text, .. } => WatchEvent::Lifecycle { key: Key { pid: guard, id }, text },
             Body::Error { message, .. } => return Err(io::Error::other(message)),
             // Replies to other requests.
             Body::Found { .. } | Body::Resolved { .. } => continue,
         };
-        news.send(told).map_err(closed)?;
+        news.send(event).map_err(closed)?;
     }
 }

@@ -101,7 +101,7 @@ impl LineFace {
         )
     }
 
-    pub fn told(&mut self, key: &Key, what: &str) -> io::Result<()> {
+    pub fn lifecycle(&mut self, key: &Key, what: &str) -> io::Result<()> {
         self.print(
             || json!({"event": "told", "id": key.id, "pid": key.pid, "message": what}),
             || format!("{}: {}\n", shown(key.id.as_bytes()), shown(what.as_bytes())),

@@ -97,15 +97,15 @@ impl Face {
         }
     }
 
-    pub fn told(&mut self, key: &Key, text: &str) -> io::Result<()> {
+    pub fn lifecycle(&mut self, key: &Key, text: &str) -> io::Result<()> {
         match self {
             Face::Screen(screen) => {
                 screen.note(text);
                 Ok(())
             }
-            Face::Lines(lines) => lines.told(key, text),
+            Face::Lines(lines) => lines.lifecycle(key, text),
             Face::Page(page) => {
-                page.told(key, text);
+                page.lifecycle(key, text);
                 Ok(())
             }
         }

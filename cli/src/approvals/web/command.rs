@@ -140,11 +140,11 @@ fn print_url(options: &Options, arguments: &ServeArguments, url: &str) -> Result
         return Ok(Exit::Success);
     }
     let mut out = io::stdout().lock();
-    let told = if arguments.json {
+    let printed = if arguments.json {
         writeln!(out, "{}", json!({"event": "listening", "url": url}))
     } else {
         writeln!(out, "{url}")
     };
-    told.and_then(|()| out.flush()).map_err(ServeError::Output)?;
+    printed.and_then(|()| out.flush()).map_err(ServeError::Output)?;
     Ok(Exit::Success)
 }

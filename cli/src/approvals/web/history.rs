@@ -128,7 +128,7 @@ impl Item {
                 let text =
                     |key: &str| said.get(key).and_then(|value| value.as_str()).map(show).unwrap_or_default();
                 let event = text("event");
-                if !is_told(&event) {
+                if !is_shown(&event) {
                     return None;
                 }
                 let argv = said.get("argv").and_then(|argv| argv.as_array()).into_iter().flatten();
@@ -167,7 +167,7 @@ impl Item {
 
 /// Whether this event is listed: how a question ended, and the result. That it was asked is left out, for the end
 /// repeats it.
-fn is_told(event: &str) -> bool {
+fn is_shown(event: &str) -> bool {
     matches!(
         event,
         "resolved" | "expired" | "no-route" | "failed" | "withdrawn" | "refused" | "granted" | "saved"

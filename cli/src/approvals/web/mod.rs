@@ -86,7 +86,8 @@ enum NoteKind {
     /// An answer was refused.
     Refused,
     /// What became of an allowed program.
-    Told,
+    #[serde(rename = "told")]
+    Lifecycle,
     /// A peer was turned away.
     Turned,
 }
@@ -180,8 +181,8 @@ impl WebFace {
     }
 
     /// Notes what became of an allowed program.
-    pub fn told(&mut self, key: &Key, text: &str) {
-        self.note(NoteKind::Told, Some(key), text);
+    pub fn lifecycle(&mut self, key: &Key, text: &str) {
+        self.note(NoteKind::Lifecycle, Some(key), text);
     }
 
     fn note(&mut self, what: NoteKind, key: Option<&Key>, text: &str) {

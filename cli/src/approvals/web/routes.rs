@@ -95,11 +95,11 @@ async fn read<T: Send + 'static>(
 async fn choose(desk: &AppState, _: &Admitted, answer: AnswerBody) -> Result<String, Unanswered> {
     let AnswerBody { guard, id, version, decision } = answer;
     let decision: Decision = decision.parse().map_err(Unanswered::Refused)?;
-    let (outcome, told) = oneshot::channel();
+    let (outcome, result) = oneshot::channel();
     let choice = Choice { key: Key { pid: guard, id }, version, decision, outcome };
     desk.news.send(WatchEvent::Chosen(choice)).map_err(|_| Unanswered::Gone)?;
     let silence = |why: &str| Unanswered::Refused(why.to_owned());
-    match timeout(IO_TIMEOUT, told).await {
+    match timeout(IO_TIMEOUT, result).await {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(_)) => Err(silence("openclaw-guard is ending")),
         Err(_) => Err(silence("the guard does not say whether it has taken the answer: see what waits")),

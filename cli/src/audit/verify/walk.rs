@@ -19,7 +19,7 @@ struct Passed {
     /// Its number; for a line without one, the number it should have.
     n: u64,
     /// Whether it has been reported already.
-    is_told: bool,
+    is_reported: bool,
 }
 
 struct LogWalk<'l> {
@@ -85,28 +85,28 @@ impl LogWalk<'_> {
                 )
             };
             self.report(place, what, text);
-            self.before = Some(Passed { place, hash, n: following, is_told: true });
+            self.before = Some(Passed { place, hash, n: following, is_reported: true });
             return;
         };
         self.numbers.push((joint.n, place));
-        let mut is_told = false;
+        let mut is_reported = false;
         if place.1 == 1 && self.log.head.as_ref().is_ok_and(|head| head.root == joint.prev) {
             self.is_rooted = true;
         }
         if let Some(before) = self.before.filter(|before| before.hash != joint.prev) {
-            is_told = self.broken(place, joint, before);
+            is_reported = self.broken(place, joint, before);
         }
         if let Some(noted) = noted(line) {
             self.noted(place, &noted);
         }
-        self.before = Some(Passed { place, hash, n: joint.n, is_told });
+        self.before = Some(Passed { place, hash, n: joint.n, is_reported });
     }
 
     /// Handles a line that does not carry the hash of the one before. Returns whether this line itself is at fault.
     fn broken(&mut self, place: (usize, usize), joint: ChainFields, before: Passed) -> bool {
         let following = before.n + 1;
         if joint.n == following {
-            if !before.is_told {
+            if !before.is_reported {
                 self.report(
                     before.place,
                     FindingKind::Changed,
@@ -197,7 +197,7 @@ impl LogWalk<'_> {
                     format!("{what} of the log, which the head knows, should follow here"),
                 );
             }
-            None if last.is_told => {}
+            None if last.is_reported => {}
             None => {
                 let place = self
                     .numbers

@@ -72,9 +72,9 @@ async fn one_that_nobody_vouches_for_is_not_taken() {
     assert!(matches!(problem, OpenError::Insecure { .. }), "{problem}");
     let problem = problem.to_string();
     assert!(!problem.contains("unexpected"), "{problem}");
-    let is_told = problem.contains(&fingerprint(one.cert.der()).to_string());
+    let names_certificate = problem.contains(&fingerprint(one.cert.der()).to_string());
     // The second text is for a host that trusts no authority.
-    assert!(is_told || problem.contains("no certificate authority"), "{problem}");
+    assert!(names_certificate || problem.contains("no certificate authority"), "{problem}");
 }
 
 #[tokio::test]

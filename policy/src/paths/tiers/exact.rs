@@ -187,8 +187,8 @@ impl Compared<'_> {
         };
         let tops: Vec<&Hierarchy> = self.walked.hierarchies.iter().filter(is_top).collect();
         // Prefers a directory, which an operator knows to be the tree's own.
-        let told = tops.iter().find(|h| h.kind == HierarchyKind::Directory).or(tops.first());
-        match told {
+        let top = tops.iter().find(|h| h.kind == HierarchyKind::Directory).or(tops.first());
+        match top {
             Some(top) => Err(format!(
                 "{} itself may be removed and made again, which Landlock grants only with the directory around it",
                 show(&top.path)

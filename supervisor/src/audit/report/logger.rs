@@ -29,7 +29,7 @@ pub struct Logger {
     /// What the allowance had no room for since the last count.
     uncounted: Option<Span>,
     /// Whether it was said that the allowance is used up.
-    is_told: bool,
+    is_reported: bool,
     /// When counts are due.
     due: Instant,
 }
@@ -46,7 +46,7 @@ impl Logger {
             lines,
             folds: Folds::default(),
             uncounted: None,
-            is_told: false,
+            is_reported: false,
             due: now + COUNT_INTERVAL,
         }
     }
@@ -60,11 +60,11 @@ impl Logger {
                 receiver.recv_timeout(self.due.saturating_duration_since(Instant::now()))
             };
             match received.map(|entry| *entry) {
-                Ok(LogMessage::Record(record, told)) => {
+                Ok(LogMessage::Record(record, reply)) => {
                     let logged = self.log(record);
-                    if let Some(told) = told {
+                    if let Some(reply) = reply {
                         // The waiting thread may be gone.
-                        let _ = told.send(logged);
+                        let _ = reply.send(logged);
                     }
                 }
                 Ok(LogMessage::Flush(done)) => {
@@ -107,15 +107,15 @@ impl Logger {
         if part == LogPart::Denials && !self.allowance.take(body.len(), Instant::now()) {
             let span = if let Record::Repeats(_, span) = record { *span } else { Span::now() };
             self.uncounted = Some(span.with(self.uncounted));
-            if !std::mem::replace(&mut self.is_told, true) {
+            if !std::mem::replace(&mut self.is_reported, true) {
                 self.write_uncounted();
-                self.tell(OVER_SHARE.to_owned());
+                self.report(OVER_SHARE.to_owned());
             }
             return Logged::Yes;
         }
         let written = self.writer.write(part, &body);
         for problem in written.problems {
-            self.tell(format!("openclaw-guard: {problem}"));
+            self.report(format!("openclaw-guard: {problem}"));
         }
         if written.is_logged { Logged::Yes } else { Logged::No }
     }
@@ -135,7 +135,7 @@ impl Logger {
         }
     }
 
-    fn tell(&self, problem: String) {
+    fn report(&self, problem: String) {
         let _ = self.lines.try_send(Box::new(Message::Problem(problem)));
     }
 }

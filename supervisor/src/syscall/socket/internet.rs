@@ -170,10 +170,10 @@ mod tests {
             }
             new
         };
-        let (plain, told) = (new(), new());
+        let (plain, rewritten) = (new(), new());
         let natively = rustix::net::connect(&plain, &to);
-        let aimed = aimed(to, bound(told.as_fd()).unwrap());
-        let ours = rustix::net::connect(&told, &aimed);
+        let aimed = aimed(to, bound(rewritten.as_fd()).unwrap());
+        let ours = rustix::net::connect(&rewritten, &aimed);
         assert_eq!(natively, ours, "{family:?} {kind:?} {own:?} {to}");
         if natively.is_err() {
             return false;
@@ -181,8 +181,8 @@ mod tests {
         let peer = |socket: &OwnedFd| {
             SocketAddr::try_from(rustix::net::getpeername(socket).unwrap().unwrap()).unwrap()
         };
-        assert_eq!(peer(&plain), peer(&told), "{family:?} {kind:?} {own:?} {to}");
-        assert_eq!(peer(&told).ip().to_canonical(), aimed.ip().to_canonical());
+        assert_eq!(peer(&plain), peer(&rewritten), "{family:?} {kind:?} {own:?} {to}");
+        assert_eq!(peer(&rewritten).ip().to_canonical(), aimed.ip().to_canonical());
         true
     }
 

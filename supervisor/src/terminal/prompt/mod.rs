@@ -56,7 +56,7 @@ pub struct Prompt {
     /// A query that was not answered before the prompt was removed.
     late: Option<(Query, Instant)>,
     /// The ids of calls that were announced as lines.
-    told: Vec<String>,
+    announced: Vec<String>,
 }
 
 /// A prompt on the screen.
@@ -123,7 +123,7 @@ impl Prompt {
             begun: None,
             up: None,
             late: None,
-            told: Vec::new(),
+            announced: Vec::new(),
         })
     }
 
@@ -187,7 +187,7 @@ impl Prompt {
                     up.drawn = None;
                 }
             }
-            Body::Found { .. } | Body::Told { .. } => {}
+            Body::Found { .. } | Body::Lifecycle { .. } => {}
         }
     }
 
@@ -198,12 +198,12 @@ impl Prompt {
     /// Returns a line for each waiting call that was not announced yet, for use without a prompt.
     pub fn lines(&mut self) -> Vec<String> {
         let Some(card) = self.queue.first() else {
-            self.told.clear();
+            self.announced.clear();
             return Vec::new();
         };
-        let new = card.approvals.iter().filter(|approval| !self.told.contains(&approval.id));
+        let new = card.approvals.iter().filter(|approval| !self.announced.contains(&approval.id));
         let lines: Vec<_> = new.map(card::waiting).collect();
-        self.told = card.approvals.iter().map(|approval| approval.id.clone()).collect();
+        self.announced = card.approvals.iter().map(|approval| approval.id.clone()).collect();
         lines
     }
 

@@ -224,18 +224,18 @@ async fn the_session_is_told_how_programs_go_on_where_that_may_be_told() {
     let guard = GatewayFixture::new(ONLY).await;
     let session = SessionReporter::new(guard.manager.clone(), guard.find(), "agent:main:main".to_owned());
     tokio::spawn(session.run());
-    let told = || Lifecycle {
+    let lifecycle = || Lifecycle {
         id: uuid::Uuid::nil(),
         command: "curl --token sk-abcdefghijklmnopqrstuvwxyz012345 \u{1b}[31m".to_owned(),
         going: Going::Denied(DenyReason::User),
     };
     tokio::task::yield_now().await;
     // Without `admin` the guard reports nothing and opens no connection.
-    guard.manager.report(told());
+    guard.manager.report(lifecycle());
     let gateway = GatewaySettings { admin: true, ..GatewaySettings::default() };
     tokio::time::sleep(Duration::from_millis(100)).await;
     guard.manager.configure(Settings { gateway, ..settings() });
-    guard.manager.report(told());
+    guard.manager.report(lifecycle());
     let mut peer = guard.gateway.welcome_by(admin_hello()).await;
     let event = heard(&mut peer, "system-event").await;
     assert_eq!(event["params"]["sessionKey"], "agent:main:main");

@@ -10,9 +10,9 @@ fn a_member_of_the_tree_is_told_nothing() {
     let ticket = place.waiting(question(&["/bin/a"]));
     let (mut stream, _) = listener.accept().unwrap();
     let _ = stream.write_all(&decision(&json!(ticket.call().to_string()), "allow-once"));
-    let mut told = String::new();
-    let _ = stream.read_to_string(&mut told);
-    assert_eq!(told, "");
+    let mut reply = String::new();
+    let _ = stream.read_to_string(&mut reply);
+    assert_eq!(reply, "");
     place.warned("it may not answer");
     assert!(matches!(place.approvals.manager().find(&ticket.call().to_string()), Ok(Lookup::Pending(_))));
 }
