@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use guard_openclaw::approvals_store::Stores;
 use guard_policy::Problem;
-use guard_policy::learn::{self, Observation, Session, Stands};
+use guard_policy::learn::{self, FinalState, Observation, Session};
 use guard_supervisor::config::options::Options;
 use guard_supervisor::config::{self, Disk, Paths, SetupError};
 use guard_supervisor::exit::Exit;
@@ -148,12 +148,12 @@ pub fn act(options: &Options, arguments: &LearnArgs) -> Result<Exit, LearnError>
 
 /// The use of a path, with the file that is there now.
 fn observation((path, used): (Vec<u8>, learn::Used)) -> Observation {
-    let stands = match std::fs::symlink_metadata(OsStr::from_bytes(&path)) {
-        Ok(meta) if meta.is_dir() => Stands::Directory,
-        Ok(_) => Stands::File,
-        Err(_) => Stands::Nothing,
+    let final_state = match std::fs::symlink_metadata(OsStr::from_bytes(&path)) {
+        Ok(meta) if meta.is_dir() => FinalState::Directory,
+        Ok(_) => FinalState::File,
+        Err(_) => FinalState::Nothing,
     };
-    Observation { path, used, stands }
+    Observation { path, used, final_state }
 }
 
 /// The caches that the operator's environment names; the command has the same environment.

@@ -128,7 +128,7 @@ impl BitOr for Used {
 
 /// What exists at a path at the end of the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stands {
+pub enum FinalState {
     /// A directory.
     Directory,
     /// Anything else.
@@ -145,7 +145,7 @@ pub struct Observation {
     /// How it was used.
     pub used: Used,
     /// What exists there at the end of the session.
-    pub stands: Stands,
+    pub final_state: FinalState,
 }
 
 impl Observation {

@@ -2,7 +2,7 @@
 
 use super::patterns::Bits;
 use super::zone::{ZoneKind, Zones, is_gone};
-use super::{Observation, Session, Stands, Used, Width, secrets};
+use super::{FinalState, Observation, Session, Used, Width, secrets};
 use crate::compile::builtin::system::DENIED;
 use crate::{Access, Document, Grant, Outcome, Overrides, Policy, Request, Rights, decide};
 
@@ -175,7 +175,7 @@ fn left_out(seen: &Observation, bounds: &Bounds, zones: &Zones, width: Width) ->
     // the session created.
     let may_hold =
         !zone.kind.holds_programs() && zone.kind != ZoneKind::Cache && !seen.used.meets(Used::MADE);
-    let may_hold = may_hold && seen.stands == Stands::File && !bounds.needs_none(path, Access::READ);
+    let may_hold = may_hold && seen.final_state == FinalState::File && !bounds.needs_none(path, Access::READ);
     if may_hold && secrets::is_named_so(path) {
         return vec![(ALL, Why::Secret)];
     }
@@ -185,7 +185,7 @@ fn left_out(seen: &Observation, bounds: &Bounds, zones: &Zones, width: Width) ->
         if let Some(why) = bounds.refuse(path, Access::WRITE) {
             left.push((written, why));
         } else if seen.used.meets(Used::MADE)
-            && seen.stands == Stands::Directory
+            && seen.final_state == FinalState::Directory
             && zones.is_around_a_cache(path)
         {
             left.push((written, Why::There));
@@ -193,7 +193,7 @@ fn left_out(seen: &Observation, bounds: &Bounds, zones: &Zones, width: Width) ->
             left.push((written, Why::Outside));
         }
     }
-    if zone.kind == ZoneKind::Temporary && is_gone(seen.stands) && width != Width::Wide {
+    if zone.kind == ZoneKind::Temporary && is_gone(seen.final_state) && width != Width::Wide {
         left.push((Used::STARTED, Why::Temporary));
     }
     left

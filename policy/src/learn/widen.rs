@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::patterns::{Bits, Pattern, WantedRights, collapsed};
 use super::zone::{Shape, Zone, ZoneKind, Zones, around, is_gone};
-use super::{Observation, Stands, Used, Width};
+use super::{FinalState, Observation, Used, Width};
 use crate::paths::exec_roots::is_below;
 use crate::programs::DEFAULT_CARRIERS;
 use crate::programs::name::basename;
@@ -118,20 +118,20 @@ enum First {
 
 /// What exists at each path at the end of the session, as far as it was observed.
 #[derive(Debug)]
-pub(super) struct Inventory<'s>(BTreeMap<&'s [u8], Stands>);
+pub(super) struct Inventory<'s>(BTreeMap<&'s [u8], FinalState>);
 
 impl<'s> Inventory<'s> {
     pub(super) fn new(observations: impl Iterator<Item = &'s Observation>) -> Inventory<'s> {
         let seen: Vec<_> = observations.collect();
-        let mut standing: BTreeMap<&[u8], Stands> =
-            seen.iter().map(|seen| (&*seen.path, seen.stands)).collect();
+        let mut standing: BTreeMap<&[u8], FinalState> =
+            seen.iter().map(|seen| (&*seen.path, seen.final_state)).collect();
         // The parents of an existing path are directories now, whatever was observed of them. A file that replaced a
         // directory may become a directory again.
         for seen in &seen {
             for end in (1..seen.path.len()).filter(|at| seen.path[*at] == b'/') {
                 let directory = &seen.path[..end];
-                if !is_gone(seen.stands) || standing.get(directory) == Some(&Stands::File) {
-                    standing.insert(directory, Stands::Directory);
+                if !is_gone(seen.final_state) || standing.get(directory) == Some(&FinalState::File) {
+                    standing.insert(directory, FinalState::Directory);
                 }
             }
         }
@@ -139,19 +139,20 @@ impl<'s> Inventory<'s> {
     }
 
     fn is_directory(&self, path: &[u8]) -> bool {
-        self.0.get(path) == Some(&Stands::Directory)
+        self.0.get(path) == Some(&FinalState::Directory)
     }
 
     fn is_gone(&self, path: &[u8]) -> bool {
-        self.0.get(path) == Some(&Stands::Nothing)
+        self.0.get(path) == Some(&FinalState::Nothing)
     }
 
     /// The pattern for the path itself. For a temporary name, the pattern for its nearest lasting directory at or below
     /// `top`.
     fn pattern(&self, seen: &Observation, bits: Bits, kind: ZoneKind, top: &[u8]) -> Pattern {
-        if !kind.is_written() || !is_gone(seen.stands) {
+        if !kind.is_written() || !is_gone(seen.final_state) {
             // A new directory will hold other names next time.
-            let is_filled = bits.w && seen.used.meets(Used::MADE) && seen.stands == Stands::Directory;
+            let is_filled =
+                bits.w && seen.used.meets(Used::MADE) && seen.final_state == FinalState::Directory;
             return Pattern { path: seen.path.clone(), is_deep: kind.is_written() && is_filled };
         }
         let mut directory = around(&seen.path);
@@ -189,7 +190,7 @@ fn programs(kept: &[&Observation], zones: &Zones, width: Width, widened: &mut Wi
         }
         let itself = Pattern::exact(seen.path.clone());
         let beside = || Pattern::deep(zone.top.clone());
-        let is_temporary = is_gone(seen.stands);
+        let is_temporary = is_gone(seen.final_state);
         match (zone.kind, width) {
             // The zone is this one file.
             _ if seen.path == zone.top => widened.programs.insert(itself),

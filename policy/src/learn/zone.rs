@@ -1,6 +1,6 @@
 //! Zones: kinds of places that an operator has a name for, such as the project or a cache.
 
-use super::{Session, Stands, Used};
+use super::{FinalState, Session, Used};
 use crate::compile::builtin::system::{PROGRAMS, RULES};
 use crate::compile::builtin::templates;
 use crate::paths::exec_roots::is_below;
@@ -237,8 +237,8 @@ fn project(session: &Session<'_>) -> Option<Vec<u8>> {
 }
 
 /// Whether the path is temporary: nothing exists there at the end, so the next session may use another name.
-pub(super) fn is_gone(stands: Stands) -> bool {
-    stands == Stands::Nothing
+pub(super) fn is_gone(final_state: FinalState) -> bool {
+    final_state == FinalState::Nothing
 }
 
 /// The parent directory of a path; `/` for a direct child of the root.

@@ -36,24 +36,24 @@ static COMPILED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
 });
 
 /// Programs or subcommands, with their short option that takes a secret and the form of its value.
-const SHORT: [(&str, &str, Stands); 12] = [
-    ("mysql", "-p", Stands::Joined),
-    ("mysqldump", "-p", Stands::Joined),
-    ("mysqladmin", "-p", Stands::Joined),
-    ("mariadb", "-p", Stands::Joined),
-    ("mariadb-dump", "-p", Stands::Joined),
-    ("sshpass", "-p", Stands::Either),
-    ("login", "-p", Stands::Either),
-    ("redis-cli", "-a", Stands::Either),
-    ("http", "-a", Stands::Either),
-    ("https", "-a", Stands::Either),
-    ("curl", "-u", Stands::Joined),
-    ("smbclient", "-U", Stands::Either),
+const SHORT: [(&str, &str, ValueForm); 12] = [
+    ("mysql", "-p", ValueForm::Joined),
+    ("mysqldump", "-p", ValueForm::Joined),
+    ("mysqladmin", "-p", ValueForm::Joined),
+    ("mariadb", "-p", ValueForm::Joined),
+    ("mariadb-dump", "-p", ValueForm::Joined),
+    ("sshpass", "-p", ValueForm::Either),
+    ("login", "-p", ValueForm::Either),
+    ("redis-cli", "-a", ValueForm::Either),
+    ("http", "-a", ValueForm::Either),
+    ("https", "-a", ValueForm::Either),
+    ("curl", "-u", ValueForm::Joined),
+    ("smbclient", "-U", ValueForm::Either),
 ];
 
 /// How an option's value is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stands {
+enum ValueForm {
     /// `-pVALUE`
     Joined,
     /// `-pVALUE` or `-p VALUE`
@@ -141,7 +141,7 @@ fn of_words(text: &str) -> Vec<Range<usize>> {
         }
         let is_value = !word.starts_with('-');
         let value = match short {
-            Some((_, option, Stands::Either)) if before == *option && is_value => Some(range.start),
+            Some((_, option, ValueForm::Either)) if before == *option && is_value => Some(range.start),
             Some((_, option, _)) if word.len() > option.len() && word.starts_with(option) => {
                 Some(range.start + option.len())
             }

@@ -3,7 +3,7 @@
 mod properties;
 
 use guard_policy::learn::{
-    LeftOut, Observation, Proposal, Session, Stands, Used, Why, Width, merge, propose,
+    FinalState, LeftOut, Observation, Proposal, Session, Used, Why, Width, merge, propose,
 };
 use guard_policy::{
     Access, Document, Exec, Host, Outcome, Overrides, PersistenceSites, Policy, Request, Role, decide,
@@ -25,25 +25,25 @@ fn host() -> Host<'static> {
     }
 }
 
-fn seen(path: &str, used: Used, stands: Stands) -> Observation {
-    Observation { path: path.as_bytes().to_vec(), used, stands }
+fn seen(path: &str, used: Used, final_state: FinalState) -> Observation {
+    Observation { path: path.as_bytes().to_vec(), used, final_state }
 }
 
 fn read(path: &str) -> Observation {
-    seen(path, Used::READ, Stands::File)
+    seen(path, Used::READ, FinalState::File)
 }
 
 fn wrote(path: &str) -> Observation {
-    seen(path, Used::READ | Used::WRITTEN | Used::MADE, Stands::File)
+    seen(path, Used::READ | Used::WRITTEN | Used::MADE, FinalState::File)
 }
 
 fn ran(path: &str) -> Observation {
-    seen(path, Used::STARTED | Used::READ, Stands::File)
+    seen(path, Used::STARTED | Used::READ, FinalState::File)
 }
 
 /// Written or run, and gone.
 fn gone(path: &str, used: Used) -> Observation {
-    seen(path, used | Used::WRITTEN | Used::MADE, Stands::Nothing)
+    seen(path, used | Used::WRITTEN | Used::MADE, FinalState::Nothing)
 }
 
 /// What a build does.
@@ -52,10 +52,14 @@ fn build() -> Vec<Observation> {
         ran("/usr/bin/bash"),
         ran("/usr/bin/git"),
         ran("/usr/lib/gcc/x86_64-linux-gnu/12/cc1"),
-        seen("/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2", Used::LOADED | Used::MAPPED, Stands::File),
-        seen("/usr/lib/x86_64-linux-gnu/libc.so.6", Used::READ | Used::MAPPED, Stands::File),
+        seen("/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2", Used::LOADED | Used::MAPPED, FinalState::File),
+        seen("/usr/lib/x86_64-linux-gnu/libc.so.6", Used::READ | Used::MAPPED, FinalState::File),
         ran("/home/u/.rustup/toolchains/stable/bin/rustc"),
-        seen("/home/u/.rustup/toolchains/stable/lib/librustc.so", Used::READ | Used::MAPPED, Stands::File),
+        seen(
+            "/home/u/.rustup/toolchains/stable/lib/librustc.so",
+            Used::READ | Used::MAPPED,
+            FinalState::File,
+        ),
         read("/home/u/.cargo/config.toml"),
         wrote("/home/u/.cargo/.package-cache"),
         wrote("/home/u/.cargo/registry/src/x/lib.rs"),
@@ -217,7 +221,7 @@ fn secrets_and_the_like_are_told_and_left_out() {
         (wrote("/srv/notes.txt"), Why::Outside),
         (read("/home/other/x"), Why::OtherHome),
         (gone("/tmp/doctestXyZ/rust_out", Used::STARTED), Why::Temporary),
-        (seen("/tmp/ssh-1/agent.2", Used::SPOKEN_TO, Stands::File), Why::Socket),
+        (seen("/tmp/ssh-1/agent.2", Used::SPOKEN_TO, FinalState::File), Why::Socket),
         (read("/proc/1234/status"), Why::Process),
     ];
     observations.extend(cases.iter().map(|(seen, _)| seen.clone()));
@@ -330,7 +334,7 @@ fn a_home_in_a_temporary_directory_stays_a_home() {
 fn names_that_no_pattern_means_are_told() {
     let odd = [read("/home/u/a*b"), read("/home/u/work/a*b"), ran("/home/u/bin2/what?")];
     let mut odd = odd.to_vec();
-    odd.push(Observation { path: b"/srv/a/\xff".to_vec(), used: Used::READ, stands: Stands::File });
+    odd.push(Observation { path: b"/srv/a/\xff".to_vec(), used: Used::READ, final_state: FinalState::File });
     let proposal = proposed(&odd, &host(), Width::Normal);
     let left: Vec<(&[u8], &Why)> =
         proposal.left_out.iter().map(|left| (left.path.as_slice(), &left.why)).collect();
@@ -401,7 +405,7 @@ fn a_merge_adds_what_is_missing_and_keeps_the_rest() {
 
 #[test]
 fn the_order_in_which_paths_were_seen_does_not_count() {
-    let paths = [seen("/etc/ssl", Used::READ, Stands::Nothing), read("/etc/ssl/a")];
+    let paths = [seen("/etc/ssl", Used::READ, FinalState::Nothing), read("/etc/ssl/a")];
     let other = [paths[1].clone(), paths[0].clone()];
     let host = host();
     for width in WIDTHS {
@@ -417,8 +421,8 @@ fn what_needs_no_rule_is_nobodys_secret() {
 
 #[test]
 fn a_file_where_a_directory_was_is_learned() {
-    let file = seen("/home/u/.cache/pip", Used::WRITTEN, Stands::File);
-    let below = seen("/home/u/.cache/pip/a/a", Used::MAPPED, Stands::Nothing);
+    let file = seen("/home/u/.cache/pip", Used::WRITTEN, FinalState::File);
+    let below = seen("/home/u/.cache/pip/a/a", Used::MAPPED, FinalState::Nothing);
     let proposal = proposed(&[file, below], &host(), Width::Normal);
     assert_eq!(proposal.left_out, []);
     assert!(allows(&policy(&proposal.text, &host()), "/home/u/.cache/pip", Access::WRITE));

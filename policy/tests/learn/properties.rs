@@ -1,6 +1,6 @@
 //! Properties of every session.
 
-use guard_policy::learn::{LeftOut, Observation, Session, Stands, Used, Why, merge, propose};
+use guard_policy::learn::{FinalState, LeftOut, Observation, Session, Used, Why, merge, propose};
 use guard_policy::{Access, Exec, Outcome, Policy, Request, Role, decide};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
@@ -68,10 +68,11 @@ fn path() -> impl Strategy<Value = String> {
 
 fn observation() -> impl Strategy<Value = Observation> {
     let used = (1_u8..128).prop_filter_map("a use", Used::from_byte);
-    let stands = prop::sample::select(vec![Stands::File, Stands::Directory, Stands::Nothing]);
-    (path(), used, stands).prop_map(|(path, used, stands)| {
+    let final_state =
+        prop::sample::select(vec![FinalState::File, FinalState::Directory, FinalState::Nothing]);
+    (path(), used, final_state).prop_map(|(path, used, final_state)| {
         let used = if used.contains(Used::MADE) { used | Used::WRITTEN } else { used };
-        seen(&path, used, stands)
+        seen(&path, used, final_state)
     })
 }
 
@@ -83,12 +84,12 @@ fn observations() -> impl Strategy<Value = Vec<Observation>> {
         let paths: Vec<_> = all.iter().map(|seen| seen.path.clone()).collect();
         let lies_below =
             |path: &[u8], top: &[u8]| path.strip_prefix(top).is_some_and(|rest| rest.starts_with(b"/"));
-        for seen in all.iter_mut().filter(|seen| seen.stands == Stands::File) {
+        for seen in all.iter_mut().filter(|seen| seen.final_state == FinalState::File) {
             if paths.iter().any(|path| lies_below(path, &seen.path)) {
-                seen.stands = Stands::Directory;
+                seen.final_state = FinalState::Directory;
             }
         }
-        for seen in all.iter_mut().filter(|seen| seen.stands == Stands::Directory) {
+        for seen in all.iter_mut().filter(|seen| seen.final_state == FinalState::Directory) {
             seen.used = seen.used.without(Used::MAPPED | Used::STARTED | Used::LOADED) | Used::READ;
         }
         all

@@ -158,9 +158,9 @@ impl ContentMatcher {
 
     /// The originals to find again before the program's first instruction; `None` if nothing is compared.
     pub fn expected(self: &Arc<Self>, path: &[u8], originals: &[Vec<u8>]) -> Option<ExpectedMatch> {
-        let stand =
+        let compare =
             || ExpectedMatch { copies: Arc::clone(self), path: path.to_vec(), originals: originals.to_vec() };
-        self.concerns(path).then(stand)
+        self.concerns(path).then(compare)
     }
 
     /// A warning if there are more programs than are compared.

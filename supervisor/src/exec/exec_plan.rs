@@ -114,25 +114,25 @@ impl<'p> ExecPlan<'p> {
     ) -> Result<Option<guard_approvals::Exec>, Errno> {
         let (guard, caller) = (request.guard, request.caller);
         let mut approved = None;
-        let mut stand = ConsentState::Unanswered(DenyReason::Failed, String::new());
+        let mut state = ConsentState::Unanswered(DenyReason::Failed, String::new());
         if self.asked().next().is_some() && guard.approvals().is_some() {
             let subject = subject()?;
-            stand = guard.consent(caller, || self.question(request, subject.clone()));
+            state = guard.consent(caller, || self.question(request, subject.clone()));
             approved = Some(subject);
         }
-        if stand == ConsentState::Unasked {
+        if state == ConsentState::Unasked {
             return Err(Errno::ACCESS);
         }
         for step in &self.0 {
             let mut verdict = step.verdict.clone();
             if verdict.outcome == Outcome::Ask {
-                verdict = stand.verdict(verdict, |verdict| step.fallback(guard.policy(), verdict));
+                verdict = state.verdict(verdict, |verdict| step.fallback(guard.policy(), verdict));
             }
             // A loader is part of a program's start, which has already been reported.
             if verdict.outcome != Outcome::Allow || step.role != Role::Loader {
                 guard.settle(caller, Operation::Exec, &step.path, &step.argv, &verdict)?;
             }
         }
-        Ok(approved.filter(|_| matches!(stand, ConsentState::Approved(_))))
+        Ok(approved.filter(|_| matches!(state, ConsentState::Approved(_))))
     }
 }

@@ -41,7 +41,7 @@ const SAVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The result of asking.
 enum ConsentOutcome {
     /// The call's consent.
-    Stands(ConsentState),
+    Settled(ConsentState),
     /// The caller has a pending signal: the kernel restarts the call after it, or ends it.
     Interrupted,
 }
@@ -75,7 +75,7 @@ pub fn answer(current: &mut View, caller: &mut Caller<'_>) -> HandlerResult {
         let binding = Binding::from_question(&question);
         let (id, reply) = ask(&approvals, caller, question)?;
         match reply {
-            ConsentOutcome::Stands(stand) => caller.consent().settle(binding, stand),
+            ConsentOutcome::Settled(state) => caller.consent().settle(binding, state),
             ConsentOutcome::Interrupted => return Ok(Reply::Interrupted),
         }
         if let Some(command) = command {
@@ -117,7 +117,7 @@ fn ask(
 ) -> Result<(Id, ConsentOutcome), Errno> {
     fail_point(Fallible::Asking, question.because.text.as_bytes());
     let (id, asked) = approvals.ask(question);
-    let stand = match asked {
+    let state = match asked {
         AskOutcome::Granted(grant) if grant.until.is_none() => {
             ConsentState::Approved("granted for the session")
         }
@@ -126,7 +126,7 @@ fn ask(
         AskOutcome::Ended(end) => consent_state(end, || false),
         AskOutcome::Waiting(ticket) => return Ok((id, wait(approvals.manager(), caller, ticket)?)),
     };
-    Ok((id, ConsentOutcome::Stands(stand)))
+    Ok((id, ConsentOutcome::Settled(state)))
 }
 
 fn refused(refusal: &Refusal) -> ConsentState {
@@ -154,7 +154,7 @@ fn wait(manager: &Manager, caller: &Caller<'_>, ticket: Ticket) -> Result<Consen
         // the same.
         manager.wait_for_save(call, SAVE_TIMEOUT);
     }
-    Ok(ConsentOutcome::Stands(consent_state(end, || manager.consume(call))))
+    Ok(ConsentOutcome::Settled(consent_state(end, || manager.consume(call))))
 }
 
 /// The consent that a resolution gives. `consume` claims an approval for this call, and returns whether that succeeded.

@@ -64,8 +64,8 @@ impl Consent {
     pub fn state_of(&self, question: Question) -> ConsentState {
         let mut inner = self.0.borrow_mut();
         let binding = Binding::from_question(&question);
-        if let Some((_, stand)) = inner.asked.iter().find(|(asked, _)| *asked == binding) {
-            return stand.clone();
+        if let Some((_, state)) = inner.asked.iter().find(|(asked, _)| *asked == binding) {
+            return state.clone();
         }
         if let Some(end) = &inner.end {
             return end.clone();
@@ -89,20 +89,20 @@ impl Consent {
     /// Why the call may not go on; `None` if it may, or still might.
     pub fn reason(&self) -> Option<DenyReason> {
         let inner = self.0.borrow();
-        let mut stands = inner.end.iter().chain(inner.asked.iter().map(|(_, stand)| stand));
-        stands.find_map(|stand| match stand {
+        let mut states = inner.end.iter().chain(inner.asked.iter().map(|(_, state)| state));
+        states.find_map(|state| match state {
             ConsentState::Unanswered(reason, _) | ConsentState::Refused(reason, _) => Some(*reason),
             ConsentState::Approved(_) | ConsentState::Unasked => None,
         })
     }
 
     /// Stores the decision on a question with this binding.
-    pub fn settle(&self, binding: Binding, stand: ConsentState) {
+    pub fn settle(&self, binding: Binding, state: ConsentState) {
         let mut inner = self.0.borrow_mut();
-        match stand {
-            ConsentState::Approved(_) | ConsentState::Unanswered(..) => inner.asked.push((binding, stand)),
+        match state {
+            ConsentState::Approved(_) | ConsentState::Unanswered(..) => inner.asked.push((binding, state)),
             ConsentState::Unasked => {}
-            ConsentState::Refused(..) => inner.end = Some(stand),
+            ConsentState::Refused(..) => inner.end = Some(state),
         }
     }
 }
@@ -135,10 +135,10 @@ mod tests {
     #[test]
     fn another_program_is_not_what_was_approved() {
         // Nor is it if nobody has answered, when the policy may allow the call.
-        for stand in [YES, late()] {
+        for state in [YES, late()] {
             let consent = Consent::default();
-            consent.settle(Binding::from_question(&question(&["/bin/a", "x"])), stand.clone());
-            assert_eq!(consent.state_of(question(&["/bin/a", "x"])), stand);
+            consent.settle(Binding::from_question(&question(&["/bin/a", "x"])), state.clone());
+            assert_eq!(consent.state_of(question(&["/bin/a", "x"])), state);
             let ConsentState::Refused(DenyReason::Changed, why) =
                 consent.state_of(question(&["/bin/a", "y"]))
             else {
