@@ -37,8 +37,8 @@ fn a_held_command_runs_once_it_is_allowed() {
     let again = page.answer(&session, &card, "allow-once");
     assert_eq!(again.status, 409, "{again:?}");
     let second = loop {
-        let board = events.board().expect("a board");
-        if let Some(card) = board["cards"].get(0).filter(|other| other["id"] != card["id"]) {
+        let snapshot = events.snapshot().expect("a snapshot");
+        if let Some(card) = snapshot["cards"].get(0).filter(|other| other["id"] != card["id"]) {
             break card.clone();
         }
     };
@@ -48,8 +48,8 @@ fn a_held_command_runs_once_it_is_allowed() {
     assert!(ended.stderr.contains("denied by the operator"), "{}", ended.stderr);
     // The page reports what became of both.
     let told = loop {
-        let board = events.board().expect("a board");
-        let notes = board["notes"].as_array().expect("a list").clone();
+        let snapshot = events.snapshot().expect("a snapshot");
+        let notes = snapshot["notes"].as_array().expect("a list").clone();
         if notes.iter().filter(|note| note["what"] == "ended").count() == 2 {
             break notes;
         }
@@ -143,7 +143,7 @@ fn a_guard_that_ends_takes_its_cards_along() {
     let card = events.card();
     drop(held);
     until("the card has gone", || {
-        events.board().is_some_and(|board| board["cards"].as_array().is_some_and(Vec::is_empty))
+        events.snapshot().is_some_and(|snapshot| snapshot["cards"].as_array().is_some_and(Vec::is_empty))
     });
     let late = page.answer(&session, &card, "allow-once");
     assert_eq!((late.status, &late.json()["error"]), (409, &Value::from("gone")));

@@ -91,9 +91,9 @@ fn what_is_told_as_it_happens_has_them_too() {
     check("/events", &answer);
     assert_eq!(answer.header("content-type"), Some("text/event-stream"));
     // The event stream ends with the session.
-    assert!(events.board().is_some());
+    assert!(events.snapshot().is_some());
     assert_eq!(page.post("/leave", &session, "{}").status, 204);
-    while events.board().is_some() {}
+    while events.snapshot().is_some() {}
     let again = page.get("/events", &session);
     assert_eq!(again.status, 403);
 }

@@ -207,10 +207,10 @@ impl Page {
         let card = events.card();
         let said = self.answer(session, &card, decision);
         // The snapshots show the answer some time after the guard has accepted it.
-        let is_there = |board: Value| {
-            board["cards"].as_array().is_some_and(|cards| cards.iter().any(|one| one["id"] == card["id"]))
+        let is_there = |snapshot: Value| {
+            snapshot["cards"].as_array().is_some_and(|cards| cards.iter().any(|one| one["id"] == card["id"]))
         };
-        while said.status == 200 && events.board().is_some_and(is_there) {}
+        while said.status == 200 && events.snapshot().is_some_and(is_there) {}
         said
     }
 
@@ -268,7 +268,7 @@ impl Events {
     }
 
     /// Returns the next snapshot, or None at the end of the stream.
-    pub fn board(&mut self) -> Option<Value> {
+    pub fn snapshot(&mut self) -> Option<Value> {
         loop {
             let mut line = Vec::new();
             if self.lines.read_until(b'\n', &mut line).ok()? == 0 {
@@ -286,8 +286,8 @@ impl Events {
     /// When there is none.
     pub fn card(&mut self) -> Value {
         loop {
-            let board = self.board().expect("a board");
-            if let Some(card) = board["cards"].get(0) {
+            let snapshot = self.snapshot().expect("a snapshot");
+            if let Some(card) = snapshot["cards"].get(0) {
                 return card.clone();
             }
         }

@@ -26,9 +26,9 @@ pub const KEY: HeaderName = HeaderName::from_static("x-csrf-token");
 const MAX_COOKIES: usize = 8;
 
 /// Runs before every route.
-pub async fn check(State(desk): State<Arc<AppState>>, request: Request, next: Next) -> Response {
+pub async fn check(State(app): State<Arc<AppState>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
-    match desk.origin().check(&parts) {
+    match app.origin().check(&parts) {
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
         Err(refused) => refused.into_response(),
     }
@@ -52,10 +52,10 @@ impl Admitted {
 impl FromRequestParts<Arc<AppState>> for KnownBrowser {
     type Rejection = Refused;
 
-    async fn from_request_parts(parts: &mut Parts, desk: &Arc<AppState>) -> Result<KnownBrowser, Refused> {
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<AppState>) -> Result<KnownBrowser, Refused> {
         let now = Instant::now();
-        let is_known = cookies(&parts.headers, desk.origin().cookie())
-            .any(|cookie| desk.sessions(|sessions| sessions.knows(cookie, now)));
+        let is_known = cookies(&parts.headers, app.origin().cookie())
+            .any(|cookie| app.sessions(|sessions| sessions.knows(cookie, now)));
         if is_known { Ok(KnownBrowser(())) } else { Err(Refused::NoSession) }
     }
 }
@@ -63,11 +63,11 @@ impl FromRequestParts<Arc<AppState>> for KnownBrowser {
 impl FromRequestParts<Arc<AppState>> for Admitted {
     type Rejection = Refused;
 
-    async fn from_request_parts(parts: &mut Parts, desk: &Arc<AppState>) -> Result<Admitted, Refused> {
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<AppState>) -> Result<Admitted, Refused> {
         let now = Instant::now();
         let key = one(&parts.headers, &KEY).ok_or(Refused::NoSession)?;
-        cookies(&parts.headers, desk.origin().cookie())
-            .find_map(|cookie| desk.sessions(|sessions| sessions.find(cookie, key, now)))
+        cookies(&parts.headers, app.origin().cookie())
+            .find_map(|cookie| app.sessions(|sessions| sessions.find(cookie, key, now)))
             .map(Admitted)
             .ok_or(Refused::NoSession)
     }

@@ -103,7 +103,7 @@ pub fn ask(state: &Path) -> io::Result<Option<String>> {
 }
 
 /// Gives out links for ever.
-pub async fn hand_out(listener: tokio::net::UnixListener, desk: Arc<AppState>, news: Sender) {
+pub async fn hand_out(listener: tokio::net::UnixListener, app: Arc<AppState>, news: Sender) {
     loop {
         let Ok((mut stream, _)) = listener.accept().await else {
             // Usually no descriptors are left: wait until some are.
@@ -113,7 +113,7 @@ pub async fn hand_out(listener: tokio::net::UnixListener, desk: Arc<AppState>, n
         match Peer::from_stream(&stream, &nobody()) {
             Ok(_) => {
                 // Serializing a string cannot fail.
-                let mut line = serde_json::to_vec(&LinkMessage { url: desk.link() }).unwrap_or_default();
+                let mut line = serde_json::to_vec(&LinkMessage { url: app.link() }).unwrap_or_default();
                 line.push(b'\n');
                 // The peer may not read its link.
                 let _ = timeout(IO_TIMEOUT, stream.write_all(&line)).await;

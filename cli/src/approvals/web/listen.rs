@@ -19,7 +19,7 @@ use super::super::watch::event::{Sender, WatchEvent};
 use super::routes;
 use super::sessions::Sessions;
 use super::state::AppState;
-use super::{BoardJson, links, peer};
+use super::{SnapshotJson, links, peer};
 
 /// Open connections; further ones wait. A browser opens at most 256, whatever its pages do, which leaves room for
 /// another one.
@@ -52,13 +52,13 @@ impl Service {
     ///
     /// # Errors
     /// Returns an I/O error when a listener cannot be registered.
-    pub fn start(self, board: watch::Receiver<BoardJson>, news: Sender) -> io::Result<()> {
+    pub fn start(self, snapshot: watch::Receiver<SnapshotJson>, news: Sender) -> io::Result<()> {
         let Service { serving, links, sessions, options } = self;
         let address = serving.address();
         let links = tokio::net::UnixListener::from_std(links)?;
-        let desk = Arc::new(AppState::new(address, sessions, board, news.clone(), options));
-        tokio::spawn(links::hand_out(links, Arc::clone(&desk), news.clone()));
-        tokio::spawn(accept(TcpListener::from_std(serving.listener()?)?, serving, routes::all(desk), news));
+        let app = Arc::new(AppState::new(address, sessions, snapshot, news.clone(), options));
+        tokio::spawn(links::hand_out(links, Arc::clone(&app), news.clone()));
+        tokio::spawn(accept(TcpListener::from_std(serving.listener()?)?, serving, routes::all(app), news));
         Ok(())
     }
 }

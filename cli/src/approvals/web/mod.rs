@@ -1,6 +1,6 @@
 //! `openclaw-guard approvals serve`: the queue as a web page on the loopback interface.
 //!
-//! This module is the view: it publishes the pending questions (`cards`) as a snapshot, the board. `listen` accepts
+//! This module is the view: it publishes the pending questions (`cards`) as a snapshot. `listen` accepts
 //! connections from peers that `peer` admits, and `routes` answers them. Routes that show or change anything take an
 //! `admission::Admitted`: a request with a session (`sessions`) that came from the page itself. `links` gives out links
 //! that open a session, for the command line. `headers` are those of every response. `assets` are the files for the
@@ -42,21 +42,21 @@ use listen::Service;
 
 pub use command::{ServeArguments, ServeError, serve};
 
-/// The pause between two boards; events in between are on the next one.
+/// The shortest time between two snapshots. Events in between are in the next one.
 const MIN_UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 /// How long a question from the socket alone is held back. By then a guard that asked it has listed it in full.
 const SOCKET_ONLY_DELAY_MS: u64 = 1500;
 /// How many notes are kept, for a page that was disconnected for a moment.
 const MAX_NOTES: usize = 64;
 
-/// The board as one line of JSON.
-type BoardJson = Arc<str>;
+/// The snapshot as one line of JSON.
+type SnapshotJson = Arc<str>;
 
 /// The web view.
 pub struct WebFace {
     service: Option<Service>,
-    board: watch::Sender<BoardJson>,
-    /// The rows on the board, with their versions.
+    snapshot: watch::Sender<SnapshotJson>,
+    /// The rows of the snapshot, with their versions.
     seen: Vec<(Key, u64)>,
     notes: VecDeque<Note>,
     noted: u64,
@@ -106,10 +106,10 @@ fn is_half_known(row: &QueueRow, now_ms: u64) -> bool {
 impl WebFace {
     /// A view served by this service.
     fn new(service: Service) -> WebFace {
-        let (board, _) = watch::channel(BoardJson::from(""));
+        let (snapshot, _) = watch::channel(SnapshotJson::from(""));
         let mut page = WebFace {
             service: Some(service),
-            board,
+            snapshot,
             seen: Vec::new(),
             notes: VecDeque::new(),
             noted: 0,
@@ -125,10 +125,10 @@ impl WebFace {
     /// # Errors
     /// Returns an I/O error when the listeners cannot be started.
     pub fn start(&mut self, news: Sender) -> io::Result<()> {
-        self.service.take().map_or(Ok(()), |service| service.start(self.board.subscribe(), news))
+        self.service.take().map_or(Ok(()), |service| service.start(self.snapshot.subscribe(), news))
     }
 
-    /// Publishes the board, unless nothing has changed or the last one is too recent.
+    /// Publishes a snapshot, unless nothing has changed or the last one is too recent.
     pub fn show(&mut self, queue: &Queue) {
         let mut rows = queue.rows();
         rows.retain(|(_, row)| !is_half_known(row, now_ms()));
@@ -143,7 +143,7 @@ impl WebFace {
         let cards = rows.iter().filter_map(|(key, row)| WebCard::from_row(key, row)).collect();
         // Strings, numbers and lists of them: nothing that could fail.
         let text = serde_json::to_string(&All { cards, notes: &self.notes }).unwrap_or_default();
-        self.board.send_replace(text.into());
+        self.snapshot.send_replace(text.into());
         (self.is_stale, self.written) = (false, Some(Instant::now()));
     }
 

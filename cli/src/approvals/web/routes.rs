@@ -31,7 +31,7 @@ use super::origin::{OPEN, Refused, RequestOrigin};
 use super::reply::{html, object, problem};
 use super::sessions::SessionRef;
 use super::state::AppState;
-use super::{BoardJson, headers, rules};
+use super::{SnapshotJson, headers, rules};
 
 /// The longest body of an answer, in bytes.
 const MAX_LEN: usize = 16 * 1024;
@@ -41,7 +41,7 @@ const IO_TIMEOUT: Duration = Duration::from_secs(15);
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(5);
 
 /// All routes.
-pub fn all(desk: Arc<AppState>) -> Router {
+pub fn all(app: Arc<AppState>) -> Router {
     let mut routes = Router::new()
         .route("/", get(page))
         .route(OPEN, get(open))
@@ -59,9 +59,9 @@ pub fn all(desk: Arc<AppState>) -> Router {
             problem(StatusCode::METHOD_NOT_ALLOWED, "method", "this is asked for in another way")
         })
         .layer(DefaultBodyLimit::max(MAX_LEN))
-        .layer(axum::middleware::from_fn_with_state(Arc::clone(&desk), admission::check))
+        .layer(axum::middleware::from_fn_with_state(Arc::clone(&app), admission::check))
         .layer(axum::middleware::map_response(headers::set))
-        .with_state(desk)
+        .with_state(app)
 }
 
 /// The routes for a rejected peer: every request gets the reason.
@@ -81,23 +81,23 @@ async fn page(known: Result<KnownBrowser, Refused>) -> Response {
 
 /// Reads files on a thread that may block.
 async fn read<T: Send + 'static>(
-    desk: &AppState,
+    app: &AppState,
     _: &Admitted,
     read: impl FnOnce(&Options) -> T + Send + 'static,
 ) -> Option<T> {
     // The semaphore is never closed.
-    let _reader = desk.readers.acquire().await.ok()?;
-    let options = desk.options.clone();
+    let _reader = app.readers.acquire().await.ok()?;
+    let options = app.options.clone();
     tokio::task::spawn_blocking(move || read(&options)).await.ok()
 }
 
 /// Sends an answer, and waits for the result.
-async fn choose(desk: &AppState, _: &Admitted, answer: AnswerBody) -> Result<String, Unanswered> {
+async fn choose(app: &AppState, _: &Admitted, answer: AnswerBody) -> Result<String, Unanswered> {
     let AnswerBody { guard, id, version, decision } = answer;
     let decision: Decision = decision.parse().map_err(Unanswered::Refused)?;
     let (outcome, result) = oneshot::channel();
     let choice = Choice { key: Key { pid: guard, id }, version, decision, outcome };
-    desk.news.send(WatchEvent::Chosen(choice)).map_err(|_| Unanswered::Gone)?;
+    app.news.send(WatchEvent::Chosen(choice)).map_err(|_| Unanswered::Gone)?;
     let silence = |why: &str| Unanswered::Refused(why.to_owned());
     match timeout(IO_TIMEOUT, result).await {
         Ok(Ok(outcome)) => outcome,
@@ -112,7 +112,7 @@ struct LoginToken {
 }
 
 async fn open(
-    State(desk): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     head: HeaderMap,
     token: Result<Query<LoginToken>, axum::extract::rejection::QueryRejection>,
 ) -> Response {
@@ -124,41 +124,41 @@ async fn open(
     let now = Instant::now();
     let opened = token
         .ok()
-        .and_then(|Query(LoginToken { token })| desk.sessions(|sessions| sessions.open(&token, now)));
+        .and_then(|Query(LoginToken { token })| app.sessions(|sessions| sessions.open(&token, now)));
     let Some(opened) = opened else { return html(StatusCode::FORBIDDEN, assets::CLOSED) };
     let cookie =
-        format!("{}={}; HttpOnly; SameSite=Strict; Path=/", desk.origin().cookie(), opened.cookie.text());
+        format!("{}={}; HttpOnly; SameSite=Strict; Path=/", app.origin().cookie(), opened.cookie.text());
     // Browsers do not send a fragment to any server.
     let place = format!("/#{}", opened.key.text());
     (StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, place)]).into_response()
 }
 
-async fn events(State(desk): State<Arc<AppState>>, admitted: Admitted) -> Response {
-    let Ok(place) = Arc::clone(&desk.pages).try_acquire_owned() else {
+async fn events(State(app): State<Arc<AppState>>, admitted: Admitted) -> Response {
+    let Ok(place) = Arc::clone(&app.pages).try_acquire_owned() else {
         return problem(StatusCode::SERVICE_UNAVAILABLE, "busy", "too many pages are open: close one");
     };
-    Sse::new(event_stream(desk.board.clone(), admitted.session().clone(), place)).into_response()
+    Sse::new(event_stream(app.snapshot.clone(), admitted.session().clone(), place)).into_response()
 }
 
-/// Sends the board at once and after each change, and a beat in between, each with this host's time. Ends with the
-/// session.
+/// Sends a snapshot (event `board`) at once and after each change, and a beat in between, each with this host's time.
+/// Ends with the session.
 fn event_stream(
-    mut board: watch::Receiver<BoardJson>,
+    mut snapshot: watch::Receiver<SnapshotJson>,
     session: SessionRef,
     place: OwnedSemaphorePermit,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
-    board.mark_changed();
-    futures_util::stream::unfold((board, session, place), async |(mut board, mut session, place)| {
+    snapshot.mark_changed();
+    futures_util::stream::unfold((snapshot, session, place), async |(mut snapshot, mut session, place)| {
         let event = tokio::select! {
             // Nothing is ever sent on this channel; it closes when the session ends.
             _ = session.alive.changed() => return None,
-            changed = timeout(HEARTBEAT_INTERVAL, board.changed()) => match changed {
-                Ok(Ok(())) => Event::default().event("board").data(&*board.borrow_and_update()),
+            changed = timeout(HEARTBEAT_INTERVAL, snapshot.changed()) => match changed {
+                Ok(Ok(())) => Event::default().event("board").data(&*snapshot.borrow_and_update()),
                 Ok(Err(_)) => return None,
                 Err(_) => Event::default().event("beat"),
             },
         };
-        Some((Ok(event.id(now_ms().to_string())), (board, session, place)))
+        Some((Ok(event.id(now_ms().to_string())), (snapshot, session, place)))
     })
 }
 
@@ -172,7 +172,7 @@ struct AnswerBody {
     decision: String,
 }
 
-async fn answer(State(desk): State<Arc<AppState>>, admitted: Admitted, body: Bytes) -> Response {
+async fn answer(State(app): State<Arc<AppState>>, admitted: Admitted, body: Bytes) -> Response {
     let answer: AnswerBody = match serde_json::from_slice(&body) {
         Ok(answer) => answer,
         Err(error) => {
@@ -185,7 +185,7 @@ async fn answer(State(desk): State<Arc<AppState>>, admitted: Admitted, body: Byt
             );
         }
     };
-    match choose(&desk, &admitted, answer).await {
+    match choose(&app, &admitted, answer).await {
         Ok(said) => object(StatusCode::OK, &json!({"said": guard_policy::text::shown(said.as_bytes())})),
         Err(why) => {
             let code = match why {
@@ -199,18 +199,18 @@ async fn answer(State(desk): State<Arc<AppState>>, admitted: Admitted, body: Byt
 }
 
 async fn history(
-    State(desk): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     admitted: Admitted,
     wanted: Result<Query<HistoryQuery>, axum::extract::rejection::QueryRejection>,
 ) -> Response {
     let Ok(Query(wanted)) = wanted else {
         return problem(StatusCode::BAD_REQUEST, "history", "before is the time of a line");
     };
-    json_reply(read(&desk, &admitted, move |options| history::read(options, &wanted)).await)
+    json_reply(read(&app, &admitted, move |options| history::read(options, &wanted)).await)
 }
 
-async fn policy(State(desk): State<Arc<AppState>>, admitted: Admitted) -> Response {
-    json_reply(read(&desk, &admitted, rules::read).await)
+async fn policy(State(app): State<Arc<AppState>>, admitted: Admitted) -> Response {
+    json_reply(read(&app, &admitted, rules::read).await)
 }
 
 fn json_reply<T: Serialize>(read: Option<Result<T, String>>) -> Response {
@@ -221,8 +221,8 @@ fn json_reply<T: Serialize>(read: Option<Result<T, String>>) -> Response {
     }
 }
 
-async fn log_out(State(desk): State<Arc<AppState>>, admitted: Admitted) -> Response {
-    desk.sessions(|sessions| sessions.end(admitted.session()));
-    let cookie = format!("{}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0", desk.origin().cookie());
+async fn log_out(State(app): State<Arc<AppState>>, admitted: Admitted) -> Response {
+    app.sessions(|sessions| sessions.end(admitted.session()));
+    let cookie = format!("{}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0", app.origin().cookie());
     (StatusCode::NO_CONTENT, [(SET_COOKIE, cookie)]).into_response()
 }

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Semaphore, watch};
 
 use super::super::watch::event::Sender;
-use super::BoardJson;
+use super::SnapshotJson;
 use super::origin::{OPEN, Origin};
 use super::sessions::Sessions;
 
@@ -23,7 +23,7 @@ const MAX_PAGES: usize = 32;
 pub struct AppState {
     pub(super) origin: Origin,
     pub(super) sessions: Mutex<Sessions>,
-    pub(super) board: watch::Receiver<BoardJson>,
+    pub(super) snapshot: watch::Receiver<SnapshotJson>,
     pub(super) news: Sender,
     pub(super) options: Options,
     pub(super) pages: Arc<Semaphore>,
@@ -35,14 +35,14 @@ impl AppState {
     pub fn new(
         address: SocketAddr,
         sessions: Sessions,
-        board: watch::Receiver<BoardJson>,
+        snapshot: watch::Receiver<SnapshotJson>,
         news: Sender,
         options: Options,
     ) -> AppState {
         AppState {
             origin: Origin::new(address),
             sessions: Mutex::new(sessions),
-            board,
+            snapshot,
             news,
             options,
             pages: Arc::new(Semaphore::new(MAX_PAGES)),

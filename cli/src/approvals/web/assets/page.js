@@ -5,4 +5,4 @@ import { lose, take } from "./queue.js";
 import { follow } from "./server.js";
 import { closed } from "./views.js";
 
-follow({ board: take, lost: lose, closed });
+follow({ snapshot: take, lost: lose, closed });

@@ -27,17 +27,17 @@ const list = by("cards");
 const nameOf = ({ guard, id }) => `${guard} ${id}`;
 const now = () => performance.now();
 
-/** Shows a board, heard at this time of the server's. */
-export function take(time, board) {
+/** Shows a snapshot, heard at this time of the server's. */
+export function take(time, snapshot) {
   offset = Date.now() - time;
   become("connected");
-  if (board) {
-    const ends = new Map(board.notes.filter((note) => note.what === "ended").map((note) => [nameOf(note), note.text]));
-    const seen = new Set(board.cards.map(nameOf));
+  if (snapshot) {
+    const ends = new Map(snapshot.notes.filter((note) => note.what === "ended").map((note) => [nameOf(note), note.text]));
+    const seen = new Set(snapshot.cards.map(nameOf));
     for (const [name, row] of all) if (!seen.has(name) && !row.ended) end(row, ends.get(name) ?? "ended");
-    board.cards.forEach(put);
-    takeNotes(board.notes);
-    waiting = board.cards.length;
+    snapshot.cards.forEach(put);
+    takeNotes(snapshot.notes);
+    waiting = snapshot.cards.length;
   }
   settleMoved();
   tick();

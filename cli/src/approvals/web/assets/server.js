@@ -52,14 +52,14 @@ export async function leave() {
   sessionStorage.removeItem(KEPT);
 }
 
-/** Hears what happens, for ever: `board` with what waits, and the time there. */
-export async function follow({ board, lost, closed }) {
+/** Hears what happens, for ever: `snapshot` with what waits, and the time there. */
+export async function follow({ snapshot, lost, closed }) {
   let pause = 500;
   for (;;) {
     try {
       await listen((name, now, text) => {
         pause = 500;
-        board(now, name === "board" ? JSON.parse(text) : null);
+        snapshot(now, name === "board" ? JSON.parse(text) : null);
       });
     } catch (error) {
       if (error instanceof Closed) return closed();

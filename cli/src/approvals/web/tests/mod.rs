@@ -1,4 +1,4 @@
 //! The page's parts, each by itself.
 
-mod boards;
 mod sessions;
+mod snapshots;

@@ -1,4 +1,4 @@
-//! The contents of a board.
+//! The contents of a snapshot.
 
 use guard_approvals::question::{Always, Question, Subject};
 use guard_approvals::routes::guard_socket::QuestionState;
