@@ -20,13 +20,13 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use super::super::client::Guards;
 use super::act::Act;
 use super::admission::Admission;
-use super::endpoint::{PlaceError, WatchSocket};
+use super::endpoint::{WatchSocket, WatchSocketError};
 use super::event::{Choice, Sender, Unanswered, WatchEvent};
 use super::guards;
-use super::lines::{Form, LineFace};
+use super::lines::{Form, LineView};
 use super::queue::{AnswerRoute, Key, Queue};
 use super::server::WatchServer;
-use super::view::Face;
+use super::view::WatchView;
 
 /// How to watch.
 #[derive(Args, Debug)]
@@ -56,7 +56,7 @@ pub enum WatchError {
     )]
     Inside(i32),
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Place(#[from] WatchSocketError),
     #[error("cannot watch: {0}")]
     Failed(#[from] io::Error),
 }
@@ -69,12 +69,12 @@ pub fn watch(places: &Paths, arguments: &WatchArguments) -> Result<Exit, WatchEr
     outside()?;
     let place = WatchSocket::bind(&places.state_directory, &places.home)?;
     let is_screen = io::stdout().is_terminal() && io::stdin().is_terminal();
-    let face = match (arguments.json, arguments.plain || !is_screen) {
-        (true, _) => Face::Lines(LineFace::new(Form::Json, place.path.clone())),
-        (false, true) => Face::Lines(LineFace::new(Form::Plain, place.path.clone())),
-        (false, false) => Face::Screen(Box::default()),
+    let view = match (arguments.json, arguments.plain || !is_screen) {
+        (true, _) => WatchView::Lines(LineView::new(Form::Json, place.path.clone())),
+        (false, true) => WatchView::Lines(LineView::new(Form::Plain, place.path.clone())),
+        (false, false) => WatchView::Screen(Box::default()),
     };
-    follow(Some(&place), &places.state_directory, face)
+    follow(Some(&place), &places.state_directory, view)
 }
 
 /// Checks that this process is not guarded: a guarded process must not answer.
@@ -90,9 +90,9 @@ pub fn outside() -> Result<(), WatchError> {
 ///
 /// # Errors
 /// Returns an I/O error of the socket, the terminal or standard output.
-pub fn follow(place: Option<&WatchSocket>, state: &Path, face: Face) -> Result<Exit, WatchError> {
+pub fn follow(place: Option<&WatchSocket>, state: &Path, view: WatchView) -> Result<Exit, WatchError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let done = runtime.block_on(run(place, state, face));
+    let done = runtime.block_on(run(place, state, view));
     // Does not wait for a thread that still reads standard input.
     runtime.shutdown_background();
     match done {
@@ -102,7 +102,7 @@ pub fn follow(place: Option<&WatchSocket>, state: &Path, face: Face) -> Result<E
     }
 }
 
-async fn run(place: Option<&WatchSocket>, state: &Path, face: Face) -> io::Result<()> {
+async fn run(place: Option<&WatchSocket>, state: &Path, view: WatchView) -> io::Result<()> {
     let (news, mut receiver) = unbounded_channel();
     if let Some(place) = place {
         // This process has no tree of its own; the other guards' trees are checked separately.
@@ -118,16 +118,16 @@ async fn run(place: Option<&WatchSocket>, state: &Path, face: Face) -> io::Resul
             let _ = news.send(WatchEvent::End);
         });
     }
-    let mut watching = Watching { queue: Queue::default(), face, state: state.to_owned(), news };
-    watching.face.start(&watching.news)?;
+    let mut watching = Watching { queue: Queue::default(), view, state: state.to_owned(), news };
+    watching.view.start(&watching.news)?;
     let mut tick = interval(Duration::from_secs(1));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        watching.face.show(&watching.queue)?;
+        watching.view.show(&watching.queue)?;
         let mut next = tokio::select! {
             next = receiver.recv() => next,
             _ = tick.tick() => continue,
-            () = at(watching.face.due()) => continue,
+            () = at(watching.view.due()) => continue,
         };
         // Handles all queued events before it draws again.
         while let Some(happened) = next {
@@ -137,7 +137,7 @@ async fn run(place: Option<&WatchSocket>, state: &Path, face: Face) -> io::Resul
                 Act::Answer(key, decision) => watching.answer(key, decision, None)?,
             }
             for change in watching.queue.changes() {
-                watching.face.changed(&change, &watching.queue)?;
+                watching.view.changed(&change, &watching.queue)?;
             }
             next = receiver.try_recv().ok();
         }
@@ -155,7 +155,7 @@ async fn at(due: Option<Instant>) {
 /// The queue and the view that shows it.
 struct Watching {
     queue: Queue,
-    face: Face,
+    view: WatchView,
     /// The real path of the state directory.
     state: PathBuf,
     news: Sender,
@@ -163,7 +163,7 @@ struct Watching {
 
 impl Watching {
     fn handle(&mut self, news: WatchEvent) -> io::Result<Act> {
-        let Watching { queue, face, .. } = self;
+        let Watching { queue, view, .. } = self;
         match news {
             WatchEvent::Listed { guard, approvals } => queue.listed(guard, approvals),
             WatchEvent::Requested { guard, approval } => queue.requested(guard, *approval),
@@ -173,11 +173,11 @@ impl Watching {
                 queue.asked(key, *asked, connection, answer, now_ms());
             }
             WatchEvent::Dropped { key, connection } => queue.dropped(&key, connection),
-            WatchEvent::Turned { pid, why } => face.turned(pid, &why)?,
-            WatchEvent::Answered { key, outcome } => face.answered(&key, &outcome)?,
-            WatchEvent::Lifecycle { key, text } => face.lifecycle(&key, &text)?,
-            WatchEvent::Typed(event) => return Ok(face.typed(&event, queue)),
-            WatchEvent::Line(line) => return face.line(&line, queue),
+            WatchEvent::Turned { pid, why } => view.turned(pid, &why)?,
+            WatchEvent::Answered { key, outcome } => view.answered(&key, &outcome)?,
+            WatchEvent::Lifecycle { key, text } => view.lifecycle(&key, &text)?,
+            WatchEvent::Typed(event) => return Ok(view.typed(&event, queue)),
+            WatchEvent::Line(line) => return view.line(&line, queue),
             WatchEvent::Chosen(choice) => self.choose(choice)?,
             WatchEvent::End => return Ok(Act::End),
         }
@@ -225,7 +225,7 @@ impl Watching {
             Err(why) => Err(why.to_string()),
         };
         report(&said);
-        self.face.answered(&key, &said)
+        self.view.answered(&key, &said)
     }
 }
 

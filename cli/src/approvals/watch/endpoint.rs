@@ -21,7 +21,7 @@ const LOCK: &str = "watch.lock";
 
 /// Why the socket cannot be served.
 #[derive(Debug, thiserror::Error)]
-pub enum PlaceError {
+pub enum WatchSocketError {
     #[error("another `approvals watch` runs already, or `approvals serve` does: answer there")]
     Runs,
     #[error(
@@ -59,17 +59,17 @@ impl WatchSocket {
     ///
     /// # Errors
     /// When another process serves the socket already, or something else is at its path.
-    pub fn bind(state: &Path, home: &Path) -> Result<WatchSocket, PlaceError> {
+    pub fn bind(state: &Path, home: &Path) -> Result<WatchSocket, WatchSocketError> {
         let lock = lock(state)?;
-        let Endpoint { path, token } = Endpoint::find(state, home).map_err(PlaceError::Store)?;
+        let Endpoint { path, token } = Endpoint::find(state, home).map_err(WatchSocketError::Store)?;
         let at = || shown(path.as_os_str().as_bytes());
-        let failed = |what| move |error: io::Error| PlaceError::Failed { what, path: at(), error };
+        let failed = |what| move |error: io::Error| WatchSocketError::Failed { what, path: at(), error };
         let token = match token {
             Some(token) => token,
             None => make(state).map_err(failed("make a token for"))?,
         };
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(PlaceError::NoSocket(at()));
+            return Err(WatchSocketError::NoSocket(at()));
         };
         std::fs::DirBuilder::new()
             .recursive(true)
@@ -80,7 +80,7 @@ impl WatchSocket {
         let directory = openat(CWD, parent, flags, Mode::empty())
             .map_err(|error| failed("open the directory of")(error.into()))?;
         let stat = fstat(&directory).map_err(|error| failed("look at the directory of")(error.into()))?;
-        let open = |why| PlaceError::Open { path: shown(parent.as_os_str().as_bytes()), why };
+        let open = |why| WatchSocketError::Open { path: shown(parent.as_os_str().as_bytes()), why };
         if stat.st_uid != geteuid().as_raw() {
             return Err(open("is the directory of another user"));
         }
@@ -94,13 +94,13 @@ impl WatchSocket {
             path
         };
         match statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) if !is_socket(&stat) => return Err(PlaceError::NoSocket(at())),
+            Ok(stat) if !is_socket(&stat) => return Err(WatchSocketError::NoSocket(at())),
             Ok(_) => match UnixStream::connect(short(&name)) {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                     unlinkat(&directory, &name, AtFlags::empty())
                         .map_err(|error| failed("replace")(error.into()))?;
                 }
-                Ok(_) => return Err(PlaceError::Taken(at())),
+                Ok(_) => return Err(WatchSocketError::Taken(at())),
                 Err(error) => return Err(failed("look who listens on")(error)),
             },
             Err(Errno::NOENT) => {}
@@ -115,7 +115,7 @@ impl WatchSocket {
         let stat = statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW)
             .map_err(|error| failed("look at")(error.into()))?;
         if !is_socket(&stat) {
-            return Err(PlaceError::NoSocket(at()));
+            return Err(WatchSocketError::NoSocket(at()));
         }
         let made = (stat.st_dev, stat.st_ino);
         Ok(WatchSocket { directory, name, made, listener, token, path: path.clone(), _lock: lock })
@@ -145,15 +145,15 @@ fn is_socket(stat: &Stat) -> bool {
 }
 
 /// Takes the lock: one watcher for each state directory.
-fn lock(state: &Path) -> Result<OwnedFd, PlaceError> {
+fn lock(state: &Path) -> Result<OwnedFd, WatchSocketError> {
     let failed =
-        |error| PlaceError::Failed { what: "lock", path: shown(state.as_os_str().as_bytes()), error };
+        |error| WatchSocketError::Failed { what: "lock", path: shown(state.as_os_str().as_bytes()), error };
     let own = Directory::make_own(state).map_err(failed)?;
     let lock = own.below(LOCK, OFlags::RDWR | OFlags::CREATE, Mode::RUSR | Mode::WUSR).map_err(failed)?;
     own.hand_over(&lock).map_err(failed)?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(lock),
-        Err(Errno::WOULDBLOCK) => Err(PlaceError::Runs),
+        Err(Errno::WOULDBLOCK) => Err(WatchSocketError::Runs),
         Err(error) => Err(failed(error.into())),
     }
 }

@@ -25,22 +25,22 @@ pub enum Form {
 }
 
 /// Writes the lines.
-pub struct LineFace {
+pub struct LineView {
     form: Form,
     /// The path of the approvals socket.
     path: PathBuf,
     out: Box<dyn Write>,
 }
 
-impl LineFace {
+impl LineView {
     /// Writes to standard output. `path` is the approvals socket that is served.
-    pub fn new(form: Form, path: PathBuf) -> LineFace {
-        LineFace { form, path, out: Box::new(io::stdout()) }
+    pub fn new(form: Form, path: PathBuf) -> LineView {
+        LineView { form, path, out: Box::new(io::stdout()) }
     }
 
     #[cfg(test)]
-    pub fn to(form: Form, out: Box<dyn Write>) -> LineFace {
-        LineFace { form, path: PathBuf::new(), out }
+    pub fn to(form: Form, out: Box<dyn Write>) -> LineView {
+        LineView { form, path: PathBuf::new(), out }
     }
 
     pub fn start(&mut self, news: Sender) -> io::Result<()> {

@@ -7,39 +7,39 @@ use tokio::time::Instant;
 
 use super::act::Act;
 use super::event::Sender;
-use super::lines::LineFace;
+use super::lines::LineView;
 use super::queue::{Key, Queue, QueueChange};
 use crate::approvals::tui::Screen;
-use crate::approvals::web::WebFace;
+use crate::approvals::web::WebView;
 
 /// A view.
-pub enum Face {
+pub enum WatchView {
     /// A terminal screen.
     Screen(Box<Screen>),
     /// Lines of text or JSON.
-    Lines(LineFace),
+    Lines(LineView),
     /// A page in a browser.
-    Page(Box<WebFace>),
+    Page(Box<WebView>),
 }
 
-impl Face {
+impl WatchView {
     /// Starts the view. Input goes to `news`.
     ///
     /// # Errors
     /// Returns the I/O error of the terminal or of standard output, here and in the other methods.
     pub fn start(&mut self, news: &Sender) -> io::Result<()> {
         match self {
-            Face::Screen(screen) => screen.start(news.clone()),
-            Face::Lines(lines) => lines.start(news.clone()),
-            Face::Page(page) => page.start(news.clone()),
+            WatchView::Screen(screen) => screen.start(news.clone()),
+            WatchView::Lines(lines) => lines.start(news.clone()),
+            WatchView::Page(page) => page.start(news.clone()),
         }
     }
 
     pub fn show(&mut self, queue: &Queue) -> io::Result<()> {
         match self {
-            Face::Screen(screen) => screen.show(queue),
-            Face::Lines(_) => Ok(()),
-            Face::Page(page) => {
+            WatchView::Screen(screen) => screen.show(queue),
+            WatchView::Lines(_) => Ok(()),
+            WatchView::Page(page) => {
                 page.show(queue);
                 Ok(())
             }
@@ -49,17 +49,17 @@ impl Face {
     /// When it must be shown again at the latest; None when nothing is left to show.
     pub fn due(&self) -> Option<Instant> {
         match self {
-            Face::Page(page) => page.due(),
-            Face::Screen(_) | Face::Lines(_) => None,
+            WatchView::Page(page) => page.due(),
+            WatchView::Screen(_) | WatchView::Lines(_) => None,
         }
     }
 
     pub fn changed(&mut self, change: &QueueChange, queue: &Queue) -> io::Result<()> {
         match self {
             // The screen draws the whole queue each time.
-            Face::Screen(_) => Ok(()),
-            Face::Lines(lines) => lines.changed(change, queue),
-            Face::Page(page) => {
+            WatchView::Screen(_) => Ok(()),
+            WatchView::Lines(lines) => lines.changed(change, queue),
+            WatchView::Page(page) => {
                 page.changed(change);
                 Ok(())
             }
@@ -68,13 +68,13 @@ impl Face {
 
     pub fn turned(&mut self, pid: Option<i32>, why: &str) -> io::Result<()> {
         match self {
-            Face::Screen(screen) => {
+            WatchView::Screen(screen) => {
                 let who = pid.map(|pid| format!("process {pid}: ")).unwrap_or_default();
                 screen.note(&format!("turned away: {who}{why}"));
                 Ok(())
             }
-            Face::Lines(lines) => lines.turned(pid, why),
-            Face::Page(page) => {
+            WatchView::Lines(lines) => lines.turned(pid, why),
+            WatchView::Page(page) => {
                 page.turned(pid, why);
                 Ok(())
             }
@@ -83,14 +83,14 @@ impl Face {
 
     pub fn answered(&mut self, key: &Key, outcome: &Result<String, String>) -> io::Result<()> {
         match self {
-            Face::Screen(screen) => {
+            WatchView::Screen(screen) => {
                 screen.note(match outcome {
                     Ok(text) | Err(text) => text,
                 });
                 Ok(())
             }
-            Face::Lines(lines) => lines.answered(key, outcome),
-            Face::Page(page) => {
+            WatchView::Lines(lines) => lines.answered(key, outcome),
+            WatchView::Page(page) => {
                 page.answered(key, outcome);
                 Ok(())
             }
@@ -99,12 +99,12 @@ impl Face {
 
     pub fn lifecycle(&mut self, key: &Key, text: &str) -> io::Result<()> {
         match self {
-            Face::Screen(screen) => {
+            WatchView::Screen(screen) => {
                 screen.note(text);
                 Ok(())
             }
-            Face::Lines(lines) => lines.lifecycle(key, text),
-            Face::Page(page) => {
+            WatchView::Lines(lines) => lines.lifecycle(key, text),
+            WatchView::Page(page) => {
                 page.lifecycle(key, text);
                 Ok(())
             }
@@ -113,15 +113,15 @@ impl Face {
 
     pub fn typed(&mut self, event: &Event, queue: &Queue) -> Act {
         match self {
-            Face::Screen(screen) => screen.typed(event, queue),
-            Face::Lines(_) | Face::Page(_) => Act::Nothing,
+            WatchView::Screen(screen) => screen.typed(event, queue),
+            WatchView::Lines(_) | WatchView::Page(_) => Act::Nothing,
         }
     }
 
     pub fn line(&mut self, line: &str, queue: &Queue) -> io::Result<Act> {
         match self {
-            Face::Screen(_) | Face::Page(_) => Ok(Act::Nothing),
-            Face::Lines(lines) => lines.line(line, queue),
+            WatchView::Screen(_) | WatchView::Page(_) => Ok(Act::Nothing),
+            WatchView::Lines(lines) => lines.line(line, queue),
         }
     }
 }

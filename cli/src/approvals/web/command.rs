@@ -14,9 +14,9 @@ use guard_supervisor::exit::Exit;
 use serde_json::json;
 
 pub use super::super::watch::command::{WatchError, follow, outside};
-use super::super::watch::endpoint::{PlaceError, WatchSocket};
-use super::super::watch::view::Face;
-use super::WebFace;
+use super::super::watch::endpoint::{WatchSocket, WatchSocketError};
+use super::super::watch::view::WatchView;
+use super::WebView;
 use super::links::{self, Links};
 use super::listen::Service;
 use super::origin::Origin;
@@ -85,7 +85,7 @@ pub fn serve(places: &Paths, options: &Options, arguments: &ServeArguments) -> R
     // Must run before a second thread starts: the umask belongs to the whole process.
     let place = match WatchSocket::bind(state, &places.home) {
         Ok(place) => Some(place),
-        Err(held @ (PlaceError::Runs | PlaceError::Taken(_))) => {
+        Err(held @ (WatchSocketError::Runs | WatchSocketError::Taken(_))) => {
             eprintln!(
                 "openclaw-guard: what is asked on OpenClaw's approvals socket is not on the page: {held}"
             );
@@ -103,7 +103,7 @@ pub fn serve(places: &Paths, options: &Options, arguments: &ServeArguments) -> R
         );
     }
     let service = Service::new(serving, socket, sessions, options.clone());
-    Ok(follow(place.as_ref(), state, Face::Page(Box::new(WebFace::new(service))))?)
+    Ok(follow(place.as_ref(), state, WatchView::Page(Box::new(WebView::new(service))))?)
 }
 
 /// A random loopback address. A browser stores data by origin (cached pages, service workers), and it outlasts the

@@ -53,7 +53,7 @@ const MAX_NOTES: usize = 64;
 type SnapshotJson = Arc<str>;
 
 /// The web view.
-pub struct WebFace {
+pub struct WebView {
     service: Option<Service>,
     snapshot: watch::Sender<SnapshotJson>,
     /// The rows of the snapshot, with their versions.
@@ -103,11 +103,11 @@ fn is_half_known(row: &QueueRow, now_ms: u64) -> bool {
     row.approval.is_none() && now_ms < row.since_ms + SOCKET_ONLY_DELAY_MS
 }
 
-impl WebFace {
+impl WebView {
     /// A view served by this service.
-    fn new(service: Service) -> WebFace {
+    fn new(service: Service) -> WebView {
         let (snapshot, _) = watch::channel(SnapshotJson::from(""));
-        let mut page = WebFace {
+        let mut page = WebView {
             service: Some(service),
             snapshot,
             seen: Vec::new(),

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use super::super::act::Act;
-use super::super::lines::{Form, LineFace};
+use super::super::lines::{Form, LineView};
 use super::super::queue::{AnswerRoute, CannotAnswer, Key, Queue, QueueChange};
 use super::{approvals, asked};
 
@@ -142,7 +142,7 @@ fn lines_say_what_happens_and_take_answers() {
     let row = key(7, &all[0].id);
     for form in [Form::Json, Form::Plain] {
         let out = Out::default();
-        let mut lines = LineFace::to(form, Box::new(out.clone()));
+        let mut lines = LineView::to(form, Box::new(out.clone()));
         let mut queue = Queue::default();
         queue.listed(7, all.clone());
         for change in queue.changes() {

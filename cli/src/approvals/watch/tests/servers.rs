@@ -15,7 +15,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
 
 use super::super::admission::Admission;
-use super::super::endpoint::{PlaceError, WatchSocket};
+use super::super::endpoint::{WatchSocket, WatchSocketError};
 use super::super::event::WatchEvent;
 use super::super::server::{MAX_BYTES, WatchServer};
 
@@ -267,7 +267,7 @@ fn one_listens_at_a_time() {
     let socket = state.join("exec-approvals.sock");
     let mode = |path: &PathBuf| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777;
     assert_eq!((mode(&socket), mode(&state)), (0o600, 0o700));
-    assert!(matches!(WatchSocket::bind(&state, &home), Err(PlaceError::Runs)));
+    assert!(matches!(WatchSocket::bind(&state, &home), Err(WatchSocketError::Runs)));
     // Dropping it removes the socket file, unless another process has replaced it.
     drop(place);
     assert!(!socket.exists());
@@ -286,10 +286,10 @@ fn only_a_dead_socket_is_replaced() {
     drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
     drop(WatchSocket::bind(&state, &home).unwrap());
     let living = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-    assert!(matches!(WatchSocket::bind(&state, &home), Err(PlaceError::Taken(_))));
+    assert!(matches!(WatchSocket::bind(&state, &home), Err(WatchSocketError::Taken(_))));
     drop(living);
     fs::remove_file(&socket).unwrap();
-    let refused = || assert!(matches!(WatchSocket::bind(&state, &home), Err(PlaceError::NoSocket(_))));
+    let refused = || assert!(matches!(WatchSocket::bind(&state, &home), Err(WatchSocketError::NoSocket(_))));
     fs::write(&socket, "a file").unwrap();
     refused();
     assert_eq!(fs::read_to_string(&socket).unwrap(), "a file");
@@ -302,7 +302,7 @@ fn only_a_dead_socket_is_replaced() {
     fs::remove_dir(&socket).unwrap();
     // A directory in which others could put a socket.
     fs::set_permissions(&state, fs::Permissions::from_mode(0o770)).unwrap();
-    assert!(matches!(WatchSocket::bind(&state, &home), Err(PlaceError::Open { .. })));
+    assert!(matches!(WatchSocket::bind(&state, &home), Err(WatchSocketError::Open { .. })));
     fs::set_permissions(&state, fs::Permissions::from_mode(0o755)).unwrap();
     let place = WatchSocket::bind(&state, &home).unwrap();
     assert_eq!(place.token.text().len(), 64);
@@ -320,5 +320,5 @@ fn it_is_where_the_store_says() {
     assert!(!state.join("guard/socket-token").exists());
     drop(place);
     fs::write(state.join("exec-approvals.json"), "{").unwrap();
-    assert!(matches!(WatchSocket::bind(&state, &home), Err(PlaceError::Store(_))));
+    assert!(matches!(WatchSocket::bind(&state, &home), Err(WatchSocketError::Store(_))));
 }
