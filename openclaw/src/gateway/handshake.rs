@@ -70,7 +70,7 @@ pub async fn greet(
         let check = move || ends.check(is_member.as_ref().map(|member| &member.0));
         let checked = tokio::task::spawn_blocking(check).await;
         let checked = checked.unwrap_or_else(|error| Err(GatewayRejected::Failed(error.to_string())));
-        checked.map_err(|turned| OpenError::Turned { at: at(), turned })?;
+        checked.map_err(|rejected| OpenError::Rejected { at: at(), rejected })?;
     }
     let connect = request(ID, "connect", &params(access, manner, &challenge));
     let sent = socket.send(Message::text(connect)).await;

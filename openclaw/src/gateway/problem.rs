@@ -34,12 +34,12 @@ pub enum OpenError {
         why: String,
     },
     /// No secret may be sent to the process at the other end.
-    #[error("{at}: {turned}")]
-    Turned {
+    #[error("{at}: {rejected}")]
+    Rejected {
         /// The gateway's URL.
         at: String,
         /// Why no secret may be sent.
-        turned: GatewayRejected,
+        rejected: GatewayRejected,
     },
     /// The other end is not a gateway.
     #[error("{at}: this is no gateway of OpenClaw: {why}")]

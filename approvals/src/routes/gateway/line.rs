@@ -42,7 +42,7 @@ impl Down {
                 OpenError::Refused { refused, .. } => refused.code == UNAVAILABLE,
                 OpenError::Nobody { .. }
                 | OpenError::Unreachable { .. }
-                | OpenError::Turned { .. }
+                | OpenError::Rejected { .. }
                 | OpenError::NoGateway { .. }
                 | OpenError::Busy { .. }
                 | OpenError::Slow { .. }

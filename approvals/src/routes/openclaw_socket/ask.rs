@@ -29,8 +29,8 @@ pub enum NoAnswer {
     Nobody { path: String },
     #[error("{path}: {error}")]
     Failed { path: String, error: io::Error },
-    #[error("{path}: {turned}")]
-    Turned { path: String, turned: PeerRejected },
+    #[error("{path}: {rejected}")]
+    Rejected { path: String, rejected: PeerRejected },
     #[error("{0}")]
     Unknown(String),
 }
@@ -84,7 +84,8 @@ async fn once(
         Err(error) => return Err(failed(error)),
     };
     // Check the peer before sending it the token.
-    Peer::from_stream(&stream, is_member).map_err(|turned| NoAnswer::Turned { path: path(), turned })?;
+    Peer::from_stream(&stream, is_member)
+        .map_err(|rejected| NoAnswer::Rejected { path: path(), rejected })?;
     let line = ClientMessage::request(token, id, asked);
     within(async {
         stream.write_all(&line).await?;

@@ -173,7 +173,7 @@ impl Watching {
                 queue.asked(key, *asked, connection, answer, now_ms());
             }
             WatchEvent::Dropped { key, connection } => queue.dropped(&key, connection),
-            WatchEvent::Turned { pid, why } => view.turned(pid, &why)?,
+            WatchEvent::Rejected { pid, why } => view.rejected(pid, &why)?,
             WatchEvent::Answered { key, outcome } => view.answered(&key, &outcome)?,
             WatchEvent::Lifecycle { key, text } => view.lifecycle(&key, &text)?,
             WatchEvent::Typed(event) => return Ok(view.typed(&event, queue)),

@@ -65,7 +65,7 @@ pub enum WatchEvent {
         connection: u64,
     },
     /// A peer of the approvals socket was turned away.
-    Turned {
+    Rejected {
         /// The process, where it is known.
         pid: Option<i32>,
         /// Why, for a human.

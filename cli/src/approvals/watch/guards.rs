@@ -34,7 +34,7 @@ pub async fn follow(state: PathBuf, news: Sender) {
             Err(error) if error.to_string() != said => {
                 said = error.to_string();
                 let _ = news
-                    .send(WatchEvent::Turned { pid: None, why: format!("guards cannot be found: {said}") });
+                    .send(WatchEvent::Rejected { pid: None, why: format!("guards cannot be found: {said}") });
             }
             Err(_) => {}
         }

@@ -80,7 +80,7 @@ impl LineView {
         }
     }
 
-    pub fn turned(&mut self, pid: Option<i32>, why: &str) -> io::Result<()> {
+    pub fn rejected(&mut self, pid: Option<i32>, why: &str) -> io::Result<()> {
         self.print(
             || json!({"event": "turned-away", "pid": pid, "why": why}),
             || {

@@ -95,24 +95,24 @@ impl WatchServer {
     pub async fn serve(&self, mut stream: UnixStream) {
         let pid = match Peer::from_stream(&stream, &self.is_member) {
             Ok(peer) => peer.pid,
-            Err(turned) => return self.turned(None, &turned.to_string()),
+            Err(rejected) => return self.rejected(None, &rejected.to_string()),
         };
         if !self.gate(|gate| gate.enter(pid)) {
-            return self.turned(Some(pid), "it has too many connections");
+            return self.rejected(Some(pid), "it has too many connections");
         }
         let _pass = Pass(Arc::clone(&self.gate), pid);
         // A guard that only tests whether the socket is served sends nothing; that is no reason for a message.
         let Some(line) = next_line(&mut stream).await else { return };
         if !self.gate(|gate| gate.admit_request(pid, Instant::now())) {
-            return self.turned(Some(pid), "it asks too often");
+            return self.rejected(Some(pid), "it asks too often");
         }
         let reply = match serde_json::from_slice(&line) {
             Ok(ClientMessage::Request { token, id, request }) => {
                 if !self.gate(|gate| gate.knows(&token)) {
-                    self.turned(Some(pid), "it does not have the token");
+                    self.rejected(Some(pid), "it does not have the token");
                     Some(ServerMessage::Decision { id, decision: Word::Deny })
                 } else if id.is_empty() || id.len() > MAX_ID_LEN {
-                    return self.turned(Some(pid), "its request has no id");
+                    return self.rejected(Some(pid), "its request has no id");
                 } else {
                     let key = Key { pid: pid.unsigned_abs(), id: id.clone() };
                     let decision = self.decision(key, request, &stream).await;
@@ -125,10 +125,10 @@ impl WatchServer {
                 let error = signed.err().unwrap_or_else(|| {
                     Problem::new("UNAVAILABLE", "openclaw-guard runs nothing, it only answers", None)
                 });
-                self.turned(Some(pid), &format!("it wants something run: {}", error.message));
+                self.rejected(Some(pid), &format!("it wants something run: {}", error.message));
                 Some(ServerMessage::ExecRes { id, ok: false, error })
             }
-            Err(_) => return self.turned(Some(pid), "it says what cannot be read"),
+            Err(_) => return self.rejected(Some(pid), "it says what cannot be read"),
         };
         if let Some(reply) = reply {
             // The peer may not read its answer.
@@ -153,9 +153,9 @@ impl WatchServer {
         act(&mut self.gate.lock())
     }
 
-    fn turned(&self, pid: Option<i32>, why: &str) {
+    fn rejected(&self, pid: Option<i32>, why: &str) {
         // At shutdown there is no receiver.
-        let _ = self.news.send(WatchEvent::Turned { pid, why: why.to_owned() });
+        let _ = self.news.send(WatchEvent::Rejected { pid, why: why.to_owned() });
     }
 }
 

@@ -66,16 +66,16 @@ impl WatchView {
         }
     }
 
-    pub fn turned(&mut self, pid: Option<i32>, why: &str) -> io::Result<()> {
+    pub fn rejected(&mut self, pid: Option<i32>, why: &str) -> io::Result<()> {
         match self {
             WatchView::Screen(screen) => {
                 let who = pid.map(|pid| format!("process {pid}: ")).unwrap_or_default();
                 screen.note(&format!("turned away: {who}{why}"));
                 Ok(())
             }
-            WatchView::Lines(lines) => lines.turned(pid, why),
+            WatchView::Lines(lines) => lines.rejected(pid, why),
             WatchView::Page(page) => {
-                page.turned(pid, why);
+                page.rejected(pid, why);
                 Ok(())
             }
         }

@@ -118,10 +118,10 @@ pub async fn hand_out(listener: tokio::net::UnixListener, app: Arc<AppState>, ne
                 // The peer may not read its link.
                 let _ = timeout(IO_TIMEOUT, stream.write_all(&line)).await;
             }
-            Err(turned) => {
-                let why = format!("who wants a link to the page: {turned}");
+            Err(rejected) => {
+                let why = format!("who wants a link to the page: {rejected}");
                 // At shutdown there is no receiver.
-                let _ = news.send(WatchEvent::Turned { pid: None, why });
+                let _ = news.send(WatchEvent::Rejected { pid: None, why });
             }
         }
         sleep(RETRY_INTERVAL).await;

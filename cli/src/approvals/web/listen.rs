@@ -85,7 +85,7 @@ async fn accept(listener: TcpListener, serving: Serving, routes: Router, news: S
                 Err(_) => "who wants the page could not be looked at".to_owned(),
             };
             // At shutdown there is no receiver.
-            let _ = news.send(WatchEvent::Turned { pid: None, why: why.clone() });
+            let _ = news.send(WatchEvent::Rejected { pid: None, why: why.clone() });
             serve(stream, routes::turned_away(&why)).await;
         });
     }

@@ -89,7 +89,8 @@ enum NoteKind {
     #[serde(rename = "told")]
     Lifecycle,
     /// A peer was turned away.
-    Turned,
+    #[serde(rename = "turned")]
+    Rejected,
 }
 
 #[derive(Serialize)]
@@ -160,15 +161,15 @@ impl WebView {
     }
 
     /// Notes that a peer was turned away.
-    pub fn turned(&mut self, pid: Option<i32>, why: &str) {
+    pub fn rejected(&mut self, pid: Option<i32>, why: &str) {
         let who = pid.map(|pid| format!("process {pid}: ")).unwrap_or_default();
         let text = format!("{who}{why}");
         let is_again = self
             .notes
             .back()
-            .is_some_and(|last| last.what == NoteKind::Turned && last.text == shown(text.as_bytes()));
+            .is_some_and(|last| last.what == NoteKind::Rejected && last.text == shown(text.as_bytes()));
         if !is_again {
-            self.note(NoteKind::Turned, None, &text);
+            self.note(NoteKind::Rejected, None, &text);
         }
     }
 

@@ -105,7 +105,7 @@ async fn it_ends_at_every_step() {
             OpenError::Lost { .. }
                 | OpenError::Unreachable { .. }
                 | OpenError::NoGateway { .. }
-                | OpenError::Turned { .. }
+                | OpenError::Rejected { .. }
         );
         assert!(is_end, "{step}: {problem:?}");
     }

@@ -186,7 +186,7 @@ fn what_hinders_the_guard_is_no_absence() {
     assert_eq!(down(files), RouteFailure::Failed);
     assert_eq!(down(OpenError::Slow { at: at(), what: "an answer", seconds: 1 }), RouteFailure::Failed);
     assert_eq!(
-        down(OpenError::Turned { at: at(), turned: GatewayRejected::Member(1) }),
+        down(OpenError::Rejected { at: at(), rejected: GatewayRejected::Member(1) }),
         RouteFailure::Failed
     );
     assert_eq!(down(OpenError::NoGateway { at: at(), why: String::new() }), RouteFailure::Failed);

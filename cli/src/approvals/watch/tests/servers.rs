@@ -54,9 +54,9 @@ impl Served {
         timeout(Duration::from_secs(60), self.news.recv()).await.unwrap().unwrap()
     }
 
-    async fn turned(&mut self) -> String {
+    async fn rejected(&mut self) -> String {
         match self.next().await {
-            WatchEvent::Turned { why, .. } => why,
+            WatchEvent::Rejected { why, .. } => why,
             other => panic!("{other:?}"),
         }
     }
@@ -117,7 +117,7 @@ async fn without_the_token_the_answer_is_no() {
     for token in ["", "secre", "secrets", "SECRET"] {
         let reply: Value = serde_json::from_str(&served.say(&request(token, "q")).await).unwrap();
         assert_eq!(reply, json!({"type": "decision", "id": "q", "decision": "deny"}));
-        assert_eq!(served.turned().await, "it does not have the token");
+        assert_eq!(served.rejected().await, "it does not have the token");
     }
 }
 
@@ -125,7 +125,7 @@ async fn without_the_token_the_answer_is_no() {
 async fn a_member_of_a_tree_is_turned_away() {
     let mut served = served(true);
     assert_eq!(served.say(&request("secret", "q")).await, "");
-    assert!(served.turned().await.contains("it may not answer"));
+    assert!(served.rejected().await.contains("it may not answer"));
 }
 
 #[tokio::test]
@@ -147,7 +147,7 @@ async fn another_user_is_turned_away() {
         eprintln!("skipped: no python3");
         return;
     };
-    assert_eq!(served.turned().await, "a process of another user (12345) is at its other end");
+    assert_eq!(served.rejected().await, "a process of another user (12345) is at its other end");
     assert!(served.news.try_recv().is_err());
     let _ = peer.wait();
 }
@@ -172,7 +172,7 @@ async fn what_is_no_request_is_not_answered() {
     for (text, why) in texts {
         assert_eq!(served.say(text).await, "");
         if let Some(why) = why {
-            assert_eq!(served.turned().await, why);
+            assert_eq!(served.rejected().await, why);
         }
     }
     assert!(served.news.try_recv().is_err());
@@ -207,7 +207,7 @@ async fn what_is_to_be_run_is_not_run() {
             (&json!("exec-res"), &json!("e"), &json!(false))
         );
         assert_eq!((&reply["error"]["code"], &reply["error"]["reason"]), (&json!(code), &reason));
-        assert!(served.turned().await.contains("it wants something run"));
+        assert!(served.rejected().await.contains("it wants something run"));
     }
 }
 
@@ -222,7 +222,7 @@ async fn a_flood_ends_at_the_gate() {
     }
     assert!(denied >= 128, "{denied}");
     let mut whys = Vec::new();
-    while let Ok(WatchEvent::Turned { why, .. }) = served.news.try_recv() {
+    while let Ok(WatchEvent::Rejected { why, .. }) = served.news.try_recv() {
         whys.push(why);
     }
     assert!(whys.iter().any(|why| why == "it asks too often"));
@@ -239,7 +239,7 @@ async fn those_who_say_nothing_hold_up_nobody_else() {
     }
     // This process has used up its share.
     assert_eq!(served.say(&request("secret", "q")).await, "");
-    assert_eq!(served.turned().await, "it has too many connections");
+    assert_eq!(served.rejected().await, "it has too many connections");
     // Further connections are closed; one that ends makes room.
     drop(silent.pop());
     tokio::time::sleep(Duration::from_millis(200)).await;
