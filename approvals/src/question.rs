@@ -77,7 +77,7 @@ pub struct Exec {
     pub environment: Digest,
     /// The variables that can change what the program does (`LD_PRELOAD=…`), judged by name. Only those that the
     /// command did not inherit from the operator.
-    pub telling: Vec<Vec<u8>>,
+    pub program_variables: Vec<Vec<u8>>,
 }
 
 /// A program's file, by path, inode and content.
@@ -160,11 +160,11 @@ impl Question {
                     exec.argv.iter().map(|argument| argument.len() + size_of::<Vec<u8>>()).sum();
                 let scripts = exec.script.iter().chain(&exec.through).chain(&exec.files);
                 let script: usize = scripts.map(|script| script.path.len() + size_of::<BoundScript>()).sum();
-                let telling: usize =
-                    exec.telling.iter().map(|string| string.len() + size_of::<Vec<u8>>()).sum();
+                let program_variables: usize =
+                    exec.program_variables.iter().map(|string| string.len() + size_of::<Vec<u8>>()).sum();
                 let inputs: usize =
                     exec.inputs.iter().map(|input| input.path.len() + size_of::<CodeInput>()).sum();
-                argv + telling + exec.cwd.len() + exec.executable.path.len() + script + inputs
+                argv + program_variables + exec.cwd.len() + exec.executable.path.len() + script + inputs
             }
             Subject::File { path, .. } => path.len(),
         };

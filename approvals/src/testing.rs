@@ -56,7 +56,7 @@ pub fn question(argv: &[&str]) -> Question {
             inputs: Vec::new(),
             cwd: b"/work".to_vec(),
             environment: Digest::of_environment([&b"A=1"[..]]),
-            telling: Vec::new(),
+            program_variables: Vec::new(),
         })),
         asked_by: vec![Process { pid: 7, started: 1, name: "bash".to_owned() }],
         because: reason("allowlist miss"),

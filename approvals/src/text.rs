@@ -23,7 +23,7 @@ pub fn words(question: &Question) -> Option<Words> {
     let (command, path, cwd) = match &question.subject {
         Subject::Exec(exec) => {
             // Assignments precede the command, as in a shell. Arguments contain no NUL, so quoting cannot fail.
-            let words = exec.telling.iter().chain(&exec.argv);
+            let words = exec.program_variables.iter().chain(&exec.argv);
             let line = shlex::bytes::try_join(words.map(Vec::as_slice)).ok()?;
             (line, &exec.executable.path, Some(display_text(&exec.cwd)))
         }

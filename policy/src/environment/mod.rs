@@ -106,13 +106,13 @@ pub fn inherited(vars: impl IntoIterator<Item = Variable>, inherit: Inherit) -> 
 
 /// The names, and patterns with one star, of variables beyond OpenClaw's list that change what a program does if they
 /// are set for one command. A command still inherits them.
-static TELLING: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+static PROGRAM_VARIABLES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let lines = include_str!("../../data/program-environment.txt").lines();
     lines.filter(|line| !line.starts_with('#')).filter_map(|line| line.split_whitespace().next()).collect()
 });
 
-fn is_telling(name: &[u8]) -> bool {
-    TELLING.iter().any(|known| match known.split_once('*') {
+fn is_program_variable(name: &[u8]) -> bool {
+    PROGRAM_VARIABLES.iter().any(|known| match known.split_once('*') {
         None => known.as_bytes() == name,
         Some((start, end)) => {
             let rest = name.strip_prefix(start.as_bytes());
@@ -123,13 +123,14 @@ fn is_telling(name: &[u8]) -> bool {
 
 /// Whether a variable can, judged by its name, change what a program does. `is_inherited`: the command inherits it
 /// unchanged from the operator, in which case it counts only if it should never have been inherited.
-pub fn tells(name: &[u8], is_inherited: bool) -> bool {
+pub fn can_change_program(name: &[u8], is_inherited: bool) -> bool {
     let judged = judged_name(name);
     if judged == MARK.0 {
         return false;
     }
     let is_never_inherited = own::reason(&judged).is_some() || host::inherited_reason(&judged).is_some();
-    let is_set = || is_telling(&judged) || host::override_reason(&String::from_utf8_lossy(&judged)).is_some();
+    let is_set =
+        || is_program_variable(&judged) || host::override_reason(&String::from_utf8_lossy(&judged)).is_some();
     is_never_inherited || (!is_inherited && is_set())
 }
 

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use guard_approvals::{BoundScript, CodeInput, Digest, Executable, InputPlace};
 use guard_policy::analysis::{CodeOnInput, InputKind, script_operands};
-use guard_policy::environment::tells;
+use guard_policy::environment::can_change_program;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -55,16 +55,16 @@ pub fn script(request: &Request<'_, '_>, named: &Named) -> Result<BoundScript, E
 }
 
 /// The variables set by the tree that can change which program this effectively is.
-pub fn telling(environment: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let is_telling = |string: &&Vec<u8>| {
+pub fn program_variables(environment: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let is_program_variable = |string: &&Vec<u8>| {
         let end = string.iter().position(|&byte| byte == b'=').unwrap_or(string.len());
         let (name, value) = (&string[..end], &string[(end + 1).min(string.len())..]);
         // The supervisor's own variables come from the operator. An empty name, or one with a NUL, cannot be looked up.
         let is_inherited = !name.is_empty()
             && std::env::var_os(OsStr::from_bytes(name)).is_some_and(|own| own.as_bytes() == value);
-        tells(name, is_inherited)
+        can_change_program(name, is_inherited)
     };
-    environment.iter().filter(is_telling).cloned().collect()
+    environment.iter().filter(is_program_variable).cloned().collect()
 }
 
 /// What an interpreter may run, by its arguments.

@@ -176,7 +176,7 @@ fn judge(request: &Request<'_, '_>, wish: ExecRequest) -> Result<Expected, Errno
                         inputs: runs.inputs,
                         cwd: cwd.clone(),
                         environment: Digest::of_environment(environment.iter().map(Vec::as_slice)),
-                        telling: approval_subject::telling(&environment),
+                        program_variables: approval_subject::program_variables(&environment),
                     })
                 })?;
                 if let Some(approved) = &approved {

@@ -125,7 +125,7 @@ fn shortened(command: &str, home: &Path) -> String {
 /// The names of the variables that can change what the program does. Values are left out: they may be secrets.
 fn names(question: &Question) -> Option<Map<String, Value>> {
     let Subject::Exec(exec) = &question.subject else { return None };
-    let names = exec.telling.iter().filter_map(|string| string.split(|&byte| byte == b'=').next());
+    let names = exec.program_variables.iter().filter_map(|string| string.split(|&byte| byte == b'=').next());
     let names: Map<_, _> = names.map(|name| (display_text(name), json!(""))).collect();
     (!names.is_empty()).then_some(names)
 }

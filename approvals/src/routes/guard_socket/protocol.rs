@@ -367,8 +367,9 @@ impl Approval {
             inode: exec.map(|exec| exec.executable.inode),
             sha256: exec.map(|exec| exec.executable.sha256.to_string()),
             environment_sha256: exec.map(|exec| exec.environment.to_string()),
-            environment: exec
-                .map_or_else(Vec::new, |exec| exec.telling.iter().map(|string| text(string)).collect()),
+            environment: exec.map_or_else(Vec::new, |exec| {
+                exec.program_variables.iter().map(|string| text(string)).collect()
+            }),
             script: exec.and_then(|exec| exec.script.as_ref()).map(ScriptInfo::from_script),
             through: exec
                 .map_or_else(Vec::new, |exec| exec.through.iter().map(ScriptInfo::from_script).collect()),

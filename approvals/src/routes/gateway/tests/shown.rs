@@ -141,7 +141,7 @@ async fn names_of_the_environment_are_shown_and_not_what_they_hold() {
     let guard = GatewayFixture::new(ONLY).await;
     let mut preloaded = question(&["/bin/a"]);
     let Subject::Exec(exec) = &mut preloaded.subject else { unreachable!() };
-    exec.telling = vec![b"LD_PRELOAD=./evil.so".to_vec()];
+    exec.program_variables = vec![b"LD_PRELOAD=./evil.so".to_vec()];
     preloaded.always = Always::Never("it is set by hand".to_owned());
     let ticket = guard.ask(&preloaded);
     let mut peer = guard.gateway.welcome().await;

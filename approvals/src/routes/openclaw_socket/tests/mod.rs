@@ -174,7 +174,7 @@ fn a_file_is_asked_for_with_its_use() {
     assert_eq!(super::text::approval_request(&question(&["/bin/a", &"x".repeat(20_000)])), None);
     let mut preloaded = question(&["/bin/a", "x"]);
     let Subject::Exec(exec) = &mut preloaded.subject else { panic!("no program") };
-    exec.telling = vec![b"LD_PRELOAD=./e vil.so".to_vec()];
+    exec.program_variables = vec![b"LD_PRELOAD=./e vil.so".to_vec()];
     assert_eq!(
         super::text::approval_request(&preloaded).unwrap().command,
         "'LD_PRELOAD=./e vil.so' /bin/a x"
