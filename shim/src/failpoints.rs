@@ -1,6 +1,6 @@
 //! Switches for tests, to show that each layer of enforcement has an effect.
 //!
-//! Without the cargo feature `test-layers` every layer is on, and `is_off` is a constant. With it,
+//! Without the cargo feature `test-layers` every layer is on, and `is_layer_off` is a constant. With it,
 //! GUARD_TEST_LAYERS_OFF in the guard's own environment lists the layers that are off, separated by commas.
 //!
 //! GUARD_TEST_FAULTS injects panics into the guard: with `open:NAME,audit:NAME` these places panic whenever they handle
@@ -85,13 +85,13 @@ pub fn fail_point(what: Fallible, subject: &[u8]) {
 
 /// Whether a test has switched the layer off.
 #[cfg(not(feature = "test-layers"))]
-pub const fn is_off(_: Layer) -> bool {
+pub const fn is_layer_off(_: Layer) -> bool {
     false
 }
 
 /// Whether a test has switched the layer off.
 #[cfg(feature = "test-layers")]
-pub fn is_off(layer: Layer) -> bool {
+pub fn is_layer_off(layer: Layer) -> bool {
     static OFF: std::sync::OnceLock<String> = std::sync::OnceLock::new();
     let off = OFF.get_or_init(|| std::env::var("GUARD_TEST_LAYERS_OFF").unwrap_or_default());
     let name = match layer {
@@ -116,6 +116,6 @@ pub fn filter(program: FilterProgram) -> FilterProgram {
 pub fn filter(program: FilterProgram) -> FilterProgram {
     use crate::filter::FilterPart;
     let parts = [(Layer::Refusals, FilterPart::Refusals), (Layer::Holds, FilterPart::Holds)];
-    let off = parts.into_iter().filter(|(layer, _)| is_off(*layer));
+    let off = parts.into_iter().filter(|(layer, _)| is_layer_off(*layer));
     off.fold(program, |program, (_, part)| program.letting(part))
 }

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use guard_shim::failpoints::{Fallible, Layer, fail_point, is_off};
+use guard_shim::failpoints::{Fallible, Layer, fail_point, is_layer_off};
 use parking_lot::RwLock;
 use rustix::io::Errno;
 
@@ -69,7 +69,7 @@ pub fn send(caller: &Caller<'_>, outcome: HandlerResult) {
     if outcome.is_ok() {
         fail_point(Fallible::Answer, crate::syscall::number::name(caller.call().number).as_bytes());
     }
-    if is_off(Layer::Broker) && matches!(outcome, Ok(Reply::Descriptor { .. })) {
+    if is_layer_off(Layer::Broker) && matches!(outcome, Ok(Reply::Descriptor { .. })) {
         let _ = caller.kernel().respond(id, Response::Continue);
         return;
     }

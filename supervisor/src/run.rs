@@ -9,7 +9,7 @@ use guard_openclaw::approvals_store::{self, Stores};
 use guard_openclaw::gateway;
 use guard_policy::text::shown;
 use guard_policy::{AuditSettings, OnError, Policy};
-use guard_shim::failpoints::{self, Layer, is_off};
+use guard_shim::failpoints::{self, Layer, is_layer_off};
 use guard_shim::floor::LandlockStatus;
 use guard_shim::{LaunchPlan, filter};
 
@@ -114,7 +114,7 @@ fn start(
         }
     }
     // A floor would block, but observing must block nothing.
-    let entered = if options.observe || is_off(Layer::Floor) { Use::LeftOut } else { Use::Entered };
+    let entered = if options.observe || is_layer_off(Layer::Floor) { Use::LeftOut } else { Use::Entered };
     let given = untrusted_environment::given(options).map_err(RunError::Environment)?;
     let inherited = environment::filtered(given, &policy, &places.state_directory);
     let log = policy.audit().clone();
@@ -148,7 +148,7 @@ fn start(
         argv: c_strings(command.iter().cloned())?,
         envp: environment::c_strings(inherited.env)?,
         filter,
-        floor: floor.domain.filter(|_| !is_off(Layer::Domain)),
+        floor: floor.domain.filter(|_| !is_layer_off(Layer::Domain)),
         nofile: process::descriptor_limit(),
         ignored_signals: process::ignored_signals(),
         terminal: None,

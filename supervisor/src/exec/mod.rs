@@ -17,7 +17,7 @@ use std::os::fd::AsFd;
 
 use guard_approvals::Digest;
 use guard_policy::{Exec, Role};
-use guard_shim::failpoints::{Fallible, Layer, fail_point, is_off};
+use guard_shim::failpoints::{Fallible, Layer, fail_point, is_layer_off};
 use rustix::fs::{Access as Mode, FileType};
 use rustix::io::Errno;
 
@@ -93,7 +93,7 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
         // A process killed meanwhile cannot be compared: that is not a mismatch to report.
         mismatch = differs.filter(|_| !verify::is_dead(pid));
         request.guard.scripts.begin(pid);
-        differs.is_none() || is_off(Layer::Verify)
+        differs.is_none() || is_layer_off(Layer::Verify)
     });
     let followed = match followed {
         // Another process traces it.

@@ -23,7 +23,7 @@ pub mod socket;
 mod tests;
 mod truncate;
 
-use guard_shim::failpoints::{Layer, is_off};
+use guard_shim::failpoints::{Layer, is_layer_off};
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
@@ -146,7 +146,7 @@ const IOPRIO_WHO_PROCESS: i32 = 1;
 impl Request<'_, '_> {
     /// Performs what was judged. EINTR becomes an interrupted call.
     fn perform(&self, act: impl FnOnce() -> Result<(), Errno>) -> HandlerResult {
-        if is_off(Layer::Broker) {
+        if is_layer_off(Layer::Broker) {
             return Ok(Reply::Continue(ContinueReason::BrokerOff));
         }
         match act() {

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use guard_policy::Access;
-use guard_shim::failpoints::{Fallible, Layer, fail_point, is_off};
+use guard_shim::failpoints::{Fallible, Layer, fail_point, is_layer_off};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
@@ -41,7 +41,7 @@ pub fn openat2(request: &Request<'_, '_>, dirfd: i32, path: u64, how: u64, size:
     if how.has(libc::O_PATH) {
         // Only the kernel can put an O_PATH descriptor into the caller. It reads the flags again and may find a
         // different open there: one that creates a file with a set-user-ID bit, which no floor prevents.
-        let safe = request.guard.observe || is_off(Layer::Broker);
+        let safe = request.guard.observe || is_layer_off(Layer::Broker);
         return if safe { Ok(Reply::Continue(ContinueReason::NoAccess)) } else { Err(Errno::NOSYS) };
     }
     how.check()?;

@@ -8,7 +8,7 @@
 //! refusal.
 
 use guard_policy::Access;
-use guard_shim::failpoints::{Layer, is_off};
+use guard_shim::failpoints::{Layer, is_layer_off};
 
 use super::Request;
 use super::open_how::OpenHow;
@@ -69,7 +69,7 @@ fn is_possible(request: &Request<'_, '_>) -> bool {
         && guard.scripts.is_empty()
         && !guard.sees_all()
         && !guard.observe
-        && !is_off(Layer::Broker)
+        && !is_layer_off(Layer::Broker)
 }
 
 fn continue_call(
