@@ -19,18 +19,18 @@ use super::outcome::SaveRequest;
 pub struct GrantStore {
     /// The real path of the state directory.
     state: PathBuf,
-    follower: Option<SyncThread>,
+    sync: Option<SyncThread>,
 }
 
 impl GrantStore {
     /// Saves below this state directory, given by its real path.
     pub fn new(state: &Path) -> GrantStore {
-        GrantStore { state: state.to_owned(), follower: None }
+        GrantStore { state: state.to_owned(), sync: None }
     }
 
     /// Tries the gateway's store before the others.
-    pub fn with_gateway(self, follower: SyncThread) -> GrantStore {
-        GrantStore { follower: Some(follower), ..self }
+    pub fn with_gateway(self, sync: SyncThread) -> GrantStore {
+        GrantStore { sync: Some(sync), ..self }
     }
 
     /// Saves, and reports the result to the manager. Blocks on the disk, and on other processes that change the store.
@@ -54,8 +54,7 @@ impl GrantStore {
     fn entry(&self, agent: &str, entry: &BoundEntry) -> Result<String, String> {
         let new = NewEntry::new(&entry.pattern).ok_or("the pattern is blank")?;
         let new = new.with_arg_pattern(&entry.arg_pattern).from_allow_always();
-        let added =
-            self.follower.as_ref().map_or(Err(Unsaved::Elsewhere), |gateway| gateway.add(agent, &new));
+        let added = self.sync.as_ref().map_or(Err(Unsaved::Elsewhere), |gateway| gateway.add(agent, &new));
         match added {
             Ok(()) => Ok("the gateway's exec approvals".to_owned()),
             Err(Unsaved::Elsewhere) => Ok(shown(&self.local(agent, &new)?)),

@@ -114,7 +114,7 @@ impl Approvals {
         }
         let _ = self.handle.set(runtime.handle().clone());
         let time = manager.clone().expire_loop();
-        let keeper = GrantStore::new(&around.state).with_gateway(around.follower.clone());
+        let keeper = GrantStore::new(&around.state).with_gateway(around.sync.clone());
         let client = SocketAsker::new(
             manager.clone(),
             keeper.clone(),

@@ -17,7 +17,7 @@ pub struct Surroundings {
     /// OpenClaw's key of the session that started the guard, if any.
     pub session_key: Option<String>,
     /// Saves "always" answers with the gateway.
-    pub follower: SyncThread,
+    pub sync: SyncThread,
     /// Recognises guarded processes, which may not answer.
     pub is_member: IsMember,
     /// Reports problems to the operator.

@@ -36,7 +36,7 @@ fn approvals(state: &TempDir, is_member: bool) -> Approvals {
         session_key: None,
         state: real(state),
         home: "/nonexistent".into(),
-        follower: guard_openclaw::gateway::SyncThread::new(
+        sync: guard_openclaw::gateway::SyncThread::new(
             "/nowhere".into(),
             Arc::new(|_| false),
             Arc::new(|_| {}),
@@ -341,7 +341,7 @@ fn the_fronts_answers_are_the_terminals() {
         session_key: None,
         state: real(&state),
         home: "/nonexistent".into(),
-        follower: guard_openclaw::gateway::SyncThread::new(
+        sync: guard_openclaw::gateway::SyncThread::new(
             "/nowhere".into(),
             Arc::new(|_| false),
             Arc::new(|_| {}),

@@ -296,7 +296,7 @@ fn approvals(
         state: source.places.state_directory.clone(),
         home: source.places.home.clone(),
         session_key: source.places.session_key.clone(),
-        follower: follower.clone(),
+        sync: follower.clone(),
         is_member: members(tree),
         warn: Arc::new(move |line| problems.problem(line)),
         terminal: link.map(Arc::new),

@@ -30,7 +30,7 @@ fn notified_by(argv: &[&str]) -> NotifyFixture {
         session_key: None,
         state: directory.path().canonicalize().unwrap(),
         home: "/nonexistent".into(),
-        follower: guard_openclaw::gateway::SyncThread::new(
+        sync: guard_openclaw::gateway::SyncThread::new(
             "/nowhere".into(),
             Arc::new(|_| false),
             Arc::new(|_| {}),

@@ -72,7 +72,7 @@ pub enum Unsaved {
 
 impl std::fmt::Debug for SyncThread {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Follower").field(&self.0.state).finish()
+        f.debug_tuple("SyncThread").field(&self.0.state).finish()
     }
 }
 
@@ -157,7 +157,7 @@ impl SyncThread {
         asked: mpsc::UnboundedReceiver<Ask>,
     ) -> std::io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let work = Work { follower: self.clone(), wanted, asked, warned: None, pause: Pause::new(PAUSES) };
+        let work = Work { sync: self.clone(), wanted, asked, warned: None, pause: Pause::new(PAUSES) };
         let work = Arc::new(tokio::sync::Mutex::new(work));
         let run = move || {
             let work = Arc::clone(&work);
@@ -170,7 +170,7 @@ impl SyncThread {
 
 /// The state of the thread.
 struct Work {
-    follower: SyncThread,
+    sync: SyncThread,
     wanted: watch::Receiver<GatewaySettings>,
     asked: mpsc::UnboundedReceiver<Ask>,
     /// The last problem that was reported; it is not repeated.
@@ -249,7 +249,7 @@ impl Work {
     }
 
     async fn open(&self, wanted: &GatewaySettings) -> Result<Link, String> {
-        let (shared, wanted) = (Arc::clone(&self.follower.0), wanted.clone());
+        let (shared, wanted) = (Arc::clone(&self.sync.0), wanted.clone());
         let find = move || Ok(Credentials::find(&wanted, &shared.state)?.apart_from(&shared.is_member));
         // The disk may be slow.
         let access = tokio::task::spawn_blocking(find).await.map_err(|error| error.to_string())?;
@@ -269,7 +269,7 @@ impl Work {
     }
 
     fn keep(&self, snapshot: &Snapshot) -> Result<(), SyncError> {
-        let state = &self.follower.0.state;
+        let state = &self.sync.0.state;
         approvals_store::keep_gateways(state, snapshot).map_err(|error| {
             SyncError::NotKept(format!("{}: {error}", approvals_store::gateways(state).display()))
         })
@@ -305,7 +305,7 @@ impl Work {
 
     fn warn_once(&mut self, why: &str) {
         if self.warned.as_deref() != Some(why) {
-            self.follower.warn(&format!("{why}; what the gateway said last counts"));
+            self.sync.warn(&format!("{why}; what the gateway said last counts"));
             self.warned = Some(why.to_owned());
         }
     }

@@ -60,7 +60,7 @@ impl GatewayFixture {
         let around = Surroundings {
             state: state.path().to_owned(),
             home: "/nonexistent/u".into(),
-            follower: guard_openclaw::gateway::SyncThread::new(
+            sync: guard_openclaw::gateway::SyncThread::new(
                 "/nowhere".into(),
                 Arc::new(|_| false),
                 Arc::new(|_| {}),

@@ -58,7 +58,7 @@ impl SocketGuard {
             session_key: None,
             state: state.path().canonicalize().unwrap(),
             home: "/nonexistent".into(),
-            follower: guard_openclaw::gateway::SyncThread::new(
+            sync: guard_openclaw::gateway::SyncThread::new(
                 "/nowhere".into(),
                 Arc::new(|_| false),
                 Arc::new(|_| {}),

@@ -33,7 +33,7 @@ impl SyncFixture {
         }
     }
 
-    fn follower(&self) -> SyncThread {
+    fn sync(&self) -> SyncThread {
         let warnings = Arc::clone(&self.warnings);
         let warn = move |line| warnings.lock().unwrap().push(line);
         SyncThread::patient(self.state(), Arc::new(|_| false), Arc::new(warn), LONG)
@@ -74,10 +74,10 @@ async fn visited(gateway: &Gateway, hash: &str, file: Value) {
 #[tokio::test]
 async fn the_follower_keeps_what_it_hears() {
     let (ground, gateway) = (SyncFixture::new(), Gateway::new().await);
-    let follower = ground.follower();
+    let sync = ground.sync();
     let entry = always("/b");
-    assert_eq!(follower.add("main", &entry), Err(Unsaved::Elsewhere));
-    follower.want(ground.wanted(&gateway));
+    assert_eq!(sync.add("main", &entry), Err(Unsaved::Elsewhere));
+    sync.want(ground.wanted(&gateway));
     visited(&gateway, "h1", store_with(&["/a"])).await;
     assert_eq!(ground.known(), ["/a"]);
     let mode = fs::metadata(approvals_store::gateways(&ground.state())).unwrap().permissions().mode();
@@ -85,8 +85,8 @@ async fn the_follower_keeps_what_it_hears() {
 
     // A human is about to be asked: when `look` returns, the gateway's store is saved.
     let looks = (0..8).map(|_| {
-        let follower = follower.clone();
-        plainly(move || follower.look())
+        let sync = sync.clone();
+        plainly(move || sync.look())
     });
     let mut looks = std::pin::pin!(futures_util::future::join_all(looks));
     loop {
@@ -97,7 +97,7 @@ async fn the_follower_keeps_what_it_hears() {
     }
     assert_eq!(ground.known(), ["/a", "/c"]);
 
-    let adding = follower.clone();
+    let adding = sync.clone();
     let added = plainly(move || adding.add("main", &entry));
     let talk = async {
         let mut client = gateway.welcome_by(admin_hello()).await;
@@ -116,10 +116,10 @@ async fn the_follower_keeps_what_it_hears() {
 #[tokio::test]
 async fn a_lost_gateway_is_found_again_and_nothing_is_forgotten() {
     let (ground, gateway) = (SyncFixture::new(), Gateway::new().await);
-    let follower = ground.follower();
-    follower.want(ground.wanted(&gateway));
+    let sync = ground.sync();
+    sync.want(ground.wanted(&gateway));
     visited(&gateway, "h1", store_with(&["/a"])).await;
-    let adding = follower.clone();
+    let adding = sync.clone();
     let adding = plainly(move || adding.add("main", &always("/x")));
     let lost = async {
         let mut client = gateway.welcome_by(admin_hello()).await;
@@ -139,12 +139,12 @@ async fn a_lost_gateway_is_found_again_and_nothing_is_forgotten() {
 #[tokio::test]
 async fn who_is_no_administrator_is_told_once() {
     let (ground, gateway) = (SyncFixture::new(), Gateway::new().await);
-    let follower = ground.follower();
-    follower.want(ground.wanted(&gateway));
+    let sync = ground.sync();
+    sync.want(ground.wanted(&gateway));
     let mut client = gateway.welcome_by(hello()).await;
     client.gone().await;
     ground.until(|ground| !ground.warnings.lock().unwrap().is_empty()).await;
-    let adding = follower.clone();
+    let adding = sync.clone();
     let Err(Unsaved::Failed(why)) = plainly(move || adding.add("main", &always("/x"))).await else {
         panic!("it is nowhere")
     };
@@ -152,8 +152,8 @@ async fn who_is_no_administrator_is_told_once() {
     assert_eq!(ground.warnings.lock().unwrap().len(), 1);
     assert_eq!(approvals_store::load_gateways(&ground.state()), Gateways::Never);
     // Without the setting, nothing is tried.
-    follower.want(GatewaySettings::default());
-    let (looking, adding) = (follower.clone(), follower);
+    sync.want(GatewaySettings::default());
+    let (looking, adding) = (sync.clone(), sync);
     plainly(move || looking.look()).await;
     assert_eq!(plainly(move || adding.add("main", &always("/x"))).await, Err(Unsaved::Elsewhere));
 }
