@@ -43,7 +43,7 @@ struct ManagerInner {
 }
 
 struct ManagerState {
-    book: PendingApprovals,
+    pending: PendingApprovals,
     settings: Settings,
     reachable: BTreeSet<Route>,
     events: u64,
@@ -83,7 +83,7 @@ impl Manager {
     /// Creates a manager that reports every event to `log`. The caller has to run [`Manager::expire_loop`].
     pub fn new(settings: Settings, log: impl Log + 'static) -> Manager {
         let state = ManagerState {
-            book: PendingApprovals::default(),
+            pending: PendingApprovals::default(),
             settings,
             reachable: BTreeSet::from([Route::Cli]),
             events: 0,
@@ -140,20 +140,20 @@ impl Manager {
     /// Records that a route brings no answer to a question, and why. If no other route can, the question ends.
     pub fn route_failed(&self, question: Id, route: Route, lack: RouteFailure) {
         self.with(|state, now| {
-            let ManagerState { book, settings, reachable, .. } = state;
-            book.route_failed(question, route, lack, |other| settings.opens(reachable, other), now);
+            let ManagerState { pending, settings, reachable, .. } = state;
+            pending.route_failed(question, route, lack, |other| settings.opens(reachable, other), now);
         });
     }
 
     /// Records whether a route has shown a question to somebody. Before that, silence is not an answer.
     pub fn taken(&self, question: Id, route: Route, is_taken: bool) {
-        self.with(|state, _| state.book.taken(question, route, is_taken));
+        self.with(|state, _| state.pending.taken(question, route, is_taken));
     }
 
     /// Whether a route other than this one may still answer a question.
     pub fn has_other(&self, question: Id, route: Route) -> bool {
-        self.with(|ManagerState { book, settings, reachable, .. }, _| {
-            book.has_other(question, route, |other| settings.opens(reachable, other))
+        self.with(|ManagerState { pending, settings, reachable, .. }, _| {
+            pending.has_other(question, route, |other| settings.opens(reachable, other))
         })
     }
 
@@ -180,9 +180,9 @@ impl Manager {
             if let Some(closed) = state.closed.as_ref().filter(is_closed) {
                 return AskOutcome::Refused(Refusal::Broken(closed.reason.clone()));
             }
-            let ManagerState { book, settings, reachable, .. } = state;
+            let ManagerState { pending, settings, reachable, .. } = state;
             let has_route = Route::ALL.into_iter().any(|route| settings.opens(reachable, route));
-            match book.register(request, settings.max_pending, has_route, now) {
+            match pending.register(request, settings.max_pending, has_route, now) {
                 Registered::Waiting(waiter, receiver) => AskOutcome::Waiting(Ticket {
                     manager: self.clone(),
                     call: request.id,
@@ -208,24 +208,24 @@ impl Manager {
         decision: Decision,
         by: AnsweredBy,
     ) -> Result<Resolved, ResolveError> {
-        self.with(|state, now| state.book.resolve(id, revision, decision, by, now))
+        self.with(|state, now| state.pending.resolve(id, revision, decision, by, now))
     }
 
     /// Whether a call may go on because it was approved. True exactly once, and at most 15 seconds after the answer
     /// (`resolved::GRACE_INTERVAL`).
     pub fn consume(&self, call: Id) -> bool {
-        self.with(|state, now| state.book.consume(call, now))
+        self.with(|state, now| state.pending.consume(call, now))
     }
 
     /// Withdraws a call's question for all its waiters, because the caller is gone.
     pub fn withdraw(&self, call: Id) {
-        self.with(|state, now| state.book.remove_waiter(call, None, now));
+        self.with(|state, now| state.pending.remove_waiter(call, None, now));
     }
 
     /// Keeps a call's question for a moment, so that the same caller can come back to it. The waiters get
     /// [`Resolution::Withdrawn`].
     pub fn pause(&self, call: Id) {
-        self.with(|state, now| state.book.pause(call, now));
+        self.with(|state, now| state.pending.pause(call, now));
     }
 
     /// Finds a question by its id or a unique prefix of it.
@@ -233,19 +233,19 @@ impl Manager {
     /// # Errors
     /// [`ResolveError::Unknown`], [`ResolveError::Ambiguous`].
     pub fn find(&self, id: &str) -> Result<Lookup, ResolveError> {
-        self.with(|state, now| state.book.find(id, now))
+        self.with(|state, now| state.pending.find(id, now))
     }
 
     /// Reports how an approved program goes on.
     pub fn report(&self, lifecycle: Lifecycle) {
-        self.with(|state, _| state.book.report(lifecycle));
+        self.with(|state, _| state.pending.report(lifecycle));
     }
 
     /// The pending cards.
     pub fn snapshot(&self) -> Vec<PendingCard> {
         self.with(|state, now| {
-            state.book.pass(now);
-            state.book.listings()
+            state.pending.pass(now);
+            state.pending.listings()
         })
     }
 
@@ -253,14 +253,17 @@ impl Manager {
     /// a new snapshot.
     pub fn subscribe(&self) -> (Vec<PendingCard>, broadcast::Receiver<Event>) {
         self.with(|state, now| {
-            state.book.pass(now);
-            (state.book.listings(), self.0.events.get_or_init(|| broadcast::channel(BACKLOG).0).subscribe())
+            state.pending.pass(now);
+            (
+                state.pending.listings(),
+                self.0.events.get_or_init(|| broadcast::channel(BACKLOG).0).subscribe(),
+            )
         })
     }
 
     /// Records the result of a save.
     pub fn saved(&self, save: &SaveRequest, outcome: &Result<String, String>) {
-        self.with(|state, _| state.book.saved(save, outcome));
+        self.with(|state, _| state.pending.saved(save, outcome));
         self.0.kept.notify_all();
     }
 
@@ -268,7 +271,7 @@ impl Manager {
     /// applies to the very next call. Returns false if that takes longer than `longest`.
     pub fn wait_for_save(&self, call: Id, longest: Duration) -> bool {
         let mut state = self.0.state.lock();
-        let waited = self.0.kept.wait_while_for(&mut state, |state| state.book.is_saving(call), longest);
+        let waited = self.0.kept.wait_while_for(&mut state, |state| state.pending.is_saving(call), longest);
         !waited.timed_out()
     }
 
@@ -276,7 +279,7 @@ impl Manager {
     pub fn close(&self, reason: &str) {
         self.with(|state, now| {
             state.shut(reason, None);
-            state.book.close(now);
+            state.pending.close(now);
         });
     }
 
@@ -284,7 +287,7 @@ impl Manager {
     pub fn refuse_for(&self, interval: Duration, reason: &str) {
         self.with(|state, now| {
             state.shut(reason, Some(now + interval));
-            state.book.withdraw_all(now);
+            state.pending.withdraw_all(now);
         });
     }
 
@@ -296,8 +299,8 @@ impl Manager {
         async move {
             loop {
                 let next = closing.0.with(|state, now| {
-                    state.book.pass(now);
-                    state.book.next()
+                    state.pending.pass(now);
+                    state.pending.next()
                 });
                 let sooner = closing.0.0.sooner.notified();
                 match next {
@@ -312,9 +315,9 @@ impl Manager {
     fn with<T>(&self, act: impl FnOnce(&mut ManagerState, Instant) -> T) -> T {
         // The lock is not poisoned: after a panic, questions still time out, and none is allowed.
         let mut state = self.0.state.lock();
-        let before = state.book.next();
+        let before = state.pending.next();
         let done = act(&mut state, Instant::now());
-        for happened in state.book.happened() {
+        for happened in state.pending.happened() {
             state.events += 1;
             let event = Event { sequence: state.events, id: happened.id, what: happened.what };
             self.0.log.log(&event, happened.request.as_deref().map(|request| &request.question));
@@ -323,7 +326,7 @@ impl Manager {
                 let _ = events.send(event);
             }
         }
-        if state.book.next().is_some_and(|next| before.is_none_or(|before| next < before)) {
+        if state.pending.next().is_some_and(|next| before.is_none_or(|before| next < before)) {
             self.0.sooner.notify_one();
         }
         done
@@ -332,7 +335,7 @@ impl Manager {
     /// For tests, see [`PendingApprovals::held`].
     #[cfg(test)]
     pub fn held(&self) -> [usize; 6] {
-        self.with(|state, _| state.book.held())
+        self.with(|state, _| state.pending.held())
     }
 }
 
@@ -400,7 +403,7 @@ impl Drop for Ticket {
         // The receiver is still there, so nobody has read the answer.
         if let Some(receiver) = self.receiver.take() {
             drop(receiver);
-            self.manager.with(|state, now| state.book.remove_waiter(self.call, Some(self.waiter), now));
+            self.manager.with(|state, now| state.pending.remove_waiter(self.call, Some(self.waiter), now));
         }
     }
 }

@@ -114,17 +114,17 @@ impl Approvals {
         }
         let _ = self.handle.set(runtime.handle().clone());
         let time = manager.clone().expire_loop();
-        let keeper = GrantStore::new(&around.state).with_gateway(around.sync.clone());
+        let grant_store = GrantStore::new(&around.state).with_gateway(around.sync.clone());
         let client = SocketAsker::new(
             manager.clone(),
-            keeper.clone(),
+            grant_store.clone(),
             Arc::clone(&self.find),
             Arc::clone(&around.is_member),
             Arc::clone(&around.warn),
         );
         self.manager.reach(Route::Gateway, true);
         let line = Arc::new(gateway::Connection::new(self.access(false)));
-        let gateway = gateway::GatewayAsker::new(manager.clone(), keeper.clone(), line, &around);
+        let gateway = gateway::GatewayAsker::new(manager.clone(), grant_store.clone(), line, &around);
         let session = around.session_key.clone();
         let session =
             session.map(|key| gateway::SessionReporter::new(manager.clone(), self.access(true), key));
@@ -132,7 +132,7 @@ impl Approvals {
         let ending = Arc::clone(&self.ending);
         let thread = std::thread::Builder::new().name("approvals".into()).spawn(move || {
             runtime.block_on(async move {
-                let server = Server::new(manager.clone(), keeper, around.is_member);
+                let server = Server::new(manager.clone(), grant_store, around.is_member);
                 let replying = server.clone();
                 match link.map(tokio::net::UnixStream::from_std) {
                     Some(Ok(link)) => {

@@ -18,7 +18,7 @@ pub struct AnswerSink {
     /// The manager of the answered questions.
     pub manager: Manager,
     route: Route,
-    keeper: GrantStore,
+    grant_store: GrantStore,
     warn: Warn,
     /// The last warning, so that it is not repeated.
     warned: Arc<Mutex<String>>,
@@ -26,8 +26,8 @@ pub struct AnswerSink {
 
 impl AnswerSink {
     /// Submits answers as `route`.
-    pub fn new(manager: Manager, route: Route, keeper: GrantStore, warn: Warn) -> AnswerSink {
-        AnswerSink { manager, route, keeper, warn, warned: Arc::default() }
+    pub fn new(manager: Manager, route: Route, grant_store: GrantStore, warn: Warn) -> AnswerSink {
+        AnswerSink { manager, route, grant_store, warn, warned: Arc::default() }
     }
 
     /// Submits an answer, and saves what an "always" asks for.
@@ -44,8 +44,8 @@ impl AnswerSink {
         // Otherwise the question was already answered.
         let Ok(Resolved { saves, .. }) = resolved else { return };
         for save in saves {
-            let (keeper, manager) = (self.keeper.clone(), self.manager.clone());
-            let kept = tokio::task::spawn_blocking(move || keeper.save(&manager, &save)).await;
+            let (grant_store, manager) = (self.grant_store.clone(), self.manager.clone());
+            let kept = tokio::task::spawn_blocking(move || grant_store.save(&manager, &save)).await;
             if let Err(why) = kept.unwrap_or_else(|error| Err(error.to_string())) {
                 self.print(format!("{id} is allowed this time, but not saved: {why}"));
             }

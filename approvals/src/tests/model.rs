@@ -93,7 +93,7 @@ struct Model {
 
 fn run(steps: Vec<ModelStep>) -> Result<(), TestCaseError> {
     let kinds = kinds();
-    let mut book = PendingApprovals::default();
+    let mut pending = PendingApprovals::default();
     let mut model = Model::default();
     let mut now = Instant::now();
     let begin = now;
@@ -105,11 +105,11 @@ fn run(steps: Vec<ModelStep>) -> Result<(), TestCaseError> {
                     PendingRequest::new(guard_openclaw::ids::random(), kinds[kind].clone(), TIMEOUT, now, 0);
                 let request = Arc::new(request);
                 let waits_already = {
-                    book.pass(now);
-                    let listed = book.listings().into_iter().flat_map(|listing| listing.requests);
+                    pending.pass(now);
+                    let listed = pending.listings().into_iter().flat_map(|listing| listing.requests);
                     listed.map(|(request, _)| request).find(|other| other.question == kinds[kind])
                 };
-                match book.register(&request, 3, true, now) {
+                match pending.register(&request, 3, true, now) {
                     Registered::Waiting(waiter, receiver) => {
                         prop_assert!(model.denials.get(&kind).is_none_or(|until| *until <= now));
                         let question = waits_already.map_or(request.id, |other| other.id);
@@ -127,24 +127,24 @@ fn run(steps: Vec<ModelStep>) -> Result<(), TestCaseError> {
                         prop_assert!(model.denials.get(&kind).is_some_and(|until| *until > now));
                     }
                     Registered::Refused(Refusal::TooMany { most: 3 }) => {
-                        prop_assert!(book.listings().len() == 3 && waits_already.is_none());
+                        prop_assert!(pending.listings().len() == 3 && waits_already.is_none());
                     }
                     other => prop_assert!(false, "{:?}", other),
                 }
             }
             ModelStep::Again(n) => {
                 let Some(call) = nth(&mut model.calls, n) else { continue };
-                book.pass(now);
-                let mut before = book.listings().into_iter().flat_map(|listing| listing.requests);
+                pending.pass(now);
+                let mut before = pending.listings().into_iter().flat_map(|listing| listing.requests);
                 let is_new = !before.any(|(request, _)| request.id == call.request.id);
-                if let Registered::Waiting(_, receiver) = book.register(&call.request, 3, true, now) {
+                if let Registered::Waiting(_, receiver) = pending.register(&call.request, 3, true, now) {
                     if is_new {
                         // Routes of a forgotten question.
                         model.without.remove(&call.request.id);
                         model.failed.remove(&call.request.id);
                     }
                     // A call that left or was forgotten may now wait for another question of its binding.
-                    let listed = book.listings().into_iter().flat_map(|listing| listing.requests);
+                    let listed = pending.listings().into_iter().flat_map(|listing| listing.requests);
                     let mut same = listed.filter(|(other, _)| other.question == call.request.question);
                     call.question = same.next().expect("it waits").0.id;
                     call.receivers.push((call.question, receiver));
@@ -154,10 +154,12 @@ fn run(steps: Vec<ModelStep>) -> Result<(), TestCaseError> {
             ModelStep::Answer(n, revision, decision) => {
                 let Some(call) = nth(&mut model.calls, n) else { continue };
                 let id = call.question.to_string();
-                book.pass(now);
+                pending.pass(now);
                 let before: Vec<_> =
-                    book.listings().into_iter().map(|listing| (listing.card, listing.requests)).collect();
-                let Ok(resolved) = book.resolve(&id, revision, decision, Route::Cli, now) else { continue };
+                    pending.listings().into_iter().map(|listing| (listing.card, listing.requests)).collect();
+                let Ok(resolved) = pending.resolve(&id, revision, decision, Route::Cli, now) else {
+                    continue;
+                };
                 for answered in &resolved.answered {
                     let on_card =
                         before.iter().find(|(_, all)| all.iter().any(|(one, _)| one.id == *answered));
@@ -189,12 +191,12 @@ fn run(steps: Vec<ModelStep>) -> Result<(), TestCaseError> {
             ModelStep::GiveUp(n, route, lack) => {
                 let Some(call) = nth(&mut model.calls, n) else { continue };
                 let id = call.question;
-                book.pass(now);
-                let waits = |book: &PendingApprovals| {
-                    let mut listed = book.listings().into_iter().flat_map(|listing| listing.requests);
+                pending.pass(now);
+                let waits = |pending: &PendingApprovals| {
+                    let mut listed = pending.listings().into_iter().flat_map(|listing| listing.requests);
                     listed.any(|(request, _)| request.id == id)
                 };
-                if !waits(&book) {
+                if !waits(&pending) {
                     continue;
                 }
                 let without = model.without.entry(id).or_default();
@@ -204,23 +206,23 @@ fn run(steps: Vec<ModelStep>) -> Result<(), TestCaseError> {
                 if lack == RouteFailure::Failed {
                     model.failed.insert(id);
                 }
-                book.route_failed(
+                pending.route_failed(
                     id,
                     route,
                     lack,
                     |open| matches!(open, Route::Socket | Route::Gateway),
                     now,
                 );
-                prop_assert_eq!(waits(&book), without.len() < 2);
+                prop_assert_eq!(waits(&pending), without.len() < 2);
             }
             ModelStep::Leave(n) => {
                 let Some(call) = nth(&mut model.calls, n) else { continue };
                 call.left = true;
-                book.remove_waiter(call.request.id, None, now);
+                pending.remove_waiter(call.request.id, None, now);
             }
             ModelStep::Consume(n) => {
                 let Some(call) = nth(&mut model.calls, n) else { continue };
-                if book.consume(call.request.id, now) {
+                if pending.consume(call.request.id, now) {
                     let said = model.yes.get(&call.question);
                     let said = said.copied().filter(|said| now < *said + GRACE_INTERVAL);
                     prop_assert!(said.is_some(), "allowed without a yes");
@@ -232,30 +234,33 @@ fn run(steps: Vec<ModelStep>) -> Result<(), TestCaseError> {
             }
             ModelStep::Pass(ms) => {
                 now += Duration::from_millis(ms);
-                book.pass(now);
+                pending.pass(now);
             }
             ModelStep::Close => {
-                book.close(now);
+                pending.close(now);
                 closed = true;
             }
         }
         for failed in &model.failed {
             // Only these endings let the fallback apply.
             let is_silence = matches!(
-                book.find(&failed.to_string(), now),
+                pending.find(&failed.to_string(), now),
                 Ok(Lookup::Ended(_, Resolution::Expired | Resolution::NoRoute))
             );
             prop_assert!(!is_silence, "it could not be asked");
         }
-        let held = book.held();
-        prop_assert!(book.listings().len() <= 3);
-        prop_assert_eq!(held[0], book.listings().iter().map(|listing| listing.requests.len()).sum::<usize>());
+        let held = pending.held();
+        prop_assert!(pending.listings().len() <= 3);
+        prop_assert_eq!(
+            held[0],
+            pending.listings().iter().map(|listing| listing.requests.len()).sum::<usize>()
+        );
         prop_assert_eq!(held[5] == 0, held[0] == 0, "who waits waits for a question");
     }
     // Every wait ends.
     if !closed {
         now += TIMEOUT;
-        book.pass(now);
+        pending.pass(now);
     }
     for call in &mut model.calls {
         for (question, receiver) in &mut call.receivers {
@@ -267,8 +272,8 @@ fn run(steps: Vec<ModelStep>) -> Result<(), TestCaseError> {
         }
     }
     now += GRACE_INTERVAL;
-    book.pass(now);
-    let held = book.held();
+    pending.pass(now);
+    let held = pending.held();
     prop_assert_eq!([held[0], held[1], held[2], held[3], held[5]], [0; 5]);
     Ok(())
 }

@@ -117,11 +117,11 @@ fn answers_and_the_end_of_the_time_race() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let manager =
         Manager::new(Settings { timeout: Duration::from_millis(5), max_pending: 1024, ..settings() }, ());
-    let keeper = manager.clone();
+    let expirer = manager.clone();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let time = thread::spawn(move || {
         runtime.block_on(async {
-            tokio::select! { () = keeper.expire_loop() => {} _ = stopped => {} }
+            tokio::select! { () = expirer.expire_loop() => {} _ = stopped => {} }
         });
     });
     let mut ends = [0, 0];

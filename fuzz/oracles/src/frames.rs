@@ -155,8 +155,8 @@ fn control(input: &mut Input<'_>) {
         said.extend_from_slice(&words.line(input));
     }
     let reply = run(async {
-        let keeper = GrantStore::new("/nowhere".as_ref());
-        let server = server::Server::new(manager.clone(), keeper, Arc::new(move |_| is_member));
+        let grant_store = GrantStore::new("/nowhere".as_ref());
+        let server = server::Server::new(manager.clone(), grant_store, Arc::new(move |_| is_member));
         let place = Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
         let (ours, theirs) = connection(&said);
         server.serve_peer(ours, place).await;

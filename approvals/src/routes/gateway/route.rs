@@ -28,7 +28,7 @@ const EXPIRY_MARGIN: Duration = Duration::from_secs(2);
 /// Asks at the gateway.
 #[derive(Clone)]
 pub struct GatewayAsker {
-    taking: AnswerSink,
+    sink: AnswerSink,
     line: Arc<Connection>,
     /// The directory that `~` stands for.
     home: PathBuf,
@@ -44,30 +44,30 @@ impl GatewayAsker {
     /// Asks the pending questions of this manager over this connection.
     pub fn new(
         manager: Manager,
-        keeper: GrantStore,
+        grant_store: GrantStore,
         line: Arc<Connection>,
         around: &Surroundings,
     ) -> GatewayAsker {
-        let taking = AnswerSink::new(manager, Route::Gateway, keeper, Arc::clone(&around.warn));
+        let sink = AnswerSink::new(manager, Route::Gateway, grant_store, Arc::clone(&around.warn));
         let (home, session_key) = (around.home.clone(), around.session_key.clone());
-        GatewayAsker { taking, line, home, session_key, busy: Arc::new(watch::channel(0).0) }
+        GatewayAsker { sink, line, home, session_key, busy: Arc::new(watch::channel(0).0) }
     }
 
     /// Runs for ever.
     pub async fn run(self) {
-        let mut questions = Questions::new(self.taking.manager.clone());
+        let mut questions = Questions::new(self.sink.manager.clone());
         let mut open: HashMap<Id, oneshot::Sender<Closed>> = HashMap::new();
         while let Some(change) = questions.next().await {
             open.retain(|_, close| !close.is_closed());
             match change {
-                FeedChange::Opened(request) if self.taking.manager.wants(Route::Gateway) => {
+                FeedChange::Opened(request) if self.sink.manager.wants(Route::Gateway) => {
                     let (close, closed) = oneshot::channel();
                     open.insert(request.id, close);
                     let (client, busy) = (self.clone(), Busy::new(&self.busy));
                     tokio::spawn(async move {
                         let asked = AssertUnwindSafe(client.ask(&request, closed)).catch_unwind().await;
                         if asked.is_err() {
-                            client.taking.manager.route_failed(
+                            client.sink.manager.route_failed(
                                 request.id,
                                 Route::Gateway,
                                 RouteFailure::Failed,
@@ -93,7 +93,7 @@ impl GatewayAsker {
 
     /// Asks one question, and withdraws it if it ends elsewhere.
     async fn ask(&self, request: &PendingRequest, mut closed: oneshot::Receiver<Closed>) {
-        let manager = &self.taking.manager;
+        let manager = &self.sink.manager;
         let others = if manager.has_other(request.id, Route::Gateway) { Others::Some } else { Others::None };
         let session_key = self.session_key.as_deref();
         let turn = manager.forwards(&request.question.agent, session_key);
@@ -107,7 +107,7 @@ impl GatewayAsker {
             closed = &mut closed => Err(closed.ok().flatten()),
         };
         match answer {
-            Ok(Ok(decision)) => self.taking.submit(request.id, decision).await,
+            Ok(Ok(decision)) => self.sink.submit(request.id, decision).await,
             Ok(Err(nobody)) => self.nobody(request, &nobody),
             Err(closed) => self.close(request, &there, closed).await,
         }
@@ -128,7 +128,7 @@ impl GatewayAsker {
     }
 
     fn nobody(&self, request: &PendingRequest, nobody: &Nobody) {
-        let manager = &self.taking.manager;
+        let manager = &self.sink.manager;
         let has_other = manager.has_other(request.id, Route::Gateway);
         let is_worth_warning = match nobody {
             // A missing gateway is worth a warning only if the policy names this route.
@@ -137,7 +137,7 @@ impl GatewayAsker {
             _ => true,
         };
         if is_worth_warning {
-            self.taking.warn_once(format!("no answer by the gateway: {nobody}"));
+            self.sink.warn_once(format!("no answer by the gateway: {nobody}"));
         }
         let lack = nobody.lack();
         // Near its deadline the question expires, by the gateway's clock or the guard's.
@@ -151,8 +151,8 @@ impl GatewayAsker {
 
     /// Reports that a connection was lost.
     fn down(&self, down: &Down) {
-        if !down.is_absence() || self.taking.manager.names(Route::Gateway) {
-            self.taking.warn_once(format!("no connection to the gateway: {down}"));
+        if !down.is_absence() || self.sink.manager.names(Route::Gateway) {
+            self.sink.warn_once(format!("no connection to the gateway: {down}"));
         }
     }
 }

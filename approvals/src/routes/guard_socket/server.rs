@@ -37,7 +37,7 @@ const MIN_REQUEST_INTERVAL: Duration = Duration::from_millis(10);
 #[derive(Clone)]
 pub struct Server {
     manager: Manager,
-    keeper: GrantStore,
+    grant_store: GrantStore,
     is_member: IsMember,
     subscribers: Arc<Semaphore>,
     /// A permit for each reply that is being made or sent.
@@ -55,11 +55,11 @@ struct LineReader {
 
 impl Server {
     /// Answers from this manager.
-    pub fn new(manager: Manager, keeper: GrantStore, is_member: IsMember) -> Server {
+    pub fn new(manager: Manager, grant_store: GrantStore, is_member: IsMember) -> Server {
         let (subscribers, replying) = (Semaphore::new(MAX_SUBSCRIBERS), Semaphore::new(MAX_PEERS));
         Server {
             manager,
-            keeper,
+            grant_store,
             is_member,
             subscribers: Arc::new(subscribers),
             replying: Arc::new(replying),
@@ -184,8 +184,8 @@ impl Server {
         if saves.is_empty() {
             return Default::default();
         }
-        let (keeper, manager) = (self.keeper.clone(), self.manager.clone());
-        let keep = move || saves.iter().map(|save| keeper.save(&manager, save)).collect::<Vec<_>>();
+        let (grant_store, manager) = (self.grant_store.clone(), self.manager.clone());
+        let keep = move || saves.iter().map(|save| grant_store.save(&manager, save)).collect::<Vec<_>>();
         let kept = match tokio::task::spawn_blocking(keep).await {
             Ok(kept) => kept,
             Err(error) => vec![Err(error.to_string())],

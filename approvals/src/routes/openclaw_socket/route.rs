@@ -24,7 +24,7 @@ const MAX_CONNECTIONS: usize = 64;
 /// Asks on the socket.
 #[derive(Clone)]
 pub struct SocketAsker {
-    taking: AnswerSink,
+    sink: AnswerSink,
     find: Find,
     is_member: IsMember,
     places: Arc<Semaphore>,
@@ -34,18 +34,18 @@ impl SocketAsker {
     /// Asks the pending questions of this manager.
     pub fn new(
         manager: Manager,
-        keeper: GrantStore,
+        grant_store: GrantStore,
         find: Find,
         is_member: IsMember,
         warn: Warn,
     ) -> SocketAsker {
-        let taking = AnswerSink::new(manager, Route::Socket, keeper, warn);
-        SocketAsker { taking, find, is_member, places: Arc::new(Semaphore::new(MAX_CONNECTIONS)) }
+        let sink = AnswerSink::new(manager, Route::Socket, grant_store, warn);
+        SocketAsker { sink, find, is_member, places: Arc::new(Semaphore::new(MAX_CONNECTIONS)) }
     }
 
     /// Runs for ever. When the future is dropped, every question is withdrawn from the socket.
     pub async fn run(self) {
-        let mut questions = Questions::new(self.taking.manager.clone());
+        let mut questions = Questions::new(self.sink.manager.clone());
         // Each question has its own connection.
         let mut open: HashMap<Id, AbortHandle> = HashMap::new();
         let mut tasks = JoinSet::new();
@@ -55,7 +55,7 @@ impl SocketAsker {
                 Some(_) = tasks.join_next() => continue,
             };
             match change {
-                Some(FeedChange::Opened(request)) if self.taking.manager.wants(Route::Socket) => {
+                Some(FeedChange::Opened(request)) if self.sink.manager.wants(Route::Socket) => {
                     let (id, client) = (request.id, self.clone());
                     open.insert(id, tasks.spawn(async move { client.ask(&request).await }));
                 }
@@ -72,25 +72,25 @@ impl SocketAsker {
 
     async fn ask(&self, request: &PendingRequest) {
         let Some(asked) = approval_request(&request.question) else {
-            self.taking.warn_once(format!(
+            self.sink.warn_once(format!(
                 "{} is too long for the approvals socket: answer it with `openclaw-guard approvals`",
                 request.id
             ));
-            self.taking.manager.route_failed(request.id, Route::Socket, RouteFailure::Failed);
+            self.sink.manager.route_failed(request.id, Route::Socket, RouteFailure::Failed);
             return;
         };
         // The semaphore is never closed.
         let Ok(_place) = self.places.acquire().await else { return };
         let warn = |problem: &NoAnswer| {
             if !matches!(problem, NoAnswer::Nobody { .. }) {
-                self.taking.warn_once(format!("no answer by the approvals socket: {problem}"));
+                self.sink.warn_once(format!("no answer by the approvals socket: {problem}"));
             }
         };
         let find = Arc::clone(&self.find);
         let word = ask(find, &self.is_member, &request.id.to_string(), &asked, warn).await;
         // A task of its own, so that the answer is submitted even if the question's end aborts this task.
-        let taking = self.taking.clone();
+        let sink = self.sink.clone();
         let id = request.id;
-        tokio::spawn(async move { taking.submit(id, word.into()).await });
+        tokio::spawn(async move { sink.submit(id, word.into()).await });
     }
 }

@@ -56,7 +56,7 @@ impl GatewayFixture {
         let said: Arc<Mutex<Vec<String>>> = Arc::default();
         let lines = Arc::clone(&said);
         let warn: Warn = Arc::new(move |line| lines.lock().unwrap().push(line));
-        let keeper = GrantStore::new(state.path());
+        let grant_store = GrantStore::new(state.path());
         let around = Surroundings {
             state: state.path().to_owned(),
             home: "/nonexistent/u".into(),
@@ -70,7 +70,7 @@ impl GatewayFixture {
             warn,
             terminal: None,
         };
-        let client = GatewayAsker::new(manager.clone(), keeper, line, &around);
+        let client = GatewayAsker::new(manager.clone(), grant_store, line, &around);
         tokio::spawn(client.clone().run());
         GatewayFixture { gateway, manager, client, said, state }
     }
