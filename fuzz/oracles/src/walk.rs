@@ -206,14 +206,14 @@ impl Query<'_> {
 
     /// A path spelled out on the fast path is right if the lookup met no links.
     fn compare_spelling(&self) {
-        let mut spelling = FastPath::default();
-        if spelling.spell(&self.caller, HERE, self.path, &LandlockPlan::default()).is_none() {
+        let mut fast_path = FastPath::default();
+        if fast_path.spell(&self.caller, HERE, self.path, &LandlockPlan::default()).is_none() {
             return;
         }
-        let real = || spelling.real().escape_ascii().to_string();
+        let real = || fast_path.real().escape_ascii().to_string();
         let (table, links) = self.world.resolve(self.start, self.path, Last::Keep);
         let kept = self.opened(self.path, OFlags::NOFOLLOW, ResolveFlags::empty());
-        match spelling.lookup() {
+        match fast_path.lookup() {
             FastLookup::There => {
                 let Ok(kept) = kept else {
                     // A path that continues after the name of a file.
@@ -238,14 +238,14 @@ impl Query<'_> {
                     self.opened(path, OFlags::empty(), flags).err() == Some(Errno::LOOP)
                 };
                 assert!(is_link(self.path) || self.path.is_empty(), "{self}");
-                if spelling.follow().is_some() {
+                if fast_path.follow().is_some() {
                     let followed = self.opened(self.path, OFlags::empty(), ResolveFlags::empty()).unwrap();
                     let kernel_path = kernel_path(followed.as_fd()).unwrap();
-                    let real = spelling.real().escape_ascii().to_string();
+                    let real = fast_path.real().escape_ascii().to_string();
                     assert_eq!(real, kernel_path.escape_ascii().to_string(), "{self}");
                     let there = rustix::fs::openat2(
                         CWD,
-                        spelling.real(),
+                        fast_path.real(),
                         OFlags::PATH | OFlags::CLOEXEC,
                         Mode::empty(),
                         ResolveFlags::NO_SYMLINKS,

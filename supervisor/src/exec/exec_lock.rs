@@ -32,7 +32,7 @@ struct Busy {
 /// The right to exec in a process, until dropped.
 #[derive(Debug)]
 pub struct ExecLock<'t> {
-    turns: &'t ExecLocks,
+    locks: &'t ExecLocks,
     tgid: Tid,
 }
 
@@ -50,16 +50,16 @@ impl ExecLocks {
             busy.waiting -= 1;
             caller.check()?;
         }
-        Ok(ExecLock { turns: self, tgid })
+        Ok(ExecLock { locks: self, tgid })
     }
 }
 
 impl Drop for ExecLock<'_> {
     fn drop(&mut self) {
-        let mut busy = self.turns.busy.lock();
+        let mut busy = self.locks.busy.lock();
         busy.processes.remove(&self.tgid);
         if busy.waiting > 0 {
-            self.turns.freed.notify_all();
+            self.locks.freed.notify_all();
         }
     }
 }

@@ -83,10 +83,10 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
     caller.check()?;
     fail_point(Fallible::Exec, written.as_bytes());
     let path = written.as_bytes().to_vec();
-    let wish = ExecRequest { dirfd, path, flags, argv, environment };
+    let exec_request = ExecRequest { dirfd, path, flags, argv, environment };
     // One exec of a process at a time: the first that succeeds ends the threads that make the others.
     let turn = request.guard.turns.acquire(caller)?;
-    let expected = judge(request, wish)?;
+    let expected = judge(request, exec_request)?;
     let mut mismatch = None;
     let followed = caller.kernel().follow_exec(caller.call().id, caller.tid(), &mut |pid| {
         let differs = verify::differs(caller.kernel(), pid, &expected);
@@ -120,16 +120,16 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
 }
 
 /// Judges the program, its interpreters and its loader; the result is what the kernel must find.
-fn judge(request: &Request<'_, '_>, wish: ExecRequest) -> Result<Expected, Errno> {
+fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expected, Errno> {
     let directory = request.caller.directory(libc::AT_FDCWD)?;
     let cwd = real_path(directory.as_fd())?;
-    let mut name = as_kernel_names(&wish);
-    let mut argv = wish.argv.items;
+    let mut name = as_kernel_names(&exec_request);
+    let mut argv = exec_request.argv.items;
     if argv.is_empty() {
         // Since Linux 5.18 a program always has an argv[0].
         argv.push(Vec::new());
     }
-    let mut target = find(request, wish.dirfd, &wish.path, wish.flags)?;
+    let mut target = find(request, exec_request.dirfd, &exec_request.path, exec_request.flags)?;
     let mut role = Role::Program;
     let mut steps = ExecPlan::default();
     let mut scripts = Vec::new();
@@ -149,12 +149,12 @@ fn judge(request: &Request<'_, '_>, wish: ExecRequest) -> Result<Expected, Errno
                 let loader = match interpreter {
                     Some(loader) => Some(judge_loader(request, &mut steps, &loader, &argv, &cwd)?),
                     None => {
-                        let environment = &wish.environment.items;
+                        let environment = &exec_request.environment.items;
                         loader::judge_operand(request, &mut steps, &path, &argv, environment, &cwd)?;
                         None
                     }
                 };
-                let environment = wish.environment.items;
+                let environment = exec_request.environment.items;
                 let here = Identity::from_stat(&rustix::fs::fstat(&directory)?);
                 let mut others = Vec::new();
                 let approved = steps.settle(request, || {
@@ -221,14 +221,14 @@ fn judge(request: &Request<'_, '_>, wish: ExecRequest) -> Result<Expected, Errno
 }
 
 /// The path that a script's interpreter receives (fs/exec.c, alloc_bprm).
-fn as_kernel_names(wish: &ExecRequest) -> Vec<u8> {
-    if wish.dirfd == libc::AT_FDCWD || wish.path.starts_with(b"/") {
-        return wish.path.clone();
+fn as_kernel_names(exec_request: &ExecRequest) -> Vec<u8> {
+    if exec_request.dirfd == libc::AT_FDCWD || exec_request.path.starts_with(b"/") {
+        return exec_request.path.clone();
     }
-    let mut name = format!("/dev/fd/{}", wish.dirfd).into_bytes();
-    if !wish.path.is_empty() {
+    let mut name = format!("/dev/fd/{}", exec_request.dirfd).into_bytes();
+    if !exec_request.path.is_empty() {
         name.push(b'/');
-        name.extend_from_slice(&wish.path);
+        name.extend_from_slice(&exec_request.path);
     }
     name
 }

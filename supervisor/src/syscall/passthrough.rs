@@ -23,22 +23,22 @@ pub fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) ->
     if how.unnamed() || how.is_neither() || how.has_set_id() || !is_possible(request) {
         return None;
     }
-    let mut spelling = FastPath::default();
-    spelling.spell(request.caller, dirfd, path, &request.guard.floor)?;
-    let found = spelling.lookup();
+    let mut fast_path = FastPath::default();
+    fast_path.spell(request.caller, dirfd, path, &request.guard.floor)?;
+    let found = fast_path.lookup();
     let access = if how.creates() { how.access() | Access::WRITE } else { how.access() };
     match found {
         FastLookup::Link if how.last() == Last::Follow => {
-            spelling.follow()?;
-            continue_call(request, spelling.real(), access, Target::Object)
+            fast_path.follow()?;
+            continue_call(request, fast_path.real(), access, Target::Object)
         }
         FastLookup::Link | FastLookup::Unclear => None,
         // The right to create a name is the directory's.
         FastLookup::Missing if how.creates() => {
-            continue_call(request, spelling.real(), access, Target::Entry)
+            continue_call(request, fast_path.real(), access, Target::Entry)
         }
         FastLookup::Missing | FastLookup::There => {
-            continue_call(request, spelling.real(), access, Target::Object)
+            continue_call(request, fast_path.real(), access, Target::Object)
         }
     }
 }
@@ -49,13 +49,13 @@ pub fn remove(request: &Request<'_, '_>, dirfd: i32, path: &[u8]) -> Option<Hand
     if matches!(last, b"." | b"..") || !is_possible(request) {
         return None;
     }
-    let mut spelling = FastPath::default();
-    spelling.spell(request.caller, dirfd, path, &request.guard.floor)?;
-    match spelling.lookup() {
+    let mut fast_path = FastPath::default();
+    fast_path.spell(request.caller, dirfd, path, &request.guard.floor)?;
+    match fast_path.lookup() {
         // The broker must do this one: the grants must be updated at once.
-        FastLookup::There if request.guard.floor.grants().begin_at(spelling.real()) => None,
+        FastLookup::There if request.guard.floor.grants().begin_at(fast_path.real()) => None,
         FastLookup::There | FastLookup::Missing => {
-            continue_call(request, spelling.real(), Access::WRITE, Target::Entry)
+            continue_call(request, fast_path.real(), Access::WRITE, Target::Entry)
         }
         FastLookup::Link | FastLookup::Unclear => None,
     }

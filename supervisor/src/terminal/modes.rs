@@ -259,8 +259,8 @@ mod tests {
     use super::*;
 
     fn after(text: &str) -> Modes {
-        let (mut sieve, mut passed, mut modes) = (Filter::default(), Filtered::default(), Modes::default());
-        sieve.feed(text.as_bytes(), &mut passed);
+        let (mut filter, mut passed, mut modes) = (Filter::default(), Filtered::default(), Modes::default());
+        filter.feed(text.as_bytes(), &mut passed);
         passed.pieces().for_each(|(kind, bytes)| modes.note(kind, bytes));
         modes
     }

@@ -106,7 +106,7 @@ impl Relay {
         }
         let surface = Surface { model: &self.model, terminal: self.terminal };
         if !prompt.is_up() {
-            self.shown.extend_from_slice(self.sieve.interrupt());
+            self.shown.extend_from_slice(self.filter.interrupt());
             self.shown.extend(prompt.rise(&surface));
         }
         self.shown.extend(prompt.draw(&surface, Instant::now()));

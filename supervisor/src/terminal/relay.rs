@@ -40,7 +40,7 @@ pub struct Relay {
     pub(super) master: Option<OwnedFd>,
     pub(super) typed: Vec<u8>,
     pub(super) shown: Vec<u8>,
-    pub(super) sieve: Filter,
+    pub(super) filter: Filter,
     passed: Filtered,
     pub(super) model: ScreenModel,
     /// What the operator's terminal can do.
@@ -65,7 +65,7 @@ impl Relay {
         let term = std::env::var("TERM").unwrap_or_default();
         let terminal = TerminalFeatures::from_term(&term);
         Relay {
-            sieve: Filter::new(&term),
+            filter: Filter::new(&term),
             passed: Filtered::default(),
             model: ScreenModel::new(outer.rows_and_columns(), terminal == TerminalFeatures::Single),
             terminal,
@@ -254,7 +254,7 @@ impl Relay {
                 let plain = self.outer.ends_lines()
                     && rustix::termios::tcgetattr(master).is_ok_and(|modes| ends_lines(&modes));
                 self.passed.clear();
-                self.sieve.feed(&buffer[..count], &mut self.passed);
+                self.filter.feed(&buffer[..count], &mut self.passed);
                 self.passed.leave_before_resets();
                 self.model.feed(&self.passed);
                 plain_lines(&self.passed.bytes, plain, &mut self.returned, &mut self.shown);
@@ -323,7 +323,7 @@ impl Relay {
             self.shown.push(b'\r');
         }
         self.passed.clear();
-        self.sieve.finish(&mut self.passed);
+        self.filter.finish(&mut self.passed);
         self.shown.extend_from_slice(&self.passed.bytes);
         self.show();
     }

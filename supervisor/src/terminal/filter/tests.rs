@@ -3,11 +3,11 @@ use proptest::prelude::*;
 use super::*;
 
 fn sifted(chunks: &[&[u8]]) -> Vec<u8> {
-    let (mut sieve, mut passed) = (Filter::default(), Filtered::default());
+    let (mut filter, mut passed) = (Filter::default(), Filtered::default());
     for chunk in chunks {
-        sieve.feed(chunk, &mut passed);
+        filter.feed(chunk, &mut passed);
     }
-    sieve.finish(&mut passed);
+    filter.finish(&mut passed);
     let pieces: Vec<u8> = passed.pieces().flat_map(|(_, bytes)| bytes.to_vec()).collect();
     assert_eq!(pieces, passed.bytes);
     passed.bytes
@@ -166,20 +166,20 @@ fn long_strings_are_shown_as_they_come() {
     assert_eq!(both(&picture), picture);
     assert_eq!(both(&format!("\x1b]52;c;{}\x07b", "A".repeat(3 * MAX_HEAD_LEN))), "b");
     assert_eq!(both(&format!("\x1b]21;{}\x07b", "A".repeat(3 * MAX_HEAD_LEN))), "b");
-    let (mut sieve, mut passed) = (Filter::default(), Filtered::default());
-    sieve.feed(&picture.as_bytes()[..MAX_HEAD_LEN * 2], &mut passed);
-    assert!(sieve.is_within());
-    assert_eq!(sieve.interrupt(), b"\x18\x1b\\");
+    let (mut filter, mut passed) = (Filter::default(), Filtered::default());
+    filter.feed(&picture.as_bytes()[..MAX_HEAD_LEN * 2], &mut passed);
+    assert!(filter.is_within());
+    assert_eq!(filter.interrupt(), b"\x18\x1b\\");
     passed.clear();
-    sieve.feed(&picture.as_bytes()[MAX_HEAD_LEN * 2..], &mut passed);
+    filter.feed(&picture.as_bytes()[MAX_HEAD_LEN * 2..], &mut passed);
     assert_eq!(passed.bytes, b"b");
-    assert!(!sieve.is_within() && sieve.interrupt().is_empty());
+    assert!(!filter.is_within() && filter.interrupt().is_empty());
 }
 
 #[test]
 fn titles_of_windows_are_strings_there_only() {
-    let (mut sieve, mut passed) = (Filter::new("screen-256color"), Filtered::default());
-    sieve.feed(b"\x1bka\x1b\\b", &mut passed);
+    let (mut filter, mut passed) = (Filter::new("screen-256color"), Filtered::default());
+    filter.feed(b"\x1bka\x1b\\b", &mut passed);
     let kinds: Vec<_> = passed.pieces().map(|(kind, _)| kind).collect();
     assert_eq!(kinds, [PieceKind::String(Text::Title), PieceKind::Text]);
     assert_eq!(both("\x1bka\x1b\\b"), "\x1bka\x1b\\b");

@@ -4,9 +4,9 @@ use super::super::filter::Filter;
 use super::*;
 
 fn shown(text: &[u8], size: (u16, u16)) -> ScreenModel {
-    let (mut sieve, mut model, mut passed) =
+    let (mut filter, mut model, mut passed) =
         (Filter::default(), ScreenModel::new(size, false), Filtered::default());
-    sieve.feed(text, &mut passed);
+    filter.feed(text, &mut passed);
     model.feed(&passed);
     model
 }
