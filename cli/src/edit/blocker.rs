@@ -26,7 +26,7 @@ impl BlockedBy {
 const SECRETS: &str = "what the tree can read, it can also send somewhere";
 
 /// Finds it by the verdict's source, place and text.
-pub fn obstacle(source: Source, path: &str, text: &str, operation: Option<Operation>) -> BlockedBy {
+pub fn blocked_by(source: Source, path: &str, text: &str, operation: Option<Operation>) -> BlockedBy {
     let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
     match source {
         Source::Openclaw => {

@@ -12,7 +12,7 @@ use guard_supervisor::exit::Exit;
 use serde_json::{Value, json};
 
 use super::EditError;
-use super::blocker::obstacle;
+use super::blocker::blocked_by;
 use super::context::EditContext;
 use super::diff::{Colour, unified};
 use super::plan::{Aim, Denials, EditPlan, Effect, NoPlan, Unchangeable, deny_all, plan};
@@ -158,9 +158,9 @@ pub fn allow(options: &Options, what: &Allow) -> Result<Exit, CommandError> {
     };
     let denials = if lift.remove_deny { Denials::Remove } else { Denials::Keep };
     change(options, how, |ground| {
-        let wish = wanted(ground, what, how.limit())?;
-        let planned = plan(ground, &ground.scope(), &wish, Aim::Allow(denials));
-        Ok((wish, planned))
+        let request = wanted(ground, what, how.limit())?;
+        let planned = plan(ground, &ground.scope(), &request, Aim::Allow(denials));
+        Ok((request, planned))
     })
 }
 
@@ -177,22 +177,22 @@ pub fn deny(options: &Options, what: &Deny) -> Result<Exit, CommandError> {
         let (places, limit) = (&ground.places, how.limit());
         let files =
             |files: &Files, access, bits| EditRequest::files(&files.patterns, access, bits, places, limit);
-        let wish = match what {
+        let request = match what {
             Deny::Read(list) | Deny::All(list) => files(list, Access::READ, Bits::R)?,
             Deny::Write(list) => files(list, Access::WRITE, Bits::W)?,
             Deny::Exec(list) => {
                 let policy = ground.in_force()?;
-                let mut wish = EditRequest::programs(&list.programs, Bits::X, &policy, places, limit)?;
+                let mut request = EditRequest::programs(&list.programs, Bits::X, &policy, places, limit)?;
                 // Its interpreter and its loader also start other programs: leave them allowed.
-                wish.needs.retain(|need| need.part.is_program());
-                wish
+                request.needs.retain(|need| need.part.is_program());
+                request
             }
         };
         let planned = match what {
-            Deny::All(_) => deny_all(ground, &ground.scope(), &wish),
-            _ => plan(ground, &ground.scope(), &wish, Aim::Deny),
+            Deny::All(_) => deny_all(ground, &ground.scope(), &request),
+            _ => plan(ground, &ground.scope(), &request, Aim::Deny),
         };
-        Ok((wish, planned))
+        Ok((request, planned))
     })
 }
 
@@ -233,12 +233,12 @@ fn change(
         if ground.text()?.is_none() {
             return Err(CommandError::NoPolicy(ground.name()));
         }
-        let (wish, planned) = make(&ground)?;
+        let (request, planned) = make(&ground)?;
         let plan = match planned {
             Ok(plan) => plan,
             Err(NoPlan::Setup(error)) => return Err(error.into()),
             Err(NoPlan::Pattern(error)) => return Err(CommandError::Pattern(error)),
-            Err(NoPlan::Kept(kept)) => return refuse(&ground, how, &wish, &kept),
+            Err(NoPlan::Kept(kept)) => return refuse(&ground, how, &request, &kept),
         };
         if !plan.changes.is_empty() && !how.dry_run {
             match ground.write(&plan.draft) {
@@ -250,14 +250,14 @@ fn change(
                 written => written?,
             }
         }
-        return print_result(&ground, how, &wish, &plan);
+        return print_result(&ground, how, &request, &plan);
     }
 }
 
 fn print_result(
     ground: &EditContext,
     how: &EditMode,
-    wish: &EditRequest,
+    request: &EditRequest,
     plan: &EditPlan,
 ) -> Result<Exit, CommandError> {
     let (old, new) = (ground.text()?.unwrap_or_default(), plan.draft.text());
@@ -269,17 +269,17 @@ fn print_result(
             "changes": plan.changes,
             "diff": unified(&ground.name(), old, new, Colour::No),
             "takesRestart": plan.takes_effect == Effect::AtNextStart,
-            "notes": wish.notes,
+            "notes": request.notes,
         }))?;
         return Ok(Exit::Success);
     }
-    for note in &wish.notes {
+    for note in &request.notes {
         eprintln!("openclaw-guard: {note}");
     }
     let mut out = io::stdout().lock();
     if plan.changes.is_empty() {
         writeln!(out, "nothing to change: it is so already")?;
-        for need in &wish.needs {
+        for need in &request.needs {
             let policy = ground.in_force()?;
             let verdict = need.part.decide(&policy);
             writeln!(out, "  {}", place(ground, &verdict.because.path, verdict.because.rule()))?;
@@ -306,7 +306,7 @@ fn print_result(
 fn refuse(
     ground: &EditContext,
     how: &EditMode,
-    wish: &EditRequest,
+    request: &EditRequest,
     kept: &Unchangeable,
 ) -> Result<Exit, CommandError> {
     let place = place(ground, &kept.path, &kept.rule);
@@ -320,7 +320,7 @@ fn refuse(
         None if kept.path.contains("permissions.filesystem.rules") => {
             "the longest pattern counts, and that is this rule's: change it, or name more".to_owned()
         }
-        None => obstacle(kept.source, &kept.path, &kept.text, None).change,
+        None => blocked_by(kept.source, &kept.path, &kept.text, None).change,
     };
     if how.json {
         print(&json!({
@@ -332,7 +332,7 @@ fn refuse(
                 "place": place,
                 "change": change,
             },
-            "notes": wish.notes,
+            "notes": request.notes,
         }))?;
         return Ok(Exit::Wrong);
     }

@@ -15,7 +15,7 @@ mod request;
 #[cfg(test)]
 mod tests;
 
-pub use blocker::{BlockedBy, obstacle};
+pub use blocker::{BlockedBy, blocked_by};
 pub use command::{colour, place, print};
 pub use context::EditContext;
 pub use diff::{Colour, unified};

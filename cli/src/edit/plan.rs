@@ -112,18 +112,23 @@ pub enum Aim {
 ///
 /// # Errors
 /// What blocks the change.
-pub fn plan(ground: &EditContext, scope: &Scope, wish: &EditRequest, aim: Aim) -> Result<EditPlan, NoPlan> {
+pub fn plan(
+    ground: &EditContext,
+    scope: &Scope,
+    request: &EditRequest,
+    aim: Aim,
+) -> Result<EditPlan, NoPlan> {
     let draft = ground.draft()?;
     let before = ground.policy(&draft)?;
     let mut making = Making { ground, scope, draft, policy: Arc::clone(&before), changes: Vec::new() };
-    for need in &wish.needs {
+    for need in &request.needs {
         match aim {
             Aim::Allow(denials) => making.allow(need, denials)?,
             Aim::Deny => making.deny(need)?,
         }
     }
     // A later need may have changed the verdict for an earlier one.
-    for need in &wish.needs {
+    for need in &request.needs {
         making.look(need, aim)?;
     }
     let is_new = |need: &&Need| {
@@ -132,7 +137,7 @@ pub fn plan(ground: &EditContext, scope: &Scope, wish: &EditRequest, aim: Aim) -
     };
     let takes_effect = match aim {
         Aim::Deny => Effect::UnlessKernels,
-        Aim::Allow(_) if wish.needs.iter().any(|need| is_new(&need)) => Effect::AtNextStart,
+        Aim::Allow(_) if request.needs.iter().any(|need| is_new(&need)) => Effect::AtNextStart,
         Aim::Allow(_) => Effect::AtOnce,
     };
     Ok(EditPlan { draft: making.draft, changes: making.changes, takes_effect })
@@ -281,11 +286,11 @@ impl Making<'_> {
 ///
 /// # Errors
 /// When a pattern cannot be written in a policy.
-pub fn deny_all(ground: &EditContext, scope: &Scope, wish: &EditRequest) -> Result<EditPlan, NoPlan> {
+pub fn deny_all(ground: &EditContext, scope: &Scope, request: &EditRequest) -> Result<EditPlan, NoPlan> {
     let draft = ground.draft()?;
     let policy = ground.policy(&draft)?;
     let mut making = Making { ground, scope, draft, policy, changes: Vec::new() };
-    for need in &wish.needs {
+    for need in &request.needs {
         let change = making.draft.add_deny(scope, &need.rule)?;
         let key = scope.key("permissions.filesystem.deny");
         making.changed(change, Changed { key, was: None, is: Some(need.rule.clone()) })?;

@@ -89,9 +89,9 @@ impl EditRequest {
         places: &Paths,
         limit: Limit,
     ) -> Result<EditRequest, EditRequestError> {
-        let mut wish = EditRequest::default();
+        let mut request = EditRequest::default();
         for word in words {
-            let rule = wish.pattern(word, places)?.pattern;
+            let rule = request.pattern(word, places)?.pattern;
             check(&rule, places, limit)?;
             let path = sample(&rule, home(places));
             let is_socket = |path: &[u8]| {
@@ -102,9 +102,9 @@ impl EditRequest {
                 true => PathQuery::Socket { path },
                 false => PathQuery::File { path, access },
             };
-            wish.needs.push(Need { part, rule, bits, entry: None });
+            request.needs.push(Need { part, rule, bits, entry: None });
         }
-        Ok(wish)
+        Ok(request)
     }
 
     /// Adds programs by name, path or pattern, with any arguments.
@@ -118,13 +118,13 @@ impl EditRequest {
         places: &Paths,
         limit: Limit,
     ) -> Result<EditRequest, EditRequestError> {
-        let mut wish = EditRequest::default();
+        let mut request = EditRequest::default();
         for word in words {
             let is_name = !word.as_bytes().iter().any(|byte| b"/*?~".contains(byte));
             let word = if is_name { find(word, policy, places)?.into_os_string() } else { word.clone() };
-            let Meant { pattern, literal } = wish.pattern(&word, places)?;
+            let Meant { pattern, literal } = request.pattern(&word, places)?;
             match literal.filter(|path| path.is_file()) {
-                Some(path) => wish.program(&path, vec![word.as_bytes().to_vec()], None, bits, places),
+                Some(path) => request.program(&path, vec![word.as_bytes().to_vec()], None, bits, places),
                 None => {
                     check(&pattern, places, limit)?;
                     let path = sample(&pattern, home(places));
@@ -132,11 +132,11 @@ impl EditRequest {
                     let cwd = places.cwd.as_os_str().as_bytes().to_vec();
                     let part = PathQuery::Start { path, argv, cwd, role: Role::Program };
                     let entry = Some(EntryRequest { pattern: pattern.clone(), arguments: None });
-                    wish.needs.push(Need { part, rule: pattern, bits, entry });
+                    request.needs.push(Need { part, rule: pattern, bits, entry });
                 }
             }
         }
-        Ok(wish)
+        Ok(request)
     }
 
     /// Adds a program with exactly these arguments.
@@ -149,17 +149,17 @@ impl EditRequest {
         policy: &Policy,
         places: &Paths,
     ) -> Result<EditRequest, EditRequestError> {
-        let mut wish = EditRequest::default();
+        let mut request = EditRequest::default();
         let name = words.first().cloned().unwrap_or_default();
         let program = find(&name, policy, places)?;
-        let program = wish.led(&program);
+        let program = request.led(&program);
         let argv: Vec<_> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
         let arguments = exactly(&argv[1..]).map_err(|why| EditRequestError::NoPattern {
             pattern: String::from_utf8_lossy(&argv.join(&b' ')).into_owned(),
             why,
         })?;
-        wish.program(&program, argv, Some(arguments), bits, places);
-        Ok(wish)
+        request.program(&program, argv, Some(arguments), bits, places);
+        Ok(request)
     }
 
     /// Adds all files of a program's start, by its real path.

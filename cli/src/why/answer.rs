@@ -8,7 +8,7 @@ use guard_supervisor::config::options::Options;
 use super::asked::WhyQuery;
 use super::reason::LocatedReason;
 use super::remedy::{Remedy, remedy};
-use crate::edit::{EditContext, PathQuery, obstacle};
+use crate::edit::{EditContext, PathQuery, blocked_by};
 
 /// The engine's verdict now.
 #[derive(Clone, Debug)]
@@ -82,7 +82,7 @@ pub fn answer(ground: &EditContext, options: &Options, asked: WhyQuery) -> Resul
         }
         None if outcome != Outcome::Allow => {
             let LocatedReason { source, path, text, .. } = &because;
-            found = Some(Remedy::Obstacle(obstacle(*source, path, text, Some(asked.operation))));
+            found = Some(Remedy::Blocked(blocked_by(*source, path, text, Some(asked.operation))));
         }
         _ => {}
     }

@@ -79,9 +79,9 @@ fn text(ground: &EditContext, answer: &Explanation, colour: Colour) -> String {
                 add("but", shown(caution.as_bytes()));
             }
         }
-        Some(Remedy::Obstacle(obstacle)) => {
-            add("to change", shown(obstacle.change.as_bytes()));
-            if let Some(unwise) = obstacle.unwise {
+        Some(Remedy::Blocked(blocker)) => {
+            add("to change", shown(blocker.change.as_bytes()));
+            if let Some(unwise) = blocker.unwise {
                 add("but", unwise.to_owned());
             }
         }
@@ -160,9 +160,9 @@ pub fn json(ground: &EditContext, answer: &Explanation) -> Value {
                 value["fix"]["caution"] = caution.as_str().into();
             }
         }
-        Some(Remedy::Obstacle(obstacle)) => {
-            value["fix"] = json!({ "change": obstacle.change });
-            if let Some(unwise) = obstacle.unwise {
+        Some(Remedy::Blocked(blocker)) => {
+            value["fix"] = json!({ "change": blocker.change });
+            if let Some(unwise) = blocker.unwise {
                 value["fix"]["caution"] = unwise.into();
             }
         }

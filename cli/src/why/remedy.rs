@@ -14,7 +14,7 @@ use guard_supervisor::config::options::Options;
 use super::asked::WhyQuery;
 use super::reason::LocatedReason;
 use crate::edit::{
-    Aim, BlockedBy, Denials, EditContext, EditRequest, Effect, Limit, NoPlan, PathQuery, obstacle, plan,
+    Aim, BlockedBy, Denials, EditContext, EditRequest, Effect, Limit, NoPlan, PathQuery, blocked_by, plan,
 };
 
 /// A remedy.
@@ -23,7 +23,7 @@ pub enum Remedy {
     /// This command allows it.
     Command(Command),
     /// No command allows it.
-    Obstacle(BlockedBy),
+    Blocked(BlockedBy),
 }
 
 /// A command that allows it.
@@ -42,7 +42,7 @@ pub struct Command {
 /// A possible command.
 struct Candidate {
     words: Vec<String>,
-    wish: EditRequest,
+    request: EditRequest,
     caution: Option<String>,
 }
 
@@ -79,7 +79,7 @@ pub fn remedy(
         }
     }
     let LocatedReason { source, path, text, .. } = because;
-    Ok(Remedy::Obstacle(kept.unwrap_or_else(|| obstacle(*source, path, text, Some(asked.operation)))))
+    Ok(Remedy::Blocked(kept.unwrap_or_else(|| blocked_by(*source, path, text, Some(asked.operation)))))
 }
 
 /// The result of a try.
@@ -98,11 +98,11 @@ fn tried(
     candidate: &Candidate,
     denials: Denials,
 ) -> Result<Tried, SetupError> {
-    let planned = match plan(ground, scope, &candidate.wish, Aim::Allow(denials)) {
+    let planned = match plan(ground, scope, &candidate.request, Aim::Allow(denials)) {
         Ok(planned) => planned,
         Err(NoPlan::Setup(error)) => return Err(error),
         Err(NoPlan::Kept(kept)) if kept.denial.is_none() => {
-            let by = obstacle(kept.source, &kept.path, &kept.text, Some(asked.operation));
+            let by = blocked_by(kept.source, &kept.path, &kept.text, Some(asked.operation));
             return Ok(Tried::Kept(by));
         }
         Err(NoPlan::Kept(_) | NoPlan::Pattern(_)) => return Ok(Tried::No),
@@ -159,10 +159,10 @@ fn candidates(
             let caution = fitting.secret.map(|secret| {
                 format!("{secret} holds secrets: what the tree can read, it can also send somewhere")
             });
-            if let Ok(wish) =
+            if let Ok(request) =
                 EditRequest::files(&[fitting.pattern.into()], access, bits, places, Limit::Sensible)
             {
-                found.push(Candidate { words, wish, caution });
+                found.push(Candidate { words, request, caution });
             }
         }
     };
@@ -190,17 +190,17 @@ fn starting(ground: &EditContext, asked: &WhyQuery, near: Option<Near>) -> Vec<C
     let pattern = guard_policy::remedy::tilde(&asked.path, ground.home());
     let any = EditRequest::programs(std::slice::from_ref(&program), bits, &policy, places, Limit::Sensible)
         .ok()
-        .map(|wish| Candidate { words: vec!["exec".to_owned(), pattern], wish, caution: None });
+        .map(|request| Candidate { words: vec!["exec".to_owned(), pattern], request, caution: None });
     let mut line = vec![program];
     line.extend(asked.argv.iter().skip(1).map(|argument| OsString::from_vec(argument.clone().into_bytes())));
     let these = (asked.operation == Operation::Exec)
         .then(|| EditRequest::command(&line, bits, &policy, places).ok())
         .flatten()
-        .map(|wish| {
+        .map(|request| {
             let words = ["run".to_owned(), "--".to_owned(), asked.path.clone()].into_iter();
             Candidate {
                 words: words.chain(asked.argv.iter().skip(1).cloned()).collect(),
-                wish,
+                request,
                 caution: None,
             }
         });
