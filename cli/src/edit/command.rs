@@ -157,9 +157,9 @@ pub fn allow(options: &Options, what: &Allow) -> Result<Exit, CommandError> {
         Allow::Run { line, lift } => (&line.how, lift),
     };
     let denials = if lift.remove_deny { Denials::Remove } else { Denials::Keep };
-    change(options, how, |ground| {
-        let request = wanted(ground, what, how.limit())?;
-        let planned = plan(ground, &ground.scope(), &request, Aim::Allow(denials));
+    change(options, how, |context| {
+        let request = wanted(context, what, how.limit())?;
+        let planned = plan(context, &context.scope(), &request, Aim::Allow(denials));
         Ok((request, planned))
     })
 }
@@ -173,15 +173,15 @@ pub fn deny(options: &Options, what: &Deny) -> Result<Exit, CommandError> {
         Deny::Read(files) | Deny::Write(files) | Deny::All(files) => &files.how,
         Deny::Exec(programs) => &programs.how,
     };
-    change(options, how, |ground| {
-        let (places, limit) = (&ground.places, how.limit());
+    change(options, how, |context| {
+        let (places, limit) = (&context.places, how.limit());
         let files =
             |files: &Files, access, bits| EditRequest::files(&files.patterns, access, bits, places, limit);
         let request = match what {
             Deny::Read(list) | Deny::All(list) => files(list, Access::READ, Bits::R)?,
             Deny::Write(list) => files(list, Access::WRITE, Bits::W)?,
             Deny::Exec(list) => {
-                let policy = ground.in_force()?;
+                let policy = context.in_force()?;
                 let mut request = EditRequest::programs(&list.programs, Bits::X, &policy, places, limit)?;
                 // Its interpreter and its loader also start other programs: leave them allowed.
                 request.needs.retain(|need| need.part.is_program());
@@ -189,8 +189,8 @@ pub fn deny(options: &Options, what: &Deny) -> Result<Exit, CommandError> {
             }
         };
         let planned = match what {
-            Deny::All(_) => deny_all(ground, &ground.scope(), &request),
-            _ => plan(ground, &ground.scope(), &request, Aim::Deny),
+            Deny::All(_) => deny_all(context, &context.scope(), &request),
+            _ => plan(context, &context.scope(), &request, Aim::Deny),
         };
         Ok((request, planned))
     })
@@ -202,8 +202,8 @@ impl EditMode {
     }
 }
 
-fn wanted(ground: &EditContext, what: &Allow, limit: Limit) -> Result<EditRequest, CommandError> {
-    let places = &ground.places;
+fn wanted(context: &EditContext, what: &Allow, limit: Limit) -> Result<EditRequest, CommandError> {
+    let places = &context.places;
     let start = Bits::R.union(Bits::X);
     Ok(match what {
         Allow::Read { files, .. } => {
@@ -214,9 +214,9 @@ fn wanted(ground: &EditContext, what: &Allow, limit: Limit) -> Result<EditReques
             EditRequest::files(&files.patterns, access, Bits::R.union(Bits::W), places, limit)?
         }
         Allow::Exec { programs, .. } => {
-            EditRequest::programs(&programs.programs, start, &*ground.in_force()?, places, limit)?
+            EditRequest::programs(&programs.programs, start, &*context.in_force()?, places, limit)?
         }
-        Allow::Run { line, .. } => EditRequest::command(&line.command, start, &*ground.in_force()?, places)?,
+        Allow::Run { line, .. } => EditRequest::command(&line.command, start, &*context.in_force()?, places)?,
     })
 }
 
@@ -229,19 +229,19 @@ fn change(
 ) -> Result<Exit, CommandError> {
     let mut tries = 1;
     loop {
-        let ground = EditContext::find(options)?;
-        if ground.text()?.is_none() {
-            return Err(CommandError::NoPolicy(ground.name()));
+        let context = EditContext::find(options)?;
+        if context.text()?.is_none() {
+            return Err(CommandError::NoPolicy(context.name()));
         }
-        let (request, planned) = make(&ground)?;
+        let (request, planned) = make(&context)?;
         let plan = match planned {
             Ok(plan) => plan,
             Err(NoPlan::Setup(error)) => return Err(error.into()),
             Err(NoPlan::Pattern(error)) => return Err(CommandError::Pattern(error)),
-            Err(NoPlan::Kept(kept)) => return refuse(&ground, how, &request, &kept),
+            Err(NoPlan::Kept(kept)) => return refuse(&context, how, &request, &kept),
         };
         if !plan.changes.is_empty() && !how.dry_run {
-            match ground.write(&plan.draft) {
+            match context.write(&plan.draft) {
                 // Other changes are kept: this one is made again on top of them.
                 Err(EditError::Changed { .. }) if tries < MAX_TRIES => {
                     tries += 1;
@@ -250,24 +250,24 @@ fn change(
                 written => written?,
             }
         }
-        return print_result(&ground, how, &request, &plan);
+        return print_result(&context, how, &request, &plan);
     }
 }
 
 fn print_result(
-    ground: &EditContext,
+    context: &EditContext,
     how: &EditMode,
     request: &EditRequest,
     plan: &EditPlan,
 ) -> Result<Exit, CommandError> {
-    let (old, new) = (ground.text()?.unwrap_or_default(), plan.draft.text());
+    let (old, new) = (context.text()?.unwrap_or_default(), plan.draft.text());
     let is_written = !plan.changes.is_empty() && !how.dry_run;
     if how.json {
         print(&json!({
-            "file": ground.name(),
+            "file": context.name(),
             "written": is_written,
             "changes": plan.changes,
-            "diff": unified(&ground.name(), old, new, Colour::No),
+            "diff": unified(&context.name(), old, new, Colour::No),
             "takesRestart": plan.takes_effect == Effect::AtNextStart,
             "notes": request.notes,
         }))?;
@@ -280,13 +280,13 @@ fn print_result(
     if plan.changes.is_empty() {
         writeln!(out, "nothing to change: it is so already")?;
         for need in &request.needs {
-            let policy = ground.in_force()?;
+            let policy = context.in_force()?;
             let verdict = need.part.decide(&policy);
-            writeln!(out, "  {}", place(ground, &verdict.because.path, verdict.because.rule()))?;
+            writeln!(out, "  {}", place(context, &verdict.because.path, verdict.because.rule()))?;
         }
         return Ok(Exit::Success);
     }
-    out.write_all(unified(&ground.name(), old, new, colour()).as_bytes())?;
+    out.write_all(unified(&context.name(), old, new, colour()).as_bytes())?;
     let effect = match (is_written, plan.takes_effect) {
         (false, _) => "nothing is written (--dry-run)",
         (true, Effect::AtNextStart) => {
@@ -304,18 +304,18 @@ fn print_result(
 
 /// Reports what blocks the change.
 fn refuse(
-    ground: &EditContext,
+    context: &EditContext,
     how: &EditMode,
     request: &EditRequest,
     kept: &Unchangeable,
 ) -> Result<Exit, CommandError> {
-    let place = place(ground, &kept.path, &kept.rule);
+    let place = place(context, &kept.path, &kept.rule);
     let change = match &kept.denial {
         Some((_, pattern)) => {
             format!("--remove-deny removes \"{pattern}\" from that list, for all that it covers")
         }
         None if kept.source == Source::Agent && !kept.path.contains("exec") => {
-            format!("that speaks for one agent: --agent {} changes it there", ground.agent())
+            format!("that speaks for one agent: --agent {} changes it there", context.agent())
         }
         None if kept.path.contains("permissions.filesystem.rules") => {
             "the longest pattern counts, and that is this rule's: change it, or name more".to_owned()
@@ -324,7 +324,7 @@ fn refuse(
     };
     if how.json {
         print(&json!({
-            "file": ground.name(),
+            "file": context.name(),
             "written": false,
             "kept": {
                 "outcome": kept.outcome,
@@ -350,12 +350,12 @@ fn refuse(
 }
 
 /// Where a verdict's reason is in the policy: `FILE:3:5: RULE`.
-pub fn place(ground: &EditContext, path: &str, rule: &str) -> String {
-    let found = ground.text().ok().flatten().and_then(|text| locate(text, path));
+pub fn place(context: &EditContext, path: &str, rule: &str) -> String {
+    let found = context.text().ok().flatten().and_then(|text| locate(text, path));
     let rule = shown(rule.as_bytes());
     match found {
         Some(place) => {
-            format!("{}:{}:{}: {rule}", shown(ground.name().as_bytes()), place.line, place.column)
+            format!("{}:{}:{}: {rule}", shown(context.name().as_bytes()), place.line, place.column)
         }
         None => rule,
     }

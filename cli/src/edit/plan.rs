@@ -113,14 +113,14 @@ pub enum Aim {
 /// # Errors
 /// What blocks the change.
 pub fn plan(
-    ground: &EditContext,
+    context: &EditContext,
     scope: &Scope,
     request: &EditRequest,
     aim: Aim,
 ) -> Result<EditPlan, NoPlan> {
-    let draft = ground.draft()?;
-    let before = ground.policy(&draft)?;
-    let mut making = Making { ground, scope, draft, policy: Arc::clone(&before), changes: Vec::new() };
+    let draft = context.draft()?;
+    let before = context.policy(&draft)?;
+    let mut making = Making { context, scope, draft, policy: Arc::clone(&before), changes: Vec::new() };
     for need in &request.needs {
         match aim {
             Aim::Allow(denials) => making.allow(need, denials)?,
@@ -144,7 +144,7 @@ pub fn plan(
 }
 
 struct Making<'g> {
-    ground: &'g EditContext,
+    context: &'g EditContext,
     scope: &'g Scope,
     draft: Draft,
     /// The compiled draft.
@@ -222,7 +222,7 @@ impl Making<'_> {
     /// Adds an allowlist entry, if the need has one.
     fn list(&mut self, need: &Need) -> Result<bool, NoPlan> {
         let Some(entry) = &need.entry else { return Ok(false) };
-        let agent = self.ground.agent();
+        let agent = self.context.agent();
         let change = self.draft.add_entry(agent, &entry.pattern, entry.arguments.as_deref());
         let is = match &entry.arguments {
             Some(arguments) => format!("{} with {arguments}", entry.pattern),
@@ -240,14 +240,14 @@ impl Making<'_> {
 
     /// The rights of the scope's own rule; if there is none, the rights in force.
     fn rights(&self, need: &Need) -> Rights {
-        match self.draft.rule(self.scope, &need.rule, self.ground.home()) {
+        match self.draft.rule(self.scope, &need.rule, self.context.home()) {
             Some((_, permission)) => permission.0,
             None => need.part.path().map_or(Rights::NONE, |path| self.policy.rights(path)),
         }
     }
 
     fn rule(&mut self, need: &Need, rights: Rights) -> Result<bool, NoPlan> {
-        let old = self.draft.rule(self.scope, &need.rule, self.ground.home());
+        let old = self.draft.rule(self.scope, &need.rule, self.context.home());
         let pattern = old.as_ref().map_or(&need.rule, |(written, _)| written).clone();
         let change = self.draft.set_rule(self.scope, &pattern, Permission(rights))?;
         let key = format!("{}[\"{pattern}\"]", self.scope.key("permissions.filesystem.rules"));
@@ -259,7 +259,7 @@ impl Making<'_> {
         if change == guard_policy::Change::Needless {
             return Ok(false);
         }
-        self.policy = self.ground.policy(&self.draft)?;
+        self.policy = self.context.policy(&self.draft)?;
         match self
             .changes
             .iter_mut()
@@ -274,7 +274,7 @@ impl Making<'_> {
     /// The denial of guard.json at this place, if there is one.
     fn denial(&self, path: &str) -> Option<(Scope, String)> {
         let agent = |name: &str| Scope::Agent(name.to_owned());
-        [agent(self.ground.agent()), agent("*"), Scope::Everyone].into_iter().find_map(|scope| {
+        [agent(self.context.agent()), agent("*"), Scope::Everyone].into_iter().find_map(|scope| {
             let list = scope.key("permissions.filesystem.deny");
             let pattern = path.strip_prefix(&list)?.strip_prefix("[\"")?.strip_suffix("\"]")?;
             Some((scope, pattern.to_owned()))
@@ -286,10 +286,10 @@ impl Making<'_> {
 ///
 /// # Errors
 /// When a pattern cannot be written in a policy.
-pub fn deny_all(ground: &EditContext, scope: &Scope, request: &EditRequest) -> Result<EditPlan, NoPlan> {
-    let draft = ground.draft()?;
-    let policy = ground.policy(&draft)?;
-    let mut making = Making { ground, scope, draft, policy, changes: Vec::new() };
+pub fn deny_all(context: &EditContext, scope: &Scope, request: &EditRequest) -> Result<EditPlan, NoPlan> {
+    let draft = context.draft()?;
+    let policy = context.policy(&draft)?;
+    let mut making = Making { context, scope, draft, policy, changes: Vec::new() };
     for need in &request.needs {
         let change = making.draft.add_deny(scope, &need.rule)?;
         let key = scope.key("permissions.filesystem.deny");

@@ -42,8 +42,8 @@ pub struct Explanation {
 ///
 /// # Errors
 /// When the policy cannot be compiled.
-pub fn answer(ground: &EditContext, options: &Options, asked: WhyQuery) -> Result<Explanation, SetupError> {
-    let policy = ground.in_force()?;
+pub fn answer(context: &EditContext, options: &Options, asked: WhyQuery) -> Result<Explanation, SetupError> {
+    let policy = context.in_force()?;
     // Reports the first file that blocks the start.
     let mut decided: Option<(&PathQuery, Now)> = None;
     for part in &asked.parts {
@@ -72,7 +72,7 @@ pub fn answer(ground: &EditContext, options: &Options, asked: WhyQuery) -> Resul
             nearest =
                 part.nearest(&policy).map(|Nearest { because, near }| (near, LocatedReason::new(&because)));
             found = Some(remedy(
-                ground,
+                context,
                 options,
                 &asked,
                 part,

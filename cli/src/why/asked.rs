@@ -49,24 +49,24 @@ type ParsedQuestion = Result<(EditContext, WhyQuery), String>;
 ///
 /// # Errors
 /// When the audit log cannot be read, or there is no question.
-pub fn find(ground: EditContext, options: &Options, question: &WhyArgs) -> Result<ParsedQuestion, WhyError> {
+pub fn find(context: EditContext, options: &Options, question: &WhyArgs) -> Result<ParsedQuestion, WhyError> {
     if question.last {
         let log = Log::open(&audit_log(options)?)?;
         return Ok(match last(&log)? {
-            Some(entry) => Ok(recorded(ground, options, entry)),
+            Some(entry) => Ok(recorded(context, options, entry)),
             None => Err("nothing was denied yet, as far as the audit log goes back".to_owned()),
         });
     }
     if let Some(id) = &question.id {
         let log = Log::open(&audit_log(options)?)?;
-        return Ok(named(&log, id)?.map(|entry| recorded(ground, options, entry)));
+        return Ok(named(&log, id)?.map(|entry| recorded(context, options, entry)));
     }
     let asked = match (&question.read, &question.write) {
         (Some(path), _) => file(path, Operation::Read),
         (_, Some(path)) => file(path, Operation::Write),
-        _ => program(&ground, question)?,
+        _ => program(&context, question)?,
     };
-    Ok(Ok((ground, asked)))
+    Ok(Ok((context, asked)))
 }
 
 /// The last denial that was reported to an operator; if there is none, the last one of all.
@@ -147,11 +147,11 @@ fn asked_of(log: &Log, id: &str, operation: &str) -> Result<Result<AuditEntry, S
     }))
 }
 
-fn recorded(ground: EditContext, options: &Options, entry: AuditEntry) -> (EditContext, WhyQuery) {
+fn recorded(context: EditContext, options: &Options, entry: AuditEntry) -> (EditContext, WhyQuery) {
     // An agent from the command line takes precedence.
-    let ground = match options.agent_is_named || entry.agent.is_empty() {
-        true => ground,
-        false => ground.for_agent(&entry.agent),
+    let context = match options.agent_is_named || entry.agent.is_empty() {
+        true => context,
+        false => context.for_agent(&entry.agent),
     };
     let decision = match &entry.what {
         EntryBody::Decision(decision) => decision.clone(),
@@ -161,14 +161,14 @@ fn recorded(ground: EditContext, options: &Options, entry: AuditEntry) -> (EditC
         operation: decision.operation,
         path: decision.path.clone(),
         argv: decision.argv.clone(),
-        parts: part(&ground, &decision).into_iter().collect(),
+        parts: part(&context, &decision).into_iter().collect(),
         line: Some(Recorded { entry, decision }),
     };
-    (ground, asked)
+    (context, asked)
 }
 
 /// The question that the engine had; None if no policy was asked.
-fn part(ground: &EditContext, decision: &LoggedDecision) -> Option<PathQuery> {
+fn part(context: &EditContext, decision: &LoggedDecision) -> Option<PathQuery> {
     let path = decision.path.as_bytes().to_vec();
     let is_path = path.starts_with(b"/");
     let because = &decision.because;
@@ -185,7 +185,7 @@ fn part(ground: &EditContext, decision: &LoggedDecision) -> Option<PathQuery> {
         Operation::Exec => PathQuery::Start {
             path,
             argv: decision.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
-            cwd: ground.places.cwd.as_os_str().as_bytes().to_vec(),
+            cwd: context.places.cwd.as_os_str().as_bytes().to_vec(),
             role: Role::Program,
         },
         Operation::Connect if is_path => PathQuery::Socket { path },
@@ -194,7 +194,7 @@ fn part(ground: &EditContext, decision: &LoggedDecision) -> Option<PathQuery> {
             let address: SocketAddr = decision.path.parse().ok()?;
             let page = match because.path == "builtin.page" {
                 true => Page::At(address.port()),
-                false => served(&ground.places.state_directory),
+                false => served(&context.places.state_directory),
             };
             match decision.operation {
                 Operation::Connect => PathQuery::Connect { address, page },
@@ -213,18 +213,19 @@ fn file(path: &Path, operation: Operation) -> WhyQuery {
     WhyQuery { operation, path, argv: Vec::new(), parts: vec![part], line: None }
 }
 
-fn program(ground: &EditContext, question: &WhyArgs) -> Result<WhyQuery, WhyError> {
+fn program(context: &EditContext, question: &WhyArgs) -> Result<WhyQuery, WhyError> {
     let words: Vec<OsString> = match &question.exec {
         Some(Some(program)) => [program].into_iter().chain(&question.command).cloned().collect(),
         _ => question.command.clone(),
     };
     let name = words.first().ok_or(WhyError::NoQuestion)?;
-    let policy = ground.in_force()?;
-    let env = environment::of_command(&policy, &ground.places.state_directory).env;
-    let program = lookup::program(name, &env, &ground.places.cwd)
+    let policy = context.in_force()?;
+    let env = environment::of_command(&policy, &context.places.state_directory).env;
+    let program = lookup::program(name, &env, &context.places.cwd)
         // A file that may not be executed can still be asked about.
         .or_else(|| {
-            Some(ground.places.cwd.join(name)).filter(|path| name.as_bytes().contains(&b'/') && path.exists())
+            Some(context.places.cwd.join(name))
+                .filter(|path| name.as_bytes().contains(&b'/') && path.exists())
         })
         .ok_or_else(|| WhyError::NotFound(name.clone()))?;
     let program = real(&program);
@@ -233,7 +234,7 @@ fn program(ground: &EditContext, question: &WhyArgs) -> Result<WhyQuery, WhyErro
         operation: Operation::Exec,
         path: program.to_string_lossy().into_owned(),
         argv: words.iter().map(|word| lossy(word)).collect(),
-        parts: starts(&program, argv, &ground.places.cwd),
+        parts: starts(&program, argv, &context.places.cwd),
         line: None,
     })
 }

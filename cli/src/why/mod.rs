@@ -77,19 +77,19 @@ pub enum WhyError {
 /// # Errors
 /// When the policy or the audit log cannot be read, or there is no question.
 pub fn act(options: &Options, question: &WhyArgs) -> Result<Exit, WhyError> {
-    let ground = EditContext::find(options)?;
-    let (ground, asked) = match asked::find(ground, options, question)? {
+    let context = EditContext::find(options)?;
+    let (context, asked) = match asked::find(context, options, question)? {
         Ok(found) => found,
         Err(nothing) => {
             eprintln!("openclaw-guard: {nothing}");
             return Ok(Exit::Wrong);
         }
     };
-    let answer = answer::answer(&ground, options, asked)?;
+    let answer = answer::answer(&context, options, asked)?;
     if question.json {
-        crate::edit::print(&print::json(&ground, &answer))?;
+        crate::edit::print(&print::json(&context, &answer))?;
     } else {
-        print::print(&ground, &answer)?;
+        print::print(&context, &answer)?;
     }
     Ok(Exit::Success)
 }

@@ -16,11 +16,11 @@ use crate::edit::{Colour, EditContext, colour, place};
 ///
 /// # Errors
 /// Returns an I/O error when the output cannot be written.
-pub fn print(ground: &EditContext, answer: &Explanation) -> io::Result<()> {
-    io::stdout().lock().write_all(text(ground, answer, colour()).as_bytes())
+pub fn print(context: &EditContext, answer: &Explanation) -> io::Result<()> {
+    io::stdout().lock().write_all(text(context, answer, colour()).as_bytes())
 }
 
-fn text(ground: &EditContext, answer: &Explanation, colour: Colour) -> String {
+fn text(context: &EditContext, answer: &Explanation, colour: Colour) -> String {
     let asked = &answer.asked;
     let path = shown(asked.path.as_bytes());
     let mut lines = vec![format!("{} {} {path}", headline(answer.outcome, colour), asked.operation.word())];
@@ -38,14 +38,14 @@ fn text(ground: &EditContext, answer: &Explanation, colour: Colour) -> String {
     for (i, argument) in asked.argv.iter().enumerate() {
         add(&format!("argv[{i}]"), shown(argument.as_bytes()));
     }
-    add("rule", place(ground, &answer.because.path, &answer.because.rule));
+    add("rule", place(context, &answer.because.path, &answer.because.rule));
     if answer.because.text != answer.because.rule {
         add("", shown(answer.because.text.as_bytes()));
     }
     match &answer.now {
         Some(now) if asked.line.is_some() => {
             let is_same = now.because.path == answer.because.path && now.outcome == answer.outcome;
-            let by = place(ground, &now.because.path, &now.because.rule);
+            let by = place(context, &now.because.path, &now.because.rule);
             let word = word(now.outcome);
             add("now", if is_same { format!("{word} by the same") } else { format!("{word}: {by}") });
         }
@@ -61,7 +61,7 @@ fn text(ground: &EditContext, answer: &Explanation, colour: Colour) -> String {
             Near::Elsewhere | Near::OtherProgram => "",
             Near::OtherArguments => " (with other arguments)",
         };
-        add("nearest", format!("{}{what}", place(ground, &because.path, &because.rule)));
+        add("nearest", format!("{}{what}", place(context, &because.path, &because.rule)));
     }
     match &answer.remedy {
         Some(Remedy::Command(command)) => {
@@ -115,14 +115,14 @@ fn shell(command: &Command) -> String {
 }
 
 /// The answer as JSON.
-pub fn json(ground: &EditContext, answer: &Explanation) -> Value {
+pub fn json(context: &EditContext, answer: &Explanation) -> Value {
     let asked = &answer.asked;
     let mut value = json!({
         "outcome": answer.outcome,
         "operation": asked.operation,
         "path": asked.path,
         "argv": asked.argv,
-        "because": reason(ground, &answer.because),
+        "because": reason(context, &answer.because),
         "now": null,
         "nearest": null,
         "fix": null,
@@ -140,13 +140,13 @@ pub fn json(ground: &EditContext, answer: &Explanation) -> Value {
         });
     }
     if let Some(now) = &answer.now {
-        value["now"] = json!({ "outcome": now.outcome, "because": reason(ground, &now.because) });
+        value["now"] = json!({ "outcome": now.outcome, "because": reason(context, &now.because) });
         if let Some(about) = &now.about {
             value["now"]["about"] = about.as_str().into();
         }
     }
     if let Some((_, because)) = &answer.nearest {
-        value["nearest"] = reason(ground, because);
+        value["nearest"] = reason(context, because);
     }
     match &answer.remedy {
         Some(Remedy::Command(command)) => {
@@ -171,10 +171,10 @@ pub fn json(ground: &EditContext, answer: &Explanation) -> Value {
     value
 }
 
-fn reason(ground: &EditContext, because: &LocatedReason) -> Value {
+fn reason(context: &EditContext, because: &LocatedReason) -> Value {
     let mut value = json!({ "source": because.source, "path": because.path, "text": because.text });
-    if let Some(place) = ground.text().ok().flatten().and_then(|text| locate(text, &because.path)) {
-        value["file"] = ground.name().into();
+    if let Some(place) = context.text().ok().flatten().and_then(|text| locate(text, &because.path)) {
+        value["file"] = context.name().into();
         value["line"] = place.line.into();
         value["column"] = place.column.into();
     }

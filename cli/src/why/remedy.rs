@@ -51,17 +51,17 @@ struct Candidate {
 /// # Errors
 /// When a policy cannot be compiled.
 pub fn remedy(
-    ground: &EditContext,
+    context: &EditContext,
     options: &Options,
     asked: &WhyQuery,
     part: &PathQuery,
     near: Option<Near>,
     because: &LocatedReason,
 ) -> Result<Remedy, SetupError> {
-    let candidates = candidates(ground, asked, part, near);
-    let agent = Scope::Agent(ground.agent().to_owned());
+    let candidates = candidates(context, asked, part, near);
+    let agent = Scope::Agent(context.agent().to_owned());
     // Without --agent: everyone's rules, and main's allowlist.
-    let scopes = match options.agent_is_named || ground.agent() != "main" {
+    let scopes = match options.agent_is_named || context.agent() != "main" {
         true => vec![agent],
         false => vec![Scope::Everyone, agent],
     };
@@ -69,7 +69,7 @@ pub fn remedy(
     for denials in [Denials::Keep, Denials::Remove] {
         for scope in &scopes {
             for candidate in &candidates {
-                match tried(ground, options, asked, scope, candidate, denials)? {
+                match tried(context, options, asked, scope, candidate, denials)? {
                     Tried::Allows(command) => return Ok(Remedy::Command(command)),
                     // What still blocks it once rules and lists allow it.
                     Tried::Kept(by) => kept = kept.or(Some(by)),
@@ -91,14 +91,14 @@ enum Tried {
 
 /// The command, if the engine then allows what was asked.
 fn tried(
-    ground: &EditContext,
+    context: &EditContext,
     options: &Options,
     asked: &WhyQuery,
     scope: &Scope,
     candidate: &Candidate,
     denials: Denials,
 ) -> Result<Tried, SetupError> {
-    let planned = match plan(ground, scope, &candidate.request, Aim::Allow(denials)) {
+    let planned = match plan(context, scope, &candidate.request, Aim::Allow(denials)) {
         Ok(planned) => planned,
         Err(NoPlan::Setup(error)) => return Err(error),
         Err(NoPlan::Kept(kept)) if kept.denial.is_none() => {
@@ -107,7 +107,7 @@ fn tried(
         }
         Err(NoPlan::Kept(_) | NoPlan::Pattern(_)) => return Ok(Tried::No),
     };
-    let policy = ground.policy(&planned.draft)?;
+    let policy = context.policy(&planned.draft)?;
     let is_allowed = asked.parts.iter().all(|part| part.decide(&policy).outcome == Outcome::Allow);
     if !is_allowed || planned.changes.is_empty() {
         return Ok(Tried::No);
@@ -138,23 +138,23 @@ fn tried(
         words,
         caution: caution.or_else(|| candidate.caution.clone()),
         takes_restart: planned.takes_effect == Effect::AtNextStart,
-        needs_init: ground.text()?.is_none(),
+        needs_init: context.text()?.is_none(),
     }))
 }
 
 /// The possible commands, the best one first.
 fn candidates(
-    ground: &EditContext,
+    context: &EditContext,
     asked: &WhyQuery,
     part: &PathQuery,
     near: Option<Near>,
 ) -> Vec<Candidate> {
-    let places = &ground.places;
+    let places = &context.places;
     let mut found = Vec::new();
     let mut file = |path: &[u8], verb: &str, access: Access, bits: Bits| {
         // The directory; if that is not enough, the file.
         for object in [object(path), FileKind::Socket] {
-            let Ok(fitting) = fitting(path, object, ground.home()) else { continue };
+            let Ok(fitting) = fitting(path, object, context.home()) else { continue };
             let words = vec![verb.to_owned(), fitting.pattern.clone()];
             let caution = fitting.secret.map(|secret| {
                 format!("{secret} holds secrets: what the tree can read, it can also send somewhere")
@@ -176,18 +176,18 @@ fn candidates(
         PathQuery::File { path, access } if *access == Access::READ => {
             file(path, "read", Access::READ, Bits::R)
         }
-        PathQuery::File { .. } | PathQuery::Start { .. } => found = starting(ground, asked, near),
+        PathQuery::File { .. } | PathQuery::Start { .. } => found = starting(context, asked, near),
         PathQuery::Connect { .. } | PathQuery::Bind { .. } => {}
     }
     found
 }
 
 /// The program with any arguments; if the allowlist has another command of it, with these arguments only.
-fn starting(ground: &EditContext, asked: &WhyQuery, near: Option<Near>) -> Vec<Candidate> {
-    let Ok(policy) = ground.in_force() else { return Vec::new() };
-    let (places, bits) = (&ground.places, Bits::R.union(Bits::X));
+fn starting(context: &EditContext, asked: &WhyQuery, near: Option<Near>) -> Vec<Candidate> {
+    let Ok(policy) = context.in_force() else { return Vec::new() };
+    let (places, bits) = (&context.places, Bits::R.union(Bits::X));
     let program = OsString::from(asked.path.clone());
-    let pattern = guard_policy::remedy::tilde(&asked.path, ground.home());
+    let pattern = guard_policy::remedy::tilde(&asked.path, context.home());
     let any = EditRequest::programs(std::slice::from_ref(&program), bits, &policy, places, Limit::Sensible)
         .ok()
         .map(|request| Candidate { words: vec!["exec".to_owned(), pattern], request, caution: None });

@@ -1,7 +1,7 @@
 //! Held calls of a caller with arbitrary registers and memory.
 //!
 //! First the arguments that the supervisor reads are compared (`reading`). Then the call is handled under a policy that
-//! allows only one directory of programs (`ground`). Whatever the call is, no file changes, and no other file is handed
+//! allows only one directory of programs (`fixture`). Whatever the call is, no file changes, and no other file is handed
 //! over.
 
 use guard_supervisor::caller::Caller;
@@ -10,7 +10,7 @@ use guard_supervisor::reply::{ContinueReason, HandlerResult, Reply, send};
 use guard_supervisor::syscall::{Request, handle};
 use rustix::io::Errno;
 
-use super::ground::{Fixture, guard};
+use super::fixture::{Fixture, guard};
 use super::input::Input;
 use super::memory::{Memory, word};
 use super::reading::{compare_address, compare_how, compare_open, compare_paths, compare_strings, path};
@@ -103,13 +103,13 @@ const CALLS: [(i64, &[usize]); 79] = [
 pub fn calls(data: &[u8]) {
     let mut input = Input::new(data);
     let memory = Memory::of(&mut input);
-    let ground = Fixture::new();
+    let fixture = Fixture::new();
     for _ in 0..3 {
         let (number, paths) = *input.pick(&CALLS);
         let mut args = [0; 6];
         args.iter_mut().for_each(|arg| *arg = word(&mut input));
         let choice = input.byte();
-        let mut kernel = ground.kernel(&memory, choice);
+        let mut kernel = fixture.kernel(&memory, choice);
         let call = Fake::call(number, &args);
         let caller = Caller::new(&kernel, call);
         let unread: Vec<Errno> = paths.iter().filter_map(|&index| path(&memory, args[index]).err()).collect();
@@ -137,12 +137,12 @@ pub fn calls(data: &[u8]) {
             _ => {}
         }
         send(&Caller::new(&kernel, call), outcome);
-        ground.check_handed_over(&mut kernel, number);
+        fixture.check_handed_over(&mut kernel, number);
         if input.is_empty() {
             break;
         }
     }
-    ground.check_unchanged();
+    fixture.check_unchanged();
 }
 
 fn is_continued(outcome: &HandlerResult) -> bool {

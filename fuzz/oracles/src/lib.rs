@@ -4,9 +4,9 @@
 //! simpler implementation of the same rules that shares no code with the tested one.
 
 mod calls;
+mod fixture;
 mod frames;
 mod gateway;
-mod ground;
 mod input;
 mod memory;
 mod reading;

@@ -12,7 +12,7 @@ use guard_supervisor::syscall::socket::read_address;
 use rustix::io::Errno;
 use rustix::net::AddressFamily;
 
-use super::ground::guard;
+use super::fixture::guard;
 use super::memory::Memory;
 
 /// A path as the kernel reads it: at most PATH_MAX bytes with its NUL.

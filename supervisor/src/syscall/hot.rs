@@ -29,7 +29,7 @@ const NAMES: [&str; 6] =
 
 /// One kind of call, ready to run.
 struct Hot {
-    ground: SyscallFixture,
+    fixture: SyscallFixture,
     kernel: Fake,
     name: &'static str,
 }
@@ -38,13 +38,13 @@ impl Hot {
     fn new(name: &'static str) -> Hot {
         // The ancestors listed in a denial end here, wherever the tests are started from.
         let parent = nix::unistd::getppid().as_raw();
-        let mut ground = SyscallFixture::with_tree(Tree {
+        let mut fixture = SyscallFixture::with_tree(Tree {
             reaper: parent,
             supervisor: parent,
             front: parent,
             leader: None,
         });
-        let root = ground.root().canonicalize().unwrap();
+        let root = fixture.root().canonicalize().unwrap();
         let below = |path: &str| root.join(path).to_str().unwrap().to_owned();
         let path = match name {
             "open-relative" => "open/file".to_owned(),
@@ -53,10 +53,10 @@ impl Hot {
             _ => below("open/file"),
         };
         if name == "open-floored" {
-            ground.guard.floor = floored(&root.join("open"), ground.guard.policy());
+            fixture.guard.floor = floored(&root.join("open"), fixture.guard.policy());
         }
         let kernel = Fake::new(&root, &[&path]);
-        Hot { ground, kernel, name }
+        Hot { fixture, kernel, name }
     }
 
     /// Makes the call once. Panics if the reply is not the expected one.
@@ -64,12 +64,12 @@ impl Hot {
         if self.name == "decide" {
             let path = self.kernel.memory[&0x1000].split_last().unwrap().1;
             let question = Question::File { path: black_box(path), access: Access::READ };
-            assert!(decide(self.ground.guard.policy(), &question).outcome == Outcome::Allow);
+            assert!(decide(self.fixture.guard.policy(), &question).outcome == Outcome::Allow);
             return;
         }
         let call = Fake::call(libc::SYS_openat, &[libc::AT_FDCWD as u64, 0x1000, libc::O_RDONLY as u64]);
         let caller = Caller::new(&self.kernel, black_box(call));
-        let outcome = handle(&Request { guard: &self.ground.guard, caller: &caller });
+        let outcome = handle(&Request { guard: &self.fixture.guard, caller: &caller });
         let right = match self.name {
             "open-missing" => matches!(outcome, Err(Errno::NOENT)),
             "open-denied" => matches!(outcome, Err(Errno::ACCESS)),

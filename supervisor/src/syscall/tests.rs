@@ -78,11 +78,11 @@ impl SyscallFixture {
 
 #[test]
 fn an_allowed_file_is_put_into_the_caller() {
-    let ground = SyscallFixture::new();
-    let kernel = Fake::new(ground.root(), &["open/file"]);
+    let fixture = SyscallFixture::new();
+    let kernel = Fake::new(fixture.root(), &["open/file"]);
     let call = Fake::call(libc::SYS_openat, &[AT_FDCWD, 0x1000, libc::O_RDONLY as u64]);
     let caller = Caller::new(&kernel, call);
-    send(&caller, handle(&Request { guard: &ground.guard, caller: &caller }));
+    send(&caller, handle(&Request { guard: &fixture.guard, caller: &caller }));
     assert!(last_installed(&kernel).unwrap().ends_with("/open/file"));
     // A regular file open for reading: installed and answered in one step.
     assert!(kernel.installed.lock().unwrap()[0].1);
@@ -91,47 +91,47 @@ fn an_allowed_file_is_put_into_the_caller() {
 
 #[test]
 fn a_file_open_for_writing_is_ours_no_longer_when_the_caller_goes_on() {
-    let ground = SyscallFixture::new();
-    let kernel = Fake::new(ground.root(), &["open/file"]);
+    let fixture = SyscallFixture::new();
+    let kernel = Fake::new(fixture.root(), &["open/file"]);
     let call = Fake::call(libc::SYS_openat, &[AT_FDCWD, 0x1000, libc::O_WRONLY as u64]);
     let caller = Caller::new(&kernel, call);
-    send(&caller, handle(&Request { guard: &ground.guard, caller: &caller }));
+    send(&caller, handle(&Request { guard: &fixture.guard, caller: &caller }));
     assert!(!kernel.installed.lock().unwrap()[0].1);
     assert_eq!(*kernel.answers.lock().unwrap(), [Response::Value(7)]);
 }
 
 #[test]
 fn a_denied_file_is_eacces_and_a_missing_one_enoent() {
-    let ground = SyscallFixture::new();
+    let fixture = SyscallFixture::new();
     let open =
-        |path: &str, flags: i32| ground.errno(&[path], libc::SYS_openat, &[AT_FDCWD, 0x1000, flags as u64]);
+        |path: &str, flags: i32| fixture.errno(&[path], libc::SYS_openat, &[AT_FDCWD, 0x1000, flags as u64]);
     assert_eq!(open("shut/file", libc::O_RDONLY), libc::EACCES);
     assert_eq!(open("shut/none", libc::O_RDONLY), libc::ENOENT);
     assert_eq!(open("shut/none", libc::O_CREAT | libc::O_WRONLY), libc::EACCES);
-    assert!(!ground.root().join("shut/none").exists());
+    assert!(!fixture.root().join("shut/none").exists());
     assert_eq!(open("open/../shut/file", libc::O_RDONLY), libc::EACCES);
     assert_eq!(open("shut/file/x", libc::O_RDONLY), libc::ENOTDIR);
 }
 
 #[test]
 fn a_link_is_judged_by_what_it_leads_to() {
-    let ground = SyscallFixture::new();
-    std::os::unix::fs::symlink("../shut/file", ground.root().join("open/link")).unwrap();
-    std::os::unix::fs::symlink("../shut/new", ground.root().join("open/dangling")).unwrap();
-    std::os::unix::fs::symlink("loop", ground.root().join("open/loop")).unwrap();
+    let fixture = SyscallFixture::new();
+    std::os::unix::fs::symlink("../shut/file", fixture.root().join("open/link")).unwrap();
+    std::os::unix::fs::symlink("../shut/new", fixture.root().join("open/dangling")).unwrap();
+    std::os::unix::fs::symlink("loop", fixture.root().join("open/loop")).unwrap();
     let open =
-        |path: &str, flags: i32| ground.errno(&[path], libc::SYS_openat, &[AT_FDCWD, 0x1000, flags as u64]);
+        |path: &str, flags: i32| fixture.errno(&[path], libc::SYS_openat, &[AT_FDCWD, 0x1000, flags as u64]);
     assert_eq!(open("open/link", libc::O_RDONLY), libc::EACCES);
     assert_eq!(open("open/link", libc::O_RDONLY | libc::O_NOFOLLOW), libc::ELOOP);
     assert_eq!(open("open/dangling", libc::O_CREAT | libc::O_WRONLY), libc::EACCES);
-    assert!(!ground.root().join("shut/new").exists());
+    assert!(!fixture.root().join("shut/new").exists());
     assert_eq!(open("open/loop", libc::O_RDONLY), libc::ELOOP);
 }
 
 #[test]
 fn entries_are_judged_by_their_own_path() {
-    let ground = SyscallFixture::new();
-    let call = |strings: &[&str], number, args: &[u64]| ground.errno(strings, number, args);
+    let fixture = SyscallFixture::new();
+    let call = |strings: &[&str], number, args: &[u64]| fixture.errno(strings, number, args);
     assert_eq!(call(&["shut/d"], libc::SYS_mkdir, &[0x1000, 0o755]), libc::EACCES);
     assert_eq!(call(&["shut"], libc::SYS_mkdir, &[0x1000, 0o755]), libc::EEXIST);
     assert_eq!(call(&["open/d"], libc::SYS_mkdir, &[0x1000, 0o755]), 0);
@@ -141,29 +141,29 @@ fn entries_are_judged_by_their_own_path() {
     assert_eq!(call(&["open/file", "shut/moved"], libc::SYS_rename, &[0x1000, 0x2000]), libc::EACCES);
     assert_eq!(call(&["shut/file", "open/stolen"], libc::SYS_rename, &[0x1000, 0x2000]), libc::EACCES);
     assert_eq!(call(&["shut/file", "open/stolen"], libc::SYS_link, &[0x1000, 0x2000]), libc::EXDEV);
-    assert_eq!(fs::read_to_string(ground.root().join("shut/file")).unwrap(), "secret");
-    assert!(!ground.root().join("open/stolen").exists());
+    assert_eq!(fs::read_to_string(fixture.root().join("shut/file")).unwrap(), "secret");
+    assert!(!fixture.root().join("open/stolen").exists());
 }
 
 #[test]
 fn what_was_read_of_a_caller_that_is_gone_is_not_acted_on() {
-    let ground = SyscallFixture::new();
+    let fixture = SyscallFixture::new();
     for lives in 0..2 {
-        let mut kernel = Fake::new(ground.root(), &["open/file"]);
+        let mut kernel = Fake::new(fixture.root(), &["open/file"]);
         kernel.lives = Some(lives);
-        let result = ground.answer(&kernel, Fake::call(libc::SYS_unlink, &[0x1000]));
+        let result = fixture.answer(&kernel, Fake::call(libc::SYS_unlink, &[0x1000]));
         assert_eq!(result.err(), Some(Errno::SRCH), "alive for {lives} checks");
     }
-    assert!(ground.root().join("open/file").exists());
+    assert!(fixture.root().join("open/file").exists());
 }
 
 #[test]
 fn memory_that_ends_is_efault_and_a_path_that_does_not_enametoolong() {
-    let ground = SyscallFixture::new();
-    let mut kernel = Fake::new(ground.root(), &[]);
+    let fixture = SyscallFixture::new();
+    let mut kernel = Fake::new(fixture.root(), &[]);
     kernel.memory.insert(0x1ff0, b"open/file/withou".to_vec());
     kernel.memory.insert(0x4000, vec![b'a'; 8192]);
-    let unlink = |address| ground.answer(&kernel, Fake::call(libc::SYS_unlink, &[address])).err();
+    let unlink = |address| fixture.answer(&kernel, Fake::call(libc::SYS_unlink, &[address])).err();
     assert_eq!(unlink(0x1ff0), Some(Errno::FAULT));
     assert_eq!(unlink(0), Some(Errno::FAULT));
     assert_eq!(unlink(u64::MAX), Some(Errno::FAULT));
@@ -172,25 +172,25 @@ fn memory_that_ends_is_efault_and_a_path_that_does_not_enametoolong() {
 
 #[test]
 fn a_path_may_lie_across_pages() {
-    let ground = SyscallFixture::new();
-    let mut kernel = Fake::new(ground.root(), &[]);
+    let fixture = SyscallFixture::new();
+    let mut kernel = Fake::new(fixture.root(), &[]);
     kernel.memory.insert(0x1ffb, b"open/".to_vec());
     kernel.memory.insert(0x2000, b"file\0".to_vec());
-    assert!(ground.answer(&kernel, Fake::call(libc::SYS_unlink, &[0x1ffb])).is_ok());
-    assert!(!ground.root().join("open/file").exists());
+    assert!(fixture.answer(&kernel, Fake::call(libc::SYS_unlink, &[0x1ffb])).is_ok());
+    assert!(!fixture.root().join("open/file").exists());
 }
 
 #[test]
 fn openat2_refuses_what_it_does_not_know() {
-    let ground = SyscallFixture::new();
+    let fixture = SyscallFixture::new();
     let how = |flags: u64, mode: u64, resolve: u64, size: u64| {
-        let mut kernel = Fake::new(ground.root(), &["open/file"]);
+        let mut kernel = Fake::new(fixture.root(), &["open/file"]);
         let raw = [flags, mode, resolve, u64::from(flags == 1)]
             .iter()
             .flat_map(|word| word.to_ne_bytes())
             .collect::<Vec<_>>();
         kernel.memory.insert(0x9000, raw);
-        ground.answer(&kernel, Fake::call(libc::SYS_openat2, &[AT_FDCWD, 0x1000, 0x9000, size])).err()
+        fixture.answer(&kernel, Fake::call(libc::SYS_openat2, &[AT_FDCWD, 0x1000, 0x9000, size])).err()
     };
     assert_eq!(how(0, 0, 0, 24), None);
     assert_eq!(how(0, 0, 0, 32), None);
@@ -209,32 +209,32 @@ fn openat2_refuses_what_it_does_not_know() {
 
 #[test]
 fn a_call_that_is_not_known_here_is_enosys() {
-    let ground = SyscallFixture::new();
-    assert_eq!(ground.errno(&[], 463, &[]), libc::ENOSYS);
-    assert_eq!(ground.errno(&[], -1, &[]), libc::ENOSYS);
+    let fixture = SyscallFixture::new();
+    assert_eq!(fixture.errno(&[], 463, &[]), libc::ENOSYS);
+    assert_eq!(fixture.errno(&[], -1, &[]), libc::ENOSYS);
 }
 
 #[test]
 fn a_group_that_cannot_be_is_esrch() {
-    let ground = SyscallFixture::new();
+    let fixture = SyscallFixture::new();
     for number in [libc::SYS_kill, libc::SYS_rt_sigqueueinfo] {
-        assert_eq!(ground.errno(&[], number, &[i32::MIN as u64, 15]), libc::ESRCH);
+        assert_eq!(fixture.errno(&[], number, &[i32::MIN as u64, 15]), libc::ESRCH);
         // A process group that does not exist.
-        assert_eq!(ground.errno(&[], number, &[i32::MIN as u64 + 1, 15]), libc::EPERM);
+        assert_eq!(fixture.errno(&[], number, &[i32::MIN as u64 + 1, 15]), libc::EPERM);
     }
 }
 
 #[test]
 fn a_program_is_judged_before_anything_goes_on() {
-    let ground = SyscallFixture::new();
+    let fixture = SyscallFixture::new();
     let mut strings = vec!["open/file"];
-    let kernel = Fake::new(ground.root(), &strings);
-    let result = ground.answer(&kernel, Fake::call(libc::SYS_execve, &[0x1000, 0, 0]));
+    let kernel = Fake::new(fixture.root(), &strings);
+    let result = fixture.answer(&kernel, Fake::call(libc::SYS_execve, &[0x1000, 0, 0]));
     // Not executable: the kernel's own errno.
     assert_eq!(result.err(), Some(Errno::ACCESS));
     strings[0] = "nowhere/at/all";
-    let kernel = Fake::new(ground.root(), &strings);
-    let result = ground.answer(&kernel, Fake::call(libc::SYS_execve, &[0x1000, 0, 0]));
+    let kernel = Fake::new(fixture.root(), &strings);
+    let result = fixture.answer(&kernel, Fake::call(libc::SYS_execve, &[0x1000, 0, 0]));
     assert_eq!(result.err(), Some(Errno::NOENT));
     assert!(!kernel.followed.load(std::sync::atomic::Ordering::Relaxed));
 }

@@ -73,14 +73,14 @@ async fn visited(gateway: &Gateway, hash: &str, file: Value) {
 
 #[tokio::test]
 async fn the_follower_keeps_what_it_hears() {
-    let (ground, gateway) = (SyncFixture::new(), Gateway::new().await);
-    let sync = ground.sync();
+    let (fixture, gateway) = (SyncFixture::new(), Gateway::new().await);
+    let sync = fixture.sync();
     let entry = always("/b");
     assert_eq!(sync.add("main", &entry), Err(Unsaved::Elsewhere));
-    sync.want(ground.wanted(&gateway));
+    sync.want(fixture.wanted(&gateway));
     visited(&gateway, "h1", store_with(&["/a"])).await;
-    assert_eq!(ground.known(), ["/a"]);
-    let mode = fs::metadata(approvals_store::gateways(&ground.state())).unwrap().permissions().mode();
+    assert_eq!(fixture.known(), ["/a"]);
+    let mode = fs::metadata(approvals_store::gateways(&fixture.state())).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
     // A human is about to be asked: when `look` returns, the gateway's store is saved.
@@ -95,7 +95,7 @@ async fn the_follower_keeps_what_it_hears() {
             () = visited(&gateway, "h2", store_with(&["/a", "/c"])) => {}
         }
     }
-    assert_eq!(ground.known(), ["/a", "/c"]);
+    assert_eq!(fixture.known(), ["/a", "/c"]);
 
     let adding = sync.clone();
     let added = plainly(move || adding.add("main", &entry));
@@ -109,15 +109,15 @@ async fn the_follower_keeps_what_it_hears() {
     };
     let (added, ()) = join!(added, talk);
     assert_eq!(added, Ok(()));
-    assert_eq!(ground.known(), ["/a", "/b"]);
-    assert!(ground.warnings.lock().unwrap().is_empty());
+    assert_eq!(fixture.known(), ["/a", "/b"]);
+    assert!(fixture.warnings.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn a_lost_gateway_is_found_again_and_nothing_is_forgotten() {
-    let (ground, gateway) = (SyncFixture::new(), Gateway::new().await);
-    let sync = ground.sync();
-    sync.want(ground.wanted(&gateway));
+    let (fixture, gateway) = (SyncFixture::new(), Gateway::new().await);
+    let sync = fixture.sync();
+    sync.want(fixture.wanted(&gateway));
     visited(&gateway, "h1", store_with(&["/a"])).await;
     let adding = sync.clone();
     let adding = plainly(move || adding.add("main", &always("/x")));
@@ -128,29 +128,29 @@ async fn a_lost_gateway_is_found_again_and_nothing_is_forgotten() {
     };
     let (added, ()) = join!(adding, lost);
     assert!(matches!(added, Err(Unsaved::Failed(_))), "{added:?}");
-    assert_eq!(ground.known(), ["/a"]);
+    assert_eq!(fixture.known(), ["/a"]);
     visited(&gateway, "h2", store_with(&["/b"])).await;
-    assert_eq!(ground.known(), ["/b"]);
-    let warnings = ground.warnings.lock().unwrap().clone();
+    assert_eq!(fixture.known(), ["/b"]);
+    let warnings = fixture.warnings.lock().unwrap().clone();
     let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
     assert!(warning.ends_with("; what the gateway said last counts"), "{warning}");
 }
 
 #[tokio::test]
 async fn who_is_no_administrator_is_told_once() {
-    let (ground, gateway) = (SyncFixture::new(), Gateway::new().await);
-    let sync = ground.sync();
-    sync.want(ground.wanted(&gateway));
+    let (fixture, gateway) = (SyncFixture::new(), Gateway::new().await);
+    let sync = fixture.sync();
+    sync.want(fixture.wanted(&gateway));
     let mut client = gateway.welcome_by(hello()).await;
     client.gone().await;
-    ground.until(|ground| !ground.warnings.lock().unwrap().is_empty()).await;
+    fixture.until(|fixture| !fixture.warnings.lock().unwrap().is_empty()).await;
     let adding = sync.clone();
     let Err(Unsaved::Failed(why)) = plainly(move || adding.add("main", &always("/x"))).await else {
         panic!("it is nowhere")
     };
     assert!(why.contains("does not grant operator.admin"), "{why}");
-    assert_eq!(ground.warnings.lock().unwrap().len(), 1);
-    assert_eq!(approvals_store::load_gateways(&ground.state()), Gateways::Never);
+    assert_eq!(fixture.warnings.lock().unwrap().len(), 1);
+    assert_eq!(approvals_store::load_gateways(&fixture.state()), Gateways::Never);
     // Without the setting, nothing is tried.
     sync.want(GatewaySettings::default());
     let (looking, adding) = (sync.clone(), sync);
@@ -186,8 +186,8 @@ fn starts(policy: &Policy) -> Outcome {
 
 #[tokio::test]
 async fn it_is_asked_before_the_tree_starts() {
-    let (ground, gateway) = (SyncFixture::new(), Gateway::new().await);
-    let (state, token, url) = (ground.state(), ground.state().join("token"), gateway.url());
+    let (fixture, gateway) = (SyncFixture::new(), Gateway::new().await);
+    let (state, token, url) = (fixture.state(), fixture.state().join("token"), gateway.url());
     // The gateway's store is not known yet.
     assert_eq!(starts(&governed(&url, &token, &state)), Outcome::Deny);
     let ask = || {
@@ -230,8 +230,8 @@ async fn it_is_asked_before_the_tree_starts() {
 
 #[test]
 fn what_is_kept_is_what_was_said() {
-    let ground = SyncFixture::new();
-    let state = ground.state();
+    let fixture = SyncFixture::new();
+    let state = fixture.state();
     assert_eq!(approvals_store::load_gateways(&state), Gateways::Never);
     let snapshot = Snapshot::new(None, "h".to_owned(), store_with(&["/a"]));
     approvals_store::keep_gateways(&state, &snapshot).unwrap();
