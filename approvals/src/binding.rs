@@ -94,7 +94,7 @@ impl Binding {
             Bound::Exec { around, .. } => OnCard::Exec(around.clone()),
             Bound::File { path, access, call } => OnCard::File { path: path.clone(), access: *access, call },
         };
-        let rule = format!("{} {}", question.because.path, question.because.rule());
+        let rule = format!("{} {}", question.reason.path, question.reason.rule());
         CardKey { agent: self.agent.clone(), session: self.session.clone(), rule, what }
     }
 }

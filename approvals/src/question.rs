@@ -31,7 +31,7 @@ pub struct Question {
     /// The calling process first, then its parents up to the guard.
     pub asked_by: Vec<Process>,
     /// Why the call is asked: the rule that applies.
-    pub because: Reason<'static>,
+    pub reason: Reason<'static>,
     /// What "always" would save.
     pub always: Always,
     /// Whether an approval may hold for later calls.
@@ -168,14 +168,14 @@ impl Question {
             }
             Subject::File { path, .. } => path.len(),
         };
-        let because = self.because.path.len() + self.because.text.len() + self.because.rule().len();
+        let reason = self.reason.path.len() + self.reason.text.len() + self.reason.rule().len();
         let asked_by: usize =
             self.asked_by.iter().map(|process| process.name.len() + size_of::<Process>()).sum();
         let always = match &self.always {
             Always::Saves { narrow, directory } => narrow.iter().chain(directory).map(size).sum(),
             Always::Never(why) => why.len(),
         };
-        size_of::<Question>() + own + because + asked_by + always + self.agent.len() + self.session.len()
+        size_of::<Question>() + own + reason + asked_by + always + self.agent.len() + self.session.len()
     }
 }
 

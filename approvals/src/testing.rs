@@ -59,7 +59,7 @@ pub fn question(argv: &[&str]) -> Question {
             program_variables: Vec::new(),
         })),
         asked_by: vec![Process { pid: 7, started: 1, name: "bash".to_owned() }],
-        because: reason("allowlist miss"),
+        reason: reason("allowlist miss"),
         always: saves(vec![Saving::Entry(BoundEntry {
             pattern: argv[0].to_owned(),
             arg_pattern: argv.join(" "),

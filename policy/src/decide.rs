@@ -16,7 +16,7 @@ pub fn decide<'p>(policy: &'p Policy, request: &Request<'_>) -> Verdict<'p> {
 }
 
 fn verdict(outcome: Outcome, reason: &CompiledReason) -> Verdict<'_> {
-    Verdict { outcome, because: reason.to_reason() }
+    Verdict { outcome, reason: reason.to_reason() }
 }
 
 fn outcome(grant: Grant) -> Outcome {
@@ -61,7 +61,7 @@ fn decide_exec<'p>(policy: &'p Policy, exec: &Exec<'_>) -> Verdict<'p> {
     match programs.listed(exec, found.is_protected()) {
         Listed::Miss => {
             let outcome = if programs.ask == Ask::Off { Outcome::Deny } else { Outcome::Ask };
-            Verdict { outcome, because: programs.missed(exec, &found) }
+            Verdict { outcome, reason: programs.missed(exec, &found) }
         }
         Listed::Code(reason) => verdict(Outcome::Ask, reason),
         Listed::Carrier(_) | Listed::Yes(_) if found.rights.x == Grant::Ask => verdict(Outcome::Ask, found.x),
@@ -95,8 +95,8 @@ impl Policy {
             }
         };
         if allowed {
-            let because = self.programs.reasons.fallback.to_reason();
-            Verdict { outcome: Outcome::Allow, because }
+            let reason = self.programs.reasons.fallback.to_reason();
+            Verdict { outcome: Outcome::Allow, reason }
         } else {
             // The reason for asking says more than that nobody answered.
             Verdict { outcome: Outcome::Deny, ..verdict }

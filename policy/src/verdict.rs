@@ -142,5 +142,6 @@ pub struct Verdict<'p> {
     /// The answer.
     pub outcome: Outcome,
     /// The reason.
-    pub because: Reason<'p>,
+    #[serde(rename = "because")]
+    pub reason: Reason<'p>,
 }

@@ -25,7 +25,7 @@ fn allowed(policy: &Policy, path: &str, argv: &[&str]) -> bool {
 fn by(policy: &Policy, path: &str, argv: &[&str]) -> String {
     let verdict = exec_as(policy, path, argv, Role::Program);
     assert_eq!(verdict.outcome, Outcome::Allow, "{path} {argv:?}");
-    verdict.because.path.into_owned()
+    verdict.reason.path.into_owned()
 }
 
 #[test]

@@ -50,11 +50,11 @@ fn an_ask_becomes_a_yes_and_nothing_else_does() {
     ] {
         assert_eq!((&*outcomes(&before, path), &*outcomes(&after, path)), (asked, answered), "{path}");
     }
-    let because = file(&after, "/x", Access::READ).because;
-    assert_eq!(because.source, Source::Saved);
-    assert_eq!(because.path, "saved.agents.main.permissions.filesystem.rules[\"/**\"]");
-    assert_eq!(because.rule(), "allowed always: \"/**\" rwx (guard/approvals.json)");
-    assert_eq!(because.text, "\"/**\" rwx was allowed always (guard/approvals.json)");
+    let reason = file(&after, "/x", Access::READ).reason;
+    assert_eq!(reason.source, Source::Saved);
+    assert_eq!(reason.path, "saved.agents.main.permissions.filesystem.rules[\"/**\"]");
+    assert_eq!(reason.rule(), "allowed always: \"/**\" rwx (guard/approvals.json)");
+    assert_eq!(reason.text, "\"/**\" rwx was allowed always (guard/approvals.json)");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn only_the_named_bits_of_the_agents_rules_count() {
     let found = ["/a", "/b", "/b/c", "/bb", "/c"].map(|path| outcomes(&policy, path));
     assert_eq!(found, ["aa?", "a??", "a??", "???", "???"]);
     let both = file(&policy, "/b/c", Access::READ | Access::WRITE);
-    assert_eq!((both.outcome, both.because.source), (Outcome::Ask, Source::Global));
+    assert_eq!((both.outcome, both.reason.source), (Outcome::Ask, Source::Global));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn entries_count_in_either_store() {
     let policy = compile_with(&guard, "main", &host, &Overrides::default());
     let of = |path: &str| {
         let verdict = exec(&policy, &[path]);
-        (verdict.outcome, verdict.because.source)
+        (verdict.outcome, verdict.reason.source)
     };
     assert_eq!(of("/usr/own"), (Outcome::Allow, Source::Saved));
     assert_eq!(of("/usr/theirs"), (Outcome::Allow, Source::Openclaw));

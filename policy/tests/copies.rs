@@ -25,7 +25,7 @@ fn asked(policy: &Policy, path: &str, original: &str) -> (Outcome, String, Strin
     let argv = [path.as_bytes().to_vec()];
     let exec = Exec { path: path.as_bytes(), argv: &argv, cwd: HOME, role: Role::Program };
     let verdict = decide_copy(policy, &exec, original.as_bytes());
-    (verdict.outcome, verdict.because.text.into_owned(), verdict.because.path.into_owned())
+    (verdict.outcome, verdict.reason.text.into_owned(), verdict.reason.path.into_owned())
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn what_the_guard_denies_by_itself_names_no_program() {
             &policy,
             &Request::Exec(Exec { path: b"/home/u/.openclaw", argv: &[], cwd: HOME, role: Role::Program })
         )
-        .because
+        .reason
         .source,
         Source::Builtin
     );

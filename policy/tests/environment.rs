@@ -134,9 +134,9 @@ fn reasons_say_who_and_where_and_never_the_value() {
     let dropped = inherited(vars, Inherit::Strict).dropped;
     assert_eq!(dropped.len(), 5);
     for one in dropped {
-        let because = one.because;
-        assert!(!because.path.is_empty() && because.text.len() > 20, "{because:?}");
-        assert!(!format!("{because:?}").contains("hunter2"));
+        let reason = one.reason;
+        assert!(!reason.path.is_empty() && reason.text.len() > 20, "{reason:?}");
+        assert!(!format!("{reason:?}").contains("hunter2"));
     }
 }
 

@@ -27,7 +27,7 @@ fn connects(policy: &Policy, address: &str) -> (Outcome, String) {
         page: Page::Down,
     };
     let verdict = decide(policy, &Request::Connect(connection));
-    (verdict.outcome, verdict.because.path.into_owned())
+    (verdict.outcome, verdict.reason.path.into_owned())
 }
 
 fn denied(policy: &Policy, address: &str) -> bool {
@@ -144,7 +144,7 @@ fn nobody_of_the_tree_opens_the_token() {
     let opens = |policy: &Policy, path: &str| {
         [Access::READ, Access::WRITE].map(|access| {
             let verdict = file(policy, path, access);
-            (verdict.outcome, verdict.because.source)
+            (verdict.outcome, verdict.reason.source)
         })
     };
     let never = [(); 2].map(|()| (Outcome::Deny, Source::Builtin));

@@ -50,7 +50,7 @@ fn alone_it_is_what_the_file_would_be() {
         for program in ["/usr/bin/a", "/usr/bin/b", "/asked/a", "/never/a"] {
             let (one, other) = (exec(&file, &[program]), exec(&gateway, &[program]));
             assert_eq!(one.outcome, other.outcome, "{ours} {store} {program}");
-            assert_eq!(one.because.path.replacen("openclaw", "gateway", 1), other.because.path);
+            assert_eq!(one.reason.path.replacen("openclaw", "gateway", 1), other.reason.path);
         }
         compared += 1;
     }
@@ -83,11 +83,11 @@ fn entries_of_both_count_and_say_where_they_are() {
     let guard = guard(&json!({ "ask": "off" }));
     let policy = compile(&guard, OpenclawStore::Present(&file), OpenclawStore::Present(&gateways));
     let verdict = exec(&policy, &["/usr/bin/b"]);
-    assert_eq!((verdict.outcome, verdict.because.source), (Outcome::Allow, Source::Openclaw));
-    assert_eq!(verdict.because.path, "gateway.agents[\"*\"].allowlist[0]");
-    assert_eq!(verdict.because.rule(), "gateway.agents[\"*\"].allowlist \"/usr/bin/b\"");
-    assert_eq!(verdict.because.text, "the allowlist of the gateway's exec approvals has \"/usr/bin/b\"");
-    assert_eq!(exec(&policy, &["/usr/bin/a"]).because.path, "openclaw.agents.main.allowlist[0]");
+    assert_eq!((verdict.outcome, verdict.reason.source), (Outcome::Allow, Source::Openclaw));
+    assert_eq!(verdict.reason.path, "gateway.agents[\"*\"].allowlist[0]");
+    assert_eq!(verdict.reason.rule(), "gateway.agents[\"*\"].allowlist \"/usr/bin/b\"");
+    assert_eq!(verdict.reason.text, "the allowlist of the gateway's exec approvals has \"/usr/bin/b\"");
+    assert_eq!(exec(&policy, &["/usr/bin/a"]).reason.path, "openclaw.agents.main.allowlist[0]");
     for denied in ["/never/c", "/usr/bin/d", "/usr/bin/e"] {
         assert_eq!(exec(&policy, &[denied]).outcome, Outcome::Deny, "{denied}");
     }
@@ -120,9 +120,9 @@ fn nothing_starts_while_it_is_not_known() {
         let policy = compile(&open, file, gateways);
         assert_eq!(found(&policy), (Security::Deny, Ask::Off, Security::Deny));
         let verdict = exec(&policy, &["/usr/bin/ls"]);
-        assert_eq!((verdict.outcome, verdict.because.source), (Outcome::Deny, Source::Openclaw));
-        assert_eq!(verdict.because.rule(), "gateway: its exec approvals are not known");
-        assert!(verdict.because.text.contains("nobody listens"), "{}", verdict.because.text);
+        assert_eq!((verdict.outcome, verdict.reason.source), (Outcome::Deny, Source::Openclaw));
+        assert_eq!(verdict.reason.rule(), "gateway: its exec approvals are not known");
+        assert!(verdict.reason.text.contains("nobody listens"), "{}", verdict.reason.text);
         let [warning] = policy.warnings() else { panic!("{:?}", policy.warnings()) };
         assert!(
             warning.contains("nobody listens; nothing may start until the gateway has said"),
@@ -131,10 +131,7 @@ fn nothing_starts_while_it_is_not_known() {
     }
     // Both cause a warning, and the file is the reason.
     let policy = compile(&open, OpenclawStore::Broken("x"), gateways);
-    assert_eq!(
-        exec(&policy, &["/usr/bin/ls"]).because.rule(),
-        "openclaw: exec-approvals.json cannot be read"
-    );
+    assert_eq!(exec(&policy, &["/usr/bin/ls"]).reason.rule(), "openclaw: exec-approvals.json cannot be read");
     assert_eq!(policy.warnings().len(), 2);
 }
 

@@ -82,7 +82,7 @@ fn the_gateway_is_denied_by_default_and_nothing_else() {
             let verdict = tcp(&policy, &format!("{address}:18789"));
             assert_eq!(verdict.outcome, Outcome::Deny, "{address}");
             assert_eq!(
-                (verdict.because.source, verdict.because.rule()),
+                (verdict.reason.source, verdict.reason.rule()),
                 (Source::Default, "network.connect.gateway \"deny\"")
             );
             assert_eq!(tcp(&policy, &format!("{address}:18790")).outcome, Outcome::Allow, "{address}");
@@ -149,9 +149,9 @@ fn the_gateway_that_is_allowed_is_an_address_like_others() {
     let open = policy(json!({ "gateway": "allow" }));
     assert_eq!(tcp(&open, "127.0.0.1:18789").outcome, Outcome::Allow);
     let denied = policy(json!({ "gateway": "allow", "deny": ["localhost:18789"] }));
-    assert_eq!(tcp(&denied, "127.0.0.1:18789").because.path, "network.connect.deny[0]");
+    assert_eq!(tcp(&denied, "127.0.0.1:18789").reason.path, "network.connect.deny[0]");
     let ports = policy(json!({ "gateway": "allow", "ports": [443] }));
-    assert_eq!(tcp(&ports, "127.0.0.1:18789").because.path, "network.connect.ports");
+    assert_eq!(tcp(&ports, "127.0.0.1:18789").reason.path, "network.connect.ports");
 }
 
 #[test]
@@ -159,15 +159,15 @@ fn a_denial_says_itself() {
     let policy = policy(json!({ "deny": ["127.0.0.1:8080", "10.0.0.0/8"], "ports": [8080, 18789, 443] }));
     let verdict_of = |address: &str| {
         let verdict = tcp(&policy, address);
-        (verdict.outcome, verdict.because.path.into_owned())
+        (verdict.outcome, verdict.reason.path.into_owned())
     };
     assert_eq!(verdict_of("127.0.0.1:8080"), (Outcome::Deny, "network.connect.deny[0]".to_owned()));
     assert_eq!(verdict_of("10.1.2.3:443"), (Outcome::Deny, "network.connect.deny[1]".to_owned()));
     assert_eq!(verdict_of("127.0.0.1:18789"), (Outcome::Deny, "network.connect.gateway".to_owned()));
     assert_eq!(verdict_of("127.0.0.1:80"), (Outcome::Deny, "network.connect.ports".to_owned()));
     assert_eq!(verdict_of("127.0.0.1:443"), (Outcome::Allow, "network.connect".to_owned()));
-    assert_eq!(tcp(&policy, "10.1.2.3:443").because.rule(), "network.connect.deny \"10.0.0.0/8\"");
-    assert_eq!(tcp(&policy, "9.9.9.9:81").because.rule(), "network.connect.ports [443, 8080, 18789]");
+    assert_eq!(tcp(&policy, "10.1.2.3:443").reason.rule(), "network.connect.deny \"10.0.0.0/8\"");
+    assert_eq!(tcp(&policy, "9.9.9.9:81").reason.rule(), "network.connect.ports [443, 8080, 18789]");
 }
 
 #[test]

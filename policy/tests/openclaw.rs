@@ -95,18 +95,18 @@ fn what_the_store_leaves_out_stays() {
 fn the_reason_says_who_tightened() {
     let open = guard(&json!({"security": "full", "ask": "off"}), &[]);
     let deny = with_store(&open, &json!({"version": 1, "agents": {"*": {"security": "deny"}}}), "main");
-    let because = exec(&deny, &["/usr/bin/ls"]).because;
-    assert_eq!((because.source, &*because.path), (Source::Openclaw, "openclaw.agents[\"*\"].security"));
-    assert_eq!(because.rule(), "openclaw.agents[\"*\"].security \"deny\"");
+    let reason = exec(&deny, &["/usr/bin/ls"]).reason;
+    assert_eq!((reason.source, &*reason.path), (Source::Openclaw, "openclaw.agents[\"*\"].security"));
+    assert_eq!(reason.rule(), "openclaw.agents[\"*\"].security \"deny\"");
     let always = with_store(&open, &json!({"version": 1, "defaults": {"ask": "always"}}), "main");
-    let because = exec(&always, &["/usr/bin/ls"]).because;
-    assert_eq!((because.source, &*because.path), (Source::Openclaw, "openclaw.defaults.ask"));
+    let reason = exec(&always, &["/usr/bin/ls"]).reason;
+    assert_eq!((reason.source, &*reason.path), (Source::Openclaw, "openclaw.defaults.ask"));
     // An equal value does not tighten.
     let always = guard(&json!({"security": "full", "ask": "always"}), &[]);
     let same = with_store(&always, &json!({"version": 1, "defaults": {"ask": "always"}}), "main");
-    assert_eq!(exec(&same, &["/usr/bin/ls"]).because.source, Source::Global);
+    assert_eq!(exec(&same, &["/usr/bin/ls"]).reason.source, Source::Global);
     let same = with_store(&open, &json!({"version": 1, "defaults": {"security": "full"}}), "main");
-    assert_eq!(exec(&same, &["/usr/bin/ls"]).because.source, Source::Global);
+    assert_eq!(exec(&same, &["/usr/bin/ls"]).reason.source, Source::Global);
 }
 
 #[test]
@@ -137,22 +137,22 @@ fn its_entries_are_entries() {
         (&["/usr/bin/git", "status"], "openclaw.agents.main.allowlist[1]"),
     ] {
         let verdict = exec(&policy, argv);
-        assert_eq!((verdict.outcome, verdict.because.source), (Outcome::Allow, Source::Openclaw), "{argv:?}");
-        assert_eq!(verdict.because.path, path);
+        assert_eq!((verdict.outcome, verdict.reason.source), (Outcome::Allow, Source::Openclaw), "{argv:?}");
+        assert_eq!(verdict.reason.path, path);
         assert!(
-            verdict.because.rule().starts_with(path.split_at(path.len() - 3).0),
+            verdict.reason.rule().starts_with(path.split_at(path.len() - 3).0),
             "{}",
-            verdict.because.rule()
+            verdict.reason.rule()
         );
     }
-    assert_eq!(exec(&policy, &["/usr/bin/own"]).because.source, Source::Agent);
+    assert_eq!(exec(&policy, &["/usr/bin/own"]).reason.source, Source::Agent);
     for argv in [&["/usr/bin/git", "push"][..], &["/usr/bin/other"], &["/never/b"]] {
         assert_eq!(exec(&policy, argv).outcome, Outcome::Deny, "{argv:?}");
     }
     assert_eq!(exec(&policy, &["/asked/c"]).outcome, Outcome::Deny, "the map has the last word");
     let bare = [b"rg".to_vec(), b"TODO".to_vec()];
     let request = Request::Exec(Exec { path: b"/usr/bin/rg", argv: &bare, cwd: HOME, role: Role::Program });
-    assert_eq!(decide(&policy, &request).because.path, "openclaw.agents.main.allowlist[2]");
+    assert_eq!(decide(&policy, &request).reason.path, "openclaw.agents.main.allowlist[2]");
     // Another agent has its own.
     let other = with_store(&guard, &store, "other");
     assert_eq!(exec(&other, &["/usr/bin/other"]).outcome, Outcome::Allow);
@@ -197,9 +197,9 @@ fn nothing_starts_beside_a_broken_store() {
         assert_eq!(modes, (Security::Deny, Ask::Off, Security::Deny));
         for role in [Role::Program, Role::Interpreter, Role::Loader] {
             let verdict = common::exec_as(&policy, "/usr/bin/sh", &["sh"], role);
-            assert_eq!((verdict.outcome, verdict.because.source), (Outcome::Deny, Source::Openclaw));
-            assert_eq!(verdict.because.rule(), "openclaw: exec-approvals.json cannot be read");
-            assert!(verdict.because.text.contains(line), "{}", verdict.because.text);
+            assert_eq!((verdict.outcome, verdict.reason.source), (Outcome::Deny, Source::Openclaw));
+            assert_eq!(verdict.reason.rule(), "openclaw: exec-approvals.json cannot be read");
+            assert!(verdict.reason.text.contains(line), "{}", verdict.reason.text);
         }
         let [warning] = policy.warnings() else { panic!("{:?}", policy.warnings()) };
         assert!(warning.starts_with(line) && warning.contains("repaired or moved away"), "{warning}");
@@ -213,7 +213,7 @@ fn without_a_guard_json_it_counts_too() {
     let host = Host { openclaw: OpenclawStore::Present(&reading), ..host() };
     let policy = Policy::without_file("main", &host, &Overrides::default());
     let verdict = exec(&policy, &["/usr/bin/ls"]);
-    assert_eq!((verdict.outcome, &*verdict.because.path), (Outcome::Ask, "openclaw.agents.main.ask"));
+    assert_eq!((verdict.outcome, &*verdict.reason.path), (Outcome::Ask, "openclaw.agents.main.ask"));
     assert_eq!(exec(&policy, &["/usr/bin/bash"]).outcome, Outcome::Allow, "a carrier is not asked for");
     let listed = Policy::without_file("main", &common::host(), &Overrides::default());
     assert_eq!(exec(&listed, &["/usr/bin/ls"]).outcome, Outcome::Allow);

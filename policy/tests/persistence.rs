@@ -82,10 +82,10 @@ fn only_writing_is_taken_whatever_grants_it() {
     ] {
         assert_eq!(outcomes(&policy, path), "aaa", "{path}");
     }
-    let because = file(&policy, "/home/u/.bashrc", Access::READ | Access::WRITE).because;
-    assert_eq!((because.source, &*because.path), (Source::Builtin, "permissions.persistence.shell"));
+    let reason = file(&policy, "/home/u/.bashrc", Access::READ | Access::WRITE).reason;
+    assert_eq!((reason.source, &*reason.path), (Source::Builtin, "permissions.persistence.shell"));
     assert_eq!(
-        because.rule(),
+        reason.rule(),
         "builtin persistence \"shell\": runs outside the guard in the next shell; \
          \"permissions\": {\"persistence\": {\"shell\": false}} allows it"
     );
@@ -162,8 +162,8 @@ fn a_rule_that_withholds_is_the_reason() {
     let mut guard = open(json!(true));
     guard["permissions"]["filesystem"]["rules"]["~/.bashrc"] = json!("r--");
     let policy = compile(&guard);
-    let because = file(&policy, "/home/u/.bashrc", Access::WRITE).because;
-    assert_eq!(because.path, "permissions.filesystem.rules[\"~/.bashrc\"]");
+    let reason = file(&policy, "/home/u/.bashrc", Access::WRITE).reason;
+    assert_eq!(reason.path, "permissions.filesystem.rules[\"~/.bashrc\"]");
     // Where it could be lifted and the rule could not.
     assert!(!policy.writable(b"/home/u/.bashrc"));
 }
@@ -356,7 +356,7 @@ fn without_a_file_it_is_on() {
     assert_eq!(verdict.outcome, Outcome::Deny);
     // A guard.json for this alone would take away all the rest.
     assert_eq!(
-        verdict.because.rule(),
+        verdict.reason.rule(),
         "builtin persistence \"git\": runs outside the guard when git is used next"
     );
     // What is asked for elsewhere is not asked for here.

@@ -128,7 +128,7 @@ proptest! {
         let best = rules.iter().filter(|(_, rights)| rights.contains('w')).map(|(pattern, _)| common(pattern)).max();
         let nearest = policy.nearest(&Request::File { path: path.as_bytes(), access: Access::WRITE });
         let found = nearest.map(|nearest| {
-            let place = nearest.because.path.into_owned();
+            let place = nearest.reason.path.into_owned();
             place.trim_start_matches("permissions.filesystem.rules[\"").trim_end_matches("\"]").to_owned()
         });
         if let Some(pattern) = &found {
@@ -208,7 +208,7 @@ fn of_what_has_as_much_in_common_the_nearest_goes_no_further() {
         json!({ "rules": { "/a/b/c/d/e/**": "rw-", "/a/b/*": "rw-", "/a/b/x/**": "rw-", "/**": "r--" } });
     let policy = policy(rules, json!([]));
     let nearest = policy.nearest(&Request::File { path: b"/a/b/f/g", access: Access::WRITE }).unwrap();
-    assert_eq!(nearest.because.path, "permissions.filesystem.rules[\"/a/b/*\"]");
+    assert_eq!(nearest.reason.path, "permissions.filesystem.rules[\"/a/b/*\"]");
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn the_nearest_entry_is_for_the_same_program_first() {
     let nearest = |path: &str| {
         let argv = [path.as_bytes().to_vec(), b"push".to_vec()];
         let exec = Exec { path: path.as_bytes(), argv: &argv, cwd: b"/", role: Role::Program };
-        policy.nearest(&Request::Exec(exec)).map(|nearest| (nearest.because.path.into_owned(), nearest.near))
+        policy.nearest(&Request::Exec(exec)).map(|nearest| (nearest.reason.path.into_owned(), nearest.near))
     };
     let entry = |i: usize, near| Some((format!("agents.main.allowlist[{i}]"), near));
     assert_eq!(nearest("/usr/bin/git"), entry(1, Near::OtherArguments));

@@ -39,8 +39,8 @@ fn bare(json: &Value) -> Policy {
     compile_with(json, "main", &Host { always_denied: vec![], ..host() }, &Overrides::default())
 }
 
-fn because(exactness: &Exactness) -> &str {
-    exactness.because().unwrap_or("exact")
+fn reason(exactness: &Exactness) -> &str {
+    exactness.reason().unwrap_or("exact")
 }
 
 const USR: &str = "/usr/ /usr/bin/ /usr/lib/ ";
@@ -95,9 +95,9 @@ fn what_has_a_link_in_its_path_is_not_granted() {
     ));
     assert_eq!(granted(&tiers), ["r /usr", "rw /w/d"]);
     let classes = &tiers.classes;
-    assert_eq!(because(&classes.read), because(&classes.write).replace("/w/l/", "/bin/"));
+    assert_eq!(reason(&classes.read), reason(&classes.write).replace("/w/l/", "/bin/"));
     assert_eq!(
-        because(&classes.write),
+        reason(&classes.write),
         "permissions.filesystem.rules[\"/w/l/**\"] names a link, or what is no file on a disk"
     );
 }
@@ -162,7 +162,7 @@ fn beyond_the_bound_what_is_named_stays_and_then_what_is_shallow() {
     assert_eq!(granted[255], "rw /z/z/mine");
     let expected =
         "permissions.filesystem.rules[\"/w/**\"] is not all among the 256 hierarchies that are granted";
-    assert_eq!(because(&tiers.classes.write), expected);
+    assert_eq!(reason(&tiers.classes.write), expected);
     // What is named stays where what is around it does not.
     let inside = json!({"rules": {"/w/**": "rw-", "/w/d350/x/**": "rwx"}, "deny": ["/w/d000/x"]});
     let tiers = disk.tiers(&compile(&guard(inside)));
@@ -235,8 +235,8 @@ fn a_class_that_is_not_exact_says_which_place_it_is() {
         let mut guard = guard(json!({"rules": {"/usr/**": "r-x"}}));
         edit(&mut guard);
         let classes = disk.tiers(&bare(&guard)).classes;
-        assert_eq!(because(&classes.read), because(&classes.list));
-        (because(&classes.read).to_owned(), because(&classes.write).to_owned())
+        assert_eq!(reason(&classes.read), reason(&classes.list));
+        (reason(&classes.read).to_owned(), reason(&classes.write).to_owned())
     };
     let rule = |pattern: &'static str, permission: &'static str| {
         said(&move |guard| guard["permissions"]["filesystem"]["rules"][pattern] = json!(permission))

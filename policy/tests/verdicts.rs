@@ -35,7 +35,7 @@ fn the_longest_pattern_decides_and_a_tie_grants_what_both_grant() {
     assert_eq!(policy.rights(b"/srv/ba").to_string(), "?-x");
     assert_eq!(policy.rights(b"/srv/bc").to_string(), "?wx");
     let verdict = file(&policy, "/srv/ba", Access::READ);
-    assert_eq!(verdict.because.path, "permissions.filesystem.rules[\"/srv/b*\"]", "the stricter one");
+    assert_eq!(verdict.reason.path, "permissions.filesystem.rules[\"/srv/b*\"]", "the stricter one");
 }
 
 #[test]
@@ -61,8 +61,8 @@ fn deny_beats_every_rule_and_says_so() {
         assert_eq!(outcomes(&policy, path), "ddd", "{path}");
     }
     let verdict = file(&policy, "/home/u/.ssh/id_rsa", Access::READ);
-    assert_eq!(verdict.because.rule(), "permissions.filesystem.deny \"~/.ssh/**\"");
-    assert_eq!(verdict.because.source, Source::Global);
+    assert_eq!(verdict.reason.rule(), "permissions.filesystem.deny \"~/.ssh/**\"");
+    assert_eq!(verdict.reason.source, Source::Global);
     assert_eq!(
         serde_json::to_value(&verdict).unwrap(),
         json!({ "outcome": "deny", "because": {
@@ -131,10 +131,10 @@ fn what_names_a_program_and_does_not_count_is_in_the_reason() {
     let why = |path: &str, argv: &[&str]| {
         let verdict = exec_as(&policy, path, argv, Role::Program);
         assert_eq!(verdict.outcome, Outcome::Ask, "{path}");
-        assert_eq!(verdict.because.path, "exec.security", "{path}: what withholds it");
-        let rule = verdict.because.rule();
+        assert_eq!(verdict.reason.path, "exec.security", "{path}: what withholds it");
+        let rule = verdict.reason.rule();
         let clause = rule.strip_prefix("exec.security \"allowlist\": ").expect("the mode").to_owned();
-        let text = &verdict.because.text;
+        let text = &verdict.reason.text;
         assert!(clause.starts_with("not in") || text.ends_with(&clause), "{text}");
         clause
     };
@@ -168,10 +168,10 @@ fn programs_need_the_allowlist_and_the_map() {
     assert_eq!(outcome(&["/usr/bin/curl"]), Outcome::Deny);
     assert_eq!(outcome(&["/opt/git"]), Outcome::Ask);
     let verdict = exec(&policy, &["/usr/bin/perl"]);
-    assert_eq!(verdict.because.rule(), "exec.security \"allowlist\": not in the allowlist");
-    assert_eq!(verdict.because.source, Source::Default);
+    assert_eq!(verdict.reason.rule(), "exec.security \"allowlist\": not in the allowlist");
+    assert_eq!(verdict.reason.source, Source::Default);
     let verdict = exec(&policy, &["/usr/bin/git"]);
-    assert_eq!(verdict.because.path, "agents.main.allowlist[0]");
+    assert_eq!(verdict.reason.path, "agents.main.allowlist[0]");
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn security_and_ask() {
     for program in ["/usr/bin/git", "/usr/bin/bash", "/opt/x"] {
         assert_eq!(exec(&denied, &[program]).outcome, Outcome::Deny, "{program}");
     }
-    assert_eq!(exec(&denied, &["/usr/bin/git"]).because.rule(), "exec.security \"deny\"");
+    assert_eq!(exec(&denied, &["/usr/bin/git"]).reason.rule(), "exec.security \"deny\"");
     let full = of(json!({ "security": "full", "ask": "off" }));
     assert_eq!(exec(&full, &["/usr/bin/perl"]).outcome, Outcome::Allow);
     assert_eq!(exec(&full, &["/opt/x"]).outcome, Outcome::Deny, "? with ask off");
@@ -281,10 +281,10 @@ fn agents_come_before_all_agents_before_the_top() {
         assert_eq!(main.rights(denied.as_bytes()).to_string(), "---", "{denied}");
     }
     let verdict = file(&main, "/mine", Access::READ);
-    assert_eq!(verdict.because.rule(), "agents.main.permissions.filesystem.deny \"/mine\"");
-    assert_eq!(verdict.because.source, Source::Agent);
+    assert_eq!(verdict.reason.rule(), "agents.main.permissions.filesystem.deny \"/mine\"");
+    assert_eq!(verdict.reason.source, Source::Agent);
     let verdict = file(&main, "/d/x", Access::READ);
-    assert_eq!(verdict.because.rule(), "agents[\"*\"].permissions.filesystem.default \"---\"");
+    assert_eq!(verdict.reason.rule(), "agents[\"*\"].permissions.filesystem.default \"---\"");
 
     let other = of("other");
     assert_eq!((other.security(), other.ask()), (Security::Allowlist, Ask::Always));
@@ -301,8 +301,8 @@ fn defaults_are_closed() {
     assert_eq!((policy.timeout_ms(), policy.running_notice_ms()), (120_000, 10_000));
     assert!(!policy.unix_datagram() && !policy.allow_ptrace());
     let verdict = file(&policy, "/srv/x", Access::WRITE);
-    assert_eq!(verdict.because.rule(), "permissions.filesystem.default \"---\"");
-    assert_eq!(verdict.because.source, Source::Default);
+    assert_eq!(verdict.reason.rule(), "permissions.filesystem.default \"---\"");
+    assert_eq!(verdict.reason.source, Source::Default);
 }
 
 /// `/bin` leads to `/usr/bin`, as on most systems; `~/work/link` to `~`, as an attacker would have it.
@@ -386,8 +386,8 @@ fn an_allowed_verdict_borrows_its_reasons() {
         exec(&policy, &["/usr/bin/bash"]),
     ] {
         assert_eq!(verdict.outcome, Outcome::Allow);
-        assert!(matches!(verdict.because.path, Cow::Borrowed(_)));
-        assert!(matches!(verdict.because.text, Cow::Borrowed(_)));
+        assert!(matches!(verdict.reason.path, Cow::Borrowed(_)));
+        assert!(matches!(verdict.reason.text, Cow::Borrowed(_)));
     }
 }
 
@@ -462,7 +462,7 @@ fn safe_bins_run_while_they_keep_to_their_input() {
     assert!(!allowed(&["/usr/bin/sort"]), "not a default one");
     assert!(!allowed(&["/usr/local/bin/head"]) && !allowed(&["/opt/head"]), "not a trusted place");
     let verdict = exec(&policy, &["/usr/bin/tr", "a", "b"]);
-    assert_eq!((verdict.because.source, verdict.because.rule()), (Source::Default, "exec.safeBins \"tr\""));
+    assert_eq!((verdict.reason.source, verdict.reason.rule()), (Source::Default, "exec.safeBins \"tr\""));
     let interpreter = exec_as(&policy, "/usr/bin/head", &["/usr/bin/head"], Role::Interpreter);
     assert_eq!(interpreter.outcome, Outcome::Deny, "a script in head is no use of it");
     assert_eq!(exec(&with_safe_bins(json!({ "safeBins": [] })), &["/usr/bin/head"]).outcome, Outcome::Deny);
@@ -521,8 +521,8 @@ fn a_mode_is_a_security_and_an_ask() {
     assert_eq!(modes(json!({ "mode": "full" })), (Security::Full, Ask::Off));
     let policy = compile(&json!({ "version": 1, "exec": { "mode": "ask" } }));
     let verdict = exec(&policy, &["/usr/bin/x"]);
-    assert_eq!(verdict.because.path, "exec.mode");
-    assert_eq!(verdict.because.rule(), "exec.mode (security allowlist): not in the allowlist");
+    assert_eq!(verdict.reason.path, "exec.mode");
+    assert_eq!(verdict.reason.rule(), "exec.mode (security allowlist): not in the allowlist");
     // Beside it, the stricter of the two holds.
     assert_eq!(modes(json!({ "mode": "full", "security": "deny" })), (Security::Deny, Ask::Off));
     assert_eq!(modes(json!({ "mode": "deny", "security": "full" })), (Security::Deny, Ask::Off));
@@ -555,7 +555,7 @@ fn code_in_arguments_is_asked_for_each_time() {
     for argv in code {
         let verdict = exec(&policy, argv);
         assert_eq!(
-            (verdict.outcome, &*verdict.because.path),
+            (verdict.outcome, &*verdict.reason.path),
             (Outcome::Ask, "exec.strictInlineEval"),
             "{argv:?}"
         );

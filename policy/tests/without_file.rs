@@ -78,8 +78,8 @@ fn secrets_are_out_of_reach() {
     );
     let policy = policy();
     let verdict = file(&policy, "/home/u/.ssh/id_rsa", Access::READ);
-    assert_eq!(verdict.because.rule(), "builtin deny \"~/.ssh\"");
-    assert_eq!(verdict.because.source, Source::Builtin);
+    assert_eq!(verdict.reason.rule(), "builtin deny \"~/.ssh\"");
+    assert_eq!(verdict.reason.source, Source::Builtin);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn everything_else_is_asked() {
     );
     let policy = policy();
     assert_eq!(exec(&policy, &["/tmp/bin/tool"]).outcome, Outcome::Ask);
-    assert_eq!(file(&policy, "/srv/x", Access::READ).because.rule(), "builtin.default \"???\"");
+    assert_eq!(file(&policy, "/srv/x", Access::READ).reason.rule(), "builtin.default \"???\"");
 }
 
 #[test]
@@ -179,6 +179,6 @@ fn a_shells_history_is_denied_without_a_line() {
     let read = |path: &str| decide(&policy, &Request::File { path: path.as_bytes(), access: Access::READ });
     let history = read("/home/u/.bash_history");
     assert_eq!(history.outcome, Outcome::Deny);
-    assert!(history.because.is_unmentioned());
-    assert!(!read("/home/u/.ssh/id_rsa").because.is_unmentioned());
+    assert!(history.reason.is_unmentioned());
+    assert!(!read("/home/u/.ssh/id_rsa").reason.is_unmentioned());
 }

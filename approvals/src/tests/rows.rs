@@ -250,7 +250,7 @@ async fn calls_of_one_program_are_one_card() {
     let one = waiting(&manager, &question(&["/bin/a", "1"]));
     let two = waiting(&manager, &question(&["/bin/a", "2"]));
     let mut other_rule = question(&["/bin/a", "3"]);
-    other_rule.because = reason("other");
+    other_rule.reason = reason("other");
     let apart =
         [question(&["/bin/b", "1"]), other_rule, file("/bin/a")].map(|question| waiting(&manager, &question));
     let listings = manager.snapshot();

@@ -13,7 +13,7 @@ pub fn render(pid: u32, approval: &Approval, now_ms: u64) -> String {
     lines.extend(details(approval));
     let mut add = |name: &str, text: String| lines.push(line(name, &text));
     add("asked by", format!("{} (agent {}, guard {pid})", approval.askers(), show(&approval.agent_id)));
-    add("because", format!("{} ({})", show(&approval.because.text), show(&approval.because.rule)));
+    add("because", format!("{} ({})", show(&approval.reason.text), show(&approval.reason.rule)));
     match &approval.always {
         Saved::Saves { saves, directory } => {
             for (name, all) in [("always", saves), ("directory", directory)] {

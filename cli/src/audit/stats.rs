@@ -95,7 +95,7 @@ pub fn collect(path: &Path) -> Result<Stats, ReadError> {
         verdicts.add_times(decision.verdict.as_str(), times);
         if entry.denial().is_some() {
             paths.add_times(&decision.path, times);
-            rules.add_times(decision.because.rule(), times);
+            rules.add_times(decision.reason.rule(), times);
             by.add_times(decision.chain.first().map_or("?", |parent| &parent.name), times);
         } else if decision.operation == guard_supervisor::audit::Operation::Exec {
             programs.add(&decision.path);

@@ -86,7 +86,7 @@ fn program(segment: &Segment) -> &str {
 }
 
 fn why(segment: &Segment, verdict: &Verdict<'_>) -> String {
-    let mut why = vec![verdict.because.rule().to_owned()];
+    let mut why = vec![verdict.reason.rule().to_owned()];
     if let Some(blocked) = &segment.blocked {
         why.push(format!("what {} starts cannot be told", shown(blocked.as_bytes())));
     }
@@ -99,7 +99,7 @@ fn value(evaluation: &Evaluation, verdicts: &Verdicts<'_>) -> Value {
     let parts = evaluation.segments.iter().zip(&verdicts.segments);
     let mut answer = json!({
         "outcome": verdicts.whole.outcome,
-        "because": ReasonOutput::from_reason(&verdicts.whole.because),
+        "because": ReasonOutput::from_reason(&verdicts.whole.reason),
         "analysisOk": evaluation.analysis_ok(),
         "allowlistSatisfied": evaluation.satisfied(),
         "segments": parts.map(|(segment, verdict)| part(segment, verdict)).collect::<Vec<_>>(),
@@ -121,7 +121,7 @@ fn part(segment: &Segment, verdict: &Verdict<'_>) -> Value {
         "by": segment.by.name(),
         "match": segment.matched,
         "outcome": verdict.outcome,
-        "because": ReasonOutput::from_reason(&verdict.because),
+        "because": ReasonOutput::from_reason(&verdict.reason),
         "span": [segment.span.start, segment.span.end],
     });
     if let Some(found) = &segment.resolved {

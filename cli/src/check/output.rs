@@ -8,7 +8,8 @@ use serde::Serialize;
 #[derive(Serialize)]
 struct CheckOutput<'a> {
     outcome: Outcome,
-    because: ReasonOutput<'a>,
+    #[serde(rename = "because")]
+    reason: ReasonOutput<'a>,
 }
 
 /// The reason in JSON.
@@ -21,8 +22,8 @@ pub struct ReasonOutput<'a> {
 
 impl<'a> ReasonOutput<'a> {
     /// The reason of a verdict.
-    pub fn from_reason(because: &'a Reason<'_>) -> ReasonOutput<'a> {
-        ReasonOutput { source: because.source, path: &because.path, text: &because.text }
+    pub fn from_reason(reason: &'a Reason<'_>) -> ReasonOutput<'a> {
+        ReasonOutput { source: reason.source, path: &reason.path, text: &reason.text }
     }
 }
 
@@ -37,8 +38,8 @@ pub fn status(outcome: Outcome) -> Exit {
 
 /// A verdict as one line of JSON.
 pub fn json(verdict: &Verdict<'_>) -> String {
-    let because = ReasonOutput::from_reason(&verdict.because);
+    let reason = ReasonOutput::from_reason(&verdict.reason);
     // Serializing strings and enum names cannot fail.
-    let json = serde_json::to_string(&CheckOutput { outcome: verdict.outcome, because }).unwrap_or_default();
+    let json = serde_json::to_string(&CheckOutput { outcome: verdict.outcome, reason }).unwrap_or_default();
     shown_json(&json).into_owned()
 }

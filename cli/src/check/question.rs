@@ -103,8 +103,8 @@ fn render(
         writeln!(out, "{}", json(verdict))
     } else {
         let word = verdict.outcome.as_str();
-        let because = &verdict.because;
-        let [rule, text] = [because.rule(), &*because.text].map(|text| shown(text.as_bytes()));
+        let reason = &verdict.reason;
+        let [rule, text] = [reason.rule(), &*reason.text].map(|text| shown(text.as_bytes()));
         writeln!(out, "{word} {operation} {}\n  {rule}\n  {text}", shown(subject))
     };
     written.map_err(CheckError::Output)?;

@@ -68,7 +68,7 @@ fn slower(options: &Options, policy: &Policy, made: &BuiltDomain, findings: &mut
         ("held-writes", "writes", &classes.create, untrapped.writes),
     ];
     for (name, what, exactness, _) in held.into_iter().filter(|(.., is_untrapped)| !is_untrapped) {
-        let why = exactness.because().unwrap_or("the floor does not cover all of them");
+        let why = exactness.reason().unwrap_or("the floor does not cover all of them");
         findings.note(name, format!("{what} are held, because {why}"));
     }
 }

@@ -282,7 +282,7 @@ fn print_result(
         for need in &request.needs {
             let policy = context.in_force()?;
             let verdict = need.part.decide(&policy);
-            writeln!(out, "  {}", place(context, &verdict.because.path, verdict.because.rule()))?;
+            writeln!(out, "  {}", place(context, &verdict.reason.path, verdict.reason.rule()))?;
         }
         return Ok(Exit::Success);
     }

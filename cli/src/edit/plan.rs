@@ -159,7 +159,7 @@ impl Making<'_> {
             if verdict.outcome == Outcome::Allow {
                 return Ok(());
             }
-            let path = verdict.because.path.into_owned();
+            let path = verdict.reason.path.into_owned();
             let done = match self.denial(&path) {
                 Some((scope, pattern)) => denials == Denials::Remove && self.remove(&scope, &pattern)?,
                 None => self.grant(need)? || self.list(need)?,
@@ -175,7 +175,7 @@ impl Making<'_> {
         let verdict = need.part.decide(&self.policy);
         // Denied only because nothing grants it: a later rule, entry or answer could. An explicit rule is needed.
         let is_missed =
-            verdict.because.path.ends_with("filesystem.default") || verdict.because.path.contains("exec.");
+            verdict.reason.path.ends_with("filesystem.default") || verdict.reason.path.contains("exec.");
         if verdict.outcome != Outcome::Deny || is_missed {
             let rights = self.rights(need);
             self.rule(need, need.bits.withhold(rights))?;
@@ -193,15 +193,15 @@ impl Making<'_> {
         if verdict.outcome == wanted {
             return Ok(());
         }
-        let because = verdict.because;
+        let reason = verdict.reason;
         Err(NoPlan::Kept(Box::new(Unchangeable {
             part: need.part.clone(),
             outcome: verdict.outcome,
-            source: because.source,
-            denial: self.denial(&because.path),
-            rule: because.rule().to_owned(),
-            path: because.path.into_owned(),
-            text: because.text.into_owned(),
+            source: reason.source,
+            denial: self.denial(&reason.path),
+            rule: reason.rule().to_owned(),
+            path: reason.path.into_owned(),
+            text: reason.text.into_owned(),
         })))
     }
 

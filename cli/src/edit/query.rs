@@ -46,7 +46,7 @@ impl PathQuery {
                     return verdict;
                 }
                 let text = "a socket that the tree did not make; a rule must name it, not only its directory";
-                Verdict { outcome: Outcome::Deny, because: Reason::new(Source::Builtin, "", text, text) }
+                Verdict { outcome: Outcome::Deny, reason: Reason::new(Source::Builtin, "", text, text) }
             }
             PathQuery::Start { path, argv, cwd, role } => {
                 let exec = Exec { path, argv, cwd, role: *role };
@@ -58,7 +58,7 @@ impl PathQuery {
                 let text = "its directory is not below exec.roots";
                 Verdict {
                     outcome: Outcome::Deny,
-                    because: Reason::new(Source::Builtin, "exec.roots", text, text),
+                    reason: Reason::new(Source::Builtin, "exec.roots", text, text),
                 }
             }
             PathQuery::Connect { address, page } => {

@@ -86,11 +86,11 @@ pub enum InitError {
     )]
     Secrets { path: PathBuf, secret: &'static str },
     #[error(
-        "nothing could work in {path}, for {because}: take a directory elsewhere with --workspace DIR{also}",
+        "nothing could work in {path}, for {reason}: take a directory elsewhere with --workspace DIR{also}",
         path = shown(path.as_os_str().as_bytes()),
         also = if *is_openclaw { ", and name it as agents.defaults.workspace in openclaw.json" } else { "" }
     )]
-    Denied { path: PathBuf, because: String, is_openclaw: bool },
+    Denied { path: PathBuf, reason: String, is_openclaw: bool },
     #[error(
         "there is a policy already, {path}: `openclaw-guard allow` and `openclaw-guard learn` change it; --force writes \
          another, and keeps this one as {old}",
@@ -145,10 +145,10 @@ fn look_over(
     let request = Request::File { path: path.as_os_str().as_bytes(), access: Access::READ };
     let verdict = decide(&policy, &request);
     if template.is_for_a_workspace() && verdict.outcome != Outcome::Allow {
-        let because = shown(verdict.because.text.as_bytes());
+        let reason = shown(verdict.reason.text.as_bytes());
         return Err(InitError::Denied {
             path: path.to_owned(),
-            because,
+            reason,
             is_openclaw: template == Template::Openclaw,
         });
     }

@@ -109,7 +109,8 @@ fn policy_of<'p>(
 #[derive(Deserialize)]
 struct BatchOutput {
     outcome: String,
-    because: BatchReason,
+    #[serde(rename = "because")]
+    reason: BatchReason,
 }
 
 #[derive(Deserialize)]
@@ -129,7 +130,7 @@ fn differs(policy: &Policy, source: &PolicyText, example: &Example) -> Option<St
     };
     let expected = example.outcome.as_str();
     (Outcome::from_name(&answer.outcome) != Some(example.outcome)).then(|| {
-        let BatchReason { path, text } = answer.because;
+        let BatchReason { path, text } = answer.reason;
         format!("{asked}: should be {expected}, is {} ({path}: {text})", answer.outcome)
     })
 }

@@ -26,8 +26,8 @@ struct TiersOutput<'a> {
 #[derive(Serialize)]
 struct Class {
     exact: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    because: Option<String>,
+    #[serde(rename = "because", skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -53,7 +53,7 @@ pub fn print(policy: &Policy, file: &str, as_json: bool) -> Result<(), PolicyErr
 
 fn plan<'a>(agent: &'a str, file: &'a str, tiers: &Tiers) -> TiersOutput<'a> {
     let class = |(name, exactness): (_, &guard_policy::Exactness)| {
-        (name, Class { exact: exactness.is_exact(), because: exactness.because().map(str::to_owned) })
+        (name, Class { exact: exactness.is_exact(), reason: exactness.reason().map(str::to_owned) })
     };
     let granted = |hierarchy: &Hierarchy| Granted {
         path: String::from_utf8_lossy(&hierarchy.path).into_owned(),

@@ -16,7 +16,7 @@ pub struct Now {
     /// The outcome.
     pub outcome: Outcome,
     /// The reason.
-    pub because: LocatedReason,
+    pub reason: LocatedReason,
     /// The file of a start that it is about, if not the program itself.
     pub about: Option<String>,
 }
@@ -29,7 +29,7 @@ pub struct Explanation {
     /// The recorded outcome; for a question without a record, the current one.
     pub outcome: Outcome,
     /// The reason for it.
-    pub because: LocatedReason,
+    pub reason: LocatedReason,
     /// The verdict now; `None` where no policy decides.
     pub now: Option<Now>,
     /// The rule that comes nearest to allowing it.
@@ -50,19 +50,19 @@ pub fn answer(context: &EditContext, options: &Options, asked: WhyQuery) -> Resu
         let verdict = part.decide(&policy);
         let own = part.path().map(|path| String::from_utf8_lossy(path).into_owned());
         let about = own.filter(|path| *path != asked.path);
-        let now = Now { outcome: verdict.outcome, because: LocatedReason::new(&verdict.because), about };
+        let now = Now { outcome: verdict.outcome, reason: LocatedReason::new(&verdict.reason), about };
         if decided.as_ref().is_none_or(|(_, other)| now.outcome < other.outcome) {
             decided = Some((part, now));
         }
     }
     let then = asked.line.as_ref().map(|line| {
-        let because = &line.decision.because;
-        let rule = if because.path.is_empty() { &because.text } else { &because.path };
-        let (path, text) = (because.path.clone(), because.text.clone());
-        (line.decision.verdict, LocatedReason { source: because.source, path, rule: rule.clone(), text })
+        let reason = &line.decision.reason;
+        let rule = if reason.path.is_empty() { &reason.text } else { &reason.path };
+        let (path, text) = (reason.path.clone(), reason.text.clone());
+        (line.decision.verdict, LocatedReason { source: reason.source, path, rule: rule.clone(), text })
     });
     let now = decided.as_ref().map(|(_, now)| now.clone());
-    let Some((outcome, because)) = then.clone().or_else(|| now.clone().map(|now| (now.outcome, now.because)))
+    let Some((outcome, reason)) = then.clone().or_else(|| now.clone().map(|now| (now.outcome, now.reason)))
     else {
         unreachable!("there is a line of the log, or a question to the engine");
     };
@@ -70,21 +70,21 @@ pub fn answer(context: &EditContext, options: &Options, asked: WhyQuery) -> Resu
     match &decided {
         Some((part, now)) if now.outcome != Outcome::Allow => {
             nearest =
-                part.nearest(&policy).map(|Nearest { because, near }| (near, LocatedReason::new(&because)));
+                part.nearest(&policy).map(|Nearest { reason, near }| (near, LocatedReason::new(&reason)));
             found = Some(remedy(
                 context,
                 options,
                 &asked,
                 part,
                 nearest.as_ref().map(|(near, _)| *near),
-                &now.because,
+                &now.reason,
             )?);
         }
         None if outcome != Outcome::Allow => {
-            let LocatedReason { source, path, text, .. } = &because;
+            let LocatedReason { source, path, text, .. } = &reason;
             found = Some(Remedy::Blocked(blocked_by(*source, path, text, Some(asked.operation))));
         }
         _ => {}
     }
-    Ok(Explanation { outcome, because, now, nearest, remedy: found, asked })
+    Ok(Explanation { outcome, reason, now, nearest, remedy: found, asked })
 }

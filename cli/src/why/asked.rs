@@ -75,7 +75,7 @@ fn last(log: &Log) -> Result<Option<AuditEntry>, ReadError> {
     for entry in log.latest() {
         let entry = entry?;
         let Some(denial) = entry.denial() else { continue };
-        if !denial.because.path.starts_with("builtin.unmentioned") {
+        if !denial.reason.path.starts_with("builtin.unmentioned") {
             return Ok(Some(entry));
         }
         untold = untold.or(Some(entry));
@@ -171,11 +171,11 @@ fn recorded(context: EditContext, options: &Options, entry: AuditEntry) -> (Edit
 fn part(context: &EditContext, decision: &LoggedDecision) -> Option<PathQuery> {
     let path = decision.path.as_bytes().to_vec();
     let is_path = path.starts_with(b"/");
-    let because = &decision.because;
+    let reason = &decision.reason;
     // Refused because of the file's type, or its relation to the caller.
-    let is_refused = because.path.is_empty() && !because.text.starts_with("not below exec.roots");
+    let is_refused = reason.path.is_empty() && !reason.text.starts_with("not below exec.roots");
     let is_socket = decision.operation == Operation::Connect && is_path;
-    if is_refused && !(is_socket && because.text.contains("a rule must name it")) {
+    if is_refused && !(is_socket && reason.text.contains("a rule must name it")) {
         return None;
     }
     Some(match decision.operation {
@@ -192,7 +192,7 @@ fn part(context: &EditContext, decision: &LoggedDecision) -> Option<PathQuery> {
         Operation::Bind if is_path => PathQuery::File { path, access: Access::WRITE },
         Operation::Connect | Operation::Bind => {
             let address: SocketAddr = decision.path.parse().ok()?;
-            let page = match because.path == "builtin.page" {
+            let page = match reason.path == "builtin.page" {
                 true => Page::At(address.port()),
                 false => served(&context.places.state_directory),
             };

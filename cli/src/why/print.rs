@@ -38,14 +38,14 @@ fn text(context: &EditContext, answer: &Explanation, colour: Colour) -> String {
     for (i, argument) in asked.argv.iter().enumerate() {
         add(&format!("argv[{i}]"), shown(argument.as_bytes()));
     }
-    add("rule", place(context, &answer.because.path, &answer.because.rule));
-    if answer.because.text != answer.because.rule {
-        add("", shown(answer.because.text.as_bytes()));
+    add("rule", place(context, &answer.reason.path, &answer.reason.rule));
+    if answer.reason.text != answer.reason.rule {
+        add("", shown(answer.reason.text.as_bytes()));
     }
     match &answer.now {
         Some(now) if asked.line.is_some() => {
-            let is_same = now.because.path == answer.because.path && now.outcome == answer.outcome;
-            let by = place(context, &now.because.path, &now.because.rule);
+            let is_same = now.reason.path == answer.reason.path && now.outcome == answer.outcome;
+            let by = place(context, &now.reason.path, &now.reason.rule);
             let word = word(now.outcome);
             add("now", if is_same { format!("{word} by the same") } else { format!("{word}: {by}") });
         }
@@ -56,12 +56,12 @@ fn text(context: &EditContext, answer: &Explanation, colour: Colour) -> String {
         }
         None => add("now", "the same: no policy decides it".to_owned()),
     }
-    if let Some((near, because)) = &answer.nearest {
+    if let Some((near, reason)) = &answer.nearest {
         let what = match near {
             Near::Elsewhere | Near::OtherProgram => "",
             Near::OtherArguments => " (with other arguments)",
         };
-        add("nearest", format!("{}{what}", place(context, &because.path, &because.rule)));
+        add("nearest", format!("{}{what}", place(context, &reason.path, &reason.rule)));
     }
     match &answer.remedy {
         Some(Remedy::Command(command)) => {
@@ -122,7 +122,7 @@ pub fn json(context: &EditContext, answer: &Explanation) -> Value {
         "operation": asked.operation,
         "path": asked.path,
         "argv": asked.argv,
-        "because": reason(context, &answer.because),
+        "because": reason_json(context, &answer.reason),
         "now": null,
         "nearest": null,
         "fix": null,
@@ -140,13 +140,13 @@ pub fn json(context: &EditContext, answer: &Explanation) -> Value {
         });
     }
     if let Some(now) = &answer.now {
-        value["now"] = json!({ "outcome": now.outcome, "because": reason(context, &now.because) });
+        value["now"] = json!({ "outcome": now.outcome, "because": reason_json(context, &now.reason) });
         if let Some(about) = &now.about {
             value["now"]["about"] = about.as_str().into();
         }
     }
-    if let Some((_, because)) = &answer.nearest {
-        value["nearest"] = reason(context, because);
+    if let Some((_, reason)) = &answer.nearest {
+        value["nearest"] = reason_json(context, reason);
     }
     match &answer.remedy {
         Some(Remedy::Command(command)) => {
@@ -171,9 +171,9 @@ pub fn json(context: &EditContext, answer: &Explanation) -> Value {
     value
 }
 
-fn reason(context: &EditContext, because: &LocatedReason) -> Value {
-    let mut value = json!({ "source": because.source, "path": because.path, "text": because.text });
-    if let Some(place) = context.text().ok().flatten().and_then(|text| locate(text, &because.path)) {
+fn reason_json(context: &EditContext, reason: &LocatedReason) -> Value {
+    let mut value = json!({ "source": reason.source, "path": reason.path, "text": reason.text });
+    if let Some(place) = context.text().ok().flatten().and_then(|text| locate(text, &reason.path)) {
         value["file"] = context.name().into();
         value["line"] = place.line.into();
         value["column"] = place.column.into();

@@ -17,12 +17,12 @@ pub struct LocatedReason {
 
 impl LocatedReason {
     /// The reason of a verdict.
-    pub fn new(because: &Reason<'_>) -> LocatedReason {
+    pub fn new(reason: &Reason<'_>) -> LocatedReason {
         LocatedReason {
-            source: because.source,
-            path: because.path.to_string(),
-            rule: because.rule().to_owned(),
-            text: because.text.to_string(),
+            source: reason.source,
+            path: reason.path.to_string(),
+            rule: reason.rule().to_owned(),
+            text: reason.text.to_string(),
         }
     }
 }

@@ -56,7 +56,7 @@ pub fn remedy(
     asked: &WhyQuery,
     part: &PathQuery,
     near: Option<Near>,
-    because: &LocatedReason,
+    reason: &LocatedReason,
 ) -> Result<Remedy, SetupError> {
     let candidates = candidates(context, asked, part, near);
     let agent = Scope::Agent(context.agent().to_owned());
@@ -78,7 +78,7 @@ pub fn remedy(
             }
         }
     }
-    let LocatedReason { source, path, text, .. } = because;
+    let LocatedReason { source, path, text, .. } = reason;
     Ok(Remedy::Blocked(kept.unwrap_or_else(|| blocked_by(*source, path, text, Some(asked.operation)))))
 }
 

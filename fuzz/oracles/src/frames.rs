@@ -123,7 +123,7 @@ fn question(path: &str) -> Question {
         session: "s".to_owned(),
         subject: Subject::File { path: path.into(), access: guard_policy::Access::READ, call: "open" },
         asked_by: vec![Process { pid: 7, started: 1, name: "x".to_owned() }],
-        because: Reason::new(Source::Default, "default", "ask", "nothing names it"),
+        reason: Reason::new(Source::Default, "default", "ask", "nothing names it"),
         always: Always::Never("nothing is saved".to_owned()),
         repeat: Repeat::Allowed,
     }

@@ -57,19 +57,19 @@ struct EvaluationInput<'a> {
 struct Authorization {
     by: SatisfiedBy,
     matched: Option<String>,
-    because: Option<Reason<'static>>,
+    reason: Option<Reason<'static>>,
 }
 
 impl Authorization {
-    const NO: Authorization = Authorization { by: SatisfiedBy::None, matched: None, because: None };
+    const NO: Authorization = Authorization { by: SatisfiedBy::None, matched: None, reason: None };
 
-    fn by(by: SatisfiedBy, because: Reason<'_>) -> Authorization {
-        Authorization { by, matched: None, because: Some(because.into_owned()) }
+    fn by(by: SatisfiedBy, reason: Reason<'_>) -> Authorization {
+        Authorization { by, matched: None, reason: Some(reason.into_owned()) }
     }
 
     fn entry(found: &ProgramMatch<'_>) -> Authorization {
         let matched = Some(found.pattern().to_owned());
-        Authorization { matched, ..Authorization::by(SatisfiedBy::Allowlist, found.because()) }
+        Authorization { matched, ..Authorization::by(SatisfiedBy::Allowlist, found.reason()) }
     }
 }
 
@@ -87,7 +87,7 @@ impl EvaluationInput<'_> {
             span: step.span.clone(),
             by: answer.by,
             matched: answer.matched,
-            because: answer.because,
+            reason: answer.reason,
             program: unwrapped.argv.to_vec(),
             resolved,
             blocked: unwrapped.blocked,
@@ -121,17 +121,17 @@ impl EvaluationInput<'_> {
         }
         let argv = bytes(program);
         let exec = resolved.map(|resolved| self.exec(&resolved.real, &argv));
-        if let Some(because) = exec.as_ref().and_then(|exec| self.policy.safe_bin(exec)) {
-            return Authorization::by(SatisfiedBy::SafeBins, because);
+        if let Some(reason) = exec.as_ref().and_then(|exec| self.policy.safe_bin(exec)) {
+            return Authorization::by(SatisfiedBy::SafeBins, reason);
         }
         if is_safe_builtin(step) {
             let text = "one of the shell's own words, which starts nothing";
-            let because = Reason::new(Source::Builtin, "builtin.shell", text, text);
-            return Authorization { by: SatisfiedBy::Builtin, matched: None, because: Some(because) };
+            let reason = Reason::new(Source::Builtin, "builtin.shell", text, text);
+            return Authorization { by: SatisfiedBy::Builtin, matched: None, reason: Some(reason) };
         }
         let by_name = exec.filter(|_| program.first().is_some_and(|name| !is_path(name)));
         let skill = by_name.as_ref().and_then(|exec| self.policy.skill(exec));
-        skill.map_or(Authorization::NO, |because| Authorization::by(SatisfiedBy::Skills, because))
+        skill.map_or(Authorization::NO, |reason| Authorization::by(SatisfiedBy::Skills, reason))
     }
 
     /// Returns the entry that covers this program.

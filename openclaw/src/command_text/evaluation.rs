@@ -68,7 +68,7 @@ pub struct Segment {
     /// The pattern of the entry that matches it.
     pub matched: Option<String>,
     /// The policy's reason for that.
-    pub because: Option<Reason<'static>>,
+    pub reason: Option<Reason<'static>>,
     /// The words that run, without the wrappers before them.
     pub program: Vec<String>,
     /// The program's file.

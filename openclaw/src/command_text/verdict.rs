@@ -19,10 +19,10 @@ pub fn verdicts<'p>(policy: &'p Policy, evaluation: &Evaluation) -> Verdicts<'p>
     let unread = evaluation.reason.map(|reason| {
         let rule = format!("not read as a whole: {reason}");
         let text = "the command as text cannot be authorized; what it starts is judged when it starts";
-        let because = Reason::new(Source::Builtin, "analysis", rule, text);
+        let reason = Reason::new(Source::Builtin, "analysis", rule, text);
         match policy.security() {
-            Security::Full => Verdict { outcome: Outcome::Allow, because },
-            Security::Allowlist => Verdict { outcome: missed(policy), because },
+            Security::Full => Verdict { outcome: Outcome::Allow, reason },
+            Security::Allowlist => Verdict { outcome: missed(policy), reason },
             Security::Deny => denied(policy),
         }
     });
@@ -34,7 +34,7 @@ pub fn verdicts<'p>(policy: &'p Policy, evaluation: &Evaluation) -> Verdicts<'p>
 }
 
 fn denied(policy: &Policy) -> Verdict<'_> {
-    Verdict { outcome: Outcome::Deny, because: policy.nothing_starts() }
+    Verdict { outcome: Outcome::Deny, reason: policy.nothing_starts() }
 }
 
 fn missed(policy: &Policy) -> Outcome {
@@ -43,7 +43,7 @@ fn missed(policy: &Policy) -> Outcome {
 
 /// Judges one segment. With `unread` the command was not read as a whole, and the allowlist is not consulted.
 fn one<'p>(policy: &'p Policy, segment: &Segment, unread: Option<&Verdict<'p>>) -> Verdict<'p> {
-    let yes = segment.because.clone().map(|because| Verdict { outcome: Outcome::Allow, because });
+    let yes = segment.reason.clone().map(|reason| Verdict { outcome: Outcome::Allow, reason });
     if policy.security() == Security::Deny {
         return denied(policy);
     }
@@ -53,23 +53,23 @@ fn one<'p>(policy: &'p Policy, segment: &Segment, unread: Option<&Verdict<'p>>) 
     }
     let found = segment.resolved.as_ref().map(|found| policy.start(found.real.as_bytes()));
     match found {
-        Some((Grant::No, because)) => return Verdict { outcome: Outcome::Deny, because },
-        Some((Grant::Ask, because)) => return Verdict { outcome: Outcome::Ask, because },
+        Some((Grant::No, reason)) => return Verdict { outcome: Outcome::Deny, reason },
+        Some((Grant::Ask, reason)) => return Verdict { outcome: Outcome::Ask, reason },
         _ => {}
     }
     let has_code = || inline_eval_behind(&segment.argv).is_some_and(|hit| hit.kind == Inline::Code);
-    if let Some(because) = policy.code_asked_for().filter(|_| has_code()) {
-        return Verdict { outcome: Outcome::Ask, because };
+    if let Some(reason) = policy.code_asked_for().filter(|_| has_code()) {
+        return Verdict { outcome: Outcome::Ask, reason };
     }
     match yes {
         _ if policy.security() == Security::Full => {
-            Verdict { outcome: Outcome::Allow, because: policy.everything_starts() }
+            Verdict { outcome: Outcome::Allow, reason: policy.everything_starts() }
         }
         None => {
-            unread.cloned().unwrap_or_else(|| Verdict { outcome: missed(policy), because: policy.missed() })
+            unread.cloned().unwrap_or_else(|| Verdict { outcome: missed(policy), reason: policy.missed() })
         }
         Some(_) if policy.ask() == Ask::Always => {
-            Verdict { outcome: Outcome::Ask, because: policy.asked_each_time() }
+            Verdict { outcome: Outcome::Ask, reason: policy.asked_each_time() }
         }
         Some(yes) => yes,
     }

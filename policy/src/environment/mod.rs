@@ -74,7 +74,7 @@ pub struct Dropped {
     /// As it was given.
     pub name: Vec<u8>,
     /// Why.
-    pub because: Reason<'static>,
+    pub reason: Reason<'static>,
 }
 
 /// Filters `vars` to what a command inherits.
@@ -89,7 +89,7 @@ pub fn inherited(vars: impl IntoIterator<Item = Variable>, inherit: Inherit) -> 
             .or_else(|| host::inherited_reason(&judged))
             .or_else(|| sandbox::reason(&judged, &value, inherit));
         match reason {
-            Some(because) => result.dropped.push(Dropped { name, because }),
+            Some(reason) => result.dropped.push(Dropped { name, reason }),
             None => {
                 if inherit != Inherit::Host
                     && let Some(sentence) = sandbox::suspicion(&value)

@@ -24,7 +24,7 @@ pub struct Rejected {
     /// The name, in capitals.
     pub name: String,
     /// Why.
-    pub because: Reason<'static>,
+    pub reason: Reason<'static>,
 }
 
 /// Applies the overrides of a command.
@@ -37,7 +37,7 @@ pub fn with_overrides(env: Vec<Variable>, overrides: impl IntoIterator<Item = Va
             continue;
         };
         match reason(name) {
-            Some(because) => result.blocked.push(Rejected { name: name.to_ascii_uppercase(), because }),
+            Some(reason) => result.blocked.push(Rejected { name: name.to_ascii_uppercase(), reason }),
             None => set(&mut result.env, name.as_bytes(), value),
         }
     }
@@ -119,7 +119,7 @@ mod tests {
         ]);
         let names: Vec<_> = result.blocked.iter().map(|rejected| &rejected.name[..]).collect();
         assert_eq!(names, ["LD_X", "PATH"]);
-        assert_eq!(result.blocked[1].because.text, PATH_REASON);
+        assert_eq!(result.blocked[1].reason.text, PATH_REASON);
         assert_eq!(result.invalid, [" ".as_bytes(), b"1", b"a b", "é".as_bytes()]);
         assert_eq!(result.env.len(), 1);
     }

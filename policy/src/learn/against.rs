@@ -111,7 +111,7 @@ fn is_allowed(policy: &Policy, seen: &Observation) -> bool {
 /// The reason of the first verdict that does not allow an observation.
 fn first_refusal(policy: &Policy, seen: &Observation) -> Option<String> {
     let refused = verdicts(policy, seen).find(|verdict| verdict.outcome != Outcome::Allow)?;
-    Some(refused.because.text.into_owned())
+    Some(refused.reason.text.into_owned())
 }
 
 /// The verdicts on all requests of an observation.
@@ -123,11 +123,11 @@ fn verdicts<'p>(policy: &'p Policy, seen: &'p Observation) -> impl Iterator<Item
 fn unused(policy: &Policy, proposal: &Proposal) -> Vec<String> {
     let mut used: BTreeSet<String> = BTreeSet::new();
     for seen in &proposal.kept {
-        used.extend(verdicts(policy, seen).map(|verdict| verdict.because.path.into_owned()));
+        used.extend(verdicts(policy, seen).map(|verdict| verdict.reason.path.into_owned()));
         // A program needs an entry to start, and also a rule that grants x.
         if seen.used.meets(Used::STARTED) {
-            let because = decide(policy, &Request::File { path: &seen.path, access: Access::MAP }).because;
-            used.insert(because.path.into_owned());
+            let reason = decide(policy, &Request::File { path: &seen.path, access: Access::MAP }).reason;
+            used.insert(reason.path.into_owned());
         }
     }
     let rules =
@@ -276,7 +276,7 @@ impl Merging<'_> {
             }
             let found = self.policy.map.find_program(path);
             let by = if self.policy.security() == Security::Deny {
-                Some(verdict.because.path.into_owned())
+                Some(verdict.reason.path.into_owned())
             } else if found.rights.x != Grant::Yes && self.is_the_operators(&found.x.path) {
                 Some(found.x.path.clone())
             } else {

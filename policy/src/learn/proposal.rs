@@ -132,7 +132,7 @@ fn fails(policy: &Policy, seen: &Observation, session: &Session<'_>) -> Option<(
         if seen.used.meets(used) {
             let verdict = decide(policy, &Request::File { path, access });
             if verdict.outcome != Outcome::Allow {
-                (failed, why) = (failed | used, verdict.because.text.into_owned());
+                (failed, why) = (failed | used, verdict.reason.text.into_owned());
             }
         }
     }
@@ -143,7 +143,7 @@ fn fails(policy: &Policy, seen: &Observation, session: &Session<'_>) -> Option<(
         let is_rooted = policy.within_exec_roots(path);
         if verdict.outcome != Outcome::Allow || !is_rooted {
             failed = failed | if role == Role::Loader { Used::LOADED } else { Used::STARTED };
-            why = verdict.because.text.into_owned();
+            why = verdict.reason.text.into_owned();
         }
     }
     (!failed.is_empty()).then_some((failed, why))

@@ -122,15 +122,15 @@ impl Bounds {
         if verdict.outcome == Outcome::Allow {
             return None;
         }
-        let because = &verdict.because.path;
-        Some(if let Some(set) = because.strip_prefix("permissions.persistence.") {
+        let reason = &verdict.reason.path;
+        Some(if let Some(set) = reason.strip_prefix("permissions.persistence.") {
             Why::Persistence(set.to_owned())
-        } else if because.starts_with("permissions.filesystem.deny") {
+        } else if reason.starts_with("permissions.filesystem.deny") {
             Why::Secret
-        } else if because.starts_with("builtin.deny") {
+        } else if reason.starts_with("builtin.deny") {
             Why::Guard
         } else {
-            Why::Refused(verdict.because.text.into_owned())
+            Why::Refused(verdict.reason.text.into_owned())
         })
     }
 }

@@ -191,5 +191,5 @@ pub(crate) fn listed(ports: &[u16]) -> String {
 }
 
 fn verdict(outcome: Outcome, reason: &CompiledReason) -> Verdict<'_> {
-    Verdict { outcome, because: reason.to_reason() }
+    Verdict { outcome, reason: reason.to_reason() }
 }

@@ -67,6 +67,6 @@ pub fn decide_copy<'p>(policy: &'p Policy, exec: &Exec<'_>, original: &[u8]) -> 
         Outcome::Deny => "may not start",
         Outcome::Ask => "is asked for",
     };
-    let because = named.because.about(&format!("copy of {}", show(original)), &format!(", which {what}"));
-    Verdict { outcome: named.outcome, because }
+    let reason = named.reason.about(&format!("copy of {}", show(original)), &format!(", which {what}"));
+    Verdict { outcome: named.outcome, reason }
 }

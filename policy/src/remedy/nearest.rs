@@ -9,7 +9,7 @@ use crate::{Access, Exec, Grant, Policy, Reason, Request};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nearest<'p> {
     /// The rule or entry, as a reason.
-    pub because: Reason<'p>,
+    pub reason: Reason<'p>,
     /// How near.
     pub near: Near,
 }
@@ -51,21 +51,21 @@ impl Policy {
         // Ties: the longest pattern, then the first.
         let near = granting.rev().map(|entry| (near(entry), entry)).filter(|(way, _)| way.common > 0);
         let (_, entry) = near.max_by_key(|(way, entry)| (*way, entry.glob.length()))?;
-        Some(Nearest { because: entry.reason.to_reason(), near: Near::Elsewhere })
+        Some(Nearest { reason: entry.reason.to_reason(), near: Near::Elsewhere })
     }
 
     fn nearest_entry(&self, exec: &Exec<'_>) -> Option<Nearest<'_>> {
         let is_protected = self.map.find_program(exec.path).is_protected();
         let allowlist = &self.programs.allowlist;
         if let Some((reason, _)) = allowlist.naming(exec, is_protected) {
-            return Some(Nearest { because: reason.to_reason(), near: Near::OtherArguments });
+            return Some(Nearest { reason: reason.to_reason(), near: Near::OtherArguments });
         }
         let ways = allowlist
             .literals()
             .map(|(literal, is_whole, reason)| (Distance::to(leading(literal, is_whole), exec.path), reason));
         // Ties: the first.
         let (way, reason) = ways.rev().max_by_key(|(way, _)| *way)?;
-        (way.common > 0).then(|| Nearest { because: reason.to_reason(), near: Near::OtherProgram })
+        (way.common > 0).then(|| Nearest { reason: reason.to_reason(), near: Near::OtherProgram })
     }
 }
 

@@ -288,14 +288,14 @@ fn a_merge_gives_nothing_that_was_withheld() {
                 {
                     for access in [Access::READ, Access::WRITE, Access::MAP] {
                         let before = decide(&old, &Request::File { path: path.as_bytes(), access });
-                        let is_said = before.because.path.starts_with("permissions.filesystem.rules")
-                            || before.because.path.starts_with("permissions.filesystem.deny");
+                        let is_said = before.reason.path.starts_with("permissions.filesystem.rules")
+                            || before.reason.path.starts_with("permissions.filesystem.deny");
                         let is_withheld = before.outcome != Outcome::Allow && is_said;
                         prop_assert!(
                             !is_withheld || !allows(&new, path, access),
                             "{path} {} {}\n{text}\n{}",
                             access.word(),
-                            before.because.path,
+                            before.reason.path,
                             merged.text
                         );
                     }

@@ -65,7 +65,7 @@ pub struct DecisionEvent {
     /// What was decided.
     pub outcome: Outcome,
     /// The reason for the decision.
-    pub because: Reason<'static>,
+    pub reason: Reason<'static>,
     /// Microseconds from receiving the call to the decision.
     pub micros: u64,
 }

@@ -101,7 +101,7 @@ fn datagram(line: &str) -> Vec<u8> {
         field("GUARD_VERDICT", decision.verdict.as_str());
         field("GUARD_PATH", &decision.path);
         field("GUARD_PID", &decision.pid.to_string());
-        let rule = &decision.because.path;
+        let rule = &decision.reason.path;
         if decision.verdict != Outcome::Allow || !rule.is_empty() {
             field("GUARD_RULE", rule);
         }

@@ -99,7 +99,8 @@ pub struct LoggedDecision {
     /// What was decided.
     pub verdict: Outcome,
     /// The reason for the decision.
-    pub because: LoggedReason,
+    #[serde(rename = "because")]
+    pub reason: LoggedReason,
     /// For a line that counts repeats of a denial, how many.
     #[serde(default)]
     pub count: Option<u64>,
@@ -401,7 +402,7 @@ pub fn summary(entry: &AuditEntry) -> String {
             let verdict = decision.verdict.as_str();
             let _ =
                 write!(line, "{verdict:5} {} {}", decision.operation.word(), shown(decision.path.as_bytes()));
-            let _ = write!(line, "  ({})", shown(decision.because.rule().as_bytes()));
+            let _ = write!(line, "  ({})", shown(decision.reason.rule().as_bytes()));
             if !decision.argv.is_empty() {
                 let argv = decision.argv.iter().map(|argument| quoted(argument));
                 let _ = write!(line, "  {}", argv.collect::<Vec<_>>().join(" "));

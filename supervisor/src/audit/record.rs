@@ -231,7 +231,8 @@ struct RecordLine<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     argv: Vec<String>,
     verdict: guard_policy::Outcome,
-    because: RecordReason<'a>,
+    #[serde(rename = "because")]
+    reason: RecordReason<'a>,
     tier: &'static str,
     micros: u64,
     #[serde(flatten)]
@@ -301,10 +302,10 @@ impl<'a> RecordLine<'a> {
                 context.secrets.masked(&event.argv.iter().map(text).collect::<Vec<_>>())
             },
             verdict: event.outcome,
-            because: RecordReason {
-                source: event.because.source,
-                path: &event.because.path,
-                text: &event.because.text,
+            reason: RecordReason {
+                source: event.reason.source,
+                path: &event.reason.path,
+                text: &event.reason.text,
             },
             tier: "broker",
             micros: event.micros,

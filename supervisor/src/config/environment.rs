@@ -25,8 +25,8 @@ pub fn filtered(given: impl IntoIterator<Item = Variable>, policy: &Policy, stat
         |(name, value): &Variable| withheld.has(OsStr::from_bytes(name), OsStr::from_bytes(value));
     let (ours, others): (Vec<_>, Vec<_>) = given.into_iter().partition(is_secret);
     let mut inherited = policy.environment(others);
-    let because = || Reason::unmentioned("it opens OpenClaw's gateway");
-    let dropped = ours.into_iter().map(|(name, _)| Dropped { name, because: because() });
+    let reason = || Reason::unmentioned("it opens OpenClaw's gateway");
+    let dropped = ours.into_iter().map(|(name, _)| Dropped { name, reason: reason() });
     inherited.dropped.extend(dropped);
     inherited
 }
@@ -39,10 +39,10 @@ pub fn announce(options: &Options, inherited: &Inherited) {
         eprintln!("openclaw-guard: {}: {sentence}", shown(name));
     }
     let mut dropped =
-        inherited.dropped.iter().filter(|one| is_verbose || !one.because.is_unmentioned()).peekable();
+        inherited.dropped.iter().filter(|one| is_verbose || !one.reason.is_unmentioned()).peekable();
     if is_verbose {
         for one in dropped {
-            eprintln!("openclaw-guard: not inherited: {}: {}", shown(&one.name), one.because.text);
+            eprintln!("openclaw-guard: not inherited: {}: {}", shown(&one.name), one.reason.text);
         }
     } else if dropped.peek().is_some() {
         let names: Vec<_> = dropped.map(|one| shown(&one.name)).collect();

@@ -97,10 +97,10 @@ impl<'p> ExecPlan<'p> {
 
     fn question(&self, request: &Request<'_, '_>, subject: guard_approvals::Exec) -> Question {
         // There is always one: otherwise nobody is asked.
-        let because = self.asked().next().map(|step| step.verdict().because.clone());
-        let because = because.unwrap_or_else(|| Reason::unmentioned("nothing is asked"));
+        let reason = self.asked().next().map(|step| step.verdict().reason.clone());
+        let reason = reason.unwrap_or_else(|| Reason::unmentioned("nothing is asked"));
         let asked: Vec<_> = self.asked().flat_map(PlannedFile::requests).collect();
-        about_exec(&request.guard.background(), request.caller, subject, &because, &asked)
+        about_exec(&request.guard.background(), request.caller, subject, &reason, &asked)
     }
 
     /// Settles the start as a whole. If a human has approved it, returns the approved `subject`.

@@ -256,7 +256,7 @@ impl Guard {
             return self.settle(caller, operation, path, &[], &verdict);
         }
         let stand =
-            self.consent(caller, || about_file(&self.background(), caller, &asked, access, &verdict.because));
+            self.consent(caller, || about_file(&self.background(), caller, &asked, access, &verdict.reason));
         if stand == ConsentState::Unasked {
             return Err(Errno::ACCESS);
         }
@@ -419,7 +419,7 @@ impl Guard {
             return Err(Errno::ACCESS);
         }
         if verdict.outcome == Outcome::Deny {
-            self.deny(caller, Operation::Exec, exec.path, exec.argv, &verdict.because)?;
+            self.deny(caller, Operation::Exec, exec.path, exec.argv, &verdict.reason)?;
         }
         Ok(verdict)
     }
@@ -470,14 +470,14 @@ impl Guard {
     ) -> Result<(), Errno> {
         if verdict.outcome == Outcome::Allow {
             if operation == Operation::Exec || self.reporter.wants_allowed() {
-                let logged = self.note(caller, operation, path, argv, &verdict.because, Outcome::Allow);
+                let logged = self.note(caller, operation, path, argv, &verdict.reason, Outcome::Allow);
                 if logged == Logged::No {
                     return self.deny(caller, operation, path, argv, &unlogged());
                 }
             }
             return Ok(());
         }
-        self.deny(caller, operation, path, argv, &verdict.because)
+        self.deny(caller, operation, path, argv, &verdict.reason)
     }
 
     fn note(
@@ -508,7 +508,7 @@ impl Guard {
             path: path.to_vec(),
             argv: shortened(argv.as_ref(), most),
             outcome,
-            because: because.clone().into_owned(),
+            reason: because.clone().into_owned(),
             micros: caller.held_for().as_micros() as u64,
         })
     }

@@ -137,8 +137,8 @@ fn is_once(question: &Question) -> bool {
 
 /// The rule, the asking processes, and what "always" would save.
 fn reason(question: &Question) -> String {
-    let because = &question.because;
-    let mut lines = vec![format!("openclaw-guard: {} ({})", because.text, because.rule())];
+    let reason = &question.reason;
+    let mut lines = vec![format!("openclaw-guard: {} ({})", reason.text, reason.rule())];
     match &question.always {
         Always::Saves { narrow, .. } if question.repeat == Repeat::Allowed => {
             lines.extend(narrow.iter().map(|saving| format!("always would save {saving}")));

@@ -212,7 +212,8 @@ pub struct Approval {
     /// The asking processes: the caller, then its parents up to the guard.
     pub asked_by: Vec<Asker>,
     /// Why it is asked: the rule that applies.
-    pub because: AskReason,
+    #[serde(rename = "because")]
+    pub reason: AskReason,
     /// What "always" would save.
     pub always: Saved,
 }
@@ -377,7 +378,7 @@ impl Approval {
                 .map_or_else(Vec::new, |exec| exec.files.iter().map(ScriptInfo::from_script).collect()),
             inputs: exec.map_or_else(Vec::new, |exec| exec.inputs.iter().map(CodeInput::text).collect()),
             asked_by: question.asked_by.iter().map(asker).collect(),
-            because: reason(&question.because),
+            reason: reason(&question.reason),
             always: saved(&question.always),
         }
     }
@@ -397,8 +398,8 @@ fn asker(process: &Process) -> Asker {
     Asker { pid: process.pid, started: process.started, name: process.name.clone() }
 }
 
-fn reason(because: &Reason<'_>) -> AskReason {
-    let source = match because.source {
+fn reason(reason: &Reason<'_>) -> AskReason {
+    let source = match reason.source {
         Source::Agent => "agent",
         Source::Global => "global",
         Source::Default => "default",
@@ -409,9 +410,9 @@ fn reason(because: &Reason<'_>) -> AskReason {
     };
     AskReason {
         source: source.to_owned(),
-        path: because.path.to_string(),
-        rule: because.rule().to_owned(),
-        text: because.text.to_string(),
+        path: reason.path.to_string(),
+        rule: reason.rule().to_owned(),
+        text: reason.text.to_string(),
     }
 }
 

@@ -42,7 +42,8 @@ pub struct WebCard {
     inputs: Vec<String>,
     /// The caller and its ancestors, the caller first.
     asked_by: Vec<Asker>,
-    because: Option<CardReason>,
+    #[serde(rename = "because")]
+    reason: Option<CardReason>,
     /// Names and values of further details.
     more: Vec<(&'static str, String)>,
     /// How many identical calls wait for this answer.
@@ -123,7 +124,7 @@ impl WebCard {
             scripts: Vec::new(),
             inputs: Vec::new(),
             asked_by: Vec::new(),
-            because: None,
+            reason: None,
             more: Vec::new(),
             calls: 1,
             choices: Vec::new(),
@@ -160,10 +161,7 @@ impl WebCard {
                 .collect(),
             inputs: approval.inputs.iter().map(|input| show(input)).collect(),
             asked_by: asked_by.collect(),
-            because: Some(CardReason {
-                text: show(&approval.because.text),
-                rule: show(&approval.because.rule),
-            }),
+            reason: Some(CardReason { text: show(&approval.reason.text), rule: show(&approval.reason.rule) }),
             more: vec![("session", show(&approval.session))],
             calls: approval.calls,
             always: match &approval.always {

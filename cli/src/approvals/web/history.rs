@@ -117,10 +117,10 @@ impl Item {
                 path: show(&denial.path),
                 argv: denial.argv.iter().map(|argument| show(argument)).collect(),
                 decision: denial.verdict.as_str().to_owned(),
-                by: show(denial.because.rule()),
+                by: show(denial.reason.rule()),
                 text: match denial.count {
-                    Some(count) => format!("{} ({count} more of these)", show(&denial.because.text)),
-                    None => show(&denial.because.text),
+                    Some(count) => format!("{} ({count} more of these)", show(&denial.reason.text)),
+                    None => show(&denial.reason.text),
                 },
                 ..Item::bare(entry)
             },

@@ -53,8 +53,8 @@ fn attributes(entry: &AuditEntry) -> Vec<Value> {
             attributes.extend([
                 text("guard.verdict", decision.verdict.as_str()),
                 text("guard.path", &decision.path),
-                text("guard.rule", decision.because.rule()),
-                text("guard.reason", &decision.because.text),
+                text("guard.rule", decision.reason.rule()),
+                text("guard.reason", &decision.reason.text),
                 number("process.pid", u64::try_from(decision.pid).unwrap_or_default()),
                 list("process.command_args", decision.argv.iter()),
                 list("guard.chain", decision.chain.iter().map(|parent| &parent.name)),

@@ -52,14 +52,10 @@ impl EnvQuestion {
             Interpreter::Shell => for_shell(overrides),
         };
         let result = with_overrides(inherited.env, overrides);
-        let reason = |because: &Reason<'_>| json!(ReasonOutput::from_reason(because));
+        let reason = |reason: &Reason<'_>| json!(ReasonOutput::from_reason(reason));
         to_line(&EnvAnswer {
             env: result.env.into_iter().map(|(name, value)| (text(name), text(value).into())).collect(),
-            dropped: inherited
-                .dropped
-                .into_iter()
-                .map(|one| (text(one.name), reason(&one.because)))
-                .collect(),
+            dropped: inherited.dropped.into_iter().map(|one| (text(one.name), reason(&one.reason))).collect(),
             rejected_blocked: result.blocked.iter().map(|rejected| &rejected.name[..]).collect(),
             rejected_invalid: result.invalid.into_iter().map(text).collect(),
         })

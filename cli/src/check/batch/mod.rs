@@ -55,8 +55,8 @@ pub fn answer(policy: &Policy, home: &Path) -> Result<Exit, CheckError> {
         let text = ask(policy, home, &line).unwrap_or_else(|problem| {
             bad = true;
             let text = format!("line {}: {problem}", number + 1);
-            let because = Reason::new(Source::Builtin, "", text.clone(), text);
-            json(&Verdict { outcome: Outcome::Deny, because })
+            let reason = Reason::new(Source::Builtin, "", text.clone(), text);
+            json(&Verdict { outcome: Outcome::Deny, reason })
         });
         writeln!(out, "{text}").map_err(CheckError::Output)?;
     }

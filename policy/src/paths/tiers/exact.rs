@@ -20,7 +20,7 @@ type Inexact = String;
 pub(super) fn classes(policy: &Policy, walked: &Walked) -> Classes {
     let exactness = |found: Result<(), Inexact>| match found {
         Ok(()) => Exactness::Exact,
-        Err(because) => Exactness::Not(because),
+        Err(reason) => Exactness::Not(reason),
     };
     let read = Compared { policy, walked, bit: Access::READ };
     let write = Compared { policy, walked, bit: Access::WRITE };
@@ -44,12 +44,12 @@ pub(super) fn classes(policy: &Policy, walked: &Walked) -> Classes {
 /// approved.
 pub(super) fn approved_scripts(policy: &Policy) -> Result<(), Inexact> {
     let programs = &policy.programs;
-    let because = |what: &str| Err(format!("{what}: a script that was approved is read as it was then"));
+    let not_exact = |what: &str| Err(format!("{what}: a script that was approved is read as it was then"));
     match &programs.strict_inline_eval {
         _ if programs.ask != Ask::Off => {
-            because(&format!("{} is {}", programs.reasons.always.path, programs.ask.as_str()))
+            not_exact(&format!("{} is {}", programs.reasons.always.path, programs.ask.as_str()))
         }
-        Some(reason) => because(&format!("{} is on", reason.path)),
+        Some(reason) => not_exact(&format!("{} is on", reason.path)),
         None => Ok(()),
     }
 }

@@ -152,10 +152,10 @@ impl Exactness {
     }
 
     /// Returns why it is not exact.
-    pub fn because(&self) -> Option<&str> {
+    pub fn reason(&self) -> Option<&str> {
         match self {
             Exactness::Exact => None,
-            Exactness::Not(because) => Some(because),
+            Exactness::Not(reason) => Some(reason),
         }
     }
 }
@@ -164,7 +164,7 @@ impl fmt::Display for Exactness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Exactness::Exact => f.write_str("exact"),
-            Exactness::Not(because) => write!(f, "not exact, because {because}"),
+            Exactness::Not(reason) => write!(f, "not exact, because {reason}"),
         }
     }
 }

@@ -39,7 +39,7 @@ impl<'p> ProgramMatch<'p> {
     }
 
     /// Returns its reason, which names its place.
-    pub fn because(&self) -> Reason<'p> {
+    pub fn reason(&self) -> Reason<'p> {
         self.entry.reason.to_reason()
     }
 

@@ -38,8 +38,8 @@ impl Denial {
 impl PartialEq for Denial {
     fn eq(&self, other: &Denial) -> bool {
         let (one, two) = (&self.0, &other.0);
-        (one.operation, one.outcome, &one.path, &one.argv, &one.because)
-            == (two.operation, two.outcome, &two.path, &two.argv, &two.because)
+        (one.operation, one.outcome, &one.path, &one.argv, &one.reason)
+            == (two.operation, two.outcome, &two.path, &two.argv, &two.reason)
             && self.names().eq(other.names())
     }
 }
@@ -48,8 +48,8 @@ impl Eq for Denial {}
 
 impl Hash for Denial {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let DecisionEvent { operation, path, argv, because, .. } = &self.0;
-        (operation, path, argv, &because.path, &because.text).hash(state);
+        let DecisionEvent { operation, path, argv, reason, .. } = &self.0;
+        (operation, path, argv, &reason.path, &reason.text).hash(state);
     }
 }
 
@@ -112,7 +112,7 @@ mod tests {
             path: path.into(),
             argv: vec![b"cat".to_vec()],
             outcome: Outcome::Deny,
-            because: Reason::new(Source::Global, "p", "r", "t"),
+            reason: Reason::new(Source::Global, "p", "r", "t"),
             micros: u64::from(pid.unsigned_abs()),
         }
     }
@@ -134,8 +134,8 @@ mod tests {
             |event| event.path = b"/b".to_vec(),
             |event| event.operation = Operation::Write,
             |event| event.argv.push(b"-n".to_vec()),
-            |event| event.because = Reason::new(Source::Global, "q", "r", "t"),
-            |event| event.because = Reason::new(Source::Builtin, "p", "r", "t"),
+            |event| event.reason = Reason::new(Source::Global, "q", "r", "t"),
+            |event| event.reason = Reason::new(Source::Builtin, "p", "r", "t"),
             |event| event.chain[0].1 = "dog".to_owned(),
         ];
         for (index, differ) in different.into_iter().enumerate() {

@@ -163,7 +163,7 @@ impl Reporter {
         if event.outcome == Outcome::Allow {
             return self.log_first(event);
         }
-        let line = (!self.is_quiet() && !event.because.is_unmentioned())
+        let line = (!self.is_quiet() && !event.reason.is_unmentioned())
             .then(|| denied_line(&event, self.manner.observe));
         self.log(Record::Event(event));
         if let Some(line) = line {
@@ -273,9 +273,9 @@ impl Reporter {
 /// Formats the line for a denial:
 /// `openclaw-guard: denied read /home/u/.ssh/id_rsa (permissions.filesystem.deny "~/.ssh/**")`
 fn denied_line(event: &DecisionEvent, observe: bool) -> String {
-    let verb = if observe && !event.because.is_absolute() { "would have denied" } else { "denied" };
+    let verb = if observe && !event.reason.is_absolute() { "would have denied" } else { "denied" };
     let mut line = format!("openclaw-guard: {verb} {} {}", event.operation.word(), shown(&event.path));
-    let _ = write!(line, " ({})", shown(event.because.rule().as_bytes()));
+    let _ = write!(line, " ({})", shown(event.reason.rule().as_bytes()));
     line
 }
 
@@ -294,7 +294,7 @@ mod tests {
             path: path.to_vec(),
             argv: Vec::new(),
             outcome: Outcome::Deny,
-            because: Reason::new(Source::Global, "p", "permissions.filesystem.deny \"~/.ssh/**\"", "t"),
+            reason: Reason::new(Source::Global, "p", "permissions.filesystem.deny \"~/.ssh/**\"", "t"),
             micros: 1,
         }
     }

@@ -115,7 +115,7 @@ fn ask(
     caller: &Caller<'_>,
     question: Question,
 ) -> Result<(Id, ConsentOutcome), Errno> {
-    fail_point(Fallible::Asking, question.because.text.as_bytes());
+    fail_point(Fallible::Asking, question.reason.text.as_bytes());
     let (id, asked) = approvals.ask(question);
     let state = match asked {
         AskOutcome::Granted(grant) if grant.until.is_none() => {

@@ -27,29 +27,29 @@ pub fn about_file(
     caller: &Caller<'_>,
     path: &[u8],
     access: Access,
-    because: &Reason<'_>,
+    reason: &Reason<'_>,
 ) -> Question {
     let subject = Subject::File { path: path.to_vec(), access, call: name(caller.call().number) };
-    about(background, caller, subject, because, &[Request::File { path, access }])
+    about(background, caller, subject, reason, &[Request::File { path, access }])
 }
 
-/// A question about a program. `asked` are the policy queries for the files that need a human, `because` is the reason
+/// A question about a program. `asked` are the policy queries for the files that need a human, `reason` is the reason
 /// for the first.
 pub fn about_exec(
     background: &Background<'_>,
     caller: &Caller<'_>,
     exec: Exec,
-    because: &Reason<'_>,
+    reason: &Reason<'_>,
     asked: &[Request<'_>],
 ) -> Question {
-    about(background, caller, Subject::Exec(Box::new(exec)), because, asked)
+    about(background, caller, Subject::Exec(Box::new(exec)), reason, asked)
 }
 
 fn about(
     background: &Background<'_>,
     caller: &Caller<'_>,
     subject: Subject,
-    because: &Reason<'_>,
+    reason: &Reason<'_>,
     asked: &[Request<'_>],
 ) -> Question {
     let Background { policy, session, tree } = background;
@@ -70,7 +70,7 @@ fn about(
         session: (*session).to_owned(),
         subject,
         asked_by: asked_by.collect(),
-        because: because.clone().into_owned(),
+        reason: reason.clone().into_owned(),
         always: always(policy, asked, &is_directory).with_inputs(inputs),
         repeat: if each_time { Repeat::AskedEachTime } else { Repeat::Allowed },
     }

@@ -25,21 +25,21 @@ impl ConsentState {
         asks: Verdict<'p>,
         unanswered: impl FnOnce(Verdict<'p>) -> Verdict<'p>,
     ) -> Verdict<'p> {
-        let because = |why: &str, because: &Reason<'_>| {
-            let Reason { source, path, text, .. } = because;
-            let rule = format!("{}; {why}", because.rule());
+        let reason = |why: &str, reason: &Reason<'_>| {
+            let Reason { source, path, text, .. } = reason;
+            let rule = format!("{}; {why}", reason.rule());
             Reason::new(*source, path.clone().into_owned(), rule, format!("{text}; {why}"))
         };
         match self {
             ConsentState::Approved(how) => {
-                Verdict { outcome: Outcome::Allow, because: because(how, &asks.because) }
+                Verdict { outcome: Outcome::Allow, reason: reason(how, &asks.reason) }
             }
             ConsentState::Unanswered(_, why) => match unanswered(asks) {
                 verdict if verdict.outcome == Outcome::Allow || why.is_empty() => verdict,
-                verdict => Verdict { outcome: Outcome::Deny, because: because(why, &verdict.because) },
+                verdict => Verdict { outcome: Outcome::Deny, reason: reason(why, &verdict.reason) },
             },
             ConsentState::Refused(_, why) => {
-                Verdict { outcome: Outcome::Deny, because: because(why, &asks.because) }
+                Verdict { outcome: Outcome::Deny, reason: reason(why, &asks.reason) }
             }
             ConsentState::Unasked => Verdict { outcome: Outcome::Deny, ..asks },
         }

@@ -61,10 +61,8 @@ fn words(call: usize, approval: &Approval) -> impl Iterator<Item = Field> {
 pub fn context(card: &Card) -> Vec<Field> {
     let Some(first) = card.approvals.first() else { return Vec::new() };
     let mut fields = surroundings(first);
-    fields.push(Field::new(
-        "because",
-        format!("{} ({})", text(&first.because.text), text(&first.because.rule)),
-    ));
+    fields
+        .push(Field::new("because", format!("{} ({})", text(&first.reason.text), text(&first.reason.rule))));
     fields.push(asked_by(first));
     fields.extend(always(card));
     if card.approvals.iter().any(|approval| !approval.is_text) {
@@ -175,8 +173,8 @@ pub fn everything(card: &Card) -> Vec<Field> {
             add("may run", Some(text(input)));
         }
         add("env", approval.environment_sha256.as_ref().map(|digest| format!("sha256 {}", text(digest))));
-        add("because", Some(format!("{} ({})", text(&approval.because.text), text(&approval.because.rule))));
-        add("rule of", Some(format!("{} {}", text(&approval.because.source), text(&approval.because.path))));
+        add("because", Some(format!("{} ({})", text(&approval.reason.text), text(&approval.reason.rule))));
+        add("rule of", Some(format!("{} {}", text(&approval.reason.source), text(&approval.reason.path))));
         fields.push(asked_by(approval));
         fields.push(Field::new("session", text(&approval.session)));
         fields.push(Field::new("calls", approval.calls.to_string()));
