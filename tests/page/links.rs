@@ -26,13 +26,13 @@ fn a_link_opens_the_page_once() {
     }
     // From another page the link only shows a page with a button that opens it.
     for site in ["cross-site", "same-site"] {
-        let door = open("GET", &[("Sec-Fetch-Site", site), ("Sec-Fetch-Dest", "document")]);
-        assert_eq!(door.status, 200);
+        let page = open("GET", &[("Sec-Fetch-Site", site), ("Sec-Fetch-Dest", "document")]);
+        assert_eq!(page.status, 200);
         assert!(
-            door.header("set-cookie").is_none() && door.body.contains("Open the approvals page"),
-            "{door:?}"
+            page.header("set-cookie").is_none() && page.body.contains("Open the approvals page"),
+            "{page:?}"
         );
-        assert!(!door.body.contains("token"), "{door:?}");
+        assert!(!page.body.contains("token"), "{page:?}");
     }
     assert_eq!(open("GET", &[("Origin", "http://127.0.0.1:3000")]).status, 403);
     let opened = open("GET", &[("Sec-Fetch-Site", "none"), ("Sec-Fetch-Dest", "document")]);

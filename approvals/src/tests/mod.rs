@@ -1,9 +1,9 @@
 //! The manager under a clock that the tests move, and the pending state under arbitrary operations.
 
-mod keep;
 mod limits;
 mod load;
 mod model;
+mod persist;
 mod races;
 mod rows;
 mod signals;

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use guard_approvals::routes::guard_socket::place::SocketDirectory;
+use guard_approvals::routes::guard_socket::paths::SocketDirectory;
 use guard_approvals::routes::guard_socket::protocol::{Body, Call, MAX_REPLY_LEN, Method, Reply, VERSION};
 use guard_policy::text::shown;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};

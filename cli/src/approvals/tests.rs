@@ -11,7 +11,7 @@ use guard_approvals::decision::{Decision, Resolution};
 use guard_approvals::manager::{AskOutcome, Manager, Ticket};
 use guard_approvals::protocol::{Approval, Body, MAX_REQUEST_LEN, Method, QuestionState};
 use guard_approvals::question::PendingRequest;
-use guard_approvals::routes::guard_socket::place::{Socket, SocketDirectory};
+use guard_approvals::routes::guard_socket::paths::{Socket, SocketDirectory};
 use guard_approvals::settings::Settings;
 use guard_approvals::testing::{ALWAYS, question, settings};
 use guard_approvals::{Approvals, Surroundings};

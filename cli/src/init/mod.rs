@@ -1,8 +1,8 @@
 //! `openclaw-guard init`: writes a first guard.json.
 
 mod fill;
-mod place;
 mod template;
+mod workspace;
 mod write;
 
 use std::io::{self, Write};
@@ -19,8 +19,8 @@ use guard_supervisor::exit::Exit;
 use serde_json::json;
 
 use crate::edit::EditError;
-use place::Workspace;
 use template::Template;
+use workspace::Workspace;
 use write::Existing;
 
 /// What it is told.

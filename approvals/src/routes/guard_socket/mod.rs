@@ -4,10 +4,10 @@
 //! `protocol` defines the messages, `place` the paths of the sockets, and `server` is the guard's end. The other end is
 //! `openclaw_guard::approvals::client`.
 
-pub mod place;
+pub mod paths;
 pub mod protocol;
 pub mod server;
 
-pub use place::Socket;
+pub use paths::Socket;
 pub use protocol::{Approval, Body, Method, QuestionState, Saved};
 pub use server::Server;

@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
 use super::super::peer::Peer;
-use super::place::Socket;
+use super::paths::Socket;
 use super::protocol::{Approval, Body, Call, MAX_REQUEST_LEN, Method, QuestionState, Reply, VERSION};
 use crate::decision::{Decision, Resolution};
 use crate::event::{Event, QuestionChange};

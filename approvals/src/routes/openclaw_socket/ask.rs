@@ -12,7 +12,7 @@ use tokio::net::UnixStream;
 use tokio::time::{sleep, timeout};
 
 use super::super::peer::{Peer, PeerRejected};
-use super::place::{Endpoint, Find};
+use super::paths::{Endpoint, Find};
 use super::wire::{ApprovalRequest, ClientMessage, Word, answer};
 
 /// How long connecting and sending may take, as in OpenClaw's client. The answer may take as long as the question
@@ -51,7 +51,7 @@ pub async fn ask(
         let found = tokio::task::spawn_blocking(move || find()).await;
         let found = found.unwrap_or_else(|_| Err("the store cannot be looked at".to_owned()));
         let outcome = match found.map_err(NoAnswer::Unknown) {
-            Ok(meeting) => once(&meeting, is_member, id, asked).await,
+            Ok(endpoint) => once(&endpoint, is_member, id, asked).await,
             Err(problem) => Err(problem),
         };
         match outcome {
@@ -64,21 +64,21 @@ pub async fn ask(
 }
 
 async fn once(
-    meeting: &Endpoint,
+    endpoint: &Endpoint,
     is_member: &IsMember,
     id: &str,
     asked: &ApprovalRequest,
 ) -> Result<Word, NoAnswer> {
-    let path = || shown(meeting.path.as_os_str().as_encoded_bytes());
+    let path = || shown(endpoint.path.as_os_str().as_encoded_bytes());
     let failed = |error: io::Error| NoAnswer::Failed { path: path(), error };
     let nobody = || NoAnswer::Nobody { path: path() };
-    let Some(token) = &meeting.token else { return Err(nobody()) };
-    let door = match meeting.open() {
-        Ok(door) => door,
+    let Some(token) = &endpoint.token else { return Err(nobody()) };
+    let handle = match endpoint.open() {
+        Ok(handle) => handle,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(nobody()),
         Err(error) => return Err(failed(error)),
     };
-    let mut stream = match within(connect(&door.path())).await {
+    let mut stream = match within(connect(&handle.path())).await {
         Ok(stream) => stream,
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Err(nobody()),
         Err(error) => return Err(failed(error)),

@@ -5,7 +5,7 @@
 //! question, `route` all pending ones, and `probe` finds out whether anybody listens.
 
 mod ask;
-mod place;
+mod paths;
 mod probe;
 mod route;
 #[cfg(test)]
@@ -13,7 +13,7 @@ mod tests;
 mod text;
 pub mod wire;
 
-pub use place::{Endpoint, Find, SocketToken, make};
+pub use paths::{Endpoint, Find, SocketToken, make};
 pub use probe::Probe;
 pub use route::SocketAsker;
 pub use wire::{ApprovalRequest, ClientMessage, Problem, ServerMessage, Word};

@@ -8,7 +8,7 @@ use guard_policy::approval::Route;
 use parking_lot::Mutex;
 
 use super::super::peer::Peer;
-use super::place::Find;
+use super::paths::Find;
 use crate::manager::Manager;
 
 /// How long a result is reused, so that a burst of questions does not cause a burst of connections.
@@ -35,10 +35,10 @@ impl Probe {
 }
 
 fn is_there(find: &Find, is_member: &IsMember) -> bool {
-    let Ok(meeting) = find() else { return false };
-    if meeting.token.is_none() {
+    let Ok(endpoint) = find() else { return false };
+    if endpoint.token.is_none() {
         return false;
     }
-    let Ok(door) = meeting.open() else { return false };
-    UnixStream::connect(door.path()).is_ok_and(|stream| Peer::from_stream(&stream, is_member).is_ok())
+    let Ok(handle) = endpoint.open() else { return false };
+    UnixStream::connect(handle.path()).is_ok_and(|stream| Peer::from_stream(&stream, is_member).is_ok())
 }

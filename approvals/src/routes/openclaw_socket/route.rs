@@ -11,7 +11,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use super::super::answers::AnswerSink;
 use super::super::feed::{FeedChange, Questions};
 use super::ask::{NoAnswer, ask};
-use super::place::Find;
+use super::paths::Find;
 use super::text::approval_request;
 use crate::decision::RouteFailure;
 use crate::manager::Manager;

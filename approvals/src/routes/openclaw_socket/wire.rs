@@ -5,7 +5,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 
-use super::place::SocketToken;
+use super::paths::SocketToken;
 use crate::decision::{Decision, GrantWidth};
 
 /// The maximum number of bytes read while waiting for an answer.

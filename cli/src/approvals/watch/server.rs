@@ -39,7 +39,7 @@ const MAX_ID_LEN: usize = 128;
 /// The server of the socket.
 #[derive(Clone)]
 pub struct WatchServer {
-    gate: Arc<Mutex<Admission>>,
+    admission: Arc<Mutex<Admission>>,
     is_member: IsMember,
     news: Sender,
     connections: Arc<AtomicU64>,
@@ -68,8 +68,13 @@ impl Drop for CloseNotice<'_> {
 
 impl WatchServer {
     /// Serves the peers that the gate admits, and sends events to `news`.
-    pub fn new(gate: Admission, is_member: IsMember, news: Sender) -> WatchServer {
-        WatchServer { gate: Arc::new(Mutex::new(gate)), is_member, news, connections: Arc::default() }
+    pub fn new(admission: Admission, is_member: IsMember, news: Sender) -> WatchServer {
+        WatchServer {
+            admission: Arc::new(Mutex::new(admission)),
+            is_member,
+            news,
+            connections: Arc::default(),
+        }
     }
 
     /// Accepts connections for ever.
@@ -97,18 +102,18 @@ impl WatchServer {
             Ok(peer) => peer.pid,
             Err(rejected) => return self.rejected(None, &rejected.to_string()),
         };
-        if !self.gate(|gate| gate.enter(pid)) {
+        if !self.admission(|admission| admission.enter(pid)) {
             return self.rejected(Some(pid), "it has too many connections");
         }
-        let _pass = Pass(Arc::clone(&self.gate), pid);
+        let _pass = Pass(Arc::clone(&self.admission), pid);
         // A guard that only tests whether the socket is served sends nothing; that is no reason for a message.
         let Some(line) = next_line(&mut stream).await else { return };
-        if !self.gate(|gate| gate.admit_request(pid, Instant::now())) {
+        if !self.admission(|admission| admission.admit_request(pid, Instant::now())) {
             return self.rejected(Some(pid), "it asks too often");
         }
         let reply = match serde_json::from_slice(&line) {
             Ok(ClientMessage::Request { token, id, request }) => {
-                if !self.gate(|gate| gate.knows(&token)) {
+                if !self.admission(|admission| admission.knows(&token)) {
                     self.rejected(Some(pid), "it does not have the token");
                     Some(ServerMessage::Decision { id, decision: Word::Deny })
                 } else if id.is_empty() || id.len() > MAX_ID_LEN {
@@ -121,7 +126,8 @@ impl WatchServer {
             }
             Ok(ClientMessage::Exec { id, nonce, ts, hmac, request_json }) => {
                 let now = (i64::try_from(now_ms()).unwrap_or(i64::MAX), Instant::now());
-                let signed = self.gate(|gate| gate.signed((&nonce, ts, &hmac), &request_json, now));
+                let signed =
+                    self.admission(|admission| admission.signed((&nonce, ts, &hmac), &request_json, now));
                 let error = signed.err().unwrap_or_else(|| {
                     Problem::new("UNAVAILABLE", "openclaw-guard runs nothing, it only answers", None)
                 });
@@ -149,8 +155,8 @@ impl WatchServer {
         }
     }
 
-    fn gate<T>(&self, act: impl FnOnce(&mut Admission) -> T) -> T {
-        act(&mut self.gate.lock())
+    fn admission<T>(&self, act: impl FnOnce(&mut Admission) -> T) -> T {
+        act(&mut self.admission.lock())
     }
 
     fn rejected(&self, pid: Option<i32>, why: &str) {

@@ -18,7 +18,7 @@ pub const PAGE: &str = include_str!("assets/index.html");
 /// The page for a browser without a session.
 pub const CLOSED: &str = include_str!("assets/closed.html");
 /// The page for a link that was followed from another site.
-pub const DOOR: &str = include_str!("assets/door.html");
+pub const LOGIN: &str = include_str!("assets/login.html");
 
 /// The files that the page loads.
 pub const ALL: &[Asset] = &[

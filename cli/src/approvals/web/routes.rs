@@ -118,7 +118,7 @@ async fn open(
 ) -> Response {
     match RequestOrigin::from_headers(&head) {
         RequestOrigin::Here => {}
-        RequestOrigin::FromElsewhere => return html(StatusCode::OK, assets::DOOR),
+        RequestOrigin::FromElsewhere => return html(StatusCode::OK, assets::LOGIN),
         RequestOrigin::Nobody => return html(StatusCode::FORBIDDEN, assets::CLOSED),
     }
     let now = Instant::now();

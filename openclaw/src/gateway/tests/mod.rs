@@ -2,8 +2,8 @@
 
 mod access;
 mod frames;
-mod holder;
 mod identity;
 mod link;
+mod peer;
 mod refusals;
 mod tls;

@@ -15,7 +15,7 @@ use guard_policy::approval::Route;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::place::{Endpoint, NAME};
+use super::paths::{Endpoint, NAME};
 use super::text::approval_request;
 use super::wire::answer;
 use crate::decision::{Decision, GrantWidth, Refusal, Resolution};

@@ -1,6 +1,6 @@
 //! Where the socket is, and which listeners are trusted.
 
-use super::super::place::make;
+use super::super::paths::make;
 use super::*;
 
 #[test]

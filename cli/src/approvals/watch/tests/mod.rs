@@ -1,6 +1,6 @@
 //! The socket's server, its queue and its views, each by itself.
 
-mod gates;
+mod admission;
 mod queues;
 mod screens;
 mod servers;

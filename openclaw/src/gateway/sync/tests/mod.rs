@@ -1,7 +1,7 @@
 //! Tests the synchronization against a gateway that sends what a test wants.
 
-mod kept;
-mod said;
+mod calls;
+mod thread;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -31,12 +31,12 @@ fn vector() -> Vector {
 }
 
 impl Vector {
-    fn gate(&self) -> Admission {
+    fn admission(&self) -> Admission {
         Admission::new(SocketToken::new(&self.token))
     }
 
-    fn reason(&self, gate: &mut Admission, now_ms: i64, now: Instant) -> Option<String> {
-        let signed = gate.signed((&self.nonce, self.ts, &self.hmac), &self.json, (now_ms, now));
+    fn reason(&self, admission: &mut Admission, now_ms: i64, now: Instant) -> Option<String> {
+        let signed = admission.signed((&self.nonce, self.ts, &self.hmac), &self.json, (now_ms, now));
         signed.err().map(|problem| {
             assert_eq!(problem.code, "INVALID_REQUEST");
             problem.reason.unwrap()
@@ -47,7 +47,7 @@ impl Vector {
 #[test]
 fn the_hmac_is_openclaws() {
     let vector = vector();
-    assert_eq!(vector.reason(&mut vector.gate(), vector.ts, Instant::now()), None);
+    assert_eq!(vector.reason(&mut vector.admission(), vector.ts, Instant::now()), None);
     println!("exec-host-hmac.json: 1 of 1");
 }
 
@@ -57,7 +57,7 @@ fn whatever_differs_does_not_pass() {
         let mut other = vector();
         change(&mut other);
         let now = other.ts;
-        other.reason(&mut other.gate(), now, Instant::now()).unwrap()
+        other.reason(&mut other.admission(), now, Instant::now()).unwrap()
     };
     assert_eq!(reason(|vector| vector.token.push('x')), "hmac");
     assert_eq!(reason(|vector| vector.nonce.push('0')), "hmac");
@@ -80,12 +80,12 @@ fn only_now_is_now() {
         (-MAX_CLOCK_SKEW_MS - 1, Some("ttl")),
         (i64::MAX - vector.ts, Some("ttl")),
     ] {
-        let found = vector.reason(&mut vector.gate(), vector.ts + away, Instant::now());
+        let found = vector.reason(&mut vector.admission(), vector.ts + away, Instant::now());
         assert_eq!(found.as_deref(), reason, "{away}");
     }
-    let ancient = Vector { ts: i64::MIN, ..super::gates::vector() };
+    let ancient = Vector { ts: i64::MIN, ..super::admission::vector() };
     assert_eq!(
-        ancient.reason(&mut ancient.gate(), ancient.ts.wrapping_sub(1), Instant::now()).unwrap(),
+        ancient.reason(&mut ancient.admission(), ancient.ts.wrapping_sub(1), Instant::now()).unwrap(),
         "ttl"
     );
 }
@@ -93,18 +93,18 @@ fn only_now_is_now() {
 #[test]
 fn a_nonce_passes_once_while_its_time_lasts() {
     let (vector, mut now) = (vector(), Instant::now());
-    let mut gate = vector.gate();
+    let mut admission = vector.admission();
     // A request with a bad signature does not use up the nonce.
-    let forged = Vector { hmac: "0".repeat(64), ..super::gates::vector() };
-    assert_eq!(forged.reason(&mut gate, vector.ts, now).unwrap(), "hmac");
+    let forged = Vector { hmac: "0".repeat(64), ..super::admission::vector() };
+    assert_eq!(forged.reason(&mut admission, vector.ts, now).unwrap(), "hmac");
     let mut now_ms = vector.ts - MAX_CLOCK_SKEW_MS;
-    assert_eq!(vector.reason(&mut gate, now_ms, now), None);
+    assert_eq!(vector.reason(&mut admission, now_ms, now), None);
     while now_ms <= vector.ts + MAX_CLOCK_SKEW_MS {
-        assert_eq!(vector.reason(&mut gate, now_ms, now).unwrap(), "nonce");
+        assert_eq!(vector.reason(&mut admission, now_ms, now).unwrap(), "nonce");
         now_ms += 500;
         now += Duration::from_millis(500);
     }
-    assert_eq!(vector.reason(&mut gate, now_ms, now).unwrap(), "ttl");
+    assert_eq!(vector.reason(&mut admission, now_ms, now).unwrap(), "ttl");
 }
 
 #[test]
@@ -116,27 +116,27 @@ fn what_is_signed_must_be_a_request() {
         let hmac = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
         let (token, nonce) = ("tok".to_owned(), "n".to_owned());
         let signed = Vector { token, nonce, ts: 5, json: json.to_owned(), hmac };
-        assert_eq!(signed.reason(&mut signed.gate(), 5, Instant::now()).unwrap(), "json", "{json}");
+        assert_eq!(signed.reason(&mut signed.admission(), 5, Instant::now()).unwrap(), "json", "{json}");
     }
 }
 
 #[test]
 fn one_process_cannot_ask_for_all() {
-    let mut gate = vector().gate();
+    let mut admission = vector().admission();
     let now = Instant::now();
-    assert_eq!((0..1000).filter(|_| gate.admit_request(1, now)).count(), 128);
-    assert!(gate.admit_request(2, now));
+    assert_eq!((0..1000).filter(|_| admission.admit_request(1, now)).count(), 128);
+    assert!(admission.admit_request(2, now));
     let later = now + Duration::from_secs(1);
-    assert_eq!((0..1000).filter(|_| gate.admit_request(1, later)).count(), 20);
+    assert_eq!((0..1000).filter(|_| admission.admit_request(1, later)).count(), 20);
     // Nor can one process hold all connections.
-    assert_eq!((0..1000).filter(|_| gate.enter(1)).count(), 96);
-    assert!(gate.enter(2));
-    gate.disconnected(1);
-    assert!(gate.enter(1) && !gate.enter(1));
+    assert_eq!((0..1000).filter(|_| admission.enter(1)).count(), 96);
+    assert!(admission.enter(2));
+    admission.disconnected(1);
+    assert!(admission.enter(1) && !admission.enter(1));
     // The table of rates is bounded.
-    let mut gate = vector().gate();
-    assert_eq!((0..5000).filter(|pid| gate.admit_request(*pid, now)).count(), 1024);
-    assert!(gate.admit_request(5000, now + Duration::from_secs(60)));
+    let mut admission = vector().admission();
+    assert_eq!((0..5000).filter(|pid| admission.admit_request(*pid, now)).count(), 1024);
+    assert!(admission.admit_request(5000, now + Duration::from_secs(60)));
 }
 
 proptest! {
@@ -145,7 +145,7 @@ proptest! {
         let mut other = vector();
         let before = other.hmac.clone();
         other.hmac.replace_range(at..=at, &to);
-        let found = other.reason(&mut other.gate(), other.ts, Instant::now());
+        let found = other.reason(&mut other.admission(), other.ts, Instant::now());
         prop_assert_eq!(found.is_none(), other.hmac == before);
     }
 }
