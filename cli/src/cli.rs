@@ -18,26 +18,26 @@ use crate::manual::{self, completions, help};
 use crate::policy::PolicyCommand;
 use crate::why;
 
-/// Run a command whose every program and file goes through a policy
+/// Run a command under a policy that decides about every program and file
 ///
-/// The kernel stops each execve and each path system call of the command and of everything it starts until the guard
-/// has decided. What the policy does not allow fails with EACCES, and one line on stderr says why.
+/// The kernel holds each execve and each system call with a path until the guard has decided. That applies to the command
+/// and to everything it starts. A denied call fails with EACCES, and one line on stderr says why.
 #[derive(Debug, Parser)]
 #[command(
     version,
     override_usage = "openclaw-guard [OPTIONS] -- <CMD>...\n       openclaw-guard [OPTIONS] <COMMAND>",
     after_help = "Examples:\n  \
         openclaw-guard -- bash                       a guarded shell\n  \
-        openclaw-guard init --template coding        write a policy to begin with",
+        openclaw-guard init --template coding        write a first policy",
     after_long_help = "Examples:\n  \
         openclaw-guard -- bash                       a guarded shell\n  \
-        openclaw-guard --policy guard.json -- make   with a policy of your own\n  \
-        openclaw-guard --observe -- npm test         block nothing, log what would be denied\n  \
+        openclaw-guard --policy guard.json -- make   run under another policy\n  \
+        openclaw-guard --observe -- npm test         deny nothing, log what would be denied\n  \
         openclaw-guard check --read ~/.ssh/id_rsa    ask the policy, run nothing\n  \
-        openclaw-guard init --template coding        write a policy to begin with\n  \
-        openclaw-guard policy validate guard.json    what is wrong with it, and where\n\n\
-        Exit status: the command's; 125 the guard failed, 126 the command was denied,\n\
-        127 it was not found; a signal that ends the command ends the guard."
+        openclaw-guard init --template coding        write a first policy\n  \
+        openclaw-guard policy validate guard.json    list errors and warnings, with lines\n\n\
+        Exit status: the command's; 125 the guard failed, 126 the command was denied, 127 it was not\n\
+        found. If a signal ends the command, the guard ends by the same signal."
 )]
 pub struct Cli {
     #[command(flatten)]
@@ -70,49 +70,49 @@ impl Cli {
 pub enum Task {
     /// Ask the policy without running anything
     Check(check::CheckArgs),
-    /// Change guard.json so that something is allowed
+    /// Change guard.json to allow something
     #[command(
         subcommand,
         after_help = "Examples:\n  \
             openclaw-guard allow write '~/x/**'\n  \
             openclaw-guard allow exec nc\n  \
             openclaw-guard allow --help\n\n\
-            Comments and order stay. What would still be refused is not written.\n\n\
-            Exit status: 0 it is allowed, 1 something keeps it from that, 125 error."
+            Comments and order stay. If the change would not be enough, nothing is written.\n\n\
+            Exit status: 0 it is allowed, 1 something else still denies it, 125 error."
     )]
     Allow(edit::command::Allow),
-    /// See what waits for an answer, and answer
+    /// List pending questions, and answer them
     #[command(subcommand)]
     Approvals(command::ApprovalsCommand),
-    /// Read the audit log, and see whether it is as it was written
+    /// Read the audit log, and check that nobody has changed it
     #[command(subcommand)]
     Audit(crate::audit::AuditCommand),
-    /// Measure what the guard costs here, in each tier
+    /// Measure the guard's overhead on this machine, for each tier
     Bench(bench::BenchArgs),
-    /// Print what a shell completes after the program's name
+    /// Print a shell's completion script
     Completions(completions::CompletionsArgs),
-    /// Change guard.json so that something is denied
+    /// Change guard.json to deny something
     #[command(
         subcommand,
         after_help = "Examples:\n  \
             openclaw-guard deny write '~/work/vendor/**'\n  \
             openclaw-guard deny exec curl\n  \
             openclaw-guard deny all '**/.env'\n\n\
-            Exit status: 0 it is denied, 1 something keeps it from that, 125 error."
+            Exit status: 0 it is denied, 1 something else still allows it, 125 error."
     )]
     Deny(edit::command::Deny),
-    /// Find out what works here, and what to do about the rest
+    /// Check this machine and the policy, and say how to mend what does not work
     Doctor(Doctor),
-    /// Write a policy to begin with, from a template
+    /// Write a first policy from a template
     Init(init::InitArgs),
-    /// Run a command, and propose the policy that lets it do the same again
+    /// Run a command, and propose a policy that allows what it did
     Learn(learn::LearnArgs),
-    /// Print a page of the manual, or write all of them
+    /// Print a manual page, or write all of them
     Man(manual::ManArgs),
-    /// Look at a policy: its schema, what is wrong with it, what its examples say
+    /// Show, validate or test a policy, or print its schema
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Why something was denied, or would be, and what would allow it
+    /// Explain why something is denied, and what would allow it
     Why(why::WhyArgs),
 }
 

@@ -102,7 +102,7 @@ fn each_command_has_a_page() {
     assert_eq!(none.status, 125);
     assert_eq!(
         none.stderr,
-        "openclaw-guard: there is no command appro\\u{1B}vals, and so no page of it: see openclaw-guard --help\n"
+        "openclaw-guard: there is no command appro\\u{1B}vals: `openclaw-guard --help` lists the commands\n"
     );
 }
 

@@ -20,13 +20,13 @@ use super::client::{GuardReply, Guards};
 /// What to do with approvals.
 #[derive(Debug, Subcommand)]
 pub enum ApprovalsCommand {
-    /// What waits for an answer, of all guards of this user
+    /// List the pending questions of all of this user's guards
     List(ListArguments),
-    /// Answer
+    /// Answer a question
     Resolve(ResolveArguments),
-    /// See what waits as it comes, of all guards and of whoever asks on OpenClaw's approvals socket, and answer
+    /// Show questions as they arrive, also those on OpenClaw's approvals socket, and answer them
     Watch(WatchArguments),
-    /// See what waits, and answer, on a page in a browser of this host
+    /// Show and answer questions on a web page for browsers on this host
     Serve(ServeArguments),
 }
 
@@ -35,9 +35,9 @@ pub enum ApprovalsCommand {
 #[command(after_help = "Examples:\n  \
     openclaw-guard approvals list\n  \
     openclaw-guard approvals list --json | jq -r '.[].id'\n\n\
-    Exit status: 0, 125 when a guard could not be asked.")]
+    Exit status: 0, 125 when a guard could not be reached.")]
 pub struct ListArguments {
-    /// As JSON: a list of objects
+    /// Print a JSON array of objects
     #[arg(long)]
     json: bool,
 }
@@ -49,17 +49,17 @@ pub struct ListArguments {
     openclaw-guard approvals resolve 3f0c allow-10m\n  \
     openclaw-guard approvals resolve 3f0c allow-always-directory\n  \
     openclaw-guard approvals resolve 3f0c deny --revision 4\n\n\
-    allow-once is for the calls that wait now; allow-session and allow-Nm for equal ones too, as long\n\
-    as the guard runs, or N minutes; allow-always saves what `list` shows at \"always\", for all guards\n\
-    of the user; allow-always-directory what it shows at \"directory\", where it shows that.\n\n\
+    allow-once allows the calls that wait now. allow-session and allow-Nm also allow equal calls, as\n\
+    long as the guard runs or for N minutes. allow-always saves what `list` shows at \"always\", for\n\
+    all of the user's guards; allow-always-directory saves what `list` shows at \"directory\".\n\n\
     Exit status: 0 answered, 1 not (unknown, ambiguous, resolved already, expired, unavailable),\n\
-    125 when a guard could not be asked.")]
+    125 when a guard could not be reached.")]
 pub struct ResolveArguments {
-    /// The id, or its beginning where no other begins so
+    /// The id, or a prefix that no other id has
     id: String,
     /// allow-once, allow-always, allow-always-directory, allow-session, allow-Nm or deny
     decision: Decision,
-    /// All that the card of this id listed at this revision, as `list` shows it
+    /// Answer everything that the card of this id listed at revision N, which `list` shows
     #[arg(long, value_name = "N")]
     revision: Option<u64>,
 }

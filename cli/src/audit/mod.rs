@@ -20,57 +20,58 @@ use tail::{LineFilter, Shown};
 /// What to do with the log.
 #[derive(Debug, Subcommand)]
 pub enum AuditCommand {
-    /// The last lines, for people
+    /// Print the last lines of the log
     #[command(after_help = "Examples:\n  \
         openclaw-guard audit tail\n  \
         openclaw-guard audit tail --denied -n 50\n  \
         openclaw-guard audit tail --follow --denied\n  \
         openclaw-guard audit tail --json | jq -r 'select(.verdict == \"deny\").path'\n\n\
-        The eight digits at the beginning are the line's name.\n\n\
-        Exit status: 0, 125 when there is no log or it cannot be read.")]
+        Each line begins with its id, eight hexadecimal digits.\n\n\
+        Exit status: 0, 125 when the log does not exist or cannot be read.")]
     Tail(Tail),
-    /// What is in the log, counted: verdicts, operations, what was denied most, programs, sessions
+    /// Count the log's lines by verdict, operation, denied path, program and session
     #[command(after_help = "Examples:\n  \
         openclaw-guard audit stats\n  \
         openclaw-guard audit stats --json | jq '.denied.paths[0]'\n\n\
-        Exit status: 0, 125 when there is no log or it cannot be read.")]
+        Exit status: 0, 125 when the log does not exist or cannot be read.")]
     Stats(Stats),
-    /// Send the lines to an OpenTelemetry collector, each once
+    /// Send each line once to an OpenTelemetry collector
     ///
-    /// By OTLP over HTTP, as JSON. How far the log was sent is noted beside it, so that the next time goes on from there;
-    /// what a collector does not take now is tried for again. OTEL_EXPORTER_OTLP_HEADERS is sent with each request.
+    /// The protocol is OTLP over HTTP, with JSON. A file beside the log records how far it was sent, and the next export
+    /// continues there. If the collector does not accept a batch, the export tries again.
+    /// OTEL_EXPORTER_OTLP_HEADERS has headers for every request.
     #[command(after_help = "Examples:\n  \
         openclaw-guard audit export --otlp http://localhost:4318\n  \
         openclaw-guard audit export --otlp https://otel.example.org --denied --follow\n  \
         openclaw-guard audit export --otlp http://localhost:4318 --since 12h\n\n\
-        Exit status: 0 when all was sent, 125 when not.")]
+        Exit status: 0 when every line was sent, 125 error.")]
     Export(Export),
-    /// Whether the log is as it was written
+    /// Check that nobody has changed the log
     ///
-    /// Each line carries the hash of the one before. A cut, a swap, an edit and an unfinished line are named with file and
-    /// line. Who may write the log can write all of it anew: what that means is in docs/audit.md.
+    /// Each line carries the hash of the line before it. For each cut, swap, edit or unfinished line, `verify` prints the
+    /// file and the line. Somebody who may write the log can replace it as a whole; docs/audit.md says what helps then.
     #[command(after_help = "Examples:\n  \
         openclaw-guard audit verify\n  \
         openclaw-guard audit verify --has 3f9a2c01\n  \
         openclaw-guard audit verify --json | jq -r '.findings[] | \"\\(.file):\\(.line) \\(.what)\"'\n  \
         openclaw-guard --audit /srv/log.jsonl audit verify\n\n\
-        Exit status: 0 when it is, 1 when it is not, 125 when it cannot be read.")]
+        Exit status: 0 unchanged, 1 changed, 125 the log cannot be read.")]
     Verify(Verify),
 }
 
 /// Which lines.
 #[derive(Args, Debug)]
 pub struct Tail {
-    /// How many
+    /// The number of lines
     #[arg(short, long, value_name = "N", default_value_t = 20)]
     number: usize,
-    /// Denials alone
+    /// Only denials
     #[arg(long)]
     denied: bool,
-    /// Go on with what comes, until it is interrupted
+    /// Continue with new lines until interrupted
     #[arg(short, long)]
     follow: bool,
-    /// As they are, with `id` and the number `n`: JSON Lines
+    /// Print the lines as JSON Lines, with `id` and the number `n`
     #[arg(long)]
     json: bool,
 }
@@ -78,7 +79,7 @@ pub struct Tail {
 /// How to tell it.
 #[derive(Args, Debug)]
 pub struct Stats {
-    /// An object: lines, counted, from, to, sessions, and lists of name and count
+    /// Print a JSON object: lines, counted, from, to, sessions, and lists of name and count
     #[arg(long)]
     json: bool,
 }
@@ -86,16 +87,16 @@ pub struct Stats {
 /// What to send, and where to.
 #[derive(Args, Debug)]
 pub struct Export {
-    /// The collector; /v1/logs is added where it is missing
+    /// The collector's URL; /v1/logs is added if it is missing
     #[arg(long, value_name = "URL")]
     otlp: String,
-    /// Only what was written since a time or for so long (12h), whatever was sent before; nothing is noted
+    /// Send the lines since this time, or of this long ago (12h), even if they were sent before; record nothing
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
-    /// Denials alone
+    /// Only denials
     #[arg(long)]
     denied: bool,
-    /// Go on with what comes, until it is interrupted
+    /// Continue with new lines until interrupted
     #[arg(short, long)]
     follow: bool,
 }
@@ -103,12 +104,12 @@ pub struct Export {
 /// How to tell it.
 #[derive(Args, Debug)]
 pub struct Verify {
-    /// The line of this name must be in it: the last one that was sent elsewhere, for instance
+    /// Require the line with this id, for example the last one that was sent elsewhere
     #[arg(long, value_name = "ID")]
     has: Option<String>,
-    /// An object: whole, lines, files, removed with log, to and before, putAway with file, from, to, since and
-    /// until, and findings with file, line, what (changed, cut, moved, unfinished,
-    /// cut-at-start, cut-at-end, noted, head, lost) and text
+    /// Print a JSON object: whole, lines, files, removed (log, to, before), putAway (file, from, to, since, until),
+    /// findings (file, line, what, text); what: changed, cut, moved, unfinished, cut-at-start, cut-at-end, noted,
+    /// head, lost
     #[arg(long)]
     json: bool,
 }

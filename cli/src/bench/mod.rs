@@ -16,16 +16,16 @@ use guard_supervisor::exit::Exit;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     openclaw-guard bench                       with the policy in force, in the current directory\n  \
-    openclaw-guard --policy guard.json bench   with another one\n  \
+    openclaw-guard --policy guard.json bench   with another policy\n  \
     openclaw-guard bench --json\n\n\
-    It runs itself natively and guarded, in turns, and takes the median of each. It makes and\n\
+    It runs the same calls natively and guarded, alternately, and prints the medians. It creates and\n\
     removes one file in the current directory.\n\n\
-    Exit status: 0, 125 it cannot be measured.")]
+    Exit status: 0, 125 error.")]
 pub struct BenchArgs {
     /// Print the medians as JSON, in nanoseconds
     #[arg(long)]
     json: bool,
-    /// How often each is run
+    /// The number of runs
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
     /// What is run: measure calls, and print how long they take

@@ -14,36 +14,36 @@ use clap::Args;
     openclaw-guard check --connect 127.0.0.1:18789\n  \
     openclaw-guard check -- 'ls -la | rg x'\n  \
     openclaw-guard check --batch < questions.jsonl\n\n\
-    A batch is JSON Lines, one answer a line:\n  \
+    A batch is JSON Lines; each question gets a line with its answer:\n  \
     {\"op\":\"read\",\"path\":\"~/x\"}\n  \
     {\"op\":\"exec\",\"argv\":[\"rg\",\"-n\",\"main\"],\"resolved\":\"/usr/bin/rg\",\"cwd\":\"/tmp\"}\n  \
     {\"op\":\"connect\",\"address\":\"127.0.0.1:18789\"}\n  \
     {\"op\":\"env\",\"base\":{\"LD_PRELOAD\":\"x\"},\"overrides\":{\"PATH\":\"/x\"}}\n\
-    docs/policy.md lists more.\n\n\
+    docs/policy.md lists all questions.\n\n\
     Exit status: 0 allow, 1 deny, 2 ask, 125 error.")]
 pub struct CheckArgs {
-    /// Answer as JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
     /// May this file be read?
     #[arg(long, value_name = "PATH", group = "question")]
     pub read: Option<PathBuf>,
-    /// May this file be written, made or removed?
+    /// May this file be written, created or removed?
     #[arg(long, value_name = "PATH", group = "question")]
     pub write: Option<PathBuf>,
     /// May this program be run?
     #[arg(long, value_name = "PATH", group = "question")]
     pub exec: Option<PathBuf>,
-    /// May TCP be connected to this address? (127.0.0.1:80, [::1]:80)
+    /// May a program connect to this TCP address? (127.0.0.1:80, [::1]:80)
     #[arg(long, value_name = "ADDRESS", group = "question")]
     pub connect: Option<SocketAddr>,
-    /// May a TCP socket listen at this address?
+    /// May a program listen on this TCP address?
     #[arg(long, value_name = "ADDRESS", group = "question")]
     pub bind: Option<SocketAddr>,
-    /// Answer the questions on standard input; paths are taken as they are, the disk is not looked at
+    /// Answer the questions on standard input; use paths as they are, without looking at the disk
     #[arg(long, group = "question")]
     pub batch: bool,
-    /// May this command be run? A single argument that no program is called is read as a shell's command line
+    /// May this command be run? One argument that is not a program's name is a shell command line
     #[arg(last = true, value_name = "CMD", group = "question")]
     pub command: Vec<OsString>,
 }

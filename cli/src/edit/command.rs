@@ -21,7 +21,7 @@ use super::request::{EditRequest, EditRequestError, Limit};
 /// What to allow.
 #[derive(Debug, Subcommand)]
 pub enum Allow {
-    /// Reading files, listing directories
+    /// Reading files and listing directories
     #[command(after_help = "Example:\n  openclaw-guard allow read '~/notes/**' /srv/data/")]
     Read {
         #[command(flatten)]
@@ -29,7 +29,7 @@ pub enum Allow {
         #[command(flatten)]
         lift: Lift,
     },
-    /// Writing, making and removing files, and reading them
+    /// Reading, writing, creating and removing files
     #[command(after_help = "Example:\n  openclaw-guard allow write '~/x/**'")]
     Write {
         #[command(flatten)]
@@ -37,7 +37,7 @@ pub enum Allow {
         #[command(flatten)]
         lift: Lift,
     },
-    /// Starting programs, whatever their arguments
+    /// Starting programs with any arguments
     #[command(
         after_help = "Examples:\n  openclaw-guard allow exec nc\n  openclaw-guard --agent ci allow exec '~/tools/**'"
     )]
@@ -47,7 +47,7 @@ pub enum Allow {
         #[command(flatten)]
         lift: Lift,
     },
-    /// Starting a program with these arguments and no others
+    /// Starting a program with exactly these arguments
     #[command(after_help = "Example:\n  openclaw-guard allow run -- git push origin main")]
     Run {
         #[command(flatten)]
@@ -60,16 +60,16 @@ pub enum Allow {
 /// What to deny.
 #[derive(Debug, Subcommand)]
 pub enum Deny {
-    /// Reading files, listing directories
+    /// Reading files and listing directories
     #[command(after_help = "Example:\n  openclaw-guard deny read '~/mail/**'")]
     Read(Files),
-    /// Writing, making and removing files
+    /// Writing, creating and removing files
     #[command(after_help = "Example:\n  openclaw-guard deny write '~/work/vendor/**'")]
     Write(Files),
     /// Starting programs
     #[command(after_help = "Example:\n  openclaw-guard deny exec curl")]
     Exec(Programs),
-    /// All use of files, before every rule and for good
+    /// Any use of files; no rule can override it
     #[command(after_help = "Example:\n  openclaw-guard deny all '**/.env'")]
     All(Files),
 }
@@ -77,13 +77,13 @@ pub enum Deny {
 /// How to change it.
 #[derive(Args, Debug)]
 struct EditMode {
-    /// Show what would change; write nothing
+    /// Show the change without writing it
     #[arg(long)]
     dry_run: bool,
-    /// Answer as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Also a pattern for all of the home or the system
+    /// Accept a pattern that covers the whole home directory or system
     #[arg(long)]
     force: bool,
 }
@@ -91,7 +91,7 @@ struct EditMode {
 /// What may be taken away for it.
 #[derive(Args, Debug)]
 pub struct Lift {
-    /// Remove denials of guard.json that are in the way
+    /// Also remove the denials in guard.json that block it
     #[arg(long)]
     remove_deny: bool,
 }
@@ -99,7 +99,7 @@ pub struct Lift {
 /// Files.
 #[derive(Args, Debug)]
 pub struct Files {
-    /// Files, directories (then all below), or patterns: * any text without a slash, ** any text
+    /// Files, directories (with everything below), or patterns: * is any text without a slash, ** any text
     #[arg(required = true, value_name = "PATTERN")]
     patterns: Vec<OsString>,
     #[command(flatten)]
@@ -109,7 +109,7 @@ pub struct Files {
 /// Programs.
 #[derive(Args, Debug)]
 pub struct Programs {
-    /// Names, paths, directories (then all below), or patterns
+    /// Names, paths, directories (with everything below), or patterns
     #[arg(required = true, value_name = "PROGRAM")]
     programs: Vec<OsString>,
     #[command(flatten)]

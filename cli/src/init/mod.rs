@@ -29,26 +29,26 @@ use write::Existing;
     cd ~/project && openclaw-guard init\n  \
     openclaw-guard init --template claude-code --workspace ~/project\n  \
     openclaw-guard init --template scratch --print | less\n  \
-    openclaw-guard --policy ./guard.json init --force     the old one is kept as guard.json.old\n  \
+    openclaw-guard --policy ./guard.json init --force     keeps the old one as guard.json.old\n  \
     openclaw-guard init --list --json | jq -r '.[].name'\n\n\
     Exit status: 0, 125 nothing was written.")]
 pub struct InitArgs {
-    /// What kind of work it is for (--list says more)
+    /// The template; --list describes them
     #[arg(long, value_enum, value_name = "NAME", default_value_t = Template::Coding)]
     template: Template,
-    /// Where the work is [default: the current directory]
+    /// The directory that the agent works in [default: the current directory]
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
     /// List the templates
     #[arg(long, conflicts_with_all = ["print", "force"])]
     list: bool,
-    /// With --list: an array of objects: name, title, allows
+    /// With --list: print a JSON array of objects: name, title, allows
     #[arg(long, requires = "list")]
     json: bool,
-    /// Write to standard output and nowhere else
+    /// Print the policy instead of writing it
     #[arg(long, conflicts_with = "force")]
     print: bool,
-    /// Replace the policy that there is; it is kept beside the new one
+    /// Replace an existing policy, and keep it beside the new one
     #[arg(long)]
     force: bool,
 }

@@ -26,23 +26,23 @@ use target::{OutputTarget, TargetOutcome};
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     openclaw-guard learn -o guard.json -- cargo build\n  \
-    openclaw-guard learn -o guard.json -- npm test             adds to it what is missing, after a yes\n  \
+    openclaw-guard learn -o guard.json -- npm test             asks, then adds what is missing\n  \
     openclaw-guard learn --width tight -- make > guard.json\n  \
     openclaw-guard learn --json -- pytest | jq -r '.leftOut[] | \"\\(.path): \\(.why)\"'\n\n\
-    Nothing is refused to the command but the guard's and OpenClaw's own files: start what you trust.\n\n\
-    Exit status: the command's, also where the policy was not changed because nothing was missing;\n\
-    1 where a policy that exists was not changed for want of a yes; 125 the guard failed.")]
+    While it learns, the guard denies only its own files and OpenClaw's. Run only what you trust.\n\n\
+    Exit status: the command's, also if nothing was missing; 1 an existing policy was not changed\n\
+    because nobody confirmed it; 125 the guard failed.")]
 pub struct LearnArgs {
-    /// Write the policy to this file; to one that exists what is missing is added, after a yes [default: standard output]
+    /// Write the policy to this file; add to an existing file what is missing, after asking [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// How much beside what was seen is allowed
+    /// How much to allow beyond what was seen
     #[arg(long, value_enum, default_value_t = WidthArg::Normal)]
     width: WidthArg,
-    /// Add to a policy that exists without asking
+    /// Add to an existing policy without asking
     #[arg(short, long)]
     yes: bool,
-    /// An object on standard output: status, counts, rules, programs, deny, leftOut, conflicts, refused, unused, written, policy
+    /// Print a JSON object: status, counts, rules, programs, deny, leftOut, conflicts, refused, unused, written, policy
     #[arg(long)]
     json: bool,
     /// The command and its arguments
@@ -53,12 +53,12 @@ pub struct LearnArgs {
 /// `--width`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum WidthArg {
-    /// What was seen, and directories of which much was seen
+    /// What was seen, and directories in which many files were seen
     Tight,
-    /// The project, caches, temporary directories, the system's and toolchains' directories; programs that were seen, and
-    /// what is built in the project
+    /// The project, caches, temporary, system and toolchain directories; programs that were seen or are built in the
+    /// project
     Normal,
-    /// The same with the programs beside those, and whole caches
+    /// As normal, with the other programs in the same directories, and whole caches
     Wide,
 }
 

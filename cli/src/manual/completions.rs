@@ -14,9 +14,9 @@ use super::print;
     openclaw-guard completions bash > ~/.local/share/bash-completion/completions/openclaw-guard\n  \
     openclaw-guard completions zsh > ~/.zfunc/_openclaw-guard\n  \
     openclaw-guard completions fish > ~/.config/fish/completions/openclaw-guard.fish\n\n\
-    The directory may have to be made. zsh looks in ~/.zfunc when ~/.zshrc says `fpath+=~/.zfunc` before\n\
-    `autoload -U compinit && compinit`. For this bash alone: eval \"$(openclaw-guard completions bash)\".\n\n\
-    Exit status: 0, 125 it cannot be written.")]
+    Create the directory if it does not exist. For zsh, ~/.zshrc needs `fpath+=~/.zfunc` before\n\
+    `autoload -U compinit && compinit`. For one bash: eval \"$(openclaw-guard completions bash)\".\n\n\
+    Exit status: 0, 125 the output cannot be written.")]
 pub struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]

@@ -19,12 +19,12 @@ use guard_supervisor::exit::Exit;
     openclaw-guard man | man -l -\n  \
     openclaw-guard man approvals resolve | man -l -\n  \
     openclaw-guard man --directory ~/.local/share/man/man1\n\n\
-    Exit status: 0, 125 there is no such page, or it cannot be written.")]
+    Exit status: 0, 125 the page does not exist or cannot be written.")]
 pub struct ManArgs {
-    /// The page of this command, as `approvals resolve` or `approvals-resolve` [default: openclaw-guard's own]
+    /// The command, as `approvals resolve` or `approvals-resolve` [default: openclaw-guard itself]
     #[arg(value_name = "COMMAND", conflicts_with = "directory")]
     words: Vec<String>,
-    /// Write every page to this directory, which is made where it is missing
+    /// Write every page to this directory; create it if necessary
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     directory: Option<PathBuf>,
 }
@@ -32,7 +32,7 @@ pub struct ManArgs {
 /// Why there is no page.
 #[derive(Debug, thiserror::Error)]
 pub enum ManualError {
-    #[error("there is no command {0}, and so no page of it: see openclaw-guard --help")]
+    #[error("there is no command {0}: `openclaw-guard --help` lists the commands")]
     NoPage(String),
     #[error("cannot write {path}: {error}", path = shown(path.as_os_str().as_encoded_bytes()))]
     Unwritten { path: PathBuf, error: io::Error },

@@ -7,7 +7,7 @@ use clap_mangen::roff::{Roff, bold, roman};
 use super::top;
 
 /// The date of the pages' last change of content.
-const CHANGED: &str = "2026-11-22";
+const CHANGED: &str = "2026-11-23";
 const SECTION: &str = "1";
 
 /// Builds the command with its full names; subcommands get no copies of the global options.
@@ -55,7 +55,7 @@ pub fn page(top: &Command, command: &Command) -> String {
         page += &headed("FILES", &list(top::FILES));
         page += &headed("ENVIRONMENT", &list(top::ENVIRONMENT));
     } else {
-        page += &texts(&[format!("The options of {}({SECTION}) hold here, too.", name(top))]);
+        page += &texts(&[format!("The options of {}({SECTION}) apply here, too.", name(top))]);
         page += &headed("EXIT STATUS", &texts(&[status(top, command)]));
     }
     if !after.examples.is_empty() {
@@ -144,7 +144,7 @@ fn statuses(top: &Command) -> String {
         .filter(|command| !command.is_subcommand_required_set())
         .map(|command| (command.get_bin_name().unwrap_or_default(), status(top, command)))
         .collect();
-    texts(&["Of the other commands:".to_owned()]) + &list(&items)
+    texts(&["The other commands:".to_owned()]) + &list(&items)
 }
 
 /// The exit statuses in a command's help, or its parent's.
@@ -154,7 +154,7 @@ pub fn status(top: &Command, command: &Command) -> String {
         line.extend(line.last().and_then(|above| above.find_subcommand(word)));
     }
     let own = line.into_iter().skip(1).rev().find_map(|command| AfterHelp::parse(command).status);
-    own.unwrap_or_else(|| "That of the subcommand.".to_owned())
+    own.unwrap_or_else(|| "The status of the subcommand.".to_owned())
 }
 
 fn see_also(top: &Command, command: &Command) -> String {

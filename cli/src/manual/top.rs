@@ -4,47 +4,59 @@
 pub const STATUS: &[(&str, &str)] = &[
     (
         "125",
-        "The guard failed: its command line, its policy, its log, or the kernel. The command was not run, or not to its end.",
+        "The guard failed, because of its command line, the policy, the log or the kernel. The command did not run, or was ended.",
     ),
-    ("126", "The command was denied, or is no program."),
+    ("126", "The command was denied, or is not executable."),
     ("127", "The command was not found."),
     (
         "128 + n",
-        "As a shell shows it: signal n ended the command, and the guard ended itself by the same signal.",
+        "Signal n ended the command, and the guard ended itself by the same signal. A shell shows that as this status.",
     ),
     ("any other", "The command's own."),
 ];
 
 /// OPENCLAW_STATE_DIR replaces ~/.openclaw in these paths.
 pub const FILES: &[(&str, &str)] = &[
-    ("~/.openclaw/guard.json", "The policy. Without it the built-in one holds."),
+    ("~/.openclaw/guard.json", "The policy. Without this file the built-in policy is in force."),
     (
         "~/.openclaw/guard/audit.jsonl",
-        "The audit log, as JSON Lines; older parts and the hash of its end are beside it.",
+        "The audit log, as JSON Lines. Its older parts and the hash of its last line are in the same directory.",
     ),
-    ("~/.openclaw/guard/approvals.json", "What was always allowed, where OpenClaw has no place for it."),
-    ("~/.openclaw/guard/run/", "The sockets of running guards, on which approvals are listed and answered."),
-    ("~/.openclaw/exec-approvals.json", "OpenClaw's own allowlist and approvals, which hold too."),
-    ("~/.openclaw/openclaw.json", "OpenClaw's configuration: where its gateway is, and how it is reached."),
+    (
+        "~/.openclaw/guard/approvals.json",
+        "What was allowed \"always\" and does not fit into OpenClaw's own file.",
+    ),
+    (
+        "~/.openclaw/guard/run/",
+        "The sockets of running guards. `approvals` lists and answers questions through them.",
+    ),
+    ("~/.openclaw/exec-approvals.json", "OpenClaw's allowlist and approvals, which are in force too."),
+    (
+        "~/.openclaw/openclaw.json",
+        "OpenClaw's configuration, with the address of its gateway and how to log in.",
+    ),
 ];
 
 /// Variables that the guard itself reads. The command's environment is separate.
 pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("OPENCLAW_STATE_DIR", "OpenClaw's state directory, instead of ~/.openclaw."),
-    ("OPENCLAW_HOME, HOME", "What ~ means, in this order; --home comes before both."),
+    (
+        "OPENCLAW_HOME, HOME",
+        "The home directory: ~ in the policy. The first that is set counts; --home replaces both.",
+    ),
     (
         "OC_EXEC_SECURITY, OC_EXEC_ASK",
-        "As --exec-security and --exec-ask: they tighten the policy and never loosen it.",
+        "The same as --exec-security and --exec-ask. They can only tighten the policy.",
     ),
-    ("OPENCLAW_MCP_SESSION_KEY", "As --session-key."),
+    ("OPENCLAW_MCP_SESSION_KEY", "The same as --session-key."),
     ("OPENCLAW_CONFIG_PATH", "OpenClaw's configuration, instead of openclaw.json in the state directory."),
     (
         "OPENCLAW_GATEWAY_URL, OPENCLAW_GATEWAY_PORT, OPENCLAW_GATEWAY_TOKEN, OPENCLAW_GATEWAY_PASSWORD",
-        "The gateway that questions go to, and what opens it, where guard.json does not say.",
+        "The gateway that gets the questions, and its credentials, unless guard.json sets them.",
     ),
-    ("OTEL_EXPORTER_OTLP_HEADERS", "What audit export sends with each request."),
-    ("NO_COLOR", "No colours, where it is set to anything."),
-    ("TMPDIR", "One more directory for temporary files that the built-in policy opens, where it can be one."),
+    ("OTEL_EXPORTER_OTLP_HEADERS", "Headers that `audit export` sends with each request."),
+    ("NO_COLOR", "Turns colours off, whatever its value."),
+    ("TMPDIR", "Another directory for temporary files that the built-in policy allows, if it is a safe one."),
 ];
 
 /// Related manual pages.

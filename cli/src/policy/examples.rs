@@ -22,17 +22,17 @@ use crate::check::batch;
 #[command(after_help = "Examples:\n  \
     openclaw-guard policy test\n  \
     openclaw-guard policy test new.json --json\n\n\
-    What is asked stands in the policy, and the disk is not looked at, as in check --batch:\n  \
+    The policy has the questions. As in check --batch, the disk is not read:\n  \
     \"examples\": [\n    \
       { \"op\": \"read\", \"path\": \"~/.ssh/id_rsa\", \"outcome\": \"deny\" },\n    \
       { \"op\": \"exec\", \"argv\": [\"git\", \"status\"], \"resolved\": \"/usr/bin/git\", \"outcome\": \"allow\" } ]\n\n\
-    and with an allowlist entry, which they are about:\n  \
+    An allowlist entry can have examples of its own:\n  \
     { \"pattern\": \"/usr/bin/git\", \"match\": [\"/usr/bin/git status\"], \"not_match\": [\"/usr/bin/gitk\"] }\n\n\
-    Exit status: 0 all hold, 1 one does not, 125 the policy cannot be read.")]
+    Exit status: 0 all examples hold, 1 one does not, 125 the policy cannot be read.")]
 pub struct ExamplesArgs {
-    /// The policy; - for standard input [default: the one that would be in force]
+    /// The policy file; - is standard input [default: the policy in force]
     file: Option<PathBuf>,
-    /// Answer as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }

@@ -22,11 +22,11 @@ use guard_supervisor::exit::Exit;
 pub enum PolicyCommand {
     /// Print the JSON Schema of guard.json
     Schema(schema::SchemaArgs),
-    /// Say what is wrong with a policy, and what may be meant otherwise
+    /// List a policy's errors and warnings
     Validate(validate::ValidateArgs),
-    /// Show guard.json, or everything that is in force
+    /// Show guard.json, or the whole policy in force
     Show(show::ShowArgs),
-    /// Ask the examples that a policy carries
+    /// Check the examples in a policy
     Test(examples::ExamplesArgs),
 }
 

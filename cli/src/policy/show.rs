@@ -20,19 +20,19 @@ use super::tiers;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     openclaw-guard policy show                         guard.json without its comments\n  \
-    openclaw-guard policy show --effective --agent ci  what holds for an agent, and who says so\n  \
-    openclaw-guard policy show --tiers                 what the kernel decides by itself, and why\n\n\
-    Each value has its source: agent, global (the top level of guard.json), openclaw (its own\n\
+    openclaw-guard policy show --effective --agent ci  an agent's values, with their sources\n  \
+    openclaw-guard policy show --tiers                 what the kernel decides, and why not more\n\n\
+    The source of a value is agent, global (the top level of guard.json), openclaw (OpenClaw's\n\
     approvals), operator (the command line), default or builtin.\n\n\
-    Exit status: 0, 125 the policy cannot be read or is wrong.")]
+    Exit status: 0, 125 the policy cannot be read or has errors.")]
 pub struct ShowArgs {
-    /// Every value in force, with its source
+    /// Show every value in force with its source
     #[arg(long)]
     effective: bool,
-    /// What the kernel may be left to decide, and why not more
+    /// Show what the kernel decides, and why not more
     #[arg(long, conflicts_with = "effective")]
     tiers: bool,
-    /// Answer as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }

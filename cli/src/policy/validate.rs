@@ -23,16 +23,16 @@ use super::{PolicyError, examples};
     openclaw-guard policy validate\n  \
     openclaw-guard policy validate --strict new.json\n  \
     generate-policy | openclaw-guard policy validate -\n\n\
-    Errors keep the guard from starting. Warnings do not: keys without effect, patterns that match\n\
+    With an error the guard does not start. Warnings: keys without effect, patterns that match\n\
     nothing, rules that follow links which the tree may replace, examples that do not hold.\n\n\
-    Exit status: 0 fine, 1 errors (with --strict: or warnings), 125 it cannot be read.")]
+    Exit status: 0 valid, 1 errors (with --strict also warnings), 125 the policy cannot be read.")]
 pub struct ValidateArgs {
-    /// The policy; - for standard input [default: the one that would be in force]
+    /// The policy file; - is standard input [default: the policy in force]
     file: Option<PathBuf>,
-    /// Answer as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Warnings count as errors
+    /// Count warnings as errors
     #[arg(long)]
     strict: bool,
 }

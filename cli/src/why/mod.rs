@@ -29,25 +29,25 @@ use crate::edit::EditContext;
     openclaw-guard why 3f9a2c01\n  \
     openclaw-guard why --write ~/x/notes\n  \
     openclaw-guard why --exec -- git push\n\n\
-    A change that it proposes was tried on the policy; it is yours to make.\n\n\
-    Exit status: 0 answered, whatever the answer is; 1 there is no such denial or line; 125 error.")]
+    `why` tries each change that it proposes on the policy, and makes none.\n\n\
+    Exit status: 0 answered; 1 there is no such denial or line; 125 error.")]
 pub struct WhyArgs {
-    /// A line of the audit log, or a question of `approvals`: the beginning of its name
+    /// The id of a line of the audit log or of a question, or a prefix of it
     #[arg(conflicts_with_all = ["last", "read", "write", "exec", "command"])]
     id: Option<String>,
-    /// The last denial of the audit log
+    /// Explain the last denial in the audit log
     #[arg(long, conflicts_with_all = ["read", "write", "exec", "command"])]
     last: bool,
-    /// Reading this file
+    /// Explain reading this file
     #[arg(long, value_name = "PATH", conflicts_with_all = ["write", "exec", "command"])]
     read: Option<PathBuf>,
-    /// Writing, making or removing this file
+    /// Explain writing, creating or removing this file
     #[arg(long, value_name = "PATH", conflicts_with_all = ["exec", "command"])]
     write: Option<PathBuf>,
-    /// Starting this program, or the command after --
+    /// Explain starting this program, or the command after --
     #[arg(long, value_name = "PROGRAM", num_args = 0..=1)]
     exec: Option<Option<OsString>>,
-    /// Answer as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
     /// The program and its arguments
@@ -63,7 +63,7 @@ pub enum WhyError {
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error(
-        "what is asked? --last, an id, --read PATH, --write PATH or --exec -- CMD (see openclaw-guard why --help)"
+        "there is no question: give --last, an id, --read PATH, --write PATH or --exec -- CMD (`openclaw-guard why --help`)"
     )]
     NoQuestion,
     #[error("{}: command not found; name the program by its path", shown(.0.as_encoded_bytes()))]

@@ -8,16 +8,16 @@ use guard_policy::{Ask, Security};
 /// What holds for every task.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// No banner, no lines for denials
+    /// Print neither the banner nor denials
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// Say more (twice: debug)
+    /// Print more; twice: debug messages
     #[arg(short, long, global = true, action = clap::ArgAction::Count, hide_short_help = true)]
     pub verbose: u8,
-    /// The policy [default: guard.json in $OPENCLAW_STATE_DIR or ~/.openclaw]
+    /// The policy file [default: guard.json in $OPENCLAW_STATE_DIR or ~/.openclaw]
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub policy: Option<PathBuf>,
-    /// Whose rules apply
+    /// The agent whose rules apply
     #[arg(long, global = true, value_name = "NAME", default_value = "main")]
     pub agent: String,
     /// Whether the command line names it
@@ -25,51 +25,51 @@ pub struct Options {
     pub agent_is_named: bool,
     /// OpenClaw's key of this session [default: $OPENCLAW_MCP_SESSION_KEY]
     ///
-    /// The gateway shows a question where that session is. Default: OPENCLAW_MCP_SESSION_KEY of the environment.
+    /// The gateway shows questions in this session.
     #[arg(long, global = true, value_name = "KEY", hide_short_help = true)]
     pub session_key: Option<String>,
-    /// What ~ means in the policy [default: $OPENCLAW_HOME, $HOME]
+    /// The home directory: ~ in the policy [default: $OPENCLAW_HOME or $HOME]
     ///
-    /// Default: OPENCLAW_HOME, HOME, or the home that the password entry names, in this order.
+    /// If neither variable is set: the user's home directory in the password database.
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, hide_short_help = true)]
     pub home: Option<PathBuf>,
     /// The audit log [default: guard/audit.jsonl in the state directory]
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true)]
     pub audit: Option<PathBuf>,
-    /// Where the log's lines go besides
+    /// A second destination for the log's lines
     #[arg(long, global = true, value_name = "WHERE", value_enum, hide_short_help = true)]
     pub log: Option<LogTo>,
-    /// Block nothing; log what would have been denied
+    /// Deny nothing; log what would have been denied
     #[arg(long, global = true)]
     pub observe: bool,
     /// Ask nobody: exec.askFallback decides at once
     ///
-    /// What the policy would ask about is settled by its exec.askFallback.
+    /// The policy's exec.askFallback decides every question.
     #[arg(long, global = true)]
     pub unattended: bool,
-    /// deny, allowlist or full; only ever tightens the policy
+    /// Tighten exec.security to deny, allowlist or full
     #[arg(long, global = true, value_name = "MODE", value_parser = security, hide_short_help = true)]
     pub exec_security: Option<Security>,
-    /// off, on-miss or always; only ever tightens the policy
+    /// Tighten exec.ask to off, on-miss or always
     #[arg(long, global = true, value_name = "MODE", value_parser = ask, hide_short_help = true)]
     pub exec_ask: Option<Ask>,
-    /// Judge the environment and the current directory like the command
+    /// Trust neither the environment nor the current directory
     ///
-    /// For what starts a guard on behalf of an agent. Variables then say nothing about the guard: not where home, policy
-    /// and temporary files are. Those that change what a program does are shown in questions, and without a guard.json the
-    /// current directory grants nothing. Remove LD_PRELOAD and the like before.
+    /// For a program that starts a guard on behalf of an agent. The guard then takes home, policy and temporary
+    /// directory from no variable. Questions show the variables that change what a program does. Without a guard.json
+    /// the current directory grants nothing. Remove LD_PRELOAD and similar variables before.
     #[arg(long, global = true, hide_short_help = true)]
     pub untrusted_environment: bool,
     /// Where the command's environment is, once the guard has its own
     #[arg(long, global = true, value_name = "FD", hide = true)]
     pub environment_fd: Option<i32>,
-    /// Fail when the Landlock floor is not fully there
+    /// Fail if the Landlock floor is incomplete
     #[arg(long, global = true, hide_short_help = true)]
     pub require_floor: bool,
-    /// Who may decide about a call [broker, floored, kernel]
+    /// The tiers that may decide [default: broker,floored,kernel]
     ///
-    /// The broker always; with floored, the kernel does a call whose object the Landlock floor covers; with kernel, calls
-    /// that the floor decides as the policy does are not held at all.
+    /// broker: the supervisor does the call itself; this tier is always on. floored: the kernel does a call whose object
+    /// the Landlock floor covers. kernel: calls that the floor decides exactly as the policy does are not held.
     // Not global: `policy show --tiers` shows them.
     #[arg(
         id = "LIST",
@@ -82,7 +82,7 @@ pub struct Options {
         hide_short_help = true
     )]
     pub tiers: Vec<Tier>,
-    /// End what the command left running when it ends
+    /// When the command ends, kill the processes that it left running
     #[arg(long, global = true, hide_short_help = true)]
     pub kill_on_exit: bool,
 }

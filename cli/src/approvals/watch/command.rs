@@ -34,15 +34,15 @@ use super::view::WatchView;
     openclaw-guard approvals watch\n  \
     openclaw-guard approvals watch --plain\n  \
     openclaw-guard approvals watch --json | tee questions.jsonl\n\n\
-    On a terminal: y once, s for the session, a always, n no, each with Enter; ? shows more.\n\
-    In lines, an answer is a line of standard input: the id, or its beginning, and one of allow-once,\n\
-    allow-session, allow-Nm, allow-always, allow-always-directory, deny.\n\n\
-    Exit status: 0 when it is told to end, 125 when it cannot watch.")]
+    On a terminal: y once, s for the session, a always, n no, each with Enter; ? shows more keys.\n\
+    With --plain or --json, an answer is a line on standard input: the id, or a prefix of it, and\n\
+    allow-once, allow-session, allow-Nm, allow-always, allow-always-directory or deny.\n\n\
+    Exit status: 0 after SIGINT or SIGTERM, 125 error.")]
 pub struct WatchArguments {
-    /// Lines of JSON instead of a screen
+    /// Print JSON Lines instead of a screen
     #[arg(long)]
     pub json: bool,
-    /// Lines of text instead of a screen, as where standard output is no terminal
+    /// Print lines of text instead of a screen, as without a terminal
     #[arg(long, conflicts_with = "json")]
     pub plain: bool,
 }

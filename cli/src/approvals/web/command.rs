@@ -35,18 +35,17 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(100);
     openclaw-guard approvals serve --port 18780\n  \
     openclaw-guard approvals serve --address 127.0.0.1 --port 18780\n  \
     openclaw-guard -q approvals serve\n\n\
-    It prints a link that opens the page once, within ten minutes. While it runs, the same command\n\
-    prints another link. With -q it prints none: for a service.\n\n\
-    Exit status: 0 when it is told to end, or has printed a link of the one that runs; 125 when it\n\
-    cannot serve.")]
+    It prints a link that opens the page once, within ten minutes. If it runs already, it prints a\n\
+    link to the running page. With -q it prints no link, which suits a service.\n\n\
+    Exit status: 0 after SIGINT or SIGTERM, or after printing a link to the running page; 125 error.")]
 pub struct ServeArguments {
-    /// The port; 0 for one that is free
+    /// The port; 0 means any free port
     #[arg(long, value_name = "N", default_value_t = 0)]
     port: u16,
-    /// The address, of 127.0.0.0/8; another one each time where none is named
+    /// An address in 127.0.0.0/8 [default: a random one]
     #[arg(long, value_name = "ADDRESS", value_parser = own)]
     address: Option<Ipv4Addr>,
-    /// The link as a line of JSON
+    /// Print the link as a line of JSON
     #[arg(long)]
     json: bool,
 }
