@@ -147,8 +147,8 @@ fn a_link_is_said_to_be_one() {
     ] } } });
     let document = Document::parse("x", &text.to_string()).unwrap();
     let policy = Policy::compile(&document, "main", &host, &Overrides::default()).unwrap();
-    let expected = "agents.main.allowlist[0]: \"/usr/bin/python3\" is a link to /usr/bin/python3.11; programs are \
-                    compared by their real path: name that";
+    let expected = "agents.main.allowlist[0]: \"/usr/bin/python3\" is a link to /usr/bin/python3.11; programs \
+                    are compared by their real path: use that";
     assert_eq!(policy.warnings(), [expected]);
 }
 

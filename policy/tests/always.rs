@@ -73,7 +73,7 @@ fn a_file_is_saved_with_the_bits_that_are_asked() {
     ] {
         let found = of_file(path.as_bytes(), access, is_directory);
         let expected = match (narrow, directory) {
-            ("", _) => Err("nothing that is saved would change the answer"),
+            ("", _) => Err("no saved rule or entry would change the answer"),
             (_, "") => saves(&[narrow], &[]),
             _ => saves(&[narrow], &[directory]),
         };
@@ -84,14 +84,14 @@ fn a_file_is_saved_with_the_bits_that_are_asked() {
 #[test]
 fn what_a_rule_cannot_name_alone_is_not_saved() {
     for (path, why) in [
-        (&b"/srv/a*b"[..], "holds * or ?"),
-        (b"/srv/a?", "holds * or ?"),
-        (b"/srv/d*/a", "holds * or ?"),
-        (b"/srv/\xff", "no UTF-8"),
-        (b"/", "no rule can name its path alone"),
-        (b"/srv/a/", "no rule can name its path alone"),
-        (b"/proc/12/maps", "another process may have that number"),
-        (b"/proc/12", "another process may have that number"),
+        (&b"/srv/a*b"[..], "contains * or ?"),
+        (b"/srv/a?", "contains * or ?"),
+        (b"/srv/d*/a", "contains * or ?"),
+        (b"/srv/\xff", "not UTF-8"),
+        (b"/", "no rule can match only its path"),
+        (b"/srv/a/", "no rule can match only its path"),
+        (b"/proc/12/maps", "another process may get that id"),
+        (b"/proc/12", "another process may get that id"),
     ] {
         let found = of_file(path, Access::READ, false);
         assert!(texts_of(&found).is_err_and(|said| said.contains(why)), "{path:?}: {found:?}");
@@ -134,7 +134,7 @@ fn a_program_is_saved_with_entry_and_bit() {
     assert_eq!(narrow.len(), 2);
     // An interpreter is never saved, and with the script alone the question would be asked again.
     let python: (&str, &[&str], Role) = ("/usr/bin/python3", &["python3", "/usr/bin/s"], Role::Interpreter);
-    let why = Err("it runs what a file says, which may change");
+    let why = Err("it runs code from a file that may change");
     assert_eq!(texts_of(&of_exec(&json!({}), &[script, python])), why);
     let shell: (&str, &[&str], Role) = ("/open/bash", &["bash"], Role::Program);
     assert!(texts_of(&of_exec(&json!({}), &[shell])).is_err());
@@ -173,7 +173,7 @@ fn code_from_a_pipe_is_never_saved() {
     assert!(texts_of(&saved).is_ok());
     for kind in [InputKind::Pipe, InputKind::File, InputKind::Other] {
         let found = saved.clone().with_inputs([InputKind::Terminal, kind]);
-        let why = "it runs code from its standard input or a pipe, which no entry binds";
+        let why = "it runs code from standard input or a pipe, which an entry cannot bind";
         assert_eq!(texts_of(&found), Err(why), "{kind:?}");
     }
     assert_eq!(saved.clone().with_inputs([InputKind::Terminal]), saved);

@@ -54,7 +54,7 @@ fn an_ask_becomes_a_yes_and_nothing_else_does() {
     assert_eq!(reason.source, Source::Saved);
     assert_eq!(reason.path, "saved.agents.main.permissions.filesystem.rules[\"/**\"]");
     assert_eq!(reason.rule(), "allowed always: \"/**\" rwx (guard/approvals.json)");
-    assert_eq!(reason.text, "\"/**\" rwx was allowed always (guard/approvals.json)");
+    assert_eq!(reason.text, "\"/**\" rwx was allowed \"always\" (guard/approvals.json)");
 }
 
 #[test]
@@ -76,7 +76,8 @@ fn a_denial_that_is_written_later_stands() {
     off["exec"] = json!({"ask": "off"});
     let policy = with_own(&off, &store);
     assert_eq!(outcomes(&policy, "/asked/a"), "ddd");
-    let said = policy.warnings().iter().any(|warning| warning.contains("do nothing while exec.ask is off"));
+    let said =
+        policy.warnings().iter().any(|warning| warning.contains("have no effect while exec.ask is off"));
     assert!(said, "{:?}", policy.warnings());
 }
 
@@ -143,13 +144,13 @@ fn what_does_nothing_there_is_said() {
     let policy = with_own(&guard(), &store);
     let warnings = policy.warnings();
     for said in [
-        "guard/approvals.json: defaults.security does nothing here",
-        "guard/approvals.json: agents.main.ask does nothing here",
-        "agents.main.permissions.base does nothing here",
-        "agents.main.permissions.filesystem.deny does nothing here",
-        "agents.main.permissions.filesystem.default does nothing here",
-        "rules[\"/a\"]: \"r--\" is none of r, w, x, rw",
-        "rules[\"/b\"]: 7 is none of",
+        "guard/approvals.json: defaults.security has no effect here",
+        "guard/approvals.json: agents.main.ask has no effect here",
+        "agents.main.permissions.base has no effect here",
+        "agents.main.permissions.filesystem.deny has no effect here",
+        "agents.main.permissions.filesystem.default has no effect here",
+        "rules[\"/a\"]: \"r--\" is ignored: it is none of r, w, x, rw",
+        "rules[\"/b\"]: 7 is ignored: it is none of",
         "saved.agents.main.permissions.filesystem.rules[\"/c/../d\"]: ",
         "saved.agents.main.permissions.filesystem.rules[\"e\"]: ",
     ] {
@@ -248,7 +249,8 @@ fn validate_says_which_answers_are_denied() {
     let policy = with_own(&guard(), &rules(&json!({"/secret/a": "r", "/secret/b/**": "w", "/asked/a": "r"})));
     let found = policy.lint(&common::parse(&guard().to_string()).unwrap(), &|_| true);
     assert_eq!(found.len(), 2, "{found:?}");
-    let said = "rules[\"/secret/a\"]: has no effect, for all of it is denied (permissions.filesystem.deny";
+    let said =
+        "rules[\"/secret/a\"]: has no effect, because all of it is denied (permissions.filesystem.deny";
     assert!(found[0].contains(said), "{found:?}");
 }
 

@@ -69,8 +69,8 @@ fn values_are_checked() {
     assert_eq!(
         problems("{\"version\": 1,\n\"permissions\": {\"filesystem\": {\"rules\": {\"~/a\": \"wr-\"}}}}"),
         [
-            "guard.json:2:49: permissions.filesystem.rules[\"~/a\"]: \"wr-\" is no permission: three characters, \
-          r or - or ?, then w or - or ?, then x or - or ?"
+            "guard.json:2:49: permissions.filesystem.rules[\"~/a\"]: \"wr-\" is not a permission. Write three characters: \
+             r, then w, then x; instead of each, - denies and ? asks"
         ]
     );
     assert_eq!(
@@ -215,8 +215,8 @@ fn what_is_not_acted_on_is_a_warning() {
         policy.warnings(),
         [
             "agents.main.allowlist[0]: a blank pattern matches nothing",
-            "agents.main.allowlist[1]: its argPattern is no regular expression, or one that could take forever: \
-             look-around, back-references and repetitions that share characters are refused",
+            "agents.main.allowlist[1]: its argPattern is not a regular expression, or could take forever: \
+             look-around, back-references and repetitions that share characters are not allowed",
             "exec.safeBins: \"cat\" has no profile in exec.safeBinProfiles and is never safe",
             "exec.safeBins: \"awk\" runs programs from its arguments and is never safe",
         ]

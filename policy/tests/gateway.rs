@@ -59,23 +59,21 @@ fn the_gateway_is_asked_as_guard_json_says() {
 fn the_token_is_not_sent_in_clear_by_accident() {
     assert_eq!(
         problems(&with(json!({ "url": "ws://10.0.0.5:18789" }))),
-        [
-            "guard.json:1:44: approvals.gateway.url: would send the token to another host in clear: use wss, or say \
-             \"allowInsecure\": true"
-        ]
+        ["guard.json:1:44: approvals.gateway.url: would send the token to another host in plain text: use \
+             wss, or set \"allowInsecure\": true"]
     );
     let print = "ab".repeat(32);
     for (gateway, key) in [
-        (json!({ "fingerprint": print }), "approvals.gateway.fingerprint: is of a certificate"),
-        (
-            json!({ "fingerprint": print, "url": "ws://127.0.0.1" }),
-            "approvals.gateway.fingerprint: is of a c",
-        ),
+        (json!({ "fingerprint": print }), "approvals.gateway.fingerprint: needs a wss url"),
+        (json!({ "fingerprint": print, "url": "ws://127.0.0.1" }), "approvals.gateway.fingerprint: needs a"),
         (json!({ "url": "ws://localhost.evil.example" }), "approvals.gateway.url: would send"),
-        (json!({ "url": "ws://localhost@evil.example" }), "approvals.gateway.url: no name or password"),
+        (
+            json!({ "url": "ws://localhost@evil.example" }),
+            "approvals.gateway.url: must not contain a name or password",
+        ),
         (json!({ "url": "ws://127.0.0.1?x" }), "approvals.gateway.url: must end with the path"),
         // A name that is a number to some is nobody's loopback by accident.
-        (json!({ "url": "ws://2130706433" }), "approvals.gateway.url: \"2130706433\" is no address"),
+        (json!({ "url": "ws://2130706433" }), "approvals.gateway.url: \"2130706433\" is not an address"),
     ] {
         let lines = problems(&with(gateway.clone()));
         assert!(lines.len() == 1 && lines[0].contains(key), "{gateway}: {lines:?}");
@@ -297,10 +295,10 @@ fn validate_says_what_is_not_forwarded() {
         (json!({}), ""),
         (json!({ "exec": { "enabled": true } }), ""),
         (json!({ "exec": { "enabled": true, "sessionFilter": ["discord", "^agent:", " "] } }), ""),
-        (json!({ "exec": { "mode": "session" } }), "approvals.exec: does nothing without \"enabled\": true"),
+        (json!({ "exec": { "mode": "session" } }), "approvals.exec: has no effect without \"enabled\": true"),
         (
             json!({ "exec": { "enabled": true, "targets": targets } }),
-            "approvals.exec.targets: do nothing with",
+            "approvals.exec.targets: has no effect with",
         ),
         (json!({ "exec": { "enabled": true, "mode": "targets" } }), "approvals.exec.targets: is empty"),
         (
@@ -313,11 +311,11 @@ fn validate_says_what_is_not_forwarded() {
         ),
         (
             json!({ "exec": { "enabled": true, "sessionFilter": ["x", "(a+)+"] } }),
-            "approvals.exec.sessionFilter[1]: is no regular expression",
+            "approvals.exec.sessionFilter[1]: is not a regular expression",
         ),
         (
             json!({ "routes": ["terminal"], "gateway": { "admin": true } }),
-            "approvals.gateway: asks nobody, for approvals.routes has no \"gateway\"",
+            "approvals.gateway: has no effect, because approvals.routes has no \"gateway\"",
         ),
         (
             json!({ "gateway": { "url": "wss://h", "allowInsecure": true } }),

@@ -124,10 +124,7 @@ fn nothing_starts_while_it_is_not_known() {
         assert_eq!(verdict.reason.rule(), "gateway: its exec approvals are not known");
         assert!(verdict.reason.text.contains("nobody listens"), "{}", verdict.reason.text);
         let [warning] = policy.warnings() else { panic!("{:?}", policy.warnings()) };
-        assert!(
-            warning.contains("nobody listens; nothing may start until the gateway has said"),
-            "{warning}"
-        );
+        assert!(warning.contains("nobody listens; no program may start until the gateway"), "{warning}");
     }
     // Both cause a warning, and the file is the reason.
     let policy = compile(&open, OpenclawStore::Broken("x"), gateways);

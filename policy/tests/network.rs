@@ -136,7 +136,7 @@ fn the_gateways_ports_are_the_hosts() {
     let host = Host { gateway, ..host };
     let policy = compile_with(&json!({ "version": 1 }), "main", &host, &Overrides::default());
     assert!(
-        policy.warnings()[0].starts_with("/h/openclaw.json: gateway.port cannot be told: no"),
+        policy.warnings()[0].starts_with("/h/openclaw.json: cannot read gateway.port: no"),
         "{:?}",
         policy.warnings()
     );
@@ -248,16 +248,16 @@ fn what_is_no_destination_is_refused() {
         let problem = deny(text);
         assert!(problem.contains(says), "{problem}");
     };
-    says("example.com:443", "names are not looked up");
+    says("example.com:443", "names are not resolved");
     says("fd00::/8:443", "[fd00::]/8:443");
-    says("10.0.0.0/33", "no length from 0 to 32");
-    says("[::]/129", "no length from 0 to 128");
-    says("1.2.3.4:0", "no port");
-    says("1.2.3.4:65536", "no port");
-    says("1.2.3.4:+80", "no port");
-    says("1.2.3.4:80-90", "no port");
+    says("10.0.0.0/33", "not a length from 0 to 32");
+    says("[::]/129", "not a length from 0 to 128");
+    says("1.2.3.4:0", "not a port");
+    says("1.2.3.4:65536", "not a port");
+    says("1.2.3.4:+80", "not a port");
+    says("1.2.3.4:80-90", "not a port");
     says("[::1", "not closed");
-    says("[1.2.3.4]:80", "no IPv6");
+    says("[1.2.3.4]:80", "not an IPv6");
     says("[::1]80", "after an address");
     for text in [
         "",

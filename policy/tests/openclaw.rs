@@ -172,13 +172,13 @@ fn what_matches_nothing_is_said_once_for_each_reason() {
         assert_eq!(exec(&policy, &[&format!("/usr/bin/{name}")]).outcome, Outcome::Deny, "{name}");
     }
     let starts = [
-        "exec-approvals.json: defaults.security: \"bogus\" is none of deny, allowlist, full",
-        "exec-approvals.json: agents.main.allowlist[6]: no entry",
-        "openclaw.agents.main.allowlist[5]: its argPattern is no regular expression",
+        "exec-approvals.json: defaults.security: \"bogus\" is ignored: it is none of deny, allowlist, full",
+        "exec-approvals.json: agents.main.allowlist[6]: is ignored",
+        "openclaw.agents.main.allowlist[5]: its argPattern is not a regular expression",
         "openclaw.agents.main.allowlist[3] matches nothing: it names a whole command line",
         "openclaw.agents.main.allowlist[4] matches nothing: it is bound to arguments without a directory",
-        "openclaw.agents.main.allowlist[0] and 2 more match nothing: it is an \"allow always\"",
-        "openclaw.defaults.autoAllowSkills is on, but skills count only by",
+        "openclaw.agents.main.allowlist[0] and 2 more match nothing: it was allowed \"always\"",
+        "openclaw.defaults.autoAllowSkills is on, but the guard uses only",
     ];
     assert_eq!(policy.warnings().len(), starts.len(), "{:#?}", policy.warnings());
     for (warning, start) in policy.warnings().iter().zip(starts) {

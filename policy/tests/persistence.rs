@@ -241,9 +241,9 @@ fn a_rule_for_what_is_kept_is_told_of() {
     assert_eq!(
         found,
         [
-            format!("{rules}[\"~/.bashrc\"]: grants no w, for permissions.persistence.shell takes it away"),
+            format!("{rules}[\"~/.bashrc\"]: grants no w, because permissions.persistence.shell denies it"),
             format!(
-                "{rules}[\"~/.config/fish/conf.d/**\"]: grants no w, for permissions.persistence.shell takes it away"
+                "{rules}[\"~/.config/fish/conf.d/**\"]: grants no w, because permissions.persistence.shell denies it"
             ),
         ]
     );

@@ -50,10 +50,13 @@ fn what_is_no_store_is_told_with_its_place() {
         ("{\"ü\": 1, \"version\" 1}", "f:1:20: expected `:`"),
         ("[]", "f:1:1: must be an object { … }"),
         ("{}", "f:1:1: \"version\" is missing: it must be 1"),
-        ("{\n\"version\": 2}", "f:2:12: version: must be 1: this guard reads no other version"),
-        ("{\"version\": \"1\"}", "f:1:13: version: must be 1: this guard reads no other version"),
-        ("{\"version\": true}", "f:1:13: version: must be 1: this guard reads no other version"),
-        ("{\"version\": 1, \"version\": 3}", "f:1:27: version: must be 1: this guard reads no other version"),
+        ("{\n\"version\": 2}", "f:2:12: version: must be 1: this guard supports no other version"),
+        ("{\"version\": \"1\"}", "f:1:13: version: must be 1: this guard supports no other version"),
+        ("{\"version\": true}", "f:1:13: version: must be 1: this guard supports no other version"),
+        (
+            "{\"version\": 1, \"version\": 3}",
+            "f:1:27: version: must be 1: this guard supports no other version",
+        ),
         ("{\"version\": 1,\n \"agents\": []}", "f:2:12: agents: must be an object { … }"),
         ("{\"version\": 1, \"defaults\": \"deny\"}", "f:1:28: defaults: must be an object { … }"),
         (
@@ -96,11 +99,11 @@ fn values_outside_the_enums_are_absent() {
     assert_eq!(
         reading.notes,
         [
-            "defaults.security: \"bogus\" is none of deny, allowlist, full and counts for nothing",
-            "defaults.ask: \"Always\" is none of off, on-miss, always and counts for nothing",
-            "defaults.askFallback: 3 is none of deny, allowlist, full and counts for nothing",
-            "defaults.autoAllowSkills: \"yes\" is none of true, false and counts for nothing",
-            "agents.main.allowlist: no list [ … ], and counts for nothing",
+            "defaults.security: \"bogus\" is ignored: it is none of deny, allowlist, full",
+            "defaults.ask: \"Always\" is ignored: it is none of off, on-miss, always",
+            "defaults.askFallback: 3 is ignored: it is none of deny, allowlist, full",
+            "defaults.autoAllowSkills: \"yes\" is ignored: it is none of true, false",
+            "agents.main.allowlist: is ignored: it is not a list [ … ]",
         ]
     );
 }
@@ -121,7 +124,7 @@ fn entries_are_made_whole() {
         ])
     );
     assert_eq!(reading.notes.len(), 8);
-    assert_eq!(reading.notes[2], "agents.main.allowlist[3]: no entry, for it has no pattern");
+    assert_eq!(reading.notes[2], "agents.main.allowlist[3]: is ignored: it has no pattern");
     assert_eq!(patterns(&reading.store, "main"), ["/usr/bin/rg", "/a", "/b", "/c", "/d"]);
 }
 

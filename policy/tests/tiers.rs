@@ -98,7 +98,7 @@ fn what_has_a_link_in_its_path_is_not_granted() {
     assert_eq!(reason(&classes.read), reason(&classes.write).replace("/w/l/", "/bin/"));
     assert_eq!(
         reason(&classes.write),
-        "permissions.filesystem.rules[\"/w/l/**\"] names a link, or what is no file on a disk"
+        "permissions.filesystem.rules[\"/w/l/**\"] is a link, or not a file on a disk"
     );
 }
 
@@ -161,7 +161,7 @@ fn beyond_the_bound_what_is_named_stays_and_then_what_is_shallow() {
     assert_eq!((&*granted[0], &*granted[254]), ("rw /w/d001", "rw /w/d255"));
     assert_eq!(granted[255], "rw /z/z/mine");
     let expected =
-        "permissions.filesystem.rules[\"/w/**\"] is not all among the 256 hierarchies that are granted";
+        "permissions.filesystem.rules[\"/w/**\"] has more hierarchies than the 256 that are granted";
     assert_eq!(reason(&tiers.classes.write), expected);
     // What is named stays where what is around it does not.
     let inside = json!({"rules": {"/w/**": "rw-", "/w/d350/x/**": "rwx"}, "deny": ["/w/d000/x"]});
@@ -202,9 +202,9 @@ fn a_policy_that_names_what_it_needs_is_exact() {
         "/usr/**": "r-x", "/etc/passwd": "r--", "/dev/null": "rw-", "~/work/**": "rwx", "~/notes/**": "r--",
     })));
     let said: Vec<_> = tiers.classes.iter().map(|(name, class)| (name, class.to_string())).collect();
-    let create = "not exact, because /home/u/work itself may be removed and made again, which Landlock grants only with the \
-                  directory around it";
-    let execute = "not exact, because a program's arguments and environment are checked as it starts, which Landlock cannot do";
+    let create = "not exact, because /home/u/work itself may be removed and created again, which Landlock grants \
+                  only for the directory that contains it";
+    let execute = "not exact, because a program's arguments and environment are checked when it starts, which Landlock cannot do";
     let expected =
         [("read", "exact"), ("list", "exact"), ("write", "exact"), ("create", create), ("execute", execute)];
     assert_eq!(said, expected.map(|(name, said)| (name, said.to_owned())));
@@ -245,18 +245,18 @@ fn a_class_that_is_not_exact_says_which_place_it_is() {
     let place = |pattern: &str, what: &str| format!("permissions.filesystem.rules[\"{pattern}\"] {what}");
     assert_eq!(said(&|_| {}), (exact(), exact()));
     for (pattern, permission, what) in [
-        ("/a/*.csv", "r--", "goes by names, and a floor by directories"),
-        ("**/x", "r--", "reaches /proc, where names mean something else to each process"),
-        ("/**", "r--", "reaches /proc, where names mean something else to each process"),
-        ("/dev/pts/**", "r--", "reaches /dev, where names mean something else to each process"),
-        ("/dev", "r--", "reaches /dev, where names mean something else to each process"),
-        ("/proc/cpuinfo", "r--", "reaches /proc, where names mean something else to each process"),
-        ("/none/**", "r--", "names what does not exist yet"),
-        ("/a/none", "r--", "names what does not exist yet"),
-        ("/a/f/below", "r--", "names what does not exist yet"),
-        ("/a", "r--", "grants a directory without what is in it"),
-        ("/c/**", "r--", "has exceptions, and what comes to stand beside them is not known yet"),
-        ("/c/proc/**", "r--", "names a link, or what is no file on a disk"),
+        ("/a/*.csv", "r--", "matches names, but the floor knows only directories"),
+        ("**/x", "r--", "covers /proc, where names differ for each process"),
+        ("/**", "r--", "covers /proc, where names differ for each process"),
+        ("/dev/pts/**", "r--", "covers /dev, where names differ for each process"),
+        ("/dev", "r--", "covers /dev, where names differ for each process"),
+        ("/proc/cpuinfo", "r--", "covers /proc, where names differ for each process"),
+        ("/none/**", "r--", "does not exist yet"),
+        ("/a/none", "r--", "does not exist yet"),
+        ("/a/f/below", "r--", "does not exist yet"),
+        ("/a", "r--", "grants a directory without its contents"),
+        ("/c/**", "r--", "has exceptions, and new files may appear beside them"),
+        ("/c/proc/**", "r--", "is a link, or not a file on a disk"),
     ] {
         assert_eq!(rule(pattern, permission), (place(pattern, what), exact()), "{pattern}");
     }
@@ -265,14 +265,13 @@ fn a_class_that_is_not_exact_says_which_place_it_is() {
     {
         assert_eq!(rule(pattern, permission), (exact(), exact()), "{pattern}");
     }
-    let replaced =
-        "/a/f is granted by itself and may be replaced by another file; name its directory instead";
+    let replaced = "/a/f is granted as a single file, which may be replaced; name its directory instead";
     assert_eq!(rule("/a/f", "rw-"), (replaced.to_owned(), replaced.to_owned()));
     assert_eq!(
         said(&|guard| guard["permissions"]["filesystem"] =
             json!({"rules": {"/usr/**": "r--", "/a/**": "r--"}, "deny": ["/a/b/c"]}))
         .0,
-        place("/a/**", "has exceptions, and what comes to stand beside them is not known yet")
+        place("/a/**", "has exceptions, and new files may appear beside them")
     );
     let denied = |rules: Value, deny: &str| {
         let filesystem = json!({"rules": rules, "deny": [deny]});
@@ -280,17 +279,14 @@ fn a_class_that_is_not_exact_says_which_place_it_is() {
     };
     assert_eq!(denied(json!({"/usr/**": "r--", "/proc/sys/x": "rw-"}), "/proc/sys"), "exact");
     // A denial of what is in a directory is none of what is deeper.
-    let deeper = "has exceptions, and what comes to stand beside them is not known yet";
+    let deeper = "has exceptions, and new files may appear beside them";
     assert_eq!(denied(json!({"/usr/**": "r--", "/a/b/**": "rw-"}), "/a/b/*"), place("/a/b/**", deeper));
     // What is granted as a file is not granted as a directory.
     let both = said(&|guard| {
         guard["permissions"]["filesystem"]["rules"] =
             json!({"/usr/**": "r--", "/a/f": "r--", "/a/f/**": "r--"});
     });
-    assert_eq!(
-        both.0,
-        place("/a/f/**", "has exceptions, and what comes to stand beside them is not known yet")
-    );
+    assert_eq!(both.0, place("/a/f/**", "has exceptions, and new files may appear beside them"));
     // A rule for what is denied anyway says nothing.
     assert_eq!(
         said(&|guard| guard["permissions"]["filesystem"] =
@@ -301,14 +297,14 @@ fn a_class_that_is_not_exact_says_which_place_it_is() {
         said(&|guard| guard["permissions"]["filesystem"]["default"] = json!("-w-")).1,
         "permissions.filesystem.default allows writing what no rule covers"
     );
-    let base = "permissions.base grants /proc/self and terminals, which mean something else to each process; \"base\": false \
-                leaves them out";
+    let base = "permissions.base grants /proc/self and terminals, which differ for each process; \"base\": false \
+                removes them";
     assert_eq!(said(&|guard| guard["permissions"]["base"] = json!(true)), (base.to_owned(), base.to_owned()));
     let asked = said(&|guard| guard["exec"]["ask"] = json!("on-miss"));
-    assert_eq!(asked.0, "exec.ask is on-miss: a script that was approved is read as it was then");
+    assert_eq!(asked.0, "exec.ask is on-miss: an approved script must be read as it was approved");
     assert_eq!(asked.1, "writing what no rule covers is asked for (permissions.filesystem.default)");
     let strict = said(&|guard| guard["exec"]["strictInlineEval"] = json!(true));
-    assert_eq!(strict.0, "exec.strictInlineEval is on: a script that was approved is read as it was then");
+    assert_eq!(strict.0, "exec.strictInlineEval is on: an approved script must be read as it was approved");
     let asking = said(&|guard| {
         guard["exec"]["ask"] = json!("on-miss");
         guard["permissions"]["filesystem"]["rules"] =
@@ -317,7 +313,7 @@ fn a_class_that_is_not_exact_says_which_place_it_is() {
     assert_eq!(asking.1, place("/a/f", "asks before writing"));
     assert_eq!(
         said(&|guard| guard["exec"]["roots"] = json!(["/a/b"])).0,
-        "programs can start from /a/b (exec.roots), of which not everything may be read"
+        "programs can start from /a/b (exec.roots), where not everything may be read"
     );
     assert_eq!(said(&|guard| guard["exec"]["roots"] = json!(["/none", "/none/below"])), (exact(), exact()));
 }

@@ -149,7 +149,7 @@ fn what_names_a_program_and_does_not_count_is_in_the_reason() {
         why("/usr/bin/git", &["git", "push"]),
         "agents.main.allowlist[0] names it, but with other arguments"
     );
-    let by_path = "agents.main.allowlist[1] names it, but counts only where it is started by its bare name";
+    let by_path = "agents.main.allowlist[1] names it, but applies only if it is started by its bare name";
     assert_eq!(why("/usr/bin/jq", &["/usr/bin/jq"]), by_path);
     assert_eq!(why("/usr/bin/head", &["head", "f"]), "\"head\" is a safe bin, but not with these arguments");
     assert_eq!(why("/opt/head", &["head"]), "\"head\" is a safe bin, but only in exec.safeBinTrustedDirs");

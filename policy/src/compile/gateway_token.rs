@@ -41,14 +41,14 @@ impl<'d> TokenFile<'d> {
         let real = self.expanded.resolved(paths, true);
         let real =
             real.map_or_else(|| written.clone(), |real| [&real.literal, real.pattern.as_bytes()].concat());
-        let elsewhere = "keep it where no rule leads, as in OpenClaw's state directory, or name it in permissions.filesystem.deny";
+        let elsewhere = "keep it where no rule grants access, such as OpenClaw's state directory, or name it in permissions.filesystem.deny";
         for path in [&written, &real] {
             let rights = without.find(path).rights;
             for (grant, verb) in [(rights.w, "write"), (rights.r, "read")] {
                 if grant == Grant::Yes {
                     let path = show(path);
                     return Err(format!(
-                        "but for this key the guarded command could {verb} {path}: {elsewhere}"
+                        "without this key the guarded command could {verb} {path}: {elsewhere}"
                     ));
                 }
             }
@@ -66,5 +66,5 @@ impl<'d> TokenFile<'d> {
 
 /// Returns the refusal as a warning of the policy.
 pub(crate) fn warning(place: Option<&Result<Vec<u8>, String>>) -> Option<String> {
-    place?.as_ref().err().map(|why| format!("{KEY}: is not used, for {why}"))
+    place?.as_ref().err().map(|why| format!("{KEY}: is not used: {why}"))
 }

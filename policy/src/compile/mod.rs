@@ -172,7 +172,7 @@ pub(crate) fn always_denied(builder: &mut MapBuilder<'_>, host: &Host) {
             source: Source::Builtin,
             path: format!("builtin.deny[\"{shown}\"]"),
             rule: format!("builtin deny \"{shown}\""),
-            text: format!("{shown} is always denied: the guarded tree may not reach what guards it"),
+            text: format!("{shown} is always denied: it belongs to the guard or to OpenClaw"),
         };
         let literal = path.strip_suffix(b"/").unwrap_or(path).to_vec();
         builder.deny(&Expanded { literal, pattern: String::new() }, &reason);
@@ -249,7 +249,7 @@ pub(crate) fn programs(
         source: source.0,
         path: source.1.clone(),
         rule: source.1,
-        text: "its arguments hold code, which is asked for each time".to_owned(),
+        text: "its arguments contain code, which is asked about every time".to_owned(),
     });
     Programs {
         strict_inline_eval,

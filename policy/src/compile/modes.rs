@@ -82,11 +82,11 @@ fn closed(holder: StoreOwner, line: &str, before: Option<CompiledReason>) -> Mod
     let (rule, text) = match holder {
         StoreOwner::File => (
             "exec-approvals.json cannot be read",
-            "nothing may start while OpenClaw's approvals cannot be read",
+            "no program may start while OpenClaw's approvals cannot be read",
         ),
         StoreOwner::Gateway => (
             "its exec approvals are not known",
-            "nothing may start while the gateway's exec approvals are not known",
+            "no program may start until the gateway's exec approvals are fetched",
         ),
     };
     let reason = CompiledReason {

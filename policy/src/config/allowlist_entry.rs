@@ -9,17 +9,17 @@ use serde_json::{Map, Value};
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct AllowlistEntry {
-    /// The real path of a program; `*` is any text without a slash, `**` any text, `?` one character. Without a slash: a
-    /// file's name.
+    /// The real path of a program; `*` is any text without a slash, `**` any text, `?` one character. Without a slash:
+    /// a
     pub(crate) pattern: String,
     /// A regular expression for the arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) arg_pattern: Option<String>,
     /// `id`, `source`, `lastUsedAt` and the like: bookkeeping.
-    /// Command lines that this entry is meant to let run. `openclaw-guard policy test` looks.
+    /// Command lines that this entry must allow. `openclaw-guard policy test` checks them.
     #[serde(rename = "match", skip_serializing_if = "Vec::is_empty")]
     pub(crate) matching: Vec<String>,
-    /// Command lines that it is not meant to let run.
+    /// Command lines that this entry must not allow.
     #[serde(rename = "not_match", skip_serializing_if = "Vec::is_empty")]
     pub(crate) not_matching: Vec<String>,
     #[serde(flatten)]
@@ -39,7 +39,7 @@ impl AllowlistEntry {
 #[schemars(rename_all = "camelCase")]
 #[expect(dead_code, reason = "only its schema is used: the document keeps these as they are")]
 pub(crate) struct Bookkeeping {
-    /// OpenClaw's name for the entry.
+    /// OpenClaw's id of the entry.
     #[schemars(skip_serializing_if = "Option::is_none")]
     id: Option<Value>,
     /// Who added it.
@@ -51,10 +51,10 @@ pub(crate) struct Bookkeeping {
     /// When it was used last.
     #[schemars(skip_serializing_if = "Option::is_none")]
     last_used_at: Option<Value>,
-    /// By which command.
+    /// The command that used it last.
     #[schemars(skip_serializing_if = "Option::is_none")]
     last_used_command: Option<Value>,
-    /// Where the program was.
+    /// The program's path at that time.
     #[schemars(skip_serializing_if = "Option::is_none")]
     last_resolved_path: Option<Value>,
 }

@@ -12,14 +12,14 @@ pub(crate) const MIN_BYTES: u64 = 4096;
 /// The default of `audit.keep`.
 const KEEP: usize = 8;
 
-/// `audit.onError`: what becomes of a call whose line cannot be written.
+/// `audit.onError`: what happens to a call whose line cannot be written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnError {
     /// It is denied.
     #[default]
     Deny,
-    /// It goes on, and the operator is told.
+    /// It continues, and the guard warns the operator.
     Continue,
 }
 
@@ -42,21 +42,21 @@ impl OnError {
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Audit {
-    /// Where it is written; guard/audit.jsonl in the state directory where it is left out.
+    /// The log's path. Default: guard/audit.jsonl in the state directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = FILE))]
     pub(crate) path: Option<String>,
-    /// What becomes of a call whose line cannot be written; deny where it is left out.
+    /// What happens to a call whose line cannot be written. Default: deny.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) on_error: Option<OnError>,
-    /// How long the file may become before it is put away, in bytes; 67108864 where it is left out.
+    /// The size at which the log is rotated, in bytes. Default: 67108864.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 4096))]
     pub(crate) max_bytes: Option<u64>,
-    /// How many files that were put away are kept; 8 where it is left out.
+    /// How many rotated logs are kept. Default: 8.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) keep: Option<usize>,
-    /// Whether each line goes to systemd's journal, too. False where it is left out.
+    /// Whether each line is also written to systemd's journal. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) journald: Option<bool>,
 }

@@ -19,10 +19,10 @@ use crate::{Ask, Outcome, Permission, Preset, Security};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "guard.json", description = "The policy of openclaw-guard.", deny_unknown_fields)]
 pub struct Document {
-    /// Where an editor finds the schema of this file. The guard does not look at it.
+    /// The schema of this file, for editors. The guard ignores it.
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     pub(crate) schema: Option<String>,
-    /// The version of this format.
+    /// The version of this format: 1.
     #[schemars(extend("const" = 1))]
     pub(crate) version: u64,
     /// Which programs may start.
@@ -31,7 +31,7 @@ pub struct Document {
     /// Which files may be read, written and run.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) permissions: Permissions,
-    /// What holds for one agent, by its name; "*" holds for every agent.
+    /// Settings for one agent, by its name. "*" is every agent.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) agents: BTreeMap<String, Agent>,
     /// How a human is asked.
@@ -43,7 +43,7 @@ pub struct Document {
     /// The audit log.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) audit: Audit,
-    /// Questions with the answers that this policy must give. `openclaw-guard policy test` asks them.
+    /// Questions with the answers that this policy must give. `openclaw-guard policy test` checks them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) examples: Vec<Example>,
 }
@@ -55,41 +55,41 @@ pub struct Document {
 pub(crate) struct ExecSection {
     #[serde(flatten)]
     pub(crate) mode: Mode,
-    /// How long a human has to answer, in milliseconds; 120000 where it is left out.
+    /// How long a human has to answer, in milliseconds. Default: 120000.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub(crate) timeout_ms: Option<u64>,
-    /// How long an approved program may run until that is told, in milliseconds; 10000 where it is left out.
+    /// After how many milliseconds the guard reports that an approved program is still running. Default: 10000.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub(crate) running_notice_ms: Option<u64>,
-    /// Programs that only start others: they need `x` and no entry in an allowlist.
+    /// Programs that only start others, such as shells. They need `x`, but no allowlist entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(inner(regex(pattern = PROGRAM)))]
     pub(crate) carriers: Option<Vec<String>>,
-    /// The directories from which programs can start at all; where it is left out, those that the map lets run.
+    /// The only directories from which programs can start. Default: those in which the rules grant `x`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(inner(regex(pattern = DIRECTORY)))]
     pub(crate) roots: Option<Vec<String>>,
-    /// Whether the tree may trace its own processes (strace, gdb). False where it is left out.
+    /// Whether guarded programs may trace each other (strace, gdb). Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) allow_ptrace: Option<bool>,
-    /// Programs that run without an entry while their arguments keep them to standard input.
+    /// Programs that need no allowlist entry if their arguments make them read only standard input.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(inner(regex(pattern = PROGRAM)))]
     pub(crate) safe_bins: Option<Vec<String>>,
-    /// Where safe bins must lie; /bin and /usr/bin where it is left out.
+    /// The directories in which safe bins must be. Default: /bin and /usr/bin.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(inner(regex(pattern = DIRECTORY)))]
     pub(crate) safe_bin_trusted_dirs: Option<Vec<String>>,
-    /// What a safe bin may be given, by the program's name.
+    /// The arguments that a safe bin accepts, by the program's name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("propertyNames" = { "pattern": PROGRAM }))]
     pub(crate) safe_bin_profiles: BTreeMap<String, Profile>,
-    /// Programs that skills bring.
+    /// Programs that belong to skills.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) skills: Skills,
-    /// Directories that stand first in the PATH of the command.
+    /// Directories to put at the front of the command's PATH.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(inner(regex(pattern = PATH_DIRECTORY)))]
     pub(crate) path_prepend: Option<Vec<String>>,
@@ -102,12 +102,12 @@ pub(crate) struct ExecSection {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Skills {
-    /// What the gateway's `skills.bins` lists.
+    /// The list `skills.bins` of the gateway.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) bins: Vec<SkillBin>,
 }
 
-/// A program that a skill brings, as the gateway's `skills.bins` lists them.
+/// A program that belongs to a skill, as in the gateway's `skills.bins`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
@@ -120,27 +120,27 @@ pub(crate) struct SkillBin {
     pub(crate) resolved_path: String,
 }
 
-/// What an agent may set, too.
+/// Settings that an agent may override.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Mode {
-    /// A security and an ask in one word. Where `security` or `ask` is given too, the stricter counts.
+    /// A value for `security` and `ask` in one word. If one of them is set too, the stricter value counts.
     #[serde(skip_serializing_if = "Option::is_none", rename = "mode")]
     pub(crate) preset: Option<Preset>,
-    /// Which programs may start; allowlist where it is left out.
+    /// Which programs may start. Default: allowlist.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) security: Option<Security>,
-    /// When a human is asked; on-miss where it is left out.
+    /// When a human is asked. Default: on-miss.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ask: Option<Ask>,
-    /// What *ask* becomes when nobody can be asked; deny where it is left out.
+    /// What happens to a question if nobody can be asked. Default: deny.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ask_fallback: Option<Security>,
-    /// Whether programs given as an argument (`python -c`) are asked for every time.
+    /// Whether code in an argument (`python -c`) is asked about every time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) strict_inline_eval: Option<bool>,
-    /// Whether the programs of `exec.skills` may start without an entry in an allowlist.
+    /// Whether the programs in `exec.skills` may start without an allowlist entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) auto_allow_skills: Option<bool>,
 }
@@ -168,13 +168,13 @@ impl Mode {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Permissions {
-    /// The path-keyed map.
+    /// Rules by path.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) filesystem: Filesystem,
-    /// Whether the loader, the libraries, locale data and the like may be read without a rule. True where it is left out.
+    /// Whether the loader, libraries and locale data may be read without a rule. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) base: Option<bool>,
-    /// What would run outside the guard later, and so may not be written: all of it where it is left out.
+    /// Which files that later run outside the guard are protected from writing. Default: all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) persistence: Option<Persistence>,
 }
@@ -183,15 +183,15 @@ pub(crate) struct Permissions {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Filesystem {
-    /// What a path grants, by pattern. The longest matching pattern counts.
+    /// Permissions by pattern. The longest matching pattern counts.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("propertyNames" = { "pattern": FILE_PATTERN }))]
     pub(crate) rules: BTreeMap<String, Permission>,
-    /// Patterns that are denied before every rule.
+    /// Patterns that are denied, whatever the rules say.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(inner(regex(pattern = FILE_PATTERN)))]
     pub(crate) deny: Vec<String>,
-    /// What a path grants that no rule covers; `---` where it is left out.
+    /// The permission of paths that no rule covers. Default: `---`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) default: Option<Permission>,
 }
@@ -214,12 +214,12 @@ pub(crate) struct Agent {
 /// A question as `openclaw-guard check --batch` takes it, with its answer.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Example {
-    /// What is asked: `read`, `write` or `exec`, with `path`; for `exec` with `argv`, too; `connect` or `bind` with
+    /// The operation: `read`, `write` or `exec` with `path` (`exec` also with `argv`), `connect` or `bind` with
     /// `address`.
     pub(crate) op: String,
-    /// What the answer must be.
+    /// The expected answer.
     pub(crate) outcome: Outcome,
-    /// For which agent; where it is left out, for the one that `--agent` names.
+    /// The agent. Default: the one that `--agent` names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) agent: Option<String>,
     #[serde(flatten)]
@@ -234,7 +234,7 @@ pub(crate) struct Network {
     /// AF_UNIX datagram sockets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) unix_datagram: Option<bool>,
-    /// Whom TCP may reach.
+    /// Where TCP may connect to.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) connect: Connect,
 }
@@ -243,16 +243,16 @@ pub(crate) struct Network {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Connect {
-    /// Whom nothing may connect to: addresses, prefixes (`10.0.0.0/8`), `localhost` or `*`, with or without a port
+    /// Denied destinations: addresses, prefixes (`10.0.0.0/8`), `localhost` or `*`, with or without a port
     /// (`[fd00::]/8:443`).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(inner(regex(pattern = DESTINATION)))]
     pub(crate) deny: Vec<String>,
-    /// The only TCP ports that may be connected to; where it is left out, all of them.
+    /// The only TCP ports that may be connected to. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(inner(range(min = 1, max = 65535)))]
     pub(crate) ports: Option<Vec<u16>>,
-    /// Whether the port of OpenClaw's gateway may be reached on this host, and listened on; deny where it is left out.
+    /// Whether programs may connect to the port of OpenClaw's gateway on this host, and listen on it. Default: deny.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) gateway: Option<GatewayAccess>,
 }
@@ -261,9 +261,9 @@ pub(crate) struct Connect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum GatewayAccess {
-    /// It may not be reached.
+    /// Denied.
     Deny,
-    /// It may, as far as the rest of `network.connect` lets it.
+    /// Allowed, unless the rest of `network.connect` denies it.
     Allow,
 }
 

@@ -29,7 +29,7 @@ impl Policy {
                 && document.exec.safe_bin_profiles.contains_key(&name.trim().to_ascii_lowercase())
             {
                 found.push(format!(
-                    "exec.safeBins: \"{name}\" runs what it reads from standard input, and is not safe"
+                    "exec.safeBins: \"{name}\" runs code from standard input, so it is not safe"
                 ));
             }
         }
@@ -42,12 +42,12 @@ impl Policy {
     /// Warns if a denial covers everything that a pattern matches.
     fn denied(&self, glob: &Glob, reason: &CompiledReason) -> Option<String> {
         let deny = self.map.denies.iter().find(|deny| deny.glob.covers_all_of(glob))?;
-        Some(format!("{}: has no effect, for all of it is denied ({})", reason.path, deny.reason.rule))
+        Some(format!("{}: has no effect, because all of it is denied ({})", reason.path, deny.reason.rule))
     }
 
     /// Warns if persistence withholds `w` from everything that a rule matches.
     fn kept(&self, glob: &Glob, reason: &CompiledReason) -> Option<String> {
         let kept = self.map.kept.all_of(glob)?;
-        Some(format!("{}: grants no w, for {} takes it away", reason.path, kept.reason.path))
+        Some(format!("{}: grants no w, because {} denies it", reason.path, kept.reason.path))
     }
 }

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 pub enum Security {
     /// Nothing may start.
     Deny,
-    /// Only what the allowlist names, and carriers.
+    /// Only programs in the allowlist, and carriers.
     Allowlist,
-    /// Everything that the file map lets run.
+    /// Every program may start for which a rule grants `x`.
     Full,
 }
 
@@ -20,11 +20,11 @@ pub enum Security {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ask {
-    /// Never: what is not allowed is denied.
+    /// Never. What is not allowed is denied.
     Off,
     /// When no rule decides.
     OnMiss,
-    /// As on-miss, and for every program that is not a carrier.
+    /// The same as on-miss, and before every program that is not a carrier.
     Always,
 }
 
@@ -77,19 +77,19 @@ pub struct Overrides {
     pub ask: Option<Ask>,
 }
 
-/// `exec.mode`: a security and an ask in one word, as OpenClaw's `tools.exec.mode` (2026.9.6).
+/// `exec.mode`: a value for `security` and `ask` in one word, as OpenClaw's `tools.exec.mode` (2026.9.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Preset {
     /// Nothing may start.
     Deny,
-    /// What the allowlist names; nobody is asked.
+    /// Programs in the allowlist may start; nobody is asked.
     Allowlist,
-    /// What the allowlist names; the rest is asked for.
+    /// Programs in the allowlist may start; the guard asks about others.
     Ask,
-    /// As ask. In OpenClaw a model answers first; here a human does.
+    /// The same as ask. In OpenClaw a model answers first; here a human answers.
     Auto,
-    /// Everything that the file map lets run.
+    /// Every program may start for which a rule grants `x`.
     Full,
 }
 

@@ -27,13 +27,13 @@ impl JsonSchema for Persistence {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let one = |set: Set| {
-            let description = format!("What runs {}. True where it is left out.", set.when());
+            let description = format!("Protects what runs {}. Default: true.", set.when());
             (set.as_str().to_owned(), json!({ "description": description, "type": "boolean" }))
         };
         let sets: serde_json::Map<String, Value> = Set::ALL.into_iter().map(one).collect();
         json_schema!({
-            "description": "Which places that run by themselves, outside the guard, may not be written: all, none, or \
-                each set by its name.",
+            "description": "Which files that later run outside the guard are protected from writing: true (all), false (none), or \
+                an object with the sets.",
             "oneOf": [
                 { "type": "boolean" },
                 { "type": "object", "properties": sets, "additionalProperties": false },

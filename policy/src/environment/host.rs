@@ -32,9 +32,9 @@ struct Host<'d> {
 /// Set by every login, so dropping it needs no notice. Programs can read the shell from the password entry.
 const EVERYWHERE: &str = "SHELL";
 
-const CODE: &str = "it makes programs load, run or trust something else; OpenClaw passes it to no command";
+const CODE: &str = "it makes programs load, run or trust something else; OpenClaw never passes it on";
 const SETTING: &str =
-    "it holds a secret, or says which programs or files others use; OpenClaw does not pass it on";
+    "it holds a secret, or selects programs or files for others; OpenClaw does not pass it on";
 
 /// The reason not to inherit a variable, if there is one. `name` is in capitals.
 pub(super) fn inherited_reason(name: &[u8]) -> Option<Reason<'static>> {

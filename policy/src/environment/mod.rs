@@ -32,12 +32,12 @@ const MARK: (&[u8], &[u8]) = (b"OPENCLAW_CLI", b"1");
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Inherit {
-    /// All but what makes programs load or run something else, and what speaks for the guard or the gateway.
+    /// All variables, except those that make programs load or run something else, and those of the guard and the gateway.
     #[default]
     Host,
-    /// As host, without what has the name of a secret: OpenClaw's rule for containers.
+    /// The same as host, without variables named like a secret: OpenClaw's rule for containers.
     Sandbox,
-    /// As sandbox, and only what a shell needs: OpenClaw's strict rule for containers.
+    /// Only the variables that a shell needs: OpenClaw's strict rule for containers.
     Strict,
 }
 

@@ -17,7 +17,7 @@ pub(super) fn reason(name: &[u8]) -> Option<Reason<'static>> {
     }
     let is_ours = PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         || GATEWAY_SECRETS.iter().any(|secret| name.windows(secret.len()).any(|part| part == *secret));
-    is_ours.then(|| Reason::unmentioned("it speaks to OpenClaw or to the guard for the operator"))
+    is_ours.then(|| Reason::unmentioned("it configures OpenClaw or the guard for the operator"))
 }
 
 #[cfg(test)]

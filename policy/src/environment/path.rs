@@ -29,7 +29,7 @@ pub(crate) fn path_directories(
             || replaceable_link(&directory, paths, may_write).is_some()
         {
             warnings.push(format!(
-                "exec.pathPrepend: the tree may write in \"{text}\", and so decides which programs the command starts"
+                "exec.pathPrepend: the tree may write in \"{text}\", so it could replace the programs that the command starts"
             ));
         }
         directory

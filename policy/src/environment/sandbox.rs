@@ -27,8 +27,7 @@ pub(super) fn reason(name: &[u8], value: &[u8], inherit: Inherit) -> Option<Reas
         return Some(chosen("exec.environment: the name of a secret", "it has the name of a secret"));
     }
     if inherit == Inherit::Strict && !STRICT.contains(&name) && !name.starts_with(b"LC_") {
-        let text =
-            "exec.environment is strict: it is none of LANG, LC_*, PATH, HOME, USER, TERM, TZ and NODE_ENV";
+        let text = "exec.environment is strict: only LANG, LC_*, PATH, HOME, USER, TERM, TZ and NODE_ENV are inherited";
         return Some(chosen("exec.environment \"strict\"", text));
     }
     value.contains(&0).then(|| chosen("exec.environment: a NUL byte", "its value contains a NUL byte"))

@@ -41,16 +41,16 @@ impl Why {
             Why::Secret => "holds secrets".to_owned(),
             Why::Guard => "is the guard's or OpenClaw's own".to_owned(),
             Why::Persistence(set) => format!("runs later outside the guard (persistence \"{set}\")"),
-            Why::Outside => "written, and in no project, cache or temporary directory".to_owned(),
-            Why::There => "made for the caches in it, and there from now on".to_owned(),
-            Why::OtherHome => "in somebody else's home".to_owned(),
+            Why::Outside => "written outside of projects, caches and temporary directories".to_owned(),
+            Why::There => "created for the caches in it; it exists from now on".to_owned(),
+            Why::OtherHome => "in another user's home".to_owned(),
             Why::Temporary => {
-                "a program in a temporary directory, with another name next time; --width wide lets those run"
+                "a program in a temporary directory, whose name changes; --width wide allows such programs"
                     .to_owned()
             }
-            Why::Socket => "a socket whose server is not guarded: a rule of your own must name it".to_owned(),
-            Why::Process => "a process that is not of the session".to_owned(),
-            Why::Unnamable => "no pattern means this name alone".to_owned(),
+            Why::Socket => "a socket whose server is not guarded: add a rule for it yourself".to_owned(),
+            Why::Process => "a process outside of the session".to_owned(),
+            Why::Unnamable => "no pattern matches only this name".to_owned(),
             Why::Refused(words) => words.clone(),
         }
     }

@@ -49,14 +49,14 @@ fn filled(items: &[String], indent: &str) -> String {
 /// The whole text.
 pub(super) fn text(parts: &Parts<'_>) -> String {
     let mut out = String::from("{\n  \"version\": 1,\n  \"exec\": {\n    \"security\": \"allowlist\",\n");
-    out.push_str("    // What no rule or entry covers is refused; \"on-miss\" would ask about it.\n    \"ask\": \"off\"");
+    out.push_str("    // What no rule or entry covers is denied; \"on-miss\" would ask about it.\n    \"ask\": \"off\"");
     if let Some(carriers) = parts.carriers {
-        out.push_str(",\n    // Shells and the like that were seen: what they start is judged by itself.\n    \"carriers\": [");
+        out.push_str(",\n    // Shells and similar programs that were seen: the programs that they start are judged on their own.\n    \"carriers\": [");
         out.push_str(&carriers.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "));
         out.push_str("],\n    \"safeBins\": []");
     }
     if !parts.roots.is_empty() {
-        out.push_str(",\n    // What is built anew is another file to the kernel, which knows directories that stay.\n    \"roots\": [");
+        out.push_str(",\n    // A rebuilt program is a new file, so the Landlock floor needs its directory.\n    \"roots\": [");
         out.push_str(&parts.roots.iter().map(|root| quoted(root)).collect::<Vec<_>>().join(", "));
         out.push(']');
     }

@@ -29,7 +29,7 @@ struct Prefix {
 }
 
 const LOCALHOST: &str = "localhost";
-const EXPECTED: &str = "an address, a prefix (10.0.0.0/8), localhost or *, and perhaps :PORT";
+const EXPECTED: &str = "an address, a prefix (10.0.0.0/8), localhost or *, optionally with :PORT";
 
 impl Destination {
     /// Parses a destination. IPv6 with a port needs brackets, as in a URL: `[fd00::]/8:443`.
@@ -41,7 +41,7 @@ impl Destination {
         let port = match port {
             None | Some("*") => None,
             Some(text) => {
-                Some(self::port(text).ok_or_else(|| format!("\"{text}\" is no port from 1 to 65535"))?)
+                Some(self::port(text).ok_or_else(|| format!("\"{text}\" is not a port from 1 to 65535"))?)
             }
         };
         let hosts = match (host, length) {
@@ -99,7 +99,7 @@ fn split(text: &str) -> Result<Parts<'_>, String> {
         Some(rest) => {
             let (address, after) = rest.split_once(']').ok_or("the bracket is not closed")?;
             if address.parse::<Ipv6Addr>().is_err() {
-                return Err(format!("[{address}] is no IPv6 address"));
+                return Err(format!("[{address}] is not an IPv6 address"));
             }
             (address, after)
         }
@@ -132,7 +132,7 @@ impl Prefix {
             Some(text) => digits(text)
                 .filter(|length| *length <= u32::from(most))
                 .map(|length| length as u8)
-                .ok_or_else(|| format!("\"/{text}\" is no length from 0 to {most}"))?,
+                .ok_or_else(|| format!("\"/{text}\" is not a length from 0 to {most}"))?,
         };
         let network = masked(address, length);
         if network != address {
@@ -175,12 +175,12 @@ fn masked(ip: IpAddr, length: u8) -> IpAddr {
 
 fn unknown(host: &str) -> String {
     if let Some(near) = nearest(host, &[LOCALHOST]) {
-        return format!("\"{host}\" is no address; did you mean \"{near}\"?");
+        return format!("\"{host}\" is not an address; did you mean \"{near}\"?");
     }
     if host.contains(|c: char| c.is_ascii_alphabetic()) && !host.contains(':') {
-        return format!("\"{host}\" is no address, and names are not looked up: write {EXPECTED}");
+        return format!("\"{host}\" is not an address, and names are not resolved: write {EXPECTED}");
     }
-    format!("\"{host}\" is no address: write {EXPECTED}")
+    format!("\"{host}\" is not an address: write {EXPECTED}")
 }
 
 /// Parses a port, which must not be 0.

@@ -49,7 +49,7 @@ impl Gateway {
         // OpenClaw also accepts `127.0.0.1:18789`, as docker compose writes it.
         let named = variable.and_then(|value| port(value.rsplit(':').next().unwrap_or_default()));
         if variable.is_some() && named.is_none() {
-            warn(format!("{VARIABLE} of the guard's environment is no port"));
+            warn(format!("{VARIABLE} in the guard's environment is not a port"));
         }
         let configured = match config {
             GatewayConfig::Absent => Ok(Vec::new()),
@@ -57,7 +57,7 @@ impl Gateway {
             GatewayConfig::Text(text) => configured(text),
         };
         let configured = configured.unwrap_or_else(|why| {
-            warn(format!("{file}: gateway.port cannot be told: {why}"));
+            warn(format!("{file}: cannot read gateway.port: {why}"));
             Vec::new()
         });
         let mut ports: Vec<u16> = named.into_iter().chain(configured).collect();
@@ -102,7 +102,7 @@ fn configured(text: &str) -> Result<Vec<u16>, String> {
     let mut ports = Vec::new();
     let mut includes = has(&top, "$include");
     for gateway in all(&top, "gateway") {
-        let Value::Object(gateway) = gateway else { return Err("gateway is no object".to_owned()) };
+        let Value::Object(gateway) = gateway else { return Err("gateway is not an object".to_owned()) };
         includes |= has(gateway, "$include");
         for value in all(gateway, "port") {
             ports.push(number(value).ok_or("it is no port")?);
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(
             unreadable.warnings,
             [
-                "/x/openclaw.json: gateway.port cannot be told: Permission denied, so network.connect.gateway denies port 18789 as well"
+                "/x/openclaw.json: cannot read gateway.port: Permission denied, so network.connect.gateway denies port 18789 as well"
             ]
         );
     }

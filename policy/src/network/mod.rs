@@ -73,7 +73,7 @@ impl Network {
                 source: Source::Global,
                 path: "network.connect.ports".to_owned(),
                 rule: format!("network.connect.ports [{}]", listed(ports.as_deref().unwrap_or_default())),
-                text: "the port is none of those that may be connected to".to_owned(),
+                text: "the port is not in network.connect.ports".to_owned(),
             },
             ports,
             gateway: denied,
@@ -82,12 +82,12 @@ impl Network {
                 source: if section.gateway.is_some() { Source::Global } else { Source::Default },
                 path: "network.connect.gateway".to_owned(),
                 rule: "network.connect.gateway \"deny\"".to_owned(),
-                text: "the port of OpenClaw's gateway: whoever has its token can answer what the guard asks"
+                text: "the port of OpenClaw's gateway, where questions of the guard can be answered"
                     .to_owned(),
             },
-            by_page: page("the tree that it asks about may not answer there".to_owned()),
+            by_page: page("the guarded tree may not answer its own questions".to_owned()),
             by_lost_page: page(
-                "one is served, and guard/page.lock in the state directory does not say where, so it may be there".to_owned(),
+                "a page is served, and guard/page.lock in the state directory does not have its address, so it may be this one".to_owned(),
             ),
             allowed: CompiledReason {
                 source: Source::Default,

@@ -48,7 +48,7 @@ impl PathRules {
             source: Source::Builtin,
             path: "builtin".to_owned(),
             rule: "builtin: not a real path".to_owned(),
-            text: "what has no real path cannot be covered by a rule".to_owned(),
+            text: "a file without a real path cannot be covered by a rule".to_owned(),
         };
         let map = PathRules {
             denies,

@@ -28,7 +28,9 @@ pub(crate) fn problem(pattern: &str) -> Option<String> {
     {
         return Some(match pattern {
             "" => "the pattern is empty".to_owned(),
-            p if p.starts_with('~') => "~ expands alone or before /; name another home in full".to_owned(),
+            p if p.starts_with('~') => {
+                "~ is expanded only alone or before /; write another user's home in full".to_owned()
+            }
             _ => "the pattern must start with /, ~/ or **".to_owned(),
         });
     }
@@ -36,12 +38,12 @@ pub(crate) fn problem(pattern: &str) -> Option<String> {
         return Some("the pattern is longer than any path".to_owned());
     }
     if pattern.contains('\0') {
-        return Some("a path cannot hold a NUL".to_owned());
+        return Some("a path cannot contain a NUL".to_owned());
     }
     // A real path has none of these: the pattern could never match, and a deny would deny nothing.
     if pattern.split('/').any(|c| c == "." || c == "..") || pattern.contains("//") {
         return Some(
-            "real paths have no \".\", \"..\" or empty component; write the pattern without".to_owned(),
+            "real paths have no \".\", \"..\" or empty component; write the pattern without it".to_owned(),
         );
     }
     None

@@ -98,7 +98,7 @@ impl Permission {
             }
         };
         match (list(Grant::Yes), list(Grant::Ask)) {
-            (Some(granted), Some(asked)) => format!("grants {granted}, and asks for {asked}"),
+            (Some(granted), Some(asked)) => format!("grants {granted}, and asks about {asked}"),
             (Some(granted), None) => format!("grants {granted}"),
             (None, Some(asked)) => format!("asks for {asked}"),
             (None, None) => "grants nothing".to_owned(),
@@ -216,7 +216,7 @@ impl JsonSchema for Permission {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "`r`, `-` or `?` (ask), then `w`, `-` or `?`, then `x`, `-` or `?`.",
+            "description": "Three characters: `r`, then `w`, then `x`. Instead of each, `-` denies and `?` asks.",
             "type": "string",
             "pattern": "^[r?-][w?-][x?-]$",
         })

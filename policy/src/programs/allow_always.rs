@@ -47,15 +47,15 @@ impl Once {
     /// Returns a clause for a human.
     pub const fn text(self) -> &'static str {
         match self {
-            Once::NotRead => "the command could not be read as a whole",
-            Once::AskedEachTime => "a part of it is asked for each time",
-            Once::PartUnnamed => "an entry cannot name each part of it",
-            Once::Shell => "a shell runs whatever it is told",
-            Once::Carrier => "it starts another program, which is judged by itself",
-            Once::InlineCode => "its arguments hold code",
-            Once::Interpreter => "it runs what a file says, which may change",
-            Once::Writable => "the tree may write its file, and so put another program there",
-            Once::Input => "it runs code from its standard input or a pipe, which no entry binds",
+            Once::NotRead => "the command could not be parsed completely",
+            Once::AskedEachTime => "a part of it is asked about every time",
+            Once::PartUnnamed => "an entry cannot cover every part of it",
+            Once::Shell => "a shell runs any command",
+            Once::Carrier => "it starts another program, which is judged on its own",
+            Once::InlineCode => "its arguments contain code",
+            Once::Interpreter => "it runs code from a file that may change",
+            Once::Writable => "the tree may write its file, so it could replace the program",
+            Once::Input => "it runs code from standard input or a pipe, which an entry cannot bind",
             Once::Path => "its path cannot be written as a pattern",
         }
     }

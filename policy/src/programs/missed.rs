@@ -37,7 +37,7 @@ impl Uncounted<'_> {
             }
             Uncounted::Arguments { by } => format!("{} names it, but with other arguments", by.path),
             Uncounted::StartedByPath { by } => {
-                format!("{} names it, but counts only where it is started by its bare name", by.path)
+                format!("{} names it, but applies only if it is started by its bare name", by.path)
             }
             Uncounted::Elsewhere { name } => {
                 format!("\"{name}\" is a safe bin, but only in exec.safeBinTrustedDirs")

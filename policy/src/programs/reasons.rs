@@ -29,12 +29,12 @@ impl ExecReasons {
             text: text.to_owned(),
         };
         ExecReasons {
-            denied: broken
-                .clone()
-                .unwrap_or_else(|| by_security(word(security), "exec.security is deny: nothing may start")),
+            denied: broken.clone().unwrap_or_else(|| {
+                by_security(word(security), "exec.security is deny: no program may start")
+            }),
             full: by_security(
                 word(security),
-                "exec.security is full: whatever the file map lets run may start",
+                "exec.security is full: every program may start for which a rule grants x",
             ),
             security: word(security),
             miss: by_security(
@@ -45,19 +45,19 @@ impl ExecReasons {
                 source: carriers,
                 path: "exec.carriers".to_owned(),
                 rule: "exec.carriers".to_owned(),
-                text: "a carrier may start: what it starts and opens is judged by itself".to_owned(),
+                text: "a carrier may start: what it starts and opens is judged on its own".to_owned(),
             },
             always: CompiledReason {
                 source: ask.source,
                 path: ask.path.clone(),
                 rule: written(&ask.path, "ask", ask.value.as_str()),
-                text: "exec.ask is always: every program is asked for".to_owned(),
+                text: "exec.ask is always: every program is asked about".to_owned(),
             },
             loader: CompiledReason {
                 source: Source::Builtin,
                 path: "builtin".to_owned(),
                 rule: "builtin: loader of an allowed program".to_owned(),
-                text: "the loader of a program needs x and no allowlist entry".to_owned(),
+                text: "a program's loader needs x, but no allowlist entry".to_owned(),
             },
             fallback: CompiledReason {
                 source: fallback.source,

@@ -55,11 +55,11 @@ impl fmt::Display for Saving {
 
 /// OpenClaw's words (2026.9.6) after "allow-always is unavailable".
 const EACH_TIME: &str = "the effective policy requires approval every time";
-const NOTHING_MISSED: &str = "nothing that is saved would change the answer";
-const IS_PATTERN: &str = "its path holds * or ?, which a rule would read as a pattern for others";
-const NO_TEXT: &str = "its path is no UTF-8 text, which a rule must be";
-const OF_PROCESS: &str = "another process may have that number later";
-const NO_RULE: &str = "no rule can name its path alone";
+const NOTHING_MISSED: &str = "no saved rule or entry would change the answer";
+const IS_PATTERN: &str = "its path contains * or ?, which a rule would treat as a pattern";
+const NO_TEXT: &str = "its path is not UTF-8, but a rule must be";
+const OF_PROCESS: &str = "another process may get that id later";
+const NO_RULE: &str = "no rule can match only its path";
 
 /// Returns what "allow always" saves for the requests of one question. Requests that are already allowed need nothing.
 /// If one of the others cannot be saved, nothing is: the question would be asked again anyway. `is_directory` reports

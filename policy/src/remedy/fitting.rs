@@ -148,8 +148,8 @@ pub fn sample(pattern: &str, home: &[u8]) -> Vec<u8> {
 pub fn exactly(arguments: &[Vec<u8>]) -> Result<String, String> {
     let mut pattern = "^".to_owned();
     for argument in arguments {
-        let text = str::from_utf8(argument)
-            .map_err(|_| "an argument is no UTF-8 text, which an expression must be")?;
+        let text =
+            str::from_utf8(argument).map_err(|_| "an argument is not UTF-8, but an expression must be")?;
         for character in text.chars() {
             if "\\^$.*+?()[]{}|/".contains(character) {
                 pattern.push('\\');

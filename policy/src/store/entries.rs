@@ -30,15 +30,17 @@ impl Inactive {
     /// The reason, for a human.
     pub fn reason(self) -> &'static str {
         match self {
-            Inactive::CommandLine => "it names a whole command line by its hash, and the guard sees programs",
+            Inactive::CommandLine => {
+                "it names a whole command line by its hash, but the guard judges programs"
+            }
             Inactive::ArgumentsAlone => {
                 "it is bound to arguments without a directory; OpenClaw 2026.6 and newer ignore it too"
             }
             Inactive::UnboundAllowAlways => {
-                "it is an \"allow always\" that is not bound to arguments and directory; OpenClaw 2026.6 and newer \
-                 ignore it too"
+                "it was allowed \"always\" without arguments and directory; OpenClaw 2026.6 and newer ignore it \
+                 too"
             }
-            Inactive::NoArgPattern => "its argPattern is no text",
+            Inactive::NoArgPattern => "its argPattern is not a string",
         }
     }
 }

@@ -74,7 +74,7 @@ fn keep_if(
 ) {
     if let Some(value) = section.get(key).filter(|value| !is_valid(value)) {
         if !value.is_null() {
-            ignored.push(format!("{place}.{key}: {value} is none of {names} and counts for nothing"));
+            ignored.push(format!("{place}.{key}: {value} is ignored: it is none of {names}"));
         }
         section.shift_remove(key);
     }
@@ -87,13 +87,13 @@ fn allowlist(agent: &mut Object, place: &str, id: &mut dyn FnMut() -> String, ig
             list.extend(items.filter_map(|(i, item)| {
                 let entry = entry(item, id);
                 if entry.is_none() {
-                    ignored.push(format!("{place}.allowlist[{i}]: no entry, for it has no pattern"));
+                    ignored.push(format!("{place}.allowlist[{i}]: is ignored: it has no pattern"));
                 }
                 entry
             }));
         }
         Some(_) => {
-            ignored.push(format!("{place}.allowlist: no list [ … ], and counts for nothing"));
+            ignored.push(format!("{place}.allowlist: is ignored: it is not a list [ … ]"));
             agent.shift_remove("allowlist");
         }
         None => {}

@@ -72,7 +72,7 @@ impl Store {
     /// Notes on settings that have no effect in the guard's own store, a sentence each: somebody may rely on them.
     pub(super) fn idle(&self) -> Vec<String> {
         let elsewhere =
-            |place: &str, key: &str| format!("{place}.{key} does nothing here: it belongs in guard.json");
+            |place: &str, key: &str| format!("{place}.{key} has no effect here: it belongs in guard.json");
         let modes = |place: &str, section: &Map<String, Value>| -> Vec<String> {
             let present = MODES.iter().filter(|key| section.contains_key(**key));
             present.map(|key| elsewhere(place, key)).collect()
@@ -92,7 +92,7 @@ impl Store {
                     }
                     None => notes.extend(section.iter().filter(|(_, bits)| self::bits(bits).is_none()).map(
                         |(pattern, bits)| {
-                            format!("{place}[\"{pattern}\"]: {bits} is none of r, w, x, rw, … and counts for nothing")
+                            format!("{place}[\"{pattern}\"]: {bits} is ignored: it is none of r, w, x, rw, …")
                         },
                     )),
                 }

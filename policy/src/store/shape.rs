@@ -16,7 +16,9 @@ pub(super) fn shape(root: Value) -> Result<Map<String, Value>, Misshapen> {
     match root.get("version") {
         // To OpenClaw, 1.0 is the same as 1.
         Some(version) if version.as_f64() == Some(1.0) => {}
-        Some(_) => return Err((vec!["version".to_owned()], "must be 1: this guard reads no other version")),
+        Some(_) => {
+            return Err((vec!["version".to_owned()], "must be 1: this guard supports no other version"));
+        }
         None => return Err((vec![], "\"version\" is missing: it must be 1")),
     }
     for name in ["defaults", "agents"] {

@@ -113,9 +113,9 @@ fn a_build_becomes_few_lines() {
   "version": 1,
   "exec": {
     "security": "allowlist",
-    // What no rule or entry covers is refused; "on-miss" would ask about it.
+    // What no rule or entry covers is denied; "on-miss" would ask about it.
     "ask": "off",
-    // Shells and the like that were seen: what they start is judged by itself.
+    // Shells and similar programs that were seen: the programs that they start are judged on their own.
     "carriers": ["bash"],
     "safeBins": []
   },

@@ -45,8 +45,8 @@ impl Policy {
         }
         if !project {
             builder.warnings.push(format!(
-                "{} is your home directory or contains it: what is in it is asked for. Start in a \
-                 project's directory to work there unasked.",
+                "{} is your home directory or contains it: the guard asks about every file in it. Start in a \
+                 project's directory to avoid that.",
                 show(host.cwd)
             ));
         }

@@ -35,13 +35,13 @@ impl OwnStore<'_> {
             let reason = CompiledReason {
                 source: Source::Saved,
                 rule: format!("allowed always: {rule} ({NAME})"),
-                text: format!("{rule} was allowed always ({NAME})"),
+                text: format!("{rule} was allowed \"always\" ({NAME})"),
                 path,
             };
             answers.push(SavedRule { glob, bits: rule.bits, reason });
         }
         if ask == Ask::Off && !answers.is_empty() {
-            warnings.push(format!("{NAME}: its rules for files do nothing while exec.ask is off"));
+            warnings.push(format!("{NAME}: its file rules have no effect while exec.ask is off"));
         }
         (answers, warnings)
     }
@@ -72,14 +72,14 @@ fn reason(path: String, entry: StoreEntry<'_>) -> CompiledReason {
     CompiledReason {
         source: Source::Saved,
         rule: format!("{list} \"{}\"", entry.pattern()),
-        text: format!("\"{}\" was allowed always ({NAME})", entry.pattern()),
+        text: format!("\"{}\" was allowed \"always\" ({NAME})", entry.pattern()),
         path,
     }
 }
 
 fn broken(line: &str) -> String {
     format!(
-        "{line}; nothing that was allowed always counts, and nothing more is saved there, until it is repaired or moved \
-         away"
+        "{line}; until it is repaired or moved away, what was allowed \"always\" is not in force, and nothing is \
+         saved"
     )
 }

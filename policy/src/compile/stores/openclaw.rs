@@ -95,7 +95,7 @@ impl<'a> Stores<'a> {
             let skills = reading.store.auto_allow_skills(agent).filter(|set| set.value && !has_skills);
             warnings.extend(skills.map(|set| {
                 format!(
-                    "{} is on, but skills count only by exec.autoAllowSkills and exec.skills of guard.json",
+                    "{} is on, but the guard uses only exec.autoAllowSkills and exec.skills of guard.json for skills",
                     holder.place(&set.path)
                 )
             }));
@@ -155,12 +155,12 @@ fn reason(holder: StoreOwner, path: &str, entry: StoreEntry<'_>) -> CompiledReas
 fn broken(holder: StoreOwner, line: &str) -> String {
     match holder {
         StoreOwner::File => format!(
-            "{line}; nothing may start until it is repaired or moved away (OpenClaw up to 2026.7 reads such a file as \
-             an empty one, and allows everything)"
+            "{line}; no program may start until it is repaired or moved away (OpenClaw up to 2026.7 treats such \
+             a file as empty and allows everything)"
         ),
         StoreOwner::Gateway => format!(
-            "{line}; nothing may start until the gateway has said what its exec approvals are, or approvals.gateway.admin \
-             is false"
+            "{line}; no program may start until the gateway's exec approvals are fetched, or \
+             approvals.gateway.admin is false"
         ),
     }
 }

@@ -14,20 +14,20 @@ use crate::programs::allowlist::expression;
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 pub struct Forwarding {
-    /// Whether questions are forwarded. False where it is left out.
+    /// Whether questions are forwarded. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) enabled: Option<bool>,
-    /// Where to; session where it is left out.
+    /// The destination. Default: session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mode: Option<ForwardingMode>,
-    /// The only agents whose questions are; where it is empty or left out, every agent's.
+    /// The agents whose questions are forwarded. Default, also if empty: every agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) agent_filter: Option<Vec<String>>,
-    /// The only sessions whose questions are, each as a part of the session's key or a regular expression; where it is
-    /// empty or left out, every session's.
+    /// The sessions whose questions are forwarded: parts of a session's key, or regular expressions. Default, also if
+    /// empty: every session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) session_filter: Option<Vec<String>>,
-    /// The chats. A question carries one place only: the first.
+    /// The chats. A question is forwarded only to the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) targets: Option<Vec<TurnSource>>,
 }
@@ -71,13 +71,13 @@ pub struct TurnSource {
     /// The channel: slack, telegram, discord.
     #[schemars(regex(pattern = NOT_EMPTY))]
     pub channel: String,
-    /// Whom or what there, as the channel names it.
+    /// The recipient, as the channel names it.
     #[schemars(regex(pattern = NOT_EMPTY))]
     pub to: String,
-    /// Which account of OpenClaw's on that channel.
+    /// OpenClaw's account on that channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account_id: Option<String>,
-    /// Which thread or topic.
+    /// The thread or topic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<ThreadId>,
 }
@@ -164,17 +164,17 @@ impl Forwarding {
             return if *self == Forwarding::default() {
                 Vec::new()
             } else {
-                vec!["approvals.exec: does nothing without \"enabled\": true".to_owned()]
+                vec!["approvals.exec: has no effect without \"enabled\": true".to_owned()]
             };
         }
         let mut remarks = Vec::new();
         let targets = self.targets.as_deref().unwrap_or_default();
         match self.mode.unwrap_or_default() {
             ForwardingMode::Session if !targets.is_empty() => {
-                remarks.push("approvals.exec.targets: do nothing with \"mode\": \"session\"".to_owned());
+                remarks.push("approvals.exec.targets: has no effect with \"mode\": \"session\"".to_owned());
             }
             ForwardingMode::Targets if targets.is_empty() => remarks.push(
-                "approvals.exec.targets: is empty, so \"mode\": \"targets\" forwards to nobody".to_owned(),
+                "approvals.exec.targets: is empty, so \"mode\": \"targets\" forwards nothing".to_owned(),
             ),
             ForwardingMode::Both if !targets.is_empty() => remarks.push(format!(
                 "approvals.exec.targets: {ONE_PLACE}: the session's chat where a session is known, else the first \
@@ -188,8 +188,8 @@ impl Forwarding {
         for (i, pattern) in self.session_filter.iter().flatten().enumerate() {
             if !trim(pattern).is_empty() && expression::compile(trim(pattern)).is_none() {
                 remarks.push(format!(
-                    "approvals.exec.sessionFilter[{i}]: is no regular expression, or one with look-around or that could \
-                     take forever, so it is only looked for as it is written"
+                    "approvals.exec.sessionFilter[{i}]: is not a regular expression, has look-around, or could \
+                     take forever, so it is compared literally"
                 ));
             }
         }

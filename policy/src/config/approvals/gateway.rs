@@ -13,23 +13,23 @@ use crate::config::schema_patterns::{FILE, FINGERPRINT, GATEWAY_URL};
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 pub struct GatewayRoute {
-    /// Where it is: `ws://HOST:PORT`, or `wss://` for TLS. Where it is left out, on this host.
+    /// The address: `ws://HOST:PORT`, or `wss://` for TLS. Default: the gateway on this host.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", regex(pattern = GATEWAY_URL))]
     pub(crate) url: Option<GatewayUrl>,
-    /// A file that holds its token. The guarded tree can never open it.
+    /// A file with the gateway's token. Guarded programs can never open it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = FILE))]
     pub(crate) token_file: Option<String>,
-    /// Whether `ws` may lead to another host, where everybody on the way reads the token. False where it is left out.
+    /// Whether `ws` may be used for another host. The token then crosses the network in plain text. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) allow_insecure: Option<bool>,
-    /// The SHA-256 of the only certificate that is taken.
+    /// The SHA-256 of the only certificate that is accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", regex(pattern = FINGERPRINT))]
     pub(crate) fingerprint: Option<Fingerprint>,
-    /// Whether operator.admin is asked for, to read the gateway's own approvals and to save there. False where it is left
-    /// out.
+    /// Whether the guard requests the scope operator.admin, to read and save the gateway's own approvals. Default:
+    /// false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) admin: Option<bool>,
 }

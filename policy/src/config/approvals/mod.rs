@@ -12,7 +12,7 @@ pub use forwarding::{Forwarding, Recipient, ThreadId, TurnSource};
 pub use gateway::{Fingerprint, GatewayRoute};
 pub use url::{GatewayHost, GatewayUrl, Scheme};
 
-/// A way by which an answer can come.
+/// A route to a human.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Route {
@@ -20,7 +20,7 @@ pub enum Route {
     Cli,
     /// A prompt on the operator's terminal.
     Terminal,
-    /// Programs of the operator's, by way of a socket.
+    /// Programs of the operator that listen on a socket.
     Socket,
     /// OpenClaw's gateway.
     Gateway,
@@ -52,22 +52,21 @@ const DEFAULT_MAX_PENDING: usize = 16;
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 pub struct Approvals {
-    /// How a human can be asked; where it is left out, in every way there is. Where none of them can be reached, nobody
-    /// is waited for.
+    /// The routes to a human. Default: every route. If no route can be reached, `exec.askFallback` decides at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) routes: Option<Vec<Route>>,
-    /// How many cards may wait for an answer; 16 where it is left out. What would be asked beyond that is denied.
+    /// How many questions may wait for an answer. Further ones are denied. Default: 16.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1024))]
     pub(crate) max_pending: Option<u64>,
-    /// A program of the operator's, with its arguments, that is run for each new card.
+    /// A program with its arguments that the guard runs for each new question.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub(crate) notify: Option<Vec<String>>,
-    /// Which of OpenClaw's gateways is asked, and as whom.
+    /// The OpenClaw gateway that gets the questions, and how to log in there.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) gateway: GatewayRoute,
-    /// Into which chats the gateway forwards a question.
+    /// The chats to which the gateway forwards questions.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) exec: Forwarding,
 }
@@ -100,8 +99,9 @@ impl Approvals {
         let mut remarks = self.exec.remarks();
         let has_no_gateway = self.routes().is_some_and(|routes| !routes.contains(&Route::Gateway));
         if has_no_gateway && !is_empty(&self.gateway) {
-            remarks
-                .push("approvals.gateway: asks nobody, for approvals.routes has no \"gateway\"".to_owned());
+            remarks.push(
+                "approvals.gateway: has no effect, because approvals.routes has no \"gateway\"".to_owned(),
+            );
         }
         if self.gateway.allow_insecure()
             && self.gateway.url().is_none_or(|url| url.scheme() == Scheme::Wss || url.is_loopback())

@@ -39,7 +39,7 @@ pub enum GatewayHost {
 const LOCALHOST: &str = "localhost";
 /// The longest DNS name, in bytes (RFC 1035, 2.3.4).
 const MAX_NAME_LEN: usize = 253;
-const EXPECTED: &str = "must be ws://HOST:PORT or wss://HOST:PORT, with a path perhaps";
+const EXPECTED: &str = "must be ws://HOST:PORT or wss://HOST:PORT, optionally with a path";
 
 impl GatewayUrl {
     /// Parses a URL.
@@ -54,13 +54,13 @@ impl GatewayUrl {
         };
         let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
         if authority.contains('@') {
-            return Err("no name or password belongs into it: the token goes into tokenFile".to_owned());
+            return Err("must not contain a name or password: put the token into tokenFile".to_owned());
         }
         if path.contains(['?', '#']) {
             return Err("must end with the path: no query, no fragment".to_owned());
         }
         if !path.bytes().all(is_of_a_path) {
-            return Err("has a character in its path that is to be written as %XX".to_owned());
+            return Err("has a character in its path that must be written as %XX".to_owned());
         }
         let (host, port) = match authority.strip_prefix('[') {
             Some(rest) => {
@@ -78,7 +78,7 @@ impl GatewayUrl {
         };
         let port = match port.strip_prefix(':') {
             Some(digits) => crate::network::port(digits)
-                .ok_or_else(|| format!("\"{digits}\" is no port from 1 to 65535"))?,
+                .ok_or_else(|| format!("\"{digits}\" is not a port from 1 to 65535"))?,
             None if port.is_empty() => scheme.default_port(),
             None => return Err(EXPECTED.to_owned()),
         };
@@ -141,13 +141,13 @@ impl GatewayHost {
             return Err(match text {
                 "" => EXPECTED.to_owned(),
                 _ if !text.is_ascii() => format!("\"{text}\": write the name in ASCII (xn--…)"),
-                _ => format!("\"{text}\" is no name of a host"),
+                _ => format!("\"{text}\" is not a host name"),
             });
         }
         // Some parsers read `127.1` and `0x7f000001` as addresses, others as names.
         let last = text.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
         if last.bytes().all(|byte| byte.is_ascii_digit()) || last.starts_with("0x") {
-            return Err(format!("\"{text}\" is no address: write all four numbers of it"));
+            return Err(format!("\"{text}\" is not an address: write all four numbers"));
         }
         Ok(GatewayHost::Name(text.to_ascii_lowercase()))
     }

@@ -44,7 +44,7 @@ impl Reader<'_> {
             self.wrong(
                 value,
                 key,
-                "would send the token to another host in clear: use wss, or say \"allowInsecure\": true",
+                "would send the token to another host in plain text: use wss, or set \"allowInsecure\": true",
             );
         }
         // An invalid URL has been reported already.
@@ -53,7 +53,7 @@ impl Reader<'_> {
             && !is_tls
             && !is_wrong
         {
-            self.wrong(value, key, "is of a certificate, which only a wss url has");
+            self.wrong(value, key, "needs a wss url: a ws url has no certificate");
         }
         route
     }

@@ -83,7 +83,7 @@ impl Reader<'_> {
                     version = true;
                     document.version = 1;
                     if !matches!(value, Value::NumberLit(n) if n.value == "1") {
-                        self.wrong(value, &key, "must be 1: this guard reads no other version");
+                        self.wrong(value, &key, "must be 1: this guard supports no other version");
                     }
                 }
                 "$schema" => document.schema = self.string(value, &key),

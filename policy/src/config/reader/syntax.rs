@@ -130,7 +130,7 @@ impl Reader<'_> {
         let permission = Permission::parse(&text);
         if permission.is_none() {
             let message = format!(
-                "\"{text}\" is no permission: three characters, r or - or ?, then w or - or ?, then x or - or ?"
+                "\"{text}\" is not a permission. Write three characters: r, then w, then x; instead of each, - denies and ? asks"
             );
             self.wrong(value, key, message);
         }

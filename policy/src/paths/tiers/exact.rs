@@ -34,7 +34,7 @@ pub(super) fn classes(policy: &Policy, walked: &Walked) -> Classes {
         create: exactness(writes.clone().and_then(|()| write.tops())),
         write: exactness(writes),
         execute: Exactness::Not(
-            "a program's arguments and environment are checked as it starts, which Landlock cannot do"
+            "a program's arguments and environment are checked when it starts, which Landlock cannot do"
                 .to_owned(),
         ),
     }
@@ -44,7 +44,7 @@ pub(super) fn classes(policy: &Policy, walked: &Walked) -> Classes {
 /// approved.
 pub(super) fn approved_scripts(policy: &Policy) -> Result<(), Inexact> {
     let programs = &policy.programs;
-    let not_exact = |what: &str| Err(format!("{what}: a script that was approved is read as it was then"));
+    let not_exact = |what: &str| Err(format!("{what}: an approved script must be read as it was approved"));
     match &programs.strict_inline_eval {
         _ if programs.ask != Ask::Off => {
             not_exact(&format!("{} is {}", programs.reasons.always.path, programs.ask.as_str()))
@@ -62,7 +62,7 @@ fn programs(policy: &Policy, walked: &Walked) -> Result<(), Inexact> {
     match policy.roots.iter().find(|root| !is_read(root)) {
         Some(root) => {
             let root = show(root);
-            Err(format!("programs can start from {root} (exec.roots), of which not everything may be read"))
+            Err(format!("programs can start from {root} (exec.roots), where not everything may be read"))
         }
         None => Ok(()),
     }
@@ -121,11 +121,11 @@ impl Compared<'_> {
             None => Ok(()),
             Some(_) if is_harmless || self.is_denied(&entry.glob) => Ok(()),
             Some(_) if entry.reason.path == BASE => Err(format!(
-                "{BASE} grants /proc/self and terminals, which mean something else to each process; \"base\": false leaves \
-                 them out"
+                "{BASE} grants /proc/self and terminals, which differ for each process; \"base\": false removes \
+                 them"
             )),
             Some(place) => Err(format!(
-                "{} reaches {}, where names mean something else to each process",
+                "{} covers {}, where names differ for each process",
                 entry.reason.path,
                 show(place)
             )),
@@ -147,22 +147,20 @@ impl Compared<'_> {
         }
         if self.bit == Access::WRITE && self.policy.protects_shapes() && !is_literal {
             return Err(format!(
-                "{place} may come to hold names that permissions.persistence protects in every directory, such as .envrc"
+                "{place} may later contain names that permissions.persistence protects in every directory, such as .envrc"
             ));
         }
         if self.walked.is_cut {
-            return Err(format!(
-                "{place} is not all among the {MAX_HIERARCHIES} hierarchies that are granted"
-            ));
+            return Err(format!("{place} has more hierarchies than the {MAX_HIERARCHIES} that are granted"));
         }
         if !is_literal && glob.below(top) != Below::Everything {
-            return Err(format!("{place} goes by names, and a floor by directories"));
+            return Err(format!("{place} matches names, but the floor knows only directories"));
         }
         Err(match self.walked.standing(top) {
-            NodeKind::Nothing => format!("{place} names what does not exist yet"),
-            NodeKind::Other => format!("{place} names a link, or what is no file on a disk"),
-            NodeKind::Directory if is_literal => format!("{place} grants a directory without what is in it"),
-            _ => format!("{place} has exceptions, and what comes to stand beside them is not known yet"),
+            NodeKind::Nothing => format!("{place} does not exist yet"),
+            NodeKind::Other => format!("{place} is a link, or not a file on a disk"),
+            NodeKind::Directory if is_literal => format!("{place} grants a directory without its contents"),
+            _ => format!("{place} has exceptions, and new files may appear beside them"),
         })
     }
 
@@ -172,7 +170,7 @@ impl Compared<'_> {
         let mut files = self.walked.hierarchies.iter().filter(|h| h.kind == HierarchyKind::File);
         match files.find(|h| h.access.contains(Access::WRITE) && is_file(&h.path)) {
             Some(file) => Err(format!(
-                "{} is granted by itself and may be replaced by another file; name its directory instead",
+                "{} is granted as a single file, which may be replaced; name its directory instead",
                 show(&file.path)
             )),
             None => Ok(()),
@@ -190,7 +188,7 @@ impl Compared<'_> {
         let top = tops.iter().find(|h| h.kind == HierarchyKind::Directory).or(tops.first());
         match top {
             Some(top) => Err(format!(
-                "{} itself may be removed and made again, which Landlock grants only with the directory around it",
+                "{} itself may be removed and created again, which Landlock grants only for the directory that contains it",
                 show(&top.path)
             )),
             None => Ok(()),

@@ -29,18 +29,18 @@ impl ArgumentMatch {
         match pattern.unwrap_or_default() {
             exact if exact.starts_with(CWD_ARGV) => Ok(ArgumentMatch::Exactly(exact.to_owned())),
             legacy if legacy.starts_with(ARGV_ONLY) => Err(
-                "it was made by an older OpenClaw for these arguments in any directory, and is no longer in force",
+                "an older OpenClaw created it for these arguments in any directory; it is no longer in force",
             ),
             _ if is_generated => {
-                Err("it was made by an older OpenClaw for any arguments, and is no longer in force")
+                Err("an older OpenClaw created it for any arguments; it is no longer in force")
             }
             "" => Ok(ArgumentMatch::Any),
             pattern => {
                 let is_separate = pattern.contains('\0');
                 let wrap = if is_separate { ArgumentMatch::Separate } else { ArgumentMatch::Spaced };
                 expression::compile(pattern).map(wrap).ok_or(
-                    "its argPattern is no regular expression, or one that could take forever: look-around, \
-                     back-references and repetitions that share characters are refused",
+                    "its argPattern is not a regular expression, or could take forever: look-around, \
+                     back-references and repetitions that share characters are not allowed",
                 )
             }
         }

@@ -59,7 +59,7 @@ impl CompiledEntry {
             return Compiled::nothing(&reason.path, &format!("{why} matches nothing"));
         };
         if COMMANDS.iter().any(|prefix| pattern.starts_with(prefix)) {
-            let why = "it stands for one command's text, which is not known when a program starts; it matches nothing";
+            let why = "it names the text of one command, which is not known when a program starts; it matches nothing";
             return Compiled::nothing(&reason.path, why);
         }
         let arguments = match ArgumentMatch::new(written.arg_pattern.as_deref(), written.is_generated()) {
@@ -86,7 +86,7 @@ impl CompiledEntry {
             }
             warning = elsewhere(&globs, paths).map(|real| {
                 format!(
-                    "{}: \"{pattern}\" is a link to {real}; programs are compared by their real path: name that",
+                    "{}: \"{pattern}\" is a link to {real}; programs are compared by their real path: use that",
                     reason.path
                 )
             });

@@ -54,7 +54,7 @@ impl SafeBins {
                 source,
                 path: "exec.safeBins".to_owned(),
                 rule: format!("exec.safeBins \"{name}\""),
-                text: format!("{name} is a safe bin, and its arguments keep it to standard input"),
+                text: format!("{name} is a safe bin, and its arguments make it read only standard input"),
             };
             let files = dirs.iter().flat_map(|dir| files(dir, name.as_bytes(), paths)).collect();
             safe.bins.insert(name.into_bytes(), SafeBin { paths: files, profile, reason });

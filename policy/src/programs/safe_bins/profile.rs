@@ -7,26 +7,26 @@ use serde::Serialize;
 
 use crate::config::schema_patterns::FLAG;
 
-/// The arguments of a program that reads standard input and nothing else. The names are OpenClaw's.
+/// The arguments with which a program reads only standard input. The names are OpenClaw's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 pub struct Profile {
-    /// The fewest arguments that are no options.
+    /// The minimum number of arguments that are not options.
     #[serde(skip_serializing_if = "is_zero")]
     pub min_positional: usize,
-    /// The most of them; none given is no bound.
+    /// The maximum number of arguments that are not options. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_positional: Option<usize>,
-    /// Options with a value, which must be a safe literal.
+    /// Options that take a value. The value must be a safe literal.
     #[serde(rename = "allowedValueFlags", skip_serializing_if = "BTreeSet::is_empty")]
     #[schemars(inner(regex(pattern = FLAG)))]
     pub value_flags: BTreeSet<String>,
-    /// Options without one.
+    /// Options without a value.
     #[serde(rename = "allowedBooleanFlags", skip_serializing_if = "BTreeSet::is_empty")]
     #[schemars(inner(regex(pattern = FLAG)))]
     pub boolean_flags: BTreeSet<String>,
-    /// Options that are refused.
+    /// Options that are not allowed.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     #[schemars(inner(regex(pattern = FLAG)))]
     pub denied_flags: BTreeSet<String>,
