@@ -4,7 +4,7 @@ use guard_tests::Replies;
 
 use crate::session::{Session, world};
 
-const UNSEEN: &str = "not all of it was on the screen";
+const UNSEEN: &str = "read all of it first";
 
 #[test]
 fn a_yes_lets_this_call_go_on_and_the_next_is_asked_for() {

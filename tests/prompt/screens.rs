@@ -78,7 +78,7 @@ fn everything_help_and_always() {
     session.answer("q");
     let _ = session.emulator.rest();
     session.answer("x");
-    let picture = session.emulator.expect("that is no answer");
+    let picture = session.emulator.expect("that is not an answer");
     assert_snapshot("no-answer", &session.snapshot(&picture));
     let _ = session.emulator.rest();
     session.answer("n");

@@ -16,16 +16,16 @@ use super::{Screen, View};
 
 const KEYS: &str = "y once  s session  a always  n deny  v details  j k move  ? help  q quit";
 const HELP: &str = "\
-y  allow once: the calls that wait now
+y  allow once: only the calls that wait now
 s  allow as long as the guard runs: equal calls are not asked again
-a  allow always: saves what stands at \"always\"
-d  allow always for the whole directory, where \"directory\" stands
+a  allow always: saves what is shown at \"always\"
+d  allow always for the whole directory, where \"directory\" is shown
 n  deny
-   each of these needs Enter; any other key takes it back
-Enter  alone is no: once more and it is denied
+   confirm with Enter; any other key cancels
+Enter  twice: deny
 j k, arrows  move
-v  all of it, over the whole screen; Page Up, Page Down, Space scroll
-q, Ctrl-C  quit: what waits goes on waiting
+v  all details on the whole screen; Page Up, Page Down, Space scroll
+q, Ctrl-C  quit; the questions stay pending
 ";
 /// From this width on, the list and the details stand side by side; below it, one above the other.
 const WIDE: u16 = 90;
@@ -42,7 +42,7 @@ pub fn draw(frame: &mut Frame<'_>, screen: &Screen, queue: &Queue, now_ms: u64) 
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let count = queue.rows().len();
     let title = match count {
-        0 => "openclaw-guard approvals: nothing waits for an answer".to_owned(),
+        0 => "openclaw-guard approvals: no questions are pending".to_owned(),
         count => format!("openclaw-guard approvals: {count} waiting"),
     };
     frame.render_widget(Line::styled(title, bold), top);
@@ -67,7 +67,7 @@ pub fn draw(frame: &mut Frame<'_>, screen: &Screen, queue: &Queue, now_ms: u64) 
     let mut lines = wrapped(text, usize::from(asked.width).max(1));
     if lines.len() > usize::from(asked.height) && question.is_some() {
         // Shows in full what Enter would do, or where to read it.
-        lines = vec!["Enter: allow always, and save what stands at \"always\" (v shows all)".to_owned()];
+        lines = vec!["Enter: allow always, and save what is shown at \"always\" (v shows all)".to_owned()];
     }
     let lines: Vec<_> = lines.into_iter().map(|line| Line::styled(line, style)).collect();
     frame.render_widget(Paragraph::new(lines), asked);

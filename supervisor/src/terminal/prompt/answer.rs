@@ -127,7 +127,7 @@ impl Dialog {
         let is_typed = matches!(keys, [_] | [Typed::Key(_), Typed::Enter]);
         if !is_typed {
             self.line.clear();
-            return KeyOutcome::Note("several keys at once are no answer: type one key, then Enter");
+            return KeyOutcome::Note("several keys at once are not an answer: type one key, then Enter");
         }
         let was_empty = std::mem::take(&mut self.was_empty);
         let mut reading = KeyOutcome::Nothing;
@@ -193,10 +193,10 @@ impl Dialog {
             ("", _, _) if was_empty => KeyOutcome::Answer(Answer::Deny),
             ("", _, _) => {
                 self.was_empty = true;
-                KeyOutcome::Note("Enter once more refuses")
+                KeyOutcome::Note("Enter once more denies")
             }
-            (_, true, _) => KeyOutcome::Note("that is no answer: one of y s a n, then Enter"),
-            (_, false, _) => KeyOutcome::Note("that is no answer: yes or no, then Enter"),
+            (_, true, _) => KeyOutcome::Note("that is not an answer: type y, s, a or n, then Enter"),
+            (_, false, _) => KeyOutcome::Note("that is not an answer: type yes or no, then Enter"),
         }
     }
 }

@@ -66,7 +66,7 @@ pub fn context(card: &Card) -> Vec<Field> {
     fields.push(asked_by(first));
     fields.extend(always(card));
     if card.approvals.iter().any(|approval| !approval.is_text) {
-        fields.push(Field::new("note", "not all of it is UTF-8: \u{fffd} stands for other bytes"));
+        fields.push(Field::new("note", "parts of it are not UTF-8: \u{fffd} stands for other bytes"));
     }
     let calls: usize = card.approvals.iter().map(|approval| approval.calls).sum();
     if calls > card.approvals.len() {

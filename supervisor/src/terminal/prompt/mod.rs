@@ -394,9 +394,9 @@ impl Up {
                 };
                 Some(format!("{}: answered by {by}", shown(decision.as_bytes())))
             }
-            QuestionState::Expired => Some("nobody answered in time: refused".to_owned()),
-            QuestionState::Failed => Some("it could not be asked elsewhere: refused".to_owned()),
-            QuestionState::NoRoute => Some("nobody could answer: exec.askFallback holds".to_owned()),
+            QuestionState::Expired => Some("nobody answered in time: denied".to_owned()),
+            QuestionState::Failed => Some("the question could not be asked elsewhere: denied".to_owned()),
+            QuestionState::NoRoute => Some("nobody could answer: exec.askFallback decides".to_owned()),
             QuestionState::Withdrawn => Some("withdrawn: the caller has gone".to_owned()),
             QuestionState::Pending => None,
         };

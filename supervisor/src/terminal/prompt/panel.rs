@@ -202,9 +202,9 @@ fn last(text: &str, width: usize) -> String {
 const HELP: [&str; 9] = [
     " y  allow these calls; the next one asks again",
     " s  allow equal calls too, as long as the guard runs",
-    " a  save an entry, which is shown first; d, where it is offered, one for the whole directory",
-    " n  refuse these calls, as Control-C does, and as happens when nobody answers",
-    " v  show everything that is known about the call",
+    " a  save an entry, which is shown first; d, where offered: one for the whole directory",
+    " n  deny these calls; Control-C and the timeout do the same",
+    " v  show all details of the call",
     " To answer, press one of these keys, then Enter. Keys typed before this was shown go to the program.",
     " Pasted text is never an answer.",
     " Control-Z suspends the guard: the call keeps waiting, and its time keeps running.",

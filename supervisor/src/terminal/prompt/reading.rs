@@ -129,7 +129,7 @@ impl Prompt {
             },
             KeyOutcome::Page(page) => up.page = page,
             KeyOutcome::Answer(answer) if !answer.is_informed(&card, &up.seen) => {
-                up.note = Some("not all of it was on the screen: v, then PgDn to its end, and q".to_owned());
+                up.note = Some("read all of it first: v, then PgDn to the end, then q".to_owned());
             }
             KeyOutcome::Answer(answer) => {
                 if let Some(first) = card.approvals.first() {

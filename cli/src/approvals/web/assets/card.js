@@ -51,7 +51,7 @@ export function show(card, choose, settle) {
 function facts(card) {
   const list = element("dl", { class: "facts" });
   const add = (name, value, attributes) => list.append(...fact(name, value, attributes));
-  if (!card.isText) add("note", "not all of it is UTF-8: \ufffd stands for other bytes", { class: "strong" });
+  if (!card.isText) add("note", "parts of it are not UTF-8: \ufffd stands for other bytes", { class: "strong" });
   if (card.command) add("command", code(card.command));
   if (card.path) add(card.operation === "exec" || card.command ? "program" : "file", code(card.path));
   if (card.call) add("use", `${card.operation} (${card.call})`);
@@ -109,7 +109,7 @@ function choices(card, choose, settle) {
 
 /** What would be saved, before it is. */
 function ask(confirm, saves, card, done, takenBack) {
-  const what = saves?.length ? saves : [card.always.elsewhere ?? "nothing is known of what it saves"];
+  const what = saves?.length ? saves : [card.always.elsewhere ?? "unknown: the asker decides what it saves"];
   const send = element("button", { type: "button", class: "send" }, "Save and allow");
   const back = element("button", { type: "button" }, "Back");
   const settled = performance.now() + 500;
@@ -152,8 +152,8 @@ export function ending(how) {
     deny: "Denied",
     expired: "Nobody answered in time",
     withdrawn: "Withdrawn: the caller has gone",
-    "no route": "There was nobody to ask",
-    "not asked": "It could not be asked",
+    "no route": "No route to a human",
+    "not asked": "The question could not be asked",
   };
   return known[how] ?? `Ended: ${how}`;
 }

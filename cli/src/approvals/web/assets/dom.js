@@ -27,7 +27,7 @@ let said = [];
 export function say(text) {
   if (said.push(text) > 1) return;
   setTimeout(() => {
-    by("news").textContent = said.length > 4 ? `${said.length} things have happened` : said.join(". ");
+    by("news").textContent = said.length > 4 ? `${said.length} events` : said.join(". ");
     said = [];
   }, 200);
 }

@@ -112,7 +112,7 @@ function end(row, how) {
   row.shown.classList.add("ended");
   outcome(row, ending(how));
   row.shown.querySelector(".left").textContent = "ended";
-  const put = element("button", { type: "button", "aria-keyshortcuts": "x" }, "Put away");
+  const put = element("button", { type: "button", "aria-keyshortcuts": "x" }, "Remove");
   put.addEventListener("click", () => remove(row, true));
   row.shown.querySelector(".choices").replaceChildren(put);
   if (wasHere) row.shown.focus({ preventScroll: true });
@@ -222,7 +222,7 @@ export function aim(decision) {
   takeBack(row.shown);
   const button = [...row.shown.querySelectorAll("[data-decision]")].find((button) => button.dataset.decision === decision);
   if (button) button.focus();
-  else say("That answer is not offered here");
+  else say("That answer is not available here");
 }
 
 /** Takes back what was begun; whether there was something. */

@@ -25,7 +25,7 @@ async function ask(path, options = {}) {
   const response = await fetch(path, { ...options, ...fixed, headers });
   if (response.status !== 403) return response;
   // Whoever is turned away before anything is read is told so in words.
-  const problem = await response.json().catch(() => ({ message: "openclaw-guard does not let this browser in" }));
+  const problem = await response.json().catch(() => ({ message: "openclaw-guard rejects this browser" }));
   throw problem.error === "session" ? new Closed() : new Error(problem.message);
 }
 

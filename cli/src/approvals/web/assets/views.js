@@ -65,7 +65,7 @@ async function search(from = null) {
   const count = by("entries").children.length;
   const more = before === null ? "" : "; there is more";
   if (count > 0) by("found").textContent = `${count === 1 ? "1 entry" : `${count} entries`}${more}`;
-  else if (words.trim()) by("found").textContent = `Nothing is found for “${words.trim()}”${more}`;
+  else if (words.trim()) by("found").textContent = `Nothing found for “${words.trim()}”${more}`;
   else by("found").textContent = `Nothing was answered or denied yet${more}`;
 }
 
@@ -100,7 +100,7 @@ async function policy() {
     by("policy-state").textContent = `The policy cannot be read: ${why}`;
   });
   if (!rules) return;
-  by("policy-state").textContent = `What holds for agent ${rules.agent}, by ${rules.file}`;
+  by("policy-state").textContent = `The policy in force for agent ${rules.agent}, from ${rules.file}`;
   const lists = rules.sections.map(({ title, settings }) =>
     element("section", {}, element("h3", {}, title), element("ul", { class: "plain rules" }, ...settings.map(setting))),
   );
