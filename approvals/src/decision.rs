@@ -126,32 +126,30 @@ pub enum Resolution {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// None of `approvals.routes` can be reached, so `exec.askFallback` applies.
-    #[error("no-approval-route: none of approvals.routes can be reached")]
+    #[error("no-approval-route: no route in approvals.routes can be reached")]
     NoRoute,
-    /// An equal call was denied a moment ago.
-    #[error("denied a moment ago")]
+    /// An equal call was an equal call was denied a moment ago.
+    #[error("an equal call was denied a moment ago")]
     DeniedLately,
     /// The agent has as many pending cards as `approvals.maxPending` allows.
     #[error(
-        "{most} questions wait for an answer already (approvals.maxPending): answer them first, see `openclaw-guard approvals list`"
+        "{most} questions wait for an answer (approvals.maxPending): answer some of them first (`openclaw-guard approvals list`)"
     )]
     TooMany {
         /// The maximum number of pending cards.
         most: usize,
     },
     /// The pending questions already use all the memory they may.
-    #[error(
-        "too many calls wait for an answer already: answer them first, see `openclaw-guard approvals list`"
-    )]
+    #[error("too many calls wait for an answer: answer some of them first (`openclaw-guard approvals list`)")]
     Full,
     /// The question is too long to be read.
-    #[error("its arguments are too long to be shown for approval ({size} bytes)")]
+    #[error("its arguments are too long for a question ({size} bytes)")]
     TooLong {
         /// The approximate size of the question in bytes.
         size: usize,
     },
     /// The thread that expires questions is not running.
-    #[error("approvals cannot be asked for: {0}")]
+    #[error("cannot ask for approvals: {0}")]
     Broken(String),
 }
 
@@ -171,7 +169,7 @@ pub enum ResolveError {
     #[error("approval expired: nobody answered in time")]
     Expired,
     /// The question ended as [`Resolution::NoRoute`] or [`Resolution::Failed`].
-    #[error("approval ended: none of approvals.routes could bring an answer")]
+    #[error("approval ended: no route in approvals.routes returned an answer")]
     NoRoute,
     /// No call waits for the question any more ([`Resolution::Withdrawn`]).
     #[error("approval withdrawn: the caller has gone")]

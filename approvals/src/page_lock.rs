@@ -30,7 +30,7 @@ const BACKLOG: i32 = 64;
 #[derive(Debug, thiserror::Error)]
 pub enum ServingError {
     /// Another process serves the page. Holds " at ADDRESS" if its address is known.
-    #[error("another `approvals serve` runs already{0}: answer there, or end it")]
+    #[error("`approvals serve` runs already{0}: answer there, or end it")]
     Runs(String),
     /// The address cannot be bound.
     #[error("cannot listen on {at}: {error}")]
@@ -41,7 +41,7 @@ pub enum ServingError {
         error: io::Error,
     },
     /// The lock file cannot be created, locked or written.
-    #[error("cannot write down in {path} where the page is: {error}")]
+    #[error("cannot write the page's address to {path}: {error}")]
     Announce {
         /// The path of the lock file, escaped for a terminal.
         path: String,
@@ -125,7 +125,7 @@ fn look(state: &Path) -> io::Result<Page> {
 
 fn read(file: OwnedFd) -> io::Result<String> {
     if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
-        return Err(io::Error::other("it is no plain file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     let mut text = String::new();
     File::from(file).take(MAX_BYTES).read_to_string(&mut text)?;
@@ -219,7 +219,7 @@ mod tests {
         let error = Serving::begin(one.path(), ANY.parse().unwrap()).unwrap_err().to_string();
         assert_eq!(
             error,
-            format!("another `approvals serve` runs already at 127.0.0.1:{port}: answer there, or end it")
+            format!("`approvals serve` runs already at 127.0.0.1:{port}: answer there, or end it")
         );
         // The first page still holds the lock.
         assert_eq!(served(one.path()), Page::At(port));
@@ -249,7 +249,7 @@ mod tests {
         symlink("/dev/null", &path).unwrap();
         assert_eq!(served(state.path()), Page::Somewhere);
         let error = Serving::begin(state.path(), ANY.parse().unwrap()).unwrap_err();
-        assert!(error.to_string().contains("guard/page.lock where the page is: "), "{error}");
+        assert!(error.to_string().contains("guard/page.lock: "), "{error}");
         fs::remove_file(&path).unwrap();
         fs::remove_dir(state.path().join("guard")).unwrap();
         symlink("/", state.path().join("guard")).unwrap();

@@ -101,7 +101,7 @@ impl Approvals {
         let socket = manager.wants(Route::Cli).then(|| Socket::bind(&around.state)).transpose();
         let socket = socket.unwrap_or_else(|error| {
             (around.warn)(format!(
-                "openclaw-guard: no control socket, `openclaw-guard approvals` cannot answer: {error}"
+                "openclaw-guard: cannot create the control socket, so `openclaw-guard approvals` cannot answer: {error}"
             ));
             None
         });

@@ -33,7 +33,7 @@ pub fn main() -> std::process::ExitCode {
         }
     };
     if let Err(error) = guard_supervisor::config::untrusted_environment::replace(&cli.options) {
-        eprintln!("openclaw-guard: cannot start with an environment of its own: {error}");
+        eprintln!("openclaw-guard: cannot start with a clean environment: {error}");
         return Exit::Failure.into();
     }
     log_to_stderr(cli.options.verbose);

@@ -16,7 +16,7 @@ const MAX_BYTES: u64 = 16 << 20;
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no plain file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     let mut bytes = Vec::new();
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
@@ -39,8 +39,8 @@ mod tests {
         fs::write(path("file"), "x").unwrap();
         assert_eq!(read(&path("file")).unwrap(), b"x");
         nix::unistd::mkfifo(&path("fifo"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-        assert!(read(&path("fifo")).unwrap_err().to_string().contains("no plain file"));
-        assert!(read(directory.path()).unwrap_err().to_string().contains("no plain file"));
+        assert!(read(&path("fifo")).unwrap_err().to_string().contains("not a regular file"));
+        assert!(read(directory.path()).unwrap_err().to_string().contains("not a regular file"));
         assert!(read(Path::new("/dev/zero")).is_err());
         fs::File::create(path("large")).unwrap().set_len(MAX_BYTES + 1).unwrap();
         assert!(read(&path("large")).unwrap_err().to_string().contains("larger"));

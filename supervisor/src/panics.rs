@@ -33,7 +33,7 @@ pub struct Panic {
 
 impl fmt::Display for Panic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a fault of the guard itself: {}", shown(self.text.as_bytes()))
+        write!(f, "an error in the guard itself: {}", shown(self.text.as_bytes()))
     }
 }
 

@@ -35,7 +35,7 @@ pub enum RunError {
     #[error("kernel.yama.ptrace_scope is {0}: programs cannot be checked after they start; set it to 0 or 1")]
     NoPtrace(u8),
     /// The command line has options and no command.
-    #[error("no command: try `openclaw-guard -- bash` (see openclaw-guard --help)")]
+    #[error("there is no command: try `openclaw-guard -- bash` (`openclaw-guard --help`)")]
     NoCommand,
     /// An argument or a variable cannot be passed to execve(2).
     #[error("a NUL byte in the command or the environment")]
@@ -44,11 +44,11 @@ pub enum RunError {
     #[error("cannot build the Landlock floor: {0}")]
     Floor(String),
     /// --require-floor was given, and the kernel lacks Landlock or a part of it; contains which, in words.
-    #[error("the floor is not full ({0}) and --require-floor was given")]
+    #[error("the Landlock floor is incomplete ({0}) and --require-floor was given")]
     FloorRequired(String),
     /// The audit log cannot be opened, and `audit.onError` or the command line requires it.
     #[error(
-        "cannot open the audit log {path}: {error}; nothing starts that cannot be logged: name another file with --audit or audit.path, or set audit.onError to \"continue\" in guard.json",
+        "cannot open the audit log {path}: {error}; programs that cannot be logged do not start: name another file with --audit or audit.path, or set audit.onError to \"continue\" in guard.json",
         path = shown(path.as_os_str().as_bytes())
     )]
     Audit {
@@ -58,7 +58,7 @@ pub enum RunError {
         error: std::io::Error,
     },
     /// systemd's journal is requested but does not respond.
-    #[error("cannot reach systemd's journal: {0}; leave out --log and audit.journald where there is none")]
+    #[error("cannot reach systemd's journal: {0}; if there is none, remove --log and audit.journald")]
     Journal(std::io::Error),
     /// The environment of --untrusted-environment is lost.
     #[error("cannot read the command's environment: {0}")]
@@ -189,7 +189,7 @@ fn writer(options: &Options, places: &mut Paths, settings: &AuditSettings) -> Re
         Ok((denials, log)) => (Some(log), denials),
         Err(error) if goes_on && options.audit.is_none() => {
             let path = shown(path.as_os_str().as_bytes());
-            eprintln!("openclaw-guard: no audit log, cannot open {path}: {error}");
+            eprintln!("openclaw-guard: there is no audit log: cannot open {path}: {error}");
             (None, None)
         }
         Err(error) => return Err(RunError::Audit { path, error }),
@@ -197,7 +197,7 @@ fn writer(options: &Options, places: &mut Paths, settings: &AuditSettings) -> Re
     let to_journal = options.log == Some(LogTo::Journald) || settings.journald;
     let journal = match to_journal.then(Journal::open).transpose() {
         Err(error) if goes_on && options.log.is_none() => {
-            eprintln!("openclaw-guard: nothing goes to systemd's journal, it cannot be reached: {error}");
+            eprintln!("openclaw-guard: cannot reach systemd's journal, so nothing is written there: {error}");
             None
         }
         journal => journal.map_err(RunError::Journal)?,

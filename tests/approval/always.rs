@@ -143,7 +143,7 @@ fn a_script_is_saved_with_entry_and_bit() {
     shell.begin(&code.display().to_string());
     let asked = world.wait_for(1).remove(0);
     let why = asked["always"]["never"].as_str();
-    assert_eq!(why, Some("it runs what a file says, which may change"), "{asked}");
+    assert_eq!(why, Some("it runs code from a file that may change"), "{asked}");
     assert_eq!(world.resolve(&asked, "allow-always").status, 1);
     assert_eq!(world.resolve(&asked, "deny").status, 0);
     assert_eq!(shell.end(), "");
@@ -205,7 +205,7 @@ fn a_file_is_not_saved_where_it_cannot_be() {
     let refused = world.resolve(&asked, "allow-always");
     assert_eq!(refused.status, 1);
     assert!(
-        refused.stderr.contains("allow-always is unavailable: its path holds * or ?"),
+        refused.stderr.contains("allow-always is unavailable: its path contains * or ?"),
         "{}",
         refused.stderr
     );
@@ -244,5 +244,5 @@ fn policy_and_check_say_what_is_saved() {
     world.write("home/.openclaw/guard/approvals.json", "{\n  \"version\": 2\n}");
     let broken = world.guarded(&["cat", "/dev/null"]);
     assert!(broken.stderr.contains("approvals.json:2:"), "{}", broken.stderr);
-    assert!(broken.stderr.contains("nothing that was allowed always counts"), "{}", broken.stderr);
+    assert!(broken.stderr.contains("what was allowed \"always\" is not in force"), "{}", broken.stderr);
 }

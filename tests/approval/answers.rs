@@ -104,7 +104,7 @@ fn a_denial_stands_for_a_moment() {
     assert_eq!(other["argv"][1], "y");
     let ended = held.end();
     assert_eq!(ended.stdout, "y\n");
-    assert!(ended.stderr.contains("denied a moment ago"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("an equal call was denied a moment ago"), "{}", ended.stderr);
 }
 
 #[test]

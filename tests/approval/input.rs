@@ -86,7 +86,7 @@ fn no_entry_is_saved_for_code_from_a_pipe() {
     let perl = path(&world, "bin/perl");
     let spawn = format!("import pty; pty.spawn(['{perl}', '-'])");
     world.write("work/spawn.py", spawn);
-    let why = "it runs code from its standard input or a pipe, which no entry binds";
+    let why = "it runs code from standard input or a pipe, which an entry cannot bind";
     for (line, never) in [
         (format!("echo 'print 1' | {perl} -"), Some(why)),
         ("/usr/bin/python3 spawn.py < /dev/null".to_owned(), None),

@@ -86,7 +86,7 @@ fn watching(world: &World) -> (Emulator, String) {
     // Read before the queue can change them.
     let modes = screen.modes();
     screen.keys("\n");
-    screen.expect("nothing waits for an answer");
+    screen.expect("no questions are pending");
     (screen, modes)
 }
 
@@ -115,7 +115,7 @@ fn questions_are_answered_on_the_screen() {
     }
     let ended = held.end();
     assert_eq!(ended.stdout, "one\n126\n", "{}", ended.stderr);
-    screen.expect("nothing waits for an answer");
+    screen.expect("no questions are pending");
     until("the terminal is given back", || {
         screen.keys("q");
         std::thread::sleep(std::time::Duration::from_millis(700));
@@ -129,7 +129,7 @@ fn questions_are_answered_on_the_screen() {
 fn what_is_pasted_answers_nothing() {
     let world = world();
     let mut screen = Emulator::start(&command(&world), SIZE, Replies::Given);
-    screen.expect("nothing waits for an answer");
+    screen.expect("no questions are pending");
     let held = world.start(&["bash", "-c", &format!("{} one", path(&world, "bin/asked"))]);
     screen.expect("1 waiting");
     let _ = screen.rest();
@@ -146,7 +146,7 @@ fn what_is_pasted_answers_nothing() {
     }
     screen.expect("1 waiting");
     world.answer("allow-once");
-    screen.expect("nothing waits for an answer");
+    screen.expect("no questions are pending");
     assert_eq!(held.end().stdout, "one\n");
 }
 
@@ -245,7 +245,7 @@ fn silence_is_no_answer_to_what_was_not_shown() {
     watch.answer(&shown["id"], "allow-once");
     let ended = held.end();
     assert_eq!(ended.stdout, "126\none\n", "{}", ended.stderr);
-    assert!(ended.stderr.contains("it could not be asked for"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the question could not be asked"), "{}", ended.stderr);
 }
 
 #[test]
@@ -254,7 +254,11 @@ fn two_do_not_watch() {
     let _watch = Watch::start(&world);
     let second = ended(command(&world).arg("--json").stdin(Stdio::null()));
     assert_eq!(second.status, 125);
-    assert!(second.stderr.contains("another `approvals watch` runs already"), "{}", second.stderr);
+    assert!(
+        second.stderr.contains("`approvals watch` or `approvals serve` runs already"),
+        "{}",
+        second.stderr
+    );
 }
 
 #[test]
@@ -345,7 +349,7 @@ fn a_member_of_another_tree_answers_nothing() {
     world.write("home/.openclaw/exec-approvals.json", store.to_string());
     let ended = world.start(&["bash", "-c", &format!("{} one; echo $?", path(&world, "bin/asked"))]).end();
     assert_eq!(ended.stdout, "126\n", "{}", ended.stderr);
-    assert!(ended.stderr.contains("it may not answer"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("may not answer"), "{}", ended.stderr);
     assert!(!impostor.stdout().contains("told {"), "{}", impostor.stdout());
     let kill = ended_of_kill(impostor.pid());
     assert_eq!(kill, 0);

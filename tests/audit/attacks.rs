@@ -167,7 +167,7 @@ fn old_files_are_put_away_and_looked_at() {
     assert_eq!(said["putAway"][1]["from"], first["to"].as_u64().expect("a number") + 1);
     let text = verify(&world, &[]).stdout;
     let lines = format!("audit.jsonl: lines 1 to {removed} were removed (audit.keep), written before 2");
-    assert!(text.contains(&lines) && text.contains(": put away: lines "), "{text}");
+    assert!(text.contains(&lines) && text.contains(": rotated: lines "), "{text}");
     assert!(text.ends_with(&format!("as they were written; {removed} before them were removed\n")), "{text}");
     let old = said["files"][1].as_str().expect("a file").to_owned();
     fs::remove_file(old).expect("a file");

@@ -174,5 +174,5 @@ fn a_log_that_cannot_be_opened_is_status_125() {
     }
     let went_on = run(&format!(r#"{{"version": 1, "audit": {{"onError": "continue"}}, {open}"#));
     assert_eq!((went_on.status, &*went_on.stdout), (0, "ran\n"), "{went_on:?}");
-    assert!(went_on.stderr.contains("no audit log, cannot open"), "{went_on:?}");
+    assert!(went_on.stderr.contains("there is no audit log: cannot open"), "{went_on:?}");
 }

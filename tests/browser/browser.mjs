@@ -180,7 +180,7 @@ const scenes = {
         await page.waitForTimeout(800);
         say("clicked");
         await page.locator(".card.ended").filter({ hasText: "first" }).waitFor();
-        await page.locator(".card.ended").getByRole("button", { name: "Put away" }).click();
+        await page.locator(".card.ended").getByRole("button", { name: "Remove" }).click();
         await page.locator(".card.ended").waitFor({ state: "detached" });
         await page.waitForTimeout(800);
         const clicks = await page.evaluate(() => globalThis.clicks);
@@ -396,7 +396,7 @@ const scenes = {
 
     async states() {
         const page = await open();
-        await page.getByText("Nothing waits for an answer.").waitFor();
+        await page.getByText("No questions are pending.").waitFor();
         await looks(page, "empty");
         // Who wants it still gets no movement: buttons change at once.
         const moves = () => page.evaluate(() => [...document.querySelectorAll("*")].filter((one) => {

@@ -13,7 +13,7 @@ fn approvals(world: &World, arguments: &[&str]) -> Ended {
 fn where_nothing_waits_nothing_is_listed() {
     let world = World::bare();
     let listed = approvals(&world, &["list"]);
-    assert_eq!((listed.status, &*listed.stdout), (0, "nothing waits for an answer\n"));
+    assert_eq!((listed.status, &*listed.stdout), (0, "no questions are pending\n"));
     let listed = approvals(&world, &["list", "--json"]);
     assert_eq!((listed.status, &*listed.stdout), (0, "[]\n"));
 }

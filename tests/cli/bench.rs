@@ -43,5 +43,5 @@ fn a_denial_is_told() {
     copy_guard(&copy);
     let ended = ended(world.command_of(&copy).args(["bench", "--rounds", "1"]));
     assert_eq!(ended.status, 125);
-    assert!(ended.stderr.contains("broker: the calls did not run to their end"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("broker: the measurement did not finish"), "{}", ended.stderr);
 }

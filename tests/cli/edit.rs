@@ -75,13 +75,13 @@ fn what_is_allowed_works_and_the_comments_stay() {
         .replace("\"rwx\", // the work\n        \"~/x/**\": \"rw-\"\n", "\"rwx\" // the work\n");
     assert_eq!(rest, fill(&world, POLICY), "nothing else has changed");
     assert!(allowed.stdout.contains("\n+        \"~/x/**\": \"rw-\"\n"), "{}", allowed.stdout);
-    assert!(allowed.stdout.ends_with("in force, also for guards that run, with their next call\n"));
+    assert!(allowed.stdout.ends_with("in force, also for running guards, from their next call on\n"));
     assert_eq!(world.sh("cat ~/x/a && echo more > ~/x/b").stdout, "text");
     assert_eq!(world.read("home/x/b").as_deref(), Some("more\n"));
     // A second run changes nothing.
     let text = policy(&world);
     let again = give(&world, &["allow", "read", "~/x/**"]);
-    assert!(again.stdout.starts_with("nothing to change: it is so already\n"), "{}", again.stdout);
+    assert!(again.stdout.starts_with("nothing to change: guard.json says so already\n"), "{}", again.stdout);
     assert!(
         again.stdout.contains("guard.json:10:9: permissions.filesystem.rules \"~/x/**\": \"rw-\""),
         "{}",
@@ -172,7 +172,7 @@ fn what_would_not_help_is_not_written() {
     ] {
         let ended = give(&world, words);
         assert_eq!((ended.status, ended.stdout.as_str()), (1, ""), "{words:?}: {}", ended.stderr);
-        assert!(ended.stderr.starts_with("openclaw-guard: nothing is written: "), "{}", ended.stderr);
+        assert!(ended.stderr.starts_with("openclaw-guard: nothing was written: "), "{}", ended.stderr);
         assert!(ended.stderr.contains(said), "{words:?}: {}", ended.stderr);
         assert_eq!(policy(&world), fill(&world, POLICY), "{words:?}");
         let json = give(&world, &[words, &["--json"]].concat());
@@ -230,7 +230,11 @@ fn denials_are_for_good() {
     assert_eq!(world.sh("cat ~/x/mail").status, 1);
     // The longest pattern counts, and this one is shorter.
     let ended = give(&world, &["deny", "read", "~/x/a"]);
-    assert!(ended.status == 1 && ended.stderr.contains("the longest pattern counts"), "{}", ended.stderr);
+    assert!(
+        ended.status == 1 && ended.stderr.contains("the longest pattern, so it counts"),
+        "{}",
+        ended.stderr
+    );
     assert_eq!(status(&world, &["deny", "exec", "cat"]), 0);
     assert!(policy(&world).contains("cat\": \"r--\""), "{}", policy(&world));
     assert_eq!(world.sh("cat ~/x/b").status, 126);
@@ -252,7 +256,11 @@ fn without_a_policy_the_next_step_is_named() {
     let world = World::bare();
     let ended = give(&world, &["allow", "write", "~/x/**"]);
     assert_eq!(ended.status, 125);
-    assert!(ended.stderr.contains("guard.json: make one first (`openclaw-guard init`)"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("guard.json: create one first (`openclaw-guard init`)"),
+        "{}",
+        ended.stderr
+    );
     world
         .write("home/.openclaw/guard.json", "{\n  \"version\": 1,\n  \"exec\": { \"securty\": \"full\" }\n}");
     let ended = give(&world, &["allow", "write", "~/x/**"]);

@@ -105,7 +105,7 @@ fn a_policy_may_lie_elsewhere() {
     assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
     let mut command = world.command();
     let odd = ended(command.arg("--policy").arg(&fifo).args(["init", "--force"]));
-    assert!(odd.status == 125 && odd.stderr.contains("no plain file"), "{}", odd.stderr);
+    assert!(odd.status == 125 && odd.stderr.contains("not a regular file"), "{}", odd.stderr);
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn neither_work_nor_temporary_files_are_where_secrets_are() {
     for place in [world.home().join(".config"), "/etc".into(), "/run".into()] {
         let refused = ended(world.command().args(["init", "--print", "--workspace"]).arg(&place));
         assert_eq!((refused.status, refused.stdout.as_str()), (125, ""), "{place:?}");
-        assert!(refused.stderr.contains("secrets are kept in it"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("contains secrets"), "{}", refused.stderr);
         let printed = ended(world.command().args(["init", "--print"]).env("TMPDIR", &place));
         assert_eq!(printed.status, 0, "{}", printed.stderr);
         let name = place.file_name().expect("a name").to_str().expect("text");

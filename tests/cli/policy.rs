@@ -40,7 +40,7 @@ const BROKEN: &[Broken] = &[
         "{\"version\": 1, \"permissions\": {\"filesystem\": {\n \"rules\": {\"ä/\": \"r--\",\n \"~/x\": \"rx\"},\n \"deny\": [\"/a/../b\"]}}}",
         &[
             (2, 12, "permissions.filesystem.rules[\"ä/\"]", "must start with"),
-            (3, 9, "permissions.filesystem.rules[\"~/x\"]", "no permission"),
+            (3, 9, "permissions.filesystem.rules[\"~/x\"]", "not a permission"),
             (4, 11, "permissions.filesystem.deny[0]", "\"..\""),
         ],
     ),
@@ -124,8 +124,8 @@ fn warnings_have_their_places_and_are_no_refusal() {
         ("7:7: warning: permissions.filesystem.rules[", "has no effect"),
         ("10:5: warning: agents.other.allowlist[0]", "matches nothing"),
         ("11:5: warning: agents.other.allowlist[1]", "no file /usr/bin/no-such-program"),
-        ("12:77: warning: agents.other.allowlist[2].not_match[0]", "matches it, and should not"),
-        ("13:17: warning: examples[0]", "should be deny, is allow"),
+        ("12:77: warning: agents.other.allowlist[2].not_match[0]", "matches it, but must not"),
+        ("13:17: warning: examples[0]", "expected deny, got allow"),
     ];
     let lines: Vec<&str> = said.stdout.lines().collect();
     assert_eq!(lines.len(), expected.len() + 1, "{}", said.stdout);
@@ -200,9 +200,9 @@ fn examples_hold_or_are_named() {
     let said = policy(&world, &["test", file]);
     let lines: Vec<&str> = said.stdout.lines().collect();
     let expected = [
-        ("8:5: examples[0]: read ~/.ssh/id_rsa: should be ask, is deny", "permissions.filesystem.deny"),
+        ("8:5: examples[0]: read ~/.ssh/id_rsa: expected ask, got deny", "permissions.filesystem.deny"),
         ("4:44: agents.main.allowlist[0].match[0]", "absolute path"),
-        ("4:85: agents.main.allowlist[0].not_match[1]: /usr/bin/git x", "matches it, and should not"),
+        ("4:85: agents.main.allowlist[0].not_match[1]: /usr/bin/git x", "matches it, but must not"),
         ("5:36: agents.main.allowlist[1].match[0]", "quote"),
     ];
     assert_eq!((said.status, lines.len()), (1, expected.len() + 1), "{}", said.stdout);
@@ -302,8 +302,8 @@ fn what_the_kernel_may_decide_is_shown_with_what_keeps_it_from_more() {
         format!("  rw  {root}/work/src/"),
         format!("  rw  {root}/work/\\u{{1B}}[31m/"),
         format!(
-            "  write    not exact, because permissions.filesystem.rules[\"{root}/work/**\"] has exceptions, and what comes to \
-             stand beside them is not known yet"
+            "  write    not exact, because permissions.filesystem.rules[\"{root}/work/**\"] has exceptions, and \
+             new files may appear beside them"
         ),
     ] {
         assert!(text.lines().any(|other| other == line), "{line}\nis not in\n{text}");

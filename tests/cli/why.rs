@@ -165,7 +165,11 @@ fn what_no_rule_changes_says_what_does() {
     let home = |path: &str| world.home().join(path).display().to_string();
     for (words, change, caution) in [
         (vec!["--write", ".bashrc"], "\"persistence\": { \"shell\": false }", true),
-        (vec!["--read", ".openclaw/guard.json"], "nothing: what guards the tree is out of its reach", false),
+        (
+            vec!["--read", ".openclaw/guard.json"],
+            "nothing: no policy can allow the guarded tree to use the files",
+            false,
+        ),
     ] {
         let answer = json(&world, &["why", words[0], &home(words[1])]);
         let told = answer["fix"]["change"].as_str().unwrap_or_else(|| panic!("{answer}"));
@@ -175,7 +179,7 @@ fn what_no_rule_changes_says_what_does() {
         assert!(text.contains("\n  to change ") && text.contains("\n  but       ") == caution, "{text}");
     }
     let ended = give(&world, &["--exec-security", "deny", "why", "--exec", "cat"]);
-    assert!(ended.stdout.contains("leave out --exec-security"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("remove --exec-security"), "{}", ended.stdout);
 }
 
 #[test]
@@ -188,7 +192,7 @@ fn a_rule_is_named_with_its_place() {
         told.contains(&format!("\n  rule      {file}:12:16: permissions.filesystem.deny[\"~/.ssh\"]\n")),
         "{told}"
     );
-    assert!(told.contains("\n  but       that takes the denial of \"~/.ssh\" away"), "{told}");
+    assert!(told.contains("\n  but       this removes the whole denial of \"~/.ssh\""), "{told}");
     let answer = json(&world, &["why", "--last"]);
     assert_eq!(
         (&answer["because"]["line"], &answer["because"]["column"]),
@@ -229,7 +233,7 @@ fn without_a_policy_the_first_step_is_init() {
     let told = give(&world, &["why", "--read", &path]).stdout;
     assert!(told.starts_with("ASKED FOR read "), "{told}");
     assert!(
-        told.contains("\n  to allow  openclaw-guard init   (there is no guard.json yet), and then\n"),
+        told.contains("\n  to allow  openclaw-guard init   (there is no guard.json yet), then\n"),
         "{told}"
     );
     assert!(told.contains("openclaw-guard allow read '~/x/**'\n"), "{told}");
@@ -243,7 +247,7 @@ fn what_is_not_there_is_said() {
     assert!(ended.status == 125 && ended.stderr.contains("there is no audit log"), "{}", ended.stderr);
     assert_eq!(world.sh("true").status, 0);
     let ended = give(&world, &["why", "--last"]);
-    assert!(ended.status == 1 && ended.stderr.contains("nothing was denied yet"), "{}", ended.stderr);
+    assert!(ended.status == 1 && ended.stderr.contains("the audit log has no denials"), "{}", ended.stderr);
     let ended = give(&world, &["why", "ffffffffff"]);
     assert!(ended.status == 1 && ended.stderr.contains("begins with ffffffffff"), "{}", ended.stderr);
     for words in [
@@ -312,7 +316,7 @@ fn what_a_human_has_denied_is_told() {
     let id = question["id"].as_str().expect("an id").to_owned();
     let waits = give(&world, &["why", &id]);
     assert!(
-        waits.status == 1 && waits.stderr.contains("nothing was decided"),
+        waits.status == 1 && waits.stderr.contains("is not decided yet"),
         "{}{}",
         waits.stdout,
         waits.stderr
@@ -343,7 +347,7 @@ fn at_a_terminal_the_first_denied_line_says_where_to_ask() {
     let mut screen = Screen::start(&shell);
     screen.expect("end");
     let told = screen.text();
-    assert_eq!(told.matches("why, and what would allow it: openclaw-guard").count(), 1, "{told}");
+    assert_eq!(told.matches("to see why, and what would allow it: openclaw-guard").count(), 1, "{told}");
     assert!(told.contains("why --last"), "{told}");
 }
 

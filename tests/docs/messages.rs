@@ -154,7 +154,7 @@ fn every_entry_is_of_a_message() {
 #[test]
 fn a_pattern_is_of_the_whole_message() {
     assert!(fits("cannot write …", "cannot write …: …"));
-    assert!(fits("… is no socket, …", "… is no socket, and is not replaced"));
+    assert!(fits("… is not a socket, …", "… is not a socket, so it is not replaced"));
     assert!(!fits("cannot write", "cannot write …"));
     assert!(!fits("… cannot … write", "cannot write"));
     assert!(!fits("no … at all", "none at all"));

@@ -65,7 +65,7 @@ fn holds(world: &World, kind: &str, call: &str, script: &str) {
     let Ended { stdout, stderr, status } = ended(&mut python(command, &script));
     assert_eq!((stdout.as_str(), status), ("held\n", 0), "{kind}: {stderr}");
     let lines: Vec<&str> =
-        stderr.lines().filter(|line| line.contains("a fault of the guard itself")).collect();
+        stderr.lines().filter(|line| line.contains("an error in the guard itself")).collect();
     assert_eq!(lines.len(), 1, "{kind}: {stderr}");
     assert!(lines[0].ends_with(&format!("; denied {call}")), "{kind}: {stderr}");
     assert!(!stderr.contains("RUST_BACKTRACE") && !stderr.contains("panicked at"), "{kind}: {stderr}");
@@ -281,7 +281,7 @@ print(errno(lambda: open('../secret')))",
     ));
     // It is unknown whether the start was logged, so nothing starts.
     assert_eq!(ended.stdout, "[127, 127, 127]\n13\n", "{}", ended.stderr);
-    assert!(ended.stderr.contains("one entry of the audit log is lost"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("one line of the audit log is lost"), "{}", ended.stderr);
     let denied = |line: &serde_json::Value| line["verdict"] == "deny";
     assert_eq!(world.audit().into_iter().filter(denied).count(), 1);
 }
@@ -302,7 +302,7 @@ print([errno(lambda: open(name)) for name in ('../fall', '../fall', '../secret')
     ));
     assert_eq!(ended.stdout, "[13, 13, 13]\n", "{}", ended.stderr);
     assert!(ended.stderr.contains("denied read") && ended.stderr.contains("/secret"), "{}", ended.stderr);
-    assert!(ended.stderr.contains("a fault of the guard itself"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("an error in the guard itself"), "{}", ended.stderr);
 }
 
 /// A policy that makes its reader panic is refused like an invalid one, and the next is read.
@@ -358,7 +358,7 @@ try: signal.setitimer(signal.ITIMER_REAL, 0.3); open('fifo')
 except Woken: print('woken', errno(lambda: open('../secret')))",
         ));
         assert_eq!(ended.stdout, "woken 13\n", "{thread}: {}", ended.stderr);
-        let told = ended.stderr.matches("a fault of the guard itself").count();
+        let told = ended.stderr.matches("an error in the guard itself").count();
         // Where the floor is not used, no thread watches it.
         assert!(told == 1 || thread == "floor", "{thread}: {}", ended.stderr);
     }
@@ -376,5 +376,5 @@ fn in_the_thread_that_asks() {
 print([errno(lambda: open('../asked/file')) for _ in range(3)], errno(lambda: open('own', 'w')))",
     ));
     assert_eq!(ended.stdout, "[13, 13, 13] 0\n", "{}", ended.stderr);
-    assert!(ended.stderr.contains("a fault of the guard itself"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("an error in the guard itself"), "{}", ended.stderr);
 }

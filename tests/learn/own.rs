@@ -36,7 +36,7 @@ echo done"#;
     assert!(world.read("deep/guard.json").is_some_and(|text| text.contains("// mine")), "{}", ended.stderr);
     assert!(ended.stderr.contains("is the guard's or OpenClaw's own"), "{}", ended.stderr);
     for line in ended.guard_lines() {
-        assert!(!line.contains("would have denied"), "{line}");
+        assert!(!line.starts_with("openclaw-guard: would have denied"), "{line}");
     }
 }
 
@@ -60,7 +60,7 @@ fn nothing_else_is_refused_and_nothing_stays() {
     for said in [
         "~/.ssh/id_rsa (read): holds secrets",
         "~/.netrc (read): holds secrets",
-        "~/other/README (written): written, and in no project",
+        "~/other/README (written): written outside of projects",
         "~/.bashrc (written): runs later outside the guard (persistence \"shell\")",
         "ended with status 7",
     ] {

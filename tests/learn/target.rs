@@ -72,7 +72,7 @@ fn one_that_exists_is_added_to_with_its_comments() {
         assert!(after.contains(kept.trim_end_matches(',')), "{kept}\n{after}");
     }
     assert_ne!(after, before);
-    let refused = added.stderr.split("refused by the policy all the same:").nth(1);
+    let refused = added.stderr.split("still denied by the policy:").nth(1);
     assert!(refused.is_some_and(|list| list.contains("/work/locked/x (written): ")), "{}", added.stderr);
     assert!(added.stderr.contains("permissions.filesystem.rules \"/srv/**\": \"r--\""), "{}", added.stderr);
     // What the operator's policy denies stays denied.
@@ -110,7 +110,7 @@ fn the_command_does_not_choose_where_it_is_written() {
         let ended =
             ended(session.command().args(["learn", "-o", "out/guard.json", "--", "bash", "-ec", script]));
         assert_eq!(ended.status, 125, "{script}: {}", ended.stderr);
-        assert!(ended.stderr.contains("another directory or link"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("has replaced a directory on its path"), "{}", ended.stderr);
         let config = session.world.home().join(".config");
         assert!(!config.join("guard.json").exists() && !config.join("real/guard.json").exists(), "{script}");
         assert!(!session.world.work().join("out/guard.json").exists(), "{script}");
@@ -138,7 +138,7 @@ fn for_programs_there_is_json() {
 fn what_is_wrong_is_said_before_anything_runs() {
     let session = Session::new(None);
     session.world.write("wrong.json", "{ \"version\": 1, \"exce\": {} }\n");
-    for (file, said) in [("wrong.json", "exce"), ("none/guard.json", "no such directory")] {
+    for (file, said) in [("wrong.json", "exce"), ("none/guard.json", "the directory does not exist")] {
         let output = session.world.root().join(file);
         let ended = ended(session.command().args(["learn", "-o"]).arg(output).args(["--", "touch", "ran"]));
         assert_eq!(ended.status, 125, "{}", ended.stderr);

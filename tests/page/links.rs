@@ -104,7 +104,9 @@ fn it_goes_on_without_the_socket_that_another_has() {
     let session = page.enter(&page.link);
     let said = std::fs::read_to_string(err).expect("what it said");
     assert!(
-        said.contains("approvals socket is not on the page: another `approvals watch` runs already"),
+        said.contains(
+            "approvals socket do not appear on the page: `approvals watch` or `approvals serve` runs already"
+        ),
         "{said}"
     );
     let held = world.start(&[crate::world::path(&world, "bin/asked")]);
@@ -185,6 +187,6 @@ fn no_page_is_where_another_was() {
     for other in ["0.0.0.0", "192.0.2.1", "::1", "localhost"] {
         let refused = ended(world.serve_command().args(["--address", other]));
         assert_eq!((refused.status, &*refused.stdout), (125, ""), "{other}");
-        assert!(refused.stderr.contains("it is no address of 127.0.0.0/8"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("it is not an address in 127.0.0.0/8"), "{}", refused.stderr);
     }
 }

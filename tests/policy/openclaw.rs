@@ -75,7 +75,7 @@ fn a_broken_store_denies_and_says_where() {
             assert_eq!((denied.status, &*denied.stdout), (126, ""), "{store}");
             let [why, what, ..] = denied.guard_lines()[..] else { panic!("{}", denied.stderr) };
             assert!(why.starts_with(&format!("openclaw-guard: {}{place}", file.display())), "{why}");
-            assert!(why.contains("nothing may start until it is repaired or moved away"), "{why}");
+            assert!(why.contains("no program may start until it is repaired or moved away"), "{why}");
             assert!(what.ends_with("(openclaw: exec-approvals.json cannot be read)"), "{what}");
             assert_eq!(world.read("state/exec-approvals.json").as_deref(), Some(store));
         }

@@ -78,7 +78,7 @@ fn nothing_goes_on_in_the_kernel_under_a_stricter_policy() {
 #[test]
 fn a_policy_that_takes_what_is_not_held_is_refused() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let said = "it takes away what is not held since the start";
+    let said = "it removes rights that the kernel already grants";
     let stderr = wins(PLAIN, Some(&|_| String::new()), "broker,floored,kernel", said);
     assert!(stderr.contains("the policy that was in force stays"), "{stderr}");
 }

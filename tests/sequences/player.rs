@@ -48,7 +48,7 @@ pub enum Under {
 
 /// What the guard says where it takes the bits off, and where it said so too often.
 const SET_ID_LINE: &str = " gets no set-user-ID or set-group-ID bit: ";
-const MORE_LINES: &str = " more lines like these are in the audit log only";
+const MORE_LINES: &str = " more such lines are only in the audit log";
 
 /// A policy whose rules about reading the floor expresses completely.
 const PLAIN: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off", "roots": ["/usr", "@/bin"]},

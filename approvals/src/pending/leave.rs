@@ -100,7 +100,7 @@ impl PendingApprovals {
         Route::ALL.into_iter().any(|other| other != route && can(other))
     }
 
-    /// Ends every question, because nobody can answer any more.
+    /// Ends every question, because no route can answer any more.
     pub fn close(&mut self, now: Instant) {
         self.withdraw_all(now);
         self.grants.clear();

@@ -23,11 +23,11 @@ pub struct Peer {
 pub enum PeerRejected {
     #[error("a process of another user ({0}) is at its other end")]
     OtherUser(u32),
-    #[error("it cannot be told who is at its other end: {0}")]
+    #[error("cannot identify the process at its other end: {0}")]
     Unknown(Errno),
-    #[error("the process that listened there has ended, and somebody else holds the socket")]
+    #[error("the process that listened there has ended, and another process holds the socket")]
     Ended,
-    #[error("a process of a guarded tree ({0}) is at its other end: it may not answer")]
+    #[error("a process of a guarded tree ({0}) is at its other end, and may not answer")]
     Member(i32),
 }
 

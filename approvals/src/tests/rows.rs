@@ -283,11 +283,11 @@ async fn a_card_is_answered_as_a_whole_or_not_at_all() {
     let (manager, _) = started(settings());
     let one = waiting(&manager, &question(&["/bin/a", "1"]));
     let mut code = question(&["/bin/a", "-c", "code"]);
-    code.always = Always::Never("its arguments hold code".to_owned());
+    code.always = Always::Never("its arguments contain code".to_owned());
     let two = waiting(&manager, &code);
     let revision = manager.snapshot()[0].card.revision;
     let error = manager.resolve(&one.call().to_string(), Some(revision), ALWAYS, Route::Cli);
-    assert_eq!(error.unwrap_err().to_string(), "allow-always is unavailable: its arguments hold code");
+    assert_eq!(error.unwrap_err().to_string(), "allow-always is unavailable: its arguments contain code");
     assert_eq!(manager.snapshot()[0].requests.len(), 2);
     let resolved = manager.resolve(&one.call().to_string(), None, ALWAYS, Route::Cli).unwrap();
     assert_eq!(resolved.saves.len(), 1);

@@ -49,7 +49,7 @@ fn details(approval: &Approval) -> Vec<String> {
         add(&format!("argv[{i}]"), show(argument));
     }
     if !approval.is_text {
-        add("note", "not all of it is UTF-8: \u{fffd} stands for other bytes".to_owned());
+        add("note", "parts of it are not UTF-8: \u{fffd} stands for other bytes".to_owned());
     }
     if let Some(cwd) = &approval.cwd {
         add("in", show(cwd));

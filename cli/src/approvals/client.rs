@@ -129,12 +129,15 @@ async fn ask(path: impl AsRef<Path>, method: &Method) -> io::Result<Body> {
 /// Parses a reply. Errors quote it with terminal control sequences escaped.
 pub fn read_reply(reply: &[u8]) -> io::Result<Body> {
     if reply.is_empty() {
-        return Err(io::Error::other("it has turned this process away"));
+        return Err(io::Error::other("it has rejected this process"));
     }
     let reply: Reply = serde_json::from_slice(reply)
         .map_err(|error| io::Error::other(shown(error.to_string().as_bytes())))?;
     if reply.version != VERSION {
-        return Err(io::Error::other(format!("it speaks version {}, this is {VERSION}", reply.version)));
+        return Err(io::Error::other(format!(
+            "it uses protocol version {}, but this program uses {VERSION}",
+            reply.version
+        )));
     }
     Ok(reply.said)
 }

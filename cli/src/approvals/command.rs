@@ -73,9 +73,9 @@ pub enum ApprovalsError {
     Watch(#[from] WatchError),
     #[error(transparent)]
     Serve(#[from] ServeError),
-    #[error("cannot look for guards in {path}: {error}")]
+    #[error("cannot list the guards in {path}: {error}")]
     Place { path: String, error: std::io::Error },
-    #[error("cannot ask guard {pid}: {error}")]
+    #[error("cannot reach guard {pid}: {error}")]
     Guard { pid: u32, error: std::io::Error },
     #[error("cannot write: {0}")]
     Output(#[from] std::io::Error),
@@ -140,7 +140,7 @@ async fn list(state: &Path, arguments: &ListArguments) -> Result<Exit, Approvals
         let value: Value = all.iter().map(|(pid, one)| one.json(*pid)).collect();
         writeln!(out, "{}", shown_json(&format!("{value:#}")))?;
     } else if all.is_empty() {
-        writeln!(out, "nothing waits for an answer")?;
+        writeln!(out, "no questions are pending")?;
     } else {
         let texts: Vec<_> = all.iter().map(|(pid, one)| render(*pid, one, now_ms())).collect();
         out.write_all(texts.join("\n").as_bytes())?;
@@ -162,7 +162,7 @@ async fn resolve(state: &Path, arguments: &ResolveArguments) -> Result<Exit, App
         Ok(Body::Resolved { questions, saved, unsaved, .. }) => {
             let mut out = std::io::stdout().lock();
             if questions.is_empty() {
-                writeln!(out, "{decision} {}: it was answered so before", shown(id.as_bytes()))?;
+                writeln!(out, "{decision} {}: it already had this answer", shown(id.as_bytes()))?;
             }
             for question in &questions {
                 out.write_all(answered(&decision, question).as_bytes())?;
@@ -215,6 +215,6 @@ fn undone(id: &str, why: &str) -> Exit {
 fn unexpected(said: &Body) -> String {
     match said {
         Body::Error { message, .. } => shown(message.as_bytes()),
-        _ => "it gave an answer that was not asked for".to_owned(),
+        _ => "it sent an unexpected reply".to_owned(),
     }
 }

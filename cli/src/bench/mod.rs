@@ -68,11 +68,11 @@ impl Mode {
 /// Why nothing was measured.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
-    #[error("cannot find the program itself: {0}")]
+    #[error("cannot find the guard's own program: {0}")]
     Itself(std::io::Error),
-    #[error("cannot run it: {0}")]
+    #[error("cannot run the measurement: {0}")]
     Run(std::io::Error),
-    #[error("{way}: the calls did not run to their end: {text}", text = shown(.text.as_bytes()))]
+    #[error("{way}: the measurement did not finish: {text}", text = shown(.text.as_bytes()))]
     Failed { way: &'static str, text: String },
     #[error("cannot print: {0}")]
     Print(#[from] std::io::Error),

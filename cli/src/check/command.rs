@@ -63,7 +63,7 @@ fn evaluate(policy: &Policy, text: &str, cwd: &Path, home: &Path, env: Option<&[
 fn render(text: &str, evaluation: &Evaluation, verdicts: &Verdicts<'_>) -> String {
     let mut lines = vec![format!("{} command {}", verdicts.whole.outcome.as_str(), shown(text.as_bytes()))];
     if let Some(reason) = evaluation.reason {
-        lines.push(format!("  not read as a whole: {reason}"));
+        lines.push(format!("  not parsed completely: {reason}"));
     }
     for (segment, verdict) in evaluation.segments.iter().zip(&verdicts.segments) {
         lines.push(format!("  {} {}", verdict.outcome.as_str(), shown(quoted(&segment.argv).as_bytes())));
@@ -88,7 +88,7 @@ fn program(segment: &Segment) -> &str {
 fn why(segment: &Segment, verdict: &Verdict<'_>) -> String {
     let mut why = vec![verdict.reason.rule().to_owned()];
     if let Some(blocked) = &segment.blocked {
-        why.push(format!("what {} starts cannot be told", shown(blocked.as_bytes())));
+        why.push(format!("the programs that {} starts are unknown", shown(blocked.as_bytes())));
     }
     why.extend(segment.risks.iter().map(Risk::to_string));
     why.join("; ")

@@ -23,12 +23,12 @@ pub enum CheckError {
     #[error(transparent)]
     Setup(#[from] SetupError),
     #[error(
-        "nothing to check: give --read, --write, --exec, --connect, --bind, --batch or -- CMD (see openclaw-guard check --help)"
+        "there is no question: give --read, --write, --exec, --connect, --bind, --batch or -- CMD (`openclaw-guard check --help`)"
     )]
     NoQuestion,
     #[error("{0}: command not found")]
     NotFound(String),
-    #[error("{0}: not UTF-8, so it cannot be read as a command")]
+    #[error("{0}: it is not UTF-8, so it cannot be parsed as a command")]
     NoText(String),
     #[error("cannot read standard input: {0}")]
     Input(std::io::Error),

@@ -23,7 +23,7 @@ impl BlockedBy {
     }
 }
 
-const SECRETS: &str = "what the tree can read, it can also send somewhere";
+const SECRETS: &str = "the tree can send elsewhere what it can read";
 
 /// Finds it by the verdict's source, place and text.
 pub fn blocked_by(source: Source, path: &str, text: &str, operation: Option<Operation>) -> BlockedBy {
@@ -31,61 +31,63 @@ pub fn blocked_by(source: Source, path: &str, text: &str, operation: Option<Oper
     match source {
         Source::Openclaw => {
             return BlockedBy::new(
-                "OpenClaw's own approvals say so, and they only ever tighten: change them with OpenClaw (exec-approvals.json in \
-                 the state directory, or the gateway's)",
+                "change OpenClaw's own approvals with OpenClaw (exec-approvals.json in the state directory, or the gateway's): \
+                 they can only tighten guard.json",
             );
         }
         Source::Operator => {
             return BlockedBy::new(
-                "the command line or the environment tightens the policy: leave out --exec-security, --exec-ask, OC_EXEC_SECURITY \
-                 and OC_EXEC_ASK",
+                "remove --exec-security, --exec-ask, OC_EXEC_SECURITY and OC_EXEC_ASK: the command line or the environment \
+                 tightens the policy",
             );
         }
         _ => {}
     }
     if let Some(set) = path.strip_prefix("permissions.persistence.") {
         return BlockedBy::new(format!(
-            "\"permissions\": {{ \"persistence\": {{ \"{set}\": false }} }} in guard.json lets it be written; better do it \
-             yourself, outside of the guard"
+            "\"permissions\": {{ \"persistence\": {{ \"{set}\": false }} }} in guard.json allows writing it; it is \
+             safer to make this change yourself, outside of the guard"
         ))
-        .unwise("what is written there runs later outside of the guard");
+        .unwise("a file there runs later, outside of the guard");
     }
     match path {
-        "network.connect.gateway" => {
-            BlockedBy::new("\"network\": { \"connect\": { \"gateway\": \"allow\" } } in guard.json")
-                .unwise("whoever reaches the gateway with its token can answer what the guard asks")
-        }
+        "network.connect.gateway" => BlockedBy::new(
+            "\"network\": { \"connect\": { \"gateway\": \"allow\" } } in guard.json",
+        )
+        .unwise("a program that reaches the gateway and has its token can answer the guard's questions"),
         "network.connect.ports" => BlockedBy::new("add the port to network.connect.ports in guard.json"),
         "approvals.gateway.tokenFile" => {
-            BlockedBy::new("nothing: no policy opens the gateway's token to the tree that it guards")
+            BlockedBy::new("nothing: no policy can allow the guarded tree to open the gateway's token")
         }
         "exec.roots" => BlockedBy::new(
-            "add the program's directory to exec.roots in guard.json; a guard that runs must be started again",
+            "add the program's directory to exec.roots in guard.json, and restart a running guard",
         ),
         path if path.starts_with("network.connect.deny") => {
-            BlockedBy::new("take it out of network.connect.deny in guard.json")
+            BlockedBy::new("remove it from network.connect.deny in guard.json")
         }
         path if path.starts_with("builtin.deny[") && text.ends_with("holds secrets") => BlockedBy::new(
-            "the policy without a guard.json denies it: `openclaw-guard init` makes one, in which it may be allowed",
+            "run `openclaw-guard init`, and allow it in the new guard.json: the built-in policy denies it",
         )
         .unwise(SECRETS),
         path if path.starts_with("builtin.deny[") => BlockedBy::new(
-            "nothing: what guards the tree is out of its reach, whatever the policy; do it outside of the guard",
+            "nothing: no policy can allow the guarded tree to use the files of the guard or of OpenClaw; do it outside of the guard",
         ),
-        "builtin.page" => BlockedBy::new("nothing: what answers for the tree is out of its reach, whatever the policy"),
+        "builtin.page" => {
+            BlockedBy::new("nothing: no policy can allow the guarded tree to answer its own questions")
+        }
         path if path.starts_with("builtin.") => {
-            BlockedBy::new("`openclaw-guard init` makes a guard.json, in which it may be allowed")
+            BlockedBy::new("run `openclaw-guard init`, and allow it in the new guard.json")
         }
         path if last(path) == "strictInlineEval" => {
-            BlockedBy::new(format!("code in arguments is asked for each time: answer, or set {path} to false"))
-                .unwise("what code does is seen when it is done, not before")
+            BlockedBy::new(format!("answer the question each time, or set {path} to false"))
+                .unwise("nobody can see what code does before it runs")
         }
         path if ["security", "mode"].contains(&&*last(path)) => {
-            BlockedBy::new(format!("{path} in guard.json; \"allowlist\" lets start what is listed"))
+            BlockedBy::new(format!("change {path} in guard.json: \"allowlist\" allows the listed programs"))
         }
-        path if last(path) == "ask" => {
-            BlockedBy::new(format!("{path} in guard.json: \"on-miss\" asks only for what no rule allows"))
-        }
+        path if last(path) == "ask" => BlockedBy::new(format!(
+            "change {path} in guard.json: \"on-miss\" asks only about what no rule allows"
+        )),
         "" => refused(text, operation),
         path => BlockedBy::new(format!("{path} in guard.json")),
     }
@@ -94,23 +96,23 @@ pub fn blocked_by(source: Source, path: &str, text: &str, operation: Option<Oper
 /// For a refusal that no policy made.
 fn refused(text: &str, operation: Option<Operation>) -> BlockedBy {
     if text.starts_with("not below exec.roots") {
-        return BlockedBy::new(format!("{text} in guard.json; a guard that runs must be started again"));
+        return BlockedBy::new(format!("{text} in guard.json, and restart a running guard"));
     }
     if text.contains("chmod +r") {
         return BlockedBy::new("make the file readable (chmod +r), so that it can be checked");
     }
     match operation {
         Some(Operation::Trace) => {
-            BlockedBy::new("\"exec\": { \"allowPtrace\": true } in guard.json, and a new start of the guard")
-                .unwise("a process that traces another can do whatever that may")
+            BlockedBy::new("\"exec\": { \"allowPtrace\": true } in guard.json, and restart the guard")
+                .unwise("a process that traces another can do everything that it may do")
         }
-        Some(Operation::Signal) => BlockedBy::new("nothing: the tree reaches its own processes alone"),
+        Some(Operation::Signal) => BlockedBy::new("nothing: the tree reaches only its own processes"),
         Some(Operation::Ioctl) => {
-            BlockedBy::new("nothing: such requests act on more than the file; do it outside of the guard")
+            BlockedBy::new("nothing: such requests affect more than the file; do it outside of the guard")
         }
-        Some(Operation::Connect | Operation::Bind) => BlockedBy::new(
-            "nothing: the tree reaches servers by names that are no paths only where they are its own",
-        ),
+        Some(Operation::Connect | Operation::Bind) => {
+            BlockedBy::new("nothing: the tree reaches only its own servers by abstract socket names")
+        }
         _ => BlockedBy::new("nothing: no policy allows it; do it outside of the guard"),
     }
 }

@@ -131,7 +131,7 @@ pub struct CommandLine {
 pub enum CommandError {
     #[error(transparent)]
     Setup(#[from] SetupError),
-    #[error("there is no {}: make one first (`openclaw-guard init`), then give the command again", shown(.0.as_bytes()))]
+    #[error("there is no {}: create one first (`openclaw-guard init`), then run the command again", shown(.0.as_bytes()))]
     NoPolicy(String),
     #[error(transparent)]
     Wish(#[from] EditRequestError),
@@ -278,7 +278,7 @@ fn print_result(
     }
     let mut out = io::stdout().lock();
     if plan.changes.is_empty() {
-        writeln!(out, "nothing to change: it is so already")?;
+        writeln!(out, "nothing to change: guard.json says so already")?;
         for need in &request.needs {
             let policy = context.in_force()?;
             let verdict = need.part.decide(&policy);
@@ -288,14 +288,14 @@ fn print_result(
     }
     out.write_all(unified(&context.name(), old, new, colour()).as_bytes())?;
     let effect = match (is_written, plan.takes_effect) {
-        (false, _) => "nothing is written (--dry-run)",
+        (false, _) => "nothing was written (--dry-run)",
         (true, Effect::AtNextStart) => {
-            "in force for guards that are started from now on: one that runs keeps its exec roots"
+            "in force for guards that start from now on; running guards keep their exec.roots"
         }
-        (true, Effect::AtOnce) => "in force, also for guards that run, with their next call",
+        (true, Effect::AtOnce) => "in force, also for running guards, from their next call on",
         (true, Effect::UnlessKernels) => {
-            "in force, also for guards that run; one whose kernel decides it (policy show --tiers) says so, and must be \
-             started again"
+            "in force, also for running guards; a guard whose kernel tier decides it (policy show --tiers) says so, and \
+             must be restarted"
         }
     };
     writeln!(out, "{effect}")?;
@@ -312,13 +312,15 @@ fn refuse(
     let place = place(context, &kept.path, &kept.rule);
     let change = match &kept.denial {
         Some((_, pattern)) => {
-            format!("--remove-deny removes \"{pattern}\" from that list, for all that it covers")
+            format!(
+                "--remove-deny removes \"{pattern}\" from that list, and with it every path that it covers"
+            )
         }
         None if kept.source == Source::Agent && !kept.path.contains("exec") => {
-            format!("that speaks for one agent: --agent {} changes it there", context.agent())
+            format!("this rule is for one agent: --agent {} changes it", context.agent())
         }
         None if kept.path.contains("permissions.filesystem.rules") => {
-            "the longest pattern counts, and that is this rule's: change it, or name more".to_owned()
+            "this rule has the longest pattern, so it counts: change it, or give a longer pattern".to_owned()
         }
         None => blocked_by(kept.source, &kept.path, &kept.text, None).change,
     };
@@ -342,7 +344,7 @@ fn refuse(
         guard_policy::Outcome::Ask => "asked for",
         guard_policy::Outcome::Allow => "allowed",
     };
-    eprintln!("openclaw-guard: nothing is written: {what} would still be {word}");
+    eprintln!("openclaw-guard: nothing was written: {what} would still be {word}");
     eprintln!("  by        {place}");
     eprintln!("            {}", shown(kept.text.as_bytes()));
     eprintln!("  to change {}", shown(change.as_bytes()));

@@ -45,7 +45,7 @@ impl PathQuery {
                 if verdict.outcome == Outcome::Deny || policy.names(path) {
                     return verdict;
                 }
-                let text = "a socket that the tree did not make; a rule must name it, not only its directory";
+                let text = "a socket that the tree did not create; a rule must name the socket itself";
                 Verdict { outcome: Outcome::Deny, reason: Reason::new(Source::Builtin, "", text, text) }
             }
             PathQuery::Start { path, argv, cwd, role } => {

@@ -18,19 +18,19 @@ use rustix::process::{getegid, geteuid};
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
     #[error(
-        "{} is a symbolic link to {}, which is not there: make that file, or remove the link",
+        "{} is a symbolic link to {}, which does not exist: create that file, or remove the link",
         name(path),
         name(target)
     )]
     Dangling { path: PathBuf, target: PathBuf },
-    #[error("{}: symbolic links lead in a circle, or there are too many on the way", name(path))]
+    #[error("{}: too many symbolic links, or a loop of them", name(path))]
     Circle { path: PathBuf },
-    #[error("{} has changed since it was read, and is left as it is now: give the command again", name(path))]
+    #[error("{} has changed since it was read, so it is not written: run the command again", name(path))]
     Changed { path: PathBuf },
-    #[error("{} is no plain file", name(path))]
+    #[error("{} is not a regular file", name(path))]
     NotPlain { path: PathBuf },
     #[error(
-        "{} is being changed by another process, which holds a lock on its directory: try again later",
+        "{} is being changed by another process, which has locked its directory: try again later",
         name(path)
     )]
     Busy { path: PathBuf },

@@ -17,12 +17,12 @@ use crate::check::lookup;
 /// Why the operator's words cannot be written as a rule.
 #[derive(Debug, thiserror::Error)]
 pub enum EditRequestError {
-    #[error("{}: not UTF-8 text, which a pattern must be", shown(.0.as_bytes()))]
+    #[error("{}: a pattern must be UTF-8", shown(.0.as_bytes()))]
     NoText(OsString),
     #[error("{}: {why}", shown(pattern.as_bytes()))]
     NoPattern { pattern: String, why: String },
     #[error(
-        "{} is too wide: it covers whatever comes to stand in {place}. Name what is needed there, or say --force",
+        "{} is too wide: it covers every file that will ever be in {place}. Name the files that are needed, or give --force",
         shown(pattern.as_bytes())
     )]
     TooWide { pattern: String, place: &'static str },
@@ -212,14 +212,14 @@ impl EditRequest {
         let led = self.led(Path::new(leading));
         let real = led.to_str().ok_or_else(|| EditRequestError::NoText(led.clone().into_os_string()))?;
         if real.strip_prefix(&*places.home.to_string_lossy()).unwrap_or(real).contains(['*', '?']) {
-            return Err(wrong("its path holds * or ?, which a pattern would read as wildcards"));
+            return Err(wrong("its path contains * or ?, which are wildcards in a pattern"));
         }
         let whole = format!("{}{rest}", if rest.is_empty() { real } else { real.trim_end_matches('/') });
         let mut pattern = tilde(&whole, home(places));
         if wild.is_none() && (led.is_dir() || is_directory) {
             pattern = format!("{}/**", pattern.trim_end_matches('/'));
             self.notes.push(format!(
-                "{} is a directory: the rule is for all of it, {pattern}",
+                "{} is a directory: the rule covers all of it, {pattern}",
                 shown(text.as_bytes())
             ));
             return Ok(Meant { pattern, literal: None });
@@ -234,8 +234,7 @@ impl EditRequest {
         let real = real(path);
         if real != plain {
             let [from, to] = [&plain, &real].map(|path| shown(path.as_os_str().as_bytes()));
-            self.notes
-                .push(format!("{from} is {to}, by links or dots on the way, and rules are about real paths"));
+            self.notes.push(format!("the real path of {from} is {to}, and rules are for real paths"));
         }
         real
     }

@@ -61,39 +61,38 @@ pub enum InitError {
     #[error("the workspace {path}: {error}", path = shown(path.as_os_str().as_bytes()))]
     NoWorkspace { path: PathBuf, error: io::Error },
     #[error(
-        "{path} is your home directory or contains it, and an agent would have all of it: start in a project's directory, \
+        "{path} is your home directory or contains it, so an agent could use all of it: start in a project's directory, \
          or name one with --workspace DIR",
         path = shown(.0.as_os_str().as_bytes())
     )]
     Home(PathBuf),
     #[error(
-        "no rule can name the workspace {path} alone: it has * or ? in its name, or is no UTF-8; take another with \
+        "no rule can name the workspace {path} alone: its name has * or ?, or is not UTF-8. Name another directory with \
          --workspace DIR",
         path = shown(.0.as_os_str().as_bytes())
     )]
     Unnameable(PathBuf),
     #[error(
-        "the workspace {path} has programs in it that are yours and not the work's ({pattern}): take a directory without \
-         with --workspace DIR",
+        "the workspace {path} contains programs that are not part of a project ({pattern}). Name another directory with \
+         --workspace DIR",
         path = shown(path.as_os_str().as_bytes()),
         pattern = shown(pattern.as_bytes())
     )]
     Programs { path: PathBuf, pattern: String },
     #[error(
-        "the workspace {path} is no place of work: secrets are kept in it ({secret}); take a directory without with \
-         --workspace DIR",
+        "the workspace {path} contains secrets ({secret}). Name another directory with --workspace DIR",
         path = shown(path.as_os_str().as_bytes())
     )]
     Secrets { path: PathBuf, secret: &'static str },
     #[error(
-        "nothing could work in {path}, for {reason}: take a directory elsewhere with --workspace DIR{also}",
+        "the workspace {path} cannot be allowed: {reason}. Name another directory with --workspace DIR{also}",
         path = shown(path.as_os_str().as_bytes()),
         also = if *is_openclaw { ", and name it as agents.defaults.workspace in openclaw.json" } else { "" }
     )]
     Denied { path: PathBuf, reason: String, is_openclaw: bool },
     #[error(
-        "there is a policy already, {path}: `openclaw-guard allow` and `openclaw-guard learn` change it; --force writes \
-         another, and keeps this one as {old}",
+        "the policy {path} exists already: change it with `openclaw-guard allow` or `openclaw-guard learn`, or give \
+         --force to replace it and keep it as {old}",
         path = shown(path.as_os_str().as_bytes()),
         old = shown(old.as_os_str().as_bytes())
     )]
@@ -195,15 +194,15 @@ fn print_summary(
         writeln!(out, "  {line}")?;
     }
     if let Some(old) = old {
-        writeln!(out, "the one that was there is {}", path(old))?;
+        writeln!(out, "the old policy is {}", path(old))?;
     }
     // Quoted for a shell: whoever made the directory may have put shell syntax into its name.
     let file = quoted(&places.policy.to_string_lossy());
     let named = if options.policy.is_some() { format!(" --policy {file}") } else { String::new() };
     let next = [
         (format!("openclaw-guard{named} -- bash"), "work under it"),
-        (format!("openclaw-guard{named} policy show --effective"), "look at everything that is in force"),
-        (format!("openclaw-guard learn -o {file} -- make"), "add what a session of yours needs"),
+        (format!("openclaw-guard{named} policy show --effective"), "show the whole policy in force"),
+        (format!("openclaw-guard learn -o {file} -- make"), "add what a session needs"),
     ];
     let width = next.iter().map(|(command, _)| command.chars().count()).max().unwrap_or_default();
     writeln!(out, "next:")?;

@@ -85,15 +85,15 @@ pub enum LearnError {
     Record(std::io::Error),
     #[error("cannot write: {0}")]
     Output(std::io::Error),
-    #[error("{}: there is no such directory; make it, or name another file", guard_policy::text::shown(.0.as_os_str().as_bytes()))]
+    #[error("{}: the directory does not exist: create it, or name another file", guard_policy::text::shown(.0.as_os_str().as_bytes()))]
     NoDirectory(PathBuf),
     #[error(
-        "{}: the command has put another directory or link on the way there, so nothing is written: name a file elsewhere, \
+        "{}: the command has replaced a directory on its path, so nothing is written: name another file, \
          or none for standard output",
         guard_policy::text::shown(.0.as_os_str().as_bytes())
     )]
     Moved(PathBuf),
-    #[error("no policy can be made for this host: `openclaw-guard policy validate` may say why")]
+    #[error("cannot compile a policy for this host: `openclaw-guard policy validate` may say why")]
     NoProposal,
 }
 

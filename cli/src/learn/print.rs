@@ -35,7 +35,7 @@ pub struct Summary<'t> {
 pub fn start(options: &Options, command: &[OsString]) {
     if !options.quiet {
         eprintln!(
-            "openclaw-guard: learning from {}: nothing is refused to it but the guard's and OpenClaw's own files",
+            "openclaw-guard: learning from {}: the guard denies it only the files of the guard and of OpenClaw",
             words(command)
         );
     }
@@ -99,7 +99,7 @@ impl Summary<'_> {
             self.touched().count()
         ));
         if self.is_cut {
-            line("there was more than is recorded: what came last is not in the policy".to_owned());
+            line("the record is full: the policy lacks the last part of the session".to_owned());
         }
         if options.quiet {
             return;
@@ -111,11 +111,11 @@ impl Summary<'_> {
         };
         let (refused, asked) = self.of_policy_in_force();
         line(format!(
-            "{} would have refused {refused} of these and asked about {asked}",
+            "{} would have denied {refused} of these and asked about {asked}",
             shown(in_force.as_bytes())
         ));
         self.list(
-            "touched, left out:",
+            "used, but left out of the policy:",
             left_out(self.touched()).iter().map(|(left, more)| {
                 let more = if *more > 0 { format!(" and {more} beside it") } else { String::new() };
                 self.line(left, &more)
@@ -123,13 +123,13 @@ impl Summary<'_> {
         );
         let Some(merge) = self.merge else { return };
         let conflicts = merge.conflicts.iter().map(|conflict| {
-            format!("{}: {} says no", shown(conflict.wanted.as_bytes()), shown(conflict.by.as_bytes()))
+            format!("{}: {} denies it", shown(conflict.wanted.as_bytes()), shown(conflict.by.as_bytes()))
         });
-        self.list("not added, for the policy withholds it:", conflicts);
+        self.list("not added, because the policy denies it:", conflicts);
         let refused = merge.refused.iter();
-        self.list("seen, and refused by the policy all the same:", refused.map(|left| self.line(left, "")));
+        self.list("used, but still denied by the policy:", refused.map(|left| self.line(left, "")));
         self.list(
-            "in the policy, and not needed by this session:",
+            "in the policy, but not needed by this session:",
             merge.unused.iter().map(|rule| shown(rule.as_bytes())),
         );
     }
@@ -183,12 +183,12 @@ impl Summary<'_> {
         let name = shown(name.as_os_str().as_bytes());
         match written {
             TargetOutcome::Done => line(format!(
-                "wrote {name}; again under it: openclaw-guard --policy {name} -- {}",
+                "wrote {name}; to run the command under it: openclaw-guard --policy {name} -- {}",
                 words(&arguments.command)
             )),
             TargetOutcome::Needless => line(format!("{name} needs no change")),
             TargetOutcome::Refused => {
-                eprintln!("openclaw-guard: {name} is as it was; --yes changes it without a question")
+                eprintln!("openclaw-guard: {name} is unchanged; --yes changes it without asking")
             }
         }
         Ok(())

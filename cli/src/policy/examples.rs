@@ -125,13 +125,13 @@ fn differs(policy: &Policy, source: &PolicyText, example: &Example) -> Option<St
     let answer = batch::ask(policy, &source.places.home, example.question.to_string().as_bytes());
     let answer: BatchOutput = match answer.map(|text| serde_json::from_str(&text)) {
         Ok(Ok(answer)) => answer,
-        Ok(Err(_)) => return Some(format!("{asked}: such a question has no outcome")),
+        Ok(Err(_)) => return Some(format!("{asked}: a question of this kind has no outcome")),
         Err(problem) => return Some(format!("{asked}: {problem}")),
     };
     let expected = example.outcome.as_str();
     (Outcome::from_name(&answer.outcome) != Some(example.outcome)).then(|| {
         let BatchReason { path, text } = answer.reason;
-        format!("{asked}: should be {expected}, is {} ({path}: {text})", answer.outcome)
+        format!("{asked}: expected {expected}, got {} ({path}: {text})", answer.outcome)
     })
 }
 
@@ -149,7 +149,7 @@ fn shown_question(question: &Value) -> String {
 fn entry_differs(policy: &Policy, example: &EntryExample) -> Option<String> {
     let command = &example.command;
     let Some(words) = shlex::split(command) else {
-        return Some(format!("\"{command}\" has a quote or a backslash without its end"));
+        return Some(format!("\"{command}\" has an unfinished quote or backslash"));
     };
     let Some(path) = words.first().filter(|word| word.starts_with('/')) else {
         return Some(format!("\"{command}\" must begin with the absolute path of a program"));
@@ -162,8 +162,8 @@ fn entry_differs(policy: &Policy, example: &EntryExample) -> Option<String> {
         .collect();
     let exec = Exec { path: path.as_bytes(), argv: &argv, cwd: b"/", role: Role::Program };
     match (policy.entry_matches(&example.entry, &exec), example.matches) {
-        (true, false) => Some(format!("{command}: the entry matches it, and should not")),
-        (false, true) => Some(format!("{command}: the entry does not match it")),
+        (true, false) => Some(format!("{command}: the entry matches it, but must not")),
+        (false, true) => Some(format!("{command}: the entry must match it, but does not")),
         _ => None,
     }
 }

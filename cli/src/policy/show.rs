@@ -128,16 +128,16 @@ fn print(effective: &Effective) -> std::io::Result<()> {
 pub fn title(section: Section) -> &'static str {
     match section {
         Section::Values => "values",
-        Section::Programs => "programs that may start, where the files below grant x",
-        Section::Roots => "where programs can start at all (exec.roots)",
-        Section::Denied => "denied, before every rule",
+        Section::Programs => "programs that may start, if the rules below grant x",
+        Section::Roots => "the directories from which programs can start (exec.roots)",
+        Section::Denied => "denied, whatever the rules say",
         Section::Persistence => {
-            "not to be written whatever the rules say: it would run outside the guard (permissions.persistence)"
+            "protected from writing, whatever the rules say: these files run outside the guard (permissions.persistence)"
         }
         Section::Rules => "rules, the longest pattern first",
-        Section::Base => "the base, where no rule covers a path",
+        Section::Base => "the base, for paths that no rule covers",
         Section::Rest => "everything else",
-        Section::Saved => "allowed always, where the files above are asked for",
+        Section::Saved => "allowed \"always\", where a rule above asks",
     }
 }
 

@@ -75,13 +75,13 @@ fn plan<'a>(agent: &'a str, file: &'a str, tiers: &Tiers) -> TiersOutput<'a> {
 fn text(policy: &Policy, file: &str, tiers: &Tiers) -> std::io::Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     writeln!(out, "agent {}, {}", shown(policy.agent().as_bytes()), shown(file.as_bytes()))?;
-    writeln!(out, "\nwhat need not be held at all, if exact")?;
+    writeln!(out, "\ncalls that are not held at all, if exact")?;
     for (name, exactness) in tiers.classes.iter() {
         writeln!(out, "  {name:<8} {}", shown(exactness.to_string().as_bytes()))?;
     }
     writeln!(
         out,
-        "\nwhat is allowed as a whole: below these the kernel goes on by itself, the rest is brokered"
+        "\nhierarchies that are allowed as a whole: the kernel decides there, the broker elsewhere"
     )?;
     for Hierarchy { path, access, kind } in &tiers.hierarchies {
         let below = if *kind == HierarchyKind::File || path == b"/" { "" } else { "/" };
@@ -91,7 +91,7 @@ fn text(policy: &Policy, file: &str, tiers: &Tiers) -> std::io::Result<()> {
         writeln!(out, "  nothing")?;
     }
     if tiers.is_cut {
-        writeln!(out, "  and more: these are the first {MAX_HIERARCHIES}, nearest to /")?;
+        writeln!(out, "  and more: these are the {MAX_HIERARCHIES} nearest to /")?;
     }
     out.flush()
 }

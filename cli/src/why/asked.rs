@@ -54,7 +54,7 @@ pub fn find(context: EditContext, options: &Options, question: &WhyArgs) -> Resu
         let log = Log::open(&audit_log(options)?)?;
         return Ok(match last(&log)? {
             Some(entry) => Ok(recorded(context, options, entry)),
-            None => Err("nothing was denied yet, as far as the audit log goes back".to_owned()),
+            None => Err("the audit log has no denials".to_owned()),
         });
     }
     if let Some(id) = &question.id {
@@ -134,14 +134,14 @@ fn asked_of(log: &Log, id: &str, operation: &str) -> Result<Result<AuditEntry, S
         (Some((_, said)), _) => {
             let event = said.get("event").and_then(Value::as_str).unwrap_or_default();
             format!(
-                "nothing was decided on the question {shown_id} yet ({event}): `openclaw-guard approvals list` shows what waits"
+                "question {shown_id} is not decided yet ({event}): `openclaw-guard approvals list` shows the pending questions"
             )
         }
         (None, "") => format!(
-            "no line of the audit log and no question begins with {shown_id}: `openclaw-guard audit tail --denied` shows the last ones"
+            "no line of the audit log and no question has an id that begins with {shown_id}: `openclaw-guard audit tail --denied` shows the last ids"
         ),
         (None, operation) => format!(
-            "that line is about no call ({}): `openclaw-guard audit tail` shows it",
+            "that line is not about a call ({}): `openclaw-guard audit tail` shows it",
             shown(operation.as_bytes())
         ),
     }))
@@ -175,7 +175,7 @@ fn part(context: &EditContext, decision: &LoggedDecision) -> Option<PathQuery> {
     // Refused because of the file's type, or its relation to the caller.
     let is_refused = reason.path.is_empty() && !reason.text.starts_with("not below exec.roots");
     let is_socket = decision.operation == Operation::Connect && is_path;
-    if is_refused && !(is_socket && reason.text.contains("a rule must name it")) {
+    if is_refused && !(is_socket && reason.text.contains("a rule must name")) {
         return None;
     }
     Some(match decision.operation {

@@ -67,13 +67,13 @@ fn text(context: &EditContext, answer: &Explanation, colour: Colour) -> String {
         Some(Remedy::Command(command)) => {
             let Command { caution, takes_restart, needs_init, .. } = command;
             if *needs_init {
-                add("to allow", "openclaw-guard init   (there is no guard.json yet), and then".to_owned());
+                add("to allow", "openclaw-guard init   (there is no guard.json yet), then".to_owned());
                 add("", shell(command));
             } else {
                 add("to allow", shell(command));
             }
             if *takes_restart {
-                add("", "and start the guard again: one that runs keeps its exec roots".to_owned());
+                add("", "then restart the guard: a running guard keeps its exec.roots".to_owned());
             }
             if let Some(caution) = caution {
                 add("but", shown(caution.as_bytes()));

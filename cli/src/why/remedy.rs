@@ -131,9 +131,8 @@ fn tried(
     words.extend(rest.iter().cloned());
     let lifted = removed.iter().filter_map(|change| change.was.as_deref()).map(|was| format!("\"{was}\""));
     let lifted = lifted.collect::<Vec<_>>().join(" and ");
-    let caution = (!lifted.is_empty()).then(|| {
-        format!("that takes the denial of {lifted} away as a whole, which somebody wrote on purpose")
-    });
+    let caution = (!lifted.is_empty())
+        .then(|| format!("this removes the whole denial of {lifted}, which somebody wrote on purpose"));
     Ok(Tried::Allows(Command {
         words,
         caution: caution.or_else(|| candidate.caution.clone()),
@@ -157,7 +156,7 @@ fn candidates(
             let Ok(fitting) = fitting(path, object, context.home()) else { continue };
             let words = vec![verb.to_owned(), fitting.pattern.clone()];
             let caution = fitting.secret.map(|secret| {
-                format!("{secret} holds secrets: what the tree can read, it can also send somewhere")
+                format!("{secret} holds secrets: the tree can send elsewhere what it can read")
             });
             if let Ok(request) =
                 EditRequest::files(&[fitting.pattern.into()], access, bits, places, Limit::Sensible)

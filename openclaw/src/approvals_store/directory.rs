@@ -185,12 +185,12 @@ impl Directory {
         };
         let stat = fstat(&descriptor)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(io::Error::other("it is no plain file"));
+            return Err(io::Error::other("it is not a regular file"));
         }
         let mut bytes = Vec::new();
         File::from(descriptor).take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > MAX_BYTES {
-            return Err(io::Error::other("it is larger than any store"));
+            return Err(io::Error::other("it is larger than 16 MiB"));
         }
         Ok(Some(Content { bytes, owner: Owner { uid: stat.st_uid, gid: stat.st_gid } }))
     }

@@ -72,11 +72,11 @@ pub fn governing<'g>(known: &'g Gateways, asked: Option<&str>) -> Result<&'g Sto
     match known {
         Gateways::Said { gateway, reading } if gateway.as_deref() == asked => Ok(reading),
         Gateways::Said { gateway, .. } => Err(format!(
-            "what is known of exec approvals is of another gateway ({}, not {})",
+            "the saved exec approvals are those of another gateway ({}, not {})",
             name(gateway.as_deref()),
             name(asked)
         )),
-        Gateways::Never => Err("the gateway has never said what its exec approvals are".to_owned()),
+        Gateways::Never => Err("the gateway's exec approvals were never fetched".to_owned()),
         Gateways::Broken(why) => Err(why.clone()),
     }
 }

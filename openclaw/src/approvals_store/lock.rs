@@ -35,7 +35,7 @@ impl Lock {
         };
         let file = directory.below(lock, make, Mode::RUSR | Mode::WUSR)?;
         if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
-            return Err(io::Error::other(format!("{} is no plain file", lock.display())));
+            return Err(io::Error::other(format!("{} is not a regular file", lock.display())));
         }
         directory.hand_over(&file)?;
         loop {

@@ -20,7 +20,7 @@ const MAX_TRIES: usize = 16;
 pub enum UpdateError {
     /// OpenClaw has no store to change.
     #[error(
-        "there is no {path}, and the guard makes none: newer releases of OpenClaw refuse to run beside one. \
+        "there is no {path}, and the guard does not create it, because newer releases of OpenClaw refuse to run with it. \
          Write the entry into guard.json", path = path.display()
     )]
     Absent {
@@ -38,13 +38,13 @@ pub enum UpdateError {
         path: PathBuf,
     },
     /// The store's text is not of the format.
-    #[error("{problem}: nothing is written into a store that cannot be read; repair it first")]
+    #[error("{problem}: the store cannot be read, so nothing is written: repair it first")]
     Broken {
         /// What is wrong with it, with its path.
         problem: String,
     },
     /// Another writer has changed the store; [`apply`] tries again before it returns this.
-    #[error("{path} has changed since it was read: read it again, and repeat the change", path = path.display())]
+    #[error("{path} has changed since it was read: repeat the change", path = path.display())]
     Conflict {
         /// The store.
         path: PathBuf,

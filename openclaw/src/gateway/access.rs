@@ -65,7 +65,7 @@ pub enum NoAccess {
         why: String,
     },
     /// The guard's identity cannot be read or created.
-    #[error("the identity of the guard for gateways: {0}")]
+    #[error("cannot use the guard's identity for gateways: {0}")]
     Identity(String),
     /// No secret was found.
     #[error("{at}: no token for the gateway: {why}")]
@@ -208,7 +208,7 @@ fn endpoint(
         return Err(NoAccess::Where { place: "the gateway's url".to_owned(), why });
     }
     if config.is_remote() {
-        let why = "it is not said, and gateway.mode is \"remote\"".to_owned();
+        let why = "it is not set, and gateway.mode is \"remote\"".to_owned();
         return Err(NoAccess::Where { place: format!("gateway.remote.url of {}", config.file), why });
     }
     let tls = config.at("gateway.tls.enabled").and_then(serde_json::Value::as_bool) == Some(true);

@@ -95,9 +95,10 @@ async fn connect(access: &Credentials) -> Result<TcpStream, OpenError> {
     {
         return Err(OpenError::Insecure {
             at: at(),
-            why: "without TLS the token would be sent over a network for everybody to read: use wss://, or a tunnel to \
-                  this host, or set approvals.gateway.allowInsecure"
-                .to_owned(),
+            why:
+                "without TLS the token would cross the network in plain text: use wss://, a tunnel from this \
+                  host, or approvals.gateway.allowInsecure"
+                    .to_owned(),
         });
     }
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");

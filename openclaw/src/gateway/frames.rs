@@ -57,7 +57,7 @@ impl std::fmt::Display for Refused {
         let code = self.detail().unwrap_or(&self.code);
         let (message, code) = (shown(self.message.as_bytes()), shown(code.as_bytes()));
         match (message.as_str(), code.as_str()) {
-            ("", "") => f.write_str("it does not say why"),
+            ("", "") => f.write_str("it gives no reason"),
             ("", code) => f.write_str(code),
             (message, "") => f.write_str(message),
             (message, code) => write!(f, "{message} ({code})"),

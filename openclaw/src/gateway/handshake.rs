@@ -115,7 +115,7 @@ async fn remember(
     let (identity, endpoint) = (access.identity.clone(), access.endpoint.as_str().to_owned());
     let changed = tokio::task::spawn_blocking(move || change(&identity, &endpoint)).await;
     if let Ok(Err(why)) = changed {
-        tracing::info!("the gateway's token for this device is not kept: {why}");
+        tracing::info!("the gateway's token for this device cannot be saved: {why}");
     }
 }
 
@@ -251,22 +251,22 @@ fn advice(access: &Credentials, refused: &Refused) -> Option<String> {
     };
     Some(match refused.detail()? {
         "AUTH_TOKEN_MISMATCH" | "AUTH_PASSWORD_MISMATCH" | "AUTH_DEVICE_TOKEN_MISMATCH" => {
-            format!("what was tried is {source}: it must be the gateway's own (gateway.auth of its openclaw.json)")
+            format!("the guard used {source}: it must be the gateway's own (gateway.auth of its openclaw.json)")
         }
         "AUTH_TOKEN_MISSING" | "AUTH_TOKEN_NOT_CONFIGURED" => {
-            format!("it wants a token, and {source} is none")
+            format!("it requires a token, and {source} is not one")
         }
         "AUTH_PASSWORD_MISSING" | "AUTH_PASSWORD_NOT_CONFIGURED" => {
-            format!("it wants a password, and {source} is none")
+            format!("it requires a password, and {source} is not one")
         }
         "PAIRING_REQUIRED" => {
             let id = access.identity.id();
-            format!("let it in with `openclaw devices list` and `openclaw devices approve`: it is {id}")
+            format!("approve it with `openclaw devices list` and `openclaw devices approve`: its id is {id}")
         }
-        "AUTH_RATE_LIMITED" => "too many have tried with a wrong token: wait for some minutes".to_owned(),
-        "PROTOCOL_MISMATCH" => "the guard speaks protocols 3 and 4".to_owned(),
+        "AUTH_RATE_LIMITED" => "there were too many attempts with a wrong token: wait some minutes".to_owned(),
+        "PROTOCOL_MISMATCH" => "the guard supports protocols 3 and 4".to_owned(),
         detail if detail.starts_with("DEVICE_AUTH") => {
-            "its clock or its copy of the guard's key differs: remove guard/device.json of the state directory, and the guard makes another".to_owned()
+            "its clock or its copy of the guard's key differs: remove guard/device.json in the state directory; the guard then creates a new one".to_owned()
         }
         _ => return None,
     })

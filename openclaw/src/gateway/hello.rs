@@ -117,7 +117,7 @@ impl Hello {
         }
         let RawHello { protocol, server, snapshot, auth, policy, .. } = written;
         if !(3..=4).contains(&protocol) {
-            return Err(format!("it wants to speak protocol {protocol}, the guard speaks 3 and 4"));
+            return Err(format!("it uses protocol {protocol}; the guard supports 3 and 4"));
         }
         let run = match (server.boot_id, snapshot.uptime_ms) {
             (Some(id), _) if !id.is_empty() => Run::Boot(id),

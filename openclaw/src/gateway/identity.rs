@@ -191,7 +191,7 @@ fn path(state: &Path) -> String {
 }
 
 fn broken(why: &str) -> io::Error {
-    io::Error::other(format!("{why}: remove it, and the guard makes another"))
+    io::Error::other(format!("{why}: remove it; the guard then creates a new one"))
 }
 
 fn read(own: &Directory) -> io::Result<Option<StoredIdentity>> {
@@ -205,7 +205,7 @@ fn read(own: &Directory) -> io::Result<Option<StoredIdentity>> {
     };
     let stat = fstat(&file)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Err(broken("it is no plain file"));
+        return Err(broken("it is not a regular file"));
     }
     let uid = geteuid();
     if stat.st_mode & 0o077 != 0 || !(stat.st_uid == uid.as_raw() || uid.is_root()) {
@@ -214,7 +214,7 @@ fn read(own: &Directory) -> io::Result<Option<StoredIdentity>> {
     let mut bytes = Vec::new();
     File::from(file).take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(broken("it is longer than any"));
+        return Err(broken("it is too long"));
     }
     let written: StoredIdentity =
         serde_json::from_slice(&bytes).map_err(|error| broken(&format!("it cannot be read ({error})")))?;

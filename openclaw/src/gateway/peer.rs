@@ -35,24 +35,24 @@ pub enum GatewayRejected {
     #[error("a process of another user ({0}) listens there")]
     OtherUser(u32),
     /// A process of a guarded tree holds the socket; holds its pid.
-    #[error("a process of a guarded tree ({0}) listens there: it may not answer")]
+    #[error("a process of a guarded tree ({0}) listens there, and may not answer")]
     Member(i32),
     /// A process of a guarded tree may hold the socket, as its descriptors cannot be read; holds its pid.
     #[error(
-        "it cannot be told whether a process of a guarded tree ({0}) listens there: it does not show what it holds"
+        "the descriptors of a process of a guarded tree ({0}) cannot be read: it may be the one that listens there"
     )]
     Hidden(i32),
     /// No process whose descriptors can be read holds the socket.
     #[error(
-        "no process that this user sees listens there, so it cannot be told whether it is one of a guarded tree: run the \
+        "no process that this user sees listens there, so it may be one of a guarded tree: run the \
          gateway as this user and beside the guard, or let it speak TLS (wss://)"
     )]
     Unseen,
     /// The kernel's tables have no row for the connection.
-    #[error("the kernel does not tell who listens there")]
+    #[error("the kernel does not show which process listens there")]
     Unknown,
     /// /proc cannot be read; holds the reason.
-    #[error("it cannot be told who listens there: {0}")]
+    #[error("cannot find the process that listens there: {0}")]
     Failed(String),
 }
 

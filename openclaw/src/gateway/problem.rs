@@ -42,7 +42,7 @@ pub enum OpenError {
         rejected: GatewayRejected,
     },
     /// The other end is not a gateway.
-    #[error("{at}: this is no gateway of OpenClaw: {why}")]
+    #[error("{at}: this is not a gateway of OpenClaw: {why}")]
     NoGateway {
         /// The gateway's URL.
         at: String,
@@ -51,13 +51,13 @@ pub enum OpenError {
     },
     /// The gateway accepts no connection at the moment (OpenClaw 2026.9.6 while it starts or stops, or while
     /// too many clients have not identified themselves yet).
-    #[error("{at}: it takes no connection for now (HTTP 503)")]
+    #[error("{at}: it accepts no connections at the moment (HTTP 503)")]
     Busy {
         /// The gateway's URL.
         at: String,
     },
     /// The gateway took too long.
-    #[error("{at}: {what} has not come for {seconds} s")]
+    #[error("{at}: {what} did not arrive within {seconds} s")]
     Slow {
         /// The gateway's URL.
         at: String,
@@ -120,10 +120,10 @@ pub enum Disconnected {
         reason: String,
     },
     /// A message is not a valid frame.
-    #[error("what the gateway said cannot be read: {0}")]
+    #[error("cannot parse the gateway's message: {0}")]
     Broken(String),
     /// The gateway has been silent for longer than its ticks allow.
-    #[error("nothing has come from the gateway for {0} s")]
+    #[error("the gateway has sent nothing for {0} s")]
     Silent(u64),
     /// Reading or writing has failed.
     #[error("the connection to the gateway has ended: {0}")]

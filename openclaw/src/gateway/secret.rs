@@ -77,7 +77,7 @@ pub fn of_file(path: &Path) -> Result<Secret, String> {
     let file = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).map_err(failed)?;
     let stat = fstat(&file).map_err(failed)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Err(format!("{source} is no plain file"));
+        return Err(format!("{source} is not a regular file"));
     }
     if stat.st_uid != geteuid().as_raw() && stat.st_uid != 0 {
         return Err(format!("{source} belongs to another user ({})", stat.st_uid));
@@ -91,7 +91,7 @@ pub fn of_file(path: &Path) -> Result<Secret, String> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err(format!("{source} is longer than {MAX_BYTES} bytes"));
     }
-    let text = String::from_utf8(bytes).map_err(|_| format!("{source} is no UTF-8 text"))?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("{source} is not UTF-8"))?;
     Secret::new(SecretKind::Token, &text, source)
 }
 
@@ -101,6 +101,6 @@ pub fn of_file(path: &Path) -> Result<Secret, String> {
 /// Why the variable gives no secret.
 pub fn of_variable(kind: SecretKind, name: &str, value: OsString) -> Result<Secret, String> {
     let source = format!("{name} of the guard's environment");
-    let text = value.into_string().map_err(|_| format!("{source} is no UTF-8 text"))?;
+    let text = value.into_string().map_err(|_| format!("{source} is not UTF-8"))?;
     Secret::new(kind, &text, source)
 }

@@ -125,15 +125,14 @@ impl ServerCertVerifier for Looks {
                 let verified =
                     by.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
                 verified.map_err(|error| {
-                    let advice = pin.map(|key| {
-                        format!("; if its certificate is the one with the SHA-256 {seen}, say so in {key}")
-                    });
+                    let advice = pin
+                        .map(|key| format!("; if {seen} is the SHA-256 of its certificate, set {key} to it"));
                     Error::General(format!("{error}{}", advice.unwrap_or_default()))
                 })
             }
             Who::Pinned(wanted) if seen == *wanted => Ok(ServerCertVerified::assertion()),
             Who::Pinned(wanted) => Err(Error::General(format!(
-                "its certificate has the SHA-256 {seen}, and approvals.gateway.fingerprint says {wanted}"
+                "the SHA-256 of its certificate is {seen}, but approvals.gateway.fingerprint is {wanted}"
             ))),
         }
     }

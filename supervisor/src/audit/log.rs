@@ -349,7 +349,7 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 fn plain(file: File, path: &Path) -> io::Result<File> {
     match FileType::from_raw_mode(fstat(&file)?.st_mode) {
         FileType::RegularFile => Ok(file),
-        _ => Err(io::Error::other(format!("{} is no plain file", path.display()))),
+        _ => Err(io::Error::other(format!("{} is not a regular file", path.display()))),
     }
 }
 

@@ -40,13 +40,13 @@ pub enum ReadError {
         error: io::Error,
     },
     /// No line has a hash with this prefix; holds the prefix.
-    #[error("no line of the audit log begins with {0}: `openclaw-guard audit tail` shows the last ones")]
+    #[error("no id in the audit log begins with {0}: `openclaw-guard audit tail` shows the last ones")]
     NoSuchLine(String),
     /// Several lines have a hash with this prefix; holds the prefix.
-    #[error("more than one line of the audit log begins with {0}: give more digits")]
+    #[error("more than one id in the audit log begins with {0}: give more digits")]
     Ambiguous(String),
     /// The prefix is empty or not hexadecimal; holds the prefix.
-    #[error("{0} is no line's name: those are hexadecimal, as `openclaw-guard audit tail` shows them")]
+    #[error("{0} is not an id: ids are hexadecimal (`openclaw-guard audit tail`)")]
     NoId(String),
 }
 
@@ -387,7 +387,7 @@ fn open(path: &Path) -> io::Result<Option<File>> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_CLOEXEC | libc::O_NONBLOCK).open(path);
     match file {
         Ok(file) if file.metadata()?.is_file() => Ok(Some(file)),
-        Ok(_) => Err(io::Error::other("it is no plain file")),
+        Ok(_) => Err(io::Error::other("it is not a regular file")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }

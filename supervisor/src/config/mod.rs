@@ -50,11 +50,11 @@ pub enum SetupError {
     /// A re-read policy denies calls that the kernel has allowed on its own, without the supervisor, since
     /// the start.
     #[error(
-        "it takes away what is not held since the start (`openclaw-guard policy show --tiers`): restart the guard, or start it with --tiers broker,floored"
+        "it removes rights that the kernel already grants (`openclaw-guard policy show --tiers`): restart the guard, or start it with --tiers broker,floored"
     )]
     TakesFromKernel,
     /// The current directory has no path, so relative paths cannot be resolved.
-    #[error("the current directory cannot be found: {0}")]
+    #[error("cannot find the current directory: {0}")]
     NoDirectory(std::io::Error),
     /// A variable in the guard's own environment has an unknown value.
     #[error("{name}={value}: {expected}", value = shown(value.as_bytes()))]

@@ -47,8 +47,7 @@ pub fn executable(
 pub fn script(request: &Request<'_, '_>, named: &Named) -> Result<BoundScript, Errno> {
     let caller = request.caller;
     if rustix::fs::fstat(&named.file)?.st_size as u64 > scripts::MAX_BYTES {
-        let text =
-            "a script of more than 64 MiB, which cannot be held until it is read; an allowlist entry lets it";
+        let text = "a script of more than 64 MiB, too large to be approved; an allowlist entry allows it";
         request.guard.refuse(caller, Operation::Exec, &named.path, text)?;
     }
     Ok(BoundScript { path: named.path.clone(), sha256: Digest::of_file(&named.file, || caller.check())? })
@@ -109,7 +108,7 @@ pub fn interpreted(
             Ok(RunnableArgument::Input(input)) => found.inputs.push(input),
             Ok(RunnableArgument::Nothing) => {}
             Err(_) => {
-                let text = "its script cannot be read, and could be any other once that is approved";
+                let text = "its script cannot be read, so an approval could not be bound to it";
                 request.guard.refuse(request.caller, Operation::Exec, &spelled(cwd, &argv[at]), text)?;
             }
         }
@@ -199,7 +198,7 @@ pub fn bind_script(request: &Request<'_, '_>, script: &BoundScript, named: Named
             guard.refuse(caller, Operation::Exec, &script.path, "changed while waiting for an answer")
         }
         Err(Errno::NOMEM) => {
-            guard.refuse(caller, Operation::Exec, &script.path, "too many approved scripts run already")
+            guard.refuse(caller, Operation::Exec, &script.path, "too many approved scripts are running")
         }
         other => other,
     }

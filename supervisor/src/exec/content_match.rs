@@ -168,7 +168,7 @@ impl ContentMatcher {
         let left_out = if self.withheld().is_empty() { 0 } else { self.listing().left_out };
         (left_out > 0).then(|| {
             format!(
-                "permissions.filesystem: of the programs that are withheld by name, {left_out} are not recognised where \
+                "permissions.filesystem: of the programs that are denied by name, {left_out} are not recognised where \
                  they are copied: at most {MAX_FILES} are"
             )
         })

@@ -85,18 +85,15 @@ pub fn judge_operand<'p>(
         // Except in ordinary mode, glibc's loader ends before the operand's first instruction (elf/rtld.c, dl_main). It
         // opens the operand as any program opens a file, and maps it only if it has `x`.
         Operand::Listed(..) if is_of_glibc(path) => Ok(()),
-        Operand::Unclear => request.guard.refuse(
-            request.caller,
-            Operation::Exec,
-            path,
-            "a loader with options that are not known",
-        ),
+        Operand::Unclear => {
+            request.guard.refuse(request.caller, Operation::Exec, path, "a loader with unknown options")
+        }
         Operand::Program(written, argv) | Operand::Listed(written, argv) => {
             let (object, real) = find(request, libc::AT_FDCWD, written, 0)?.into_object()?;
             let _file = runnable(request, &object, &real)?;
             steps.judge(request, Exec { path: &real, argv, cwd, role: Role::Program }, &object)?;
             if real != written || request.guard.policy().writable(&real) {
-                let text = "run it by itself: what the loader would open can change";
+                let text = "start the program itself: the file that the loader opens could change";
                 request.guard.refuse(request.caller, Operation::Exec, &real, text)?;
             }
             Ok(())

@@ -102,7 +102,7 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
             return traced::continue_exec(request, &expected);
         }
         Err(Errno::PERM) => {
-            let text = "the process is traced, so that the program cannot be checked when it is there";
+            let text = "the process is traced, so the guard cannot check the program after it starts";
             let _ = request.guard.refuse(caller, Operation::Exec, &expected.path, text);
             return Err(Errno::PERM);
         }
@@ -274,7 +274,7 @@ fn runnable(request: &Request<'_, '_>, object: &Object, path: &[u8]) -> Result<s
 }
 
 fn unreadable<T>(request: &Request<'_, '_>, path: &[u8]) -> Result<T, Errno> {
-    let text = "a program that cannot be read cannot be checked; chmod +r it";
+    let text = "the program cannot be read, so it cannot be checked; chmod +r it";
     request.guard.refuse(request.caller, Operation::Exec, path, text)?;
     Err(Errno::ACCESS)
 }

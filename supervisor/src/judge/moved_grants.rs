@@ -79,13 +79,15 @@ fn moved(granted: &PlacedGrant<'_>, verb: &str) -> Option<String> {
     match &granted.location {
         Location::At(now) if granted.is_mounted_over => {
             let now = String::from_utf8_lossy(now);
-            Some(format!("a file system of the kernel was mounted below {now}, which the tree may {verb}"))
+            Some(format!(
+                "procfs or another kernel file system was mounted below {now}, which the tree may {verb}"
+            ))
         }
         Location::At(now) if now == granted.path => None,
         Location::At(now) => {
             let now = String::from_utf8_lossy(now);
             Some(format!(
-                "{path} was moved to {now}, which the policy does not let the tree {verb} as a whole"
+                "{path} was moved to {now}, where the policy does not allow the tree to {verb} everything"
             ))
         }
         Location::Unknown => Some(format!("{path} was moved, and the guard cannot find it")),

@@ -151,7 +151,7 @@ pub fn classify<'p>(
     }
     if let Some(object) = object {
         if acts_on_machine(object) {
-            return Ok(Classification::Refused("a device that acts on the machine"));
+            return Ok(Classification::Refused("a device that controls the machine"));
         }
         if is_displaced(path, object)? {
             return Ok(Classification::Refused("a second /proc or /dev/pts"));

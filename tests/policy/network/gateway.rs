@@ -267,7 +267,7 @@ fn a_configuration_that_cannot_be_read_is_told_and_the_default_counts() {
     let path = world.write("home/.openclaw/openclaw.json", "{gateway: {port: ");
     let (said, ended) = tried(&world, None, &default);
     assert_eq!(said, ["EACCES"]);
-    assert!(ended.stderr.contains("openclaw.json: gateway.port cannot be told: "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("openclaw.json: cannot read gateway.port: "), "{}", ended.stderr);
     assert!(ended.stderr.contains("denies port 18789 as well"), "{}", ended.stderr);
     if !is_root() {
         use std::os::unix::fs::PermissionsExt;
@@ -279,5 +279,5 @@ fn a_configuration_that_cannot_be_read_is_told_and_the_default_counts() {
     // A FIFO in its place blocks nobody.
     fs::remove_file(&path).expect("a file");
     nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("a FIFO");
-    assert!(tried(&world, None, &default).1.stderr.contains("no plain file"));
+    assert!(tried(&world, None, &default).1.stderr.contains("not a regular file"));
 }

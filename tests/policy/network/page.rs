@@ -105,7 +105,7 @@ fn check_and_why_say_the_same() {
         let Some(address) = super::shown(&host, at.port) else { continue };
         let said = ended(check(&world, 1).args(["--connect", &address]));
         let expected = format!(
-            "deny connect {address}\n  the approvals page\n  the tree that it asks about may not answer there\n"
+            "deny connect {address}\n  the approvals page\n  the guarded tree may not answer its own questions\n"
         );
         assert_eq!((said.status, &said.stdout), (1, &expected), "{}", said.stderr);
     }
@@ -115,6 +115,9 @@ fn check_and_why_say_the_same() {
     drop(served);
     let why = ended(world.command().args(["why", "--last"]));
     assert!(why.stdout.contains("builtin.page"), "{why:?}");
-    assert!(why.stdout.contains("nothing: what answers for the tree is out of its reach"), "{why:?}");
+    assert!(
+        why.stdout.contains("nothing: no policy can allow the guarded tree to answer its own questions"),
+        "{why:?}"
+    );
     assert_eq!(ended(check(&world, 1).args(["--connect", &format!("127.0.0.1:{}", at.port)])).status, 0);
 }

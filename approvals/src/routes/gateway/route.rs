@@ -137,7 +137,7 @@ impl GatewayAsker {
             _ => true,
         };
         if is_worth_warning {
-            self.sink.warn_once(format!("no answer by the gateway: {nobody}"));
+            self.sink.warn_once(format!("the gateway gave no answer: {nobody}"));
         }
         let lack = nobody.lack();
         // Near its deadline the question expires, by the gateway's clock or the guard's.
@@ -152,7 +152,7 @@ impl GatewayAsker {
     /// Reports that a connection was lost.
     fn down(&self, down: &Down) {
         if !down.is_absence() || self.sink.manager.names(Route::Gateway) {
-            self.sink.warn_once(format!("no connection to the gateway: {down}"));
+            self.sink.warn_once(format!("cannot connect to the gateway: {down}"));
         }
     }
 }

@@ -147,7 +147,7 @@ fn read(state: &Path) -> io::Result<Option<SocketToken>> {
     };
     let stat = fstat(&file)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Err(io::Error::other("it is no plain file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     if stat.st_mode & 0o077 != 0 || !(is_ours(&stat) || geteuid().is_root()) {
         return Err(io::Error::other(

@@ -83,7 +83,7 @@ impl SocketAsker {
         let Ok(_place) = self.places.acquire().await else { return };
         let warn = |problem: &NoAnswer| {
             if !matches!(problem, NoAnswer::Nobody { .. }) {
-                self.sink.warn_once(format!("no answer by the approvals socket: {problem}"));
+                self.sink.warn_once(format!("the approvals socket gave no answer: {problem}"));
             }
         };
         let find = Arc::clone(&self.find);

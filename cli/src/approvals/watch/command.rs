@@ -240,7 +240,7 @@ async fn resolve(state: &Path, key: &Key, decision: Decision) -> Result<String, 
             Ok(decision.to_string() + &saved.chain(unsaved).collect::<String>())
         }
         Ok(Body::Error { message, .. }) => Err(message),
-        Ok(_) => Err("the guard gave an answer that was not asked for".to_owned()),
-        Err(error) => Err(format!("the guard cannot be told: {error}")),
+        Ok(_) => Err("the guard sent an unexpected reply".to_owned()),
+        Err(error) => Err(format!("cannot reach the guard: {error}")),
     }
 }

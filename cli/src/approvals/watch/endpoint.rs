@@ -22,15 +22,13 @@ const LOCK: &str = "watch.lock";
 /// Why the socket cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchSocketError {
-    #[error("another `approvals watch` runs already, or `approvals serve` does: answer there")]
+    #[error("`approvals watch` or `approvals serve` runs already: answer there")]
     Runs,
-    #[error(
-        "{0}: somebody listens there already, who is no `approvals watch` or `approvals serve`: end it, or answer there"
-    )]
+    #[error("{0}: another program listens there: end it, or answer there")]
     Taken(String),
-    #[error("{0} is no socket, and is not replaced: remove it, or name another socket.path")]
+    #[error("{0} is not a socket, so it is not replaced: remove it, or set another socket.path")]
     NoSocket(String),
-    #[error("{path} {why}: nobody else may put a socket there")]
+    #[error("{path} {why}: other users must not be able to create a socket there")]
     Open { path: String, why: &'static str },
     #[error("cannot {what} {path}: {error}")]
     Failed { what: &'static str, path: String, error: io::Error },

@@ -105,10 +105,10 @@ pub struct Choice {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unanswered {
     /// The row is not in the queue.
-    #[error("it does not wait any more")]
+    #[error("the question is no longer pending")]
     Gone,
     /// The row's version differs from the one that was shown.
-    #[error("it has changed meanwhile: look at it again")]
+    #[error("the question has changed: look at it again")]
     Changed,
     /// The row does not permit this answer, or the guard refused it.
     #[error("{0}")]

@@ -33,8 +33,8 @@ pub async fn follow(state: PathBuf, news: Sender) {
             }
             Err(error) if error.to_string() != said => {
                 said = error.to_string();
-                let _ = news
-                    .send(WatchEvent::Rejected { pid: None, why: format!("guards cannot be found: {said}") });
+                let _ =
+                    news.send(WatchEvent::Rejected { pid: None, why: format!("cannot find guards: {said}") });
             }
             Err(_) => {}
         }

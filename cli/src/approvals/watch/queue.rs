@@ -52,9 +52,9 @@ pub enum AnswerRoute {
 /// Why a row cannot be answered so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotAnswer {
-    #[error("it does not wait any more")]
+    #[error("the question is no longer pending")]
     Gone,
-    #[error("whoever asks on the socket knows allow-once, allow-always and deny only")]
+    #[error("the asker on the socket accepts only allow-once, allow-always and deny")]
     NoWord,
     #[error("always is unavailable: {0}")]
     NoAlways(String),

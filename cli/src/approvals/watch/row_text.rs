@@ -33,6 +33,6 @@ fn socket_text(key: &Key, asked: &ApprovalRequest) -> String {
         }
     }
     lines.push(format!("  {:<9} process {} on the approvals socket", "asked by", key.pid));
-    lines.push(format!("  {:<9} whoever asks decides what it saves", "always"));
+    lines.push(format!("  {:<9} the asker decides what it saves", "always"));
     lines.join("\n") + "\n"
 }

@@ -129,12 +129,12 @@ impl WatchServer {
                 let signed =
                     self.admission(|admission| admission.signed((&nonce, ts, &hmac), &request_json, now));
                 let error = signed.err().unwrap_or_else(|| {
-                    Problem::new("UNAVAILABLE", "openclaw-guard runs nothing, it only answers", None)
+                    Problem::new("UNAVAILABLE", "openclaw-guard only answers; it runs nothing", None)
                 });
-                self.rejected(Some(pid), &format!("it wants something run: {}", error.message));
+                self.rejected(Some(pid), &format!("it asks to run something: {}", error.message));
                 Some(ServerMessage::ExecRes { id, ok: false, error })
             }
-            Err(_) => return self.rejected(Some(pid), "it says what cannot be read"),
+            Err(_) => return self.rejected(Some(pid), "its request cannot be parsed"),
         };
         if let Some(reply) = reply {
             // The peer may not read its answer.

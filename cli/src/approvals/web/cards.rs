@@ -193,7 +193,7 @@ impl WebCard {
                 .into_iter()
                 .filter_map(|(name, value)| value.as_deref().map(|value| (name, show(value))))
                 .collect(),
-            always: Always { elsewhere: Some("whoever asks decides what it saves"), ..Always::default() },
+            always: Always { elsewhere: Some("the asker decides what it saves"), ..Always::default() },
             ..WebCard::bare(key)
         }
     }

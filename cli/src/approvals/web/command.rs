@@ -57,9 +57,9 @@ pub enum ServeError {
     Watch(#[from] WatchError),
     #[error(transparent)]
     Serving(#[from] ServingError),
-    #[error("cannot give out links to the page: {0}")]
+    #[error("cannot create the socket that gives links to the page: {0}")]
     Links(io::Error),
-    #[error("`approvals serve` runs already, and gives no link: {0}")]
+    #[error("`approvals serve` runs already, but its link cannot be read: {0}")]
     NoLink(io::Error),
     #[error("cannot write: {0}")]
     Output(io::Error),
@@ -86,7 +86,7 @@ pub fn serve(places: &Paths, options: &Options, arguments: &ServeArguments) -> R
         Ok(place) => Some(place),
         Err(held @ (WatchSocketError::Runs | WatchSocketError::Taken(_))) => {
             eprintln!(
-                "openclaw-guard: what is asked on OpenClaw's approvals socket is not on the page: {held}"
+                "openclaw-guard: questions on OpenClaw's approvals socket do not appear on the page: {held}"
             );
             None
         }
@@ -98,7 +98,7 @@ pub fn serve(places: &Paths, options: &Options, arguments: &ServeArguments) -> R
     print_url(options, arguments, &url)?;
     if !options.quiet {
         eprintln!(
-            "openclaw-guard: the link opens the page once, within ten minutes; the same command prints another one"
+            "openclaw-guard: the link works once, within ten minutes; the same command prints another one"
         );
     }
     let service = Service::new(serving, socket, sessions, options.clone());
@@ -117,7 +117,7 @@ fn another_address() -> Ipv4Addr {
 fn own(text: &str) -> Result<Ipv4Addr, String> {
     match text.parse::<Ipv4Addr>() {
         Ok(address) if address.is_loopback() => Ok(address),
-        _ => Err("it is no address of 127.0.0.0/8".to_owned()),
+        _ => Err("it is not an address in 127.0.0.0/8".to_owned()),
     }
 }
 

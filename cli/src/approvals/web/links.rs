@@ -98,7 +98,7 @@ pub fn ask(state: &Path) -> io::Result<Option<String>> {
     BufReader::new(stream.take(MAX_BYTES)).read_line(&mut line)?;
     match serde_json::from_str(&line) {
         Ok(LinkMessage { url }) => Ok(Some(url)),
-        Err(_) => Err(io::Error::other("it gives no link to this process")),
+        Err(_) => Err(io::Error::other("it gave this process no link")),
     }
 }
 
@@ -119,7 +119,7 @@ pub async fn hand_out(listener: tokio::net::UnixListener, app: Arc<AppState>, ne
                 let _ = timeout(IO_TIMEOUT, stream.write_all(&line)).await;
             }
             Err(rejected) => {
-                let why = format!("who wants a link to the page: {rejected}");
+                let why = format!("a process asked for a link to the page: {rejected}");
                 // At shutdown there is no receiver.
                 let _ = news.send(WatchEvent::Rejected { pid: None, why });
             }

@@ -82,7 +82,7 @@ async fn accept(listener: TcpListener, serving: Serving, routes: Router, news: S
             let why = match checked {
                 Ok(Ok(())) => return serve(stream, routes).await,
                 Ok(Err(away)) => away.to_string(),
-                Err(_) => "who wants the page could not be looked at".to_owned(),
+                Err(_) => "cannot identify the process that opened the page".to_owned(),
             };
             // At shutdown there is no receiver.
             let _ = news.send(WatchEvent::Rejected { pid: None, why: why.clone() });

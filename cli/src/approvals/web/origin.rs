@@ -18,13 +18,13 @@ const PURPOSE: HeaderName = HeaderName::from_static("sec-purpose");
 /// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    #[error("the page is at another address: use the link as it was printed")]
+    #[error("the page has another address: use the link as it was printed")]
     Host,
-    #[error("only GET and POST are known here")]
+    #[error("only GET and POST are allowed")]
     Method,
-    #[error("the page talks only to itself: this came from somewhere else")]
+    #[error("the page accepts only its own requests; this one came from another site")]
     Elsewhere,
-    #[error("an answer is application/json")]
+    #[error("an answer must be application/json")]
     Type,
     #[error("there is no session: `openclaw-guard approvals serve` prints another link")]
     NoSession,

@@ -7,13 +7,15 @@ use guard_openclaw::gateway::{GatewayRejected, SocketPair};
 /// Why a peer is turned away.
 #[derive(Debug, thiserror::Error)]
 pub enum Away {
-    #[error("a process of another user ({0}) wants the page")]
+    #[error("a process of another user ({0}) opened the page")]
     OtherUser(u32),
-    #[error("a process of a guarded tree ({0}) wants the page: it may not answer")]
+    #[error("a process of a guarded tree ({0}) opened the page, and may not answer")]
     Member(i32),
-    #[error("a process of a guarded tree ({0}) does not show what it holds: it may be who wants the page")]
+    #[error(
+        "the descriptors of a process of a guarded tree ({0}) cannot be read: it may have made this connection to the page"
+    )]
     Hidden(i32),
-    #[error("it cannot be told who wants the page: {0}")]
+    #[error("cannot identify the process that opened the page: {0}")]
     Unknown(String),
 }
 

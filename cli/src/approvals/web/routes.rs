@@ -54,9 +54,9 @@ pub fn all(app: Arc<AppState>) -> Router {
         routes = routes.route(path, get(async || (StatusCode::OK, [(CONTENT_TYPE, *kind)], *text)));
     }
     routes
-        .fallback(async || problem(StatusCode::NOT_FOUND, "nothing", "there is nothing here"))
+        .fallback(async || problem(StatusCode::NOT_FOUND, "nothing", "there is no such page"))
         .method_not_allowed_fallback(async || {
-            problem(StatusCode::METHOD_NOT_ALLOWED, "method", "this is asked for in another way")
+            problem(StatusCode::METHOD_NOT_ALLOWED, "method", "this needs another method")
         })
         .layer(DefaultBodyLimit::max(MAX_LEN))
         .layer(axum::middleware::from_fn_with_state(Arc::clone(&app), admission::check))
@@ -102,7 +102,7 @@ async fn choose(app: &AppState, _: &Admitted, answer: AnswerBody) -> Result<Stri
     match timeout(IO_TIMEOUT, result).await {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(_)) => Err(silence("openclaw-guard is ending")),
-        Err(_) => Err(silence("the guard does not say whether it has taken the answer: see what waits")),
+        Err(_) => Err(silence("the guard did not confirm the answer: look at the pending questions")),
     }
 }
 
@@ -176,7 +176,7 @@ async fn answer(State(app): State<Arc<AppState>>, admitted: Admitted, body: Byte
     let answer: AnswerBody = match serde_json::from_slice(&body) {
         Ok(answer) => answer,
         Err(error) => {
-            let mut message = "an answer has guard, id, version and decision: ".to_owned();
+            let mut message = "an answer needs guard, id, version and decision: ".to_owned();
             let _ = write!(message, "{error}");
             return problem(
                 StatusCode::BAD_REQUEST,
@@ -204,7 +204,7 @@ async fn history(
     wanted: Result<Query<HistoryQuery>, axum::extract::rejection::QueryRejection>,
 ) -> Response {
     let Ok(Query(wanted)) = wanted else {
-        return problem(StatusCode::BAD_REQUEST, "history", "before is the time of a line");
+        return problem(StatusCode::BAD_REQUEST, "history", "before must be the time of a line");
     };
     json_reply(read(&app, &admitted, move |options| history::read(options, &wanted)).await)
 }

@@ -30,7 +30,7 @@ impl Endpoint {
     /// # Errors
     /// A sentence that says what is wrong.
     pub fn parse(text: &str) -> Result<Endpoint, String> {
-        const EXPECTED: &str = "a collector's address is http://HOST:4318 or https://HOST";
+        const EXPECTED: &str = "it must be http://HOST:4318 or https://HOST";
         let uri: Uri = text.parse().map_err(|_| EXPECTED.to_owned())?;
         let is_secure = match uri.scheme_str() {
             Some("http") => false,
@@ -39,10 +39,10 @@ impl Endpoint {
         };
         let authority = uri.authority().ok_or(EXPECTED)?;
         if authority.as_str().contains('@') {
-            return Err("no name or password belongs into it: set OTEL_EXPORTER_OTLP_HEADERS".to_owned());
+            return Err("it must not contain a name or password: set OTEL_EXPORTER_OTLP_HEADERS".to_owned());
         }
         if uri.query().is_some() {
-            return Err("no query belongs into it".to_owned());
+            return Err("it must not contain a query".to_owned());
         }
         let name = authority.host().trim_start_matches('[').trim_end_matches(']');
         let host = match name.parse::<IpAddr>() {

@@ -47,7 +47,7 @@ pub async fn post(endpoint: &Endpoint, headers: &Headers, body: Vec<u8>) -> Resu
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
             return Err(later(format!(
-                "nobody listens there ({error}); OTLP over HTTP is port 4318 of most collectors"
+                "nobody listens there ({error}); most collectors listen on port 4318 for OTLP over HTTP"
             )));
         }
         Ok(Err(error)) => return Err(later(error.to_string())),
@@ -122,15 +122,21 @@ fn failure<B>(response: &Response<B>) -> Option<(bool, Option<Duration>, String)
         // Redirects are not followed: the headers may hold a token, which no other host may see.
         _ if status.is_redirection() => {
             let to = text(LOCATION).unwrap_or_else(|| "somewhere".to_owned());
-            Some((false, None, format!("; it redirects to {to}, which is not followed: give that address")))
+            Some((
+                false,
+                None,
+                format!("; it redirects to {to}; redirects are not followed: give that address"),
+            ))
         }
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            let advice = "; OTEL_EXPORTER_OTLP_HEADERS has what it wants to see, for instance authorization=Bearer%20TOKEN";
+            let advice = "; set OTEL_EXPORTER_OTLP_HEADERS to its credentials, for example authorization=Bearer%20TOKEN";
             Some((false, None, advice.to_owned()))
         }
-        StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => {
-            Some((false, None, "; is OTLP over HTTP there? /v1/logs is added to the address".to_owned()))
-        }
+        StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => Some((
+            false,
+            None,
+            "; check that it accepts OTLP over HTTP; /v1/logs is added to the address".to_owned(),
+        )),
         _ => Some((false, None, String::new())),
     }
 }

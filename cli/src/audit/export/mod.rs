@@ -40,14 +40,14 @@ pub enum ExportError {
     Url { url: String, why: String },
     #[error("--since {}: give a time (2026-11-22T02:00:00Z) or how long ago (90m, 12h, 7d)", shown(.0.as_bytes()))]
     Since(String),
-    #[error("{HEADERS}: {0}; it is a list such as authorization=Bearer%20TOKEN,x-tenant=7")]
+    #[error("{HEADERS}: {0}; write a list such as authorization=Bearer%20TOKEN,x-tenant=7")]
     Headers(String),
-    #[error("{HEADERS} would be sent to {0} for everybody to read: use https, or a tunnel to this host")]
+    #[error("{HEADERS} would be sent to {0} in plain text: use https, or a tunnel from this host")]
     Insecure(String),
     #[error("cannot send to {to}: {}", shown(why.as_bytes()))]
     Failed { to: String, why: String },
     #[error(
-        "cannot note in {path} how far the log was sent: {error}; does another export run? --since needs no note"
+        "cannot record in {path} how far the log was sent: {error}; if another export runs, wait for its end; --since records nothing"
     )]
     Cursor { path: String, error: io::Error },
     #[error(transparent)]
@@ -110,9 +110,9 @@ fn headers() -> Result<Headers, ExportError> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     let header = |part: &str| {
         let (name, value) = part.split_once('=').ok_or("there is no =")?;
-        let name: HeaderName = name.trim().parse().map_err(|_| "that is no name of a header")?;
+        let name: HeaderName = name.trim().parse().map_err(|_| "this is not a header name")?;
         let mut value =
-            HeaderValue::from_bytes(&decoded(value.trim())).map_err(|_| "that is no value of a header")?;
+            HeaderValue::from_bytes(&decoded(value.trim())).map_err(|_| "this is not a header value")?;
         value.set_sensitive(true);
         Ok((name, value))
     };
@@ -173,7 +173,7 @@ impl Export {
                 from[part as usize] = last.n;
             } else {
                 eprintln!(
-                    "openclaw-guard: line {} that was sent last is not in the log: sending all of it",
+                    "openclaw-guard: line {} was sent last, and is no longer in the log: sending the whole log",
                     last.n
                 );
             }
@@ -254,7 +254,7 @@ impl Export {
                     return Err(self.failed(why));
                 }
                 // With --follow, waits for the collector to come back.
-                eprintln!("openclaw-guard: {}; trying on", self.failed(why));
+                eprintln!("openclaw-guard: {}; the export will try again", self.failed(why));
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(MAX_RETRY_INTERVAL);
@@ -272,7 +272,7 @@ fn tell_removed(part: LogPart, from: u64, entries: &[(LogPart, AuditEntry)]) {
     let first = entries.iter().find(|(of, _)| *of == part).and_then(|(_, entry)| entry.n);
     if let Some(n) = first.filter(|n| from > 0 && *n > from + 1) {
         eprintln!(
-            "openclaw-guard: lines {} to {} were removed before they were sent: raise audit.keep",
+            "openclaw-guard: lines {} to {} were removed before they were sent: increase audit.keep",
             from + 1,
             n - 1
         );

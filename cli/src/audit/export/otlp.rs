@@ -90,8 +90,8 @@ pub fn rejected(answer: &[u8]) -> Option<String> {
     let partial = answer.get("partialSuccess")?;
     let count = partial.get("rejectedLogRecords")?;
     let count = count.as_u64().or_else(|| count.as_str()?.parse().ok()).filter(|count| *count > 0)?;
-    let why = partial.get("errorMessage").and_then(Value::as_str).unwrap_or("it does not say why");
-    Some(format!("{count} lines were not taken: {why}"))
+    let why = partial.get("errorMessage").and_then(Value::as_str).unwrap_or("it gives no reason");
+    Some(format!("{count} lines were rejected: {why}"))
 }
 
 #[cfg(test)]
@@ -138,6 +138,6 @@ mod tests {
         assert_eq!(rejected(b""), None);
         assert_eq!(rejected(br#"{"partialSuccess":{"rejectedLogRecords":"0"}}"#), None);
         let some = rejected(br#"{"partialSuccess":{"rejectedLogRecords":"3","errorMessage":"too old"}}"#);
-        assert_eq!(some.as_deref(), Some("3 lines were not taken: too old"));
+        assert_eq!(some.as_deref(), Some("3 lines were rejected: too old"));
     }
 }

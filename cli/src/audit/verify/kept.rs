@@ -81,6 +81,6 @@ impl fmt::Display for KeptFile {
         let file = shown(self.file.as_os_str().as_encoded_bytes());
         let time = |time: &Option<String>| time.clone().unwrap_or_else(|| "?".to_owned());
         let (since, until) = (time(&self.since), time(&self.until));
-        write!(f, "{file}: put away: lines {} to {}, {since} to {until}", self.from, self.to)
+        write!(f, "{file}: rotated: lines {} to {}, {since} to {until}", self.from, self.to)
     }
 }

@@ -264,7 +264,7 @@ fn what_was_removed_and_put_away_is_named() {
 fn each_part_is_verified() {
     let written = LogFixture::new(3, ROOMY);
     let mut denials = AuditLog::open(&written.path(), ROOMY).unwrap().open_denials().unwrap().unwrap();
-    assert_eq!(verify(&written.path(), None).unwrap().files.len(), 1, "nothing was denied yet");
+    assert_eq!(verify(&written.path(), None).unwrap().files.len(), 1, "the audit log has no denials");
     for _ in 0..3 {
         denials.append(r#"{"operation":"test"}"#, 0).unwrap();
     }

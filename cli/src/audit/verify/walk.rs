@@ -77,11 +77,14 @@ impl LogWalk<'_> {
         let joint = ChainFields::parse(&line.bytes).filter(|_| line.is_whole);
         let Some(joint) = joint else {
             let (what, text) = if line.is_whole {
-                (FindingKind::Changed, "this is no line of a log".to_owned())
+                (FindingKind::Changed, "this is not a line of an audit log".to_owned())
             } else {
                 (
                     FindingKind::Unfinished,
-                    format!("the line has no end, {} of it are there", counted(line.bytes.len(), "byte")),
+                    format!(
+                        "the line is incomplete: only {} of it are there",
+                        counted(line.bytes.len(), "byte")
+                    ),
                 )
             };
             self.report(place, what, text);
@@ -107,11 +110,7 @@ impl LogWalk<'_> {
         let following = before.n + 1;
         if joint.n == following {
             if !before.is_reported {
-                self.report(
-                    before.place,
-                    FindingKind::Changed,
-                    "this line is not the one that was written, or the next one is not",
-                );
+                self.report(before.place, FindingKind::Changed, "this line or the next one has been changed");
             }
             return false;
         }
@@ -133,7 +132,7 @@ impl LogWalk<'_> {
         self.report(
             place,
             FindingKind::Moved,
-            format!("line {} of the log stands behind its line {}", joint.n, before.n),
+            format!("line {} of the log comes after its line {}", joint.n, before.n),
         );
         true
     }
@@ -147,7 +146,8 @@ impl LogWalk<'_> {
             && (finding.line, finding.what) == (before.place.1, FindingKind::Changed)
         {
             finding.what = FindingKind::Unfinished;
-            "the line has no end: its writer was ended, or had no room".clone_into(&mut finding.text);
+            "the line is incomplete: its writer was killed, or the disk was full"
+                .clone_into(&mut finding.text);
             return;
         }
         if event != MISSING {
@@ -162,7 +162,7 @@ impl LogWalk<'_> {
             let finding = &mut self.findings[gap.finding];
             finding.what = FindingKind::Moved;
             finding.text = format!(
-                "line {n} of the log belongs before this one, and stands at {}:{}",
+                "line {n} of the log belongs before this one, but is at {}:{}",
                 shown(&self.log.files[place.0].path),
                 place.1
             );
@@ -172,7 +172,8 @@ impl LogWalk<'_> {
             self.start();
         }
         let Some(last) = self.before else {
-            let text = format!("all of it is missing up to line {}, which the head knows", head.link().n);
+            let text =
+                format!("every line is missing up to line {}, the last one in the head", head.link().n);
             let file = self.log.files.last().map_or_else(PathBuf::new, |part| part.path.clone());
             self.findings.push(LogFinding { file, line: 0, what: FindingKind::CutAtEnd, text });
             return;
@@ -182,7 +183,7 @@ impl LogWalk<'_> {
                 // If the line is in an older file, a rotation was interrupted: no finding.
                 if file + 1 == self.log.files.len() && end != head.length {
                     let text = format!(
-                        "the head says that the log ends at byte {}, and its last line at {end}",
+                        "by the head the log ends at byte {}, but its last line ends at {end}",
                         head.length
                     );
                     self.report(last.place, FindingKind::Head, text);
@@ -194,7 +195,7 @@ impl LogWalk<'_> {
                 self.report(
                     last.place,
                     FindingKind::CutAtEnd,
-                    format!("{what} of the log, which the head knows, should follow here"),
+                    format!("{what} of the log should follow here, as the head shows"),
                 );
             }
             None if last.is_reported => {}
@@ -208,7 +209,7 @@ impl LogWalk<'_> {
                     self.report(
                         place,
                         FindingKind::Changed,
-                        "this line is not the one that was written: the head has another hash for it",
+                        "this line has been changed: the head has another hash for it",
                     );
                 }
             }
@@ -225,7 +226,7 @@ impl LogWalk<'_> {
                 line: place.1,
                 what: FindingKind::CutAtStart,
                 text: format!(
-                    "lines of the log before this one, its line {n}, were removed, and not by a guard"
+                    "lines of the log before this one, its line {n}, were removed, but not by a guard"
                 ),
             },
         );

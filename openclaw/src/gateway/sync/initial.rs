@@ -47,6 +47,6 @@ pub(super) fn ask_within(policy: &Policy, state: &Path, longest: Duration) -> Re
             .map_err(|error| format!("{}: {error}", approvals_store::gateways(state).display()))
     });
     kept.map_err(|why| {
-        format!("approvals.gateway.admin: the gateway's exec approvals are not known: {why}; what it said last counts")
+        format!("approvals.gateway.admin: the gateway's exec approvals are not known: {why}; the last ones from it stay in force")
     })
 }

@@ -305,7 +305,7 @@ impl Work {
 
     fn warn_once(&mut self, why: &str) {
         if self.warned.as_deref() != Some(why) {
-            self.sync.warn(&format!("{why}; what the gateway said last counts"));
+            self.sync.warn(&format!("{why}; the last approvals from the gateway stay in force"));
             self.warned = Some(why.to_owned());
         }
     }

@@ -15,18 +15,18 @@ const MAX_TRIES: usize = 5;
 #[derive(Debug, thiserror::Error)]
 pub enum SyncError {
     #[error(
-        "the gateway does not grant {ADMIN}: pair the guard's device for it, or take approvals.gateway.admin away"
+        "the gateway does not grant {ADMIN}: pair the guard's device for it, or remove approvals.gateway.admin"
     )]
     NoAdmin,
     #[error("{0}")]
     Call(CallError),
-    #[error("what the gateway said of its exec approvals cannot be read: {0}")]
+    #[error("cannot parse the gateway's exec approvals: {0}")]
     Strange(String),
     #[error("the gateway has not answered in time")]
     Slow,
     #[error("{0}")]
     NotKept(String),
-    #[error("the gateway's exec approvals were changed by others again and again")]
+    #[error("the gateway's exec approvals kept changing while the guard wrote them")]
     Contended,
 }
 

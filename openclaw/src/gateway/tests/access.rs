@@ -122,7 +122,7 @@ fn what_is_named_and_has_none_is_not_passed_over() {
     assert!(place.problem().contains("symbolic link"), "{}", place.problem());
     fs::remove_file(&path).unwrap();
     nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    assert!(place.problem().contains("no plain file"));
+    assert!(place.problem().contains("not a regular file"));
     let mut place = AccessFixture::new(CONFIG);
     place.wanted.token_file = Some(Err("the guarded command could read it".to_owned()));
     assert!(place.problem().contains("the guarded command could read it"));

@@ -164,7 +164,7 @@ fn what_is_no_frame() {
     // A refusal with a payload is still a refusal.
     let both = "{\"type\":\"res\",\"id\":\"1\",\"ok\":false,\"payload\":{\"decision\":\"allow-once\"}}";
     assert_eq!(refused(both), bare);
-    assert_eq!(bare.to_string(), "it does not say why");
+    assert_eq!(bare.to_string(), "it gives no reason");
     assert_eq!(read("{\"type\":\"x\",\"id\":1}"), Ok(Frame::Other));
 }
 

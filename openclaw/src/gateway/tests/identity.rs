@@ -135,5 +135,5 @@ fn what_is_broken_is_said_and_left() {
     assert!(Identity::find(&state).unwrap_err().contains("symbolic link"));
     fs::remove_file(&file).unwrap();
     nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    assert!(Identity::find(&state).unwrap_err().contains("no plain file"));
+    assert!(Identity::find(&state).unwrap_err().contains("not a regular file"));
 }

@@ -77,7 +77,7 @@ async fn what_is_there_is_no_gateway() {
             raw.write_all(said.as_bytes()).await.unwrap();
         })
         .await;
-        assert!(problem.contains("no gateway of OpenClaw"), "{said}: {problem}");
+        assert!(problem.contains("not a gateway of OpenClaw"), "{said}: {problem}");
     }
 }
 
@@ -152,7 +152,7 @@ async fn what_is_no_greeting() {
             client.gone().await;
         });
         let problem = problem.await;
-        assert!(problem.contains("cannot be read"), "{length}: {problem}");
+        assert!(problem.contains("cannot parse"), "{length}: {problem}");
     }
 }
 
@@ -176,7 +176,7 @@ async fn what_is_said_by_halves() {
             let _ = raw.read(&mut [0; 64]).await;
         });
         let problem = problem.await;
-        assert!(problem.contains("cannot be read"), "{bytes:?}: {problem}");
+        assert!(problem.contains("cannot parse"), "{bytes:?}: {problem}");
     }
 }
 
@@ -218,7 +218,7 @@ async fn a_wrong_token_is_named_by_where_it_is_from() {
         refuse(gateway, error).await;
     });
     let problem = problem.await;
-    for part in ["token mismatch", "AUTH_TOKEN_MISMATCH", "what was tried is a test"] {
+    for part in ["token mismatch", "AUTH_TOKEN_MISMATCH", "the guard used a test"] {
         assert!(problem.contains(part), "{problem}");
     }
     assert!(!problem.contains("\"X\""), "{problem}");
@@ -305,9 +305,9 @@ async fn an_issued_token_is_kept() {
 #[tokio::test]
 async fn a_refusal_says_what_to_do_next() {
     for (code, next) in [
-        ("AUTH_TOKEN_MISMATCH", "what was tried is a test"),
-        ("AUTH_PASSWORD_MISMATCH", "what was tried is a test"),
-        ("AUTH_PASSWORD_MISSING", "it wants a password"),
+        ("AUTH_TOKEN_MISMATCH", "the guard used a test"),
+        ("AUTH_PASSWORD_MISMATCH", "the guard used a test"),
+        ("AUTH_PASSWORD_MISSING", "it requires a password"),
         ("AUTH_RATE_LIMITED", "wait"),
         ("PAIRING_REQUIRED", "openclaw devices approve"),
         ("PROTOCOL_MISMATCH", "protocols 3 and 4"),

@@ -13,5 +13,5 @@ pub fn hint(options: &Options) -> String {
         words.extend(value.iter().flat_map(|value| [name.to_owned(), value.to_string_lossy().into_owned()]));
     }
     words.extend(["why", "--last"].map(str::to_owned));
-    format!("openclaw-guard: why, and what would allow it: {}", command_line(&words))
+    format!("openclaw-guard: to see why, and what would allow it: {}", command_line(&words))
 }

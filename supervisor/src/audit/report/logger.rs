@@ -16,7 +16,8 @@ use crate::audit::{Context, Record, Span, Writer};
 /// How often the counts of lines that were not written are written.
 const COUNT_INTERVAL: Duration = Duration::from_secs(60);
 /// What the operator is told once.
-const OVER_SHARE: &str = "openclaw-guard: this session has filled its share of the log of denials: further ones are only counted there";
+const OVER_SHARE: &str =
+    "openclaw-guard: this session has used its share of the audit log: further denials are only counted";
 
 /// Writes records to the log and the journal.
 pub struct Logger {

@@ -129,7 +129,7 @@ impl Reporter {
             restart_on_panic(
                 || logger.run(&to_log),
                 |fault| {
-                    let line = format!("openclaw-guard: {fault}; one entry of the audit log is lost");
+                    let line = format!("openclaw-guard: {fault}; one line of the audit log is lost");
                     let _ = problems.try_send(Box::new(Message::Fault(line)));
                 },
             );

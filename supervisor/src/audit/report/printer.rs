@@ -100,7 +100,7 @@ impl Printer {
     fn sum_up(&mut self) {
         let more = std::mem::take(&mut self.unprinted);
         if more > 0 && !self.is_quiet() {
-            print(&format!("openclaw-guard: {more} more lines like these are in the audit log only"));
+            print(&format!("openclaw-guard: {more} more such lines are only in the audit log"));
         }
     }
 

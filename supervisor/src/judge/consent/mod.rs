@@ -86,7 +86,8 @@ pub fn answer(current: &mut View, caller: &mut Caller<'_>) -> HandlerResult {
         }
         caller.start_again();
     }
-    let text = format!("openclaw-guard: denied a call of process {} that asks for ever more", caller.tid());
+    let text =
+        format!("openclaw-guard: denied a call of process {} which keeps asking new questions", caller.tid());
     current.guard().reporter.remark(text);
     Err(Errno::ACCESS)
 }
@@ -172,10 +173,10 @@ fn consent_state(end: Resolution, consume: impl FnOnce() -> bool) -> ConsentStat
         }
         Resolution::NoRoute => ConsentState::Unanswered(DenyReason::NoRoute, Refusal::NoRoute.to_string()),
         Resolution::Failed => {
-            ConsentState::Refused(DenyReason::Failed, "it could not be asked for".to_owned())
+            ConsentState::Refused(DenyReason::Failed, "the question could not be asked".to_owned())
         }
         Resolution::Withdrawn => {
-            ConsentState::Refused(DenyReason::Failed, "nobody can answer any more".to_owned())
+            ConsentState::Refused(DenyReason::Failed, "no route can answer any more".to_owned())
         }
     }
 }

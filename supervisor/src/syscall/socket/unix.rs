@@ -74,7 +74,7 @@ fn find_server(request: &Request<'_, '_>, path: &[u8]) -> Result<Object, Errno> 
         }
         // When recording, the connection is let through: a learning session is trusted that far.
         if !request.guard.saw(&path, Used::SPOKEN_TO) {
-            let text = "a socket that the tree did not make; a rule must name it, not only its directory";
+            let text = "a socket that the tree did not create; a rule must name the socket itself";
             request.guard.refuse(request.caller, Operation::Connect, &path, text)?;
         }
     }

@@ -215,7 +215,7 @@ fn what_is_no_answer_lets_nothing_go() {
         if text(&asked["id"]).is_empty() {
             assert_eq!(*place.warnings.lock().unwrap(), [""; 0]);
         } else {
-            place.warned("no answer by the approvals socket");
+            place.warned("the approvals socket gave no answer");
         }
     }
 }

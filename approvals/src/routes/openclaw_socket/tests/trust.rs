@@ -13,7 +13,7 @@ fn a_member_of_the_tree_is_told_nothing() {
     let mut reply = String::new();
     let _ = stream.read_to_string(&mut reply);
     assert_eq!(reply, "");
-    place.warned("it may not answer");
+    place.warned("may not answer");
     assert!(matches!(place.approvals.manager().find(&ticket.call().to_string()), Ok(Lookup::Pending(_))));
 }
 

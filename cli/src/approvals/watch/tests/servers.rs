@@ -125,7 +125,7 @@ async fn without_the_token_the_answer_is_no() {
 async fn a_member_of_a_tree_is_turned_away() {
     let mut served = served(true);
     assert_eq!(served.say(&request("secret", "q")).await, "");
-    assert!(served.rejected().await.contains("it may not answer"));
+    assert!(served.rejected().await.contains("may not answer"));
 }
 
 #[tokio::test]
@@ -162,9 +162,9 @@ async fn what_is_no_request_is_not_answered() {
     let texts: [(&[u8], Option<&str>); 8] = [
         (b"", None),
         (&whole, None),
-        (b"\n", Some("it says what cannot be read")),
-        (b"{}\n", Some("it says what cannot be read")),
-        (b"\xff\xfe\n", Some("it says what cannot be read")),
+        (b"\n", Some("its request cannot be parsed")),
+        (b"{}\n", Some("its request cannot be parsed")),
+        (b"\xff\xfe\n", Some("its request cannot be parsed")),
         (&request("secret", ""), Some("its request has no id")),
         (&long_id, Some("its request has no id")),
         (&long(MAX_BYTES as usize + 1), None),
@@ -207,7 +207,7 @@ async fn what_is_to_be_run_is_not_run() {
             (&json!("exec-res"), &json!("e"), &json!(false))
         );
         assert_eq!((&reply["error"]["code"], &reply["error"]["reason"]), (&json!(code), &reason));
-        assert!(served.rejected().await.contains("it wants something run"));
+        assert!(served.rejected().await.contains("it asks to run something"));
     }
 }
 

@@ -133,7 +133,7 @@ async fn a_lost_gateway_is_found_again_and_nothing_is_forgotten() {
     assert_eq!(fixture.known(), ["/b"]);
     let warnings = fixture.warnings.lock().unwrap().clone();
     let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
-    assert!(warning.ends_with("; what the gateway said last counts"), "{warning}");
+    assert!(warning.ends_with("; the last approvals from the gateway stay in force"), "{warning}");
 }
 
 #[tokio::test]
@@ -216,7 +216,7 @@ async fn it_is_asked_before_the_tree_starts() {
     };
     let why = join!(ask(), talk).0.unwrap_err();
     assert!(
-        why.contains("does not grant operator.admin") && why.ends_with("what it said last counts"),
+        why.contains("does not grant operator.admin") && why.ends_with("the last ones from it stay in force"),
         "{why}"
     );
     let asked = ask();
