@@ -27,4 +27,4 @@ pub mod table;
 pub use detached::detach;
 pub use handover::{Failure, LaunchReport, Stage, channel, read_report, receive_listener, release};
 pub use launch::{JobTerminal, LaunchPlan, run};
-pub use privileges::{NO_CORE, clear_capabilities};
+pub use privileges::{NO_CORE, clear_capabilities, keep_priority_capability};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use caps::CapSet;
+use caps::{CapSet, Capability, CapsHashSet};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 
@@ -61,7 +61,25 @@ pub(crate) fn drop_capabilities() -> io::Result<()> {
     clear_capabilities()
 }
 
-/// Clears the capabilities of this process. An exec could restore them.
+/// Clears the capabilities of this thread except CAP_SYS_NICE, which sets priorities. Returns whether it has that one.
+///
+/// # Errors
+/// EPERM.
+pub fn keep_priority_capability() -> io::Result<bool> {
+    let denied = |_| io::Error::from_raw_os_error(libc::EPERM);
+    let has = caps::has_cap(None, CapSet::Effective, Capability::CAP_SYS_NICE).map_err(denied)?;
+    if has {
+        let kept = CapsHashSet::from([Capability::CAP_SYS_NICE]);
+        caps::clear(None, CapSet::Ambient).map_err(denied)?;
+        for set in [CapSet::Effective, CapSet::Permitted] {
+            caps::set(None, set, &kept).map_err(denied)?;
+        }
+        caps::clear(None, CapSet::Inheritable).map_err(denied)?;
+    }
+    Ok(has)
+}
+
+/// Clears the capabilities of this thread. An exec could restore them.
 ///
 /// # Errors
 /// EPERM.

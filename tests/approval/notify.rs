@@ -28,6 +28,24 @@ fn a_program_is_told_of_what_waits() {
     assert!(!ended.stderr.contains("approvals.notify"), "{}", ended.stderr);
 }
 
+/// Where the guard's workers have a real-time priority, what they start does not.
+#[test]
+fn a_program_has_the_operators_priority_and_limits() {
+    let world = world_with(100_000, r#", "approvals": {"notify": ["@/bin/notify"]}"#);
+    let out = path(&world, "told");
+    // Field 41 is the policy (proc_pid_stat(5)).
+    let text = "ulimit -Sr; ulimit -Hr; cut -d ' ' -f 41 /proc/$$/stat";
+    executable(
+        &world.write("bin/notify", format!("#!/bin/bash\n{{ {text}; }} > {out}.new; mv {out}.new {out}\n")),
+    );
+    let native = world.native(&["bash", "-c", text]);
+    let held = world.start(&["bash", "-c", &format!("{} one", path(&world, "bin/asked"))]);
+    until("it is told", || world.read("told").is_some());
+    assert_eq!((native.status, native.stdout), (0, world.read("told").expect("it")));
+    world.answer("allow-once");
+    assert_eq!(held.end().stdout, "one\n");
+}
+
 #[test]
 fn what_the_tree_may_write_is_not_run() {
     let world = world_with(100_000, r#", "approvals": {"notify": ["@/work/notify"]}"#);

@@ -9,6 +9,7 @@ mod many;
 mod modes;
 mod names;
 mod own;
+mod priority;
 mod processes;
 mod python;
 mod refused;

@@ -3,7 +3,7 @@
 use guard_tests::{Ended, World, program_text};
 
 /// `c` is the C library. `error()` names a C call's errno by its result, `tried()` that of a Python call.
-const HEAD: &str = "\
+pub const HEAD: &str = "\
 import ctypes, errno, fcntl, os, pty, socket, struct, sys
 c = ctypes.CDLL(None, use_errno=True)
 error = lambda result: 'done' if result >= 0 else errno.errorcode[ctypes.get_errno()]

@@ -1,7 +1,9 @@
 //! Resource limits, of a caller and of this process.
 
 use guard_openclaw::peer::proc::Tid;
-use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, pidfd_open, pidfd_send_signal, setrlimit};
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit, pidfd_open, pidfd_send_signal, setrlimit,
+};
 
 /// The caller's soft limit.
 pub fn limit(tid: Tid, resource: libc::__rlimit_resource_t) -> Option<u64> {
@@ -20,6 +22,11 @@ pub fn exceed_size(process: Tid, is_still: impl FnOnce() -> bool) {
         // The error is fine: a process that has ended needs no signal.
         let _ = pidfd_send_signal(held, Signal::XFSZ);
     }
+}
+
+/// Whether this process's limit allows a real-time priority, without any capability.
+pub fn allow_real_time() -> bool {
+    getrlimit(Resource::Rtprio).current.is_none_or(|highest| highest > 0)
 }
 
 /// Disables core dumps of this process, including the program in core_pattern(5).

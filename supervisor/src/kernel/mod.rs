@@ -16,6 +16,7 @@ pub(crate) mod memory;
 pub(crate) mod pidfd;
 pub mod probe;
 pub(crate) mod requests;
+pub(crate) mod schedule;
 pub(crate) mod signals;
 pub mod trace;
 

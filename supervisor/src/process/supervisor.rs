@@ -40,7 +40,7 @@ use crate::kernel::requests::{Disposition, dispose};
 use crate::landlock;
 use crate::panics::install_hook;
 use crate::resolve::Resolver;
-use crate::worker::Pool;
+use crate::worker::{Pool, Priorities};
 
 /// The exit status of a guard that failed.
 const FAILED: u8 = 125;
@@ -130,7 +130,7 @@ fn supervise(
     }
     drop((theirs, to_supervisor, jobs));
     plan.forget();
-    become_supervisor().map_err(say("set up the supervisor"))?;
+    let priorities = become_supervisor().map_err(say("set up the supervisor"))?;
     let watch = Watch::open(source.files());
 
     let mut news = File::from(news);
@@ -183,7 +183,7 @@ fn supervise(
         Err(error) => return Err(error.to_string()),
     };
     let listener = Arc::new(Listener::new(listener));
-    let _pool = Pool::start(listener, Arc::clone(&current)).map_err(say("start the workers"))?;
+    let _pool = Pool::start(listener, Arc::clone(&current), priorities).map_err(say("start the workers"))?;
     tracing::info!(
         "the supervisor is process {supervisor}: kill -HUP {supervisor} has it read the policy again"
     );
@@ -355,8 +355,9 @@ fn end_tree(tree: &Tree, news: File) {
     }
 }
 
-/// Leaves the operator's session, drops capabilities, and becomes unreadable to the tree.
-fn become_supervisor() -> std::io::Result<()> {
+/// Leaves the operator's session, drops capabilities, and becomes unreadable to the tree. Returns what sets the
+/// workers' priorities.
+fn become_supervisor() -> std::io::Result<Arc<Priorities>> {
     rustix::process::setsid()?;
     // The tree is the reaper's as long as that lives.
     nix::sys::prctl::set_child_subreaper(true)?;
@@ -371,6 +372,9 @@ fn become_supervisor() -> std::io::Result<()> {
     // Each stop of a traced process sends SIGCHLD. Nothing here waits for it, and it would wake this thread.
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::from_iter([Signal::SIGCHLD])), None);
     detach_stdio([true, true, false]);
+    // For one thread only, which sets priorities and does nothing else.
+    let has_capability = guard_shim::keep_priority_capability()?;
+    let priorities = Priorities::start(has_capability);
     guard_shim::clear_capabilities()?;
     nix::sys::prctl::set_dumpable(false)?;
     // The supervisor briefly holds descriptors of every caller.
@@ -380,7 +384,7 @@ fn become_supervisor() -> std::io::Result<()> {
     let limit = getrlimit(Resource::Fsize);
     let _ = setrlimit(Resource::Fsize, Rlimit { current: limit.maximum, ..limit });
     limits::forbid_core();
-    Ok(())
+    Ok(priorities)
 }
 
 /// Prints why the command did not start, and returns the guard's exit status.

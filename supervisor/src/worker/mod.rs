@@ -3,11 +3,13 @@
 //! Usually one worker waits for the next call, because a call wakes all that wait (kernel/seccomp.c, recv_wait_event).
 //! A worker about to do something that may take long ensures that another one waits. If calls overlap, more workers
 //! keep waiting, so that callers on several processors are served on their own. A worker stuck in a blocking open or
-//! connect is woken when its caller dies or gets a signal.
+//! connect is woken when its caller dies or gets a signal. Workers have a real-time priority where the guard may give
+//! it to them.
 
 mod blocking;
 mod idle;
 mod load;
+mod priority;
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -19,6 +21,7 @@ use parking_lot::Mutex;
 use rustix::io::Errno;
 
 pub use blocking::{asking, blocking, ensure_spare_worker};
+pub use priority::Priorities;
 
 use crate::audit::report::print;
 use crate::caller::Caller;
@@ -32,6 +35,7 @@ use crate::syscall::number::name;
 use blocking::Slot;
 use idle::IdleWorkers;
 use load::{Counts, Load};
+use priority::Priority;
 
 /// The maximum number of waiting workers if calls overlap: one per processor up to this.
 const BUSY_CALLS: usize = 4;
@@ -67,6 +71,7 @@ pub struct Pool {
     parked: IdleWorkers,
     pulse: Load,
     slots: Mutex<Vec<Arc<Slot>>>,
+    priorities: Arc<Priorities>,
 }
 
 impl Pool {
@@ -74,7 +79,11 @@ impl Pool {
     ///
     /// # Errors
     /// The kernel's, if no thread can be started.
-    pub fn start(kernel: Arc<dyn Kernel>, current: Arc<Current>) -> std::io::Result<Arc<Pool>> {
+    pub fn start(
+        kernel: Arc<dyn Kernel>,
+        current: Arc<Current>,
+        priorities: Arc<Priorities>,
+    ) -> std::io::Result<Arc<Pool>> {
         requests::handle_wake()?;
         let pool = Arc::new(Pool {
             kernel,
@@ -87,6 +96,7 @@ impl Pool {
             parked: IdleWorkers::default(),
             pulse: Load::default(),
             slots: Mutex::new(Vec::new()),
+            priorities,
         });
         pool.spawn()?;
         let watcher = Arc::clone(&pool);
@@ -120,7 +130,10 @@ impl Pool {
         // Give the worker its own umask and directory. Otherwise workers would apply their callers' umasks to each
         // other.
         if nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).is_ok() {
-            if let Err(fault) = caught(|| self.serve()) {
+            let priority = self.priorities.join();
+            let served = caught(|| self.serve(&priority));
+            self.priorities.leave(&priority);
+            if let Err(fault) = served {
                 // The panic was outside a handler: the counts, and whether the call was replied to, are unknown.
                 self.end(&fault);
             }
@@ -132,7 +145,7 @@ impl Pool {
         self.slots.lock().retain(|other| !Arc::ptr_eq(other, &slot));
     }
 
-    fn serve(self: &Arc<Self>) {
+    fn serve(self: &Arc<Self>, priority: &Priority) {
         let mut current = self.current.view();
         let mut vain = 0_u32;
         let mut since = Instant::now();
@@ -153,6 +166,7 @@ impl Pool {
                     return;
                 }
             };
+            priority.step();
             self.waiting.fetch_sub(1, Ordering::AcqRel);
             vain = 0;
             let mut caller = Caller::new(&*self.kernel, call);
@@ -171,6 +185,7 @@ impl Pool {
             if done.is_err() && self.replace() {
                 return;
             }
+            priority.step();
             fail_point(Fallible::Worker, name(call.number).as_bytes());
             while !self.wait_again() {
                 if !self.parked.sleep() {
