@@ -43,7 +43,7 @@ fn names_stay() {
     };
     assert_eq!(
         of("kernel"),
-        "release machine proc own notify notify-sizes wait-killable listener addfd addfd-send wake-up landlock ptrace \
+        "release machine proc own notify notify-sizes wait-killable listener addfd addfd-send wake-up real-time landlock ptrace \
          memory pidfd openat2 procmap-query yama lsm user-namespaces"
     );
     assert!(of("enforcement").starts_with("programs tiers"), "{}", of("enforcement"));

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use super::feature::{Above, INSIDE, feature, lacking};
 use super::finding::Findings;
 use super::listener::{self, Filters};
+use super::real_time;
 
 /// Runs all checks.
 pub fn look(above: Above, findings: &mut Findings) {
@@ -44,6 +45,7 @@ pub fn look(above: Above, findings: &mut Findings) {
         "a signal does not start a held call over",
     );
     listener::look(above, findings);
+    real_time::check(above, probe::real_time(), findings);
     floor(landlock::version(), above, findings);
     others(above, findings);
     feature(findings, above, "openat2", probe::openat2(), "5.6", "paths are opened without following links");

@@ -18,6 +18,7 @@ mod path;
 mod policy;
 mod print;
 mod reach;
+mod real_time;
 mod safe_bins;
 mod space;
 

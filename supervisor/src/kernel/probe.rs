@@ -16,7 +16,8 @@ use rustix::io::Errno;
 
 use super::fork::{self, Side};
 use super::listener::Listener;
-use super::{Kernel, descriptors, errno, memory, requests};
+use super::schedule::{self, THIS_THREAD};
+use super::{Kernel, descriptors, errno, limits, memory, requests};
 
 /// Success, or the kernel's error.
 pub type Probed = Result<(), Errno>;
@@ -108,6 +109,40 @@ pub fn listener() -> Result<Listening, NoListener> {
     let [got, adds, sends, wakes] = asked.map_err(NoListener::NoChild)?;
     probed(got).map_err(NoListener::Refused)?;
     Ok(Listening { adds: probed(adds), sends: probed(sends), wakes: probed(wakes) })
+}
+
+/// Why workers get no real-time priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoRealTime {
+    /// The operator has chosen a priority for this process, for instance by nice(1).
+    Chosen,
+    /// The limit is 0, and there is no CAP_SYS_NICE.
+    Limit,
+    /// The kernel's error although one of them allows it: EPERM in a control group without real-time, or in a
+    /// container.
+    Refused(Errno),
+    /// No child could be forked to try it.
+    NoChild(Errno),
+}
+
+/// Whether a supervisor that this process starts could give its workers a real-time priority.
+///
+/// # Errors
+/// Why it could not.
+pub fn real_time() -> Result<(), NoRealTime> {
+    if !schedule::is_default() {
+        return Err(NoRealTime::Chosen);
+    }
+    let asked = fork::asked(|| {
+        let has_capability = guard_shim::keep_priority_capability().unwrap_or(false);
+        let may = has_capability || limits::allow_real_time();
+        [i32::from(may), number(schedule::raise(THIS_THREAD))]
+    });
+    let [may, raised] = asked.map_err(NoRealTime::NoChild)?;
+    if may == 0 {
+        return Err(NoRealTime::Limit);
+    }
+    probed(raised).map_err(NoRealTime::Refused)
 }
 
 /// What this process may do to another process of the same user that descends from it.
