@@ -27,12 +27,13 @@ static MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
 /// The directories of the program's code.
 const PARTS: [&str; 5] = ["approvals/src", "cli/src", "openclaw/src", "shim/src", "supervisor/src"];
 /// The code of denial reasons and of `learn`'s output: each sentence there is a message.
-const REASONS: [&str; 8] = [
+const REASONS: [&str; 9] = [
     "supervisor/src/syscall",
     "supervisor/src/exec",
     "supervisor/src/judge/consent",
     "supervisor/src/judge/guard.rs",
     "supervisor/src/judge/moved_grants.rs",
+    "supervisor/src/judge/paths.rs",
     "supervisor/src/resolve/special_files.rs",
     "supervisor/src/panics.rs",
     "cli/src/learn/print.rs",

@@ -9,11 +9,10 @@ use guard_approvals::{Approvals, DenyReason, Question, served};
 use guard_openclaw::peer::process_tree::Tree;
 use guard_policy::learn::Used;
 use guard_policy::{
-    Access, Connection, Exec, Outcome, Page, Policy, Reason, Request, Role, Site, Source, Transport, Verdict,
+    Access, Connection, Exec, Outcome, Page, Policy, Reason, Request, Role, Source, Transport, Verdict,
     decide, decide_copy,
 };
 use parking_lot::Mutex;
-use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::audit::report::{Logged, Reporter};
@@ -21,14 +20,13 @@ use crate::audit::{DecisionEvent, MAX_ARGV, MAX_DENIED_ARGV, Operation, shortene
 use crate::caller::Caller;
 use crate::exec::{ContentMatcher, ExecLocks, Scripts};
 use crate::judge::bound_sockets::BoundSockets;
-use crate::judge::consent::{Background, ConsentState, about_file};
+use crate::judge::consent::{Background, ConsentState};
 use crate::judge::local_address::interface_of;
 use crate::judge::made_directories::MadeDirectories;
 use crate::judge::recorder::Recorder;
 use crate::judge::shapes::{Shapes, Subject};
 use crate::landlock;
-use crate::resolve::special_files::{Classification, classify, is_the_machines};
-use crate::resolve::{Object, Resolver};
+use crate::resolve::Resolver;
 
 /// The state shared by the handlers of one guarded tree, with the policy by which they judge. A call uses the same
 /// guard from beginning to end, so that one policy judges it, however often that is asked.
@@ -74,15 +72,6 @@ pub fn decide_program<'p>(policy: &'p Policy, exec: Exec<'_>, originals: &[Vec<u
     let copies = originals.iter().map(|original| decide_copy(policy, &exec, original));
     let strictest = copies.min_by_key(|verdict| verdict.outcome);
     strictest.unwrap_or_else(|| decide(policy, &Request::Exec(exec)))
-}
-
-/// An access in the form in which it is recorded.
-fn used(access: Access, is_made: bool) -> Used {
-    let written = if is_made { Used::WRITTEN | Used::MADE } else { Used::WRITTEN };
-    let all = [(Access::READ, Used::READ), (Access::WRITE, written), (Access::MAP, Used::MAPPED)];
-    all.into_iter()
-        .filter(|(bit, _)| access.contains(*bit))
-        .fold(Used::default(), |all, (_, used)| all | used)
 }
 
 /// The reason for a refusal that no policy can lift.
@@ -199,135 +188,6 @@ impl Guard {
         Shapes { policy: self.policy(), made: &self.made }
     }
 
-    /// Judges an access to the object or entry at the real path `path`.
-    ///
-    /// # Errors
-    /// EACCES if it is refused.
-    pub fn judge(
-        &self,
-        caller: &Caller<'_>,
-        operation: Operation,
-        path: &[u8],
-        object: Option<&Object>,
-        access: Access,
-    ) -> Result<(), Errno> {
-        let subject = match object {
-            Some(object) if object.kind() == FileType::Directory => Subject::Directory,
-            Some(_) => Subject::There,
-            None => Subject::New,
-        };
-        self.judge_subject(caller, operation, path, object, access, subject)
-    }
-
-    /// Judges whether a directory may be made at the real path `path`.
-    ///
-    /// # Errors
-    /// EACCES if it is refused.
-    pub fn judge_mkdir(&self, caller: &Caller<'_>, path: &[u8]) -> Result<(), Errno> {
-        self.judge_subject(caller, Operation::Write, path, None, Access::WRITE, Subject::Directory)
-    }
-
-    fn judge_subject(
-        &self,
-        caller: &Caller<'_>,
-        operation: Operation,
-        path: &[u8],
-        object: Option<&Object>,
-        access: Access,
-        subject: Subject,
-    ) -> Result<(), Errno> {
-        let writes = access.contains(Access::WRITE);
-        let asked = match classify(caller, &self.tree, path, object, writes)? {
-            Classification::Own => return Ok(()),
-            Classification::Policy(path) => path,
-            Classification::Refused(text) => return self.refuse(caller, operation, path, text),
-            Classification::Hidden(text) => {
-                return self.deny(caller, operation, path, &[], &Reason::unmentioned(text));
-            }
-        };
-        // A connection is recorded later: whether it counts as a write depends on what listens at the socket.
-        if operation != Operation::Connect {
-            self.saw(&asked, used(access, object.is_none()));
-        }
-        let policy = self.policy();
-        let request = self.shapes().request(&asked, access, subject);
-        let verdict = decide(policy, &request);
-        if verdict.outcome != Outcome::Ask {
-            return self.settle(caller, operation, path, &[], &verdict);
-        }
-        let stand =
-            self.consent(caller, || about_file(&self.background(), caller, &asked, access, &verdict.reason));
-        if stand == ConsentState::Unasked {
-            return Err(Errno::ACCESS);
-        }
-        let verdict = stand.verdict(verdict, |verdict| policy.fallback(&request, verdict));
-        self.settle(caller, operation, path, &[], &verdict)
-    }
-
-    /// Judges a change of the object or entry at the real path `path` itself: its name, mode or owner.
-    ///
-    /// # Errors
-    /// EACCES if it is refused.
-    pub fn judge_change(
-        &self,
-        caller: &Caller<'_>,
-        path: &[u8],
-        object: Option<&Object>,
-    ) -> Result<(), Errno> {
-        self.judge(caller, Operation::Write, path, object, Access::WRITE)?;
-        match object {
-            Some(object) if is_the_machines(path, object) => {
-                self.refuse(caller, Operation::Write, path, "a device of the machine")
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Judges the removal of the entry at the real path `path`, or its move to another name.
-    ///
-    /// # Errors
-    /// EACCES if it is refused.
-    pub fn judge_removal(
-        &self,
-        caller: &Caller<'_>,
-        path: &[u8],
-        object: Option<&Object>,
-    ) -> Result<(), Errno> {
-        if self.shapes().breaks_repository(path) {
-            let request = Request::FileAt { path, access: Access::WRITE, site: Site::Repository };
-            let verdict = decide(self.policy(), &request);
-            if verdict.outcome != Outcome::Allow {
-                return self.settle(caller, Operation::Write, path, &[], &verdict);
-            }
-        }
-        self.judge_change(caller, path, object)
-    }
-
-    /// Judges whether a symbolic link may be created at the real path `path`. It may not be on the way to a protected
-    /// place, which would then be somewhere else.
-    ///
-    /// # Errors
-    /// EACCES if it is refused.
-    pub fn judge_link(&self, caller: &Caller<'_>, path: &[u8]) -> Result<(), Errno> {
-        let policy = self.policy();
-        let shape = || self.shapes().forbids_link(path).and_then(|shape| policy.shape_reason(&shape));
-        match policy.keeps_below(path).or_else(shape) {
-            Some(because) => self.deny(caller, Operation::Write, path, &[], &because),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether the file at the real path `path` may get set-user-ID and set-group-ID bits that the caller asks for:
-    /// never, unless only observing. Reports it.
-    pub fn lets_set_id(&self, caller: &Caller<'_>, path: &[u8]) -> bool {
-        let text = "gets no set-user-ID or set-group-ID bit: guarded programs give no rights to others";
-        let refused = self.deny(caller, Operation::Write, path, &[], &Reason::unmentioned(text)).is_err();
-        if refused {
-            self.remark(path, text);
-        }
-        !refused
-    }
-
     /// The guard's part of a question.
     pub fn background(&self) -> Background<'_> {
         Background { policy: self.policy(), session: self.session(), tree: &self.tree }
@@ -340,19 +200,6 @@ impl Guard {
             return ConsentState::Unanswered(DenyReason::Failed, String::new());
         }
         caller.consent().state_of(question())
-    }
-
-    /// Refuses an object that no policy can open to the caller, such as the source of a link.
-    ///
-    /// # Errors
-    /// EACCES.
-    pub fn judge_place(&self, caller: &Caller<'_>, path: &[u8], object: &Object) -> Result<(), Errno> {
-        match classify(caller, &self.tree, path, Some(object), true)? {
-            Classification::Refused(text) | Classification::Hidden(text) => {
-                self.refuse(caller, Operation::Write, path, text)
-            }
-            Classification::Own | Classification::Policy(_) => Ok(()),
-        }
     }
 
     /// The address of the approvals page that serves this guard.
@@ -443,7 +290,7 @@ impl Guard {
         self.deny(caller, operation, path, &[], &builtin(text))
     }
 
-    fn deny(
+    pub(super) fn deny(
         &self,
         caller: &Caller<'_>,
         operation: Operation,

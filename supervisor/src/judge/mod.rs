@@ -8,5 +8,6 @@ pub mod guard;
 pub mod local_address;
 pub mod made_directories;
 pub(crate) mod moved_grants;
+mod paths;
 pub mod recorder;
 pub mod shapes;
