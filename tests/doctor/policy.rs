@@ -63,7 +63,7 @@ fn where_it_cannot_look_it_says_so() {
     let mut command = world.native_command();
     let ended = ended(command.args(["sh", "-c", &line]));
     assert_eq!(ended.status, 125, "{ended:?}");
-    assert!(ended.stderr.starts_with("openclaw-guard: the current directory cannot be found"), "{ended:?}");
+    assert!(ended.stderr.starts_with("openclaw-guard: cannot find the current directory"), "{ended:?}");
 }
 
 #[test]

@@ -102,7 +102,8 @@ pub fn agent(arena: &Arena) -> Outside {
     assert!(generate.stdin(Stdio::null()).status().is_ok_and(|status| status.success()), "no key");
     let mut add = Command::new(program("ssh-add"));
     add.arg("-q").arg(&key).env("SSH_AUTH_SOCK", &socket).stdin(Stdio::null());
-    assert!(add.status().is_ok_and(|status| status.success()), "not added");
+    // The socket is there a moment before the agent listens.
+    until("the key is added", || add.status().is_ok_and(|status| status.success()));
     Box::new(Agent { agent, socket, mark: super::mark(arena) })
 }
 
