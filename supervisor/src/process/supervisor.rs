@@ -370,7 +370,9 @@ fn become_supervisor() -> std::io::Result<Arc<Priorities>> {
         }
     }
     // Each stop of a traced process sends SIGCHLD. Nothing here waits for it, and it would wake this thread.
-    let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::from_iter([Signal::SIGCHLD])), None);
+    // SIGHUP is read from a descriptor, which a thread that does not block it would empty.
+    let blocked = SigSet::from_iter([Signal::SIGCHLD, Signal::SIGHUP]);
+    let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&blocked), None);
     detach_stdio([true, true, false]);
     // For one thread only, which sets priorities and does nothing else.
     let has_capability = guard_shim::keep_priority_capability()?;
