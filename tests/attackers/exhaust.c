@@ -91,6 +91,12 @@ static void pending(int count) {
     fflush(stdout);
     kill(holder, SIGKILL);
     waitpid(holder, 0, 0);
+    // The supervisor notices the deaths one after the other, and closes what it holds for the dead.
+    const char *said = ordinary();
+    for (int look = 0; strcmp(said, strerror(EMFILE)) == 0 && look < 6000; look++) {
+        rest(10000);
+        said = ordinary();
+    }
 }
 
 static char *edge;  // the last byte that can be read before what cannot be
