@@ -1,5 +1,7 @@
-//! Sample questions for tests.
+//! Sample questions for tests, and peers that are processes of their own.
 
+use std::ffi::OsStr;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use guard_openclaw::gateway::GatewaySettings;
@@ -78,3 +80,14 @@ pub fn file(path: &str) -> Question {
 }
 
 pub const ALWAYS: Decision = Decision::AllowAlways(GrantWidth::Narrow);
+
+/// Starts a Python program with its input and output in pipes. None, said on stderr, if there is no `python3`.
+pub fn python(script: &str, arguments: &[&OsStr]) -> Option<Child> {
+    let mut command = Command::new("python3");
+    command.args(["-c", script]).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let child = command.spawn().ok();
+    if child.is_none() {
+        eprintln!("skipped: no python3");
+    }
+    child
+}

@@ -1,5 +1,7 @@
 //! Who may ask on the socket, and what is no request.
 
+use guard_approvals::testing::python;
+
 use super::*;
 
 #[test]
@@ -40,17 +42,8 @@ except OSError:
     print(b'', flush=True)
 "#;
     let line = json!({"version": 1, "method": "resolve", "id": id, "decision": "allow-once"});
-    let child = std::process::Command::new("python3")
-        .args(["-c", script])
-        .arg(socket(&state))
-        .arg(line.to_string())
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .spawn();
-    let Ok(mut child) = child else {
-        eprintln!("skipped: no python3");
-        return;
-    };
+    let arguments = [socket(&state).into_os_string(), line.to_string().into()];
+    let Some(mut child) = python(script, &arguments.each_ref().map(|one| one.as_os_str())) else { return };
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut input = child.stdin.take().unwrap();
     assert_eq!(lines.next().unwrap().unwrap(), "ready");

@@ -2,6 +2,7 @@
 
 use super::super::paths::make;
 use super::*;
+use crate::testing::python;
 
 #[test]
 fn a_member_of_the_tree_is_told_nothing() {
@@ -31,16 +32,7 @@ fn a_listener_that_has_ended_is_not_trusted_by_its_number() {
         s.accept()[0].recv(1)\n\
         print('told', flush=True)\n\
         sys.stdin.read()\n";
-    let child = std::process::Command::new("python3")
-        .args(["-c", script])
-        .arg(place.path())
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .spawn();
-    let Ok(mut child) = child else {
-        eprintln!("skipped: no python3");
-        return;
-    };
+    let Some(mut child) = python(script, &[place.path().as_os_str()]) else { return };
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert_eq!(lines.next().unwrap().unwrap(), "there");
     let _ticket = place.waiting(question(&["/bin/a"]));
