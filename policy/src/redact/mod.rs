@@ -4,14 +4,13 @@
 //! which may mask no more than a token.
 
 pub(crate) mod display;
+mod marked_pattern;
 mod secrets;
 
 use std::ops::Range;
-use std::sync::LazyLock;
-
-use regex::Regex;
 
 use crate::programs::name::basename;
+use marked_pattern::{MarkedPattern, find_all};
 
 /// Replaces a secret.
 const MASK: &str = "***";
@@ -23,17 +22,16 @@ const NAMES: [&str; 9] =
 
 /// Patterns used for logs but not for display: the value may contain any character that a shell accepts, and may reach
 /// too far.
-const PATTERNS: [&str; 4] = [
-    r#"(?i)authorization\s*[:=]\s*(?:[a-z]+\s+)?(?<s>[^\s"']+)"#,
-    r#"(?i)cookie\s*:\s*(?<s>[^"'\n]+)"#,
-    r#"(?i)(?:password|passwd|secret|token|api_?key)["']?\s*[:=]\s*["']?(?<s>[^\s"'&,;})]+)"#,
+static PATTERNS: [MarkedPattern; 4] = [
+    MarkedPattern::new(&["authorization"], r#"(?i)authorization\s*[:=]\s*(?:[a-z]+\s+)?(?<s>[^\s"']+)"#),
+    MarkedPattern::new(&["cookie"], r#"(?i)cookie\s*:\s*(?<s>[^"'\n]+)"#),
+    MarkedPattern::new(
+        &["password", "passwd", "secret", "token", "apikey", "api_key"],
+        r#"(?i)(?:password|passwd|secret|token|api_?key)["']?\s*[:=]\s*["']?(?<s>[^\s"'&,;})]+)"#,
+    ),
     // A token in place of a user name. User names are shorter.
-    r#"://(?<s>[^\s"'/:@]{12,})@"#,
+    MarkedPattern::new(&["://"], r#"://(?<s>[^\s"'/:@]{12,})@"#),
 ];
-
-static COMPILED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-    PATTERNS.iter().map(|pattern| Regex::new(pattern).expect("the patterns are tested")).collect()
-});
 
 /// Programs or subcommands, with their short option that takes a secret and the form of its value.
 const SHORT: [(&str, &str, ValueForm); 12] = [
@@ -171,8 +169,7 @@ fn is_secret_option(option: &str) -> bool {
 /// Finds all secrets, each extended to the end of its value.
 fn found(text: &str) -> Vec<Range<usize>> {
     let mut found = secrets::find(text);
-    let more = COMPILED.iter().flat_map(|pattern| pattern.captures_iter(text));
-    let more: Vec<_> = more.filter_map(|captures| captures.name("s").map(|secret| secret.range())).collect();
+    let more = find_all(&PATTERNS, text);
     for secret in &mut found {
         let quote =
             text[..secret.start].chars().next_back().filter(|character| ['"', '\''].contains(character));

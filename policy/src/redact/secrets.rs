@@ -4,50 +4,60 @@
 //! consists only of characters of tokens: no spaces, and nothing with a meaning to a shell.
 
 use std::ops::Range;
-use std::sync::LazyLock;
 
-use regex::Regex;
+use super::marked_pattern::{MarkedPattern, find_all};
 
-/// Characters of a token, key or password that is recognised by its name or position.
-const VALUE: &str = "[A-Za-z0-9_.+/=~@%:,-]+";
+/// Words that name a secret.
+const WORDS: &[&str] = &["key", "token", "secret", "password", "passwd"];
 
-/// The group `s` of each pattern is the secret. The words and prefixes are OpenClaw's, and some more.
-const PATTERNS: [&str; 16] = [
+/// The words and prefixes are OpenClaw's, and some more.
+pub(super) static PATTERNS: [MarkedPattern; 16] = [
     // Assignments of variables, in capitals.
-    r#"\b[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)=["']?(?<s>VALUE)"#,
+    MarkedPattern::new(WORDS, r#"\b[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)=["']?(?<s>VALUE)"#),
     // Options.
-    r#"--(?:[a-z]+-)*(?:api[-_]?key|token|secret|password|passwd)(?:\s+|=)["']?(?<s>[A-Za-z0-9_.+/=~@%:,]VALUE)"#,
+    MarkedPattern::new(
+        WORDS,
+        r#"--(?:[a-z]+-)*(?:api[-_]?key|token|secret|password|passwd)(?:\s+|=)["']?(?<s>[A-Za-z0-9_.+/=~@%:,]VALUE)"#,
+    ),
     // JSON.
-    r#"(?i)"[a-z_]*(?:api_?key|token|secret|password|passwd)"\s*:\s*"(?<s>VALUE)""#,
+    MarkedPattern::new(
+        WORDS,
+        r#"(?i)"[a-z_]*(?:api_?key|token|secret|password|passwd)"\s*:\s*"(?<s>VALUE)""#,
+    ),
     // HTTP.
-    r"(?i)\bAuthorization\s*[:=]\s*(?:Bearer|Basic|token)\s+(?<s>VALUE)",
-    r"(?i)\bX-[A-Za-z-]*(?:Key|Token)\s*:\s*(?<s>VALUE)",
-    r"(?i)\bBearer\s+(?<s>[A-Za-z0-9._+/=-]{18,})",
-    r"(?i)[?&](?:api_?key|key|access_token|token|secret|password)=(?<s>[A-Za-z0-9_.+/~%-]+)",
-    r"\b[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9_.~%-]*:(?<s>[A-Za-z0-9_.+~%-]+)@",
+    MarkedPattern::new(
+        &["authorization"],
+        r"(?i)\bAuthorization\s*[:=]\s*(?:Bearer|Basic|token)\s+(?<s>VALUE)",
+    ),
+    MarkedPattern::new(&["key", "token"], r"(?i)\bX-[A-Za-z-]*(?:Key|Token)\s*:\s*(?<s>VALUE)"),
+    MarkedPattern::new(&["bearer"], r"(?i)\bBearer\s+(?<s>[A-Za-z0-9._+/=-]{18,})"),
+    MarkedPattern::new(
+        WORDS,
+        r"(?i)[?&](?:api_?key|key|access_token|token|secret|password)=(?<s>[A-Za-z0-9_.+/~%-]+)",
+    ),
+    MarkedPattern::new(&["://"], r"\b[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9_.~%-]*:(?<s>[A-Za-z0-9_.+~%-]+)@"),
     // A private key. Its lines may be joined by an escaped line break of a shell or JSON.
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?<s>(?:[A-Za-z0-9+/=\s:,-]|\\n)+?)-----END [A-Z ]*PRIVATE KEY-----",
+    MarkedPattern::new(
+        &["private key"],
+        r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?<s>(?:[A-Za-z0-9+/=\s:,-]|\\n)+?)-----END [A-Z ]*PRIVATE KEY-----",
+    ),
     // Tokens with a known prefix.
-    r"\b(?<s>(?:sk|pplx|gsk|xapp)[-_][A-Za-z0-9_-]{8,})",
-    r"\b(?<s>(?:gh[opsur]|github_pat|npm|hf)_[A-Za-z0-9_]{20,})",
-    r"\b(?<s>xox[abprs]-[A-Za-z0-9-]{10,})",
-    r"\b(?<s>AIza[0-9A-Za-z_-]{20,})",
-    r"\b(?<s>glpat-[A-Za-z0-9_-]{16,})",
-    r"\b(?<s>eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})",
+    MarkedPattern::new(&["sk-", "sk_", "pplx", "xapp"], r"\b(?<s>(?:sk|pplx|gsk|xapp)[-_][A-Za-z0-9_-]{8,})"),
+    MarkedPattern::new(
+        &["gho_", "ghp_", "ghs_", "ghu_", "ghr_", "github_pat_", "npm_", "hf_"],
+        r"\b(?<s>(?:gh[opsur]|github_pat|npm|hf)_[A-Za-z0-9_]{20,})",
+    ),
+    MarkedPattern::new(&["xox"], r"\b(?<s>xox[abprs]-[A-Za-z0-9-]{10,})"),
+    MarkedPattern::new(&["aiza"], r"\b(?<s>AIza[0-9A-Za-z_-]{20,})"),
+    MarkedPattern::new(&["glpat-"], r"\b(?<s>glpat-[A-Za-z0-9_-]{16,})"),
+    MarkedPattern::new(&["eyj"], r"\b(?<s>eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})"),
     // A Telegram bot token.
-    r"\b(?<s>[0-9]{6,}:[A-Za-z0-9_-]{20,})",
+    MarkedPattern::new(&[":"], r"\b(?<s>[0-9]{6,}:[A-Za-z0-9_-]{20,})"),
 ];
-
-static COMPILED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-    let compile =
-        |pattern: &&str| Regex::new(&pattern.replace("VALUE", VALUE)).expect("the patterns are tested");
-    PATTERNS.iter().map(compile).collect()
-});
 
 /// Finds all secrets: byte ranges, sorted and without overlap.
 pub(crate) fn find(text: &str) -> Vec<Range<usize>> {
-    let found = COMPILED.iter().flat_map(|pattern| pattern.captures_iter(text));
-    apart(found.filter_map(|captures| captures.name("s").map(|secret| secret.range())).collect())
+    apart(find_all(&PATTERNS, text))
 }
 
 /// Sorts the ranges and merges those that overlap.
