@@ -21,6 +21,10 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 /// The time between two checks if the kernel does not report every change.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
+/// How long the watch checks at that interval before it has the kernel report changes. The kernel takes up to 20 ms to
+/// close an inotify instance, and the end of a short command would wait for that.
+const POLL_PERIOD: Duration = Duration::from_secs(1);
+
 /// Watches for as long as the process lives. Moves by the tree itself are checked at once by [`Grants::recheck_below`];
 /// this is for the rest of the machine. `relocated` is called after something that is granted was found elsewhere than
 /// before, and `tell` receives panics.
@@ -44,10 +48,18 @@ pub fn watch(
 fn follow(grants: &Grants, relocated: &impl Fn()) {
     // The kernel wakes pollers of this file when something is mounted or unmounted (proc_pid_mounts(5)).
     let mounts = std::fs::File::open("/proc/self/mountinfo");
-    let changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK);
-    let mut is_mounted = false;
+    let started = Instant::now();
+    let mut changes: Option<Result<OwnedFd, Errno>> = None;
+    let mut is_mounted = wait(None, mounts.as_ref().ok(), Some(started + POLL_INTERVAL), grants) == Change::Mount;
+    if is_mounted {
+        grants.look_at_mounts();
+    }
     loop {
-        let is_watched = changes.as_ref().is_ok_and(|changes| attend(changes, grants).is_ok());
+        if changes.is_none() && started.elapsed() >= POLL_PERIOD {
+            changes = Some(inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK));
+        }
+        let changes = changes.as_ref().and_then(|changes| changes.as_ref().ok());
+        let is_watched = changes.is_some_and(|changes| attend(changes, grants).is_ok());
         // After the watches: something may have moved before they began.
         let is_moved = grants.recheck();
         if is_moved || std::mem::take(&mut is_mounted) {
@@ -59,10 +71,10 @@ fn follow(grants: &Grants, relocated: &impl Fn()) {
         }
         fail_point(Fallible::Floor, b"");
         std::thread::sleep(RETRY_INTERVAL);
-        // Without: there are too many watches (inotify(7)), or no /proc.
+        // Without: it is too early, there are too many watches (inotify(7)), or no /proc.
         let is_reported = is_watched && mounts.is_ok();
         let due = (!is_reported).then(|| Instant::now() + POLL_INTERVAL);
-        is_mounted = wait(changes.as_ref().ok(), mounts.as_ref().ok(), due, grants) == Change::Mount;
+        is_mounted = wait(changes, mounts.as_ref().ok(), due, grants) == Change::Mount;
         if is_mounted {
             grants.look_at_mounts();
         }

@@ -106,8 +106,8 @@ impl Reload {
     pub fn watch(self, mut watch: Watch) -> std::io::Result<()> {
         let reporter = self.reader().reporter.clone();
         let look = move || {
-            watch.attend();
-            // Changes between the start and the watch.
+            // Changes between the start and the watch. The start of the command comes first.
+            watch.pause();
             self.reader().check(ReloadCause::Changed);
             loop {
                 let wake = watch.next();

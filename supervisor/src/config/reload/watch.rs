@@ -29,6 +29,11 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// How often the files are compared with what they were. Events alone are not enough: a directory above may be moved or
 /// replaced, all inotify instances may be taken, and some file systems report nothing.
 const STAMP_INTERVAL: Duration = Duration::from_secs(1);
+/// How often they are compared before there are events.
+const EARLY_INTERVAL: Duration = Duration::from_millis(50);
+/// When the kernel is asked for events. It takes up to 20 ms to close an inotify instance, and the end of a short
+/// command would wait for that.
+const EVENTS_DELAY: Duration = Duration::from_secs(1);
 
 /// Why the policy is read again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +51,8 @@ pub enum ReloadCause {
 pub struct Watch {
     hangups: Option<SignalFd>,
     changes: Option<OwnedFd>,
+    /// When to open `changes`; `None` afterwards, even if that failed.
+    events_due: Option<Instant>,
     files: Vec<PathBuf>,
     stamps: Vec<Stamp>,
     pace: Pace,
@@ -54,7 +61,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Blocks SIGHUP, and prepares to [`attend`](Watch::attend) to these files, given by their real paths.
+    /// Blocks SIGHUP, and prepares to watch these files, given by their real paths.
     /// They need not exist.
     ///
     /// Call this before any other thread starts: the signal must be blocked in all threads.
@@ -63,13 +70,28 @@ impl Watch {
         let held = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&set), None);
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         let hangups = held.and_then(|()| SignalFd::with_flags(&set, flags)).ok();
-        let changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
         let stamps = files.iter().map(|file| Stamp::read(file)).collect();
-        Watch { hangups, changes, files, stamps, pace: PACE, changing: false }
+        let events_due = Some(Instant::now() + EVENTS_DELAY);
+        Watch { hangups, changes: None, events_due, files, stamps, pace: PACE, changing: false }
+    }
+
+    /// Opens the events once they are due. Returns how long to wait for one before the files are compared.
+    fn interval(&mut self) -> Duration {
+        match self.events_due {
+            Some(due) if Instant::now() < due => EARLY_INTERVAL,
+            Some(_) => {
+                self.events_due = None;
+                self.changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
+                self.attend();
+                // A file may have changed since they were compared last.
+                Duration::ZERO
+            }
+            None => STAMP_INTERVAL,
+        }
     }
 
     /// Watches the directories, because editors replace files. What cannot be watched is still looked at each second.
-    pub(super) fn attend(&self) {
+    fn attend(&self) {
         const WHAT: WatchFlags = WatchFlags::CLOSE_WRITE
             .union(WatchFlags::MOVED_TO)
             .union(WatchFlags::MOVED_FROM)
@@ -83,13 +105,19 @@ impl Watch {
         }
     }
 
+    /// Waits a moment, or until SIGHUP comes.
+    pub(super) fn pause(&self) {
+        self.wait(EARLY_INTERVAL);
+    }
+
     /// Waits until the policy should be read again.
     pub fn next(&mut self) -> ReloadCause {
         if std::mem::take(&mut self.changing) {
             return self.settle();
         }
         loop {
-            self.wait(STAMP_INTERVAL.try_into().unwrap_or(PollTimeout::ZERO));
+            let interval = self.interval();
+            self.wait(interval);
             if self.is_asked() {
                 return ReloadCause::Asked;
             }
@@ -109,8 +137,7 @@ impl Watch {
             if left.is_zero() {
                 return ReloadCause::Changed;
             }
-            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
-            self.wait(timeout);
+            self.wait(left);
             if self.is_asked() {
                 // SIGHUP is reported at once; the next call waits for the files to settle.
                 self.changing = true;
@@ -128,12 +155,12 @@ impl Watch {
     }
 
     /// Waits until a descriptor is readable or the timeout expires.
-    fn wait(&self, timeout: PollTimeout) {
+    fn wait(&self, timeout: Duration) {
         let descriptors = [self.hangups.as_ref().map(AsFd::as_fd), self.changes.as_ref().map(AsFd::as_fd)];
         let mut polled: Vec<_> =
             descriptors.into_iter().flatten().map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
         // An error counts as a wake-up with nothing to read.
-        let _ = poll(&mut polled, timeout);
+        let _ = poll(&mut polled, PollTimeout::try_from(timeout).unwrap_or(PollTimeout::ZERO));
     }
 
     fn is_asked(&mut self) -> bool {
@@ -189,8 +216,8 @@ mod tests {
     fn watch(file: PathBuf) -> Watch {
         let changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
         let stamps = vec![Stamp::read(&file)];
-        let watch =
-            Watch { hangups: None, changes, files: vec![file], stamps, pace: UNHURRIED, changing: false };
+        let (files, pace) = (vec![file], UNHURRIED);
+        let watch = Watch { hangups: None, changes, events_due: None, files, stamps, pace, changing: false };
         watch.attend();
         watch
     }
