@@ -13,6 +13,7 @@ pub mod caller;
 pub mod config;
 pub mod exec;
 pub mod exit;
+mod inflight;
 pub mod judge;
 pub mod kernel;
 pub mod landlock;

@@ -3,11 +3,12 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use guard_shim::failpoints::{Fallible, Layer, fail_point, is_layer_off};
-use parking_lot::RwLock;
 use rustix::io::Errno;
 
 use crate::caller::Caller;
+use crate::inflight::Inflight;
 use crate::kernel::Response;
+use crate::resolve::Identity;
 
 /// What a handler decided for its call.
 #[derive(Debug)]
@@ -36,10 +37,13 @@ pub enum Reply {
 /// What the supervisor may do with its own descriptor of an injected file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SupervisorCopy {
-    /// Keep it a little longer. Only for a regular file that cannot be written through it: nothing but a lock notices.
-    MayLinger,
-    /// Close it before the caller goes on. Otherwise the caller may see ETXTBSY when it writes, closes and executes the
-    /// file, a late end of file on a FIFO, or a lock that lasts too long.
+    /// Keep it a little longer, so that one step hands over the file and replies. Only for a directory or a regular file:
+    /// calls that would notice the copy wait for its end ([`crate::inflight`]).
+    MayLinger {
+        /// The file, if it is open for writing.
+        written: Option<Identity>,
+    },
+    /// Close it before the caller goes on. Otherwise a FIFO or a terminal may end too late.
     CloseBeforeReply,
 }
 
@@ -95,15 +99,6 @@ pub fn send(caller: &Caller<'_>, outcome: HandlerResult) {
     }
 }
 
-/// Read-locked by a worker that has handed over a file and still holds a copy when the caller goes on.
-static LINGERING: RwLock<()> = RwLock::new(());
-
-/// Waits until the supervisor has no copy left of any file handed over so far. A lock taken after this ends with the
-/// caller's own descriptors.
-pub fn wait_for_inflight_fds() {
-    drop(LINGERING.write());
-}
-
 /// Installs the file in the caller. Returns `None` if that also replied to the call.
 fn install(
     caller: &Caller<'_>,
@@ -111,10 +106,13 @@ fn install(
     cloexec: bool,
     copy: SupervisorCopy,
 ) -> Result<Option<i64>, Errno> {
-    let reply = copy == SupervisorCopy::MayLinger;
-    let lingering = reply.then(|| LINGERING.read());
-    let number = caller.kernel().install(caller.call().id, file.as_fd(), cloexec, reply)?;
+    let inflight = match copy {
+        SupervisorCopy::MayLinger { written } => Some(Inflight::begin(written)),
+        SupervisorCopy::CloseBeforeReply => None,
+    };
+    let reply = inflight.is_some();
+    let number = caller.kernel().install(caller.call().id, file.as_fd(), cloexec, reply);
     drop(file);
-    drop(lingering);
-    Ok((!reply).then_some(number))
+    drop(inflight);
+    Ok((!reply).then_some(number?))
 }

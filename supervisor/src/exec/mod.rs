@@ -29,9 +29,10 @@ pub use scripts::Scripts;
 
 use crate::audit::Operation;
 use crate::caller::CallerPath;
+use crate::inflight;
 use crate::kernel::{Followed, requests};
 use crate::reply::{ContinueReason, HandlerResult, Reply};
-use crate::resolve::{Dots, Identity, Last, Object, Target, link_to, real_path};
+use crate::resolve::{Dots, FastLookup, FastPath, Identity, Last, Object, Target, link_to, real_path};
 use crate::syscall::Request;
 use crate::worker::ensure_spare_worker;
 use arguments::Strings;
@@ -77,6 +78,12 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
     let caller = request.caller;
     let mut written = CallerPath::default();
     caller.peek(path, &mut written)?;
+    caller.check()?;
+    // The kernel opens the program before it counts its arguments (fs/exec.c, alloc_bprm). A search of PATH finds
+    // nothing in most directories.
+    if is_missing(request, dirfd, written.as_bytes()) {
+        return Err(Errno::NOENT);
+    }
     let mut left = arguments::MAX_BYTES;
     let argv = Strings::read(caller, strings.0, &mut left)?;
     let environment = Strings::read(caller, strings.1, &mut left)?;
@@ -119,6 +126,13 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
     Ok(if followed == Followed::Runs { Reply::Started } else { Reply::Done })
 }
 
+/// Whether nothing is at a path, on which there is no link.
+fn is_missing(request: &Request<'_, '_>, dirfd: i32, path: &[u8]) -> bool {
+    let mut fast_path = FastPath::default();
+    let is_spelled = fast_path.spell(request.caller, dirfd, path, &request.guard.floor).is_some();
+    is_spelled && fast_path.lookup() == FastLookup::Missing
+}
+
 /// Judges the program, its interpreters and its loader; the result is what the kernel must find.
 fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expected, Errno> {
     let directory = request.caller.directory(libc::AT_FDCWD)?;
@@ -135,6 +149,7 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
     let mut scripts = Vec::new();
     for _ in 0..=MAX_SCRIPTS {
         let (object, path) = target.into_object()?;
+        inflight::wait_for(Identity::from_stat(&object.stat));
         let file = runnable(request, &object, &path)?;
         let exec = Exec { path: &path, argv: &argv, cwd: &cwd, role };
         let originals = steps.judge(request, exec, &object)?;

@@ -50,7 +50,8 @@ fn follow(grants: &Grants, relocated: &impl Fn()) {
     let mounts = std::fs::File::open("/proc/self/mountinfo");
     let started = Instant::now();
     let mut changes: Option<Result<OwnedFd, Errno>> = None;
-    let mut is_mounted = wait(None, mounts.as_ref().ok(), Some(started + POLL_INTERVAL), grants) == Change::Mount;
+    let mut is_mounted =
+        wait(None, mounts.as_ref().ok(), Some(started + POLL_INTERVAL), grants) == Change::Mount;
     if is_mounted {
         grants.look_at_mounts();
     }

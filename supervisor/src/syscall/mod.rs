@@ -30,7 +30,8 @@ use rustix::io::Errno;
 pub use request::Request;
 
 use crate::exec;
-use crate::reply::{ContinueReason, HandlerResult, Reply, wait_for_inflight_fds};
+use crate::inflight;
+use crate::reply::{ContinueReason, HandlerResult, Reply};
 
 /// Performs the held call, or refuses it.
 ///
@@ -134,7 +135,7 @@ pub fn handle(request: &Request<'_, '_>) -> HandlerResult {
 /// Lets the kernel take a lock that belongs to the open file. First waits until the supervisor has no copy left of any
 /// file it handed over: otherwise the lock would outlive the caller's last descriptor.
 fn locked(why: ContinueReason) -> HandlerResult {
-    wait_for_inflight_fds();
+    inflight::wait_for_all();
     Ok(Reply::Continue(why))
 }
 

@@ -7,8 +7,9 @@ use rustix::io::Errno;
 
 use super::{Request, set_id};
 use crate::caller::CallerPath;
+use crate::inflight;
 use crate::reply::{HandlerResult, Reply};
-use crate::resolve::{DirEntry, Dots, Last, Target};
+use crate::resolve::{DirEntry, Dots, Identity, Last, Target};
 
 /// Resolves the entry that a creating call names: it must be free, and `judge` must allow creating it.
 fn free_entry(
@@ -103,7 +104,9 @@ pub fn unlink(request: &Request<'_, '_>, dirfd: i32, address: u64, flags: i32) -
     request.guard.judge_removal(request.caller, &entry.path, entry.object.as_ref())?;
     super::rename::stay(request, &entry)?;
     // Close the object first: NFS renames an open file instead of removing it.
-    entry.object = None;
+    if let Some(object) = entry.object.take() {
+        inflight::wait_for(Identity::from_stat(&object.stat));
+    }
     // Let the kernel check whether it is a directory: another error may take precedence.
     let flags = if directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
     let outcome = request.perform(|| rustix::fs::unlinkat(&entry.parent, entry.written(), flags));

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use guard_policy::Access;
 use guard_shim::failpoints::{Fallible, Layer, fail_point, is_layer_off};
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::open_how::OpenHow;
@@ -13,7 +13,7 @@ use crate::audit::Operation;
 use crate::caller::CallerPath;
 use crate::reply::{ContinueReason, HandlerResult, Reply, SupervisorCopy};
 use crate::resolve::special_files::controlling_terminal;
-use crate::resolve::{DirEntry, Last, Object, Target, link_to};
+use crate::resolve::{DirEntry, Identity, Last, Object, Target, link_to};
 use crate::worker::blocking;
 
 /// How often an open is retried when names change under it.
@@ -65,7 +65,7 @@ fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) -> Han
 }
 
 /// EMFILE if the caller has no free descriptor.
-fn need_room(request: &Request<'_, '_>) -> Result<(), Errno> {
+pub(super) fn need_room(request: &Request<'_, '_>) -> Result<(), Errno> {
     if request.caller.kernel().has_room(request.caller.tid()) { Ok(()) } else { Err(Errno::MFILE) }
 }
 
@@ -124,19 +124,38 @@ fn open_plain(request: &Request<'_, '_>, path: &[u8], how: OpenHow) -> Option<Ha
     if how.has_set_id() || request.guard.sees_all() || !request.guard.allows(path, needed) {
         return None;
     }
-    if (how.creates() || how.unnamed())
-        && let Err(error) = request.adopt_umask()
-    {
-        return Some(Err(error));
-    }
-    let opened =
-        blocking(request.caller, || rustix::fs::openat2(CWD, path, how.ours(), how.our_mode(), NO_LINKS));
-    match opened {
+    match open_written(request, path, how) {
         Ok(file) => Some(vet(request, path, file, how)),
         Err(Errno::LOOP) => None,
         Err(Errno::INTR) => Some(Ok(Reply::Interrupted)),
         Err(error) => Some(Err(error)),
     }
+}
+
+/// Opens or creates the object at the path as it is written.
+fn open_written(request: &Request<'_, '_>, path: &[u8], how: OpenHow) -> Result<OwnedFd, Errno> {
+    let open = |flags: OFlags, mode: Mode| {
+        blocking(request.caller, || rustix::fs::openat2(CWD, path, flags, mode, NO_LINKS))
+    };
+    if how.creates() && !how.has(libc::O_EXCL) && is_own_file(path) {
+        match open(how.ours() - OFlags::CREATE, Mode::empty()) {
+            Err(Errno::NOENT) => {}
+            opened => return opened,
+        }
+    }
+    if how.creates() || how.unnamed() {
+        request.adopt_umask()?;
+    }
+    open(how.ours(), how.our_mode())
+}
+
+/// Whether a regular file of this user is there: then O_CREAT makes no difference, and the caller's umask need not be
+/// read. The kernel has rules of its own for others' files (fs.protected_regular in proc_sys_fs(5)).
+fn is_own_file(path: &[u8]) -> bool {
+    rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
+        FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+            && stat.st_uid == rustix::process::geteuid().as_raw()
+    })
 }
 
 /// The path was judged as a string; this checks for special objects that the string does not reveal.
@@ -283,9 +302,13 @@ fn open_terminal(request: &Request<'_, '_>, how: OpenHow) -> HandlerResult {
 }
 
 fn finish(opened: Object, how: OpenHow) -> HandlerResult {
-    let harmless = !how.access().contains(Access::WRITE)
-        && matches!(opened.kind(), FileType::RegularFile | FileType::Directory);
-    let copy = if harmless { SupervisorCopy::MayLinger } else { SupervisorCopy::CloseBeforeReply };
+    let copy = match opened.kind() {
+        FileType::RegularFile | FileType::Directory => {
+            let is_written = how.access().contains(Access::WRITE);
+            SupervisorCopy::MayLinger { written: is_written.then(|| Identity::from_stat(&opened.stat)) }
+        }
+        _ => SupervisorCopy::CloseBeforeReply,
+    };
     Ok(Reply::Descriptor { file: opened.fd, cloexec: how.has(libc::O_CLOEXEC), copy })
 }
 

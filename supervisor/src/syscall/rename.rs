@@ -8,8 +8,9 @@ use rustix::fs::{AtFlags, CWD, FileType, RenameFlags};
 use rustix::io::Errno;
 
 use super::Request;
+use crate::inflight;
 use crate::reply::HandlerResult;
-use crate::resolve::{DirEntry, Last, Object, Target, link_to, mount_of};
+use crate::resolve::{DirEntry, Identity, Last, Object, Target, link_to, mount_of};
 
 /// A directory descriptor and the address of a path.
 type At = (i32, u64);
@@ -103,7 +104,9 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     stay(request, &old)?;
     stay(request, &new)?;
     // Close the objects first: NFS renames an open file instead of replacing it.
-    (old.object, new.object) = (None, None);
+    for object in [old.object.take(), new.object.take()].into_iter().flatten() {
+        inflight::wait_for(Identity::from_stat(&object.stat));
+    }
     // The kernel reports a trailing slash on a non-directory, a directory moved below itself, and the like.
     let outcome = request
         .perform(|| rustix::fs::renameat_with(&old.parent, old.written(), &new.parent, new.written(), flags));

@@ -1,0 +1,101 @@
+//! Files on their way to callers: the supervisor's copy may outlive the call by a moment.
+//!
+//! Handing a file over and replying in one step saves a wake-up of the caller, which may then run before the supervisor
+//! closes its copy. Calls that would notice the copy wait for its end.
+
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, RwLock, RwLockReadGuard};
+
+use crate::resolve::Identity;
+
+/// How long a call waits for copies of one file. The supervisor closes its copy as soon as the caller has its own, so
+/// this is reached only if that caller does not run: a file that it does not have yet it cannot have closed.
+const MAX_WAIT: Duration = Duration::from_secs(1);
+
+/// Read-locked by a worker while it has a copy.
+static ALL: RwLock<()> = RwLock::new(());
+
+/// The files among them that can be written through their copy.
+static WRITABLE: Mutex<Vec<Identity>> = Mutex::new(Vec::new());
+static CLOSED: Condvar = Condvar::new();
+
+/// The supervisor has a copy of a file while this lives.
+pub struct Inflight {
+    _all: RwLockReadGuard<'static, ()>,
+    written: Option<Identity>,
+}
+
+impl Inflight {
+    /// The supervisor is about to hand over a copy. `written` is the file, if it is open for writing.
+    pub fn begin(written: Option<Identity>) -> Inflight {
+        let all = ALL.read();
+        WRITABLE.lock().extend(written);
+        Inflight { _all: all, written }
+    }
+}
+
+impl Drop for Inflight {
+    fn drop(&mut self) {
+        let Some(written) = self.written else { return };
+        let mut writable = WRITABLE.lock();
+        if let Some(at) = writable.iter().position(|file| *file == written) {
+            writable.swap_remove(at);
+        }
+        drop(writable);
+        CLOSED.notify_all();
+    }
+}
+
+/// Waits until the supervisor has no copy left of any file handed over so far. A lock taken after this ends with the
+/// caller's own descriptors.
+pub fn wait_for_all() {
+    drop(ALL.write());
+}
+
+/// Waits until the supervisor has no copy left that a file can be written through. Otherwise a program that was just
+/// written would be busy (ETXTBSY in execve(2)), a watcher would see a file renamed or removed before it is closed
+/// (IN_CLOSE_WRITE in inotify(7)), and NFS would keep a removed file under another name.
+pub fn wait_for(file: Identity) {
+    let end = Instant::now() + MAX_WAIT;
+    let mut writable = WRITABLE.lock();
+    while writable.contains(&file) && !CLOSED.wait_until(&mut writable, end).timed_out() {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(inode: u64) -> Identity {
+        // No test opens files of this device.
+        Identity { device: u64::MAX, inode }
+    }
+
+    #[test]
+    fn a_call_waits_for_copies_of_its_own_file() {
+        let (first, second) = (Inflight::begin(Some(file(1))), Inflight::begin(Some(file(1))));
+        let other = Inflight::begin(Some(file(2)));
+        let waits = std::thread::spawn(|| {
+            let since = Instant::now();
+            wait_for(file(1));
+            (since.elapsed() < MAX_WAIT, !WRITABLE.lock().contains(&file(1)))
+        });
+        drop(first);
+        assert!(WRITABLE.lock().contains(&file(1)), "the second copy is left");
+        drop(second);
+        assert_eq!(waits.join().unwrap(), (true, true));
+        assert!(WRITABLE.lock().contains(&file(2)));
+        drop(other);
+        // Files that are only read are not waited for.
+        let _read = Inflight::begin(None);
+        wait_for(file(2));
+    }
+
+    #[test]
+    fn a_caller_that_does_not_run_delays_others_for_a_while() {
+        let _held = Inflight::begin(Some(file(3)));
+        let since = Instant::now();
+        wait_for(file(3));
+        assert!(since.elapsed() >= MAX_WAIT);
+    }
+}
