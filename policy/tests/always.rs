@@ -94,7 +94,7 @@ fn what_a_rule_cannot_name_alone_is_not_saved() {
         (b"/proc/12", "another process may get that id"),
     ] {
         let found = of_file(path, Access::READ, false);
-        assert!(texts_of(&found).is_err_and(|said| said.contains(why)), "{path:?}: {found:?}");
+        assert!(texts_of(&found).is_err_and(|message| message.contains(why)), "{path:?}: {found:?}");
     }
     let long = format!("/{}", "x".repeat(5000));
     assert!(texts_of(&of_file(long.as_bytes(), Access::READ, false)).is_err());

@@ -76,9 +76,9 @@ fn a_denial_that_is_written_later_stands() {
     off["exec"] = json!({"ask": "off"});
     let policy = with_own(&off, &store);
     assert_eq!(outcomes(&policy, "/asked/a"), "ddd");
-    let said =
+    let is_reported =
         policy.warnings().iter().any(|warning| warning.contains("have no effect while exec.ask is off"));
-    assert!(said, "{:?}", policy.warnings());
+    assert!(is_reported, "{:?}", policy.warnings());
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn what_does_nothing_there_is_said() {
             "rules": {"/a": "r--", "/b": 7, "/c/../d": "r", "e": "r", "/f": "r"}}}}}});
     let policy = with_own(&guard(), &store);
     let warnings = policy.warnings();
-    for said in [
+    for message in [
         "guard/approvals.json: defaults.security has no effect here",
         "guard/approvals.json: agents.main.ask has no effect here",
         "agents.main.permissions.base has no effect here",
@@ -154,7 +154,7 @@ fn what_does_nothing_there_is_said() {
         "saved.agents.main.permissions.filesystem.rules[\"/c/../d\"]: ",
         "saved.agents.main.permissions.filesystem.rules[\"e\"]: ",
     ] {
-        assert!(warnings.iter().any(|warning| warning.contains(said)), "{said}: {warnings:#?}");
+        assert!(warnings.iter().any(|warning| warning.contains(message)), "{message}: {warnings:#?}");
     }
     assert_eq!(warnings.len(), 9, "{warnings:#?}");
     assert_eq!(outcomes(&policy, "/f"), "a??");
@@ -249,9 +249,9 @@ fn validate_says_which_answers_are_denied() {
     let policy = with_own(&guard(), &rules(&json!({"/secret/a": "r", "/secret/b/**": "w", "/asked/a": "r"})));
     let found = policy.lint(&common::parse(&guard().to_string()).unwrap(), &|_| true);
     assert_eq!(found.len(), 2, "{found:?}");
-    let said =
+    let message =
         "rules[\"/secret/a\"]: has no effect, because all of it is denied (permissions.filesystem.deny";
-    assert!(found[0].contains(said), "{found:?}");
+    assert!(found[0].contains(message), "{found:?}");
 }
 
 /// Saves all items, as "allow always" does.

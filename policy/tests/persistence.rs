@@ -198,11 +198,11 @@ fn sets_are_switched_off_by_name_and_agents_say_it_before_others() {
         "*": {"permissions": {"persistence": {"shell": false, "ssh": true}}},
     });
     let policy = |agent: &str| compile_with(&guard, agent, &host(), &Overrides::default());
-    let said = |agent: &str| {
+    let outcomes = |agent: &str| {
         ["/home/u/.bashrc", "/home/u/.ssh/rc", "/home/u/.vimrc"].map(|path| writes(&policy(agent), path))
     };
-    assert_eq!(said("main"), [Outcome::Deny, Outcome::Deny, Outcome::Allow]);
-    assert_eq!(said("ci"), [Outcome::Allow, Outcome::Deny, Outcome::Allow]);
+    assert_eq!(outcomes("main"), [Outcome::Deny, Outcome::Deny, Outcome::Allow]);
+    assert_eq!(outcomes("ci"), [Outcome::Allow, Outcome::Deny, Outcome::Allow]);
     let document = parse(&guard.to_string()).unwrap();
     let settings = policy("main").explain(Some(&document));
     let of = |name: &str| {
@@ -216,15 +216,17 @@ fn sets_are_switched_off_by_name_and_agents_say_it_before_others() {
 
 #[test]
 fn a_name_that_is_none_is_told_with_its_place() {
-    let said =
+    let problems =
         |text: &str| parse(text).unwrap_err().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     assert_eq!(
-        said("{\"version\": 1, \"permissions\": {\n  \"persistence\": { \"shel\": false, \"git\": 0 } } }"),
+        problems(
+            "{\"version\": 1, \"permissions\": {\n  \"persistence\": { \"shel\": false, \"git\": 0 } } }"
+        ),
         "guard.json:2:20: permissions.persistence.shel: unknown key; did you mean \"shell\"?\n\
          guard.json:2:42: permissions.persistence.git: must be true or false"
     );
     assert_eq!(
-        said("{\"version\": 1, \"agents\": {\"a\": {\"permissions\": {\"persistence\": \"off\"}}}}"),
+        problems("{\"version\": 1, \"agents\": {\"a\": {\"permissions\": {\"persistence\": \"off\"}}}}"),
         "guard.json:1:64: agents.a.permissions.persistence: must be true or false, or an object \
          { \"shell\": false, … }"
     );

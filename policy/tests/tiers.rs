@@ -201,13 +201,13 @@ fn a_policy_that_names_what_it_needs_is_exact() {
     let tiers = disk.tiers(&rules(json!({
         "/usr/**": "r-x", "/etc/passwd": "r--", "/dev/null": "rw-", "~/work/**": "rwx", "~/notes/**": "r--",
     })));
-    let said: Vec<_> = tiers.classes.iter().map(|(name, class)| (name, class.to_string())).collect();
+    let classes: Vec<_> = tiers.classes.iter().map(|(name, class)| (name, class.to_string())).collect();
     let create = "not exact, because /home/u/work itself may be removed and created again, which Landlock grants \
                   only for the directory that contains it";
     let execute = "not exact, because a program's arguments and environment are checked when it starts, which Landlock cannot do";
     let expected =
         [("read", "exact"), ("list", "exact"), ("write", "exact"), ("create", create), ("execute", execute)];
-    assert_eq!(said, expected.map(|(name, said)| (name, said.to_owned())));
+    assert_eq!(classes, expected.map(|(name, class)| (name, class.to_owned())));
     // What writes nothing makes nothing.
     let tiers = disk.tiers(&rules(json!({"/usr/**": "r-x"})));
     assert!(tiers.classes.write.is_exact() && tiers.classes.create.is_exact());
@@ -231,7 +231,7 @@ fn a_class_that_is_not_exact_says_which_place_it_is() {
     let disk = Disk::new(&format!(
         "{USR} /a/ /a/b/ /a/f /etc/ /etc/passwd /dev/ /dev/null /dev/pts! /proc! /c/ /c/proc!"
     ));
-    let said = |edit: &dyn Fn(&mut Value)| {
+    let reasons = |edit: &dyn Fn(&mut Value)| {
         let mut guard = guard(json!({"rules": {"/usr/**": "r-x"}}));
         edit(&mut guard);
         let classes = disk.tiers(&bare(&guard)).classes;
@@ -239,11 +239,11 @@ fn a_class_that_is_not_exact_says_which_place_it_is() {
         (reason(&classes.read).to_owned(), reason(&classes.write).to_owned())
     };
     let rule = |pattern: &'static str, permission: &'static str| {
-        said(&move |guard| guard["permissions"]["filesystem"]["rules"][pattern] = json!(permission))
+        reasons(&move |guard| guard["permissions"]["filesystem"]["rules"][pattern] = json!(permission))
     };
     let exact = || "exact".to_owned();
     let place = |pattern: &str, what: &str| format!("permissions.filesystem.rules[\"{pattern}\"] {what}");
-    assert_eq!(said(&|_| {}), (exact(), exact()));
+    assert_eq!(reasons(&|_| {}), (exact(), exact()));
     for (pattern, permission, what) in [
         ("/a/*.csv", "r--", "matches names, but the floor knows only directories"),
         ("**/x", "r--", "covers /proc, where names differ for each process"),
@@ -268,54 +268,60 @@ fn a_class_that_is_not_exact_says_which_place_it_is() {
     let replaced = "/a/f is granted as a single file, which may be replaced; name its directory instead";
     assert_eq!(rule("/a/f", "rw-"), (replaced.to_owned(), replaced.to_owned()));
     assert_eq!(
-        said(&|guard| guard["permissions"]["filesystem"] =
+        reasons(&|guard| guard["permissions"]["filesystem"] =
             json!({"rules": {"/usr/**": "r--", "/a/**": "r--"}, "deny": ["/a/b/c"]}))
         .0,
         place("/a/**", "has exceptions, and new files may appear beside them")
     );
     let denied = |rules: Value, deny: &str| {
         let filesystem = json!({"rules": rules, "deny": [deny]});
-        said(&|guard| guard["permissions"]["filesystem"] = filesystem.clone()).1
+        reasons(&|guard| guard["permissions"]["filesystem"] = filesystem.clone()).1
     };
     assert_eq!(denied(json!({"/usr/**": "r--", "/proc/sys/x": "rw-"}), "/proc/sys"), "exact");
     // A denial of what is in a directory is none of what is deeper.
     let deeper = "has exceptions, and new files may appear beside them";
     assert_eq!(denied(json!({"/usr/**": "r--", "/a/b/**": "rw-"}), "/a/b/*"), place("/a/b/**", deeper));
     // What is granted as a file is not granted as a directory.
-    let both = said(&|guard| {
+    let both = reasons(&|guard| {
         guard["permissions"]["filesystem"]["rules"] =
             json!({"/usr/**": "r--", "/a/f": "r--", "/a/f/**": "r--"});
     });
     assert_eq!(both.0, place("/a/f/**", "has exceptions, and new files may appear beside them"));
     // A rule for what is denied anyway says nothing.
     assert_eq!(
-        said(&|guard| guard["permissions"]["filesystem"] =
+        reasons(&|guard| guard["permissions"]["filesystem"] =
             json!({"rules": {"/usr/**": "r--", "/a/none": "rw-", "/a/*.x": "rw-"}, "deny": ["/a"]})),
         (exact(), exact())
     );
     assert_eq!(
-        said(&|guard| guard["permissions"]["filesystem"]["default"] = json!("-w-")).1,
+        reasons(&|guard| guard["permissions"]["filesystem"]["default"] = json!("-w-")).1,
         "permissions.filesystem.default allows writing what no rule covers"
     );
     let base = "permissions.base grants /proc/self and terminals, which differ for each process; \"base\": false \
                 removes them";
-    assert_eq!(said(&|guard| guard["permissions"]["base"] = json!(true)), (base.to_owned(), base.to_owned()));
-    let asked = said(&|guard| guard["exec"]["ask"] = json!("on-miss"));
+    assert_eq!(
+        reasons(&|guard| guard["permissions"]["base"] = json!(true)),
+        (base.to_owned(), base.to_owned())
+    );
+    let asked = reasons(&|guard| guard["exec"]["ask"] = json!("on-miss"));
     assert_eq!(asked.0, "exec.ask is on-miss: an approved script must be read as it was approved");
     assert_eq!(asked.1, "writing what no rule covers is asked for (permissions.filesystem.default)");
-    let strict = said(&|guard| guard["exec"]["strictInlineEval"] = json!(true));
+    let strict = reasons(&|guard| guard["exec"]["strictInlineEval"] = json!(true));
     assert_eq!(strict.0, "exec.strictInlineEval is on: an approved script must be read as it was approved");
-    let asking = said(&|guard| {
+    let asking = reasons(&|guard| {
         guard["exec"]["ask"] = json!("on-miss");
         guard["permissions"]["filesystem"]["rules"] =
             json!({"/**": "---", "/usr/**": "r-x", "/a/b/**": "?w-", "/a/f": "r?-"});
     });
     assert_eq!(asking.1, place("/a/f", "asks before writing"));
     assert_eq!(
-        said(&|guard| guard["exec"]["roots"] = json!(["/a/b"])).0,
+        reasons(&|guard| guard["exec"]["roots"] = json!(["/a/b"])).0,
         "programs can start from /a/b (exec.roots), where not everything may be read"
     );
-    assert_eq!(said(&|guard| guard["exec"]["roots"] = json!(["/none", "/none/below"])), (exact(), exact()));
+    assert_eq!(
+        reasons(&|guard| guard["exec"]["roots"] = json!(["/none", "/none/below"])),
+        (exact(), exact())
+    );
 }
 
 #[test]

@@ -39,10 +39,10 @@ impl fmt::Display for Panic {
 
 impl Panic {
     fn from_hook(info: &PanicHookInfo<'_>) -> Panic {
-        let said = payload_text(info.payload());
+        let message = payload_text(info.payload());
         let text = match info.location() {
-            Some(place) => format!("{}:{}: {said}", place.file(), place.line()),
-            None => said.to_owned(),
+            Some(place) => format!("{}:{}: {message}", place.file(), place.line()),
+            None => message.to_owned(),
         };
         Panic { thread: thread(), text }
     }

@@ -48,8 +48,8 @@ fn a_program_is_not_asked_for_again() {
     let uname = program("uname");
     // Both run before anything is saved.
     let (mut one, mut other) = (Shell::start(&world), Shell::start(&world));
-    let (said, asked) = answered(&world, &mut one, "uname -s", "allow-always");
-    assert_eq!(said, "Linux\n");
+    let (output, asked) = answered(&world, &mut one, "uname -s", "allow-always");
+    assert_eq!(output, "Linux\n");
     let saves = &asked["always"]["saves"];
     assert_eq!((saves.as_array().map(Vec::len), saves[0]["pattern"].as_str()), (Some(1), Some(&*uname)));
     assert_eq!(asked["always"]["directory"], Value::Null);
@@ -73,8 +73,8 @@ fn a_program_is_not_asked_for_again() {
 
     // Other arguments or another directory make another question.
     for line in ["uname -r", "cd /; uname -s"] {
-        let (said, _) = answered(&world, &mut other, line, "deny");
-        assert_eq!(said, "");
+        let (output, _) = answered(&world, &mut other, line, "deny");
+        assert_eq!(output, "");
     }
     assert_eq!(events(&world, "requested"), 3);
 }
@@ -106,8 +106,8 @@ fn an_entry_goes_into_openclaws_store_where_there_is_one() {
     let world = world();
     let store = world.write("home/.openclaw/exec-approvals.json", r#"{"version": 1, "theirs": [1]}"#);
     let mut shell = Shell::start(&world);
-    let (said, _) = answered(&world, &mut shell, "uname -s", "allow-always");
-    assert_eq!(said, "Linux\n");
+    let (output, _) = answered(&world, &mut shell, "uname -s", "allow-always");
+    assert_eq!(output, "Linux\n");
     let saved: Value = serde_json::from_str(&fs::read_to_string(store).unwrap()).unwrap();
     assert_eq!(saved["agents"]["main"]["allowlist"][0]["pattern"], json!(program("uname")));
     assert_eq!(saved["theirs"], json!([1]));
@@ -128,8 +128,8 @@ fn a_script_is_saved_with_entry_and_bit() {
     crate::world::executable(script.as_ref());
     let mut shell = Shell::start(&world);
     let line = format!("{script} 1");
-    let (said, asked) = answered(&world, &mut shell, &line, "allow-always");
-    assert_eq!(said, "ran 1\n");
+    let (output, asked) = answered(&world, &mut shell, &line, "allow-always");
+    assert_eq!(output, "ran 1\n");
     let saves = &asked["always"]["saves"];
     let shape = [&saves[0]["pattern"], &saves[1]["pattern"], &saves[1]["bits"], &saves[2]];
     assert_eq!(shape, [&json!(script), &json!(script), &json!("x"), &Value::Null]);
@@ -154,8 +154,8 @@ fn a_file_is_not_asked_for_again() {
     let world = world();
     let root = world.root().display().to_string();
     let (mut one, mut other) = (Shell::start(&world), Shell::start(&world));
-    let (said, asked) = answered(&world, &mut one, &format!("cat {root}/data/a"), "allow-always");
-    assert_eq!(said, "data/a\n");
+    let (output, asked) = answered(&world, &mut one, &format!("cat {root}/data/a"), "allow-always");
+    assert_eq!(output, "data/a\n");
     let rule = |pattern: &str, bits: &str| {
         let pattern = format!("{root}{pattern}");
         json!([{ "pattern": pattern, "bits": bits, "text": format!("\"{pattern}\" {bits}") }])
@@ -171,8 +171,9 @@ fn a_file_is_not_asked_for_again() {
     assert_eq!(answered(&world, &mut other, &format!("cat {root}/data/b"), "deny").0, "");
     assert_eq!(answered(&world, &mut one, &format!("echo x > {root}/data/a; echo $?"), "deny").0, "1\n");
 
-    let (said, _) = answered(&world, &mut one, &format!("cat {root}/data/deep/c"), "allow-always-directory");
-    assert_eq!(said, "data/deep/c\n");
+    let (output, _) =
+        answered(&world, &mut one, &format!("cat {root}/data/deep/c"), "allow-always-directory");
+    assert_eq!(output, "data/deep/c\n");
     let text = rules();
     assert_eq!(text, json!({ format!("{root}/data/a"): "r", format!("{root}/data/deep/**"): "r" }));
     world.write("data/deep/new", "new\n");
@@ -236,8 +237,8 @@ fn policy_and_check_say_what_is_saved() {
     let mut shell = Shell::start(&world);
     answered(&world, &mut shell, &format!("cat {file}"), "allow-always");
     let checked = ended(world.command().args(["check", "--read", &file]));
-    let said = format!("allow read {file}\n  allowed always: \"{file}\" r (guard/approvals.json)\n");
-    assert!(checked.stdout.starts_with(&said), "{}", checked.stdout);
+    let expected = format!("allow read {file}\n  allowed always: \"{file}\" r (guard/approvals.json)\n");
+    assert!(checked.stdout.starts_with(&expected), "{}", checked.stdout);
     let shown = ended(world.command().args(["policy", "show", "--effective"]));
     let line = format!("  r  {file}  (saved, saved.agents.main.permissions.filesystem.rules[\"{file}\"])");
     assert!(shown.stdout.lines().any(|shown| shown == line), "{}", shown.stdout);

@@ -43,9 +43,9 @@ fn a_late_answer_changes_nothing() {
         world.start(&["bash", "-c", &format!("{asked} 1; echo $?; until [ -e over ]; do sleep 0.1; done")]);
     let question = world.wait_for(1).remove(0);
     assert_eq!(world.wait_for(0).len(), 0);
-    let said = world.resolve(&question, "allow-once");
-    assert_eq!(said.status, 1, "{said:?}");
-    assert!(said.stderr.contains("expired"), "{said:?}");
+    let output = world.resolve(&question, "allow-once");
+    assert_eq!(output.status, 1, "{output:?}");
+    assert!(output.stderr.contains("expired"), "{output:?}");
     world.write("work/over", "");
     assert_eq!(held.end().stdout, "126\n");
 }
@@ -58,9 +58,9 @@ fn the_same_answer_again_is_fine_and_another_is_not() {
         world.start(&["bash", "-c", &format!("{asked} 1; until [ -e over ]; do sleep 0.1; done; echo end")]);
     let question = world.answer("allow-once");
     assert_eq!(world.resolve(&question, "allow-once").status, 0);
-    let said = world.resolve(&question, "deny");
-    assert_eq!(said.status, 1);
-    assert!(said.stderr.contains("approval already resolved"), "{said:?}");
+    let output = world.resolve(&question, "deny");
+    assert_eq!(output.status, 1);
+    assert!(output.stderr.contains("approval already resolved"), "{output:?}");
     world.write("work/over", "");
     assert_eq!(held.end().stdout, "1\nend\n");
 }
@@ -177,25 +177,25 @@ fn an_answer_says_what_it_let_go() {
     let held =
         world.start(&["bash", "-c", &format!("{asked} 'a b' $'\\e[2J'; cat {}", path(&world, "else/file"))]);
     let question = world.wait_for(1).remove(0);
-    let said = world.resolve(&question, "allow-once");
-    let lines: Vec<&str> = said.stdout.lines().collect();
+    let output = world.resolve(&question, "allow-once");
+    let lines: Vec<&str> = output.stdout.lines().collect();
     assert_eq!(lines[0], format!("allow-once {}  exec {asked}", question["id"].as_str().expect("an id")));
     for line in [&format!("  argv[0]   {asked}"), "  argv[1]   a b", "  argv[2]   \\u{1B}[2J"] {
-        assert!(lines.contains(&line), "{line}: {}", said.stdout);
+        assert!(lines.contains(&line), "{line}: {}", output.stdout);
     }
-    assert!(lines.iter().any(|line| line.starts_with("  asked by  bash ")), "{}", said.stdout);
+    assert!(lines.iter().any(|line| line.starts_with("  asked by  bash ")), "{}", output.stdout);
     let question = world.wait_for(1).remove(0);
-    let said = world.resolve(&question, "deny");
+    let output = world.resolve(&question, "deny");
     let file = path(&world, "else/file");
     assert!(
-        said.stdout.starts_with("deny ") && said.stdout.contains(&format!("  read {file}\n")),
+        output.stdout.starts_with("deny ") && output.stdout.contains(&format!("  read {file}\n")),
         "{}",
-        said.stdout
+        output.stdout
     );
     assert!(
-        said.stdout.contains("  call      open") && said.stdout.contains("  asked by  cat "),
+        output.stdout.contains("  call      open") && output.stdout.contains("  asked by  cat "),
         "{}",
-        said.stdout
+        output.stdout
     );
     assert_eq!(held.end().stdout, "a b \u{1b}[2J\n");
 }
@@ -209,10 +209,10 @@ fn an_answer_to_a_card_says_each_call() {
     let card = world.wait_for(2);
     let newest = card.iter().filter_map(|one| one["revision"].as_u64()).max().expect("a revision");
     let id = card[0]["id"].as_str().expect("an id");
-    let said = world.approvals(&["resolve", id, "deny", "--revision", &newest.to_string()]);
+    let output = world.approvals(&["resolve", id, "deny", "--revision", &newest.to_string()]);
     for argument in ["  argv[1]   one\n", "  argv[1]   two\n"] {
-        assert!(said.stdout.contains(argument), "{}", said.stdout);
+        assert!(output.stdout.contains(argument), "{}", output.stdout);
     }
-    assert_eq!(said.stdout.matches("  asked by  bash ").count(), 2, "{}", said.stdout);
+    assert_eq!(output.stdout.matches("  asked by  bash ").count(), 2, "{}", output.stdout);
     assert_eq!(held.end().stdout, "");
 }

@@ -53,10 +53,10 @@ fn five_hundred_are_answered_in_any_order() {
         expected.push(format!("{} {answer}", path.rsplit('/').next().expect("a name")));
     }
     let ended = held.end();
-    let mut said: Vec<&str> = ended.stdout.lines().collect();
-    said.sort_unstable();
+    let mut lines: Vec<&str> = ended.stdout.lines().collect();
+    lines.sort_unstable();
     expected.sort_unstable();
-    assert_eq!(said, expected);
+    assert_eq!(lines, expected);
 }
 
 #[test]

@@ -21,9 +21,9 @@ fn the_caller_dies() {
         let asked = world.wait_for(1).remove(0);
         signal(name, &asked["askedBy"][0]["pid"]);
         assert_eq!(world.wait_for(0).len(), 0);
-        let said = world.resolve(&asked, "allow-once");
-        assert_eq!(said.status, 1, "{said:?}");
-        assert!(said.stderr.contains("withdrawn"), "{said:?}");
+        let output = world.resolve(&asked, "allow-once");
+        assert_eq!(output.status, 1, "{output:?}");
+        assert!(output.stderr.contains("withdrawn"), "{output:?}");
         world.write("work/over", "");
         drop(held.end());
     }
@@ -55,8 +55,8 @@ fn a_stop_takes_the_question_back_until_it_goes_on() {
     let pid = &asked["askedBy"][0]["pid"];
     signal("-STOP", pid);
     assert_eq!(world.wait_for(0).len(), 0);
-    let said = world.resolve(&asked, "allow-once");
-    assert_eq!(said.status, 1, "{said:?}");
+    let output = world.resolve(&asked, "allow-once");
+    assert_eq!(output.status, 1, "{output:?}");
     let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
     until("it is stopped", || stat().contains(") T "));
     signal("-CONT", pid);

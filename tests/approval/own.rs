@@ -33,11 +33,11 @@ fn in_vain(world: &World, attack: &str) -> String {
 #[test]
 fn by_the_command_line() {
     let world = permissive();
-    let said = in_vain(
+    let output = in_vain(
         &world,
         "until [ -e go ]; do sleep 0.05; done; GUARD approvals list; GUARD approvals list --json; GUARD approvals watch --json & sleep 0.5; kill %2",
     );
-    assert!(!said.contains("bin/asked  ") && !said.contains("\"id\""), "{said}");
+    assert!(!output.contains("bin/asked  ") && !output.contains("\"id\""), "{output}");
 }
 
 #[test]
@@ -70,15 +70,15 @@ for way in ways():
 print('found', found)
 "#;
     world.write("work/attack.py", code.replace("HOME", &path(&world, "home")));
-    let said = in_vain(&world, "/usr/bin/python3 attack.py");
-    assert!(said.contains("found 0\n"), "{said}");
+    let output = in_vain(&world, "/usr/bin/python3 attack.py");
+    assert!(output.contains("found 0\n"), "{output}");
 }
 
 #[test]
 fn by_the_files() {
     let world = permissive();
     let state = "HOME/.openclaw";
-    let said = in_vain(
+    let output = in_vain(
         &world,
         &format!(
             "until [ -e go ]; do sleep 0.05; done; echo '{{}}' > {state}/exec-approvals.json; echo '{{}}' > {state}/guard/approvals.json; \
@@ -86,8 +86,8 @@ fn by_the_files() {
              mkdir -p {state}/guard; chmod 777 {state}"
         ),
     );
-    assert!(!world.home().join(".openclaw/exec-approvals.json").exists(), "{said}");
-    assert!(!world.home().join(".openclaw/guard/approvals.json").exists(), "{said}");
+    assert!(!world.home().join(".openclaw/exec-approvals.json").exists(), "{output}");
+    assert!(!world.home().join(".openclaw/guard/approvals.json").exists(), "{output}");
     assert!(world.home().join(".openclaw/guard/run").exists() && !world.work().join("stolen").exists());
 }
 
@@ -138,7 +138,7 @@ fn a_guard_that_is_killed_lets_nothing_go() {
     let ended = held.end();
     assert_eq!(ended.status, 125, "{ended:?}");
     std::thread::sleep(std::time::Duration::from_millis(500));
-    let said = world.read("out.0").unwrap_or_default();
-    assert!(!said.contains('x'), "{said}");
+    let output = world.read("out.0").unwrap_or_default();
+    assert!(!output.contains('x'), "{output}");
     assert_eq!(world.pending().len(), 0, "a socket without a guard is nothing");
 }

@@ -39,11 +39,11 @@ fn broken_answers_answer_nothing() {
         // The guard may hang up before the whole line is written.
         let _ = peer.write_all(line.as_bytes());
         let _ = peer.shutdown(std::net::Shutdown::Write);
-        let mut said = Vec::new();
-        let _ = peer.read_to_end(&mut said);
-        let said = String::from_utf8_lossy(&said);
-        assert!(!said.contains("\"resolved\""), "{said}");
-        assert_eq!(world.pending(), std::slice::from_ref(&asked), "{said}");
+        let mut reply = Vec::new();
+        let _ = peer.read_to_end(&mut reply);
+        let reply = String::from_utf8_lossy(&reply);
+        assert!(!reply.contains("\"resolved\""), "{reply}");
+        assert_eq!(world.pending(), std::slice::from_ref(&asked), "{reply}");
     }
     // Silent peers do not block the socket for others.
     let silent: Vec<_> = (0..31).map(|_| UnixStream::connect(&socket).expect("the guard")).collect();
@@ -78,8 +78,8 @@ except OSError:
         r#"{{"version": 1, "exec": {{"security": "full", "ask": "off"}}, "permissions": {{"persistence": false,
             "filesystem": {{"rules": {{"/**": "rwx", {socket:?}: "rw-"}}, "default": "rwx"}}}}}}"#
     );
-    let said = World::bare().policy(&policy).guarded(&["/usr/bin/python3", "-c", &code]);
-    assert_eq!(said.stdout, "connected\nb''\n", "{said:?}");
+    let output = World::bare().policy(&policy).guarded(&["/usr/bin/python3", "-c", &code]);
+    assert_eq!(output.stdout, "connected\nb''\n", "{output:?}");
     assert_eq!(world.pending(), std::slice::from_ref(&asked));
     assert_eq!(world.resolve(&asked, "deny").status, 0);
     assert!(!held.end().stdout.contains("x\n"));

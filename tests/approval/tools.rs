@@ -96,8 +96,8 @@ fn sixteen_jobs_of_make_are_one_card() {
     assert!(pending.iter().all(|asked| asked["card"] == *card), "{pending:#?}");
     let revision = pending.iter().filter_map(|asked| asked["revision"].as_u64()).max().expect("a revision");
     let id = pending[3]["id"].as_str().expect("an id");
-    let said = world.approvals(&["resolve", id, "allow-once", "--revision", &revision.to_string()]);
-    assert_eq!(said.status, 0, "{said:?}");
+    let output = world.approvals(&["resolve", id, "allow-once", "--revision", &revision.to_string()]);
+    assert_eq!(output.status, 0, "{output:?}");
     let ended = held.end();
     let mut lines: Vec<&str> = ended.stdout.lines().collect();
     lines.sort_unstable();

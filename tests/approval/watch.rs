@@ -23,7 +23,7 @@ fn command(world: &World) -> Command {
 struct Watch {
     child: Child,
     input: ChildStdin,
-    said: Receiver<Value>,
+    events: Receiver<Value>,
 }
 
 impl Watch {
@@ -34,7 +34,7 @@ impl Watch {
             .stdout(Stdio::piped())
             .spawn()
             .expect("to start the watch");
-        let (sender, said) = channel();
+        let (sender, events) = channel();
         let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
@@ -44,13 +44,13 @@ impl Watch {
             }
         });
         let input = child.stdin.take().expect("a pipe");
-        let watch = Watch { child, input, said };
+        let watch = Watch { child, input, events };
         assert_eq!(watch.next()["event"], "listening");
         watch
     }
 
     fn next(&self) -> Value {
-        self.said.recv_timeout(limit()).expect("something is said")
+        self.events.recv_timeout(limit()).expect("something is said")
     }
 
     /// Waits for the next event of this kind.
@@ -172,7 +172,7 @@ fn a_question_that_comes_both_ways_is_one_row() {
     let id = if requested["id"].is_null() { &requested["approval"]["id"] } else { &requested["id"] };
     // By now the question has come over both sockets, but only one event is printed.
     std::thread::sleep(std::time::Duration::from_secs(3));
-    assert!(watch.said.try_recv().is_err());
+    assert!(watch.events.try_recv().is_err());
     watch.answer(id, "allow-session");
     assert_eq!(watch.wait("answered")["message"], "allow-session");
     assert_eq!(held.end().stdout, "one\n");
@@ -304,8 +304,8 @@ fn the_tree_reaches_neither_the_socket_nor_the_token() {
         assert!(!ended.stdout.contains("connected"), "{}{}", ended.stdout, ended.stderr);
         ended.stdout
     };
-    let said = intrude(&default);
-    assert_eq!(said, "13\n13\n");
+    let output = intrude(&default);
+    assert_eq!(output, "13\n13\n");
     drop(watch);
     // Nor a socket that the store names elsewhere, where the tree may write.
     let elsewhere = world.work().join("a.sock");
@@ -313,10 +313,10 @@ fn the_tree_reaches_neither_the_socket_nor_the_token() {
     world.write("home/.openclaw/exec-approvals.json", store.to_string());
     let _watch = Watch::start(&world);
     assert!(elsewhere.exists());
-    let said = intrude(&elsewhere);
+    let output = intrude(&elsewhere);
     assert!(
-        said.starts_with("13\n") && !said.contains(&format!("bound {}\n", elsewhere.display())),
-        "{said}"
+        output.starts_with("13\n") && !output.contains(&format!("bound {}\n", elsewhere.display())),
+        "{output}"
     );
     let removed = world.sh(&format!("rm -f {0}; mv {0} {0}2; ls {0}", elsewhere.display()));
     assert!(elsewhere.exists(), "{removed:?}");

@@ -35,11 +35,11 @@ fn verify(world: &World, more: &[&str]) -> Ended {
 
 /// Returns the kind and the line of the first finding.
 fn found(world: &World) -> (String, u64) {
-    let said = verify(world, &["--json"]);
-    assert_eq!(said.status, 1, "{said:?}");
-    let said: Value = serde_json::from_str(&said.stdout).expect("JSON");
-    assert_eq!(said["whole"], false);
-    let first = &said["findings"][0];
+    let verified = verify(world, &["--json"]);
+    assert_eq!(verified.status, 1, "{verified:?}");
+    let verified: Value = serde_json::from_str(&verified.stdout).expect("JSON");
+    assert_eq!(verified["whole"], false);
+    let first = &verified["findings"][0];
     assert_eq!(first["file"], log_name(first));
     (first["what"].as_str().expect("a word").to_owned(), first["line"].as_u64().expect("a line"))
 }
@@ -53,10 +53,10 @@ fn log_name(finding: &Value) -> String {
 #[test]
 fn a_log_that_nobody_touched_is_whole() {
     let world = logged();
-    let said = verify(&world, &[]);
+    let output = verify(&world, &[]);
     let count = world.audit().len();
     assert_eq!(
-        (said.status, said.stdout),
+        (output.status, output.stdout),
         (0, format!("{count} lines in 2 files: whole, as they were written\n"))
     );
     let json: Value = serde_json::from_str(&verify(&world, &["--json"]).stdout).expect("JSON");
@@ -70,12 +70,12 @@ fn a_cut_is_found() {
     lines.remove(4);
     set(&world, &lines);
     assert_eq!(found(&world), ("cut".to_owned(), 5));
-    let said = verify(&world, &[]);
+    let output = verify(&world, &[]);
     let expected = format!(
         "{}:5: cut: line 5 of the log is missing before this one, its line 6\n",
         log(&world).display()
     );
-    assert!(said.stdout.starts_with(&expected), "{}", said.stdout);
+    assert!(output.stdout.starts_with(&expected), "{}", output.stdout);
 }
 
 #[test]
@@ -112,8 +112,8 @@ fn a_truncated_last_line_is_found() {
     // Guards continue after it, on a new line.
     assert_eq!(world.sh("true").status, 0);
     assert_eq!(found(&world), ("unfinished".to_owned(), count));
-    let said: Value = serde_json::from_str(&verify(&world, &["--json"]).stdout).expect("JSON");
-    assert!(said["findings"].as_array().is_some_and(|findings| findings.len() <= 2), "{said}");
+    let verified: Value = serde_json::from_str(&verify(&world, &["--json"]).stdout).expect("JSON");
+    assert!(verified["findings"].as_array().is_some_and(|findings| findings.len() <= 2), "{verified}");
 }
 
 #[test]
@@ -132,17 +132,17 @@ fn a_cut_at_the_end_is_found() {
 #[test]
 fn without_a_log_the_next_step_is_named() {
     let world = World::bare();
-    let said = verify(&world, &[]);
-    assert_eq!(said.status, 125);
+    let output = verify(&world, &[]);
+    assert_eq!(output.status, 125);
     assert!(
-        said.stderr.contains("there is no audit log") && said.stderr.contains("--audit"),
+        output.stderr.contains("there is no audit log") && output.stderr.contains("--audit"),
         "{}",
-        said.stderr
+        output.stderr
     );
     fs::create_dir(log(&world)).expect("a directory");
-    let said = verify(&world, &[]);
-    assert_eq!(said.status, 125);
-    assert!(said.stderr.contains("cannot read the audit log"), "{}", said.stderr);
+    let output = verify(&world, &[]);
+    assert_eq!(output.status, 125);
+    assert!(output.stderr.contains("cannot read the audit log"), "{}", output.stderr);
 }
 
 #[test]
@@ -155,21 +155,21 @@ fn old_files_are_put_away_and_looked_at() {
         [scope.spawn(run), scope.spawn(run)].map(|run| run.join().expect("a run").status)
     });
     assert_eq!(statuses, [0, 0]);
-    let said: Value = serde_json::from_str(&verify(&world, &["--json"]).stdout).expect("JSON");
+    let verified: Value = serde_json::from_str(&verify(&world, &["--json"]).stdout).expect("JSON");
     assert_eq!(
-        (&said["whole"], said["files"].as_array().map(Vec::len)),
+        (&verified["whole"], verified["files"].as_array().map(Vec::len)),
         (&Value::Bool(true), Some(3)),
-        "{said}"
+        "{verified}"
     );
-    let removed = said["removed"][0]["to"].as_u64().expect("a number");
-    let first = &said["putAway"][0];
-    assert!(removed > 0 && first["from"] == removed + 1, "{said}");
-    assert_eq!(said["putAway"][1]["from"], first["to"].as_u64().expect("a number") + 1);
+    let removed = verified["removed"][0]["to"].as_u64().expect("a number");
+    let first = &verified["putAway"][0];
+    assert!(removed > 0 && first["from"] == removed + 1, "{verified}");
+    assert_eq!(verified["putAway"][1]["from"], first["to"].as_u64().expect("a number") + 1);
     let text = verify(&world, &[]).stdout;
     let lines = format!("audit.jsonl: lines 1 to {removed} were removed (audit.keep), written before 2");
     assert!(text.contains(&lines) && text.contains(": rotated: lines "), "{text}");
     assert!(text.ends_with(&format!("as they were written; {removed} before them were removed\n")), "{text}");
-    let old = said["files"][1].as_str().expect("a file").to_owned();
+    let old = verified["files"][1].as_str().expect("a file").to_owned();
     fs::remove_file(old).expect("a file");
     assert_eq!(found(&world), ("cut".to_owned(), 1));
 }

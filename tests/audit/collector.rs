@@ -14,8 +14,8 @@ fn a_collector_receives_the_denials() {
     world.sh("for i in 1 2 3; do cat ~/secret/key $i; done; true");
     let collector = Collector::start(&world.root());
     let export = || ended(world.command().args(["audit", "export", "--denied", "--otlp", &collector.url()]));
-    let said = export();
-    assert!(said.status == 0 && said.stdout.starts_with("sent 3 lines"), "{said:?}");
+    let output = export();
+    assert!(output.status == 0 && output.stdout.starts_with("sent 3 lines"), "{output:?}");
     let key = world.home().join("secret/key");
     let count = |part: &str| collector.text().matches(part).count();
     until("the collector has three denials", || count("guard.verdict: Str(deny)") == 3);

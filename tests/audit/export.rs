@@ -110,16 +110,19 @@ fn each_line_is_sent_once() {
     let world = logged();
     let collector = Collector::new(&[]);
     let count = world.audit().len();
-    let said = export(&world, &collector.url, &[]);
-    assert_eq!((said.status, said.stdout), (0, format!("sent {count} lines to {}/v1/logs\n", collector.url)));
+    let output = export(&world, &collector.url, &[]);
+    assert_eq!(
+        (output.status, output.stdout),
+        (0, format!("sent {count} lines to {}/v1/logs\n", collector.url))
+    );
     let asked = collector.asked();
     assert_eq!(asked[0].first, "POST /v1/logs HTTP/1.1");
     assert!(asked[0].headers.contains(&"content-type: application/json".to_owned()), "{asked:?}");
     let resource = asked[0].body["resourceLogs"][0]["resource"]["attributes"].to_string();
     assert!(resource.contains("openclaw-guard") && resource.contains("host.name"), "{resource}");
     assert!(!asked[0].body.to_string().contains("hunter2"));
-    let said = export(&world, &collector.url, &[]);
-    assert!(said.stdout.starts_with("sent 0 lines"), "{said:?}");
+    let output = export(&world, &collector.url, &[]);
+    assert!(output.stdout.starts_with("sent 0 lines"), "{output:?}");
     assert_eq!(collector.records().len(), count);
     world.sh("cat ~/secret/key");
     export(&world, &collector.url, &[]);
@@ -180,20 +183,20 @@ fn what_is_refused_is_told_and_sent_next_time() {
         (status("404 Not Found", ""), "check that it accepts OTLP over HTTP"),
     ] {
         let collector = Collector::new(&[&answer]);
-        let said = export(&world, &collector.url, &[]);
-        assert_eq!(said.status, 125, "{said:?}");
-        assert!(said.stderr.contains(&format!("cannot send to {}/v1/logs", collector.url)), "{said:?}");
-        assert!(said.stderr.contains(part), "{part}: {said:?}");
+        let output = export(&world, &collector.url, &[]);
+        assert_eq!(output.status, 125, "{output:?}");
+        assert!(output.stderr.contains(&format!("cannot send to {}/v1/logs", collector.url)), "{output:?}");
+        assert!(output.stderr.contains(part), "{part}: {output:?}");
         assert_eq!(export(&world, &collector.url, &[]).status, 0);
         assert_eq!(collector.asked()[0].body, collector.asked()[1].body);
     }
-    let said = export(
+    let output = export(
         &world,
         &Collector::new(&[&ok(r#"{"partialSuccess":{"rejectedLogRecords":"2","errorMessage":"too old"}}"#)])
             .url,
         &[],
     );
-    assert!(said.status == 0 && said.stderr.contains("2 lines were rejected: too old"), "{said:?}");
+    assert!(output.status == 0 && output.stderr.contains("2 lines were rejected: too old"), "{output:?}");
 }
 
 #[test]
@@ -212,9 +215,12 @@ fn headers_go_to_nobody_else() {
             .env("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20t0p,x-tenant=7");
         ended(&mut command)
     };
-    let said = run(&collector.url);
-    assert_eq!(said.status, 125);
-    assert!(said.stderr.contains("it redirects to") && said.stderr.contains("not followed"), "{said:?}");
+    let output = run(&collector.url);
+    assert_eq!(output.status, 125);
+    assert!(
+        output.stderr.contains("it redirects to") && output.stderr.contains("not followed"),
+        "{output:?}"
+    );
     assert!(elsewhere.asked().is_empty());
     let headers = &collector.asked()[0].headers;
     assert!(
@@ -222,9 +228,9 @@ fn headers_go_to_nobody_else() {
             && headers.contains(&"x-tenant: 7".to_owned()),
         "{headers:?}"
     );
-    let said = run("http://192.0.2.1:4318");
-    assert!(said.status == 125 && said.stderr.contains("in plain text"), "{said:?}");
-    assert!(!said.stderr.contains("t0p"));
+    let output = run("http://192.0.2.1:4318");
+    assert!(output.status == 125 && output.stderr.contains("in plain text"), "{output:?}");
+    assert!(!output.stderr.contains("t0p"));
 }
 
 #[test]
@@ -235,13 +241,13 @@ fn what_is_wrong_is_said() {
         (&["http://u:p@localhost"], "a name or password"),
         (&["http://localhost", "--since", "yesterday"], "12h"),
     ] {
-        let said = export(&world, arguments[0], &arguments[1..]);
-        assert!(said.status == 125 && said.stderr.contains(part), "{said:?}");
+        let output = export(&world, arguments[0], &arguments[1..]);
+        assert!(output.status == 125 && output.stderr.contains(part), "{output:?}");
     }
     // A port that was free a moment ago, so nobody listens there.
     let port = free_port();
-    let said = export(&world, &format!("http://127.0.0.1:{port}"), &[]);
-    assert!(said.status == 125 && said.stderr.contains("nobody listens there"), "{said:?}");
+    let output = export(&world, &format!("http://127.0.0.1:{port}"), &[]);
+    assert!(output.status == 125 && output.stderr.contains("nobody listens there"), "{output:?}");
     assert_eq!(export(&World::bare(), "http://localhost", &[]).status, 125);
 }
 
@@ -254,8 +260,8 @@ fn what_was_removed_before_it_was_sent_is_told() {
     export(&world, &collector.url, &[]);
     world
         .sh("for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25; do /bin/true; done");
-    let said = export(&world, &collector.url, &[]);
-    assert!(said.status == 0 && said.stderr.contains("were removed before they were sent"), "{said:?}");
+    let output = export(&world, &collector.url, &[]);
+    assert!(output.status == 0 && output.stderr.contains("were removed before they were sent"), "{output:?}");
     // Another log at the same place.
     std::fs::remove_dir_all(world.root().join("audit.jsonl.d")).expect("a directory");
     std::fs::remove_file(world.root().join("audit.jsonl")).expect("a log");

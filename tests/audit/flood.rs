@@ -31,15 +31,15 @@ fn flood(world: &World, paths: u32, times: u32) -> Ended {
 
 /// Returns all lines, also those of older files, as `audit tail` shows them.
 fn lines(world: &World) -> Vec<Value> {
-    let said = ended(world.command().args(["audit", "tail", "--json", "-n", "1000000"]));
-    assert_eq!(said.status, 0, "{said:?}");
-    said.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    let output = ended(world.command().args(["audit", "tail", "--json", "-n", "1000000"]));
+    assert_eq!(output.status, 0, "{output:?}");
+    output.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
 fn verified(world: &World) -> Value {
-    let said = ended(world.command().args(["audit", "verify", "--json"]));
-    assert_eq!(said.status, 0, "{said:?}");
-    serde_json::from_str(&said.stdout).expect("JSON")
+    let output = ended(world.command().args(["audit", "verify", "--json"]));
+    assert_eq!(output.status, 0, "{output:?}");
+    serde_json::from_str(&output.stdout).expect("JSON")
 }
 
 /// The number of denials of a session that the log knows of.

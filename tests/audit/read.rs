@@ -22,10 +22,10 @@ fn audit(world: &World, arguments: &[&str]) -> Ended {
 #[test]
 fn the_last_lines_are_shown() {
     let world = logged();
-    let said = audit(&world, &["tail"]);
-    assert_eq!(said.status, 0, "{said:?}");
-    assert_eq!(said.stdout.lines().count(), world.audit().len().min(20));
-    assert!(!said.stdout.contains(|c: char| c.is_control() && c != '\n'), "{}", said.stdout);
+    let output = audit(&world, &["tail"]);
+    assert_eq!(output.status, 0, "{output:?}");
+    assert_eq!(output.stdout.lines().count(), world.audit().len().min(20));
+    assert!(!output.stdout.contains(|c: char| c.is_control() && c != '\n'), "{}", output.stdout);
     let denied = audit(&world, &["tail", "--denied", "-n", "2"]).stdout;
     assert_eq!(denied.lines().count(), 2);
     let last = denied.lines().last().expect("a line");
@@ -44,8 +44,8 @@ fn the_last_lines_are_shown() {
 fn a_line_has_its_name() {
     let world = logged();
     world.sh("true");
-    let said = audit(&world, &["tail", "--json", "-n", "1"]).stdout;
-    let line: Value = serde_json::from_str(&said).expect("JSON");
+    let line_json = audit(&world, &["tail", "--json", "-n", "1"]).stdout;
+    let line: Value = serde_json::from_str(&line_json).expect("JSON");
     let text = world.read("audit.jsonl").expect("a log");
     let sum = ended(
         std::process::Command::new("sh")
@@ -87,8 +87,8 @@ fn lines_that_come_are_shown_over_rotations() {
 #[test]
 fn figures_are_counted() {
     let world = logged();
-    let said = audit(&world, &["stats", "--json"]);
-    let stats: Value = serde_json::from_str(&said.stdout).expect("JSON");
+    let output = audit(&world, &["stats", "--json"]);
+    let stats: Value = serde_json::from_str(&output.stdout).expect("JSON");
     let log = world.audit();
     assert_eq!((stats["lines"].as_u64(), &stats["sessions"]), (Some(log.len() as u64), &Value::from(1)));
     let denied = log.iter().filter(|line| line["verdict"] == "deny").count();
@@ -173,7 +173,7 @@ fn without_a_journal_nothing_starts_that_wants_one() {
     if std::path::Path::new("/run/systemd/journal/socket").exists() {
         return skip("systemd's journal is here");
     }
-    let said = ended(World::open().command().args(["--log", "journald", "--", "echo", "ran"]));
-    assert_eq!((said.status, &*said.stdout), (125, ""), "{said:?}");
-    assert!(said.stderr.contains("cannot reach systemd's journal"), "{said:?}");
+    let output = ended(World::open().command().args(["--log", "journald", "--", "echo", "ran"]));
+    assert_eq!((output.status, &*output.stdout), (125, ""), "{output:?}");
+    assert!(output.stderr.contains("cannot reach systemd's journal"), "{output:?}");
 }

@@ -34,9 +34,9 @@ fn a_held_curl_is_approved_by_a_click_and_runs() {
     let page = world.serve();
     let _ = world.wait_for(1);
     assert!(!asked.is_finished(), "it is held");
-    let said = play(&world, &page, "click", &json!({"text": url, "button": "Allow once"}));
+    let output = play(&world, &page, "click", &json!({"text": url, "button": "Allow once"}));
     for shown in ["argv[0]", "argv[1]", "-s", &url, "asked by", "bash", "sha256", "not in the allowlist"] {
-        assert!(said.contains(shown), "{shown}: {said}");
+        assert!(output.contains(shown), "{shown}: {output}");
     }
     let ended = held.end();
     assert_eq!(ended.stdout, "hello\n0\n", "{}", ended.stderr);
@@ -64,8 +64,8 @@ fn always_is_shown_first_and_saved() {
     let world = world();
     let held = asking(&world, "kept");
     let page = world.serve();
-    let said = play(&world, &page, "always", &json!({"text": "bin/asked"}));
-    assert!(said.contains("bin/asked"), "{said}");
+    let output = play(&world, &page, "always", &json!({"text": "bin/asked"}));
+    assert!(output.contains("bin/asked"), "{output}");
     assert_eq!(held.end().stdout, "kept\n0\n");
     // The same call asks no question.
     assert_eq!(asking(&world, "kept").end().stdout, "kept\n0\n");
@@ -101,7 +101,7 @@ fn a_click_that_was_meant_for_another_answers_nothing() {
     let first = asking(&world, "first");
     let _ = world.wait_for(1);
     let page = world.serve();
-    let (second, said) = thread::scope(|scope| {
+    let (second, output) = thread::scope(|scope| {
         let browser = scope.spawn(|| play(&world, &page, "hasty", &Value::Null));
         told(&world, "open");
         let second = asking(&world, "second");
@@ -116,8 +116,8 @@ fn a_click_that_was_meant_for_another_answers_nothing() {
         (second, browser.join().expect("a browser"))
     });
     assert_eq!(first.end().stdout, "126\n");
-    assert!(said.contains("clicks"), "{said}");
-    assert_eq!(world.pending().len(), 1, "{said}");
+    assert!(output.contains("clicks"), "{output}");
+    assert_eq!(world.pending().len(), 1, "{output}");
     world.answer("deny");
     assert_eq!(second.end().stdout, "126\n");
 }

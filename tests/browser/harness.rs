@@ -50,9 +50,9 @@ pub fn play(world: &World, page: &Page, scene: &str, more: &Value) -> String {
     });
     let mut browser = Command::new(node());
     browser.arg(sources().join("browser/browser.mjs")).arg(told.to_string());
-    let said = ended(browser.env("HOME", world.home()).stdin(Stdio::null()));
-    assert_eq!(said.status, 0, "{scene}: {}\n{}", said.stdout, said.stderr);
-    said.stdout
+    let output = ended(browser.env("HOME", world.home()).stdin(Stdio::null()));
+    assert_eq!(output.status, 0, "{scene}: {}\n{}", output.stdout, output.stderr);
+    output.stdout
 }
 
 /// Waits until a scene has reported this name.

@@ -130,11 +130,11 @@ fn one_argument_is_read_as_a_command_line() {
 #[test]
 fn the_answer_names_each_part_and_what_always_saves() {
     let world = world("on-miss");
-    let said = check(&world, &["--", "ls -la | rg 'a b' && sudo x"]).stdout;
+    let output = check(&world, &["--", "ls -la | rg 'a b' && sudo x"]).stdout;
     for part in
         ["allow ls -la", "allow rg 'a b'", "ask sudo x", "allowlist", "command-carrier", "would count once"]
     {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(output.contains(part), "{part}: {output}");
     }
     let saved = check(&world, &["--", "mytool --json | tr a b"]).stdout;
     assert!(saved.contains("/oracle/bin/mytool sha256:cwd-argv:v1:"), "{saved}");

@@ -162,7 +162,7 @@ fn a_program_gets_all_that_its_start_needs() {
 #[test]
 fn what_would_not_help_is_not_written() {
     let world = world();
-    for (words, said) in [
+    for (words, message) in [
         (&["allow", "read", "~/x/secret"][..], "guard.json:14:9: permissions.filesystem.deny \"~/x/secret\""),
         (&["allow", "read", "~/.ssh/id_rsa"], "guard.json:13:9: permissions.filesystem.deny \"~/.ssh\""),
         (&["allow", "write", "~/.bashrc"], "builtin persistence \"shell\""),
@@ -173,13 +173,13 @@ fn what_would_not_help_is_not_written() {
         let ended = give(&world, words);
         assert_eq!((ended.status, ended.stdout.as_str()), (1, ""), "{words:?}: {}", ended.stderr);
         assert!(ended.stderr.starts_with("openclaw-guard: nothing was written: "), "{}", ended.stderr);
-        assert!(ended.stderr.contains(said), "{words:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(message), "{words:?}: {}", ended.stderr);
         assert_eq!(policy(&world), fill(&world, POLICY), "{words:?}");
         let json = give(&world, &[words, &["--json"]].concat());
         let answer: Value = serde_json::from_str(&json.stdout).expect("JSON");
         assert!(answer["written"] == false && answer["kept"]["outcome"] == "deny", "{}", json.stdout);
         assert!(
-            answer["kept"]["place"].as_str().is_some_and(|place| place.contains(said)),
+            answer["kept"]["place"].as_str().is_some_and(|place| place.contains(message)),
             "{}",
             json.stdout
         );

@@ -8,7 +8,7 @@ use std::process::Command;
 use guard_tests::{Ended, World, ended, guard, has};
 
 /// Runs the guard as on a terminal of 100 columns.
-fn said(words: &[&str]) -> Ended {
+fn run(words: &[&str]) -> Ended {
     ended(Command::new(guard()).env("COLUMNS", "100").args(words))
 }
 
@@ -19,7 +19,7 @@ fn commands() -> Vec<Vec<String>> {
     while next < found.len() {
         let words: Vec<String> = found[next].clone();
         let arguments: Vec<&str> = words.iter().map(String::as_str).chain(["--help"]).collect();
-        let help = said(&arguments);
+        let help = run(&arguments);
         assert_eq!(help.status, 0, "{words:?}: {}", help.stderr);
         let listed = help.stdout.lines().skip_while(|line| *line != "Commands:").skip(1);
         for line in listed.take_while(|line| !line.is_empty()) {
@@ -49,7 +49,7 @@ fn help_fits_a_screen_and_a_summary_is_shorter() {
     for words in commands {
         let of = |option: &str| {
             let arguments: Vec<&str> = words.iter().map(String::as_str).chain([option]).collect();
-            let help = said(&arguments);
+            let help = run(&arguments);
             assert_eq!((help.status, &*help.stderr), (0, ""));
             help.stdout
         };
@@ -65,13 +65,13 @@ fn help_fits_a_screen_and_a_summary_is_shorter() {
 
 #[test]
 fn help_is_asked_for_in_several_ways() {
-    let long = said(&["approvals", "resolve", "--help"]);
-    assert_eq!(long.stdout, said(&["help", "approvals", "resolve"]).stdout);
-    assert_eq!(long.stdout, said(&["approvals", "help", "resolve"]).stdout);
-    assert_eq!(long.stdout, said(&["-q", "approvals", "resolve", "x", "--help"]).stdout);
-    let short = said(&["approvals", "resolve", "-h"]);
+    let long = run(&["approvals", "resolve", "--help"]);
+    assert_eq!(long.stdout, run(&["help", "approvals", "resolve"]).stdout);
+    assert_eq!(long.stdout, run(&["approvals", "help", "resolve"]).stdout);
+    assert_eq!(long.stdout, run(&["-q", "approvals", "resolve", "x", "--help"]).stdout);
+    let short = run(&["approvals", "resolve", "-h"]);
     assert_ne!(long.stdout, short.stdout);
-    assert_eq!(short.stdout, said(&["approvals", "resolve", "-h", "--help"]).stdout);
+    assert_eq!(short.stdout, run(&["approvals", "resolve", "-h", "--help"]).stdout);
     // After `--` the option belongs to the command.
     let world = World::open();
     assert_eq!(world.guarded(&["printf", "%s", "--help"]).stdout, "--help");
@@ -87,7 +87,7 @@ fn each_command_has_a_page() {
         .collect();
     let wanted = commands().into_iter().map(|words| {
         let name = [&["openclaw-guard".to_owned()], &words[..]].concat().join("-");
-        let page = said(&[&["man"], &*words.iter().map(String::as_str).collect::<Vec<_>>()].concat());
+        let page = run(&[&["man"], &*words.iter().map(String::as_str).collect::<Vec<_>>()].concat());
         assert_eq!(
             Some(page.stdout),
             fs::read_to_string(directory.join(format!("{name}.1"))).ok(),
@@ -96,9 +96,9 @@ fn each_command_has_a_page() {
         format!("{name}.1")
     });
     assert_eq!(written, wanted.collect());
-    assert_eq!(said(&["man", "approvals-resolve"]).stdout, said(&["man", "approvals", "resolve"]).stdout);
-    assert_eq!(said(&["man", "openclaw-guard-check"]).stdout, said(&["man", "check"]).stdout);
-    let none = said(&["man", "appro\u{1b}vals"]);
+    assert_eq!(run(&["man", "approvals-resolve"]).stdout, run(&["man", "approvals", "resolve"]).stdout);
+    assert_eq!(run(&["man", "openclaw-guard-check"]).stdout, run(&["man", "check"]).stdout);
+    let none = run(&["man", "appro\u{1b}vals"]);
     assert_eq!(none.status, 125);
     assert_eq!(
         none.stderr,
@@ -115,7 +115,7 @@ fn a_page_begins_with_its_title_and_says_how_the_command_ends() {
         let page = fs::read_to_string(directory.join(format!("{name}.1"))).expect("a page");
         assert!(page.starts_with(&format!(".TH {} 1 ", name.to_uppercase())), "{name}: {page}");
         assert!(page.is_ascii() && !page.contains("\n\n"), "{name}");
-        let group = said(&[words.iter().map(String::as_str).collect::<Vec<_>>(), vec!["--help"]].concat());
+        let group = run(&[words.iter().map(String::as_str).collect::<Vec<_>>(), vec!["--help"]].concat());
         let is_group = group.stdout.contains("[OPTIONS] <COMMAND>") && !words.is_empty();
         for section in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "\"EXIT STATUS\"", "\"SEE ALSO\""] {
             assert!(page.contains(&format!("\n.SH {section}\n")), "{name}: {section}");

@@ -66,16 +66,16 @@ const BROKEN: &[Broken] = &[
 fn every_mistake_has_its_line_column_and_key() {
     let mut found = 0;
     for (text, problems) in BROKEN {
-        let said = validated(text, &[]);
-        assert_eq!(said.status, 1, "{text}: {}{}", said.stdout, said.stderr);
-        let lines: Vec<&str> = said.stdout.lines().collect();
-        assert_eq!(lines.len(), problems.len() + 1, "{text}: {}", said.stdout);
-        for ((line, column, key, part), said) in problems.iter().zip(&lines) {
+        let output = validated(text, &[]);
+        assert_eq!(output.status, 1, "{text}: {}{}", output.stdout, output.stderr);
+        let lines: Vec<&str> = output.stdout.lines().collect();
+        assert_eq!(lines.len(), problems.len() + 1, "{text}: {}", output.stdout);
+        for ((line, column, key, part), line_text) in problems.iter().zip(&lines) {
             let colon = if key.is_empty() { "" } else { ": " };
             let start = format!("<stdin>:{line}:{column}: {key}{colon}");
             assert!(
-                said.starts_with(&start) && said.contains(part),
-                "{text}: {said}\nshould be {start}… {part}"
+                line_text.starts_with(&start) && line_text.contains(part),
+                "{text}: {line_text}\nshould be {start}… {part}"
             );
         }
         let errors =
@@ -114,8 +114,8 @@ fn warnings_have_their_places_and_are_no_refusal() {
     { "pattern": "/usr/bin/env", "match": ["/usr/bin/env x"], "not_match": ["/usr/bin/env y"] } ] } },
   "examples": [ { "op": "read", "path": "@/x", "outcome": "deny" } ] }"#;
     let world = world.policy(text);
-    let said = policy(&world, &["validate"]);
-    assert_eq!(said.status, 0, "{}{}", said.stdout, said.stderr);
+    let output = policy(&world, &["validate"]);
+    assert_eq!(output.status, 0, "{}{}", output.stdout, output.stderr);
     let file = world.root().join("guard.json").display().to_string();
     let expected = [
         ("2:52: warning: exec.safeBins: \"awk\"", "never safe"),
@@ -127,8 +127,8 @@ fn warnings_have_their_places_and_are_no_refusal() {
         ("12:77: warning: agents.other.allowlist[2].not_match[0]", "matches it, but must not"),
         ("13:17: warning: examples[0]", "expected deny, got allow"),
     ];
-    let lines: Vec<&str> = said.stdout.lines().collect();
-    assert_eq!(lines.len(), expected.len() + 1, "{}", said.stdout);
+    let lines: Vec<&str> = output.stdout.lines().collect();
+    assert_eq!(lines.len(), expected.len() + 1, "{}", output.stdout);
     for (line, (start, part)) in lines.iter().zip(expected) {
         assert!(
             line.starts_with(&format!("{file}:{start}")) && line.contains(part),
@@ -149,9 +149,9 @@ fn warnings_have_their_places_and_are_no_refusal() {
 #[test]
 fn a_policy_without_anything_to_say() {
     let world = World::open();
-    let said = policy(&world, &["validate", "--strict"]);
-    assert_eq!(said.status, 0);
-    assert!(said.stdout.ends_with("guard.json: fine\n"), "{}", said.stdout);
+    let output = policy(&world, &["validate", "--strict"]);
+    assert_eq!(output.status, 0);
+    assert!(output.stdout.ends_with("guard.json: fine\n"), "{}", output.stdout);
     let bare = World::bare();
     assert_eq!(policy(&bare, &["validate"]).stdout, "the built-in policy: fine\n");
     assert_eq!(policy(&bare, &["test"]).stdout, "0 of 0 examples hold\n");
@@ -163,11 +163,11 @@ fn a_policy_without_anything_to_say() {
 #[test]
 fn a_file_cannot_write_to_the_terminal() {
     let text = "{\"version\": 1, \"\\u001b]0;x\\u0007\\n\": 1, \"\u{202e}\": 2}";
-    let said = validated(text, &[]);
-    assert_eq!((said.status, said.stdout.lines().count()), (1, 3), "{}", said.stdout);
+    let output = validated(text, &[]);
+    assert_eq!((output.status, output.stdout.lines().count()), (1, 3), "{}", output.stdout);
     let started = World::bare().policy(text).sh("true");
     assert_eq!((started.status, started.stderr.lines().count()), (125, 2), "{}", started.stderr);
-    for text in [said.stdout, started.stderr] {
+    for text in [output.stdout, started.stderr] {
         assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{text:?}");
     }
 }
@@ -187,8 +187,8 @@ fn examples_hold_or_are_named() {
     { "op": "exec", "argv": ["git", "status"], "resolved": "/usr/bin/git", "outcome": "allow" },
     { "op": "exec", "argv": ["git", "status"], "resolved": "/usr/bin/git", "agent": "other", "outcome": "deny" } ] }"#;
     let file = world.write("good.json", good);
-    let said = policy(&world, &["test", file.to_str().expect("text")]);
-    assert_eq!((said.status, said.stdout.as_str()), (0, "9 of 9 examples hold\n"), "{}", said.stderr);
+    let output = policy(&world, &["test", file.to_str().expect("text")]);
+    assert_eq!((output.status, output.stdout.as_str()), (0, "9 of 9 examples hold\n"), "{}", output.stderr);
 
     let wrong = good
         .replace("\"outcome\": \"deny\" },\n", "\"outcome\": \"ask\" },\n")
@@ -197,15 +197,15 @@ fn examples_hold_or_are_named() {
         .replace("/usr/bin/make -k", "/usr/bin/make 'x");
     let file = world.write("wrong.json", wrong);
     let file = file.to_str().expect("text");
-    let said = policy(&world, &["test", file]);
-    let lines: Vec<&str> = said.stdout.lines().collect();
+    let output = policy(&world, &["test", file]);
+    let lines: Vec<&str> = output.stdout.lines().collect();
     let expected = [
         ("8:5: examples[0]: read ~/.ssh/id_rsa: expected ask, got deny", "permissions.filesystem.deny"),
         ("4:44: agents.main.allowlist[0].match[0]", "absolute path"),
         ("4:85: agents.main.allowlist[0].not_match[1]: /usr/bin/git x", "matches it, but must not"),
         ("5:36: agents.main.allowlist[1].match[0]", "quote"),
     ];
-    assert_eq!((said.status, lines.len()), (1, expected.len() + 1), "{}", said.stdout);
+    assert_eq!((output.status, lines.len()), (1, expected.len() + 1), "{}", output.stdout);
     for (line, (start, part)) in lines.iter().zip(expected) {
         assert!(
             line.starts_with(&format!("{file}:{start}")) && line.contains(part),
@@ -231,9 +231,9 @@ fn what_is_in_force_is_shown_with_who_said_so() {
     );
     let root = world.root().display().to_string();
     let show = |arguments: &[&str]| {
-        let said = policy(&world, &[&["show", "--effective"], arguments].concat());
-        assert_eq!(said.status, 0, "{}", said.stderr);
-        said.stdout
+        let output = policy(&world, &[&["show", "--effective"], arguments].concat());
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        output.stdout
     };
     let text = show(&["--agent", "ci"]);
     for line in [
@@ -275,10 +275,10 @@ fn what_is_in_force_is_shown_with_who_said_so() {
 
 /// Returns what `policy show --tiers` prints, as text and as JSON.
 fn tiers(world: &World) -> (String, Value) {
-    let said = policy(world, &["show", "--tiers"]);
-    assert_eq!(said.status, 0, "{}", said.stderr);
+    let output = policy(world, &["show", "--tiers"]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
     let json = policy(world, &["show", "--tiers", "--json"]);
-    (said.stdout, serde_json::from_str(&json.stdout).expect("JSON"))
+    (output.stdout, serde_json::from_str(&json.stdout).expect("JSON"))
 }
 
 #[test]
@@ -360,10 +360,10 @@ fn openclaws_own_store_is_a_source_too() {
     let text = policy(&world, &["show", "--effective"]).stdout;
     assert!(text.contains("exec.security         allowlist  (openclaw, "), "{text}");
     assert!(text.contains("  /usr/bin/id  entry  (openclaw, openclaw.agents.main.allowlist[0])"), "{text}");
-    let said = policy(&world, &["validate"]);
+    let output = policy(&world, &["validate"]);
     assert!(
-        said.status == 0 && said.stdout.contains("openclaw.agents.main.allowlist[1] matches nothing"),
-        "{said:?}"
+        output.status == 0 && output.stdout.contains("openclaw.agents.main.allowlist[1] matches nothing"),
+        "{output:?}"
     );
 }
 
@@ -375,10 +375,12 @@ fn a_document_is_shown_without_what_is_secret() {
                 { "pattern": "/usr/bin/id", "source": { "url": "wss://x", "token": "t0p" } }
             ] } } }"#,
     );
-    let said = policy(&world, &["show"]);
-    let json: Value = serde_json::from_str(&said.stdout).expect("JSON");
+    let output = policy(&world, &["show"]);
+    let json: Value = serde_json::from_str(&output.stdout).expect("JSON");
     assert_eq!(json["agents"]["main"]["allowlist"][0]["source"]["url"], "wss://x");
-    assert!(!said.stdout.contains("t0p") && !policy(&world, &["show", "--effective"]).stdout.contains("t0p"));
+    assert!(
+        !output.stdout.contains("t0p") && !policy(&world, &["show", "--effective"]).stdout.contains("t0p")
+    );
     let bare = World::bare();
     assert!(policy(&bare, &["show"]).stdout.contains("the built-in policy"));
     let text = policy(&bare, &["show", "--effective"]).stdout;
@@ -390,8 +392,8 @@ fn a_document_is_shown_without_what_is_secret() {
 
 #[test]
 fn the_schema_is_printed() {
-    let said = policy(&World::bare(), &["schema"]);
-    let schema: Value = serde_json::from_str(&said.stdout).expect("JSON");
+    let output = policy(&World::bare(), &["schema"]);
+    let schema: Value = serde_json::from_str(&output.stdout).expect("JSON");
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     assert_eq!(schema["properties"]["version"]["const"], 1);
 }
@@ -400,8 +402,12 @@ fn the_schema_is_printed() {
 fn every_action_explains_itself() {
     let world = World::bare();
     for action in ["schema", "validate", "show", "test"] {
-        let said = policy(&world, &[action, "--help"]);
-        assert!(said.status == 0 && said.stdout.contains("Exit status: 0"), "{action}: {}", said.stdout);
+        let output = policy(&world, &[action, "--help"]);
+        assert!(
+            output.status == 0 && output.stdout.contains("Exit status: 0"),
+            "{action}: {}",
+            output.stdout
+        );
     }
     assert_eq!(policy(&world, &[]).status, 125);
 }

@@ -28,8 +28,8 @@ const OTHERS: [&str; 5] =
 fn problems(world: &World, text: &str) -> Option<String> {
     let mut validate = Command::new(guard());
     validate.args(["policy", "validate", "-"]).env("HOME", world.home()).current_dir(world.work());
-    let said = ended_with_input(&mut validate, text.as_bytes());
-    (said.status != 0).then(|| format!("{text}\n{}{}", said.stdout, said.stderr))
+    let output = ended_with_input(&mut validate, text.as_bytes());
+    (output.status != 0).then(|| format!("{text}\n{}{}", output.stdout, output.stderr))
 }
 
 /// Returns which of a whole policy's own examples fail.
@@ -40,8 +40,8 @@ fn disproved(world: &World, text: &str) -> Option<String> {
     let policy = world.write("tried.json", text);
     let mut test = Command::new(guard());
     test.args(["policy", "test"]).arg(policy).env("HOME", world.home()).current_dir(world.work());
-    let said = ended(&mut test);
-    (said.status != 0).then(|| format!("{}{}", said.stdout, said.stderr))
+    let output = ended(&mut test);
+    (output.status != 0).then(|| format!("{}{}", output.stdout, output.stderr))
 }
 
 #[test]
@@ -123,6 +123,6 @@ fn the_notification_script_shows_what_is_asked() {
     let bin = world.root().join("bin");
     let mut notify = Command::new(bin.join("notify"));
     notify.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
-    let said = ended_with_input(&mut notify, br#"{"resolvedPath": "/usr/bin/curl", "more": 0}"#);
-    assert_eq!(said.stdout, "the guard asks\n/usr/bin/curl\n", "{said:?}");
+    let output = ended_with_input(&mut notify, br#"{"resolvedPath": "/usr/bin/curl", "more": 0}"#);
+    assert_eq!(output.stdout, "the guard asks\n/usr/bin/curl\n", "{output:?}");
 }

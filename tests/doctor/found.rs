@@ -51,7 +51,7 @@ impl Found {
     /// Returns whether a finding of this name is in this state and contains this text.
     pub fn is(&self, state: &str, name: &str, text: &str) -> bool {
         let is_it = |one: &&Value| {
-            one["state"] == state && one["text"].as_str().is_some_and(|said| said.contains(text))
+            one["state"] == state && one["text"].as_str().is_some_and(|found| found.contains(text))
         };
         self.named(name).iter().any(is_it)
     }
@@ -60,7 +60,7 @@ impl Found {
     #[track_caller]
     pub fn must(&self, state: &str, name: &str, text: &str, fix: &str) -> &Found {
         let says = |one: &&Value, key: &str, part: &str| {
-            part.is_empty() || one[key].as_str().is_some_and(|said| said.contains(part))
+            part.is_empty() || one[key].as_str().is_some_and(|found| found.contains(part))
         };
         let is_it = |one: &&&Value| one["state"] == state && says(one, "text", text) && says(one, "fix", fix);
         assert!(

@@ -21,7 +21,7 @@ fn is_problem(found: &[Value], name: &str, text: &str) -> bool {
     let is_it = |one: &Value| {
         one["name"] == name
             && one["state"] == "problem"
-            && one["text"].as_str().is_some_and(|said| said.contains(text))
+            && one["text"].as_str().is_some_and(|message| message.contains(text))
     };
     found.iter().any(is_it)
 }

@@ -288,8 +288,8 @@ pub fn attempt(attack: &Attack) -> Option<Ended> {
         return None;
     }
     let (effect, guarded) = attack.run(Side::Guarded);
-    let said = format!("stdout: {}\nstderr: {}", guarded.stdout, guarded.stderr);
-    assert_eq!(effect, None, "it got through\n{said}");
+    let output = format!("stdout: {}\nstderr: {}", guarded.stdout, guarded.stderr);
+    assert_eq!(effect, None, "it got through\n{output}");
     if layers_off().is_some() || needs_whole_guard {
         return Some(guarded);
     }

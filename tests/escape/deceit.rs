@@ -88,8 +88,8 @@ fn no_name_acts_in_answers_of_check() {
     for name in NAMES {
         let path = world.root().join("closed").join(name);
         for form in [&["check", "--read"][..], &["check", "--json", "--read"]] {
-            let said = ended(world.command_of(&guard_tests::guard()).args(form).arg(&path));
-            assert_harmless("check", &format!("{}{}", said.stdout, said.stderr));
+            let output = ended(world.command_of(&guard_tests::guard()).args(form).arg(&path));
+            assert_harmless("check", &format!("{}{}", output.stdout, output.stderr));
         }
     }
 }
@@ -190,15 +190,15 @@ fn after(script: &str) -> (World, Ended) {
         }
         held.has_ended()
     });
-    let said = held.end();
-    (world, said)
+    let ended = held.end();
+    (world, ended)
 }
 
 const CHANGE: &str = "{ while [ ! -e go ]; do sleep .02; done; CHANGE; : > gone; } & ";
 
 fn deceived(change: &str, call: &str) -> String {
-    let (_world, said) = after(&format!("{}{call}; wait", CHANGE.replace("CHANGE", change)));
-    said.stdout
+    let (_world, output) = after(&format!("{}{call}; wait", CHANGE.replace("CHANGE", change)));
+    output.stdout
 }
 
 #[test]
@@ -247,8 +247,8 @@ fn a_flood_of_equal_questions_is_one_and_another_stands_apart() {
     let other = cards.iter().find(|card| card["argv"][1] == "other").expect("the one that differs");
     assert_eq!(world.resolve(same, "allow-once").status, 0);
     assert_eq!(world.resolve(other, "deny").status, 0);
-    let said = held.end();
-    assert!(!said.stdout.contains("other"), "{}", said.stdout);
+    let output = held.end();
+    assert!(!output.stdout.contains("other"), "{}", output.stdout);
 }
 
 /// A yes covers only what was shown: another directory, environment or argument is asked again.

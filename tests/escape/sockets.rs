@@ -13,9 +13,9 @@ fn answered(listener: UnixListener) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
-            let mut said = String::new();
-            let _ = stream.read_to_string(&mut said);
-            let _ = sender.send(said);
+            let mut received = String::new();
+            let _ = stream.read_to_string(&mut received);
+            let _ = sender.send(received);
         }
     });
     receiver
@@ -33,12 +33,12 @@ except OSError as e:
 #[test]
 fn a_writable_directory_does_not_open_a_strangers_socket() {
     let world = World::bare();
-    let said = answered(UnixListener::bind(world.work().join("server")).expect("a socket"));
+    let received = answered(UnixListener::bind(world.work().join("server")).expect("a socket"));
     // The built-in policy makes the workspace rwx.
     let ended = world.guarded(&["python3", "-c", SAY, "server"]);
     assert_eq!(ended.stdout, "PermissionError\n", "{}", ended.stderr);
     assert!(ended.stderr.contains("denied connect"), "{}", ended.stderr);
-    assert!(said.recv_timeout(Duration::from_millis(300)).is_err());
+    assert!(received.recv_timeout(Duration::from_millis(300)).is_err());
 }
 
 #[test]
@@ -47,10 +47,10 @@ fn a_rule_that_names_the_socket_opens_it() {
         r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"filesystem": {
             "rules": {SYSTEM, "@/**": "rw-", "@/work/server": "rw-"}, "default": "r-x"}}}"#,
     );
-    let said = answered(UnixListener::bind(world.work().join("server")).expect("a socket"));
+    let received = answered(UnixListener::bind(world.work().join("server")).expect("a socket"));
     let ended = world.guarded(&["python3", "-c", SAY, "server"]);
     assert_eq!(ended.stdout, "connected\n", "{}", ended.stderr);
-    assert_eq!(said.recv_timeout(Duration::from_secs(60)).as_deref(), Ok("do it"));
+    assert_eq!(received.recv_timeout(Duration::from_secs(60)).as_deref(), Ok("do it"));
 }
 
 /// Whatever else is bound: what is forgotten is gone.
@@ -77,7 +77,7 @@ fn a_strangers_abstract_socket_hears_nothing() {
     let world = World::open();
     let name = format!("guard-test-{}", std::process::id());
     let address = SocketAddr::from_abstract_name(&name).expect("a name");
-    let said = answered(UnixListener::bind_addr(&address).expect("a socket"));
+    let received = answered(UnixListener::bind_addr(&address).expect("a socket"));
     let race = r#"
 import socket, sys, threading
 for _ in range(100):
@@ -93,7 +93,7 @@ for _ in range(100):
 "#;
     let ended = world.guarded(&["python3", "-c", race, &name]);
     assert_eq!(ended.stdout, "", "{}", ended.stderr);
-    assert!(said.recv_timeout(Duration::from_millis(300)).is_err());
+    assert!(received.recv_timeout(Duration::from_millis(300)).is_err());
 }
 
 #[test]

@@ -107,12 +107,12 @@ fn nothing_is_done_to_the_guards_processes() {
     fs::write(world.root().join("pids"), pids).expect("a file");
     fs::rename(world.root().join("pids"), world.work().join("pids")).expect("a file");
     until("all is tried", || held.stdout().contains("tried"));
-    let said = held.stdout();
+    let output = held.stdout();
     let after = world.work().join("own").exists();
     let ended = held.end();
-    assert_eq!(said.lines().count(), 1, "{said}\n{}", ended.stderr);
+    assert_eq!(output.lines().count(), 1, "{output}\n{}", ended.stderr);
     assert!(after && ended.status == 0, "{ended:?}");
-    println!("{} processes of the guard: {} refused", guards.len(), said.trim());
+    println!("{} processes of the guard: {} refused", guards.len(), output.trim());
 }
 
 /// The supervisor is a process outside of the tree, with limits of its own.
@@ -181,8 +181,8 @@ told('end')",
         let before = held.stdout();
         assert!(Command::new("kill").args(["-KILL", supervisor]).status().expect("kill").success());
         until("all of the tree has noticed", || {
-            let said = held.stdout();
-            said.contains("end") && said.matches("held").count() == 3
+            let output = held.stdout();
+            output.contains("end") && output.matches("held").count() == 3
         });
         let ended = held.end();
         for let_through in ["TOPSECRET", "OPENED", "STARTED"] {

@@ -57,14 +57,14 @@ fn nothing_else_is_refused_and_nothing_stays() {
     );
     let pid = world.read("work/pid").expect("a process");
     assert!(!std::path::Path::new("/proc").join(pid.trim()).exists(), "it was left running");
-    for said in [
+    for message in [
         "~/.ssh/id_rsa (read): holds secrets",
         "~/.netrc (read): holds secrets",
         "~/other/README (written): written outside of projects",
         "~/.bashrc (written): runs later outside the guard (persistence \"shell\")",
         "ended with status 7",
     ] {
-        assert!(ended.stderr.contains(said), "{said}: {}", ended.stderr);
+        assert!(ended.stderr.contains(message), "{message}: {}", ended.stderr);
     }
     let policy = world.read("guard.json").expect("a policy");
     assert!(!policy.contains("netrc") && !policy.contains("bashrc"), "{policy}");

@@ -138,11 +138,11 @@ fn for_programs_there_is_json() {
 fn what_is_wrong_is_said_before_anything_runs() {
     let session = Session::new(None);
     session.world.write("wrong.json", "{ \"version\": 1, \"exce\": {} }\n");
-    for (file, said) in [("wrong.json", "exce"), ("none/guard.json", "the directory does not exist")] {
+    for (file, message) in [("wrong.json", "exce"), ("none/guard.json", "the directory does not exist")] {
         let output = session.world.root().join(file);
         let ended = ended(session.command().args(["learn", "-o"]).arg(output).args(["--", "touch", "ran"]));
         assert_eq!(ended.status, 125, "{}", ended.stderr);
-        assert!(ended.stderr.contains(said), "{}", ended.stderr);
+        assert!(ended.stderr.contains(message), "{}", ended.stderr);
         assert!(!session.world.work().join("ran").exists());
     }
 }

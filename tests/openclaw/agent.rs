@@ -60,8 +60,8 @@ impl Operator {
     fn question(&self, known: &[String]) -> String {
         let mut found = None;
         eventually("a question", || {
-            let said = self.shell().run("openclaw-guard approvals list --json 2>/dev/null").stdout;
-            let list: Vec<Value> = serde_json::from_str(&said).unwrap_or_default();
+            let output = self.shell().run("openclaw-guard approvals list --json 2>/dev/null").stdout;
+            let list: Vec<Value> = serde_json::from_str(&output).unwrap_or_default();
             let mut ids = list.iter().filter_map(|question| question["id"].as_str());
             found = ids.find(|id| !known.iter().any(|known| known == id)).map(str::to_owned);
             found.is_some()
@@ -73,7 +73,7 @@ impl Operator {
 /// Returns a step of the document with the ids of this run.
 fn with_ids(step: &Step, ids: &[String]) -> Step {
     let own = |text: &str| {
-        ids.iter().zip(IDS).fold(text.to_owned(), |text, (id, said)| text.replace(said, &id[..8]))
+        ids.iter().zip(IDS).fold(text.to_owned(), |text, (id, recorded)| text.replace(recorded, &id[..8]))
     };
     Step { line: step.line, command: own(&step.command), output: own(&step.output) }
 }
@@ -106,9 +106,9 @@ fn held_approved_and_finished(release: Release) {
         }
         shell.replay(&with_ids(step, &ids)).unwrap_or_else(|error| panic!("{error}"));
     }
-    let said = waiting.join().expect("a turn");
-    with_ids(turn, &ids).compare(&said).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!((ids.len(), said.status), (2, 0), "{said:?}");
+    let output = waiting.join().expect("a turn");
+    with_ids(turn, &ids).compare(&output).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((ids.len(), output.status), (2, 0), "{output:?}");
 
     // If somebody is connected to the gateway, the guard asks there.
     let app = approver(&place);
@@ -118,10 +118,10 @@ fn held_approved_and_finished(release: Release) {
         assert_eq!(card["request"]["host"], "openclaw-guard", "{card:#}");
         app.resolve(&card, decision).expect("to answer");
     }
-    let said = waiting.join().expect("a turn");
-    assert!(said.stdout.lines().any(|line| line == "1.2"), "{said:?}");
-    assert!(!said.stdout.lines().any(|line| line == "1.3"), "{said:?}");
-    assert!(said.stdout.contains("openclaw-guard: denied exec /home/u/tools/release"), "{said:?}");
+    let output = waiting.join().expect("a turn");
+    assert!(output.stdout.lines().any(|line| line == "1.2"), "{output:?}");
+    assert!(!output.stdout.lines().any(|line| line == "1.3"), "{output:?}");
+    assert!(output.stdout.contains("openclaw-guard: denied exec /home/u/tools/release"), "{output:?}");
     drop(gateway);
 }
 

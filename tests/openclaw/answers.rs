@@ -89,8 +89,8 @@ fn by_the_command_line() {
             last.borrow().clone()
         },
         |card, decision| {
-            let said = gateway.approvals(&["resolve", card["id"].as_str().expect("an id"), decision]);
-            assert_eq!(said.status, 0, "{said:?}");
+            let output = gateway.approvals(&["resolve", card["id"].as_str().expect("an id"), decision]);
+            assert_eq!(output.status, 0, "{output:?}");
         },
     );
     assert_eq!(gateway.cli_pending().with(&asked), Vec::<Value>::new());

@@ -18,9 +18,9 @@ fn click(gateway: &Gateway, page: &str, command: &str, picture: &Path, opened: &
     browser.arg(sources().join("openclaw/card.mjs")).arg(package("playwright-core", None).join("index.js"));
     browser.arg(format!("http://127.0.0.1:{}{page}#token={}", gateway.port(), gateway.token()));
     browser.args([command.as_ref(), picture.as_os_str(), "Allow once".as_ref(), opened.as_os_str()]);
-    let said = ended(browser.env("HOME", gateway.home()).stdin(Stdio::null()));
-    assert_eq!(said.status, 0, "{said:?}");
-    said.stdout
+    let output = ended(browser.env("HOME", gateway.home()).stdin(Stdio::null()));
+    assert_eq!(output.status, 0, "{output:?}");
+    output.stdout
 }
 
 /// Returns the path of the picture: in GUARD_PICTURES, or in the world, which does not last.
@@ -40,7 +40,7 @@ fn the_control_ui_shows_and_answers(release: Release) {
     let opened = world.root().join("opened");
     let start = || world.start(&["bash", "-c", &format!("{asked} push --force; echo $?")]);
     let click = |page: &str| click(&gateway, page, "push --force", &picture, &opened);
-    let (held, said) = match release {
+    let (held, output) = match release {
         Release::Current => {
             let held = start();
             let id = card(&gateway, &asked)["id"].as_str().expect("an id").to_owned();
@@ -53,9 +53,12 @@ fn the_control_ui_shows_and_answers(release: Release) {
             (start(), browser.join().expect("a click"))
         }),
     };
-    assert!(said.contains(&format!("{asked} push --force")) && said.contains("openclaw-guard"), "{said}");
+    assert!(
+        output.contains(&format!("{asked} push --force")) && output.contains("openclaw-guard"),
+        "{output}"
+    );
     if release == Release::Current {
-        assert!(said.contains("not in the allowlist"), "{said}");
+        assert!(output.contains("not in the allowlist"), "{output}");
     }
     assert_eq!(held.end().stdout, "push --force\n0\n");
     let size = std::fs::metadata(&picture).expect("a picture").len();

@@ -27,20 +27,20 @@ impl Admin {
         Admin(approver(gateway))
     }
 
-    fn said(&self) -> Value {
+    fn approvals(&self) -> Value {
         self.0.call("exec.approvals.get", json!({})).expect("the store")
     }
 
     fn set(&self, defaults: &Value, agents: &Value) {
-        let Value::Object(mut said) = self.said() else { panic!("no object") };
-        let (mut file, hash) = (said["file"].take(), said["hash"].take());
+        let Value::Object(mut approvals) = self.approvals() else { panic!("no object") };
+        let (mut file, hash) = (approvals["file"].take(), approvals["hash"].take());
         (file["defaults"], file["agents"]) = (defaults.clone(), agents.clone());
         self.0.call("exec.approvals.set", json!({ "file": file, "baseHash": hash })).expect("to be taken");
     }
 
     /// Returns the allowlist entries of the agent `main`.
     fn entries(&self) -> Vec<Value> {
-        self.said()["file"]["agents"]["main"]["allowlist"].as_array().cloned().unwrap_or_default()
+        self.approvals()["file"]["agents"]["main"]["allowlist"].as_array().cloned().unwrap_or_default()
     }
 }
 
@@ -69,8 +69,8 @@ fn what_it_says_governs(release: Release) {
 
     // Killing the gateway changes nothing: its last settings count.
     gateway.end("-KILL");
-    let said = is_denied("gateway.defaults.security");
-    assert!(said.contains("the last ones from it stay in force"), "{said}");
+    let stderr = is_denied("gateway.defaults.security");
+    assert!(stderr.contains("the last ones from it stay in force"), "{stderr}");
     let other = self::world(&gateway, NOBODY);
     let ended = other.guarded(&["true"]);
     assert_eq!(ended.status, 126);
@@ -113,9 +113,9 @@ fn always_is_saved_there(release: Release) {
     assert_eq!((&entry["pattern"], &entry["source"]), (&json!(asked), &json!("allow-always")));
     let bound = entry["argPattern"].as_str().is_some_and(|text| text.starts_with("sha256:cwd-argv:v1:"));
     assert!(bound, "{entry}");
-    let said = admin.said();
-    assert_eq!(said["file"]["agents"]["other"]["allowlist"][0]["pattern"], "/kept");
-    assert_eq!(said["file"]["defaults"]["askFallback"], "deny");
+    let approvals = admin.approvals();
+    assert_eq!(approvals["file"]["agents"]["other"]["allowlist"][0]["pattern"], "/kept");
+    assert_eq!(approvals["file"]["defaults"]["askFallback"], "deny");
     for file in ["home/.openclaw/guard/approvals.json", "home/.openclaw/exec-approvals.json"] {
         assert_eq!(world.read(file), None, "{file}");
     }

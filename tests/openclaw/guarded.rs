@@ -84,17 +84,20 @@ env HOME=$PWD {node} {openclaw} gateway call exec.approval.resolve --params {par
     world.write("work/id", card["id"].as_str().expect("an id"));
     eventually("the attacks are over", || held.stdout().contains("over\n"));
 
-    let said = held.stdout();
-    assert_eq!(app.pending().iter().filter(|pending| pending["id"] == card["id"]).count(), 1, "{said}");
-    assert!(!said.contains(": in") && !said.contains("answered") && !said.contains("connected"), "{said}");
-    let direct: Vec<&str> = said.lines().filter(|line| line.starts_with("port: ")).collect();
-    assert_eq!(direct.len(), 36, "{said}");
-    assert!(direct.iter().all(|line| line.ends_with(": no connection")), "{said}");
-    assert_eq!(said.matches("relay: ").count(), 36, "{said}");
-    assert_eq!(said.matches("tried ").count(), 7, "{said}");
-    assert_eq!(said.matches("command line: ").count(), 5, "{said}");
-    assert!(!said.contains("command line: 0"), "{said}");
-    assert!(!said.contains(gateway.token()), "{said}");
+    let output = held.stdout();
+    assert_eq!(app.pending().iter().filter(|pending| pending["id"] == card["id"]).count(), 1, "{output}");
+    assert!(
+        !output.contains(": in") && !output.contains("answered") && !output.contains("connected"),
+        "{output}"
+    );
+    let direct: Vec<&str> = output.lines().filter(|line| line.starts_with("port: ")).collect();
+    assert_eq!(direct.len(), 36, "{output}");
+    assert!(direct.iter().all(|line| line.ends_with(": no connection")), "{output}");
+    assert_eq!(output.matches("relay: ").count(), 36, "{output}");
+    assert_eq!(output.matches("tried ").count(), 7, "{output}");
+    assert_eq!(output.matches("command line: ").count(), 5, "{output}");
+    assert!(!output.contains("command line: 0"), "{output}");
+    assert!(!output.contains(gateway.token()), "{output}");
     let loot = std::fs::read(world.work().join("loot")).expect("what was found");
     let at = |text: &str| loot.windows(text.len()).position(|window| window == text.as_bytes());
     assert!(at("loot.py").is_some(), "nothing was looked at");
@@ -108,7 +111,7 @@ env HOME=$PWD {node} {openclaw} gateway call exec.approval.resolve --params {par
     // With the token, the same script can answer.
     let url = format!("ws://127.0.0.1:{relay}/");
     let id = card["id"].as_str().expect("an id");
-    let said = ended(world.native_command().args([&node, "attack.mjs", &url, id, gateway.token()]));
-    assert!(said.stdout.contains("answered"), "{said:?}");
+    let output = ended(world.native_command().args([&node, "attack.mjs", &url, id, gateway.token()]));
+    assert!(output.stdout.contains("answered"), "{output:?}");
     assert!(held.end().stdout.ends_with("over\nrun\n"));
 }

@@ -19,9 +19,9 @@ fn the_gateway_itself(release: Release) {
         let approver = approver.expect("to be let in");
         let id = format!("{case}-{}", Client::nonce());
         let asked = json!({"id": id, "command": format!("echo {id}"), "twoPhase": true, "timeoutMs": 60_000});
-        let said = guard.call("exec.approval.request", asked).expect("to be taken");
+        let accepted = guard.call("exec.approval.request", asked).expect("to be taken");
         assert_eq!(
-            (&said["status"], &said["deliveryRoute"]),
+            (&accepted["status"], &accepted["deliveryRoute"]),
             (&json!("accepted"), &json!("approval-client"))
         );
         let card = approver.card(&id);
@@ -30,8 +30,8 @@ fn the_gateway_itself(release: Release) {
         }
         let waits = guard.begin("exec.approval.waitDecision", json!({"id": id}));
         if case == 0 && release.has_cli() {
-            let said = gateway.approvals(&["resolve", &id, "allow-once"]);
-            assert_eq!(said.status, 0, "{said:?}");
+            let output = gateway.approvals(&["resolve", &id, "allow-once"]);
+            assert_eq!(output.status, 0, "{output:?}");
         } else {
             approver.resolve(&card, "allow-once").expect("to answer");
         }

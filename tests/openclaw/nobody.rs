@@ -38,8 +38,8 @@ fn fallen_back(world: World) -> Ended {
 
 fn no_client_that_could(release: Release) {
     let Some(gateway) = gateway(release) else { return };
-    let said = asked_in_vain(&world(&gateway)).stderr;
-    assert!(said.contains("nobody is connected to the gateway"), "{said}");
+    let stderr = asked_in_vain(&world(&gateway)).stderr;
+    assert!(stderr.contains("nobody is connected to the gateway"), "{stderr}");
     with_fallback(world(&gateway));
     // Another guard does not count as an approver.
     let other = Client::connect(gateway.port(), &guard_tests::gateway::Login::guard_like(gateway.token()));
@@ -52,8 +52,8 @@ fn a_wrong_token(release: Release) {
     let app = approver(&gateway);
     let world = world(&gateway);
     tell(&world, "another");
-    let said = asked_in_vain(&world).stderr;
-    assert!(said.contains("token") && !said.contains(gateway.token()), "{said}");
+    let stderr = asked_in_vain(&world).stderr;
+    assert!(stderr.contains("token") && !stderr.contains(gateway.token()), "{stderr}");
     // Somebody is connected but could not be asked, so the fallback does not apply.
     let ended = fallen_back(world);
     assert_eq!((ended.status, &*ended.stdout), (126, ""), "{}", ended.stderr);
@@ -64,8 +64,8 @@ fn no_token(release: Release) {
     let Some(gateway) = gateway(release) else { return };
     let world = world(&gateway);
     std::fs::remove_file(world.root().join("token")).expect("it was there");
-    let said = asked_in_vain(&world).stderr;
-    assert!(said.contains(&path(&world, "token")), "{said}");
+    let stderr = asked_in_vain(&world).stderr;
+    assert!(stderr.contains(&path(&world, "token")), "{stderr}");
 }
 
 /// The guard reads the token when it needs it.
@@ -92,8 +92,8 @@ fn a_device_that_is_granted_nothing(release: Release) {
     let relay = as_browser(gateway.port());
     let url = |port: u16| format!("ws://127.0.0.1:{port}");
     let world = world(&gateway).policy_text(|text| text.replace(&url(gateway.port()), &url(relay)));
-    let said = asked_in_vain(&world).stderr;
-    assert!(said.contains("PAIRING_REQUIRED") && said.contains("openclaw devices approve"), "{said}");
+    let stderr = asked_in_vain(&world).stderr;
+    assert!(stderr.contains("PAIRING_REQUIRED") && stderr.contains("openclaw devices approve"), "{stderr}");
     assert_eq!(app.events("exec.approval.requested"), Vec::<serde_json::Value>::new());
 }
 
@@ -128,6 +128,6 @@ fn no_gateway() {
     let Some(mut gateway) = gateway(Release::Older) else { return };
     let world = world_with(&gateway, r#"["gateway"]"#, 100_000);
     gateway.end("-TERM");
-    let said = asked_in_vain(&world).stderr;
-    assert!(said.contains(&format!("127.0.0.1:{}", gateway.port())), "{said}");
+    let stderr = asked_in_vain(&world).stderr;
+    assert!(stderr.contains(&format!("127.0.0.1:{}", gateway.port())), "{stderr}");
 }

@@ -62,12 +62,12 @@ fn the_five_commands(release: Release) {
             gateway = Some(started(shell(), line, &place));
             continue;
         }
-        let said = run(line);
-        assert_eq!(said.status, 0, "{line}: {said:?}");
+        let output = run(line);
+        assert_eq!(output.status, 0, "{line}: {output:?}");
         if line.contains("doctor") {
             assert!(
-                said.stdout.contains(release.version()) && said.stdout.contains("operator.approvals"),
-                "{said:?}"
+                output.stdout.contains(release.version()) && output.stdout.contains("operator.approvals"),
+                "{output:?}"
             );
         }
     }

@@ -348,8 +348,8 @@ fn noise_keeps_nobody_out() {
         &many,
         &smuggled,
     ] {
-        let said = scene.page.raw(noise.as_bytes());
-        assert!(!said.contains(" 200 ") && !said.contains("data:"), "{noise:.80?}: {said}");
+        let response = scene.page.raw(noise.as_bytes());
+        assert!(!response.contains(" 200 ") && !response.contains("data:"), "{noise:.80?}: {response}");
     }
     // Silent connections: a few fewer than may be connected at a time.
     let silent: Vec<_> =

@@ -90,8 +90,8 @@ fn what_is_saved_is_what_was_shown() {
     let shown = card["always"]["saves"][0].as_str().expect("what is saved").to_owned();
     let answered = page.answer(&session, &card, "allow-always");
     let answer = answered.json();
-    let said = answer["said"].as_str().unwrap_or_else(|| panic!("no sentence: {answer}")).to_owned();
-    assert!(said.contains("saved in ") && said.contains("guard/approvals.json"), "{said}");
+    let message = answer["said"].as_str().unwrap_or_else(|| panic!("no sentence: {answer}")).to_owned();
+    assert!(message.contains("saved in ") && message.contains("guard/approvals.json"), "{message}");
     assert_eq!(held.end().stdout, "secret\n");
     let saved = world.read("home/.openclaw/guard/approvals.json").expect("it is saved");
     assert!(shown.contains(&file) && saved.contains(&file), "{shown}: {saved}");

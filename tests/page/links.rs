@@ -63,10 +63,10 @@ fn the_same_command_gives_another_link() {
     for session in [&first, &second] {
         assert_eq!(page.get("/policy", session).status, 200);
     }
-    let said = ended(world.serve_command().arg("--json"));
-    let said: Value = serde_json::from_str(&said.stdout).expect("JSON");
-    assert_eq!(said["event"], "listening");
-    let _ = page.enter(said["url"].as_str().expect("a link"));
+    let output = ended(world.serve_command().arg("--json"));
+    let output: Value = serde_json::from_str(&output.stdout).expect("JSON");
+    assert_eq!(output["event"], "listening");
+    let _ = page.enter(output["url"].as_str().expect("a link"));
     // With -q it prints no link, and does not open the other port.
     let quiet = ended(world.serve_command().args(["-q", "--port", "1"]));
     assert_eq!((quiet.status, &*quiet.stdout, &*quiet.stderr), (0, "", ""));
@@ -102,12 +102,12 @@ fn it_goes_on_without_the_socket_that_another_has() {
     command.stderr(std::fs::File::create(&err).expect("a file"));
     let page = guard_tests::served::Page::start(command);
     let session = page.enter(&page.link);
-    let said = std::fs::read_to_string(err).expect("what it said");
+    let stderr = std::fs::read_to_string(err).expect("what it said");
     assert!(
-        said.contains(
+        stderr.contains(
             "approvals socket do not appear on the page: `approvals watch` or `approvals serve` runs already"
         ),
-        "{said}"
+        "{stderr}"
     );
     let held = world.start(&[crate::world::path(&world, "bin/asked")]);
     assert_eq!(page.choose(&session, "deny").status, 200);

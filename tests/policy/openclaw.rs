@@ -125,12 +125,12 @@ fn what_is_wrong_with_it_is_a_warning_of_validate_alone() {
         let state = world.root().join("state");
         ended(world.command().env("OPENCLAW_STATE_DIR", state).arg("policy").args(arguments))
     };
-    let said = policy(&["validate"]);
+    let output = policy(&["validate"]);
     assert!(
-        said.status == 0 && said.stdout.contains("exec-approvals.json:1:"),
+        output.status == 0 && output.stdout.contains("exec-approvals.json:1:"),
         "{}{}",
-        said.stdout,
-        said.stderr
+        output.stdout,
+        output.stderr
     );
     assert_eq!(policy(&["validate", "--strict"]).status, 1);
     // `policy test` ignores the approvals: its result is the same on every machine.

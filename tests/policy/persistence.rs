@@ -200,9 +200,12 @@ fn what_the_system_runs_is_kept_too() {
         ("path", &["/usr/bin/x", "/usr/local/bin/x", "/usr/sbin/x"]),
     ] {
         for path in paths {
-            let said = check(&world, path);
-            assert!(said.contains(r#""outcome":"deny""#), "{path}: {said}");
-            assert!(said.contains(&format!(r#""path":"permissions.persistence.{set}""#)), "{path}: {said}");
+            let output = check(&world, path);
+            assert!(output.contains(r#""outcome":"deny""#), "{path}: {output}");
+            assert!(
+                output.contains(&format!(r#""path":"permissions.persistence.{set}""#)),
+                "{path}: {output}"
+            );
         }
     }
     for path in ["/usr/share/x", "/etc/x", "/var/spool/x"] {

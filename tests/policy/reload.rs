@@ -427,7 +427,7 @@ fn whom_tcp_may_reach_counts_at_once() {
         })
     };
     assert_eq!(reached(&mut shell), [true, false]);
-    for (count, (connect, expected, said)) in [
+    for (count, (connect, expected, message)) in [
         (
             format!(r#"{{"ports": [{one}, {two}]}}"#),
             [true, true],
@@ -442,7 +442,10 @@ fn whom_tcp_may_reach_counts_at_once() {
     {
         shell.world.write("guard.json", connecting(&connect));
         let (applied, text) = shell.change(count + 1);
-        assert!(applied && text.starts_with(said) && text.is_empty() == said.is_empty(), "{connect}: {text}");
+        assert!(
+            applied && text.starts_with(message) && text.is_empty() == message.is_empty(),
+            "{connect}: {text}"
+        );
         assert_eq!(reached(&mut shell), expected, "{connect}");
     }
     shell.world.write("guard.json", connecting(r#"{"deny": ["localhots"]}"#));

@@ -19,7 +19,7 @@ fn attack_after(
     before: &str,
     after: Option<&dyn Fn(&str) -> String>,
     tiers: &str,
-    said: &str,
+    message: &str,
     effort: Effort,
 ) -> (u64, u64, String) {
     let mut arena = arena_under(&opened(before));
@@ -42,7 +42,7 @@ fn attack_after(
         let closed = text.replace(&format!(r#", "{root}/shut/**": "rw-""#), &after(&root));
         assert_ne!(closed, text);
         fs::write(&policy, &closed).expect("a policy");
-        until("the policy is read again", || held.stderr().contains(said));
+        until("the policy is read again", || held.stderr().contains(message));
     }
     arena.world.write("work/go", "");
     let ended = held.end();
@@ -53,9 +53,9 @@ fn attack_after(
 
 /// Attacks in rounds of more and more attempts until something is read: what is open can be read. Returns
 /// what the guard printed.
-fn wins(before: &str, after: Option<&dyn Fn(&str) -> String>, tiers: &str, said: &str) -> String {
+fn wins(before: &str, after: Option<&dyn Fn(&str) -> String>, tiers: &str, message: &str) -> String {
     for round in 0..ROUNDS {
-        let (_, leaks, stderr) = attack_after(before, after, tiers, said, Effort::of_round(round));
+        let (_, leaks, stderr) = attack_after(before, after, tiers, message, Effort::of_round(round));
         if leaks > 0 {
             return stderr;
         }
@@ -78,8 +78,8 @@ fn nothing_goes_on_in_the_kernel_under_a_stricter_policy() {
 #[test]
 fn a_policy_that_takes_what_is_not_held_is_refused() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let said = "it removes rights that the kernel already grants";
-    let stderr = wins(PLAIN, Some(&|_| String::new()), "broker,floored,kernel", said);
+    let message = "it removes rights that the kernel already grants";
+    let stderr = wins(PLAIN, Some(&|_| String::new()), "broker,floored,kernel", message);
     assert!(stderr.contains("the policy that was in force stays"), "{stderr}");
 }
 
@@ -89,7 +89,7 @@ fn a_policy_that_gives_what_is_not_held_says_so() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let more = r#", "/root/**": "r--", "/var/**": "r--""#;
     let shut = |root: &str| format!(r#", "{root}/shut/**": "rw-"{more}"#);
-    let said = "counts only after a restart";
-    let stderr = wins(PLAIN, Some(&shut), "broker,floored,kernel", said);
+    let message = "counts only after a restart";
+    let stderr = wins(PLAIN, Some(&shut), "broker,floored,kernel", message);
     assert!(stderr.contains("was read again"), "{stderr}");
 }

@@ -57,9 +57,9 @@ impl World {
     /// When the list cannot be had.
     #[must_use]
     pub fn pending(&self) -> Vec<Value> {
-        let said = self.approvals(&["list", "--json"]);
-        let list = serde_json::from_str(&said.stdout);
-        let mut list: Vec<Value> = list.unwrap_or_else(|error| panic!("{error}: {said:?}"));
+        let output = self.approvals(&["list", "--json"]);
+        let list = serde_json::from_str(&output.stdout);
+        let mut list: Vec<Value> = list.unwrap_or_else(|error| panic!("{error}: {output:?}"));
         list.sort_by_key(|approval| approval["createdAtMs"].as_u64());
         list
     }
@@ -87,8 +87,8 @@ impl World {
     /// When none comes, or it cannot be answered so.
     pub fn answer(&self, decision: &str) -> Value {
         let asked = self.wait_for(1).remove(0);
-        let said = self.resolve(&asked, decision);
-        assert_eq!(said.status, 0, "{said:?}");
+        let output = self.resolve(&asked, decision);
+        assert_eq!(output.status, 0, "{output:?}");
         asked
     }
 
@@ -111,7 +111,7 @@ impl Held<'_> {
     /// When it hangs.
     pub fn end(mut self) -> Ended {
         let status = status_of(&mut self.child);
-        self.said(status)
+        self.ended_with(status)
     }
 
     /// Returns whether the guard has ended.
@@ -134,7 +134,7 @@ impl Held<'_> {
         self.world.read(format!("err.{}", self.number)).unwrap_or_default()
     }
 
-    fn said(&self, status: i32) -> Ended {
+    fn ended_with(&self, status: i32) -> Ended {
         Ended { stdout: self.stdout(), stderr: self.stderr(), status }
     }
 }

@@ -128,7 +128,7 @@ fn events(events: &[Value]) -> String {
     events.iter().map(event).collect()
 }
 
-fn said(step: Option<&Step>, conversation: &Value) -> String {
+fn reply_text(step: Option<&Step>, conversation: &Value) -> String {
     match step {
         Some(Step::Says(text)) => text.clone(),
         Some(Step::Quotes) => quoted(conversation).join("\n"),
@@ -162,7 +162,7 @@ fn anthropic(number: usize, step: Option<&Step>, conversation: &Value) -> String
         ),
         step => (
             json!({"type": "text", "text": ""}),
-            json!({"type": "text_delta", "text": said(step, conversation)}),
+            json!({"type": "text_delta", "text": reply_text(step, conversation)}),
             "end_turn",
         ),
     };
@@ -182,7 +182,7 @@ fn responses(number: usize, step: Option<&Step>, conversation: &Value) -> String
         Some(Step::Call(name, input)) => json!({"type": "function_call", "id": format!("fc_{number}"),
             "call_id": format!("call_{number}"), "name": name, "arguments": input.to_string()}),
         step => json!({"type": "message", "id": format!("msg_{number}"), "role": "assistant",
-            "content": [{"type": "output_text", "text": said(step, conversation)}]}),
+            "content": [{"type": "output_text", "text": reply_text(step, conversation)}]}),
     };
     let usage = json!({"input_tokens": 1, "input_tokens_details": null, "output_tokens": 1, "output_tokens_details": null,
         "total_tokens": 2});
@@ -212,7 +212,7 @@ fn chat(question: &Value, steps: &[Step], before: &[Value]) -> (&'static str, St
                 json!({"index": 0, "id": format!("call_{number}"), "type": "function", "function": function});
             (json!({"role": "assistant", "content": null, "tool_calls": [call]}), "tool_calls")
         }
-        step => (json!({"role": "assistant", "content": said(step, &question["messages"])}), "stop"),
+        step => (json!({"role": "assistant", "content": reply_text(step, &question["messages"])}), "stop"),
     };
     let usage = json!({"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2});
     let whole = |object: &str, choice: Value| json!({"id": "c", "object": object, "created": 1, "model": "scripted", "choices": [choice], "usage": usage});

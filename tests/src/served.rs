@@ -29,9 +29,9 @@ impl World {
     /// When there is none.
     #[must_use]
     pub fn link(&self) -> String {
-        let said = crate::ended(&mut self.serve_command());
-        assert_eq!((said.status, &*said.stderr), (0, ""), "{said:?}");
-        said.stdout.trim_end().to_owned()
+        let output = crate::ended(&mut self.serve_command());
+        assert_eq!((output.status, &*output.stderr), (0, ""), "{output:?}");
+        output.stdout.trim_end().to_owned()
     }
 
     /// Serves the page.
@@ -205,13 +205,13 @@ impl Page {
     pub fn choose(&self, session: &Session, decision: &str) -> Response {
         let mut events = self.events(session);
         let card = events.card();
-        let said = self.answer(session, &card, decision);
+        let output = self.answer(session, &card, decision);
         // The snapshots show the answer some time after the guard has accepted it.
         let is_there = |snapshot: Value| {
             snapshot["cards"].as_array().is_some_and(|cards| cards.iter().any(|one| one["id"] == card["id"]))
         };
-        while said.status == 200 && events.snapshot().is_some_and(is_there) {}
-        said
+        while output.status == 200 && events.snapshot().is_some_and(is_there) {}
+        output
     }
 
     /// Answers a card.

@@ -26,14 +26,14 @@ impl Step {
     ///
     /// # Errors
     /// Returns the differences.
-    pub fn compare(&self, said: &Ended) -> Result<(), String> {
-        let (said, expected) = (unchanging(&said.stdout), unchanging(&self.output));
-        let compare = |said: String, expected: String| {
+    pub fn compare(&self, output: &Ended) -> Result<(), String> {
+        let (output, expected) = (unchanging(&output.stdout), unchanging(&self.output));
+        let compare = |output: String, expected: String| {
             let assert = snapbox::Assert::new().normalize_paths(false);
-            assert.try_eq(None, said.into_data(), expected.into_data())
+            assert.try_eq(None, output.into_data(), expected.into_data())
         };
-        let compared = compare(said.clone(), expected.clone())
-            .or_else(|error| compare(apart(&said), apart(&expected)).map_err(|_| error));
+        let compared = compare(output.clone(), expected.clone())
+            .or_else(|error| compare(apart(&output), apart(&expected)).map_err(|_| error));
         compared.map_err(|error| format!("line {}: {}\n{error}", self.line, self.command))
     }
 }
@@ -141,14 +141,14 @@ impl Shell {
         for (here, there) in self.names.iter().skip(1) {
             command = command.replace(there, here);
         }
-        let said = self.run(&command);
+        let output = self.run(&command);
         for there in step.output.lines() {
-            let here = said.stdout.lines().find(|here| unchanging(here) == unchanging(there));
+            let here = output.stdout.lines().find(|here| unchanging(here) == unchanging(there));
             for (here, there) in here.into_iter().flat_map(|here| ids(here).zip(ids(there))) {
                 self.ids.push((here.to_owned(), there.to_owned()));
             }
         }
-        step.compare(&said)
+        step.compare(&output)
     }
 
     /// Returns the command with the ids that were printed here in place of the document's, which may be

@@ -30,8 +30,8 @@ fn in_each_tier(make: impl Fn() -> World, check: impl Fn(&World, &str)) {
 /// Returns whether the guard reports that the kernel alone decides about opening to read, without trapping
 /// the call.
 fn has_untrapped_reads(world: &World) -> bool {
-    let said = guard_tests::ended(world.command().args(["policy", "show", "--tiers", "--json"]));
-    let json: serde_json::Value = serde_json::from_str(&said.stdout).expect("JSON");
+    let output = guard_tests::ended(world.command().args(["policy", "show", "--tiers", "--json"]));
+    let json: serde_json::Value = serde_json::from_str(&output.stdout).expect("JSON");
     json["classes"]["read"]["exact"] == true
 }
 

@@ -89,12 +89,12 @@ op(opened, "work/mem", 0)
 with open("work/zero", "rb") as file: op(fcntl.ioctl, file, 0x1234)
 "#;
             let ended = python(world, source);
-            let said: Vec<&str> = ended.stdout.lines().collect();
-            assert_eq!(said[0], "ok", "{tiers}: {}", ended.stderr);
+            let lines: Vec<&str> = ended.stdout.lines().collect();
+            assert_eq!(lines[0], "ok", "{tiers}: {}", ended.stderr);
             // A machine may lack this device, and no process in the tree may read it.
             let opened: &[&str] = if tiers == "broker" { &["EACCES"] } else { &["EPERM", "ENXIO"] };
-            assert!(opened.contains(&said[1]), "{tiers}: {}", said[1]);
-            assert!(["EACCES", "ENOTTY"].contains(&said[2]), "{tiers}: {}", said[2]);
+            assert!(opened.contains(&lines[1]), "{tiers}: {}", lines[1]);
+            assert!(["EACCES", "ENOTTY"].contains(&lines[2]), "{tiers}: {}", lines[2]);
         },
     );
 }

@@ -223,11 +223,13 @@ fn run(steps: Vec<ModelStep>) -> Result<(), TestCaseError> {
             ModelStep::Consume(n) => {
                 let Some(call) = nth(&mut model.calls, n) else { continue };
                 if pending.consume(call.request.id, now) {
-                    let said = model.yes.get(&call.question);
-                    let said = said.copied().filter(|said| now < *said + GRACE_INTERVAL);
-                    prop_assert!(said.is_some(), "allowed without a yes");
+                    let granted_at = model.yes.get(&call.question);
+                    let granted_at =
+                        granted_at.copied().filter(|granted_at| now < *granted_at + GRACE_INTERVAL);
+                    prop_assert!(granted_at.is_some(), "allowed without a yes");
                     prop_assert!(!call.left, "the caller was gone");
-                    let consumed = model.consumed.entry((call.request.id, said.unwrap_or(now))).or_default();
+                    let consumed =
+                        model.consumed.entry((call.request.id, granted_at.unwrap_or(now))).or_default();
                     *consumed += 1;
                     prop_assert_eq!(*consumed, 1);
                 }

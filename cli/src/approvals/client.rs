@@ -26,7 +26,7 @@ pub struct GuardReply {
     /// The guard's process id.
     pub pid: u32,
     /// The reply, or why there is none.
-    pub said: io::Result<Body>,
+    pub body: io::Result<Body>,
 }
 
 impl Guards {
@@ -49,7 +49,7 @@ impl Guards {
             match self.ask_one(pid, method).await {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => place.remove_dead(pid),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                said => answers.push(GuardReply { pid, said }),
+                body => answers.push(GuardReply { pid, body }),
             }
         }
         Ok(answers)
@@ -139,7 +139,7 @@ pub fn read_reply(reply: &[u8]) -> io::Result<Body> {
             reply.version
         )));
     }
-    Ok(reply.said)
+    Ok(reply.body)
 }
 
 #[cfg(test)]

@@ -122,8 +122,8 @@ async fn list(state: &Path, arguments: &ListArguments) -> Result<Exit, Approvals
     let guards = Guards::find(state).map_err(|error| place(state, error))?;
     let mut all = Vec::new();
     let mut exit = Exit::Success;
-    for GuardReply { pid, said } in ask(&guards, state, &Method::List).await? {
-        match said {
+    for GuardReply { pid, body } in ask(&guards, state, &Method::List).await? {
+        match body {
             Ok(Body::Approvals { approvals }) => all.extend(approvals.into_iter().map(|one| (pid, one))),
             Ok(other) => {
                 eprintln!("openclaw-guard: guard {pid}: {}", unexpected(&other));
@@ -188,8 +188,8 @@ async fn find(
     id: &str,
 ) -> Result<Result<(u32, String), ResolveError>, ApprovalsError> {
     let (mut pending, mut ended) = (Vec::new(), Vec::new());
-    for GuardReply { pid, said } in ask(guards, state, &Method::Find { id: id.to_owned() }).await? {
-        match said {
+    for GuardReply { pid, body } in ask(guards, state, &Method::Find { id: id.to_owned() }).await? {
+        match body {
             Ok(Body::Found { id, state: QuestionState::Pending }) => pending.push((pid, id)),
             Ok(Body::Found { id, .. }) => ended.push((pid, id)),
             Ok(Body::Error { code, .. }) if code == ResolveError::Ambiguous.code() => {
@@ -212,8 +212,8 @@ fn undone(id: &str, why: &str) -> Exit {
     Exit::Unanswered
 }
 
-fn unexpected(said: &Body) -> String {
-    match said {
+fn unexpected(body: &Body) -> String {
+    match body {
         Body::Error { message, .. } => shown(message.as_bytes()),
         _ => "it sent an unexpected reply".to_owned(),
     }

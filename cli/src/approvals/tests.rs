@@ -69,7 +69,7 @@ fn ask(state: &TempDir, method: Method) -> Body {
     let guards = Guards::find(&real(state)).unwrap();
     let mut answers = runtime.block_on(guards.ask(&method)).unwrap();
     assert_eq!(answers.len(), 1);
-    answers.remove(0).said.unwrap()
+    answers.remove(0).body.unwrap()
 }
 
 /// Sends arbitrary bytes, and reads until the guard closes the connection.
@@ -121,10 +121,10 @@ fn a_question_is_listed_found_and_answered() {
         ("zz", "deny", "APPROVAL_NOT_FOUND", "unknown or expired approval id"),
         (&*id, "yes", "INVALID_DECISION", "invalid decision: one of"),
     ] {
-        let Body::Error { code: said, message: text } = resolve(&state, id, decision) else {
+        let Body::Error { code: reported, message: text } = resolve(&state, id, decision) else {
             panic!("an error")
         };
-        assert_eq!(said, code);
+        assert_eq!(reported, code);
         assert!(text.starts_with(message), "{text}");
     }
 }
@@ -272,8 +272,8 @@ fn sockets_of_dead_guards_are_removed() {
 fn saved_in(state: &TempDir, path: &str) -> Value {
     let approvals = approvals(state, false);
     let ticket = waiting(&approvals, &["/bin/a", "x"]);
-    let said = resolve(state, &ticket.call().to_string(), "allow-always");
-    let Body::Resolved { saved, unsaved, .. } = said else { panic!("{said:?}") };
+    let reply = resolve(state, &ticket.call().to_string(), "allow-always");
+    let Body::Resolved { saved, unsaved, .. } = reply else { panic!("{reply:?}") };
     assert_eq!((saved, unsaved), (vec![real(state).join(path).display().to_string()], vec![]));
     serde_json::from_str(&fs::read_to_string(state.path().join(path)).unwrap()).unwrap()
 }
@@ -312,8 +312,8 @@ fn what_cannot_be_saved_is_said_and_allowed_once() {
     fs::write(state.path().join("exec-approvals.json"), "no store").unwrap();
     let approvals = approvals(&state, false);
     let ticket = waiting(&approvals, &["/bin/a"]);
-    let said = resolve(&state, &ticket.call().to_string(), "allow-always");
-    let Body::Resolved { saved, unsaved, .. } = said else { panic!("{said:?}") };
+    let reply = resolve(&state, &ticket.call().to_string(), "allow-always");
+    let Body::Resolved { saved, unsaved, .. } = reply else { panic!("{reply:?}") };
     assert!(saved.is_empty() && unsaved[0].contains("repair it first"), "{unsaved:?}");
     let call = ticket.call();
     assert_eq!(ticket.wait(), Resolution::Resolved(ALWAYS));

@@ -67,14 +67,14 @@ fn written(findings: &Findings, colours: Colours) -> String {
     let width = all.iter().map(|finding| finding.name.len()).max().unwrap_or_default();
     let mut text = String::new();
     let mut section = None;
-    for Finding { section: about, state, name, text: said, fix } in all {
+    for Finding { section: about, state, name, text: message, fix } in all {
         if section.replace(*about) != Some(*about) {
             let gap = if text.is_empty() { "" } else { "\n" };
             text.push_str(&format!("{gap}{}\n", colours.paint("1", about.title())));
         }
         let (colour, mark) = mark(*state);
         let mark = colours.paint(colour, mark);
-        text.push_str(&format!("  {mark} {name:width$}  {}\n", shown(said.as_bytes())));
+        text.push_str(&format!("  {mark} {name:width$}  {}\n", shown(message.as_bytes())));
         if let Some(fix) = fix {
             text.push_str(&format!("    {:width$}  → {}\n", "", shown(fix.as_bytes())));
         }

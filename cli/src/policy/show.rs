@@ -146,7 +146,7 @@ fn line(setting: &Setting) -> String {
     let Setting { section, name, value, note, .. } = setting;
     let by = by(setting);
     let name = if name.is_empty() { "\"\"" } else { name };
-    let said = match section {
+    let text = match section {
         Section::Values => format!("{name:<21} {}", if value.is_empty() { "-" } else { value }),
         Section::Programs | Section::Persistence => format!("{name}  {value}"),
         Section::Roots | Section::Denied => name.to_owned(),
@@ -154,7 +154,7 @@ fn line(setting: &Setting) -> String {
     };
     let note =
         if note.is_empty() || *section == Section::Denied { String::new() } else { format!("  {note}") };
-    format!("{said}  ({by}){note}")
+    format!("{text}  ({by}){note}")
 }
 
 /// The source and place of a setting: `agent, agents.main.exec.mode`.

@@ -88,8 +88,8 @@ fn named(log: &Log, id: &str) -> Result<Result<AuditEntry, String>, WhyError> {
     match log.find(id) {
         Ok(entry) => match entry.what {
             EntryBody::Decision(_) => return Ok(Ok(entry)),
-            EntryBody::Other(said) => {
-                let id = said.get("id").and_then(Value::as_str).unwrap_or(id).to_owned();
+            EntryBody::Other(fields) => {
+                let id = fields.get("id").and_then(Value::as_str).unwrap_or(id).to_owned();
                 return asked_of(log, &id, &entry.operation);
             }
         },
@@ -101,8 +101,8 @@ fn named(log: &Log, id: &str) -> Result<Result<AuditEntry, String>, WhyError> {
 
 /// The decision that ended a question: the next one of that session on that file.
 fn asked_of(log: &Log, id: &str, operation: &str) -> Result<Result<AuditEntry, String>, WhyError> {
-    let is_it = |said: &Map<String, Value>| {
-        said.get("id").and_then(Value::as_str).is_some_and(|own| !id.is_empty() && own.starts_with(id))
+    let is_it = |fields: &Map<String, Value>| {
+        fields.get("id").and_then(Value::as_str).is_some_and(|own| !id.is_empty() && own.starts_with(id))
     };
     // From the latest line backwards, so that later decisions are known when the question is found.
     let mut later: Vec<AuditEntry> = Vec::new();
@@ -111,11 +111,11 @@ fn asked_of(log: &Log, id: &str, operation: &str) -> Result<Result<AuditEntry, S
         let entry = entry?;
         match &entry.what {
             EntryBody::Decision(_) => later.push(entry),
-            EntryBody::Other(said) if is_it(said) => {
+            EntryBody::Other(fields) if is_it(fields) => {
                 if question.is_none() {
-                    question = Some((entry.session.clone(), said.clone()));
+                    question = Some((entry.session.clone(), fields.clone()));
                 }
-                let path = said.get("path").and_then(Value::as_str);
+                let path = fields.get("path").and_then(Value::as_str);
                 let decided = later.iter().rposition(|later| {
                     later.session == entry.session
                         && later
@@ -131,8 +131,8 @@ fn asked_of(log: &Log, id: &str, operation: &str) -> Result<Result<AuditEntry, S
     }
     let shown_id = shown(id.as_bytes());
     Ok(Err(match (question, operation) {
-        (Some((_, said)), _) => {
-            let event = said.get("event").and_then(Value::as_str).unwrap_or_default();
+        (Some((_, fields)), _) => {
+            let event = fields.get("event").and_then(Value::as_str).unwrap_or_default();
             format!(
                 "question {shown_id} is not decided yet ({event}): `openclaw-guard approvals list` shows the pending questions"
             )

@@ -51,10 +51,10 @@ fn run<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// A connection: our end, and a peer's end that has already sent all of this.
-fn connection(said: &[u8]) -> (UnixStream, UnixStream) {
+fn connection(input_bytes: &[u8]) -> (UnixStream, UnixStream) {
     let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
     // Always fits into the socket's buffer.
-    (&theirs).write_all(said).unwrap();
+    (&theirs).write_all(input_bytes).unwrap();
     theirs.shutdown(std::net::Shutdown::Write).unwrap();
     ours.set_nonblocking(true).unwrap();
     theirs.set_nonblocking(true).unwrap();
@@ -73,13 +73,13 @@ async fn heard(mut stream: UnixStream) -> Vec<u8> {
 fn watch(input: &mut Input<'_>) {
     let is_member = input.byte() & 7 == 7;
     let words = Words { id: "3f0c".to_owned(), now: now_ms() as i64 };
-    let mut said = words.line(input);
-    said.extend_from_slice(&words.line(input));
+    let mut sent = words.line(input);
+    sent.extend_from_slice(&words.line(input));
     let (asked, reply) = run(async {
         let (sender, mut news) = mpsc::unbounded_channel();
         let server =
             WatchServer::new(Admission::new(SocketToken::new(TOKEN)), Arc::new(move |_| is_member), sender);
-        let (ours, theirs) = connection(&said);
+        let (ours, theirs) = connection(&sent);
         let answering = tokio::spawn(async move {
             let mut asked = Vec::new();
             while let Some(news) = news.recv().await {
@@ -94,14 +94,14 @@ fn watch(input: &mut Input<'_>) {
         drop(server);
         (answering.await.unwrap(), heard(theirs).await)
     });
-    let first = said.split_inclusive(|&byte| byte == b'\n').next().unwrap_or_default();
+    let first = sent.split_inclusive(|&byte| byte == b'\n').next().unwrap_or_default();
     let frame: Value = serde_json::from_slice(first).unwrap_or_default();
     let may = !is_member
         && first.ends_with(b"\n")
         && frame["type"] == "request"
         && frame["token"] == TOKEN
         && frame["request"]["command"].is_string();
-    let text = String::from_utf8_lossy(&said);
+    let text = String::from_utf8_lossy(&sent);
     assert!(asked.is_empty() || may && asked.len() == 1 && frame["id"] == asked[0], "{text}");
     if reply.is_empty() {
         return;
@@ -150,24 +150,24 @@ fn control(input: &mut Input<'_>) {
     };
     let tickets = ["/a", "/b", "/a"].map(wait);
     let words = Words { id: tickets[0].call().to_string(), now: now_ms() as i64 };
-    let mut said = Vec::new();
+    let mut sent = Vec::new();
     for _ in 0..=input.below(4) {
-        said.extend_from_slice(&words.line(input));
+        sent.extend_from_slice(&words.line(input));
     }
     let reply = run(async {
         let grant_store = GrantStore::new("/nowhere".as_ref());
         let server = server::Server::new(manager.clone(), grant_store, Arc::new(move |_| is_member));
         let place = Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
-        let (ours, theirs) = connection(&said);
+        let (ours, theirs) = connection(&sent);
         server.serve_peer(ours, place).await;
         heard(theirs).await
     });
-    let text = String::from_utf8_lossy(&said);
+    let text = String::from_utf8_lossy(&sent);
     assert!(!is_member || reply.is_empty(), "{text}");
     for line in reply.split_inclusive(|&byte| byte == b'\n') {
         let _: GuardReply = serde_json::from_slice(line).unwrap_or_else(|error| panic!("{error}: {text}"));
     }
-    let frames = said.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n"));
+    let frames = sent.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n"));
     let frames: Vec<Value> = frames.filter_map(|line| serde_json::from_slice(line).ok()).collect();
     for ticket in &tickets {
         let id = ticket.call().to_string();
@@ -189,33 +189,33 @@ fn control(input: &mut Input<'_>) {
 /// The messages of a server of the approvals socket: only a whole line that approves this question allows it.
 fn answered(input: &mut Input<'_>) {
     let words = Words { id: "3f0c".to_owned(), now: 0 };
-    let mut said = Vec::new();
+    let mut sent = Vec::new();
     for _ in 0..=input.below(4) {
-        said.extend_from_slice(&words.line(input));
+        sent.extend_from_slice(&words.line(input));
     }
-    let read = |said: &[u8]| run(async { answer(said, "3f0c").await });
-    let lines = || said.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n"));
+    let read = |sent: &[u8]| run(async { answer(sent, "3f0c").await });
+    let lines = || sent.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n"));
     let says = |line: &[u8], word: &str| {
         let frame: Value = serde_json::from_slice(line).unwrap_or_default();
         frame["type"] == "decision" && frame["id"] == "3f0c" && frame["decision"] == word
     };
-    let text = String::from_utf8_lossy(&said);
-    match read(&said) {
+    let text = String::from_utf8_lossy(&sent);
+    match read(&sent) {
         Ok(Some(word)) => {
             let word = serde_json::to_value(word).unwrap();
             assert!(lines().any(|line| says(line, word.as_str().unwrap())), "{text}");
         }
-        Ok(None) => assert!(said.is_empty(), "{text}"),
+        Ok(None) => assert!(sent.is_empty(), "{text}"),
         Err(_) => {
-            assert!(!said.is_empty(), "{text}");
+            assert!(!sent.is_empty(), "{text}");
             // An answer that follows is still read: the earlier messages are ignored.
-            let mut more = said.clone();
+            let mut more = sent.clone();
             more.push(b'\n');
             more.extend_from_slice(
                 &ServerMessage::Decision { id: "3f0c".to_owned(), decision: Word::AllowOnce }.to_line(),
             );
             let whole = read(&more).unwrap();
-            assert!(whole == Some(Word::AllowOnce) || !said.ends_with(b"\n"), "{text}");
+            assert!(whole == Some(Word::AllowOnce) || !sent.ends_with(b"\n"), "{text}");
         }
     }
 }

@@ -126,7 +126,7 @@ fn text(input: &mut Input<'_>) {
             yes(&payload);
         }
         Ok(Frame::Answer { id, answer: Err(refused) }) => {
-            assert!(answer(&text).is_some_and(|(said, ok, _)| said == id && !ok), "{text}");
+            assert!(answer(&text).is_some_and(|(reply_id, ok, _)| reply_id == id && !ok), "{text}");
             let shown = refused.to_string();
             assert!(
                 !shown.contains(|character: char| character.is_control() || character == '\u{202e}'),
@@ -162,9 +162,9 @@ async fn link() -> (Link, DuplexStream) {
 /// Pending calls, and answers in any order.
 fn conversation(input: &mut Input<'_>) {
     let given_up: HashSet<usize> = (0..CALLS).filter(|_| input.below(4) == 0).collect();
-    let mut said = Vec::new();
-    while said.len() < 12 && !input.is_empty() {
-        said.push(message(input));
+    let mut messages = Vec::new();
+    while messages.len() < 12 && !input.is_empty() {
+        messages.push(message(input));
     }
     let answers = run(async {
         let (link, theirs) = link().await;
@@ -185,7 +185,7 @@ fn conversation(input: &mut Input<'_>) {
         }
         given_up.iter().for_each(|at| calls[*at].abort());
         tokio::task::yield_now().await;
-        for (text, _) in &said {
+        for (text, _) in &messages {
             let _ = peer.send(Message::text(text.clone())).await;
         }
         drop(peer);
@@ -195,22 +195,24 @@ fn conversation(input: &mut Input<'_>) {
         }
         answers
     });
-    let all = format!("{said:?}");
+    let all = format!("{messages:?}");
     for (at, answer) in answers.iter().enumerate() {
         assert_eq!(answer.is_none(), given_up.contains(&at), "{all}");
         let id = (at + 1).to_string();
-        let mut frames =
-            said.iter().filter_map(|(text, _)| self::answer(text)).filter(|(said, _, _)| *said == id);
+        let mut frames = messages
+            .iter()
+            .filter_map(|(text, _)| self::answer(text))
+            .filter(|(reply_id, _, _)| *reply_id == id);
         let first = frames.next();
         match answer {
             Some(Ok(payload)) => {
-                let (_, ok, said) = first.unwrap_or_else(|| panic!("{all}"));
-                assert!(ok && said == *payload, "{id}: {all}");
+                let (_, ok, reply_payload) = first.unwrap_or_else(|| panic!("{all}"));
+                assert!(ok && reply_payload == *payload, "{id}: {all}");
                 yes(payload);
             }
             // Either it was answered with an error, or a broken frame came before.
             Some(Err(error)) => {
-                let is_broken = said.iter().any(|(_, is_whole)| !is_whole);
+                let is_broken = messages.iter().any(|(_, is_whole)| !is_whole);
                 assert!(is_broken || first.is_none_or(|(_, ok, _)| !ok), "{id}: {error}: {all}");
             }
             None => {}
@@ -220,30 +222,30 @@ fn conversation(input: &mut Input<'_>) {
 
 /// Whatever bytes arrive, only a message that names a call answers it.
 fn bytes(input: &mut Input<'_>) {
-    let said = input.rest();
+    let sent = input.rest();
     let answer = run(async {
         let (link, mut theirs) = link().await;
         let call = link.call("exec.approval.waitDecision", json!({}));
         let talk = async {
             // By now the call was sent.
             tokio::task::yield_now().await;
-            let _ = theirs.write_all(said).await;
+            let _ = theirs.write_all(sent).await;
             let _ = theirs.shutdown().await;
             drop(theirs);
         };
         tokio::join!(call, talk).0
     });
     if answer.is_ok() {
-        let holds = |part: &[u8]| said.windows(part.len()).any(|window| window == part);
-        assert!(holds(b"true") && holds(b"1") && holds(b"type"), "{}", said.escape_ascii());
+        let holds = |part: &[u8]| sent.windows(part.len()).any(|window| window == part);
+        assert!(holds(b"true") && holds(b"1") && holds(b"type"), "{}", sent.escape_ascii());
     }
 }
 
 /// A peer that sends arbitrary bytes to a guard that connects.
 fn greeting(input: &mut Input<'_>) {
-    let mut said = Vec::new();
-    while said.len() < 6 && !input.is_empty() {
-        said.push(match input.below(3) {
+    let mut messages = Vec::new();
+    while messages.len() < 6 && !input.is_empty() {
+        messages.push(match input.below(3) {
             0 => message(input).0,
             1 => {
                 json!({"type": "event", "event": "connect.challenge", "payload": {"nonce": "n"}}).to_string()
@@ -255,7 +257,7 @@ fn greeting(input: &mut Input<'_>) {
         let (ours, theirs) = duplex(1 << 20);
         let mut peer = end(theirs, Role::Server).await;
         let talk = async {
-            for text in &said {
+            for text in &messages {
                 let _ = peer.send(Message::text(text.clone())).await;
             }
             drop(peer);
@@ -263,17 +265,18 @@ fn greeting(input: &mut Input<'_>) {
         tokio::join!(greeted(end(ours, Role::Client).await), talk).0
     });
     if is_let_in {
-        let frames = said.iter().filter_map(|text| serde_json::from_str::<Value>(text).ok());
+        let frames = messages.iter().filter_map(|text| serde_json::from_str::<Value>(text).ok());
         let mut frames = frames.filter(Value::is_object);
         let is_challenge =
             |frame: &Value| frame["event"] == "connect.challenge" && frame["payload"]["nonce"].is_string();
-        assert!(frames.any(|frame| is_challenge(&frame)), "{said:?}");
-        let mut answers = said.iter().filter_map(|text| answer(text)).filter(|(id, _, _)| id == "connect");
+        assert!(frames.any(|frame| is_challenge(&frame)), "{messages:?}");
+        let mut answers =
+            messages.iter().filter_map(|text| answer(text)).filter(|(id, _, _)| id == "connect");
         let grants = |hello: &Value| {
             let scopes = hello["auth"]["scopes"].as_array();
             hello["type"] == "hello-ok"
                 && scopes.is_some_and(|scopes| scopes.contains(&json!("operator.approvals")))
         };
-        assert!(answers.any(|(_, ok, hello)| ok && grants(&hello)), "{said:?}");
+        assert!(answers.any(|(_, ok, hello)| ok && grants(&hello)), "{messages:?}");
     }
 }

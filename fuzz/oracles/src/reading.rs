@@ -80,9 +80,9 @@ pub fn compare_how(caller: &Caller<'_>, memory: &Memory, address: u64, size: u64
         Ok((flags, mode, resolve))
     };
     let read = OpenHow::read(caller, address, size);
-    let said = read
+    let actual = read
         .map(|how| (u64::from(flags_of(how)), u64::from(how.our_mode().as_raw_mode()), how.resolve().bits()));
-    assert_eq!(said, expected(), "the open_how at {address:#x} of {size} bytes");
+    assert_eq!(actual, expected(), "the open_how at {address:#x} of {size} bytes");
     if let Ok(how) = read
         && !how.has(libc::O_PATH)
     {

@@ -129,7 +129,7 @@ async fn resolve(endpoint: &GatewayUrl) -> io::Result<Vec<SocketAddr>> {
 ///
 /// # Errors
 /// Why the connection has ended.
-pub fn said(
+pub fn message_text(
     message: Option<tungstenite::Result<tungstenite::Message>>,
 ) -> Result<Option<Utf8Bytes>, Disconnected> {
     use tungstenite::{Error, Message};

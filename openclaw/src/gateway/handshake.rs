@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
 use super::access::{APPROVALS, Credentials};
-use super::dial::{Socket, said};
+use super::dial::{Socket, message_text};
 use super::frames::{Frame, Refused, read, request};
 use super::hello::Hello;
 use super::identity::{Claim, Identity};
@@ -176,7 +176,7 @@ async fn answer(socket: &mut Socket) -> Result<Result<Value, Refused>, Disconnec
 
 async fn next(socket: &mut Socket) -> Result<Frame, Disconnected> {
     loop {
-        let Some(text) = said(socket.next().await)? else { continue };
+        let Some(text) = message_text(socket.next().await)? else { continue };
         if text.len() > MAX_LEN {
             return Err(Disconnected::Broken(format!("a greeting of more than {} KiB", MAX_LEN >> 10)));
         }

@@ -12,7 +12,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use super::access::Credentials;
 use super::calls::{CallResult, Calls};
-use super::dial::{Socket, dial, said};
+use super::dial::{Socket, dial, message_text};
 use super::frames::{Frame, read, request};
 use super::handshake::{Dialect, NotLetIn, greet};
 use super::hello::Hello;
@@ -147,7 +147,7 @@ impl Driver {
             tokio::select! {
                 message = self.socket.next() => {
                     deadline = Instant::now() + self.silence;
-                    match said(message) {
+                    match message_text(message) {
                         Ok(Some(text)) => match read(&text) {
                             Ok(frame) => self.take(frame),
                             Err(why) => return Disconnected::Broken(why),
@@ -161,7 +161,7 @@ impl Driver {
                         self.calls.wait(id, answer);
                         match timeout(self.silence, self.socket.send(Message::text(text))).await {
                             Ok(Ok(())) => {}
-                            Ok(Err(error)) => return said(Some(Err(error))).err().unwrap_or(Disconnected::Failed(String::new())),
+                            Ok(Err(error)) => return message_text(Some(Err(error))).err().unwrap_or(Disconnected::Failed(String::new())),
                             Err(_) => return Disconnected::Silent(self.silence.as_secs()),
                         }
                     }

@@ -47,11 +47,11 @@ where
     let config = tokio::task::spawn_blocking(move || config(trust)).await;
     let config = config.map_err(|error| error.to_string())??;
     let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);
-    connecting.await.map_err(|error| said(&error))
+    connecting.await.map_err(|error| error_text(&error))
 }
 
 /// Returns the text of an error; for one of [`Looks`], only its own words.
-fn said(error: &io::Error) -> String {
+fn error_text(error: &io::Error) -> String {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
         Some(Error::General(text)) => text.clone(),
         _ => error.to_string(),

@@ -43,7 +43,7 @@ pub fn line_of(
             }
             match parent(at) {
                 Ok(above) => match says(at, above) {
-                    Some(said) => return Some(said),
+                    Some(line) => return Some(line),
                     None => at = above,
                 },
                 Err(Errno::ACCESS) => return None,

@@ -45,7 +45,7 @@ impl JsonSchema for Persistence {
 /// Returns the source and key that switch a set off; `None` if the set is on. `said` holds the settings of a document's
 /// sections, the most specific first.
 pub(crate) fn switched_off<'d>(
-    said: impl IntoIterator<Item = (Option<&'d Persistence>, Source, &'d str)>,
+    settings: impl IntoIterator<Item = (Option<&'d Persistence>, Source, &'d str)>,
     set: Set,
 ) -> Option<(Source, String)> {
     let on_or_off = |(persistence, source, prefix): (Option<&Persistence>, Source, &str)| match persistence? {
@@ -55,6 +55,6 @@ pub(crate) fn switched_off<'d>(
             Some((on, source, format!("{prefix}permissions.persistence.{}", set.as_str())))
         }
     };
-    let (on, source, path) = said.into_iter().find_map(on_or_off)?;
+    let (on, source, path) = settings.into_iter().find_map(on_or_off)?;
     (!on).then_some((source, path))
 }

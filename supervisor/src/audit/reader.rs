@@ -180,7 +180,7 @@ impl AuditEntry {
     /// Returns how many lines this one stands for, if they were only counted.
     pub fn counted(&self) -> Option<u64> {
         match &self.what {
-            EntryBody::Other(said) if self.operation == FLOOD => said.get("count")?.as_u64(),
+            EntryBody::Other(fields) if self.operation == FLOOD => fields.get("count")?.as_u64(),
             _ => None,
         }
     }
@@ -411,9 +411,9 @@ pub fn summary(entry: &AuditEntry) -> String {
                 let _ = write!(line, "  [{count} more {}]", if count == 1 { "time" } else { "times" });
             }
         }
-        EntryBody::Other(said) => {
+        EntryBody::Other(members) => {
             let _ = write!(line, "{:5} ", shown(entry.operation.as_bytes()));
-            let fields = said.iter().map(|(key, value)| {
+            let fields = members.iter().map(|(key, value)| {
                 let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 format!("{}={}", shown(key.as_bytes()), quoted(&value))
             });

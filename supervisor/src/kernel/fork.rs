@@ -58,19 +58,19 @@ pub fn asked<const N: usize>(work: impl FnOnce() -> [i32; N]) -> Result<[i32; N]
     let child = match split()? {
         Side::Parent(child) => child,
         Side::Child => {
-            let said = work().map(i32::to_ne_bytes);
+            let results = work().map(i32::to_ne_bytes);
             // An error means that the parent is gone: there is nobody to report it to.
-            let _ = File::from(write).write_all(said.as_flattened());
+            let _ = File::from(write).write_all(results.as_flattened());
             quit();
         }
     };
     drop(write);
-    let mut said = [[0; 4]; N];
-    let all = File::from(read).read_exact(said.as_flattened_mut());
+    let mut results = [[0; 4]; N];
+    let all = File::from(read).read_exact(results.as_flattened_mut());
     // The child is ours. If SIGCHLD is ignored it is already gone.
     let _ = waitpid(child, None);
     all.map_err(|_| Errno::IO)?;
-    Ok(said.map(i32::from_ne_bytes))
+    Ok(results.map(i32::from_ne_bytes))
 }
 
 /// Ends a forked process without exit handlers. Those are for the process that started the program: here they would

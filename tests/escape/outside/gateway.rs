@@ -45,9 +45,9 @@ fn keyed(arena: &Arena) -> Outside {
         let Ok((mut stream, _)) = listener.accept() else { return false };
         stream.set_nonblocking(false).expect("a socket");
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time");
-        let mut said = vec![0; token.len()];
+        let mut received = vec![0; token.len()];
         // A client that sends less is refused.
-        let is_let_in = stream.read_exact(&mut said).is_ok() && said == token.as_bytes();
+        let is_let_in = stream.read_exact(&mut received).is_ok() && received == token.as_bytes();
         let _ = stream.write_all(if is_let_in { b"allow-once" } else { b"refused" });
         is_let_in
     };

@@ -15,14 +15,14 @@ fn no_address_of_this_host_leads_to_it() {
     let count = own.len();
     for kind in ["tcp", "mptcp"] {
         let tries = each(kind, &own, gateway.port);
-        let (said, ended) = tried(&world, Some(gateway.port), &tries);
-        assert_eq!(said, vec!["EACCES"; count], "{kind} {own:?}: {}", ended.stderr);
+        let (results, ended) = tried(&world, Some(gateway.port), &tries);
+        assert_eq!(results, vec!["EACCES"; count], "{kind} {own:?}: {}", ended.stderr);
         assert_eq!(gateway.reached(), 0, "{kind}");
         let line = format!(
             "openclaw-guard: denied connect 127.0.0.1:{} (network.connect.gateway \"deny\")",
             gateway.port
         );
-        assert!(ended.stderr.lines().any(|said| said == line), "{}", ended.stderr);
+        assert!(ended.stderr.lines().any(|text| text == line), "{}", ended.stderr);
     }
     let denied = world.audit().into_iter().filter(|line| line["operation"] == "connect").collect::<Vec<_>>();
     assert_eq!(guard_tests::calls(&denied), 2 * count as u64);
@@ -34,8 +34,8 @@ fn no_address_of_this_host_leads_to_it() {
     // Without the guard all of these addresses lead there; with the guard they lead to every other port.
     assert_eq!(natively(&world, &each("tcp", &own, gateway.port)), vec!["ok"; count], "{own:?}");
     assert_eq!(gateway.reached(), count);
-    let (said, ended) = tried(&world, Some(gateway.port), &each("tcp", &own, other.port));
-    assert_eq!(said, vec!["ok"; count], "{own:?}: {}", ended.stderr);
+    let (results, ended) = tried(&world, Some(gateway.port), &each("tcp", &own, other.port));
+    assert_eq!(results, vec!["ok"; count], "{own:?}: {}", ended.stderr);
     assert_eq!(other.reached(), count);
 }
 
@@ -45,21 +45,21 @@ fn check_says_the_same() {
     let world = World::open();
     for host in own_addresses() {
         let Some(address) = shown(&host, gateway.port) else { continue };
-        let said = ended(check(&world, gateway.port).args(["--connect", &address]));
-        assert_eq!(said.status, 1, "{address}: {said:?}");
+        let output = ended(check(&world, gateway.port).args(["--connect", &address]));
+        assert_eq!(output.status, 1, "{address}: {output:?}");
         assert!(
-            said.stdout.starts_with(&format!("deny connect {address}\n  network.connect.gateway")),
+            output.stdout.starts_with(&format!("deny connect {address}\n  network.connect.gateway")),
             "{}",
-            said.stdout
+            output.stdout
         );
     }
     for address in ["203.0.113.7", "127.0.0.1"] {
         let port = if address == "127.0.0.1" { 1 } else { gateway.port };
-        let said = ended(check(&world, gateway.port).args(["--connect", &format!("{address}:{port}")]));
-        assert_eq!((said.status, said.stdout.starts_with("allow connect")), (0, true), "{said:?}");
+        let output = ended(check(&world, gateway.port).args(["--connect", &format!("{address}:{port}")]));
+        assert_eq!((output.status, output.stdout.starts_with("allow connect")), (0, true), "{output:?}");
     }
-    let said = ended(check(&world, gateway.port).args(["--bind", &format!("0.0.0.0:{}", gateway.port)]));
-    assert_eq!(said.status, 1, "{said:?}");
+    let output = ended(check(&world, gateway.port).args(["--bind", &format!("0.0.0.0:{}", gateway.port)]));
+    assert_eq!(output.status, 1, "{output:?}");
 }
 
 /// Whoever listens there while the gateway is down receives its token.
@@ -70,8 +70,8 @@ fn nobody_listens_in_its_place() {
         ["127.0.0.1", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1", "::ffff:0.0.0.0"].map(str::to_owned);
     let tries = each("tcpbind", &hosts, free);
     let world = World::open();
-    let (said, ended) = tried(&world, Some(free), &tries);
-    assert_eq!(said, ["EACCES"; 6], "{}", ended.stderr);
+    let (results, ended) = tried(&world, Some(free), &tries);
+    assert_eq!(results, ["EACCES"; 6], "{}", ended.stderr);
     assert!(
         ended.stderr.contains(&format!("denied bind 127.0.0.1:{free} (network.connect.gateway \"deny\")")),
         "{}",
@@ -184,9 +184,9 @@ for host in "2001:db8:77::5", "203.0.113.9", "::ffff:203.0.113.9":
 fn allowed_it_is_reached() {
     let gateway = Listener::everywhere();
     let world = world(r#"{"gateway": "allow"}"#);
-    let (said, ended) = tried(&world, Some(gateway.port), &each("tcp", &own_addresses(), gateway.port));
-    assert!(said.iter().all(|said| said == "ok"), "{said:?} {}", ended.stderr);
-    assert_eq!(gateway.reached(), said.len());
+    let (results, ended) = tried(&world, Some(gateway.port), &each("tcp", &own_addresses(), gateway.port));
+    assert!(results.iter().all(|results| results == "ok"), "{results:?} {}", ended.stderr);
+    assert_eq!(gateway.reached(), results.len());
 }
 
 #[test]
@@ -212,8 +212,8 @@ fn observing_blocks_nothing() {
 /// Returns which ports of these two are denied, given the openclaw.json of this world.
 fn denied(world: &World, gateway: Option<u16>, listeners: &[&Listener; 2]) -> (Vec<bool>, String) {
     let tries = listeners.map(|listener| format!("tcp 127.0.0.1 {}", listener.port));
-    let (said, ended) = tried(world, gateway, &tries);
-    (said.iter().map(|said| said == "EACCES").collect(), ended.stderr)
+    let (results, ended) = tried(world, gateway, &tries);
+    (results.iter().map(|result| result == "EACCES").collect(), ended.stderr)
 }
 
 #[test]
@@ -265,15 +265,15 @@ fn a_configuration_that_cannot_be_read_is_told_and_the_default_counts() {
     let default = ["tcp 127.0.0.1 18789".to_owned()];
     assert_eq!(tried(&world, None, &default).0, ["EACCES"]);
     let path = world.write("home/.openclaw/openclaw.json", "{gateway: {port: ");
-    let (said, ended) = tried(&world, None, &default);
-    assert_eq!(said, ["EACCES"]);
+    let (results, ended) = tried(&world, None, &default);
+    assert_eq!(results, ["EACCES"]);
     assert!(ended.stderr.contains("openclaw.json: cannot read gateway.port: "), "{}", ended.stderr);
     assert!(ended.stderr.contains("denies port 18789 as well"), "{}", ended.stderr);
     if !is_root() {
         use std::os::unix::fs::PermissionsExt;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).expect("a mode");
-        let (said, ended) = tried(&world, None, &default);
-        assert_eq!(said, ["EACCES"]);
+        let (results, ended) = tried(&world, None, &default);
+        assert_eq!(results, ["EACCES"]);
         assert!(ended.stderr.contains("Permission denied"), "{}", ended.stderr);
     }
     // A FIFO in its place blocks nobody.

@@ -17,10 +17,10 @@ fn no_address_of_this_host_leads_to_it_while_it_is_served() {
     let own = own_addresses();
     let served = page(&world, at.port);
     for kind in ["tcp", "mptcp"] {
-        let (said, ended) = tried(&world, None, &each(kind, &own, at.port));
-        assert_eq!(said, vec!["EACCES"; own.len()], "{kind} {own:?}: {}", ended.stderr);
+        let (results, ended) = tried(&world, None, &each(kind, &own, at.port));
+        assert_eq!(results, vec!["EACCES"; own.len()], "{kind} {own:?}: {}", ended.stderr);
         let line = format!("openclaw-guard: denied connect 127.0.0.1:{} (the approvals page)", at.port);
-        assert!(ended.stderr.lines().any(|said| said == line), "{}", ended.stderr);
+        assert!(ended.stderr.lines().any(|text| text == line), "{}", ended.stderr);
     }
     assert_eq!(at.reached(), 0);
     assert_eq!(natively(&world, &each("tcp", &own, at.port)), vec!["ok"; own.len()]);
@@ -39,12 +39,12 @@ fn the_page_as_it_is_served_is_out_of_reach() {
     let (host, port) = served.address.split_once(':').expect("a port");
     let tries = each("tcp", &[host.to_owned(), format!("::ffff:{host}")], port.parse().expect("a port"));
     assert_eq!(natively(&world, &tries), ["ok"; 2]);
-    let (said, ended) = tried(&world, None, &tries);
-    assert_eq!(said, ["EACCES"; 2], "{}", ended.stderr);
+    let (results, ended) = tried(&world, None, &tries);
+    assert_eq!(results, ["EACCES"; 2], "{}", ended.stderr);
     // Once it is killed, its port is like any other.
     drop(served);
-    let (said, ended) = tried(&world, None, &tries);
-    assert_eq!(said, ["ECONNREFUSED"; 2], "{}", ended.stderr);
+    let (results, ended) = tried(&world, None, &tries);
+    assert_eq!(results, ["ECONNREFUSED"; 2], "{}", ended.stderr);
 }
 
 #[test]
@@ -71,8 +71,8 @@ fn nobody_listens_beside_it() {
     let hosts = ["127.0.0.2", "::1", "::ffff:127.0.0.3"].map(str::to_owned);
     let world = World::open();
     let served = page(&world, free);
-    let (said, ended) = tried(&world, None, &each("tcpbind", &hosts, free));
-    assert_eq!(said, ["EACCES"; 3], "{}", ended.stderr);
+    let (results, ended) = tried(&world, None, &each("tcpbind", &hosts, free));
+    assert_eq!(results, ["EACCES"; 3], "{}", ended.stderr);
     let fine = [each("udpbind", &hosts, free), each("tcpbind", &hosts, 0)].concat();
     assert_eq!(tried(&world, None, &fine).0, ["ok"; 6]);
     drop(served);
@@ -87,8 +87,8 @@ fn a_page_that_cannot_be_told_is_everywhere() {
     let world = World::open();
     let hosts = ["127.0.0.1", "::", "::ffff:127.0.0.1"].map(str::to_owned);
     let served = Announced::by(world.page_file("nowhere"));
-    let (said, ended) = tried(&world, None, &each("tcp", &hosts, at.port));
-    assert_eq!(said, ["EACCES"; 3], "{}", ended.stderr);
+    let (results, ended) = tried(&world, None, &each("tcp", &hosts, at.port));
+    assert_eq!(results, ["EACCES"; 3], "{}", ended.stderr);
     let elsewhere = guard_tests::ended(check(&world, 1).args(["--connect", "203.0.113.7:443"]));
     assert_eq!(elsewhere.status, 0, "{elsewhere:?}");
     drop(served);
@@ -103,11 +103,11 @@ fn check_and_why_say_the_same() {
     let served = page(&world, at.port);
     for host in own_addresses() {
         let Some(address) = super::shown(&host, at.port) else { continue };
-        let said = ended(check(&world, 1).args(["--connect", &address]));
+        let output = ended(check(&world, 1).args(["--connect", &address]));
         let expected = format!(
             "deny connect {address}\n  the approvals page\n  the guarded tree may not answer its own questions\n"
         );
-        assert_eq!((said.status, &said.stdout), (1, &expected), "{}", said.stderr);
+        assert_eq!((output.status, &output.stdout), (1, &expected), "{}", output.stderr);
     }
     assert_eq!(ended(check(&world, 1).args(["--bind", &format!("127.0.0.9:{}", at.port)])).status, 1);
     assert_eq!(tried(&world, None, &each("tcp", &["127.0.0.1".to_owned()], at.port)).0, ["EACCES"]);

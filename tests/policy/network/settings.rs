@@ -21,9 +21,9 @@ fn a_denial_and_what_it_does_not_cover() {
         "::ffff:127.0.0.5",
     ];
     let tries = hosts.map(|host| format!("tcp {host} {port}"));
-    let (said, ended) = tried(&world, None, &tries);
+    let (results, ended) = tried(&world, None, &tries);
     assert_eq!(
-        said,
+        results,
         ["EACCES", "EACCES", "ok", "EACCES", "EACCES", "EACCES", "EACCES", "ok"],
         "{}",
         ended.stderr
@@ -43,10 +43,10 @@ fn only_the_ports_that_are_named() {
     for tiers in guard_tests::TIERS {
         let mut world_of = world.command();
         world_of.args(["--tiers", tiers, "--", "python3", "-S", "-c", super::TRY]);
-        let said = ended(world_of.args(&tries));
-        assert_eq!(said.stdout, "ok\nEACCES\n", "{tiers}: {}", said.stderr);
+        let output = ended(world_of.args(&tries));
+        assert_eq!(output.stdout, "ok\nEACCES\n", "{tiers}: {}", output.stderr);
         let line = format!("denied connect 127.0.0.1:{} (network.connect.ports [{}])", shut.port, open.port);
-        assert!(said.stderr.contains(&line), "{}", said.stderr);
+        assert!(output.stderr.contains(&line), "{}", output.stderr);
     }
     assert_eq!((shut.reached(), open.reached()), (0, 4));
 }
@@ -83,26 +83,26 @@ fn check_says_what_happens() {
             format!("{transport}{} {host} {port}", op.trim_start_matches("connect"))
         })
         .collect();
-    let (said, ended) = tried(&world, None, &tries);
-    assert_eq!(said.len(), questions.len(), "{}", ended.stderr);
-    for ((answer, said), question) in checked.stdout.lines().zip(&said).zip(&questions) {
+    let (results, ended) = tried(&world, None, &tries);
+    assert_eq!(results.len(), questions.len(), "{}", ended.stderr);
+    for ((answer, result), question) in checked.stdout.lines().zip(&results).zip(&questions) {
         let answer: Value = serde_json::from_str(answer).expect("JSON");
-        assert_eq!(answer["outcome"] == "deny", said == "EACCES", "{question:?}: {answer} {said}");
+        assert_eq!(answer["outcome"] == "deny", result == "EACCES", "{question:?}: {answer} {result}");
     }
     let mut wrong = world.command();
     let questions = b"{\"op\":\"connect\",\"address\":\"localhost:1\"}\n{\"op\":\"connect\",\"address\":\"1.2.3.4:5\",\"transport\":\"sctp\"}\n";
-    let said = ended_with_input(wrong.args(["check", "--batch"]), questions);
-    assert_eq!((said.status, said.stdout.matches("\"deny\"").count()), (125, 2), "{said:?}");
+    let output = ended_with_input(wrong.args(["check", "--batch"]), questions);
+    assert_eq!((output.status, output.stdout.matches("\"deny\"").count()), (125, 2), "{output:?}");
     assert_eq!(guard_tests::ended(check(&world, 1).args(["--connect", "nonsense"])).status, 125);
 }
 
 #[test]
 fn the_floor_counts_ports_where_they_are_asked_for() {
     let world = world(r#"{"ports": [443]}"#);
-    let said = ended(world.command().args(["--require-floor", "--", "true"]));
+    let output = ended(world.command().args(["--require-floor", "--", "true"]));
     let abi_is_full = ended(World::open().command().args(["--require-floor", "--", "true"])).status == 0;
     // A kernel that supports the whole floor supports this part of it.
-    assert_eq!(said.status == 0, abi_is_full, "{}", said.stderr);
+    assert_eq!(output.status == 0, abi_is_full, "{}", output.stderr);
 }
 
 #[test]

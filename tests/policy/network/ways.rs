@@ -138,10 +138,10 @@ fn datagrams_are_judged_by_denials_alone() {
     let world = world(r#"{"deny": ["127.0.0.9", "localhost:9"], "ports": [1]}"#);
     let tries =
         ["udp 127.0.0.9 1", "udp ::1 9", "udp 127.0.0.1 53", "udp ::ffff:127.0.0.9 7", "tcp 127.0.0.1 53"];
-    let (said, ended) = tried(&world, None, &tries.map(str::to_owned));
-    assert_eq!(said, ["EACCES", "EACCES", "ok", "EACCES", "EACCES"], "{}", ended.stderr);
-    let (said, _) = tried(&World::open(), Some(7777), &each("udp", &own_addresses(), 7777));
-    assert!(said.iter().all(|said| said == "ok"), "{said:?}");
+    let (results, ended) = tried(&world, None, &tries.map(str::to_owned));
+    assert_eq!(results, ["EACCES", "EACCES", "ok", "EACCES", "EACCES"], "{}", ended.stderr);
+    let (results, _) = tried(&World::open(), Some(7777), &each("udp", &own_addresses(), 7777));
+    assert!(results.iter().all(|results| results == "ok"), "{results:?}");
 }
 
 /// A child may reach no more of the network than its parent, and the same holds for a socket that it
@@ -170,8 +170,8 @@ fn bash_is_a_program_like_others() {
     let mut command = world.command();
     command.env("OPENCLAW_GATEWAY_PORT", listener.port.to_string());
     let line = format!("exec 3<>/dev/tcp/localhost/{} && echo connected", listener.port);
-    let said = ended(command.args(["--", "bash", "-c", &line]));
-    assert_eq!(said.stdout, "", "{}", said.stderr);
-    assert!(said.stderr.contains("network.connect.gateway"), "{}", said.stderr);
+    let output = ended(command.args(["--", "bash", "-c", &line]));
+    assert_eq!(output.stdout, "", "{}", output.stderr);
+    assert!(output.stderr.contains("network.connect.gateway"), "{}", output.stderr);
     assert_eq!(listener.reached(), 0);
 }

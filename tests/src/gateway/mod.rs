@@ -124,8 +124,8 @@ impl std::ops::DerefMut for Alone {
 impl Drop for Alone {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let said = self.said();
-            let lines: Vec<&str> = said.lines().collect();
+            let output = self.output();
+            let lines: Vec<&str> = output.lines().collect();
             eprintln!("the gateway's log ends so:\n{}", lines[lines.len().saturating_sub(40)..].join("\n"));
         }
     }

@@ -39,7 +39,7 @@ impl Gateway {
     /// When the output is not JSON.
     #[must_use]
     pub fn cli_pending(&self) -> CliPending {
-        let said = self.approvals(&["pending", "--json"]);
-        CliPending(serde_json::from_str(&said.stdout).unwrap_or_else(|error| panic!("{error}: {said:?}")))
+        let output = self.approvals(&["pending", "--json"]);
+        CliPending(serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}")))
     }
 }

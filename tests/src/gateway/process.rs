@@ -89,7 +89,7 @@ impl Gateway {
         self.process = Some(spawned(command));
         until("a gateway lets clients in", || {
             let ended = self.process.as_mut().and_then(|process| process.try_wait().ok().flatten());
-            assert!(ended.is_none(), "the gateway ended ({ended:?}):\n{}", self.said());
+            assert!(ended.is_none(), "the gateway ended ({ended:?}):\n{}", self.output());
             thread::sleep(Duration::from_millis(200));
             Client::connect(self.port, &Login::guard_like(&self.token)).is_ok()
         });
@@ -177,7 +177,7 @@ impl Gateway {
 
     /// Returns its output so far.
     #[must_use]
-    pub fn said(&self) -> String {
+    pub fn output(&self) -> String {
         fs::read_to_string(self.log()).unwrap_or_default()
     }
 }

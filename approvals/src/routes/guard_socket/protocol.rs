@@ -60,7 +60,7 @@ pub struct Reply {
     pub version: u64,
     /// The content.
     #[serde(flatten)]
-    pub said: Body,
+    pub body: Body,
 }
 
 /// The content of a reply or event.
@@ -288,8 +288,8 @@ pub struct OneSaved {
 
 impl Reply {
     /// A reply of this version.
-    pub fn new(said: Body) -> Reply {
-        Reply { version: VERSION, said }
+    pub fn new(body: Body) -> Reply {
+        Reply { version: VERSION, body }
     }
 
     /// An error reply.

@@ -223,7 +223,7 @@ impl Server {
                 }
                 event = events.recv() => event,
             };
-            let said = match event {
+            let frame = match event {
                 Ok(event) => self.message(&event),
                 // The snapshot contains whatever was missed.
                 Err(RecvError::Lagged(_)) => {
@@ -231,8 +231,8 @@ impl Server {
                 }
                 Err(RecvError::Closed) => return Err(Gone),
             };
-            if let Some(said) = said {
-                send(&mut write, &Reply::new(said)).await?;
+            if let Some(frame) = frame {
+                send(&mut write, &Reply::new(frame)).await?;
             }
         }
     }

@@ -63,7 +63,7 @@ impl Notifier {
         let mut news = Unannounced::default();
         let running = Arc::new(AtomicUsize::new(0));
         let (problems, mut to_say) = unbounded_channel();
-        let mut said = String::new();
+        let mut last_message = String::new();
         let mut next = Instant::now();
         self.update(&mut news, listings);
         loop {
@@ -83,10 +83,10 @@ impl Notifier {
                         self.notify(&mut news, &running, &problems);
                     }
                 }
-                problem = last_problem(&mut to_say) => if problem != said {
+                problem = last_problem(&mut to_say) => if problem != last_message {
                     // Report it once: the cause will not go away by itself.
                     (self.warn)(format!("openclaw-guard: approvals.notify: {problem}"));
-                    said = problem;
+                    last_message = problem;
                 },
             }
         }

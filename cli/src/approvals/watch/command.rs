@@ -204,28 +204,28 @@ impl Watching {
         decision: Decision,
         outcome: Option<oneshot::Sender<Result<String, Unanswered>>>,
     ) -> io::Result<()> {
-        let report = move |said: &Result<String, String>| {
+        let report = move |result: &Result<String, String>| {
             if let Some(outcome) = outcome {
                 // The receiver may have gone.
-                let _ = outcome.send(said.clone().map_err(Unanswered::Refused));
+                let _ = outcome.send(result.clone().map_err(Unanswered::Refused));
             }
         };
-        let said = match self.queue.answer(&key, decision) {
+        let result = match self.queue.answer(&key, decision) {
             Ok(AnswerRoute::Guard(decision)) => {
                 let (state, news) = (self.state.clone(), self.news.clone());
                 tokio::spawn(async move {
-                    let said = resolve(&state, &key, decision).await;
-                    report(&said);
+                    let result = resolve(&state, &key, decision).await;
+                    report(&result);
                     // At shutdown there is no receiver.
-                    let _ = news.send(WatchEvent::Answered { key, outcome: said });
+                    let _ = news.send(WatchEvent::Answered { key, outcome: result });
                 });
                 return Ok(());
             }
             Ok(AnswerRoute::Socket) => Ok(decision.to_string()),
             Err(why) => Err(why.to_string()),
         };
-        report(&said);
-        self.view.answered(&key, &said)
+        report(&result);
+        self.view.answered(&key, &result)
     }
 }
 

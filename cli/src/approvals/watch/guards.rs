@@ -20,7 +20,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 pub async fn follow(state: PathBuf, news: Sender) {
     let mut followed: BTreeMap<u32, JoinHandle<()>> = BTreeMap::new();
     // Reports an error once, not at each attempt.
-    let mut said = String::new();
+    let mut last_error = String::new();
     loop {
         followed.retain(|_, guard| !guard.is_finished());
         match Guards::find(&state).and_then(|guards| guards.pids()) {
@@ -31,10 +31,12 @@ pub async fn follow(state: PathBuf, news: Sender) {
                         .or_insert_with(|| tokio::spawn(one(state.clone(), pid, news.clone())));
                 }
             }
-            Err(error) if error.to_string() != said => {
-                said = error.to_string();
-                let _ =
-                    news.send(WatchEvent::Rejected { pid: None, why: format!("cannot find guards: {said}") });
+            Err(error) if error.to_string() != last_error => {
+                last_error = error.to_string();
+                let _ = news.send(WatchEvent::Rejected {
+                    pid: None,
+                    why: format!("cannot find guards: {last_error}"),
+                });
             }
             Err(_) => {}
         }

@@ -124,14 +124,15 @@ impl Item {
                 },
                 ..Item::bare(entry)
             },
-            (EntryBody::Other(said), None) if entry.operation == "approval" => {
-                let text =
-                    |key: &str| said.get(key).and_then(|value| value.as_str()).map(show).unwrap_or_default();
+            (EntryBody::Other(fields), None) if entry.operation == "approval" => {
+                let text = |key: &str| {
+                    fields.get(key).and_then(|value| value.as_str()).map(show).unwrap_or_default()
+                };
                 let event = text("event");
                 if !is_shown(&event) {
                     return None;
                 }
-                let argv = said.get("argv").and_then(|argv| argv.as_array()).into_iter().flatten();
+                let argv = fields.get("argv").and_then(|argv| argv.as_array()).into_iter().flatten();
                 Item {
                     event,
                     operation: entry.operation.clone(),

@@ -186,7 +186,9 @@ async fn answer(State(app): State<Arc<AppState>>, admitted: Admitted, body: Byte
         }
     };
     match choose(&app, &admitted, answer).await {
-        Ok(said) => object(StatusCode::OK, &json!({"said": guard_policy::text::shown(said.as_bytes())})),
+        Ok(message) => {
+            object(StatusCode::OK, &json!({"said": guard_policy::text::shown(message.as_bytes())}))
+        }
         Err(why) => {
             let code = match why {
                 Unanswered::Gone => "gone",

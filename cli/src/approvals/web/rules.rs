@@ -40,15 +40,15 @@ pub fn read(options: &Options) -> Result<Rules, String> {
     let mut sections: Vec<RuleSection> = Vec::new();
     for setting in settings {
         let title = title(setting.section);
-        let said = SettingLine {
+        let line = SettingLine {
             by: show(&by(&setting)),
             name: show(&setting.name),
             value: show(&setting.value),
             note: show(&setting.note),
         };
         match sections.last_mut().filter(|last| last.title == title) {
-            Some(last) => last.settings.push(said),
-            None => sections.push(RuleSection { title, settings: vec![said] }),
+            Some(last) => last.settings.push(line),
+            None => sections.push(RuleSection { title, settings: vec![line] }),
         }
     }
     let warnings = warnings.iter().map(|warning| show(warning)).collect();

@@ -98,8 +98,8 @@ where
     match failure {
         None => body.map_err(|error| Failure::Later { why: error.to_string(), after: None }),
         Some((is_later, after, advice)) => {
-            let said = body.map(|body| first_line(&body)).unwrap_or_default();
-            let why = format!("it answers with HTTP {}{said}{advice}", status.as_u16());
+            let body_line = body.map(|body| first_line(&body)).unwrap_or_default();
+            let why = format!("it answers with HTTP {}{body_line}{advice}", status.as_u16());
             Err(if is_later { Failure::Later { why, after } } else { Failure::Never { why } })
         }
     }

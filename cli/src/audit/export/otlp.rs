@@ -60,8 +60,8 @@ fn attributes(entry: &AuditEntry) -> Vec<Value> {
                 list("guard.chain", decision.chain.iter().map(|parent| &parent.name)),
             ]);
         }
-        EntryBody::Other(said) => {
-            let fields = said.iter().filter(|(key, _)| *key != "n");
+        EntryBody::Other(members) => {
+            let fields = members.iter().filter(|(key, _)| *key != "n");
             attributes.extend(fields.map(|(key, value)| {
                 let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 text(&format!("guard.{key}"), &value)

@@ -242,7 +242,7 @@ fn noted(line: &LineBytes) -> Option<(String, String)> {
     // Skips most lines without parsing: within a JSON string the quotes would be escaped.
     memchr::memmem::find(&line.bytes, br#""operation":"log""#)?;
     let entry = AuditEntry::parse(&line.bytes).filter(|entry| entry.operation == OF_LOG)?;
-    let EntryBody::Other(said) = entry.what else { return None };
-    let text = |key: &str| said.get(key).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
+    let EntryBody::Other(fields) = entry.what else { return None };
+    let text = |key: &str| fields.get(key).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
     Some((text("event"), guard_policy::text::shown(text("text").as_bytes())))
 }

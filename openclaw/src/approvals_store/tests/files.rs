@@ -79,7 +79,7 @@ fn beside_a_database_nothing_is_written() {
 fn what_is_no_store_is_told_and_left_alone() {
     let state = state();
     let path = state.path().join(NAME);
-    for (content, said) in [
+    for (content, message) in [
         (&b"{\n  \"version\": 1,\n}"[..], ":3:1: trailing comma"),
         (b"", ":1:1: EOF"),
         (b"{\"version\": 2}", ":1:13: version: must be 1"),
@@ -87,7 +87,7 @@ fn what_is_no_store_is_told_and_left_alone() {
     ] {
         fs::write(&path, content).expect("a file");
         let File::Broken(line) = load(state.path()) else { panic!("{content:?}") };
-        assert!(line.starts_with(&format!("{}{said}", path.display())), "{line}");
+        assert!(line.starts_with(&format!("{}{message}", path.display())), "{line}");
         let error = apply(state.path(), |store| add(store, "/new")).expect_err("broken");
         assert!(error.to_string().contains("repair it first"), "{error}");
         assert_eq!(fs::read(&path).expect("a file"), content);

@@ -234,7 +234,7 @@ impl Work {
             });
         }
         let looked = match timeout(RESPONSE_TIMEOUT, fetch(&link, gateway)).await {
-            Ok(said) => said.and_then(|snapshot| self.keep(&snapshot)),
+            Ok(reply) => reply.and_then(|snapshot| self.keep(&snapshot)),
             Err(_) => Err(SyncError::Slow),
         };
         link.end().await;

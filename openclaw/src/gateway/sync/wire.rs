@@ -44,8 +44,8 @@ pub async fn fetch(link: &Link, gateway: Option<&str>) -> Result<Snapshot, SyncE
     if !link.hello().grants(ADMIN) {
         return Err(SyncError::NoAdmin);
     }
-    let said = link.call("exec.approvals.get", json!({})).await.map_err(SyncError::Call)?;
-    read(said, gateway)
+    let reply = link.call("exec.approvals.get", json!({})).await.map_err(SyncError::Call)?;
+    read(reply, gateway)
 }
 
 /// Adds an entry to an agent's list at the gateway, as an "always" adds one to the file. Returns the new
@@ -68,7 +68,7 @@ pub async fn add(
         }
         let change = json!({ "file": store.to_json(), "baseHash": before.hash });
         match link.call("exec.approvals.set", change).await {
-            Ok(said) => return read(said, gateway),
+            Ok(reply) => return read(reply, gateway),
             Err(CallError::Refused(refused)) if refused.message.contains(CHANGED) => {}
             Err(error) => return Err(SyncError::Call(error)),
         }
@@ -79,9 +79,9 @@ pub async fn add(
 /// The message of both releases for an outdated hash, which has no code of its own.
 const CHANGED: &str = "changed since last load";
 
-fn read(said: Value, gateway: Option<&str>) -> Result<Snapshot, SyncError> {
+fn read(reply: Value, gateway: Option<&str>) -> Result<Snapshot, SyncError> {
     let RawSnapshot { hash, file } =
-        serde_json::from_value(said).map_err(|error| SyncError::Strange(error.to_string()))?;
+        serde_json::from_value(reply).map_err(|error| SyncError::Strange(error.to_string()))?;
     let snapshot = Snapshot::new(gateway.map(str::to_owned), hash, file);
     // A store that cannot be parsed must not replace a valid one.
     snapshot.reading().map_err(SyncError::Strange)?;

@@ -56,14 +56,14 @@ fn recorded_frames_are_read() {
 fn requests_are_written_as_recorded() {
     for (name, transcript) in TRANSCRIPTS {
         let lines = transcript.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let said: Vec<Value> = lines.filter(|line| line["dir"] == "send").collect();
-        for line in &said {
+        let sent: Vec<Value> = lines.filter(|line| line["dir"] == "send").collect();
+        for line in &sent {
             let frame = &line["frame"];
             let (id, method) = (frame["id"].as_str().unwrap(), frame["method"].as_str().unwrap());
             let written: Value = serde_json::from_str(&request(id, method, &frame["params"])).unwrap();
             assert_eq!(&written, frame);
         }
-        println!("{name}: {} of {0} requests", said.len());
+        println!("{name}: {} of {0} requests", sent.len());
     }
 }
 

@@ -57,7 +57,7 @@ async fn nobody_listens() {
 
 #[tokio::test]
 async fn what_is_there_is_no_gateway() {
-    for said in [
+    for greeting in [
         "HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n",
         "HTTP/1.1 301 Moved\r\nlocation: ws://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n",
         "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello",
@@ -74,10 +74,10 @@ async fn what_is_there_is_no_gateway() {
             for header in ["origin", "authorization", "x-forwarded", "cookie"] {
                 assert!(!request.contains(header), "{request}");
             }
-            raw.write_all(said.as_bytes()).await.unwrap();
+            raw.write_all(greeting.as_bytes()).await.unwrap();
         })
         .await;
-        assert!(problem.contains("not a gateway of OpenClaw"), "{said}: {problem}");
+        assert!(problem.contains("not a gateway of OpenClaw"), "{greeting}: {problem}");
     }
 }
 

@@ -189,7 +189,7 @@ fn governed(url: &str) -> String {
 
 const URL: &str = "ws://127.0.0.1:1";
 
-fn said(state: &Path, url: &str, file: serde_json::Value) {
+fn store_snapshot(state: &Path, url: &str, file: serde_json::Value) {
     let snapshot = approvals_store::Snapshot::new(Some(url.to_owned()), file.to_string(), file);
     approvals_store::keep_gateways(state, &snapshot).unwrap();
 }
@@ -202,7 +202,8 @@ fn listing(patterns: &[&str]) -> serde_json::Value {
 
 #[test]
 fn what_the_gateway_says_is_in_force_at_the_next_look() {
-    let ground = ReloadFixture::with(&governed(URL), |state| said(state, URL, listing(&["/usr/a"])));
+    let ground =
+        ReloadFixture::with(&governed(URL), |state| store_snapshot(state, URL, listing(&["/usr/a"])));
     let starts = || {
         let guard = ground.current.guard();
         ["/usr/own", "/usr/a", "/usr/b"].map(|path| {
@@ -214,10 +215,14 @@ fn what_the_gateway_says_is_in_force_at_the_next_look() {
     let look = || ground.current.newer(&ground.current.guard()).is_some();
     assert_eq!(starts(), [true, true, false]);
     assert!(!look());
-    said(&ground.state(), URL, listing(&["/usr/b"]));
+    store_snapshot(&ground.state(), URL, listing(&["/usr/b"]));
     assert!(look());
     assert_eq!(starts(), [true, false, true]);
-    said(&ground.state(), URL, serde_json::json!({ "version": 1, "defaults": { "security": "deny" } }));
+    store_snapshot(
+        &ground.state(),
+        URL,
+        serde_json::json!({ "version": 1, "defaults": { "security": "deny" } }),
+    );
     assert!(look());
     assert_eq!(starts(), [false; 3]);
 
@@ -228,10 +233,10 @@ fn what_the_gateway_says_is_in_force_at_the_next_look() {
     assert!(!look());
     fs::write(&file, &whole[..whole.len() / 2]).unwrap();
     assert!(!look());
-    said(&ground.state(), "ws://127.0.0.1:2", listing(&["/usr/a", "/usr/b"]));
+    store_snapshot(&ground.state(), "ws://127.0.0.1:2", listing(&["/usr/a", "/usr/b"]));
     assert!(!look());
     assert_eq!(starts(), [false; 3]);
-    said(&ground.state(), URL, listing(&["/usr/a"]));
+    store_snapshot(&ground.state(), URL, listing(&["/usr/a"]));
     assert!(look());
     assert_eq!(starts(), [true, true, false]);
 }
@@ -243,7 +248,7 @@ fn nothing_starts_before_the_gateway_has_said_something() {
     let exec = Exec { path: b"/usr/own", argv: &argv, cwd: b"/", role: Role::Program };
     let outcome = || decide(ground.current.guard().policy(), &Request::Exec(exec)).outcome;
     assert_eq!(outcome(), Outcome::Deny);
-    said(&ground.state(), URL, listing(&[]));
+    store_snapshot(&ground.state(), URL, listing(&[]));
     assert!(ground.current.newer(&ground.current.guard()).is_some());
     assert_eq!(outcome(), Outcome::Allow);
     // A policy that names another gateway starts nothing until that gateway has answered.

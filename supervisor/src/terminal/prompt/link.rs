@@ -42,18 +42,18 @@ impl PromptLink {
     /// If the supervisor is gone, or sends an invalid message.
     pub fn receive(&mut self) -> io::Result<Vec<Body>> {
         let mut buffer = [0; 65536];
-        let mut said = Vec::new();
+        let mut bodies = Vec::new();
         loop {
             match self.stream.read(&mut buffer) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(count) => self.read.extend_from_slice(&buffer[..count]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(said),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(bodies),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             }
             while let Some(at) = memchr(b'\n', &self.read) {
                 let line: Vec<u8> = self.read.drain(..=at).collect();
-                said.push(serde_json::from_slice::<Reply>(&line)?.said);
+                bodies.push(serde_json::from_slice::<Reply>(&line)?.body);
             }
         }
     }

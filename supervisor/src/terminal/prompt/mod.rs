@@ -149,16 +149,16 @@ impl Prompt {
 
     /// Handles messages from the supervisor. Returns false if it is gone.
     pub fn receive(&mut self, now: Instant) -> bool {
-        let Ok(said) = self.link.receive() else {
+        let Ok(bodies) = self.link.receive() else {
             self.queue = Queue::default();
             return false;
         };
-        said.into_iter().for_each(|said| self.hear(said, now));
+        bodies.into_iter().for_each(|body| self.hear(body, now));
         true
     }
 
-    fn hear(&mut self, said: Body, now: Instant) {
-        match said {
+    fn hear(&mut self, body: Body, now: Instant) {
+        match body {
             Body::Approvals { approvals } => self.queue.replace(approvals),
             Body::Requested { approval } => self.queue.add(*approval),
             Body::Ended { id, state } => {

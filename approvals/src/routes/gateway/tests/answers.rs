@@ -29,7 +29,7 @@ async fn always_is_saved_and_for_what_cannot_be_it_is_this_time() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert!(std::fs::read_to_string(store).unwrap().contains("/bin/a"));
-    assert!(guard.said().contains("this time only"), "{}", guard.said());
+    assert!(guard.warnings().contains("this time only"), "{}", guard.warnings());
 }
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn without_anybody_there_it_is_no_route() {
     let request = heard(&mut peer, "exec.approval.request").await;
     decided(&mut peer, &request["id"], &request["params"], Value::Null).await;
     assert_eq!(ended(ticket).await, Resolution::NoRoute);
-    assert!(guard.said().contains("Control UI"), "{}", guard.said());
+    assert!(guard.warnings().contains("Control UI"), "{}", guard.warnings());
 }
 
 #[tokio::test]
@@ -170,7 +170,7 @@ async fn what_nobody_could_read_is_not_asked() {
     let guard = GatewayFixture::new(ONLY).await;
     let ticket = guard.ask(&question(&["/bin/a", &"x".repeat(20_000)]));
     assert_eq!(ended(ticket).await, Resolution::Failed);
-    assert!(guard.said().contains("too long"), "{}", guard.said());
+    assert!(guard.warnings().contains("too long"), "{}", guard.warnings());
 }
 
 /// A question that nobody saw is not allowed by silence, even if other routes could be asked and stay silent.

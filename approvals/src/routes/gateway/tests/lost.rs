@@ -97,10 +97,10 @@ async fn a_gateway_that_stays_away_is_no_route() {
     let ticket = guard.ask(&question(&["/bin/a"]));
     let mut peer = guard.gateway.welcome().await;
     taken(&mut peer, &ticket).await;
-    let GatewayFixture { gateway, said, .. } = guard;
+    let GatewayFixture { gateway, warnings, .. } = guard;
     drop((peer, gateway));
     assert_eq!(ended(ticket).await, Resolution::NoRoute);
-    assert!(said.lock().unwrap().join("\n").contains("nobody listens"));
+    assert!(warnings.lock().unwrap().join("\n").contains("nobody listens"));
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn one_that_was_never_there_is_none_at_once() {
     // The old gateway no longer listens.
     guard.gateway = Gateway::new().await;
     assert_eq!(ended(guard.ask(&question(&["/bin/a"]))).await, Resolution::NoRoute);
-    assert!(guard.said().contains("nobody listens"), "{}", guard.said());
+    assert!(guard.warnings().contains("nobody listens"), "{}", guard.warnings());
 }
 
 /// Accepts one connection and rejects it as temporarily unavailable.
@@ -130,7 +130,7 @@ async fn one_that_takes_nobody_for_now_is_tried_again() {
     let mut peer = guard.gateway.welcome().await;
     let (params, wait) = taken(&mut peer, &ticket).await;
     decided(&mut peer, &wait, &params, json!("allow-once")).await;
-    assert!(matches!(ended(ticket).await, Resolution::Resolved(_)), "{}", guard.said());
+    assert!(matches!(ended(ticket).await, Resolution::Resolved(_)), "{}", guard.warnings());
 }
 
 #[tokio::test]
@@ -146,7 +146,7 @@ async fn one_that_takes_nobody_for_long_is_none() {
         () = refusing => {}
         end = ended(ticket) => assert_eq!(end, Resolution::Failed),
     }
-    assert!(guard.said().contains("503"), "{}", guard.said());
+    assert!(guard.warnings().contains("503"), "{}", guard.warnings());
 }
 
 #[tokio::test]
@@ -161,7 +161,7 @@ async fn one_that_lets_nobody_in_is_none() {
         json!({"code": "INVALID_REQUEST", "message": message, "details": {"code": "AUTH_TOKEN_MISMATCH"}});
     peer.refuse(&connect["id"], error).await;
     assert_eq!(ended(ticket).await, Resolution::Failed);
-    assert!(guard.said().contains(message), "{}", guard.said());
+    assert!(guard.warnings().contains(message), "{}", guard.warnings());
 }
 
 /// Only an error of the kernel that proves absence counts as absence.

@@ -34,7 +34,7 @@ struct GatewayFixture {
     gateway: Gateway,
     manager: Manager,
     client: GatewayAsker,
-    said: Arc<Mutex<Vec<String>>>,
+    warnings: Arc<Mutex<Vec<String>>>,
     state: TempDir,
 }
 
@@ -53,8 +53,8 @@ impl GatewayFixture {
         let access = gateway.access();
         let find: Find = Arc::new(move || Ok(access.clone()));
         let line = Arc::new(Connection::impatient(find, patience));
-        let said: Arc<Mutex<Vec<String>>> = Arc::default();
-        let lines = Arc::clone(&said);
+        let warnings: Arc<Mutex<Vec<String>>> = Arc::default();
+        let lines = Arc::clone(&warnings);
         let warn: Warn = Arc::new(move |line| lines.lock().unwrap().push(line));
         let grant_store = GrantStore::new(state.path());
         let around = Surroundings {
@@ -72,7 +72,7 @@ impl GatewayFixture {
         };
         let client = GatewayAsker::new(manager.clone(), grant_store, line, &around);
         tokio::spawn(client.clone().run());
-        GatewayFixture { gateway, manager, client, said, state }
+        GatewayFixture { gateway, manager, client, warnings, state }
     }
 
     fn ask(&self, question: &Question) -> Ticket {
@@ -87,8 +87,8 @@ impl GatewayFixture {
         Arc::new(move || Ok(access.clone()))
     }
 
-    fn said(&self) -> String {
-        self.said.lock().unwrap().join("\n")
+    fn warnings(&self) -> String {
+        self.warnings.lock().unwrap().join("\n")
     }
 }
 

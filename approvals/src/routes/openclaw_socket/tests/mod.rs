@@ -204,8 +204,8 @@ fn what_is_no_answer_lets_nothing_go() {
         let ticket = place.waiting(question(&["/bin/a"]));
         let (asked, mut stream) = next(&listener);
         // The client may close before everything is written.
-        let said = stream.write_all(&text(&asked["id"]));
-        if said.is_ok() && text(&asked["id"]).len() > 1 << 16 {
+        let written = stream.write_all(&text(&asked["id"]));
+        if written.is_ok() && text(&asked["id"]).len() > 1 << 16 {
             let _ = stream.write_all(&whole(&asked["id"]));
         }
         drop(stream);

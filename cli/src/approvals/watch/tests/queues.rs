@@ -148,13 +148,13 @@ fn lines_say_what_happens_and_take_answers() {
         for change in queue.changes() {
             lines.changed(&change, &queue).unwrap();
         }
-        let said = String::from_utf8(out.0.lock().unwrap().clone()).unwrap();
-        assert!(said.contains("/bin/a") && said.contains(&row.id), "{said}");
+        let output = String::from_utf8(out.0.lock().unwrap().clone()).unwrap();
+        assert!(output.contains("/bin/a") && output.contains(&row.id), "{output}");
         let acts = |character: char| character.is_control() && character != '\n' || character == '\u{202e}';
-        assert!(!said.contains(acts), "{said:?}");
+        assert!(!output.contains(acts), "{output:?}");
         if form == Form::Json {
-            assert!(said.is_ascii(), "{said}");
-            let value: serde_json::Value = serde_json::from_str(&said).unwrap();
+            assert!(output.is_ascii(), "{output}");
+            let value: serde_json::Value = serde_json::from_str(&output).unwrap();
             assert_eq!(value["approval"]["argv"][1], "\u{1b}[2J\u{202e}é\u{9b}\u{1f600}");
             assert_eq!(value["approval"]["guard"], 7);
         }

@@ -68,7 +68,7 @@ async fn an_entry_is_added_to_what_is_there_now() {
         let mut rest = params["file"].clone();
         rest["agents"]["main"]["allowlist"].as_array_mut().unwrap().truncate(1);
         assert_eq!(rest, file);
-        client.answer(&id, said("h4", params["file"].clone())).await;
+        client.answer(&id, get_answer("h4", params["file"].clone())).await;
     };
     let entry = always("/usr/bin/new");
     let (added, ()) = join!(add(&link, None, "main", &entry, 7), talk);

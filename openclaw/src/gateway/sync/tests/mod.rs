@@ -35,7 +35,7 @@ async fn linked() -> (Link, Client) {
 }
 
 /// Returns the answer of 2026.9.6; older releases leave `resolvedDefaults` out.
-fn said(hash: &str, file: Value) -> Value {
+fn get_answer(hash: &str, file: Value) -> Value {
     json!({ "path": "~/.openclaw/state/openclaw.sqlite#exec_approvals_config", "exists": true, "hash": hash,
             "file": file, "resolvedDefaults": { "security": "full", "ask": "off" } })
 }
@@ -65,7 +65,7 @@ async fn called(client: &mut Client, method: &str) -> (Value, Value) {
 async fn answer_get(client: &mut Client, hash: &str, file: Value) {
     let (id, params) = called(client, "exec.approvals.get").await;
     assert_eq!(params, json!({}));
-    client.answer(&id, said(hash, file)).await;
+    client.answer(&id, get_answer(hash, file)).await;
 }
 
 /// Refuses a change as both releases do when the hash is outdated.

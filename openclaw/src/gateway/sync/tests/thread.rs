@@ -103,7 +103,7 @@ async fn the_follower_keeps_what_it_hears() {
         let mut client = gateway.welcome_by(admin_hello()).await;
         answer_get(&mut client, "h3", store_with(&["/a"])).await;
         let (id, params) = called(&mut client, "exec.approvals.set").await;
-        client.answer(&id, said("h4", params["file"].clone())).await;
+        client.answer(&id, get_answer("h4", params["file"].clone())).await;
         answer_get(&mut client, "h4", params["file"].clone()).await;
         client.gone().await;
     };
