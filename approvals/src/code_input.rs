@@ -8,7 +8,7 @@ use crate::digest::Digest;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CodeInput {
     /// Where the program finds it.
-    pub place: InputPlace,
+    pub source: InputSource,
     /// What it is.
     pub kind: InputKind,
     /// The real path, or the kernel's text with the inode number of an object without one (`pipe:[12]`).
@@ -20,7 +20,7 @@ pub struct CodeInput {
 
 /// Where a program finds an input.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum InputPlace {
+pub enum InputSource {
     /// Descriptor 0.
     StandardInput,
     /// The path that an argument names, absolute as written: `/dev/fd/63`.
@@ -33,9 +33,9 @@ impl CodeInput {
     pub fn text(&self) -> String {
         let path = String::from_utf8_lossy(&self.path);
         let is_named = self.path.starts_with(b"/");
-        let place = match &self.place {
-            InputPlace::StandardInput => "standard input".into(),
-            InputPlace::Argument(written) => String::from_utf8_lossy(written),
+        let source = match &self.source {
+            InputSource::StandardInput => "standard input".into(),
+            InputSource::Argument(written) => String::from_utf8_lossy(written),
         };
         let what = match self.kind {
             InputKind::Terminal => format!("the terminal {path}"),
@@ -44,17 +44,17 @@ impl CodeInput {
             InputKind::Pipe => "a pipe".to_owned(),
             InputKind::Other => path.into_owned(),
         };
-        format!("code from {place}: {what}")
+        format!("code from {source}: {what}")
     }
 
     /// What a digest of it contains.
     pub(crate) fn parts(&self) -> [Vec<u8>; 4] {
-        let place = match &self.place {
-            InputPlace::StandardInput => Vec::new(),
-            InputPlace::Argument(written) => written.clone(),
+        let source = match &self.source {
+            InputSource::StandardInput => Vec::new(),
+            InputSource::Argument(written) => written.clone(),
         };
         let sha256 = self.sha256.map_or_else(Vec::new, |digest| digest.0.to_vec());
-        [place, vec![self.kind as u8], self.path.clone(), sha256]
+        [source, vec![self.kind as u8], self.path.clone(), sha256]
     }
 }
 
@@ -64,14 +64,14 @@ mod tests {
 
     #[test]
     fn a_human_is_told_where_the_code_comes_from() {
-        let of = |place: &str, kind, path: &str| {
-            let place = match place {
-                "" => InputPlace::StandardInput,
-                written => InputPlace::Argument(written.into()),
+        let of = |source: &str, kind, path: &str| {
+            let source = match source {
+                "" => InputSource::StandardInput,
+                written => InputSource::Argument(written.into()),
             };
-            CodeInput { place, kind, path: path.into(), sha256: None }.text()
+            CodeInput { source, kind, path: path.into(), sha256: None }.text()
         };
-        for (place, kind, path, text) in [
+        for (source, kind, path, text) in [
             ("", InputKind::Pipe, "pipe:[12]", "code from standard input: a pipe"),
             ("", InputKind::Pipe, "/w/fifo", "code from standard input: the pipe /w/fifo"),
             ("", InputKind::Terminal, "/dev/pts/3", "code from standard input: the terminal /dev/pts/3"),
@@ -84,7 +84,7 @@ mod tests {
             ),
             ("/dev/fd/63", InputKind::Pipe, "pipe:[12]", "code from /dev/fd/63: a pipe"),
         ] {
-            assert_eq!(of(place, kind, path), text);
+            assert_eq!(of(source, kind, path), text);
         }
     }
 }

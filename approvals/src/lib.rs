@@ -33,7 +33,7 @@ mod tests;
 mod text;
 
 pub use binding::Binding;
-pub use code_input::{CodeInput, InputPlace};
+pub use code_input::{CodeInput, InputSource};
 pub use decision::{Decision, Refusal, Resolution};
 pub use digest::Digest;
 pub use event::{Event, Log, QuestionChange};

@@ -76,7 +76,7 @@ impl Policy {
     /// The real path of `approvals.gateway.tokenFile`, which the tree cannot open; `Err` says why it is not to be used.
     /// `None` where guard.json names none.
     pub fn gateway_token(&self) -> Option<Result<&[u8], &str>> {
-        self.gateway_token.as_ref().map(|place| place.as_deref().map_err(String::as_str))
+        self.gateway_token.as_ref().map(|path| path.as_deref().map_err(String::as_str))
     }
 
     /// `network.unixDatagram`.

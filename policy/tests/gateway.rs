@@ -132,9 +132,9 @@ fn token(rules: &Value, deny: &Value, file: &str) -> (Policy, Result<String, Str
     });
     let host = Host { realpath: &realpath, ..host() };
     let policy = compile_with(&document, "main", &host, &Overrides::default());
-    let place = policy.gateway_token().expect("a token file");
-    let place = place.map(|path| String::from_utf8_lossy(path).into_owned()).map_err(str::to_owned);
-    (policy, place)
+    let token = policy.gateway_token().expect("a token file");
+    let path = token.map(|path| String::from_utf8_lossy(path).into_owned()).map_err(str::to_owned);
+    (policy, path)
 }
 
 #[test]
@@ -162,19 +162,22 @@ fn nobody_of_the_tree_opens_the_token() {
 #[test]
 fn a_token_that_rules_open_is_not_used() {
     let nothing = json!([]);
-    let place = |rules: Value, deny: &Value, file: &str| token(&rules, deny, file).1;
-    assert_eq!(place(json!({}), &nothing, "~/token").as_deref(), Ok("/home/u/token"));
-    assert_eq!(place(json!({}), &nothing, "~/l/token").as_deref(), Ok("/data/token"));
-    assert_eq!(place(json!({ "~/work/**": "rwx" }), &nothing, "~/token").as_deref(), Ok("/home/u/token"));
+    let token_path = |rules: Value, deny: &Value, file: &str| token(&rules, deny, file).1;
+    assert_eq!(token_path(json!({}), &nothing, "~/token").as_deref(), Ok("/home/u/token"));
+    assert_eq!(token_path(json!({}), &nothing, "~/l/token").as_deref(), Ok("/data/token"));
+    assert_eq!(
+        token_path(json!({ "~/work/**": "rwx" }), &nothing, "~/token").as_deref(),
+        Ok("/home/u/token")
+    );
     // A path that would be asked about is not open yet, and now nobody can be asked.
-    assert_eq!(place(json!({ "~/**": "???" }), &nothing, "~/token").as_deref(), Ok("/home/u/token"));
-    assert_eq!(place(json!({ "~/**": "--x" }), &nothing, "~/token").as_deref(), Ok("/home/u/token"));
+    assert_eq!(token_path(json!({ "~/**": "???" }), &nothing, "~/token").as_deref(), Ok("/home/u/token"));
+    assert_eq!(token_path(json!({ "~/**": "--x" }), &nothing, "~/token").as_deref(), Ok("/home/u/token"));
     let denied = json!(["~/token"]);
-    assert_eq!(place(json!({ "~/**": "rwx" }), &denied, "~/token").as_deref(), Ok("/home/u/token"));
+    assert_eq!(token_path(json!({ "~/**": "rwx" }), &denied, "~/token").as_deref(), Ok("/home/u/token"));
     // The state directory is denied as it is.
     let state = "~/.openclaw/guard/token";
     assert_eq!(
-        place(json!({ "/**": "rwx" }), &nothing, state).as_deref(),
+        token_path(json!({ "/**": "rwx" }), &nothing, state).as_deref(),
         Ok("/home/u/.openclaw/guard/token")
     );
 
@@ -189,8 +192,8 @@ fn a_token_that_rules_open_is_not_used() {
             "/home/u/l is a symbolic link that the guarded command may replace",
         ),
     ] {
-        let (policy, place) = token(&rules, &nothing, file);
-        let why = place.expect_err("refused");
+        let (policy, token_path) = token(&rules, &nothing, file);
+        let why = token_path.expect_err("refused");
         assert!(why.contains(expected), "{rules}: {why}");
         let warned = |warning: &String| {
             warning.starts_with("approvals.gateway.tokenFile: is not used") && warning.contains(expected)

@@ -52,8 +52,8 @@ fn modes_compose_by_the_definition() {
     let mut compared = 0;
     for ours in triples() {
         for theirs in triples() {
-            for place in ["defaults", "agent", "everyone"] {
-                let store = match place {
+            for section in ["defaults", "agent", "everyone"] {
+                let store = match section {
                     "defaults" => json!({"version": 1, "defaults": modes(theirs)}),
                     "agent" => json!({"version": 1, "agents": {"main": modes(theirs)}}),
                     _ => json!({"version": 1, "agents": {"*": modes(theirs)}}),
@@ -68,7 +68,7 @@ fn modes_compose_by_the_definition() {
                 }
                 let found = (policy.security(), policy.ask(), policy.ask_fallback());
                 let expected = (SECURITIES[security], ASKS[ask], SECURITIES[fallback]);
-                assert_eq!(found, expected, "{ours:?} {theirs:?} {place}");
+                assert_eq!(found, expected, "{ours:?} {theirs:?} {section}");
                 compared += 1;
             }
         }

@@ -299,12 +299,12 @@ proptest! {
 
     #[test]
     fn another_place_that_is_kept_takes_writing_there_and_nothing_else(
-        doc in doc(), place in (path(), any::<bool>()), path in path(),
+        doc in doc(), protected in (path(), any::<bool>()), path in path(),
     ) {
         let before = doc.policy();
         let mut doc = Doc { persistence: json!(true), ..doc };
         let same = doc.policy();
-        doc.kept.push(place);
+        doc.kept.push(protected);
         let after = doc.policy();
         for policy in [&same, &after] {
             prop_assert!(policy.rights(path.as_bytes()).within(before.rights(path.as_bytes())));

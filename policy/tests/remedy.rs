@@ -128,8 +128,8 @@ proptest! {
         let best = rules.iter().filter(|(_, rights)| rights.contains('w')).map(|(pattern, _)| common(pattern)).max();
         let nearest = policy.nearest(&Request::File { path: path.as_bytes(), access: Access::WRITE });
         let found = nearest.map(|nearest| {
-            let place = nearest.reason.path.into_owned();
-            place.trim_start_matches("permissions.filesystem.rules[\"").trim_end_matches("\"]").to_owned()
+            let key = nearest.reason.path.into_owned();
+            key.trim_start_matches("permissions.filesystem.rules[\"").trim_end_matches("\"]").to_owned()
         });
         if let Some(pattern) = &found {
             prop_assert!(rules[pattern].contains('w'));

@@ -109,8 +109,8 @@ enum Step {
 }
 
 /// Puts a value at a place of a document.
-fn put(document: &mut Value, place: &[Step], value: Value) {
-    match place {
+fn put(document: &mut Value, steps: &[Step], value: Value) {
+    match steps {
         [] => *document = value,
         [Step::Key(name), rest @ ..] => {
             if !document.is_object() {
@@ -228,10 +228,10 @@ fn agree(schema: &Schema, document: &Value) -> Result<bool, String> {
 fn at_every_place_every_value_is_to_both_the_same() {
     let (schema, places) = places();
     let (mut good, mut all) = (0, 0);
-    for place in &places {
+    for steps in &places {
         for value in values() {
             let mut document = json!({"version": 1});
-            put(&mut document, place, value);
+            put(&mut document, steps, value);
             good +=
                 usize::from(agree(&schema, &document).unwrap_or_else(|difference| panic!("{difference}")));
             all += 1;
@@ -247,8 +247,8 @@ proptest! {
     ) {
         let ((schema, places), values) = (places(), values());
         let mut document = json!({"version": 1});
-        for (place, value) in parts {
-            put(&mut document, place.get(&places).as_slice(), value.get(&values).clone());
+        for (steps, value) in parts {
+            put(&mut document, steps.get(&places).as_slice(), value.get(&values).clone());
         }
         prop_assert!(agree(&schema, &document).is_ok(), "{}", agree(&schema, &document).unwrap_err());
     }

@@ -206,22 +206,22 @@ proptest! {
         let agents = document["agents"].as_object().unwrap_or(&no_agents);
         for (name, agent) in agents {
             let is_folded = ["main", "default"].contains(&name.as_str()) && agents.contains_key("default");
-            let place = &written["agents"][if name == "default" { "main" } else { name }];
+            let section = &written["agents"][if name == "default" { "main" } else { name }];
             for (key, value) in strangers(agent) {
                 let expected = if name == "default" { agents.get("main").and_then(|main| main.get(key)).unwrap_or(value) } else { value };
-                prop_assert_eq!(&place[key], expected);
+                prop_assert_eq!(&section[key], expected);
             }
             if !is_folded && agent["mcpTools"] != Value::Null {
-                prop_assert_eq!(&place["mcpTools"], &agent["mcpTools"]);
+                prop_assert_eq!(&section["mcpTools"], &agent["mcpTools"]);
             }
             let entries = agent["allowlist"].as_array().into_iter().flatten();
             let kept = entries.filter(|e| e["pattern"].as_str().is_some_and(|p| !p.trim().is_empty()));
             for entry in kept.filter(|_| !is_folded) {
-                let found = place["allowlist"].as_array().expect("a list").iter().any(|written| {
+                let found = section["allowlist"].as_array().expect("a list").iter().any(|written| {
                     written["pattern"] == entry["pattern"] && strangers(written) == strangers(entry)
                         && written.get("commandText").is_none()
                 });
-                prop_assert!(found, "{entry} in {place}");
+                prop_assert!(found, "{entry} in {section}");
             }
         }
     }

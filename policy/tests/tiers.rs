@@ -242,7 +242,7 @@ fn a_class_that_is_not_exact_says_which_place_it_is() {
         reasons(&move |guard| guard["permissions"]["filesystem"]["rules"][pattern] = json!(permission))
     };
     let exact = || "exact".to_owned();
-    let place = |pattern: &str, what: &str| format!("permissions.filesystem.rules[\"{pattern}\"] {what}");
+    let by_rule = |pattern: &str, what: &str| format!("permissions.filesystem.rules[\"{pattern}\"] {what}");
     assert_eq!(reasons(&|_| {}), (exact(), exact()));
     for (pattern, permission, what) in [
         ("/a/*.csv", "r--", "matches names, but the floor knows only directories"),
@@ -258,7 +258,7 @@ fn a_class_that_is_not_exact_says_which_place_it_is() {
         ("/c/**", "r--", "has exceptions, and new files may appear beside them"),
         ("/c/proc/**", "r--", "is a link, or not a file on a disk"),
     ] {
-        assert_eq!(rule(pattern, permission), (place(pattern, what), exact()), "{pattern}");
+        assert_eq!(rule(pattern, permission), (by_rule(pattern, what), exact()), "{pattern}");
     }
     for (pattern, permission) in
         [("/a/**", "r--"), ("/a/f", "r--"), ("/dev/null", "rw-"), ("/a/b/**", "--x"), ("/none", "---")]
@@ -271,7 +271,7 @@ fn a_class_that_is_not_exact_says_which_place_it_is() {
         reasons(&|guard| guard["permissions"]["filesystem"] =
             json!({"rules": {"/usr/**": "r--", "/a/**": "r--"}, "deny": ["/a/b/c"]}))
         .0,
-        place("/a/**", "has exceptions, and new files may appear beside them")
+        by_rule("/a/**", "has exceptions, and new files may appear beside them")
     );
     let denied = |rules: Value, deny: &str| {
         let filesystem = json!({"rules": rules, "deny": [deny]});
@@ -280,13 +280,13 @@ fn a_class_that_is_not_exact_says_which_place_it_is() {
     assert_eq!(denied(json!({"/usr/**": "r--", "/proc/sys/x": "rw-"}), "/proc/sys"), "exact");
     // A denial of what is in a directory is none of what is deeper.
     let deeper = "has exceptions, and new files may appear beside them";
-    assert_eq!(denied(json!({"/usr/**": "r--", "/a/b/**": "rw-"}), "/a/b/*"), place("/a/b/**", deeper));
+    assert_eq!(denied(json!({"/usr/**": "r--", "/a/b/**": "rw-"}), "/a/b/*"), by_rule("/a/b/**", deeper));
     // What is granted as a file is not granted as a directory.
     let both = reasons(&|guard| {
         guard["permissions"]["filesystem"]["rules"] =
             json!({"/usr/**": "r--", "/a/f": "r--", "/a/f/**": "r--"});
     });
-    assert_eq!(both.0, place("/a/f/**", "has exceptions, and new files may appear beside them"));
+    assert_eq!(both.0, by_rule("/a/f/**", "has exceptions, and new files may appear beside them"));
     // A rule for what is denied anyway says nothing.
     assert_eq!(
         reasons(&|guard| guard["permissions"]["filesystem"] =
@@ -313,7 +313,7 @@ fn a_class_that_is_not_exact_says_which_place_it_is() {
         guard["permissions"]["filesystem"]["rules"] =
             json!({"/**": "---", "/usr/**": "r-x", "/a/b/**": "?w-", "/a/f": "r?-"});
     });
-    assert_eq!(asking.1, place("/a/f", "asks before writing"));
+    assert_eq!(asking.1, by_rule("/a/f", "asks before writing"));
     assert_eq!(
         reasons(&|guard| guard["exec"]["roots"] = json!(["/a/b"])).0,
         "programs can start from /a/b (exec.roots), where not everything may be read"

@@ -209,7 +209,7 @@ fn nothing_else_is_granted(
                 prop_assert!(!disk.holds_apart(path), "{}", path);
                 prop_assert!(path != "/dev" && path != "/proc" && !path.starts_with("/proc/"), "{}", path);
                 prop_assert!(
-                    path != "/" || ["/dev", "/proc"].iter().all(|place| !disk.0.contains_key(*place))
+                    path != "/" || ["/dev", "/proc"].iter().all(|mount| !disk.0.contains_key(*mount))
                 );
                 prop_assert!(policy.is_uniform(&hierarchy.path, hierarchy.access));
             }

@@ -41,7 +41,7 @@ impl Panic {
     fn from_hook(info: &PanicHookInfo<'_>) -> Panic {
         let message = payload_text(info.payload());
         let text = match info.location() {
-            Some(place) => format!("{}:{}: {message}", place.file(), place.line()),
+            Some(location) => format!("{}:{}: {message}", location.file(), location.line()),
             None => message.to_owned(),
         };
         Panic { thread: thread(), text }

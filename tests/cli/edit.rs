@@ -179,7 +179,7 @@ fn what_would_not_help_is_not_written() {
         let answer: Value = serde_json::from_str(&json.stdout).expect("JSON");
         assert!(answer["written"] == false && answer["kept"]["outcome"] == "deny", "{}", json.stdout);
         assert!(
-            answer["kept"]["place"].as_str().is_some_and(|place| place.contains(message)),
+            answer["kept"]["place"].as_str().is_some_and(|location| location.contains(message)),
             "{}",
             json.stdout
         );

@@ -120,8 +120,8 @@ fn with_tools(exec: &str) -> World {
         r#"{{"version": 1, "exec": {{"security": "full", "ask": "off", {exec}}},
             "permissions": {{"filesystem": {{"rules": {{SYSTEM, "@/tools/**": "r-x", "~/tools/**": "r-x", "@/work/**": "rwx"}}}}}}}}"#
     ));
-    for (place, text) in [("tools", "one"), ("home/tools", "two"), ("work/bin", "three")] {
-        let tool = world.write(format!("{place}/guard-tool"), format!("#!/bin/sh\necho {text}\n"));
+    for (directory, text) in [("tools", "one"), ("home/tools", "two"), ("work/bin", "three")] {
+        let tool = world.write(format!("{directory}/guard-tool"), format!("#!/bin/sh\necho {text}\n"));
         std::fs::set_permissions(tool, std::fs::Permissions::from_mode(0o755)).expect("a mode");
     }
     world

@@ -233,18 +233,18 @@ fn what_comes_next_can_be_pasted() {
 fn neither_work_nor_temporary_files_are_where_secrets_are() {
     let world = World::bare();
     fs::create_dir(world.home().join(".config")).expect("a directory");
-    for place in [world.home().join(".config"), "/etc".into(), "/run".into()] {
-        let refused = ended(world.command().args(["init", "--print", "--workspace"]).arg(&place));
-        assert_eq!((refused.status, refused.stdout.as_str()), (125, ""), "{place:?}");
+    for directory in [world.home().join(".config"), "/etc".into(), "/run".into()] {
+        let refused = ended(world.command().args(["init", "--print", "--workspace"]).arg(&directory));
+        assert_eq!((refused.status, refused.stdout.as_str()), (125, ""), "{directory:?}");
         assert!(refused.stderr.contains("contains secrets"), "{}", refused.stderr);
-        let printed = ended(world.command().args(["init", "--print"]).env("TMPDIR", &place));
+        let printed = ended(world.command().args(["init", "--print"]).env("TMPDIR", &directory));
         assert_eq!(printed.status, 0, "{}", printed.stderr);
-        let name = place.file_name().expect("a name").to_str().expect("text");
+        let name = directory.file_name().expect("a name").to_str().expect("text");
         assert!(!printed.stdout.contains(&format!("/{name}/**\": \"rwx")), "{}", printed.stdout);
     }
-    for place in ["/", "/usr"] {
-        let printed = ended(world.command().args(["init", "--print"]).env("TMPDIR", place));
+    for directory in ["/", "/usr"] {
+        let printed = ended(world.command().args(["init", "--print"]).env("TMPDIR", directory));
         assert_eq!(printed.status, 0, "{}", printed.stderr);
-        assert!(!printed.stdout.contains(&format!("\"{}/**\": \"rwx", place.trim_end_matches('/'))));
+        assert!(!printed.stdout.contains(&format!("\"{}/**\": \"rwx", directory.trim_end_matches('/'))));
     }
 }

@@ -205,13 +205,13 @@ fn a_rule_is_named_with_its_place() {
 #[test]
 fn a_socket_must_be_named() {
     let world = world();
-    let place = world.home().join("c/s");
-    let _server = UnixListener::bind(&place).expect("a socket");
+    let socket = world.home().join("c/s");
+    let _server = UnixListener::bind(&socket).expect("a socket");
     assert_eq!(give(&world, &["allow", "write", "~/c/**"]).status, 0);
     assert_eq!(give(&world, &["allow", "exec", "perl"]).status, 0);
     let line = format!(
         "use Socket; socket(S, AF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un('{}')) or exit 7; print 1",
-        place.display()
+        socket.display()
     );
     assert_eq!(world.guarded(&["perl", "-e", &line]).status, 7);
     let answer = json(&world, &["why", "--last"]);

@@ -60,8 +60,8 @@ fn copied(from: &Path, to: &Path) {
 }
 
 fn replay(name: &str) {
-    let Some(place) = lasting_directory(env!("CARGO_TARGET_TMPDIR")) else { return };
-    let root = place.path().canonicalize().expect("a real path");
+    let Some(directory) = lasting_directory(env!("CARGO_TARGET_TMPDIR")) else { return };
+    let root = directory.path().canonicalize().expect("a real path");
     let (home, bin) = (root.join("home"), root.join("bin"));
     let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str()).expect("a name").to_lowercase();
     let skeleton = sources().join("docs/homes").join(stem);

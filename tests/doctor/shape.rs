@@ -18,9 +18,9 @@ fn every_finding_has_the_same_shape() {
             assert!(["section", "state", "name", "text", "fix"].contains(&key.as_str()), "{key}");
         }
         let section = one["section"].as_str().expect("a word");
-        let place = sections.iter().position(|known| *known == section).expect("a section");
-        assert!(place >= at, "sections come one after another: {one:?}");
-        at = place;
+        let index = sections.iter().position(|known| *known == section).expect("a section");
+        assert!(index >= at, "sections come one after another: {one:?}");
+        at = index;
         let state = one["state"].as_str().expect("a word");
         assert!(["ok", "note", "warning", "problem"].contains(&state), "{one:?}");
         assert!(!one["text"].as_str().expect("a text").is_empty());

@@ -8,10 +8,10 @@ fn world() -> World {
         r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
             "permissions": {"filesystem": {"rules": {SYSTEM, "@/**": "rwx", "@/denied/**": "---", "@/data/**": "rw-", "@/readable/**": "r--"}, "default": "---"}}}"#,
     );
-    for place in ["denied", "data", "readable", "work"] {
-        let program = world.write(format!("{place}/prog"), std::fs::read("/bin/echo").expect("echo"));
+    for directory in ["denied", "data", "readable", "work"] {
+        let program = world.write(format!("{directory}/prog"), std::fs::read("/bin/echo").expect("echo"));
         mode(&program, 0o755);
-        let script = world.write(format!("{place}/script"), "#!/bin/sh\necho script ran\n");
+        let script = world.write(format!("{directory}/script"), "#!/bin/sh\necho script ran\n");
         mode(&script, 0o755);
     }
     world
@@ -33,12 +33,12 @@ fn assert_refused(ended: &Ended, path: &str) {
 #[test]
 fn programs_and_scripts_where_nothing_may_run() {
     let world = world();
-    for place in ["denied", "data", "readable"] {
+    for directory in ["denied", "data", "readable"] {
         for name in ["prog", "script"] {
-            let path = format!("{}/{place}/{name}", world.root().display());
+            let path = format!("{}/{directory}/{name}", world.root().display());
             assert_refused(&world.sh(&format!("exec {path} hello")), &path);
             assert_refused(&world.sh(&format!("exec env {path} hello")), &path);
-            assert_refused(&world.sh(&format!("cd ../{place}; exec ./{name} hello")), &path);
+            assert_refused(&world.sh(&format!("cd ../{directory}; exec ./{name} hello")), &path);
             assert_refused(&world.sh(&format!("ln -sf {path} link; exec ./link hello")), &path);
             let guarded = world.guarded(&["bash", "-c", &format!("exec -a innocent {path} hello")]);
             assert_refused(&guarded, &path);
@@ -80,10 +80,10 @@ fn the_loader_runs_nothing_that_may_not_run() {
     let root = world.root();
     let loader = "/lib64/ld-linux-x86-64.so.2";
     assert!(std::path::Path::new(loader).exists(), "{loader} is needed by the tests");
-    for place in ["denied", "data", "readable"] {
+    for directory in ["denied", "data", "readable"] {
         for options in ["", "--argv0 echo ", "--library-path /usr/lib "] {
-            let ended = world.sh(&format!("{loader} {options}{}/{place}/prog hello", root.display()));
-            assert_eq!(ended.stdout, "", "{place} {options}: {}", ended.stderr);
+            let ended = world.sh(&format!("{loader} {options}{}/{directory}/prog hello", root.display()));
+            assert_eq!(ended.stdout, "", "{directory} {options}: {}", ended.stderr);
             assert_ne!(ended.status, 0);
         }
     }

@@ -23,8 +23,8 @@ fn document() -> Vec<Step> {
 }
 
 /// Prepares what the document assumes: a gateway with a model, a project, and a program.
-fn prepare(place: &Gateway, model: &Model) {
-    let (home, file) = (place.home(), place.home().join(".openclaw/openclaw.json"));
+fn prepare(gateway_home: &Gateway, model: &Model) {
+    let (home, file) = (gateway_home.home(), gateway_home.home().join(".openclaw/openclaw.json"));
     for name in ["project", "tools"] {
         std::fs::create_dir(home.join(name)).expect("a directory");
     }
@@ -85,13 +85,13 @@ fn held_approved_and_finished(release: Release) {
     let exec = |version: &str| Turn::Call("exec", json!({"command": format!("~/tools/release {version}")}));
     let model = Model::start(vec![exec("1.2"), exec("1.3"), Turn::Quotes]);
     // This gateway is not started: the document's commands start one in its home.
-    let place = Gateway::new(release);
-    prepare(&place, &model);
-    let operator = Operator { variables: variables(&place), home: place.home() };
+    let gateway_home = Gateway::new(release);
+    prepare(&gateway_home, &model);
+    let operator = Operator { variables: variables(&gateway_home), home: gateway_home.home() };
     let all = document();
     let is_agent = |step: &Step| step.command.starts_with("openclaw agent ");
     let (before, rest) = all.split_at(all.iter().position(is_agent).expect("a turn of the agent"));
-    let gateway = set_up(&operator, &place, before);
+    let gateway = set_up(&operator, &gateway_home, before);
     let (turn, rest) = rest.split_first().expect("a turn of the agent");
 
     // The turn goes on while the operator answers.
@@ -111,7 +111,7 @@ fn held_approved_and_finished(release: Release) {
     assert_eq!((ids.len(), output.status), (2, 0), "{output:?}");
 
     // If somebody is connected to the gateway, the guard asks there.
-    let app = approver(&place);
+    let app = approver(&gateway_home);
     let waiting = operator.agent("openclaw agent --agent main --session-id again --message again");
     for (version, decision) in [("1.2", "allow-once"), ("1.3", "deny")] {
         let card = app.card(&format!("/tools/release {version}"));
@@ -126,11 +126,11 @@ fn held_approved_and_finished(release: Release) {
 }
 
 /// Runs the commands before the agent's turn, one of which starts the gateway.
-fn set_up(operator: &Operator, place: &Gateway, steps: &[Step]) -> Running {
+fn set_up(operator: &Operator, gateway_home: &Gateway, steps: &[Step]) -> Running {
     let (mut shell, mut gateway) = (operator.shell(), None);
     for step in steps {
         if step.command.ends_with("openclaw gateway") {
-            gateway = Some(started(fresh(place), &step.command, place));
+            gateway = Some(started(fresh(gateway_home), &step.command, gateway_home));
         } else {
             shell.replay(step).unwrap_or_else(|error| panic!("{error}"));
         }

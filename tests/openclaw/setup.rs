@@ -45,12 +45,12 @@ fn the_five_commands(release: Release) {
         return drop(gateway(release));
     }
     // This gateway never starts: the commands set up another with its home and port.
-    let place = Gateway::new(release);
-    std::fs::remove_file(place.home().join(".openclaw/openclaw.json")).expect("it was there");
+    let gateway_home = Gateway::new(release);
+    std::fs::remove_file(gateway_home.home().join(".openclaw/openclaw.json")).expect("it was there");
     let shell = || {
-        let mut shell = fresh(&place);
+        let mut shell = fresh(&gateway_home);
         // The default port may be in use.
-        shell.env("OPENCLAW_GATEWAY_PORT", place.port().to_string());
+        shell.env("OPENCLAW_GATEWAY_PORT", gateway_home.port().to_string());
         shell
     };
     let run = |line: &str| -> Ended { ended(shell().args(["-e", "-c", line])) };
@@ -59,7 +59,7 @@ fn the_five_commands(release: Release) {
     let mut gateway = None;
     for line in &commands {
         if line.starts_with("openclaw gateway") {
-            gateway = Some(started(shell(), line, &place));
+            gateway = Some(started(shell(), line, &gateway_home));
             continue;
         }
         let output = run(line);
@@ -86,15 +86,15 @@ impl Drop for Running {
 }
 
 /// Starts the gateway that the earlier commands have set up, and waits until it accepts clients.
-pub fn started(mut shell: Command, line: &str, place: &Gateway) -> Running {
+pub fn started(mut shell: Command, line: &str, gateway_home: &Gateway) -> Running {
     // bash replaces itself by the command that it runs.
     shell.args(["-c", line]).stdout(Stdio::null()).stderr(Stdio::null());
     let running = Running(shell.spawn().expect("bash"));
-    let config =
-        std::fs::read_to_string(place.home().join(".openclaw/openclaw.json")).expect("a configuration");
+    let config = std::fs::read_to_string(gateway_home.home().join(".openclaw/openclaw.json"))
+        .expect("a configuration");
     let config: serde_json::Value = serde_json::from_str(&config).expect("JSON");
     let token = config["gateway"]["auth"]["token"].as_str().expect("a token");
     let login = Login::guard_like(token);
-    eventually("the gateway lets clients in", || Client::connect(place.port(), &login).is_ok());
+    eventually("the gateway lets clients in", || Client::connect(gateway_home.port(), &login).is_ok());
     running
 }

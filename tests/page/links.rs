@@ -37,7 +37,7 @@ fn a_link_opens_the_page_once() {
     assert_eq!(open("GET", &[("Origin", "http://127.0.0.1:3000")]).status, 403);
     let opened = open("GET", &[("Sec-Fetch-Site", "none"), ("Sec-Fetch-Dest", "document")]);
     assert_eq!(opened.status, 303);
-    assert!(opened.header("location").is_some_and(|place| place.starts_with("/#")), "{opened:?}");
+    assert!(opened.header("location").is_some_and(|location| location.starts_with("/#")), "{opened:?}");
     let again = open("GET", &[]);
     assert_eq!(again.status, 403);
     assert!(

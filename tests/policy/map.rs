@@ -27,14 +27,14 @@ pub fn world() -> World {
                 "rules": {"~/workspace/**": "rw-", "~/workspace/bin/**": "r-x", "~/documents/**": "rw-", "@/tmp-openclaw/**": "rwx", SYSTEM},
                 "deny": ["~/.openclaw/**", "~/.ssh/**", "~/.gnupg/**"], "default": "---"}}}"#,
     );
-    for (place, _) in PLACES {
-        world.write(format!("{place}/file"), "content\n");
-        world.write(format!("{place}/victim"), "victim\n");
-        world.write(format!("{place}/sub/inner"), "inner\n");
+    for (directory, _) in PLACES {
+        world.write(format!("{directory}/file"), "content\n");
+        world.write(format!("{directory}/victim"), "victim\n");
+        world.write(format!("{directory}/sub/inner"), "inner\n");
         for (name, text) in
             [("script", b"#!/bin/sh\necho ran\n".to_vec()), ("prog", fs::read("/bin/echo").expect("echo"))]
         {
-            let path = world.write(format!("{place}/{name}"), text);
+            let path = world.write(format!("{directory}/{name}"), text);
             fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a mode");
         }
     }
@@ -46,8 +46,8 @@ fn grants(rights: &str, right: char) -> bool {
 }
 
 /// Runs a line in which `$D` is the place.
-fn run(world: &World, place: &str, line: &str) -> guard_tests::Ended {
-    let directory = world.root().join(place);
+fn run(world: &World, directory: &str, line: &str) -> guard_tests::Ended {
+    let directory = world.root().join(directory);
     // Starts in a directory that may be read, so that only the place matters.
     world.guarded(&["bash", "-c", &format!("cd /usr; D={}; {line}", directory.display())])
 }
@@ -55,7 +55,7 @@ fn run(world: &World, place: &str, line: &str) -> guard_tests::Ended {
 #[test]
 fn reading() {
     let world = world();
-    for (place, rights) in PLACES {
+    for (directory, rights) in PLACES {
         for line in [
             "cat $D/file",
             "cat < $D/file",
@@ -75,22 +75,22 @@ fn reading() {
             "cat $D/sub/../file",
             "read l < $D/file && echo $l",
         ] {
-            let out = run(&world, place, line).stdout;
-            assert_eq!(out == "content\n", grants(rights, 'r'), "{place} {rights}: {line}: {out:?}");
-            assert!(grants(rights, 'r') || !out.contains("content"), "{place}: {line}");
+            let out = run(&world, directory, line).stdout;
+            assert_eq!(out == "content\n", grants(rights, 'r'), "{directory} {rights}: {line}: {out:?}");
+            assert!(grants(rights, 'r') || !out.contains("content"), "{directory}: {line}");
         }
         for line in ["ls $D", "find $D -maxdepth 1", "echo $D/*", "cd $D; echo *"] {
-            let out = run(&world, place, line).stdout;
-            assert_eq!(out.contains("victim"), grants(rights, 'r'), "{place} {rights}: {line}: {out:?}");
+            let out = run(&world, directory, line).stdout;
+            assert_eq!(out.contains("victim"), grants(rights, 'r'), "{directory} {rights}: {line}: {out:?}");
         }
     }
 }
 
 #[test]
 fn changing_what_is_there() {
-    for (place, rights) in PLACES {
+    for (directory, rights) in PLACES {
         let world = world();
-        let file = format!("{place}/file");
+        let file = format!("{directory}/file");
         for line in [
             "echo new > $D/file",
             "echo new >> $D/file",
@@ -117,17 +117,22 @@ fn changing_what_is_there() {
                 (world.read(&file), metadata.permissions().mode(), metadata.modified().ok())
             };
             let before = state();
-            let ended = run(&world, place, line);
-            assert_eq!(state() != before, grants(rights, 'w'), "{place} {rights}: {line}: {}", ended.stderr);
+            let ended = run(&world, directory, line);
+            assert_eq!(
+                state() != before,
+                grants(rights, 'w'),
+                "{directory} {rights}: {line}: {}",
+                ended.stderr
+            );
         }
     }
 }
 
 #[test]
 fn making_and_removing() {
-    for (place, rights) in PLACES {
+    for (directory, rights) in PLACES {
         let world = world();
-        let made = world.root().join(place).join("made");
+        let made = world.root().join(directory).join("made");
         for line in [
             "echo x > $D/made",
             "touch $D/made",
@@ -143,16 +148,16 @@ fn making_and_removing() {
             "/usr/bin/python3 -c \"import os; os.mknod('$D/made')\"",
             "mktemp -d $D/made.XXX | xargs -I{} mv {} $D/made",
         ] {
-            let ended = run(&world, place, line);
+            let ended = run(&world, directory, line);
             assert_eq!(
                 made.symlink_metadata().is_ok(),
                 grants(rights, 'w'),
-                "{place} {rights}: {line}: {}",
+                "{directory} {rights}: {line}: {}",
                 ended.stderr
             );
             let _ = fs::remove_file(&made).or_else(|_| fs::remove_dir_all(&made));
         }
-        let victim = world.root().join(place).join("victim");
+        let victim = world.root().join(directory).join("victim");
         for line in [
             "rm -f $D/victim",
             "unlink $D/victim",
@@ -162,15 +167,20 @@ fn making_and_removing() {
             "/usr/bin/python3 -c \"import os; os.remove('$D/victim')\"",
             "cd $D && rm -f victim",
         ] {
-            world.write(format!("{place}/victim"), "victim\n");
-            let ended = run(&world, place, line);
-            assert_eq!(!victim.exists(), grants(rights, 'w'), "{place} {rights}: {line}: {}", ended.stderr);
+            world.write(format!("{directory}/victim"), "victim\n");
+            let ended = run(&world, directory, line);
+            assert_eq!(
+                !victim.exists(),
+                grants(rights, 'w'),
+                "{directory} {rights}: {line}: {}",
+                ended.stderr
+            );
         }
-        let ended = run(&world, place, "rm -rf $D/sub");
+        let ended = run(&world, directory, "rm -rf $D/sub");
         assert_eq!(
-            !world.root().join(place).join("sub").exists(),
+            !world.root().join(directory).join("sub").exists(),
             grants(rights, 'w'),
-            "{place}: {}",
+            "{directory}: {}",
             ended.stderr
         );
     }
@@ -179,7 +189,7 @@ fn making_and_removing() {
 #[test]
 fn running() {
     let world = world();
-    for (place, rights) in PLACES {
+    for (directory, rights) in PLACES {
         for (line, out) in [
             ("$D/script", "ran\n"),
             ("$D/prog ran", "ran\n"),
@@ -192,16 +202,20 @@ fn running() {
             ("find $D/script -exec {} \\;", "ran\n"),
             ("(exec -a sh $D/prog ran)", "ran\n"),
         ] {
-            let ended = run(&world, place, line);
+            let ended = run(&world, directory, line);
             assert_eq!(
                 ended.stdout == out,
                 grants(rights, 'x'),
-                "{place} {rights}: {line}: {}",
+                "{directory} {rights}: {line}: {}",
                 ended.stderr
             );
         }
         // A shell that may run can interpret what may be read; the map's documentation says so too.
-        assert_eq!(run(&world, place, "sh $D/script").stdout == "ran\n", grants(rights, 'r'), "{place}");
+        assert_eq!(
+            run(&world, directory, "sh $D/script").stdout == "ran\n",
+            grants(rights, 'r'),
+            "{directory}"
+        );
     }
 }
 
@@ -256,13 +270,17 @@ fn moving_between_places() {
 #[test]
 fn links_lead_to_what_they_lead_to() {
     let world = world();
-    for (place, rights) in PLACES {
+    for (directory, rights) in PLACES {
         let line = "T=~/documents; rm -f $T/l $T/d; ln -s $D/file $T/l; ln -s $D $T/d; cat $T/l; cat $T/d/file; cd $T/d && cat file; $T/d/script; echo new >> $T/l";
-        world.write(format!("{place}/file"), "content\n");
-        let out = run(&world, place, line).stdout;
-        assert_eq!(out.matches("content").count(), if grants(rights, 'r') { 3 } else { 0 }, "{place}: {out}");
-        assert_eq!(out.contains("ran"), grants(rights, 'x'), "{place}: {out}");
-        let changed = world.read(format!("{place}/file")).is_some_and(|text| text.contains("new"));
-        assert_eq!(changed, grants(rights, 'w'), "{place}");
+        world.write(format!("{directory}/file"), "content\n");
+        let out = run(&world, directory, line).stdout;
+        assert_eq!(
+            out.matches("content").count(),
+            if grants(rights, 'r') { 3 } else { 0 },
+            "{directory}: {out}"
+        );
+        assert_eq!(out.contains("ran"), grants(rights, 'x'), "{directory}: {out}");
+        let changed = world.read(format!("{directory}/file")).is_some_and(|text| text.contains("new"));
+        assert_eq!(changed, grants(rights, 'w'), "{directory}");
     }
 }

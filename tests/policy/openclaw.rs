@@ -66,7 +66,7 @@ fn deny_denies_everything() {
 fn a_broken_store_denies_and_says_where() {
     for world in [World::open(), World::bare()] {
         let file = world.root().join("state/exec-approvals.json");
-        for (store, place) in [
+        for (store, position) in [
             ("{\n  \"version\": 1,\n}", ":3:1: trailing comma"),
             ("", ":1:1: EOF while parsing a value"),
             ("{\"version\": 2}", ":1:13: version: must be 1"),
@@ -74,7 +74,7 @@ fn a_broken_store_denies_and_says_where() {
             let denied = run(&world, store, &["sh", "-c", "echo ran"]);
             assert_eq!((denied.status, &*denied.stdout), (126, ""), "{store}");
             let [why, what, ..] = denied.guard_lines()[..] else { panic!("{}", denied.stderr) };
-            assert!(why.starts_with(&format!("openclaw-guard: {}{place}", file.display())), "{why}");
+            assert!(why.starts_with(&format!("openclaw-guard: {}{position}", file.display())), "{why}");
             assert!(why.contains("no program may start until it is repaired or moved away"), "{why}");
             assert!(what.ends_with("(openclaw: exec-approvals.json cannot be read)"), "{what}");
             assert_eq!(world.read("state/exec-approvals.json").as_deref(), Some(store));

@@ -147,7 +147,7 @@ fn holds(set: &str, places: &[&str]) {
     for is_there in [false, true] {
         let world = world("true");
         furnish(&world);
-        let paths: Vec<PathBuf> = places.iter().map(|place| world.root().join(place)).collect();
+        let paths: Vec<PathBuf> = places.iter().map(|path| world.root().join(path)).collect();
         for path in paths.iter().filter(|_| is_there) {
             world.write(path, "mine\n");
             fs::set_permissions(path, fs::Permissions::from_mode(0o644)).expect("a mode");
@@ -230,13 +230,13 @@ fn the_guards_own_program_stays() {
 
 #[test]
 fn links_on_the_way_are_kept_with_what_they_lead_to() {
-    let attacked = |prepare: &dyn Fn(&World), place: &str, aims: &[&str]| {
+    let attacked = |prepare: &dyn Fn(&World), path: &str, aims: &[&str]| {
         let world = world("true");
         furnish(&world);
         prepare(&world);
         let aims: Vec<PathBuf> = aims.iter().map(|aim| world.root().join(aim)).collect();
         attack(&world, &guard(), &aims);
-        read(&world.root().join(place))
+        read(&world.root().join(path))
     };
     // ~/.bashrc leads to dotfiles/now/bashrc, and from there through a second link to dotfiles/v1/bashrc.
     let dotfiles = |world: &World| {
@@ -289,7 +289,7 @@ fn the_configuration_of_worktrees_and_submodules_is_kept() {
         run_git(&main, "submodule --quiet add ../lib sub");
         run_git(&main, "commit -qm sub");
         run_git(&main, "worktree add -q ../tree -b side");
-        let places: Vec<PathBuf> = [
+        let files: Vec<PathBuf> = [
             "main/.git/config",
             "main/.git/hooks/post-commit",
             "main/.git/worktrees/tree/commondir",
@@ -297,12 +297,12 @@ fn the_configuration_of_worktrees_and_submodules_is_kept() {
             "main/sub/.git",
             "tree/.git",
         ]
-        .map(|place| work.join(place))
+        .map(|file| work.join(file))
         .into();
-        let before: Vec<_> = places.iter().map(|place| read(place)).collect();
-        attack_from(&world.root().join(start), &world, &guard(), &places);
-        for (place, before) in places.iter().zip(&before) {
-            assert_eq!(&read(place), before, "from {start}: {}", place.display());
+        let before: Vec<_> = files.iter().map(|file| read(file)).collect();
+        attack_from(&world.root().join(start), &world, &guard(), &files);
+        for (file, before) in files.iter().zip(&before) {
+            assert_eq!(&read(file), before, "from {start}: {}", file.display());
         }
     }
 }
@@ -313,7 +313,7 @@ fn what_the_configuration_names_is_kept() {
     furnish(&world);
     run_git(&world.work(), "config core.hooksPath .hooks");
     run_git(&world.work(), "config include.path ../shared/config");
-    let paths = ["work/.hooks/pre-commit", "work/shared/config"].map(|place| world.root().join(place));
+    let paths = ["work/.hooks/pre-commit", "work/shared/config"].map(|path| world.root().join(path));
     attack(&world, &guard(), &paths);
     assert_eq!(paths.map(|path| read(&path)), [None, None]);
 }

@@ -8,7 +8,7 @@ fn git_works_where_it_may_write() {
     let world = map::world();
     let script = "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
         git init -q . && echo x > x && git add . && git commit -qm one && git rev-list --count HEAD";
-    for (place, expected) in [
+    for (directory, expected) in [
         ("home/documents", "1\n"),
         ("tmp-openclaw", "1\n"),
         ("home/workspace/bin", ""),
@@ -18,9 +18,9 @@ fn git_works_where_it_may_write() {
         let ended = world.guarded(&[
             "bash",
             "-c",
-            &format!("mkdir -p {0}/repo && cd {0}/repo && {script}", world.root().join(place).display()),
+            &format!("mkdir -p {0}/repo && cd {0}/repo && {script}", world.root().join(directory).display()),
         ]);
-        assert_eq!(ended.stdout, expected, "{place}: {}", ended.stderr);
+        assert_eq!(ended.stdout, expected, "{directory}: {}", ended.stderr);
     }
 }
 
@@ -28,11 +28,11 @@ fn git_works_where_it_may_write() {
 fn a_compiler_writes_where_it_may_and_runs_where_it_may() {
     let world = map::world();
     let script = "cd $1 && printf 'int main(void){return 7;}' > a.c && TMPDIR=$1 gcc a.c -o a && ./a";
-    for (place, status) in [("tmp-openclaw", 7), ("home/documents", 126)] {
+    for (directory, status) in [("tmp-openclaw", 7), ("home/documents", 126)] {
         let ended =
-            world.guarded(&["bash", "-c", script, "x", world.root().join(place).to_str().expect("text")]);
-        assert_eq!(ended.status, status, "{place}: {}", ended.stderr);
-        assert!(world.root().join(place).join("a").exists(), "{place}: it was built");
+            world.guarded(&["bash", "-c", script, "x", world.root().join(directory).to_str().expect("text")]);
+        assert_eq!(ended.status, status, "{directory}: {}", ended.stderr);
+        assert!(world.root().join(directory).join("a").exists(), "{directory}: it was built");
     }
 }
 

@@ -113,9 +113,9 @@ fn built(source: &str, flags: &[&str]) -> Arc<Vec<u8>> {
 }
 
 fn compiled(source: &str, flags: &[&str], keep: Option<&Path>) -> Vec<u8> {
-    let place = World::bare();
+    let world = World::bare();
     let source = sources().join("attackers").join(source).with_extension("c");
-    let target = place.root().join("program");
+    let target = world.root().join("program");
     let built = ended(Command::new("cc").args(["-O2", "-w"]).args(flags).arg(source).arg("-o").arg(&target));
     assert_eq!(built.status, 0, "{}", built.stderr);
     let program = fs::read(&target).expect("a program");

@@ -274,14 +274,14 @@ impl World {
         if let Some(tiers) = &self.tiers {
             command.args(["--tiers", tiers]);
         }
-        self.place(&mut command);
+        self.set_directories(&mut command);
         command.arg("--audit").arg(self.root().join("audit.jsonl"));
         command
     }
 
     /// Removes the variables that the guard would drop: what cargo and an editor's terminal set for the tests
     /// differs from machine to machine, and between guarded and native runs.
-    fn place(&self, command: &mut Command) {
+    fn set_directories(&self, command: &mut Command) {
         let vars = std::env::vars_os().map(|(name, value)| (name.into_vec(), value.into_vec()));
         for dropped in inherited(vars, Inherit::Host).dropped {
             command.env_remove(OsStr::from_bytes(&dropped.name));
@@ -318,7 +318,7 @@ impl World {
             command.arg("--bounding-set=-all");
         }
         command.arg("--");
-        self.place(&mut command);
+        self.set_directories(&mut command);
         command
     }
 

@@ -179,8 +179,11 @@ impl Page {
         assert_eq!(answer.status, 303, "{answer:?}");
         let cookie =
             answer.header("set-cookie").expect("a cookie").split(';').next().expect("a value").to_owned();
-        let key =
-            answer.header("location").and_then(|place| place.strip_prefix("/#")).expect("a key").to_owned();
+        let key = answer
+            .header("location")
+            .and_then(|location| location.strip_prefix("/#"))
+            .expect("a key")
+            .to_owned();
         Session { cookie, key }
     }
 

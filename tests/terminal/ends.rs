@@ -89,8 +89,8 @@ fn denials_are_shown_in_their_place() {
     session.line("$RUN sh -c 'echo before; cat ../secret; echo after'", &["after'\r\n", "after\r\n"]);
     session.prompt();
     let shown = session.leave();
-    let place = |text: &str| shown.rfind(text).unwrap_or_else(|| panic!("{text:?} in {shown}"));
-    let line = place("openclaw-guard: denied read");
-    assert!(place("\nbefore\r\n") < line && line < place("cat: ../secret"), "{shown}");
+    let offset_of = |text: &str| shown.rfind(text).unwrap_or_else(|| panic!("{text:?} in {shown}"));
+    let line = offset_of("openclaw-guard: denied read");
+    assert!(offset_of("\nbefore\r\n") < line && line < offset_of("cat: ../secret"), "{shown}");
     assert!(!shown.contains("\n\n"), "no stairs: {shown:?}");
 }

@@ -47,8 +47,8 @@ fn the_tour_is_as_it_says() {
     }
     let Some(sysroot) = toolchain() else { return };
     let Some(vendored) = dependencies() else { return };
-    let Some(place) = lasting_directory(env!("CARGO_TARGET_TMPDIR")) else { return };
-    let root = place.path().canonicalize().expect("a real path");
+    let Some(directory) = lasting_directory(env!("CARGO_TARGET_TMPDIR")) else { return };
+    let root = directory.path().canonicalize().expect("a real path");
     let home = root.join("home");
     for directory in ["home", "home/x", "home/other", "home/.ssh", "bin"] {
         fs::create_dir(root.join(directory)).expect("a directory");

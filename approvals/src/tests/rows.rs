@@ -9,7 +9,7 @@ use guard_policy::approval::{FileRule, Route};
 use tokio::time::{Instant, advance, sleep, timeout};
 
 use super::super::binding::Binding;
-use super::super::code_input::{CodeInput, InputPlace};
+use super::super::code_input::{CodeInput, InputSource};
 use super::super::decision::Span;
 use super::super::pending::BURST_INTERVAL;
 use super::super::question::BoundScript;
@@ -230,10 +230,10 @@ fn what_differs_in_its_input_is_another_call() {
     let of = |path: Option<&[u8]>| {
         let mut question = question(&["/bin/a", "-"]);
         let Subject::Exec(exec) = &mut question.subject else { unreachable!() };
-        let (place, kind) = (InputPlace::StandardInput, InputKind::Pipe);
+        let (source, kind) = (InputSource::StandardInput, InputKind::Pipe);
         exec.inputs = path
             .into_iter()
-            .map(|path| CodeInput { place: place.clone(), kind, path: path.to_vec(), sha256: None })
+            .map(|path| CodeInput { source: source.clone(), kind, path: path.to_vec(), sha256: None })
             .collect();
         let binding = Binding::from_question(&question);
         (binding.digest(), binding)

@@ -17,7 +17,7 @@ const IO_TIMEOUT: Duration = Duration::from_secs(10);
 /// The guards of a state directory.
 #[derive(Debug)]
 pub struct Guards {
-    place: Option<SocketDirectory>,
+    directory: Option<SocketDirectory>,
 }
 
 /// One guard's reply.
@@ -35,7 +35,7 @@ impl Guards {
     /// # Errors
     /// Returns an I/O error when the directory cannot be opened.
     pub fn find(state: &Path) -> io::Result<Guards> {
-        Ok(Guards { place: SocketDirectory::open(state)? })
+        Ok(Guards { directory: SocketDirectory::open(state)? })
     }
 
     /// Asks each guard. Removes sockets that dead guards left behind.
@@ -44,10 +44,10 @@ impl Guards {
     /// Returns an I/O error when the sockets cannot be listed.
     pub async fn ask(&self, method: &Method) -> io::Result<Vec<GuardReply>> {
         let mut answers = Vec::new();
-        let Some(place) = &self.place else { return Ok(answers) };
-        for pid in place.pids()? {
+        let Some(directory) = &self.directory else { return Ok(answers) };
+        for pid in directory.pids()? {
             match self.ask_one(pid, method).await {
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => place.remove_dead(pid),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => directory.remove_dead(pid),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 body => answers.push(GuardReply { pid, body }),
             }
@@ -60,8 +60,8 @@ impl Guards {
     /// # Errors
     /// When the guard cannot be reached, or its reply cannot be read.
     pub async fn ask_one(&self, pid: u32, method: &Method) -> io::Result<Body> {
-        let place = self.place.as_ref().ok_or(io::ErrorKind::NotFound)?;
-        let asked = timeout(IO_TIMEOUT, ask(place.path(pid), method)).await;
+        let directory = self.directory.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let asked = timeout(IO_TIMEOUT, ask(directory.path(pid), method)).await;
         asked.unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "it does not answer")))
     }
 }
@@ -79,7 +79,7 @@ impl Guards {
     /// # Errors
     /// Returns an I/O error when the directory cannot be read.
     pub fn pids(&self) -> io::Result<Vec<u32>> {
-        self.place.as_ref().map_or(Ok(Vec::new()), SocketDirectory::pids)
+        self.directory.as_ref().map_or(Ok(Vec::new()), SocketDirectory::pids)
     }
 
     /// Subscribes to one guard. Removes the socket if its guard is dead.
@@ -87,10 +87,10 @@ impl Guards {
     /// # Errors
     /// When the guard cannot be reached.
     pub async fn subscribe(&self, pid: u32) -> io::Result<Subscription> {
-        let place = self.place.as_ref().ok_or(io::ErrorKind::NotFound)?;
-        let mut stream = match UnixStream::connect(place.path(pid)).await {
+        let directory = self.directory.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let mut stream = match UnixStream::connect(directory.path(pid)).await {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                place.remove_dead(pid);
+                directory.remove_dead(pid);
                 return Err(error);
             }
             connected => connected?,

@@ -74,7 +74,7 @@ pub enum ApprovalsError {
     #[error(transparent)]
     Serve(#[from] ServeError),
     #[error("cannot list the guards in {path}: {error}")]
-    Place { path: String, error: std::io::Error },
+    Sockets { path: String, error: std::io::Error },
     #[error("cannot reach guard {pid}: {error}")]
     Guard { pid: u32, error: std::io::Error },
     #[error("cannot write: {0}")]
@@ -111,15 +111,15 @@ pub fn act(options: &Options, action: &ApprovalsCommand) -> Result<Exit, Approva
 }
 
 async fn ask(guards: &Guards, state: &Path, method: &Method) -> Result<Vec<GuardReply>, ApprovalsError> {
-    guards.ask(method).await.map_err(|error| place(state, error))
+    guards.ask(method).await.map_err(|error| socket_error(state, error))
 }
 
-fn place(state: &Path, error: std::io::Error) -> ApprovalsError {
-    ApprovalsError::Place { path: shown(state.as_os_str().as_encoded_bytes()), error }
+fn socket_error(state: &Path, error: std::io::Error) -> ApprovalsError {
+    ApprovalsError::Sockets { path: shown(state.as_os_str().as_encoded_bytes()), error }
 }
 
 async fn list(state: &Path, arguments: &ListArguments) -> Result<Exit, ApprovalsError> {
-    let guards = Guards::find(state).map_err(|error| place(state, error))?;
+    let guards = Guards::find(state).map_err(|error| socket_error(state, error))?;
     let mut all = Vec::new();
     let mut exit = Exit::Success;
     for GuardReply { pid, body } in ask(&guards, state, &Method::List).await? {
@@ -150,7 +150,7 @@ async fn list(state: &Path, arguments: &ListArguments) -> Result<Exit, Approvals
 }
 
 async fn resolve(state: &Path, arguments: &ResolveArguments) -> Result<Exit, ApprovalsError> {
-    let guards = Guards::find(state).map_err(|error| place(state, error))?;
+    let guards = Guards::find(state).map_err(|error| socket_error(state, error))?;
     let (pid, id) = match find(&guards, state, &arguments.id).await? {
         Ok(found) => found,
         Err(error) => return Ok(undone(&arguments.id, &error.to_string())),

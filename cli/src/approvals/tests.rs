@@ -154,9 +154,9 @@ fn a_long_state_directory_is_no_matter() {
     let state = state();
     let long = real(&state).join("d".repeat(100)).join("e".repeat(100));
     let _socket = Socket::bind(&long).unwrap();
-    let place = SocketDirectory::open(&long).unwrap().unwrap();
-    assert_eq!(place.pids().unwrap(), [std::process::id()]);
-    assert!(place.path(std::process::id()).as_os_str().len() < 100);
+    let directory = SocketDirectory::open(&long).unwrap().unwrap();
+    assert_eq!(directory.pids().unwrap(), [std::process::id()]);
+    assert!(directory.path(std::process::id()).as_os_str().len() < 100);
 }
 
 #[test]

@@ -142,8 +142,8 @@ fn check_parents(all: &[GuardFile], reach: &Exposure<'_>, owners: &Owners, findi
     let mut directories = BTreeSet::new();
     for one in all {
         let (links, end) = reach.trail(&one.path);
-        for place in links.iter().chain([&end]) {
-            directories.extend(place.ancestors().skip(1).map(Path::to_owned));
+        for path in links.iter().chain([&end]) {
+            directories.extend(path.ancestors().skip(1).map(Path::to_owned));
         }
     }
     // These directories have been checked themselves.

@@ -26,8 +26,8 @@ pub fn look(options: &Options, places: &Paths, policy: Option<&Policy>, findings
     let agents = config.at("agents.list").and_then(Value::as_array);
     for (i, agent) in agents.into_iter().flatten().enumerate() {
         let own = agent.get("tools").and_then(|tools| tools.get("exec"));
-        let place = format!("agents.list[{i}].tools.exec.safeBins of {}", config.file);
-        told(&place, &unprofiled(own, tools), findings);
+        let key = format!("agents.list[{i}].tools.exec.safeBins of {}", config.file);
+        told(&key, &unprofiled(own, tools), findings);
     }
     if findings.all().len() == before {
         findings.ok("safe-bins", "no interpreter is a safe bin without a profile");
@@ -37,12 +37,12 @@ pub fn look(options: &Options, places: &Paths, policy: Option<&Policy>, findings
     }
 }
 
-fn told(place: &str, names: &[&str], findings: &mut Findings) {
+fn told(key: &str, names: &[&str], findings: &mut Findings) {
     if !names.is_empty() {
         findings.warning(
             "safe-bins",
             format!(
-                "{place}: {} runs what it is given, without a profile (tools.exec.safe_bins_interpreter_unprofiled)",
+                "{key}: {} runs what it is given, without a profile (tools.exec.safe_bins_interpreter_unprofiled)",
                 names.join(", ")
             ),
             "take it out, and allow what is needed by allowlist entries with an argPattern",

@@ -24,7 +24,7 @@ pub fn look(places: &Paths, policy: Option<&Policy>, findings: &mut Findings) {
 /// Checks the space that this user may fill on the log's file system.
 fn disk(log: &Path, enough: u64, on_error: OnError, findings: &mut Findings) {
     let path = shown(log.as_os_str().as_encoded_bytes());
-    let found = log.ancestors().find_map(|place| statvfs(place).ok());
+    let found = log.ancestors().find_map(|directory| statvfs(directory).ok());
     let Some(found) = found else {
         return findings.note("disk", format!("the room for {path} cannot be told"));
     };

@@ -282,7 +282,7 @@ fn print_result(
         for need in &request.needs {
             let policy = context.in_force()?;
             let verdict = need.part.decide(&policy);
-            writeln!(out, "  {}", place(context, &verdict.reason.path, verdict.reason.rule()))?;
+            writeln!(out, "  {}", location(context, &verdict.reason.path, verdict.reason.rule()))?;
         }
         return Ok(Exit::Success);
     }
@@ -309,7 +309,7 @@ fn refuse(
     request: &EditRequest,
     kept: &Unchangeable,
 ) -> Result<Exit, CommandError> {
-    let place = place(context, &kept.path, &kept.rule);
+    let location = location(context, &kept.path, &kept.rule);
     let change = match &kept.denial {
         Some((_, pattern)) => {
             format!(
@@ -331,7 +331,7 @@ fn refuse(
             "kept": {
                 "outcome": kept.outcome,
                 "because": { "source": kept.source, "path": kept.path, "text": kept.text },
-                "place": place,
+                "place": location,
                 "change": change,
             },
             "notes": request.notes,
@@ -345,19 +345,19 @@ fn refuse(
         guard_policy::Outcome::Allow => "allowed",
     };
     eprintln!("openclaw-guard: nothing was written: {what} would still be {word}");
-    eprintln!("  by        {place}");
+    eprintln!("  by        {location}");
     eprintln!("            {}", shown(kept.text.as_bytes()));
     eprintln!("  to change {}", shown(change.as_bytes()));
     Ok(Exit::Wrong)
 }
 
 /// Where a verdict's reason is in the policy: `FILE:3:5: RULE`.
-pub fn place(context: &EditContext, path: &str, rule: &str) -> String {
+pub fn location(context: &EditContext, path: &str, rule: &str) -> String {
     let found = context.text().ok().flatten().and_then(|text| locate(text, path));
     let rule = shown(rule.as_bytes());
     match found {
-        Some(place) => {
-            format!("{}:{}:{}: {rule}", shown(context.name().as_bytes()), place.line, place.column)
+        Some(location) => {
+            format!("{}:{}:{}: {rule}", shown(context.name().as_bytes()), location.line, location.column)
         }
         None => rule,
     }

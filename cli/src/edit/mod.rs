@@ -16,7 +16,7 @@ mod request;
 mod tests;
 
 pub use blocker::{BlockedBy, blocked_by};
-pub use command::{colour, place, print};
+pub use command::{colour, location, print};
 pub use context::EditContext;
 pub use diff::{Colour, unified};
 pub use plan::{Aim, Denials, Effect, NoPlan, plan};

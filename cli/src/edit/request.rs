@@ -22,10 +22,10 @@ pub enum EditRequestError {
     #[error("{}: {why}", shown(pattern.as_bytes()))]
     NoPattern { pattern: String, why: String },
     #[error(
-        "{} is too wide: it covers every file that will ever be in {place}. Name the files that are needed, or give --force",
+        "{} is too wide: it covers every file that will ever be in {area}. Name the files that are needed, or give --force",
         shown(pattern.as_bytes())
     )]
-    TooWide { pattern: String, place: &'static str },
+    TooWide { pattern: String, area: &'static str },
     #[error("{}: command not found; name the program by its path", shown(.0.as_bytes()))]
     NotFound(OsString),
 }
@@ -264,11 +264,11 @@ fn home(places: &Paths) -> &[u8] {
 }
 
 fn check(pattern: &str, places: &Paths, limit: Limit) -> Result<(), EditRequestError> {
-    let place = match width(pattern, home(places)) {
+    let area = match width(pattern, home(places)) {
         _ if limit == Limit::None => return Ok(()),
         Coverage::Some => return Ok(()),
         Coverage::Home => "the home directory",
         Coverage::Everything => "the root directory",
     };
-    Err(EditRequestError::TooWide { pattern: pattern.to_owned(), place })
+    Err(EditRequestError::TooWide { pattern: pattern.to_owned(), area })
 }

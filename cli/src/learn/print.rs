@@ -243,16 +243,16 @@ fn left_out<'l>(all: impl Iterator<Item = &'l LeftOut>) -> Vec<(&'l LeftOut, usi
     let mut known: BTreeMap<(&[u8], &Why), usize> = BTreeMap::new();
     for left in all {
         let end = left.path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
-        let place = match left.why {
+        let group = match left.why {
             Why::Outside => &left.path[..end],
             Why::Process => b"/proc",
             // Listed separately.
             _ => &left.path[..],
         };
-        match known.get(&(place, &left.why)) {
+        match known.get(&(group, &left.why)) {
             Some(at) => lines[*at].1 += 1,
             None => {
-                known.insert((place, &left.why), lines.len());
+                known.insert((group, &left.why), lines.len());
                 lines.push((left, 0));
             }
         }

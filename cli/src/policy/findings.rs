@@ -26,10 +26,10 @@ impl Finding {
     /// Makes a finding of a sentence that begins with a key of the text.
     pub fn new(text: &str, sentence: &str) -> Finding {
         let (mut finding, sentence) = match locate(text, sentence) {
-            Some(place) => {
-                let rest = sentence.get(place.key.len()..).unwrap_or_default();
+            Some(key) => {
+                let rest = sentence.get(key.key.len()..).unwrap_or_default();
                 let rest = rest.strip_prefix(':').unwrap_or(rest).trim_start().to_owned();
-                (Finding::at(place.line, place.column, place.key), rest)
+                (Finding::at(key.line, key.column, key.key), rest)
             }
             None => (Finding::nowhere(), sentence.to_owned()),
         };

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::answer::Explanation;
 use super::reason::LocatedReason;
 use super::remedy::{Command, Remedy};
-use crate::edit::{Colour, EditContext, colour, place};
+use crate::edit::{Colour, EditContext, colour, location};
 
 /// Prints the answer.
 ///
@@ -38,14 +38,14 @@ fn text(context: &EditContext, answer: &Explanation, colour: Colour) -> String {
     for (i, argument) in asked.argv.iter().enumerate() {
         add(&format!("argv[{i}]"), shown(argument.as_bytes()));
     }
-    add("rule", place(context, &answer.reason.path, &answer.reason.rule));
+    add("rule", location(context, &answer.reason.path, &answer.reason.rule));
     if answer.reason.text != answer.reason.rule {
         add("", shown(answer.reason.text.as_bytes()));
     }
     match &answer.now {
         Some(now) if asked.line.is_some() => {
             let is_same = now.reason.path == answer.reason.path && now.outcome == answer.outcome;
-            let by = place(context, &now.reason.path, &now.reason.rule);
+            let by = location(context, &now.reason.path, &now.reason.rule);
             let word = word(now.outcome);
             add("now", if is_same { format!("{word} by the same") } else { format!("{word}: {by}") });
         }
@@ -61,7 +61,7 @@ fn text(context: &EditContext, answer: &Explanation, colour: Colour) -> String {
             Near::Elsewhere | Near::OtherProgram => "",
             Near::OtherArguments => " (with other arguments)",
         };
-        add("nearest", format!("{}{what}", place(context, &reason.path, &reason.rule)));
+        add("nearest", format!("{}{what}", location(context, &reason.path, &reason.rule)));
     }
     match &answer.remedy {
         Some(Remedy::Command(command)) => {
@@ -173,10 +173,10 @@ pub fn json(context: &EditContext, answer: &Explanation) -> Value {
 
 fn reason_json(context: &EditContext, reason: &LocatedReason) -> Value {
     let mut value = json!({ "source": reason.source, "path": reason.path, "text": reason.text });
-    if let Some(place) = context.text().ok().flatten().and_then(|text| locate(text, &reason.path)) {
+    if let Some(location) = context.text().ok().flatten().and_then(|text| locate(text, &reason.path)) {
         value["file"] = context.name().into();
-        value["line"] = place.line.into();
-        value["column"] = place.column.into();
+        value["line"] = location.line.into();
+        value["column"] = location.column.into();
     }
     value
 }

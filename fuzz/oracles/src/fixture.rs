@@ -20,8 +20,8 @@ use guard_supervisor::resolve::{Resolver, real_path};
 use rustix::net::{AddressFamily, SocketType};
 use tempfile::TempDir;
 
+use super::fixture_root;
 use super::memory::Memory;
-use super::place;
 
 /// A directory with `exec/`, whose programs may be read and started. Nothing else in it may be touched.
 pub struct Fixture {
@@ -37,7 +37,7 @@ pub fn guard() -> &'static Guard {
         let text = format!(
             r#"{{"version": 1, "exec": {{"security": "full", "ask": "off"}}, "permissions": {{"base": false,
                 "filesystem": {{"rules": {{"{}/guard-calls-*/exec/**": "r-x"}}, "default": "---"}}}}}}"#,
-            place().display()
+            fixture_root().display()
         );
         let host = Host::bare(b"/nowhere", b"/");
         let document = Document::parse("fuzz", &text).unwrap();
@@ -55,7 +55,7 @@ pub fn guard() -> &'static Guard {
 impl Fixture {
     /// Creates a fixture.
     pub fn new() -> Fixture {
-        let directory = tempfile::Builder::new().prefix("guard-calls-").tempdir_in(place()).unwrap();
+        let directory = tempfile::Builder::new().prefix("guard-calls-").tempdir_in(fixture_root()).unwrap();
         let root = directory.path();
         fs::create_dir(root.join("exec")).unwrap();
         fs::create_dir(root.join("shut")).unwrap();

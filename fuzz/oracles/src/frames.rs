@@ -157,9 +157,9 @@ fn control(input: &mut Input<'_>) {
     let reply = run(async {
         let grant_store = GrantStore::new("/nowhere".as_ref());
         let server = server::Server::new(manager.clone(), grant_store, Arc::new(move |_| is_member));
-        let place = Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
+        let permit = Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
         let (ours, theirs) = connection(&sent);
-        server.serve_peer(ours, place).await;
+        server.serve_peer(ours, permit).await;
         heard(theirs).await
     });
     let text = String::from_utf8_lossy(&sent);

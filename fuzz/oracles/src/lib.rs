@@ -33,7 +33,7 @@ pub const TARGETS: [(&str, FuzzTarget); 5] =
     [("calls", calls), ("walk", walk), ("texts", texts), ("frames", frames), ("gateway", gateway)];
 
 /// The directory for temporary files: in memory if possible.
-fn place() -> PathBuf {
+fn fixture_root() -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
     let made = if memory.is_dir() { memory } else { std::env::temp_dir() };
     made.canonicalize().unwrap_or(made)

@@ -203,8 +203,8 @@ fn elf(input: &mut Input<'_>) {
     file.resize(file.len() + usize::from(input.byte()) * 64, 0);
     for _ in 0..input.below(16) {
         let (at, byte) = (input.number(2) as usize, input.byte());
-        if let Some(place) = file.get_mut(at) {
-            *place = byte;
+        if let Some(slot) = file.get_mut(at) {
+            *slot = byte;
         }
     }
     file.truncate(file.len() - input.number(2) as usize % file.len());

@@ -9,8 +9,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use tempfile::TempDir;
 
+use super::fixture_root;
 use super::input::Input;
-use super::place;
 
 /// A node of the table.
 pub enum Node {
@@ -62,7 +62,7 @@ const BEGINNINGS: [&[u8]; 6] = [b"", b"", b"/", b"//", b"/proc/self/root", b"/pr
 impl World {
     /// Builds the tree from an input.
     pub fn of(input: &mut Input<'_>) -> World {
-        let directory = tempfile::Builder::new().prefix("guard-walk-").tempdir_in(place()).unwrap();
+        let directory = tempfile::Builder::new().prefix("guard-walk-").tempdir_in(fixture_root()).unwrap();
         let root = directory.path().as_os_str().as_bytes().to_vec();
         let mut nodes: Vec<Node> = Vec::new();
         let mut above = 0;

@@ -21,7 +21,8 @@ pub fn evaluate(policy: &Policy, command: &str, around: &Surroundings<'_>) -> Ev
     let strict = policy.strict_inline_eval();
     match &plan.outcome {
         Err(reason) => {
-            let (top, nested): (Vec<_>, Vec<_>) = steps.iter().partition(|step| step.place == Position::Top);
+            let (top, nested): (Vec<_>, Vec<_>) =
+                steps.iter().partition(|step| step.position == Position::Top);
             let in_order = top.into_iter().chain(nested);
             let segments: Vec<_> = in_order.map(|step| ask.segment(step, None)).collect();
             let allow_always = entries::entries(&segments, around, strict);

@@ -53,7 +53,7 @@ pub(super) fn plan(command: &str) -> CommandPlan {
 }
 
 fn candidates(script: &ParsedText, asked: &[bool]) -> Result<Vec<Candidate>, Blocker> {
-    let top: Vec<usize> = indices(script, |step| step.place == Position::Top);
+    let top: Vec<usize> = indices(script, |step| step.position == Position::Top);
     let obstacle = script.obstacles.first();
     // A command that is asked for each time may have dynamic arguments.
     let excused = |owner: &Option<usize>| chain(script, *owner).any(|step| asked[step]);
@@ -110,7 +110,7 @@ fn payload(script: &ParsedText, shell: usize) -> Option<Vec<usize>> {
         && shells::is_read(&wrapper.argv[0])
         && code.start == Start::Plain
         && !wrapper.risks.contains(&Risk::EnvAssignment);
-    let steps = indices(script, |step| step.place == Position::Payload && step.within == Some(shell));
+    let steps = indices(script, |step| step.position == Position::Payload && step.within == Some(shell));
     // An entry for a name does not mean a program given by its path, or a skill's wrapper.
     let by_name = |step: &usize| {
         let first = &script.steps[*step].argv[0];

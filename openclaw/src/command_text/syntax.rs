@@ -32,7 +32,7 @@ pub(super) struct SimpleCommand {
     pub(super) argv: Vec<String>,
     /// Its span in the text; for a command in a shell's code, the span of the outermost shell.
     pub(super) span: Range<usize>,
-    pub(super) place: Position,
+    pub(super) position: Position,
     /// The command that encloses it.
     pub(super) within: Option<usize>,
     pub(super) risks: Vec<Risk>,
@@ -62,7 +62,7 @@ pub(super) struct ParsedText {
 /// Parses a text.
 pub(super) fn read(text: &str) -> ParsedText {
     let mut script = ParsedText::default();
-    let top = Frame { place: Position::Top, within: None, is_piped: false, nesting: 0 };
+    let top = Frame { position: Position::Top, within: None, is_piped: false, nesting: 0 };
     script.read(text, &Base { offset: 0, coarse: None, payloads: 0 }, top);
     script
 }
@@ -84,7 +84,7 @@ impl Base {
 /// The state that is passed down the tree.
 #[derive(Clone, Copy)]
 struct Frame {
-    place: Position,
+    position: Position,
     within: Option<usize>,
     is_piped: bool,
     nesting: usize,
@@ -172,7 +172,7 @@ impl ParsedText {
         }
         match node.kind() {
             "function_definition" | "command_substitution" | "process_substitution" => {
-                frame = Frame { place: Position::Inside, is_piped: false, ..frame };
+                frame = Frame { position: Position::Inside, is_piped: false, ..frame };
             }
             "pipeline" => frame.is_piped = true,
             "command" | "declaration_command" | "test_command" => {
@@ -240,7 +240,7 @@ impl ParsedText {
         self.steps.push(SimpleCommand {
             argv,
             span: span.clone(),
-            place: frame.place,
+            position: frame.position,
             within: frame.within,
             risks,
             is_piped: frame.is_piped,
@@ -279,7 +279,7 @@ impl ParsedText {
         self.read(
             code.text,
             &base,
-            Frame { place: Position::Payload, within: Some(index), is_piped: false, nesting },
+            Frame { position: Position::Payload, within: Some(index), is_piped: false, nesting },
         );
     }
 }

@@ -57,10 +57,10 @@ impl fmt::Debug for Member {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoAccess {
     /// A setting that locates or identifies the gateway is missing or invalid.
-    #[error("{place}: {why}")]
+    #[error("{setting}: {why}")]
     Where {
         /// The setting: a file's key, or "the gateway's url".
-        place: String,
+        setting: String,
         /// What is wrong with it.
         why: String,
     },
@@ -111,13 +111,13 @@ impl Credentials {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
         let file = variable("OPENCLAW_CONFIG_PATH").map_or_else(|| config(state), Into::into);
         let config = Config::read(&file);
-        let (endpoint, place) = endpoint(wanted, &config, &file, &variable)?;
+        let (endpoint, owner) = endpoint(wanted, &config, &file, &variable)?;
         let secret = match &wanted.token_file {
             Some(Ok(path)) => Some(secret::of_file(path)),
             Some(Err(why)) => {
                 Some(Err(format!("approvals.gateway.tokenFile of guard.json is not used: {why}")))
             }
-            None => of_environment(&config, &variable).or_else(|| of_config(&config, place, &variable)),
+            None => of_environment(&config, &variable).or_else(|| of_config(&config, owner, &variable)),
         };
         let secret =
             secret.transpose().map_err(|why| NoAccess::Secret { at: endpoint.as_str().to_owned(), why })?;
@@ -127,10 +127,10 @@ impl Credentials {
             None => {
                 let known = Identity::known(state).map_err(NoAccess::Identity)?;
                 let known = known.filter(|identity| identity.token(endpoint.as_str()).is_some());
-                known.ok_or_else(|| nowhere(wanted, &endpoint, &config, place))?
+                known.ok_or_else(|| nowhere(wanted, &endpoint, &config, owner))?
             }
         };
-        let trust = trust(wanted, &config, &endpoint, place)?;
+        let trust = trust(wanted, &config, &endpoint, owner)?;
         let scopes = if wanted.admin { vec![ADMIN, APPROVALS] } else { vec![APPROVALS] };
         let allow_insecure = wanted.allow_insecure;
         Ok(Credentials { endpoint, secret, scopes, allow_insecure, trust, identity, is_member: None })
@@ -183,8 +183,8 @@ fn endpoint(
     variable: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<(GatewayUrl, GatewayOwner), NoAccess> {
     let remote = config.is_remote().then(|| config.text(REMOTE_URL)).flatten();
-    let parse = |place: String, url: &str| {
-        GatewayUrl::parse(url).map_err(|why| NoAccess::Where { place, why: shown(why.as_bytes()) })
+    let parse = |setting: String, url: &str| {
+        GatewayUrl::parse(url).map_err(|why| NoAccess::Where { setting, why: shown(why.as_bytes()) })
     };
     let named = match (&wanted.url, variable(URL), remote) {
         (Some(url), _, _) => Some(url.clone()),
@@ -196,20 +196,20 @@ fn endpoint(
     };
     if let Some(endpoint) = named {
         let is_remote = remote.is_some_and(|url| url == endpoint.as_str());
-        let place = match () {
+        let owner = match () {
             () if is_remote => GatewayOwner::Remote,
             () if endpoint.is_loopback() && !config.is_remote() => GatewayOwner::Local,
             () => GatewayOwner::Elsewhere,
         };
-        return Ok((endpoint, place));
+        return Ok((endpoint, owner));
     }
     // A file that cannot be read may name another host.
     if let Some(why) = config.problem() {
-        return Err(NoAccess::Where { place: "the gateway's url".to_owned(), why });
+        return Err(NoAccess::Where { setting: "the gateway's url".to_owned(), why });
     }
     if config.is_remote() {
         let why = "it is not set, and gateway.mode is \"remote\"".to_owned();
-        return Err(NoAccess::Where { place: format!("gateway.remote.url of {}", config.file), why });
+        return Err(NoAccess::Where { setting: format!("gateway.remote.url of {}", config.file), why });
     }
     let tls = config.at("gateway.tls.enabled").and_then(serde_json::Value::as_bool) == Some(true);
     let scheme = if tls { "wss" } else { "ws" };
@@ -225,21 +225,21 @@ fn trust(
     wanted: &GatewaySettings,
     config: &Config,
     endpoint: &GatewayUrl,
-    place: GatewayOwner,
+    owner: GatewayOwner,
 ) -> Result<Trust, NoAccess> {
     const KEY: &str = "gateway.remote.tlsFingerprint";
-    let configured = (place == GatewayOwner::Remote).then(|| config.text(KEY)).flatten();
+    let configured = (owner == GatewayOwner::Remote).then(|| config.text(KEY)).flatten();
     let pinned = match (wanted.fingerprint, configured) {
         (Some(fingerprint), _) => {
             Some((fingerprint, "approvals.gateway.fingerprint of guard.json".to_owned()))
         }
         (None, Some(text)) => {
-            let place = format!("{KEY} of {}", config.file);
+            let setting = format!("{KEY} of {}", config.file);
             match Fingerprint::parse(text.strip_prefix("sha256:").unwrap_or(text)) {
-                Some(fingerprint) => Some((fingerprint, place)),
+                Some(fingerprint) => Some((fingerprint, setting)),
                 None => {
                     let why = "a SHA-256 fingerprint has 64 hexadecimal digits".to_owned();
-                    return Err(NoAccess::Where { place, why });
+                    return Err(NoAccess::Where { setting, why });
                 }
             }
         }
@@ -248,8 +248,8 @@ fn trust(
     match pinned {
         None => Ok(Trust::Authorities),
         Some((fingerprint, _)) if endpoint.scheme() == Scheme::Wss => Ok(Trust::Pinned(fingerprint)),
-        Some((_, place)) => Err(NoAccess::Where {
-            place,
+        Some((_, setting)) => Err(NoAccess::Where {
+            setting,
             why: format!("{} has no certificate: it would be wss://", endpoint.as_str()),
         }),
     }
@@ -260,13 +260,13 @@ fn nowhere(
     wanted: &GatewaySettings,
     endpoint: &GatewayUrl,
     config: &Config,
-    place: GatewayOwner,
+    owner: GatewayOwner,
 ) -> NoAccess {
     let at = endpoint.as_str().to_owned();
     if let Some(why) = config.problem() {
         return NoAccess::Secret { at, why };
     }
-    let for_this = if place == GatewayOwner::Elsewhere { " for this url" } else { "" };
+    let for_this = if owner == GatewayOwner::Elsewhere { " for this url" } else { "" };
     let why = format!(
         "guard.json names no approvals.gateway.tokenFile, {TOKEN} and {PASSWORD} are not in the guard's environment, and {} \
          has none{for_this}",
@@ -285,8 +285,8 @@ fn of_environment(config: &Config, variable: &dyn Fn(&str) -> Option<OsString>) 
     })
 }
 
-fn of_config(config: &Config, place: GatewayOwner, variable: &dyn Fn(&str) -> Option<OsString>) -> Search {
-    let above = match place {
+fn of_config(config: &Config, owner: GatewayOwner, variable: &dyn Fn(&str) -> Option<OsString>) -> Search {
+    let above = match owner {
         GatewayOwner::Local => AUTH,
         GatewayOwner::Remote => REMOTE,
         GatewayOwner::Elsewhere => return None,

@@ -26,10 +26,10 @@ impl GatewaySettings {
     /// Returns the settings in a policy.
     pub fn from_policy(policy: &Policy) -> GatewaySettings {
         let route = policy.approvals().gateway();
-        let token = policy.gateway_token().map(|place| place.map(OsStr::from_bytes).map_err(str::to_owned));
+        let token = policy.gateway_token().map(|path| path.map(OsStr::from_bytes).map_err(str::to_owned));
         GatewaySettings {
             url: route.url().cloned(),
-            token_file: token.map(|place| place.map(PathBuf::from)),
+            token_file: token.map(|path| path.map(PathBuf::from)),
             allow_insecure: route.allow_insecure(),
             fingerprint: route.fingerprint(),
             admin: route.admin(),

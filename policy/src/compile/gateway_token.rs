@@ -35,7 +35,7 @@ impl<'d> TokenFile<'d> {
     /// # Errors
     /// If the rules of the document open it: the tree could have read it, or put it there, before it was
     /// denied.
-    pub(crate) fn place(&self, map: &PathRules, paths: &Paths<'_>) -> Result<Vec<u8>, String> {
+    pub(crate) fn vetted_path(&self, map: &PathRules, paths: &Paths<'_>) -> Result<Vec<u8>, String> {
         let without = map.without(|reason| reason.path == KEY);
         let written = [&self.expanded.literal, self.expanded.pattern.as_bytes()].concat();
         let real = self.expanded.resolved(paths, true);
@@ -65,6 +65,6 @@ impl<'d> TokenFile<'d> {
 }
 
 /// Returns the refusal as a warning of the policy.
-pub(crate) fn warning(place: Option<&Result<Vec<u8>, String>>) -> Option<String> {
-    place?.as_ref().err().map(|why| format!("{KEY}: is not used: {why}"))
+pub(crate) fn warning(path: Option<&Result<Vec<u8>, String>>) -> Option<String> {
+    path?.as_ref().err().map(|why| format!("{KEY}: is not used: {why}"))
 }

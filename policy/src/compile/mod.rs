@@ -66,7 +66,7 @@ impl Policy {
         let is_on = |set| switched_off(layers.iter().map(Layer::persistence), set).is_none();
         builder.persistence(persistence::kept(host, Hint::Key, is_on));
         let (map, mut warnings) = builder.finish(default, default_reason);
-        let gateway_token = token.map(|token| token.place(&map, &paths));
+        let gateway_token = token.map(|token| token.vetted_path(&map, &paths));
         warnings.extend(gateway_token::warning(gateway_token.as_ref()));
 
         let mut entries = Vec::new();

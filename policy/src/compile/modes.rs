@@ -65,7 +65,7 @@ impl Modes {
 
     fn tighten(&mut self, agent: &str, holder: StoreOwner, store: &Store) {
         fn given<T>(holder: StoreOwner, set: Option<Setting<T>>) -> Option<(T, String)> {
-            set.map(|set| (set.value, holder.place(&set.path)))
+            set.map(|set| (set.value, holder.key_path(&set.path)))
         }
         self.security.least(given(holder, store.security(agent)), Source::Openclaw);
         self.ask.most(given(holder, store.ask(agent)), Source::Openclaw);

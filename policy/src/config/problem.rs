@@ -27,7 +27,7 @@ fn fmt_nearest(nearest: &Option<String>) -> String {
 }
 
 /// Converts a byte offset to a line and a column, both from 1. The column counts characters.
-pub(crate) fn place(text: &str, offset: usize) -> (usize, usize) {
+pub(crate) fn line_column(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let start = before.rfind('\n').map_or(0, |i| i + 1);
     (before.matches('\n').count() + 1, before[start..].chars().count() + 1)

@@ -112,16 +112,16 @@ fn hidden(signs: &[Sign]) -> Vec<Range<usize>> {
 }
 
 /// Finds the secrets in the text formed by the signs at `places`.
-fn hidden_among(signs: &[Sign], places: Vec<usize>) -> Vec<Range<usize>> {
-    let mut text = String::with_capacity(places.len());
+fn hidden_among(signs: &[Sign], indices: Vec<usize>) -> Vec<Range<usize>> {
+    let mut text = String::with_capacity(indices.len());
     // For each byte of the text, the index of its sign.
-    let mut place_of = Vec::with_capacity(places.len());
-    for place in places {
-        text.push(signs[place].searched());
-        place_of.resize(text.len(), place);
+    let mut index_of = Vec::with_capacity(indices.len());
+    for index in indices {
+        text.push(signs[index].searched());
+        index_of.resize(text.len(), index);
     }
     let found = secrets::find(&text).into_iter();
-    found.map(|secret| place_of[secret.start]..place_of[secret.end - 1] + 1).collect()
+    found.map(|secret| index_of[secret.start]..index_of[secret.end - 1] + 1).collect()
 }
 
 fn masked(secret: &[Sign]) -> String {

@@ -59,7 +59,7 @@ pub fn fitting(path: &[u8], object: FileKind, home: &[u8]) -> Result<Fitting, St
             &path[..path.iter().rposition(|byte| *byte == b'/').unwrap_or(0)]
         }
     };
-    let secret = secrets(home).find(|(place, _)| covers(place, path)).map(|(_, written)| written);
+    let secret = secrets(home).find(|(pattern, _)| covers(pattern, path)).map(|(_, written)| written);
     let is_named_so = object == FileKind::File && is_named_so(path);
     let secret = secret.or_else(|| is_named_so.then_some("a file of such a name"));
     let is_narrow = object == FileKind::Socket || secret.is_some() || is_too_much(directory, home);
@@ -71,7 +71,7 @@ fn is_too_much(directory: &[u8], home: &[u8]) -> bool {
     let is_top = directory.iter().filter(|byte| **byte == b'/').count() < 2;
     let is_systems = SYSTEM.iter().any(|top| is_below(directory, top.as_bytes()))
         && (directory == TEMPORARY.as_bytes() || !is_below(directory, TEMPORARY.as_bytes()));
-    let holds_secrets = || secrets(home).any(|(place, _)| is_below(&leading(&place), directory));
+    let holds_secrets = || secrets(home).any(|(pattern, _)| is_below(&leading(&pattern), directory));
     is_top || is_systems || is_below(home, directory) || holds_secrets()
 }
 
@@ -90,14 +90,14 @@ fn secrets(home: &[u8]) -> impl Iterator<Item = (Expanded, &'static str)> {
     all.map(move |written| (expand(written, home), written))
 }
 
-fn covers(place: &Expanded, path: &[u8]) -> bool {
-    let glob = place.glob(true);
+fn covers(pattern: &Expanded, path: &[u8]) -> bool {
+    let glob = pattern.glob(true);
     glob.covers(path) || glob.is_literal() && is_below(path, glob.literal())
 }
 
 /// The part before the first wildcard.
-fn leading(place: &Expanded) -> Vec<u8> {
-    place.glob(true).literal().to_vec()
+fn leading(pattern: &Expanded) -> Vec<u8> {
+    pattern.glob(true).literal().to_vec()
 }
 
 /// How much a pattern covers. Tests it on names that no file has.

@@ -80,7 +80,7 @@ impl Store {
             let entries = self.agent(name).and_then(|agent| agent.get("allowlist")?.as_array());
             for (i, entry) in entries.into_iter().flatten().enumerate() {
                 if let Some(object) = entry.as_object() {
-                    list.push((format!("{}.allowlist[{i}]", place(name)), StoreEntry::new(object)));
+                    list.push((format!("{}.allowlist[{i}]", section_path(name)), StoreEntry::new(object)));
                 }
             }
         }
@@ -100,8 +100,8 @@ impl Store {
     /// Every entry, of any agent, that OpenClaw 2026.6 and newer ignore, with its key.
     pub fn inactive(&self) -> Vec<(String, Inactive)> {
         let own = |name: &str| {
-            let place = format!("{}.", place(name));
-            self.allowlist(name).into_iter().filter(move |(path, _)| path.starts_with(&place))
+            let section_path = format!("{}.", section_path(name));
+            self.allowlist(name).into_iter().filter(move |(path, _)| path.starts_with(&section_path))
         };
         let entries = self.agents().flat_map(own);
         entries.filter_map(|(path, entry)| Some((path, entry.inactive()?))).collect()
@@ -118,10 +118,11 @@ impl Store {
     }
 
     fn setting<T>(&self, agent: &str, key: &str, read: fn(&Value) -> Option<T>) -> Option<Setting<T>> {
-        let mut sections: Vec<_> = lists(agent).rev().map(|name| (self.agent(name), place(name))).collect();
+        let mut sections: Vec<_> =
+            lists(agent).rev().map(|name| (self.agent(name), section_path(name))).collect();
         sections.push((self.section("defaults"), "openclaw.defaults".to_owned()));
-        sections.into_iter().find_map(|(section, place)| {
-            Some(Setting { value: read(section?.get(key)?)?, path: format!("{place}.{key}") })
+        sections.into_iter().find_map(|(section, section_path)| {
+            Some(Setting { value: read(section?.get(key)?)?, path: format!("{section_path}.{key}") })
         })
     }
 
@@ -149,7 +150,7 @@ fn lists(agent: &str) -> impl DoubleEndedIterator<Item = &str> {
 }
 
 /// The full key of an agent's section.
-fn place(agent: &str) -> String {
+fn section_path(agent: &str) -> String {
     let plain = agent.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
     if plain { format!("openclaw.agents.{agent}") } else { format!("openclaw.agents[\"{agent}\"]") }
 }

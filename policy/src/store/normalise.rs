@@ -26,9 +26,9 @@ pub(super) fn normalise(root: &mut Object, id: &mut dyn FnMut() -> String) -> Ve
     if let Some(Value::Object(agents)) = root.get_mut("agents") {
         for (name, agent) in agents.iter_mut() {
             if let Value::Object(agent) = agent {
-                let place = format!("agents.{name}");
-                scalars(agent, &place, &mut ignored);
-                allowlist(agent, &place, id, &mut ignored);
+                let section_path = format!("agents.{name}");
+                scalars(agent, &section_path, &mut ignored);
+                allowlist(agent, &section_path, id, &mut ignored);
             }
         }
         fold_legacy_main(agents);
@@ -55,13 +55,13 @@ fn socket(root: &mut Object) {
 }
 
 /// Removes invalid values of the modes: they count as absent.
-fn scalars(section: &mut Object, place: &str, ignored: &mut Vec<String>) {
+fn scalars(section: &mut Object, section_path: &str, ignored: &mut Vec<String>) {
     let security: &[&str] = &Security::NAMES;
     for (key, names) in [("security", security), ("ask", &Ask::NAMES), ("askFallback", security)] {
         let is_one = |value: &Value| value.as_str().is_some_and(|name| names.contains(&name));
-        keep_if(section, key, is_one, &names.join(", "), place, ignored);
+        keep_if(section, key, is_one, &names.join(", "), section_path, ignored);
     }
-    keep_if(section, "autoAllowSkills", Value::is_boolean, "true, false", place, ignored);
+    keep_if(section, "autoAllowSkills", Value::is_boolean, "true, false", section_path, ignored);
 }
 
 fn keep_if(
@@ -69,31 +69,36 @@ fn keep_if(
     key: &str,
     is_valid: impl Fn(&Value) -> bool,
     names: &str,
-    place: &str,
+    section_path: &str,
     ignored: &mut Vec<String>,
 ) {
     if let Some(value) = section.get(key).filter(|value| !is_valid(value)) {
         if !value.is_null() {
-            ignored.push(format!("{place}.{key}: {value} is ignored: it is none of {names}"));
+            ignored.push(format!("{section_path}.{key}: {value} is ignored: it is none of {names}"));
         }
         section.shift_remove(key);
     }
 }
 
-fn allowlist(agent: &mut Object, place: &str, id: &mut dyn FnMut() -> String, ignored: &mut Vec<String>) {
+fn allowlist(
+    agent: &mut Object,
+    section_path: &str,
+    id: &mut dyn FnMut() -> String,
+    ignored: &mut Vec<String>,
+) {
     match agent.get_mut("allowlist") {
         Some(Value::Array(list)) => {
             let items = std::mem::take(list).into_iter().enumerate();
             list.extend(items.filter_map(|(i, item)| {
                 let entry = entry(item, id);
                 if entry.is_none() {
-                    ignored.push(format!("{place}.allowlist[{i}]: is ignored: it has no pattern"));
+                    ignored.push(format!("{section_path}.allowlist[{i}]: is ignored: it has no pattern"));
                 }
                 entry
             }));
         }
         Some(_) => {
-            ignored.push(format!("{place}.allowlist: is ignored: it is not a list [ … ]"));
+            ignored.push(format!("{section_path}.allowlist: is ignored: it is not a list [ … ]"));
             agent.shift_remove("allowlist");
         }
         None => {}

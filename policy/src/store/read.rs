@@ -72,7 +72,7 @@ impl Store {
             }
             Err((path, message)) => {
                 let key = path.join(".");
-                Err(at(place(text, &path), &key, message))
+                Err(at(value_position(text, &path), &key, message))
             }
         }
     }
@@ -87,7 +87,7 @@ fn counted(text: &str, line: usize, column: usize) -> (usize, usize) {
 }
 
 /// The line and column of the value at a path of keys.
-fn place(text: &str, path: &[String]) -> (usize, usize) {
+fn value_position(text: &str, path: &[String]) -> (usize, usize) {
     // serde_json has parsed the text, so it is JSON and not nested too deeply.
     let tree = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
     let mut value = tree.ok().and_then(|tree| tree.value);
@@ -101,5 +101,5 @@ fn place(text: &str, path: &[String]) -> (usize, usize) {
         };
     }
     let offset = value.map_or(0, |value| value.start());
-    problem::place(text, offset)
+    problem::line_column(text, offset)
 }

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::shape::{Misshapen, OBJECT};
-use super::{Added, Store, key, lists, object, place};
+use super::{Added, Store, key, lists, object, section_path};
 use crate::Bits;
 use crate::paths::saved_rules::FileRule;
 
@@ -18,8 +18,8 @@ impl Store {
         for name in lists(agent) {
             for (pattern, bits) in self.agent(name).and_then(section).into_iter().flatten() {
                 if let Some(bits) = self::bits(bits) {
-                    let place = format!("{}.{}[\"{pattern}\"]", place(name), SECTION.join("."));
-                    rules.push((place, FileRule { pattern: pattern.clone(), bits }));
+                    let key_path = format!("{}.{}[\"{pattern}\"]", section_path(name), SECTION.join("."));
+                    rules.push((key_path, FileRule { pattern: pattern.clone(), bits }));
                 }
             }
         }
@@ -71,28 +71,29 @@ const MODES: [&str; 4] = ["security", "ask", "askFallback", "autoAllowSkills"];
 impl Store {
     /// Notes on settings that have no effect in the guard's own store, a sentence each: somebody may rely on them.
     pub(super) fn idle(&self) -> Vec<String> {
-        let elsewhere =
-            |place: &str, key: &str| format!("{place}.{key} has no effect here: it belongs in guard.json");
-        let modes = |place: &str, section: &Map<String, Value>| -> Vec<String> {
+        let elsewhere = |section_path: &str, key: &str| {
+            format!("{section_path}.{key} has no effect here: it belongs in guard.json")
+        };
+        let modes = |section_path: &str, section: &Map<String, Value>| -> Vec<String> {
             let present = MODES.iter().filter(|key| section.contains_key(**key));
-            present.map(|key| elsewhere(place, key)).collect()
+            present.map(|key| elsewhere(section_path, key)).collect()
         };
         let mut notes = self.section("defaults").map_or_else(Vec::new, |section| modes("defaults", section));
         for (name, agent) in self.section("agents").into_iter().flatten() {
             let Some(mut section) = agent.as_object() else { continue };
-            let mut place = format!("agents.{name}");
-            notes.extend(modes(&place, section));
+            let mut section_path = format!("agents.{name}");
+            notes.extend(modes(&section_path, section));
             for (i, name) in SECTION.iter().enumerate() {
                 let Some(next) = section.get(*name).and_then(Value::as_object) else { break };
-                (section, place) = (next, format!("{place}.{name}"));
+                (section, section_path) = (next, format!("{section_path}.{name}"));
                 match SECTION.get(i + 1) {
                     Some(only) => {
                         let others = section.keys().filter(|key| key != only);
-                        notes.extend(others.map(|key| elsewhere(&place, key)));
+                        notes.extend(others.map(|key| elsewhere(&section_path, key)));
                     }
                     None => notes.extend(section.iter().filter(|(_, bits)| self::bits(bits).is_none()).map(
                         |(pattern, bits)| {
-                            format!("{place}[\"{pattern}\"]: {bits} is ignored: it is none of r, w, x, rw, …")
+                            format!("{section_path}[\"{pattern}\"]: {bits} is ignored: it is none of r, w, x, rw, …")
                         },
                     )),
                 }

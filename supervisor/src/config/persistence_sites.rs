@@ -237,9 +237,9 @@ impl Repositories {
     /// Adds the links in hook directories: hooks are often links to scripts in the workspace.
     fn links(&mut self) {
         let hooks = self.directories.iter().map(|directory| directory.join("hooks"));
-        let places: Vec<PathBuf> = hooks.chain(self.others.iter().cloned()).collect();
-        for place in places {
-            let names = std::fs::read_dir(place).into_iter().flatten().flatten().take(MAX_NAMES);
+        let directories: Vec<PathBuf> = hooks.chain(self.others.iter().cloned()).collect();
+        for directory in directories {
+            let names = std::fs::read_dir(directory).into_iter().flatten().flatten().take(MAX_NAMES);
             let links = names.filter(|name| name.file_type().is_ok_and(|kind| kind.is_symlink()));
             self.others.extend(links.map(|name| name.path()));
         }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
-use guard_approvals::{BoundScript, CodeInput, Digest, Executable, InputPlace};
+use guard_approvals::{BoundScript, CodeInput, Digest, Executable, InputSource};
 use guard_policy::analysis::{CodeOnInput, InputKind, script_operands};
 use guard_policy::environment::can_change_program;
 use rustix::fs::{FileType, Mode, OFlags};
@@ -143,7 +143,7 @@ fn operand(request: &Request<'_, '_>, written: &[u8], cwd: &[u8]) -> Result<Runn
             RunnableArgument::File(Named { path, name, file: opened(&object)?, is_first_only: false })
         }
         FileType::Fifo | FileType::Socket => RunnableArgument::Input(CodeInput {
-            place: InputPlace::Argument(name),
+            source: InputSource::Argument(name),
             ..input(request, &object, path)?
         }),
         _ => RunnableArgument::Nothing,
@@ -173,7 +173,7 @@ fn input(request: &Request<'_, '_>, object: &Object, path: Vec<u8>) -> Result<Co
         Some(file) => Some(Digest::of_file(&file, || request.caller.check())?),
         None => None,
     };
-    Ok(CodeInput { place: InputPlace::StandardInput, kind, path, sha256 })
+    Ok(CodeInput { source: InputSource::StandardInput, kind, path, sha256 })
 }
 
 /// Whether a character device is a terminal (Documentation/admin-guide/devices.txt): virtual consoles and serial lines,

@@ -106,7 +106,7 @@ impl SocketDirectory {
 /// A guard's listening socket. Dropping it removes its name.
 #[derive(Debug)]
 pub struct Socket {
-    place: SocketDirectory,
+    directory: SocketDirectory,
     name: String,
     listener: UnixListener,
 }
@@ -121,23 +121,23 @@ impl Socket {
     }
 
     pub(super) fn bind_as(state: &Path, pid: u32) -> io::Result<Socket> {
-        let place = SocketDirectory::make(state)?;
-        let lock = place.lock()?;
+        let directory = SocketDirectory::make(state)?;
+        let lock = directory.lock()?;
         let name = format!("{pid}{SUFFIX}");
-        match unlinkat(&place.0, &name, AtFlags::empty()) {
+        match unlinkat(&directory.0, &name, AtFlags::empty()) {
             // A dead guard had the same pid.
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
-        let listener = UnixListener::bind(place.path(pid))?;
-        chmodat(&place.0, &name, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
-        let stat = rustix::fs::statat(&place.0, &name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let listener = UnixListener::bind(directory.path(pid))?;
+        chmodat(&directory.0, &name, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
+        let stat = rustix::fs::statat(&directory.0, &name, AtFlags::SYMLINK_NOFOLLOW)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
             return Err(io::Error::other(format!("{name} is no socket")));
         }
         listener.set_nonblocking(true)?;
         drop(lock);
-        Ok(Socket { place, name, listener })
+        Ok(Socket { directory, name, listener })
     }
 
     /// The listener, registered with the current async runtime.
@@ -151,6 +151,6 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        let _ = unlinkat(&self.place.0, &self.name, AtFlags::empty());
+        let _ = unlinkat(&self.directory.0, &self.name, AtFlags::empty());
     }
 }

@@ -78,24 +78,24 @@ impl Server {
         let peers = Arc::new(Semaphore::new(MAX_PEERS));
         loop {
             // The semaphore is never closed.
-            let Ok(place) = Arc::clone(&peers).acquire_owned().await else { return };
+            let Ok(permit) = Arc::clone(&peers).acquire_owned().await else { return };
             let Ok((stream, _)) = listener.accept().await else {
                 // Usually the descriptors are used up.
                 sleep(IO_TIMEOUT).await;
                 continue;
             };
             let server = self.clone();
-            tokio::spawn(server.serve_peer(stream, place));
+            tokio::spawn(server.serve_peer(stream, permit));
         }
     }
 
     /// Serves one peer until it goes, if it may ask.
-    pub async fn serve_peer(self, stream: UnixStream, place: OwnedSemaphorePermit) {
+    pub async fn serve_peer(self, stream: UnixStream, permit: OwnedSemaphorePermit) {
         // A guard that connects does so for its tree; the commands that may ask are none. The reason is not sent: a
         // process of a tree learns nothing here.
         let peer = Peer::from_stream(&stream, &self.is_member);
         if peer.is_ok_and(|peer| !is_guard(peer.pid)) {
-            self.serve(stream, place).await;
+            self.serve(stream, permit).await;
         }
     }
 
@@ -110,7 +110,7 @@ impl Server {
         }
     }
 
-    async fn serve(&self, stream: UnixStream, place: OwnedSemaphorePermit) {
+    async fn serve(&self, stream: UnixStream, permit: OwnedSemaphorePermit) {
         let (read, mut write) = stream.into_split();
         let mut lines = LineReader::new(read);
         while let Ok(Ok(line)) = timeout(IDLE_TIMEOUT, lines.next()).await {
@@ -126,7 +126,7 @@ impl Server {
                     let _ = send(&mut write, &Reply::error("BUSY", "too many have subscribed")).await;
                     return;
                 };
-                drop(place);
+                drop(permit);
                 let _ = self.stream_events(lines, write, Route::Cli).await;
                 return;
             }

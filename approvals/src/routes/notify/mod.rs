@@ -111,9 +111,9 @@ impl Notifier {
         let Some(first) = approvals.next() else { return };
         let mut value = first.json(std::process::id());
         value["more"] = approvals.count().into();
-        let (place, problems, name) = (Slot::acquire(running), problems.clone(), program.argv[0].clone());
+        let (slot, problems, name) = (Slot::acquire(running), problems.clone(), program.argv[0].clone());
         let run = move || {
-            let _place = place;
+            let _slot = slot;
             if let Err(problem) = run(&program, format!("{value}\n").as_bytes(), RUN_TIMEOUT) {
                 // Fails only when the guard is ending.
                 let _ = problems.send(format!("{}: {problem}", shown(name.as_bytes())));

@@ -81,7 +81,7 @@ fn list(frame: &mut Frame<'_>, area: Rect, screen: &Screen, queue: &Queue, now_m
     frame.render_widget(block, area);
     let height = usize::from(inside.height);
     let rows = queue.rows();
-    let first = (screen.place + 1).saturating_sub(height);
+    let first = (screen.selected_index + 1).saturating_sub(height);
     let lines = rows.iter().skip(first).take(height).map(|(key, row)| {
         let is_selected = screen.selected.as_ref() == Some(*key);
         let style = if is_selected { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() };

@@ -37,7 +37,7 @@ const SMALLEST: (u16, u16) = (30, 10);
 pub struct Screen {
     selected: Option<Key>,
     /// Position of the selected row. When that row goes, the row that takes its position is selected.
-    place: usize,
+    selected_index: usize,
     armed: Option<Armed>,
     page: View,
     scroll: usize,
@@ -126,12 +126,12 @@ impl Screen {
             }
         }
         let found = self.selected.as_ref().and_then(|key| rows.iter().position(|(row, _)| *row == key));
-        if let Some(place) = found {
-            self.place = place;
+        if let Some(selected_index) = found {
+            self.selected_index = selected_index;
             return;
         }
-        self.place = self.place.min(rows.len().saturating_sub(1));
-        self.selected = rows.get(self.place).map(|(key, _)| (*key).clone());
+        self.selected_index = self.selected_index.min(rows.len().saturating_sub(1));
+        self.selected = rows.get(self.selected_index).map(|(key, _)| (*key).clone());
         self.scroll = 0;
         if self.selected.is_some() {
             self.settled = Some(now + SETTLE_INTERVAL);
@@ -162,8 +162,8 @@ impl Screen {
             KeyCode::Char('a') => self.arm(Decision::AllowAlways(GrantWidth::Narrow), queue, now),
             KeyCode::Char('d') => self.arm(Decision::AllowAlways(GrantWidth::Directory), queue, now),
             KeyCode::Char('n') => self.arm(Decision::Deny, queue, now),
-            KeyCode::Char('j') | KeyCode::Down => self.select(self.place.saturating_add(1), queue),
-            KeyCode::Char('k') | KeyCode::Up => self.select(self.place.saturating_sub(1), queue),
+            KeyCode::Char('j') | KeyCode::Down => self.select(self.selected_index.saturating_add(1), queue),
+            KeyCode::Char('k') | KeyCode::Up => self.select(self.selected_index.saturating_sub(1), queue),
             KeyCode::PageDown | KeyCode::Char(' ') => self.scroll = self.scroll.saturating_add(10),
             KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(10),
             KeyCode::Char('v') => self.turn(View::Details),
@@ -180,10 +180,10 @@ impl Screen {
         self.scroll = 0;
     }
 
-    fn select(&mut self, place: usize, queue: &Queue) {
+    fn select(&mut self, selected_index: usize, queue: &Queue) {
         let rows = queue.rows();
-        self.place = place.min(rows.len().saturating_sub(1));
-        self.selected = rows.get(self.place).map(|(key, _)| (*key).clone());
+        self.selected_index = selected_index.min(rows.len().saturating_sub(1));
+        self.selected = rows.get(self.selected_index).map(|(key, _)| (*key).clone());
         self.scroll = 0;
         self.note.clear();
     }

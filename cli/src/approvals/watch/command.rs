@@ -56,7 +56,7 @@ pub enum WatchError {
     )]
     Inside(i32),
     #[error(transparent)]
-    Place(#[from] WatchSocketError),
+    Socket(#[from] WatchSocketError),
     #[error("cannot watch: {0}")]
     Failed(#[from] io::Error),
 }
@@ -67,14 +67,14 @@ pub enum WatchError {
 /// When another `watch` or `serve` runs, or the socket or the terminal cannot be used.
 pub fn watch(places: &Paths, arguments: &WatchArguments) -> Result<Exit, WatchError> {
     outside()?;
-    let place = WatchSocket::bind(&places.state_directory, &places.home)?;
+    let socket = WatchSocket::bind(&places.state_directory, &places.home)?;
     let is_screen = io::stdout().is_terminal() && io::stdin().is_terminal();
     let view = match (arguments.json, arguments.plain || !is_screen) {
-        (true, _) => WatchView::Lines(LineView::new(Form::Json, place.path.clone())),
-        (false, true) => WatchView::Lines(LineView::new(Form::Plain, place.path.clone())),
+        (true, _) => WatchView::Lines(LineView::new(Form::Json, socket.path.clone())),
+        (false, true) => WatchView::Lines(LineView::new(Form::Plain, socket.path.clone())),
         (false, false) => WatchView::Screen(Box::default()),
     };
-    follow(Some(&place), &places.state_directory, view)
+    follow(Some(&socket), &places.state_directory, view)
 }
 
 /// Checks that this process is not guarded: a guarded process must not answer.
@@ -90,9 +90,9 @@ pub fn outside() -> Result<(), WatchError> {
 ///
 /// # Errors
 /// Returns an I/O error of the socket, the terminal or standard output.
-pub fn follow(place: Option<&WatchSocket>, state: &Path, view: WatchView) -> Result<Exit, WatchError> {
+pub fn follow(socket: Option<&WatchSocket>, state: &Path, view: WatchView) -> Result<Exit, WatchError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let done = runtime.block_on(run(place, state, view));
+    let done = runtime.block_on(run(socket, state, view));
     // Does not wait for a thread that still reads standard input.
     runtime.shutdown_background();
     match done {
@@ -102,13 +102,13 @@ pub fn follow(place: Option<&WatchSocket>, state: &Path, view: WatchView) -> Res
     }
 }
 
-async fn run(place: Option<&WatchSocket>, state: &Path, view: WatchView) -> io::Result<()> {
+async fn run(socket: Option<&WatchSocket>, state: &Path, view: WatchView) -> io::Result<()> {
     let (news, mut receiver) = unbounded_channel();
-    if let Some(place) = place {
+    if let Some(socket) = socket {
         // This process has no tree of its own; the other guards' trees are checked separately.
         let is_member = Arc::new(|_| false);
-        let server = WatchServer::new(Admission::new(place.token.clone()), is_member, news.clone());
-        tokio::spawn(server.run(place.listener()?));
+        let server = WatchServer::new(Admission::new(socket.token.clone()), is_member, news.clone());
+        tokio::spawn(server.run(socket.listener()?));
     }
     tokio::spawn(guards::follow(state.to_owned(), news.clone()));
     for kind in [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()] {

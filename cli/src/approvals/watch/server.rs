@@ -79,10 +79,10 @@ impl WatchServer {
 
     /// Accepts connections for ever.
     pub async fn run(self, listener: UnixListener) {
-        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         loop {
             // The semaphore is never closed.
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
             let Ok((stream, _)) = listener.accept().await else {
                 // Usually no descriptors are left: wait until some are.
                 sleep(IO_TIMEOUT).await;
@@ -90,7 +90,7 @@ impl WatchServer {
             };
             let server = self.clone();
             tokio::spawn(async move {
-                let _place = place;
+                let _permit = permit;
                 server.serve(stream).await;
             });
         }

@@ -82,8 +82,8 @@ pub fn serve(places: &Paths, options: &Options, arguments: &ServeArguments) -> R
         serving => serving?,
     };
     // Must run before a second thread starts: the umask belongs to the whole process.
-    let place = match WatchSocket::bind(state, &places.home) {
-        Ok(place) => Some(place),
+    let watch_socket = match WatchSocket::bind(state, &places.home) {
+        Ok(socket) => Some(socket),
         Err(held @ (WatchSocketError::Runs | WatchSocketError::Taken(_))) => {
             eprintln!(
                 "openclaw-guard: questions on OpenClaw's approvals socket do not appear on the page: {held}"
@@ -102,7 +102,7 @@ pub fn serve(places: &Paths, options: &Options, arguments: &ServeArguments) -> R
         );
     }
     let service = Service::new(serving, socket, sessions, options.clone());
-    Ok(follow(place.as_ref(), state, WatchView::Page(Box::new(WebView::new(service))))?)
+    Ok(follow(watch_socket.as_ref(), state, WatchView::Page(Box::new(WebView::new(service))))?)
 }
 
 /// A random loopback address. A browser stores data by origin (cached pages, service workers), and it outlasts the

@@ -65,17 +65,17 @@ impl Service {
 
 async fn accept(listener: TcpListener, serving: Serving, routes: Router, news: Sender) {
     let own = serving.address();
-    let (places, looks) = (Arc::new(Semaphore::new(MAX_CONNECTIONS)), Arc::new(Semaphore::new(MAX_LOOKS)));
+    let (permits, looks) = (Arc::new(Semaphore::new(MAX_CONNECTIONS)), Arc::new(Semaphore::new(MAX_LOOKS)));
     loop {
         // The semaphore is never closed.
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         let Ok((stream, peer)) = listener.accept().await else {
             sleep(RETRY_INTERVAL).await;
             continue;
         };
         let (routes, looks, news) = (routes.clone(), Arc::clone(&looks), news.clone());
         tokio::spawn(async move {
-            let _place = place;
+            let _permit = permit;
             let Ok(_look) = looks.acquire_owned().await else { return };
             let checked = tokio::task::spawn_blocking(move || peer::check(own, peer)).await;
             drop(_look);

@@ -129,15 +129,15 @@ async fn open(
     let cookie =
         format!("{}={}; HttpOnly; SameSite=Strict; Path=/", app.origin().cookie(), opened.cookie.text());
     // Browsers do not send a fragment to any server.
-    let place = format!("/#{}", opened.key.text());
-    (StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, place)]).into_response()
+    let location = format!("/#{}", opened.key.text());
+    (StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, location)]).into_response()
 }
 
 async fn events(State(app): State<Arc<AppState>>, admitted: Admitted) -> Response {
-    let Ok(place) = Arc::clone(&app.pages).try_acquire_owned() else {
+    let Ok(permit) = Arc::clone(&app.pages).try_acquire_owned() else {
         return problem(StatusCode::SERVICE_UNAVAILABLE, "busy", "too many pages are open: close one");
     };
-    Sse::new(event_stream(app.snapshot.clone(), admitted.session().clone(), place)).into_response()
+    Sse::new(event_stream(app.snapshot.clone(), admitted.session().clone(), permit)).into_response()
 }
 
 /// Sends a snapshot (event `board`) at once and after each change, and a beat in between, each with this host's time.
@@ -145,10 +145,10 @@ async fn events(State(app): State<Arc<AppState>>, admitted: Admitted) -> Respons
 fn event_stream(
     mut snapshot: watch::Receiver<SnapshotJson>,
     session: SessionRef,
-    place: OwnedSemaphorePermit,
+    permit: OwnedSemaphorePermit,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
     snapshot.mark_changed();
-    futures_util::stream::unfold((snapshot, session, place), async |(mut snapshot, mut session, place)| {
+    futures_util::stream::unfold((snapshot, session, permit), async |(mut snapshot, mut session, permit)| {
         let event = tokio::select! {
             // Nothing is ever sent on this channel; it closes when the session ends.
             _ = session.alive.changed() => return None,
@@ -158,7 +158,7 @@ fn event_stream(
                 Err(_) => Event::default().event("beat"),
             },
         };
-        Some((Ok(event.id(now_ms().to_string())), (snapshot, session, place)))
+        Some((Ok(event.id(now_ms().to_string())), (snapshot, session, permit)))
     })
 }
 

@@ -139,8 +139,8 @@ impl Verified {
         }
         for LogFinding { file, line, what, text } in &self.findings {
             let file = shown(file.as_os_str().as_encoded_bytes());
-            let place = if *line == 0 { file } else { format!("{file}:{line}") };
-            writeln!(out, "{place}: {}: {text}", what.word())?;
+            let position = if *line == 0 { file } else { format!("{file}:{line}") };
+            writeln!(out, "{position}: {}: {text}", what.word())?;
         }
         for removed in &self.removed {
             writeln!(out, "{removed}")?;

@@ -14,7 +14,7 @@ use super::{FindingKind, LogFinding};
 #[derive(Clone, Copy)]
 struct Passed {
     /// The index of its file, and its line in that file.
-    place: (usize, usize),
+    position: (usize, usize),
     hash: Hash,
     /// Its number; for a line without one, the number it should have.
     n: u64,
@@ -59,19 +59,19 @@ pub fn walk(log: &OpenPart) -> Result<(usize, Vec<LogFinding>), ReadError> {
 }
 
 impl LogWalk<'_> {
-    fn file(&self, place: (usize, usize)) -> PathBuf {
-        self.log.files[place.0].path.clone()
+    fn file(&self, position: (usize, usize)) -> PathBuf {
+        self.log.files[position.0].path.clone()
     }
 
-    fn report(&mut self, place: (usize, usize), what: FindingKind, text: impl Into<String>) {
-        let finding = LogFinding { file: self.file(place), line: place.1, what, text: text.into() };
+    fn report(&mut self, position: (usize, usize), what: FindingKind, text: impl Into<String>) {
+        let finding = LogFinding { file: self.file(position), line: position.1, what, text: text.into() };
         self.findings.push(finding);
     }
 
-    fn pass(&mut self, place: (usize, usize), line: &LineBytes) {
+    fn pass(&mut self, position: (usize, usize), line: &LineBytes) {
         let hash = Hash::digest(&line.bytes);
         if self.log.head.as_ref().is_ok_and(|head| head.link().hash == hash) && line.is_whole {
-            self.head = Some((place.0, line.at + line.bytes.len() as u64 + 1));
+            self.head = Some((position.0, line.at + line.bytes.len() as u64 + 1));
         }
         let following = self.before.map_or(1, |before| before.n + 1);
         let joint = ChainFields::parse(&line.bytes).filter(|_| line.is_whole);
@@ -87,30 +87,34 @@ impl LogWalk<'_> {
                     ),
                 )
             };
-            self.report(place, what, text);
-            self.before = Some(Passed { place, hash, n: following, is_reported: true });
+            self.report(position, what, text);
+            self.before = Some(Passed { position, hash, n: following, is_reported: true });
             return;
         };
-        self.numbers.push((joint.n, place));
+        self.numbers.push((joint.n, position));
         let mut is_reported = false;
-        if place.1 == 1 && self.log.head.as_ref().is_ok_and(|head| head.root == joint.prev) {
+        if position.1 == 1 && self.log.head.as_ref().is_ok_and(|head| head.root == joint.prev) {
             self.is_rooted = true;
         }
         if let Some(before) = self.before.filter(|before| before.hash != joint.prev) {
-            is_reported = self.broken(place, joint, before);
+            is_reported = self.broken(position, joint, before);
         }
         if let Some(noted) = noted(line) {
-            self.noted(place, &noted);
+            self.noted(position, &noted);
         }
-        self.before = Some(Passed { place, hash, n: joint.n, is_reported });
+        self.before = Some(Passed { position, hash, n: joint.n, is_reported });
     }
 
     /// Handles a line that does not carry the hash of the one before. Returns whether this line itself is at fault.
-    fn broken(&mut self, place: (usize, usize), joint: ChainFields, before: Passed) -> bool {
+    fn broken(&mut self, position: (usize, usize), joint: ChainFields, before: Passed) -> bool {
         let following = before.n + 1;
         if joint.n == following {
             if !before.is_reported {
-                self.report(before.place, FindingKind::Changed, "this line or the next one has been changed");
+                self.report(
+                    before.position,
+                    FindingKind::Changed,
+                    "this line or the next one has been changed",
+                );
             }
             return false;
         }
@@ -126,11 +130,11 @@ impl LogWalk<'_> {
                     joint.n
                 )
             };
-            self.report(place, FindingKind::Cut, text);
+            self.report(position, FindingKind::Cut, text);
             return false;
         }
         self.report(
-            place,
+            position,
             FindingKind::Moved,
             format!("line {} of the log comes after its line {}", joint.n, before.n),
         );
@@ -138,12 +142,12 @@ impl LogWalk<'_> {
     }
 
     /// Handles a line that a guard wrote about the log itself.
-    fn noted(&mut self, place: (usize, usize), noted: &(String, String)) {
+    fn noted(&mut self, position: (usize, usize), noted: &(String, String)) {
         let (event, text) = noted;
         if event == "unfinished"
             && let Some(before) = self.before
             && let Some(finding) = self.findings.last_mut()
-            && (finding.line, finding.what) == (before.place.1, FindingKind::Changed)
+            && (finding.line, finding.what) == (before.position.1, FindingKind::Changed)
         {
             finding.what = FindingKind::Unfinished;
             "the line is incomplete: its writer was killed, or the disk was full"
@@ -151,20 +155,20 @@ impl LogWalk<'_> {
             return;
         }
         if event != MISSING {
-            self.report(place, FindingKind::Noted, text.clone());
+            self.report(position, FindingKind::Noted, text.clone());
         }
     }
 
     fn end(&mut self) {
         for gap in std::mem::take(&mut self.gaps) {
             let elsewhere = self.numbers.iter().find(|(n, _)| (gap.from..=gap.to).contains(n));
-            let Some(&(n, place)) = elsewhere else { continue };
+            let Some(&(n, position)) = elsewhere else { continue };
             let finding = &mut self.findings[gap.finding];
             finding.what = FindingKind::Moved;
             finding.text = format!(
                 "line {n} of the log belongs before this one, but is at {}:{}",
-                shown(&self.log.files[place.0].path),
-                place.1
+                shown(&self.log.files[position.0].path),
+                position.1
             );
         }
         let Ok(head) = &self.log.head else { return };
@@ -186,28 +190,28 @@ impl LogWalk<'_> {
                         "by the head the log ends at byte {}, but its last line ends at {end}",
                         head.length
                     );
-                    self.report(last.place, FindingKind::Head, text);
+                    self.report(last.position, FindingKind::Head, text);
                 }
             }
             None if last.n < head.link().n => {
                 let (from, to) = (last.n + 1, head.link().n);
                 let what = if from == to { format!("line {to}") } else { format!("lines {from} to {to}") };
                 self.report(
-                    last.place,
+                    last.position,
                     FindingKind::CutAtEnd,
                     format!("{what} of the log should follow here, as the head shows"),
                 );
             }
             None if last.is_reported => {}
             None => {
-                let place = self
+                let position = self
                     .numbers
                     .iter()
                     .rfind(|(n, _)| *n == head.link().n)
-                    .map_or(last.place, |(_, place)| *place);
-                if !self.findings.iter().any(|finding| finding.line == place.1) {
+                    .map_or(last.position, |(_, position)| *position);
+                if !self.findings.iter().any(|finding| finding.line == position.1) {
                     self.report(
-                        place,
+                        position,
                         FindingKind::Changed,
                         "this line has been changed: the head has another hash for it",
                     );
@@ -218,12 +222,12 @@ impl LogWalk<'_> {
 
     /// Reports that the log does not begin where the head says.
     fn start(&mut self) {
-        let Some(&(n, place)) = self.numbers.first() else { return };
+        let Some(&(n, position)) = self.numbers.first() else { return };
         self.findings.insert(
             0,
             LogFinding {
-                file: self.file(place),
-                line: place.1,
+                file: self.file(position),
+                line: position.1,
                 what: FindingKind::CutAtStart,
                 text: format!(
                     "lines of the log before this one, its line {n}, were removed, but not by a guard"

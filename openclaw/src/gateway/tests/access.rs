@@ -21,15 +21,15 @@ struct AccessFixture {
 
 impl AccessFixture {
     fn new(config: &str) -> AccessFixture {
-        let place = AccessFixture {
+        let fixture = AccessFixture {
             directory: tempfile::tempdir().unwrap(),
             variables: vec![],
             wanted: GatewaySettings::default(),
         };
         if !config.is_empty() {
-            fs::write(place.path("openclaw.json"), config).unwrap();
+            fs::write(fixture.path("openclaw.json"), config).unwrap();
         }
-        place
+        fixture
     }
 
     fn with(mut self, name: &'static str, value: &str) -> AccessFixture {
@@ -104,41 +104,41 @@ fn the_first_that_has_one_is_taken() {
 
 #[test]
 fn what_is_named_and_has_none_is_not_passed_over() {
-    let place = || AccessFixture::new(CONFIG).with("OPENCLAW_GATEWAY_TOKEN", "environment");
+    let fixture = || AccessFixture::new(CONFIG).with("OPENCLAW_GATEWAY_TOKEN", "environment");
     for text in ["", " \n", "two\nlines", "\x1b[31m", &"x".repeat(5_000)] {
-        let problem = place().token_file(text).problem();
+        let problem = fixture().token_file(text).problem();
         assert!(problem.contains("no token for the gateway") && problem.contains("/token"), "{problem}");
     }
-    let place = place().token_file("file");
-    let path = place.path("token");
+    let fixture = fixture().token_file("file");
+    let path = fixture.path("token");
     for mode in [0o644, 0o640, 0o620, 0o602] {
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-        assert!(place.problem().contains("chmod 600"), "{mode:o}");
+        assert!(fixture.problem().contains("chmod 600"), "{mode:o}");
     }
-    fs::rename(&path, place.path("other")).unwrap();
-    assert!(place.problem().contains("No such file"));
-    fs::set_permissions(place.path("other"), Permissions::from_mode(0o600)).unwrap();
-    symlink(place.path("other"), &path).unwrap();
-    assert!(place.problem().contains("symbolic link"), "{}", place.problem());
+    fs::rename(&path, fixture.path("other")).unwrap();
+    assert!(fixture.problem().contains("No such file"));
+    fs::set_permissions(fixture.path("other"), Permissions::from_mode(0o600)).unwrap();
+    symlink(fixture.path("other"), &path).unwrap();
+    assert!(fixture.problem().contains("symbolic link"), "{}", fixture.problem());
     fs::remove_file(&path).unwrap();
     nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    assert!(place.problem().contains("not a regular file"));
-    let mut place = AccessFixture::new(CONFIG);
-    place.wanted.token_file = Some(Err("the guarded command could read it".to_owned()));
-    assert!(place.problem().contains("the guarded command could read it"));
+    assert!(fixture.problem().contains("not a regular file"));
+    let mut fixture = AccessFixture::new(CONFIG);
+    fixture.wanted.token_file = Some(Err("the guarded command could read it".to_owned()));
+    assert!(fixture.problem().contains("the guarded command could read it"));
 }
 
 /// A link in the path of the token file may be the tree's.
 #[test]
 fn a_directory_of_its_that_has_become_a_link() {
-    let mut place = AccessFixture::new("").token_file("file");
-    fs::create_dir(place.path("real")).unwrap();
-    fs::rename(place.path("token"), place.path("real/token")).unwrap();
-    place.wanted.token_file = Some(Ok(place.path("real/token")));
-    assert_eq!(place.found(), token(LOCAL, "file"));
-    fs::rename(place.path("real"), place.path("moved")).unwrap();
-    symlink(place.path("moved"), place.path("real")).unwrap();
-    assert!(place.problem().contains("symbolic link"), "{}", place.problem());
+    let mut fixture = AccessFixture::new("").token_file("file");
+    fs::create_dir(fixture.path("real")).unwrap();
+    fs::rename(fixture.path("token"), fixture.path("real/token")).unwrap();
+    fixture.wanted.token_file = Some(Ok(fixture.path("real/token")));
+    assert_eq!(fixture.found(), token(LOCAL, "file"));
+    fs::rename(fixture.path("real"), fixture.path("moved")).unwrap();
+    symlink(fixture.path("moved"), fixture.path("real")).unwrap();
+    assert!(fixture.problem().contains("symbolic link"), "{}", fixture.problem());
 }
 
 #[test]
@@ -187,10 +187,10 @@ const REMOTE: &str = "{gateway: {mode: 'remote', remote: {url: 'wss://far.exampl
 #[test]
 fn a_remote_gateway_has_its_own() {
     let fingerprint = "0123456789abcdef".repeat(4);
-    let place = AccessFixture::new(&REMOTE.replace("FP", &fingerprint));
-    assert_eq!(place.found(), token("wss://far.example/x", "far"));
+    let fixture = AccessFixture::new(&REMOTE.replace("FP", &fingerprint));
+    assert_eq!(fixture.found(), token("wss://far.example/x", "far"));
     let pinned = Trust::Pinned(Fingerprint::parse(&fingerprint).unwrap());
-    assert_eq!(place.find().unwrap().trust, pinned);
+    assert_eq!(fixture.find().unwrap().trust, pinned);
     assert!(AccessFixture::new(REMOTE).problem().contains("tlsFingerprint"));
     // A third gateway gets neither of the two secrets.
     for url in ["wss://other.example", "wss://far.example", "ws://127.0.0.1:18789"] {
@@ -235,21 +235,21 @@ fn nothing_is_guessed_from_a_broken_configuration() {
 
 #[test]
 fn the_token_that_was_issued_is_enough() {
-    let place = AccessFixture::new("");
-    assert!(place.find().is_err());
-    let identity = crate::gateway::identity::Identity::find(&place.path("")).unwrap();
+    let fixture = AccessFixture::new("");
+    assert!(fixture.find().is_err());
+    let identity = crate::gateway::identity::Identity::find(&fixture.path("")).unwrap();
     identity.keep(LOCAL, "issued").unwrap();
-    let access = place.find().unwrap();
+    let access = fixture.find().unwrap();
     assert_eq!((access.secret.clone(), access.device_token()), (None, Some("issued")));
     assert!(AccessFixture::new("").at("ws://127.0.0.1:1").find().is_err());
 }
 
 #[test]
 fn who_wants_to_be_admin_says_so() {
-    let mut place = AccessFixture::new(CONFIG);
-    assert_eq!(place.find().unwrap().scopes, ["operator.approvals"]);
-    place.wanted.admin = true;
-    assert_eq!(place.find().unwrap().scopes, ["operator.admin", "operator.approvals"]);
+    let mut fixture = AccessFixture::new(CONFIG);
+    assert_eq!(fixture.find().unwrap().scopes, ["operator.approvals"]);
+    fixture.wanted.admin = true;
+    assert_eq!(fixture.find().unwrap().scopes, ["operator.admin", "operator.approvals"]);
 }
 
 #[test]
@@ -262,17 +262,17 @@ fn nothing_tells_the_secret() {
 #[test]
 fn no_variable_that_opens_it_is_inherited() {
     let withheld = |config: &str, variables: &[(&'static str, &str)], token_file: Option<&str>| {
-        let mut place = AccessFixture::new(config);
+        let mut fixture = AccessFixture::new(config);
         for (name, value) in variables {
-            place = place.with(name, value);
+            fixture = fixture.with(name, value);
         }
         if let Some(text) = token_file {
-            place = place.token_file(text);
+            fixture = fixture.token_file(text);
         }
         let variable = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
         };
-        let withheld = SecretVariables::find_in(&place.wanted, &place.path("openclaw.json"), &variable);
+        let withheld = SecretVariables::find_in(&fixture.wanted, &fixture.path("openclaw.json"), &variable);
         let all = variables.iter().filter(|(name, value)| withheld.has(name.as_ref(), value.as_ref()));
         all.map(|(name, _)| *name).collect::<Vec<_>>()
     };
@@ -297,10 +297,10 @@ fn no_variable_that_opens_it_is_inherited() {
 /// The tree must neither reach nor bind an address that the guard connects to.
 #[test]
 fn each_port_that_a_client_may_go_to_is_the_gateways() {
-    let place = AccessFixture::new("{gateway: {mode: 'remote', remote: {url: 'ws://localhost:7'}}}");
+    let fixture = AccessFixture::new("{gateway: {mode: 'remote', remote: {url: 'ws://localhost:7'}}}");
     let ports = |url: Option<&str>| {
         let variable = |name: &str| url.filter(|_| name == "OPENCLAW_GATEWAY_URL").map(OsString::from);
-        let gateway = crate::gateway::listens::every(&place.path("openclaw.json"), &variable);
+        let gateway = crate::gateway::listens::every(&fixture.path("openclaw.json"), &variable);
         let host = guard_policy::Host { gateway, ..guard_policy::Host::bare(b"/home/u", b"/work") };
         let policy = guard_policy::Policy::without_file("main", &host, &Default::default());
         let denied = |port: u16| {
@@ -320,12 +320,12 @@ fn each_port_that_a_client_may_go_to_is_the_gateways() {
 /// OpenClaw keeps earlier versions of its configuration.
 #[test]
 fn copies_of_the_configuration_are_known() {
-    let place = AccessFixture::new("{}");
+    let fixture = AccessFixture::new("{}");
     for name in ["openclaw.json.clobbered.2026-11-22", "openclaw.jsonx", "openclaw.json5", "other"] {
-        fs::write(place.path(name), "").unwrap();
+        fs::write(fixture.path(name), "").unwrap();
     }
-    let copies = crate::gateway::copies(&place.path("openclaw.json"));
-    let has = |name: &str| copies.contains(&place.path(name));
+    let copies = crate::gateway::copies(&fixture.path("openclaw.json"));
+    let has = |name: &str| copies.contains(&fixture.path(name));
     assert!(has("openclaw.json.bak") && has("openclaw.json.bak.4") && has("openclaw.json.last-good"));
     assert!(has("openclaw.json.clobbered.2026-11-22"));
     assert!(!has("openclaw.json") && !has("openclaw.jsonx") && !has("openclaw.json5") && !has("other"));

@@ -30,7 +30,7 @@ impl StoreOwner {
     }
 
     /// Returns a place in it for one that [`Store`] names as in the file.
-    pub(crate) fn place(self, path: &str) -> String {
+    pub(crate) fn key_path(self, path: &str) -> String {
         path.replacen("openclaw", self.prefix(), 1)
     }
 
@@ -96,7 +96,7 @@ impl<'a> Stores<'a> {
             warnings.extend(skills.map(|set| {
                 format!(
                     "{} is on, but the guard uses only exec.autoAllowSkills and exec.skills of guard.json for skills",
-                    holder.place(&set.path)
+                    holder.key_path(&set.path)
                 )
             }));
         }
@@ -138,7 +138,7 @@ fn written(entry: StoreEntry<'_>) -> AllowlistEntry {
 }
 
 fn reason(holder: StoreOwner, path: &str, entry: StoreEntry<'_>) -> CompiledReason {
-    let path = holder.place(path);
+    let path = holder.key_path(path);
     let list = path.rsplit_once('[').map_or(&*path, |(list, _)| list);
     let whose = match holder {
         StoreOwner::File => "OpenClaw's exec-approvals.json",
@@ -165,10 +165,10 @@ fn broken(holder: StoreOwner, line: &str) -> String {
     }
 }
 
-fn asleep(why: Inactive, places: &[String]) -> String {
-    match places {
+fn asleep(why: Inactive, keys: &[String]) -> String {
+    match keys {
         [] => String::new(),
-        [place] => format!("{place} matches nothing: {}", why.reason()),
-        [place, more @ ..] => format!("{place} and {} more match nothing: {}", more.len(), why.reason()),
+        [key] => format!("{key} matches nothing: {}", why.reason()),
+        [key, more @ ..] => format!("{key} and {} more match nothing: {}", more.len(), why.reason()),
     }
 }

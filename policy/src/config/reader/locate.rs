@@ -6,7 +6,7 @@ use jsonc_parser::{CollectOptions, parse_to_ast};
 
 use super::options;
 use super::syntax::join;
-use crate::config::problem::place;
+use crate::config::problem::line_column;
 
 /// The position of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Location {
 pub fn locate(text: &str, message: &str) -> Option<Location> {
     let tree = parse_to_ast(text, &CollectOptions::default(), &options()).ok()?.value?;
     let (key, offset) = deepest(&tree, "", message)?;
-    let (line, column) = place(text, offset);
+    let (line, column) = line_column(text, offset);
     Some(Location { key, line, column })
 }
 
@@ -66,7 +66,8 @@ mod tests {
 
     #[test]
     fn a_message_leads_to_the_deepest_key_that_it_names() {
-        let found = |message: &str| locate(TEXT, message).map(|place| (place.key, place.line, place.column));
+        let found =
+            |message: &str| locate(TEXT, message).map(|located| (located.key, located.line, located.column));
         let at = |key: &str, line, column| Some((key.to_owned(), line, column));
         assert_eq!(found("exec.roots[1]: x"), at("exec.roots[1]", 3, 29));
         assert_eq!(found("exec.roots is read"), at("exec.roots", 3, 13));

@@ -6,7 +6,7 @@ use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 use serde_json::Map;
 
-use crate::config::problem::{nearest, place};
+use crate::config::problem::{line_column, nearest};
 use crate::{Permission, Problem};
 
 /// Checks a string; returns what is wrong with it, if anything.
@@ -23,7 +23,7 @@ pub(super) struct Reader<'t> {
 
 impl Reader<'_> {
     pub(super) fn at(&mut self, offset: usize, key: &str, message: String, nearest: Option<String>) {
-        let (line, column) = place(self.text, offset);
+        let (line, column) = line_column(self.text, offset);
         self.problems.push(Problem {
             file: self.file.to_owned(),
             line,

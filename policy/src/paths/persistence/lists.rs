@@ -42,9 +42,9 @@ pub(super) enum Start {
 /// Returns each place of a set: the directory it is relative to, and the rest with its leading slash.
 pub(super) fn places(set: Set) -> impl Iterator<Item = (Start, &'static str)> {
     let of_set = LISTS.iter().filter(move |(other, _)| *other == set);
-    of_set.flat_map(|(_, list)| list.split_whitespace()).flat_map(|place| {
+    of_set.flat_map(|(_, list)| list.split_whitespace()).flat_map(|path| {
         let below = |(prefix, start)| {
-            let rest = place.strip_prefix(prefix)?;
+            let rest = path.strip_prefix(prefix)?;
             rest.starts_with('/').then_some((start, rest))
         };
         let own = [("~", Start::Home), ("WORK", Start::Workspace), ("GIT", Start::Git), ("", Start::Root)];
@@ -257,14 +257,14 @@ mod tests {
     #[test]
     fn every_place_is_below_something_and_a_star_is_in_a_last_name() {
         for (set, list) in LISTS {
-            for place in list.split_whitespace() {
+            for path in list.split_whitespace() {
                 let starts = ["~/", "/", "WORK/", "GIT/"];
-                assert!(starts.iter().any(|start| place.starts_with(start)), "{set:?} {place}");
-                assert!(!place.contains('?') && !place.contains("//"), "{set:?} {place}");
-                let (directory, name) = place.rsplit_once('/').expect("it is below something");
-                assert!(!directory.contains('*') && !name.starts_with('*'), "{set:?} {place}");
-                assert!(place.matches('*').count() < 2, "{set:?} {place}");
-                assert!(!place.split('/').any(|name| name == "." || name == ".."), "{set:?} {place}");
+                assert!(starts.iter().any(|start| path.starts_with(start)), "{set:?} {path}");
+                assert!(!path.contains('?') && !path.contains("//"), "{set:?} {path}");
+                let (directory, name) = path.rsplit_once('/').expect("it is below something");
+                assert!(!directory.contains('*') && !name.starts_with('*'), "{set:?} {path}");
+                assert!(path.matches('*').count() < 2, "{set:?} {path}");
+                assert!(!path.split('/').any(|name| name == "." || name == ".."), "{set:?} {path}");
             }
         }
     }
@@ -272,8 +272,8 @@ mod tests {
     #[test]
     fn no_place_is_listed_twice() {
         let mut seen = std::collections::HashSet::new();
-        for place in LISTS.iter().flat_map(|(_, list)| list.split_whitespace()) {
-            assert!(seen.insert(place.trim_end_matches('/')), "{place}");
+        for path in LISTS.iter().flat_map(|(_, list)| list.split_whitespace()) {
+            assert!(seen.insert(path.trim_end_matches('/')), "{path}");
         }
     }
 

@@ -54,12 +54,12 @@ pub(crate) fn kept(host: &Host<'_>, hint: Hint, is_on: impl Fn(Set) -> bool) -> 
                     making.add_names(&[top, &rest.as_bytes()[..at]].concat(), &rest[at..], &reason);
                     continue;
                 }
-                let place = [top, rest.as_bytes()].concat();
-                making.add(&place, &reason);
+                let path = [top, rest.as_bytes()].concat();
+                making.add(&path, &reason);
                 if set == Set::Shell {
                     // Instead of a file zsh reads a newer compiled one beside it, and instead of a directory of
                     // functions a digest (zshbuiltins(1), `source`; zshmisc(1), "Autoloading Functions").
-                    making.add(&[place.strip_suffix(b"/").unwrap_or(&place), b".zwc"].concat(), &reason);
+                    making.add(&[path.strip_suffix(b"/").unwrap_or(&path), b".zwc"].concat(), &reason);
                 }
             }
         }

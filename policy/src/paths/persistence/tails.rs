@@ -57,9 +57,9 @@ pub(super) struct ShapeTail {
 pub(super) static TAILS: LazyLock<Tails> = LazyLock::new(|| {
     let mut tails = Tails::default();
     for set in Set::ALL {
-        for (_, place) in places(set).filter(|(start, _)| *start == Start::Workspace) {
-            let is_directory = place.ends_with('/');
-            let mut components = place.trim_matches('/').split('/').map(str::as_bytes);
+        for (_, path) in places(set).filter(|(start, _)| *start == Start::Workspace) {
+            let is_directory = path.ends_with('/');
+            let mut components = path.trim_matches('/').split('/').map(str::as_bytes);
             let Some(first) = components.next() else { continue };
             if OTHER_REPOSITORIES.iter().all(|(name, _)| *name != first) {
                 let tail = ShapeTail { set, rest: components.collect(), is_directory };

@@ -108,8 +108,8 @@ mod tests {
         /// No input causes a panic, and an address holds only what the bytes contain.
         #[test]
         fn any_bytes_are_read(mut raw in prop::collection::vec(any::<u8>(), 0..=128), family in 0u16..12, inner in 0usize..3) {
-            if let Some(place) = raw.first_chunk_mut() {
-                *place = family.to_ne_bytes();
+            if let Some(start) = raw.first_chunk_mut() {
+                *start = family.to_ne_bytes();
             }
             let socket = [AddressFamily::UNIX, AddressFamily::INET, AddressFamily::INET6][inner];
             for to in [Use::Connect, Use::Bind] {

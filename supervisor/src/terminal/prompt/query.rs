@@ -16,7 +16,7 @@ const MAX_QUERIES: usize = 32;
 /// A query that is not answered yet.
 #[derive(Debug)]
 pub struct Query {
-    places: [CursorPosition; 2],
+    positions: [CursorPosition; 2],
     /// Whether the query first asks where the cursor was.
     with_cursor: bool,
     /// The replies held back. Those with a place may be the guard's or the command's. Those without one are
@@ -43,31 +43,34 @@ impl Query {
         // Without randomness the places are easier to guess, but the pause after the answer still protects.
         let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
         let number = |at: usize, most: u16| u16::from_ne_bytes([bytes[at], bytes[at + 1]]) % most.max(1) + 1;
-        let places = [(number(0, rows), number(2, columns)), (number(4, rows), number(6, columns))];
-        Query { places, with_cursor, held: Vec::new(), older: Vec::new() }
+        let positions = [(number(0, rows), number(2, columns)), (number(4, rows), number(6, columns))];
+        Query { positions, with_cursor, held: Vec::new(), older: Vec::new() }
     }
 
     /// Replaces an unanswered query. Its places count for a smaller screen too: there the terminal has moved
     /// the cursor.
     pub fn follow(&mut self, size: (u16, u16), before: Query) {
-        let [first, second] = before.places;
+        let [first, second] = before.positions;
         let asked = before.older.into_iter().chain([(first, before.with_cursor), (second, false)]);
         let moved = |(row, column): CursorPosition| (row.min(size.0), column.min(size.1));
-        self.older = asked.flat_map(|(place, cursor)| [(place, cursor), (moved(place), cursor)]).collect();
+        self.older =
+            asked.flat_map(|(position, cursor)| [(position, cursor), (moved(position), cursor)]).collect();
         self.older.drain(..self.older.len().saturating_sub(MAX_QUERIES));
-        for (place, bytes) in before.held {
-            if !place.is_some_and(|place| self.is_older(place)) {
-                self.held.push((place, bytes));
+        for (position, bytes) in before.held {
+            if !position.is_some_and(|position| self.is_older(position)) {
+                self.held.push((position, bytes));
             }
         }
     }
 
     /// Returns whether a report answers an earlier query. The report about the cursor that preceded it is
     /// then dropped.
-    fn is_older(&mut self, place: CursorPosition) -> bool {
-        let known = self.older.iter().find(|(older, _)| *older == place);
-        let Some((_, after_cursor)) = known.filter(|_| !self.places.contains(&place)) else { return false };
-        let cursor = self.held.iter().rposition(|(place, _)| place.is_some()).filter(|_| *after_cursor);
+    fn is_older(&mut self, position: CursorPosition) -> bool {
+        let known = self.older.iter().find(|(older, _)| *older == position);
+        let Some((_, after_cursor)) = known.filter(|_| !self.positions.contains(&position)) else {
+            return false;
+        };
+        let cursor = self.held.iter().rposition(|(position, _)| position.is_some()).filter(|_| *after_cursor);
         cursor.map(|at| self.held.remove(at));
         true
     }
@@ -79,28 +82,28 @@ impl Query {
 
     /// Returns the bytes to send when the prompt is drawn. They move the cursor.
     pub fn after(&self) -> Vec<u8> {
-        let [first, second] = self.places.map(|(row, column)| format!("\x1b[{row};{column}H\x1b[6n"));
+        let [first, second] = self.positions.map(|(row, column)| format!("\x1b[{row};{column}H\x1b[6n"));
         (first + &second).into_bytes()
     }
 
     /// Handles a report of the cursor's position.
-    pub fn cursor_reported(&mut self, place: CursorPosition, bytes: Vec<u8>) -> Vec<QueryReply> {
-        if self.is_older(place) {
+    pub fn cursor_reported(&mut self, position: CursorPosition, bytes: Vec<u8>) -> Vec<QueryReply> {
+        if self.is_older(position) {
             return Vec::new();
         }
-        self.held.push((Some(place), bytes));
-        let places: Vec<CursorPosition> = self.held.iter().filter_map(|(place, _)| *place).collect();
-        if !places.ends_with(&self.places) {
+        self.held.push((Some(position), bytes));
+        let positions: Vec<CursorPosition> = self.held.iter().filter_map(|(position, _)| *position).collect();
+        if !positions.ends_with(&self.positions) {
             // The last reports may be the first ones of this query, about the cursor and the first place.
             return self.release(if self.with_cursor { 2 } else { 1 });
         }
-        let cursor = if self.with_cursor { places.iter().rev().nth(2).copied() } else { None };
+        let cursor = if self.with_cursor { positions.iter().rev().nth(2).copied() } else { None };
         // The first reports are the command's. Replies without a place always are.
-        let theirs = places.len() - self.places.len() - usize::from(cursor.is_some());
+        let theirs = positions.len() - self.positions.len() - usize::from(cursor.is_some());
         let mut count = 0;
-        let others = take(&mut self.held).into_iter().filter(|(place, _)| {
-            count += usize::from(place.is_some());
-            place.is_none() || count <= theirs
+        let others = take(&mut self.held).into_iter().filter(|(position, _)| {
+            count += usize::from(position.is_some());
+            position.is_none() || count <= theirs
         });
         others.map(|(_, bytes)| QueryReply::Other(bytes)).chain([QueryReply::Complete(cursor)]).collect()
     }
@@ -117,8 +120,8 @@ impl Query {
 
     /// Releases all held replies before the last `kept` reports.
     fn release(&mut self, kept: usize) -> Vec<QueryReply> {
-        let places = self.held.iter().enumerate().filter(|(_, (place, _))| place.is_some());
-        let older = places.rev().nth(kept - 1).map_or(0, |(at, _)| at);
+        let positions = self.held.iter().enumerate().filter(|(_, (position, _))| position.is_some());
+        let older = positions.rev().nth(kept - 1).map_or(0, |(at, _)| at);
         self.held.drain(..older).map(|(_, bytes)| QueryReply::Other(bytes)).collect()
     }
 
@@ -133,7 +136,7 @@ mod tests {
     use super::*;
 
     fn query(with_cursor: bool) -> Query {
-        Query { places: [(3, 4), (5, 6)], with_cursor, held: Vec::new(), older: Vec::new() }
+        Query { positions: [(3, 4), (5, 6)], with_cursor, held: Vec::new(), older: Vec::new() }
     }
 
     #[test]
@@ -184,7 +187,7 @@ mod tests {
         let mut before = query(false);
         assert_eq!(before.cursor_reported((1, 1), b"a".to_vec()), []);
         assert_eq!(before.pass(b"b".to_vec()), b"");
-        let mut query = Query { places: [(7, 7), (8, 8)], ..query(true) };
+        let mut query = Query { positions: [(7, 7), (8, 8)], ..query(true) };
         query.follow((24, 80), before);
         assert_eq!(query.cursor_reported((3, 4), Vec::new()), []);
         assert_eq!(query.give_up(), b"ab");
@@ -196,7 +199,7 @@ mod tests {
         for early in [true, false] {
             let (mut before, mut next) = (query(true), query(false));
             assert_eq!(before.cursor_reported((1, 1), b"a".to_vec()), []);
-            next.places = [(7, 7), (8, 8)];
+            next.positions = [(7, 7), (8, 8)];
             if early {
                 assert_eq!(before.cursor_reported((9, 9), b"cursor".to_vec()), []);
                 next.follow((24, 80), before);
@@ -218,12 +221,12 @@ mod tests {
         let before = query(false);
         let mut query = Query::new((24, 80), false);
         query.follow((4, 4), before);
-        for place in [(3, 4), (5, 6), (4, 4)] {
-            if !query.places.contains(&place) {
-                assert_eq!(query.cursor_reported(place, Vec::new()), []);
+        for position in [(3, 4), (5, 6), (4, 4)] {
+            if !query.positions.contains(&position) {
+                assert_eq!(query.cursor_reported(position, Vec::new()), []);
             }
         }
-        let [first, second] = query.places;
+        let [first, second] = query.positions;
         assert_eq!(query.cursor_reported(first, Vec::new()), []);
         assert_eq!(query.cursor_reported(second, Vec::new()), [QueryReply::Complete(None)]);
     }
@@ -233,7 +236,10 @@ mod tests {
         for _ in 0..1000 {
             let query = Query::new((5, 20), false);
             assert!(
-                query.places.iter().all(|(row, column)| (1..=5).contains(row) && (1..=20).contains(column))
+                query
+                    .positions
+                    .iter()
+                    .all(|(row, column)| (1..=5).contains(row) && (1..=20).contains(column))
             );
         }
     }

@@ -55,13 +55,13 @@ impl Prompt {
     }
 
     /// Handles a cursor report of the terminal, to the guard's query or the command's.
-    fn located(&mut self, place: query::CursorPosition, bytes: Vec<u8>, keys: &mut Vec<u8>, now: Instant) {
+    fn located(&mut self, position: query::CursorPosition, bytes: Vec<u8>, keys: &mut Vec<u8>, now: Instant) {
         let Some(query) = self.open_query() else {
             keys.extend(bytes);
             return;
         };
         let mut complete = None;
-        for answer in query.cursor_reported(place, bytes) {
+        for answer in query.cursor_reported(position, bytes) {
             match answer {
                 query::QueryReply::Other(bytes) => keys.extend(bytes),
                 query::QueryReply::Complete(cursor) => complete = Some(cursor),

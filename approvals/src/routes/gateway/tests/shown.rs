@@ -3,7 +3,7 @@
 use guard_policy::analysis::InputKind;
 
 use super::*;
-use crate::code_input::{CodeInput, InputPlace};
+use crate::code_input::{CodeInput, InputSource};
 
 #[tokio::test]
 async fn a_program_is_shown_as_it_would_run() {
@@ -34,8 +34,8 @@ async fn code_on_an_input_is_named_beside_the_command() {
     let guard = GatewayFixture::new(ONLY).await;
     let mut piped = question(&["/bin/python3", "-"]);
     let Subject::Exec(exec) = &mut piped.subject else { unreachable!() };
-    let (place, kind) = (InputPlace::StandardInput, InputKind::Pipe);
-    exec.inputs.push(CodeInput { place, kind, path: b"pipe:[1]".to_vec(), sha256: None });
+    let (source, kind) = (InputSource::StandardInput, InputKind::Pipe);
+    exec.inputs.push(CodeInput { source, kind, path: b"pipe:[1]".to_vec(), sha256: None });
     let ticket = guard.ask(&piped);
     let mut peer = guard.gateway.welcome().await;
     let (params, _) = taken(&mut peer, &ticket).await;

@@ -128,9 +128,9 @@ fn a_question_is_asked_and_answered_in_openclaws_words() {
         ("allow-always", Decision::AllowAlways(GrantWidth::Narrow)),
         ("deny", Decision::Deny),
     ] {
-        let place = PLAIN.start(state());
-        let listener = place.listen();
-        let ticket = place.waiting(question(&["/bin/a", "x y", "$(z)"]));
+        let fixture = PLAIN.start(state());
+        let listener = fixture.listen();
+        let ticket = fixture.waiting(question(&["/bin/a", "x y", "$(z)"]));
         let (asked, mut stream) = next(&listener);
         assert_eq!(
             asked,
@@ -147,10 +147,10 @@ fn a_question_is_asked_and_answered_in_openclaws_words() {
         stream.write_all(&decision(&asked["id"], word)).unwrap();
         let call = ticket.call();
         assert_eq!(ticket.wait(), Resolution::Resolved(end));
-        assert_eq!(place.approvals.manager().consume(call), end.allows());
+        assert_eq!(fixture.approvals.manager().consume(call), end.allows());
         closes(stream);
         if word == "allow-always" {
-            let store = || fs::read_to_string(place.state.path().join("exec-approvals.json")).unwrap();
+            let store = || fs::read_to_string(fixture.state.path().join("exec-approvals.json")).unwrap();
             until(|| store().contains("allow-always"));
         }
     }
@@ -199,9 +199,9 @@ fn what_is_no_answer_lets_nothing_go() {
         |_| b"{}\n".repeat(1 << 20),
     ];
     for text in texts {
-        let place = SocketGuard { timeout: Duration::from_secs(3), ..PLAIN }.start(state());
-        let listener = place.listen();
-        let ticket = place.waiting(question(&["/bin/a"]));
+        let fixture = SocketGuard { timeout: Duration::from_secs(3), ..PLAIN }.start(state());
+        let listener = fixture.listen();
+        let ticket = fixture.waiting(question(&["/bin/a"]));
         let (asked, mut stream) = next(&listener);
         // The client may close before everything is written.
         let written = stream.write_all(&text(&asked["id"]));
@@ -211,11 +211,11 @@ fn what_is_no_answer_lets_nothing_go() {
         drop(stream);
         let call = ticket.call();
         assert_eq!(ticket.wait(), Resolution::Expired);
-        assert!(!place.approvals.manager().consume(call));
+        assert!(!fixture.approvals.manager().consume(call));
         if text(&asked["id"]).is_empty() {
-            assert_eq!(*place.warnings.lock().unwrap(), [""; 0]);
+            assert_eq!(*fixture.warnings.lock().unwrap(), [""; 0]);
         } else {
-            place.warned("the approvals socket gave no answer");
+            fixture.warned("the approvals socket gave no answer");
         }
     }
 }
@@ -242,16 +242,16 @@ async fn no_cut_of_an_answer_is_an_answer() {
 
 #[test]
 fn an_answer_elsewhere_takes_the_question_back() {
-    let place = PLAIN.start(state());
-    let listener = place.listen();
-    let ticket = place.waiting(question(&["/bin/a"]));
+    let fixture = PLAIN.start(state());
+    let listener = fixture.listen();
+    let ticket = fixture.waiting(question(&["/bin/a"]));
     let (asked, stream) = next(&listener);
-    let manager = place.approvals.manager();
+    let manager = fixture.approvals.manager();
     manager.resolve(asked["id"].as_str().unwrap(), None, Decision::Deny, Route::Cli).unwrap();
     closes(stream);
     drop(ticket);
     // The same for a caller that has gone.
-    let ticket = place.waiting(question(&["/bin/b"]));
+    let ticket = fixture.waiting(question(&["/bin/b"]));
     let (_, stream) = next(&listener);
     drop(ticket);
     closes(stream);
@@ -259,43 +259,43 @@ fn an_answer_elsewhere_takes_the_question_back() {
 
 #[test]
 fn a_listener_that_goes_is_found_again_and_is_no_answer() {
-    let place = PLAIN.start(state());
-    let listener = place.listen();
-    let ticket = place.waiting(question(&["/bin/a"]));
+    let fixture = PLAIN.start(state());
+    let listener = fixture.listen();
+    let ticket = fixture.waiting(question(&["/bin/a"]));
     let (before, stream) = next(&listener);
     drop((listener, stream));
-    assert!(matches!(place.approvals.manager().find(&ticket.call().to_string()), Ok(Lookup::Pending(_))));
-    fs::remove_file(place.path()).unwrap();
-    let listener = place.listen();
+    assert!(matches!(fixture.approvals.manager().find(&ticket.call().to_string()), Ok(Lookup::Pending(_))));
+    fs::remove_file(fixture.path()).unwrap();
+    let listener = fixture.listen();
     let (again, mut stream) = next(&listener);
     assert_eq!(again, before);
     stream.write_all(&decision(&again["id"], "deny")).unwrap();
     assert_eq!(ticket.wait(), Resolution::Resolved(Decision::Deny));
 }
 
-fn refused(place: &SocketFixture) -> bool {
-    matches!(place.approvals.ask(question(&["/bin/a"])).1, AskOutcome::Refused(Refusal::NoRoute))
+fn refused(fixture: &SocketFixture) -> bool {
+    matches!(fixture.approvals.ask(question(&["/bin/a"])).1, AskOutcome::Refused(Refusal::NoRoute))
 }
 
 #[test]
 fn where_it_is_the_only_route_somebody_has_to_listen() {
     let only = || SocketGuard { routes: Some(vec![Route::Socket]), ..PLAIN }.start(state());
-    let place = only();
-    assert!(refused(&place));
-    let place = only();
-    drop(place.listen());
-    assert!(refused(&place));
-    let place = only();
-    let _listener = place.listen();
-    let _ticket = place.waiting(question(&["/bin/a"]));
-    let place = SocketGuard { routes: Some(vec![Route::Socket]), is_member: true, ..PLAIN }.start(state());
-    let _listener = place.listen();
-    assert!(refused(&place));
+    let fixture = only();
+    assert!(refused(&fixture));
+    let fixture = only();
+    drop(fixture.listen());
+    assert!(refused(&fixture));
+    let fixture = only();
+    let _listener = fixture.listen();
+    let _ticket = fixture.waiting(question(&["/bin/a"]));
+    let fixture = SocketGuard { routes: Some(vec![Route::Socket]), is_member: true, ..PLAIN }.start(state());
+    let _listener = fixture.listen();
+    assert!(refused(&fixture));
     // If the route is not configured, nobody connects.
-    let place = SocketGuard { routes: Some(vec![Route::Cli]), ..PLAIN }.start(state());
-    let listener = place.listen();
+    let fixture = SocketGuard { routes: Some(vec![Route::Cli]), ..PLAIN }.start(state());
+    let listener = fixture.listen();
     listener.set_nonblocking(true).unwrap();
-    let ticket = place.waiting(question(&["/bin/a"]));
+    let ticket = fixture.waiting(question(&["/bin/a"]));
     std::thread::sleep(Duration::from_millis(200));
     assert!(listener.accept().is_err());
     drop(ticket);
@@ -303,9 +303,9 @@ fn where_it_is_the_only_route_somebody_has_to_listen() {
 
 #[test]
 fn a_question_without_an_answer_expires() {
-    let place = SocketGuard { routes: Some(vec![Route::Socket]), timeout: Duration::from_secs(3), ..PLAIN };
-    let place = place.start(state());
-    let listener = place.listen();
+    let fixture = SocketGuard { routes: Some(vec![Route::Socket]), timeout: Duration::from_secs(3), ..PLAIN };
+    let fixture = fixture.start(state());
+    let listener = fixture.listen();
     let (done, is_done): (_, Receiver<()>) = channel();
     let listening = std::thread::spawn(move || {
         // First the probe, then the question.
@@ -315,7 +315,7 @@ fn a_question_without_an_answer_expires() {
         drop((listener, stream));
         let _ = is_done.recv();
     });
-    let ticket = place.waiting(question(&["/bin/a"]));
+    let ticket = fixture.waiting(question(&["/bin/a"]));
     assert_eq!(ticket.wait(), Resolution::Expired);
     drop(done);
     listening.join().unwrap();
@@ -323,21 +323,21 @@ fn a_question_without_an_answer_expires() {
 
 #[test]
 fn always_is_once_where_nothing_can_be_saved() {
-    let place = PLAIN.start(state());
-    let listener = place.listen();
+    let fixture = PLAIN.start(state());
+    let listener = fixture.listen();
     let never = Question { always: Always::Never("it is a shell".to_owned()), ..question(&["/bin/a"]) };
-    let ticket = place.waiting(never);
+    let ticket = fixture.waiting(never);
     let (asked, mut stream) = next(&listener);
     stream.write_all(&decision(&asked["id"], "allow-always")).unwrap();
     assert_eq!(ticket.wait(), Resolution::Resolved(Decision::AllowOnce));
-    place.warned("allowed this time only: allow-always is unavailable: it is a shell");
+    fixture.warned("allowed this time only: allow-always is unavailable: it is a shell");
 }
 
 #[test]
 fn more_questions_than_connections_are_asked_one_after_the_other() {
-    let place = PLAIN.start(state());
-    let listener = place.listen();
-    let tickets: Vec<_> = (0..80).map(|n| place.waiting(question(&["/bin/a", &n.to_string()]))).collect();
+    let fixture = PLAIN.start(state());
+    let listener = fixture.listen();
+    let tickets: Vec<_> = (0..80).map(|n| fixture.waiting(question(&["/bin/a", &n.to_string()]))).collect();
     let mut open: Vec<_> = (0..64).map(|_| next(&listener)).collect();
     listener.set_nonblocking(true).unwrap();
     std::thread::sleep(Duration::from_millis(100));

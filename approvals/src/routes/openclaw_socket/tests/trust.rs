@@ -6,22 +6,22 @@ use crate::testing::python;
 
 #[test]
 fn a_member_of_the_tree_is_told_nothing() {
-    let place = SocketGuard { is_member: true, ..PLAIN }.start(state());
-    let listener = place.listen();
-    let ticket = place.waiting(question(&["/bin/a"]));
+    let fixture = SocketGuard { is_member: true, ..PLAIN }.start(state());
+    let listener = fixture.listen();
+    let ticket = fixture.waiting(question(&["/bin/a"]));
     let (mut stream, _) = listener.accept().unwrap();
     let _ = stream.write_all(&decision(&json!(ticket.call().to_string()), "allow-once"));
     let mut reply = String::new();
     let _ = stream.read_to_string(&mut reply);
     assert_eq!(reply, "");
-    place.warned("may not answer");
-    assert!(matches!(place.approvals.manager().find(&ticket.call().to_string()), Ok(Lookup::Pending(_))));
+    fixture.warned("may not answer");
+    assert!(matches!(fixture.approvals.manager().find(&ticket.call().to_string()), Ok(Lookup::Pending(_))));
 }
 
 #[test]
 fn a_listener_that_has_ended_is_not_trusted_by_its_number() {
     // A child listens and ends; its socket lives on in this process.
-    let place = PLAIN.start(state());
+    let fixture = PLAIN.start(state());
     let script = "import os, socket, sys\n\
         s = socket.socket(socket.AF_UNIX)\n\
         s.bind(sys.argv[1])\n\
@@ -32,34 +32,34 @@ fn a_listener_that_has_ended_is_not_trusted_by_its_number() {
         s.accept()[0].recv(1)\n\
         print('told', flush=True)\n\
         sys.stdin.read()\n";
-    let Some(mut child) = python(script, &[place.path().as_os_str()]) else { return };
+    let Some(mut child) = python(script, &[fixture.path().as_os_str()]) else { return };
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert_eq!(lines.next().unwrap().unwrap(), "there");
-    let _ticket = place.waiting(question(&["/bin/a"]));
-    place.warned("has ended");
+    let _ticket = fixture.waiting(question(&["/bin/a"]));
+    fixture.warned("has ended");
     drop(child.stdin.take());
     child.wait().unwrap();
 }
 
 #[test]
 fn only_a_socket_of_this_user_is_connected_to() {
-    let place = PLAIN.start(state());
-    let elsewhere = place.state.path().join("elsewhere");
+    let fixture = PLAIN.start(state());
+    let elsewhere = fixture.state.path().join("elsewhere");
     let listener = UnixListener::bind(&elsewhere).unwrap();
     listener.set_nonblocking(true).unwrap();
-    symlink(&elsewhere, place.path()).unwrap();
-    let _ticket = place.waiting(question(&["/bin/a"]));
-    place.warned("it is no socket");
-    fs::remove_file(place.path()).unwrap();
-    fs::write(place.path(), "").unwrap();
-    let _other = place.waiting(question(&["/bin/b"]));
+    symlink(&elsewhere, fixture.path()).unwrap();
+    let _ticket = fixture.waiting(question(&["/bin/a"]));
+    fixture.warned("it is no socket");
+    fs::remove_file(fixture.path()).unwrap();
+    fs::write(fixture.path(), "").unwrap();
+    let _other = fixture.waiting(question(&["/bin/b"]));
     assert!(listener.accept().is_err());
     if rustix::process::geteuid().is_root() {
-        fs::remove_file(place.path()).unwrap();
-        drop(place.listen());
-        std::os::unix::fs::chown(place.path(), Some(12_345), None).unwrap();
-        let _third = place.waiting(question(&["/bin/c"]));
-        place.warned("it belongs to another user (12345)");
+        fs::remove_file(fixture.path()).unwrap();
+        drop(fixture.listen());
+        std::os::unix::fs::chown(fixture.path(), Some(12_345), None).unwrap();
+        let _third = fixture.waiting(question(&["/bin/c"]));
+        fixture.warned("it belongs to another user (12345)");
     }
 }
 

@@ -254,7 +254,7 @@ async fn those_who_say_nothing_hold_up_nobody_else() {
 }
 
 fn home() -> (TempDir, PathBuf, PathBuf) {
-    let home = tempfile::Builder::new().prefix("guard-place-").tempdir().unwrap();
+    let home = tempfile::Builder::new().prefix("guard-socket-").tempdir().unwrap();
     let real = home.path().canonicalize().unwrap();
     let state = real.join("state");
     (home, real, state)
@@ -263,19 +263,19 @@ fn home() -> (TempDir, PathBuf, PathBuf) {
 #[test]
 fn one_listens_at_a_time() {
     let (_home, home, state) = home();
-    let place = WatchSocket::bind(&state, &home).unwrap();
-    let socket = state.join("exec-approvals.sock");
+    let bound = WatchSocket::bind(&state, &home).unwrap();
+    let path = state.join("exec-approvals.sock");
     let mode = |path: &PathBuf| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777;
-    assert_eq!((mode(&socket), mode(&state)), (0o600, 0o700));
+    assert_eq!((mode(&path), mode(&state)), (0o600, 0o700));
     assert!(matches!(WatchSocket::bind(&state, &home), Err(WatchSocketError::Runs)));
     // Dropping it removes the socket file, unless another process has replaced it.
-    drop(place);
-    assert!(!socket.exists());
-    let place = WatchSocket::bind(&state, &home).unwrap();
-    fs::remove_file(&socket).unwrap();
-    fs::write(&socket, "mine").unwrap();
-    drop(place);
-    assert_eq!(fs::read_to_string(&socket).unwrap(), "mine");
+    drop(bound);
+    assert!(!path.exists());
+    let bound = WatchSocket::bind(&state, &home).unwrap();
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "mine").unwrap();
+    drop(bound);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
 }
 
 #[test]
@@ -304,8 +304,8 @@ fn only_a_dead_socket_is_replaced() {
     fs::set_permissions(&state, fs::Permissions::from_mode(0o770)).unwrap();
     assert!(matches!(WatchSocket::bind(&state, &home), Err(WatchSocketError::Open { .. })));
     fs::set_permissions(&state, fs::Permissions::from_mode(0o755)).unwrap();
-    let place = WatchSocket::bind(&state, &home).unwrap();
-    assert_eq!(place.token.text().len(), 64);
+    let socket = WatchSocket::bind(&state, &home).unwrap();
+    assert_eq!(socket.token.text().len(), 64);
 }
 
 #[test]
@@ -314,11 +314,11 @@ fn it_is_where_the_store_says() {
     fs::create_dir_all(&state).unwrap();
     let store = json!({"version": 1, "socket": {"path": "~/run/a.sock", "token": "t"}});
     fs::write(state.join("exec-approvals.json"), store.to_string()).unwrap();
-    let place = WatchSocket::bind(&state, &home).unwrap();
-    assert_eq!((&place.path, place.token.text()), (&home.join("run/a.sock"), "t"));
+    let socket = WatchSocket::bind(&state, &home).unwrap();
+    assert_eq!((&socket.path, socket.token.text()), (&home.join("run/a.sock"), "t"));
     assert!(home.join("run/a.sock").exists());
     assert!(!state.join("guard/socket-token").exists());
-    drop(place);
+    drop(socket);
     fs::write(state.join("exec-approvals.json"), "{").unwrap();
     assert!(matches!(WatchSocket::bind(&state, &home), Err(WatchSocketError::Store(_))));
 }

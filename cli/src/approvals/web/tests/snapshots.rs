@@ -3,7 +3,7 @@
 use guard_approvals::question::{Always, Question, Subject};
 use guard_approvals::routes::guard_socket::QuestionState;
 use guard_approvals::testing::question;
-use guard_approvals::{CodeInput, InputPlace};
+use guard_approvals::{CodeInput, InputSource};
 use guard_policy::analysis::InputKind;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -39,8 +39,8 @@ fn nothing_that_is_shown_acts() {
         ..question(&["/bin/a", NASTY])
     };
     let Subject::Exec(exec) = &mut never.subject else { unreachable!() };
-    let place = InputPlace::Argument(NASTY.into());
-    exec.inputs.push(CodeInput { place, kind: InputKind::Other, path: NASTY.into(), sha256: None });
+    let source = InputSource::Argument(NASTY.into());
+    exec.inputs.push(CodeInput { source, kind: InputKind::Other, path: NASTY.into(), sha256: None });
     let (all, _tickets) = approvals(&[never, question(&[NASTY])]);
     let mut queue = Queue::default();
     queue.listed(7, all);
