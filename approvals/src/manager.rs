@@ -39,7 +39,7 @@ struct ManagerInner {
     /// Wakes the expiry loop: the next deadline may be sooner.
     sooner: Notify,
     /// Signals that a save has succeeded or failed.
-    kept: Condvar,
+    save_done: Condvar,
 }
 
 struct ManagerState {
@@ -94,7 +94,7 @@ impl Manager {
             log: Box::new(log),
             events: OnceLock::new(),
             sooner: Notify::new(),
-            kept: Condvar::new(),
+            save_done: Condvar::new(),
         }))
     }
 
@@ -264,14 +264,15 @@ impl Manager {
     /// Records the result of a save.
     pub fn saved(&self, save: &SaveRequest, outcome: &Result<String, String>) {
         self.with(|state, _| state.pending.saved(save, outcome));
-        self.0.kept.notify_all();
+        self.0.save_done.notify_all();
     }
 
     /// Blocks until everything that the answer to a call saves has been saved or has failed, so that an "always"
     /// applies to the very next call. Returns false if that takes longer than `longest`.
     pub fn wait_for_save(&self, call: Id, longest: Duration) -> bool {
         let mut state = self.0.state.lock();
-        let waited = self.0.kept.wait_while_for(&mut state, |state| state.pending.is_saving(call), longest);
+        let waited =
+            self.0.save_done.wait_while_for(&mut state, |state| state.pending.is_saving(call), longest);
         !waited.timed_out()
     }
 

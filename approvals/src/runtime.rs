@@ -178,9 +178,9 @@ impl Approvals {
         let (manager, state) = (self.manager.clone(), self.around.state.clone());
         let is_member = Arc::clone(&self.around.is_member);
         Arc::new(move || {
-            let wanted = manager.gateway();
-            let wanted = GatewaySettings { admin: wanted.admin && as_admin, ..wanted };
-            Credentials::find(&wanted, &state).map(|access| access.apart_from(&is_member))
+            let settings = manager.gateway();
+            let settings = GatewaySettings { admin: settings.admin && as_admin, ..settings };
+            Credentials::find(&settings, &state).map(|access| access.apart_from(&is_member))
         })
     }
 

@@ -138,37 +138,37 @@ impl Policy {
     /// Why no symbolic link may stand at a real path, if none may: below it is a place where nothing may be left behind,
     /// and that would be somewhere else then.
     pub fn keeps_below(&self, path: &[u8]) -> Option<Reason<'_>> {
-        self.map.kept.any_below(path).map(|entry| entry.reason.to_reason())
+        self.map.protected.any_below(path).map(|entry| entry.reason.to_reason())
     }
 
     /// True when something is protected by its shape, wherever it is: then no directory may be written as a whole.
     pub fn protects_shapes(&self) -> bool {
-        !self.map.kept.shapes().is_empty()
+        !self.map.protected.shapes().is_empty()
     }
 
     /// What is protected by its shape in a real path.
     pub fn shapes<'p>(&self, path: &'p [u8]) -> Vec<Shape<'p>> {
-        self.map.kept.shapes().all(path)
+        self.map.protected.shapes().all(path)
     }
 
     /// Why a shape is protected; `None` if its set is off.
     pub fn shape_reason(&self, shape: &Shape<'_>) -> Option<Reason<'_>> {
-        self.map.kept.shapes().reason(shape.set).map(CompiledReason::to_reason)
+        self.map.protected.shapes().reason(shape.set).map(CompiledReason::to_reason)
     }
 
     /// What a directory or a link at this real path would lead to: something protected by its shape that may lie below.
     pub fn leads_to_shape<'p>(&self, path: &'p [u8]) -> Option<Shape<'p>> {
-        self.map.kept.shapes().leads_to(path)
+        self.map.protected.shapes().leads_to(path)
     }
 
     /// The directories of which this real path is a protected part, if they are git repositories.
     pub fn git_directories<'p>(&self, path: &'p [u8]) -> Vec<&'p [u8]> {
-        self.map.kept.shapes().git_directories(path)
+        self.map.protected.shapes().git_directories(path)
     }
 
     /// The directory that a name made at this real path may turn into a git repository.
     pub fn marked_directory<'p>(&self, path: &'p [u8]) -> Option<&'p [u8]> {
-        self.map.kept.shapes().marked(path)
+        self.map.protected.shapes().marked(path)
     }
 
     /// The only TCP ports that may be connected to, in order; None where `network.connect.ports` does not say.
@@ -190,7 +190,7 @@ impl Policy {
     /// both forms where a link was resolved: a sentence and the rights.
     pub fn listing(&self) -> impl Iterator<Item = (&str, Rights)> {
         let map = &self.map;
-        let all = map.denies.iter().chain(map.kept.entries()).chain(&map.rules).chain(&map.base);
+        let all = map.denies.iter().chain(map.protected.entries()).chain(&map.rules).chain(&map.base);
         all.map(|e| (e.reason.text.as_str(), e.rights))
     }
 }

@@ -236,8 +236,8 @@ proptest! {
         let mark = |name: &[u8]| trimmed(name).eq_ignore_ascii_case(b"OPENCLAW_CLI");
         prop_assert_eq!(env.len() + dropped.len(), vars.iter().filter(|(name, _)| !mark(name)).count());
         let mut rest = vars.iter();
-        for kept in &env {
-            prop_assert!(rest.any(|var| var == kept), "{:?} is new or out of order", kept);
+        for variable in &env {
+            prop_assert!(rest.any(|var| var == variable), "{:?} is new or out of order", variable);
         }
     }
 

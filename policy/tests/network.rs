@@ -346,9 +346,9 @@ proptest! {
         let most = if network.is_ipv4() { 32 } else { 128 };
         let length = length.min(most);
         let skipped = if network.is_ipv4() { 96 } else { 0 };
-        let kept = skipped + usize::from(length);
+        let prefix_bits = skipped + usize::from(length);
         let own = bits(network);
-        let beginning: u128 = u128::from_str_radix(&format!("{}{}", &own[..kept], "0".repeat(128 - kept)), 2).unwrap();
+        let beginning: u128 = u128::from_str_radix(&format!("{}{}", &own[..prefix_bits], "0".repeat(128 - prefix_bits)), 2).unwrap();
         let beginning = Ipv6Addr::from_bits(beginning);
         let written = match network {
             IpAddr::V4(_) => format!("{}/{length}:{port}", beginning.to_ipv4_mapped().unwrap()),
@@ -360,12 +360,12 @@ proptest! {
         let near = u128::from_str_radix(str::from_utf8(&near).unwrap(), 2).unwrap();
         // An IPv6 prefix does not cover mapped addresses, which count as IPv4, unless it covers only mapped addresses.
         let is_mapped = |ip: IpAddr| bits(ip).starts_with(&bits(IpAddr::V4(Ipv4Addr::UNSPECIFIED))[..96]);
-        let is_of_v4 = is_mapped(IpAddr::V6(beginning)) && kept >= 96;
+        let is_of_v4 = is_mapped(IpAddr::V6(beginning)) && prefix_bits >= 96;
         for ip in [network, IpAddr::V6(Ipv6Addr::from_bits(near)), other] {
             if ip.to_canonical().is_unspecified() {
                 continue;
             }
-            let expected = bits(ip)[..kept] == own[..kept] && is_mapped(ip) == is_of_v4;
+            let expected = bits(ip)[..prefix_bits] == own[..prefix_bits] && is_mapped(ip) == is_of_v4;
             let verdict = tcp(&policy, &SocketAddr::new(ip, port).to_string());
             prop_assert_eq!(verdict.outcome == Outcome::Deny, expected, "{} {}", ip, policy.explain(None).len());
             let elsewhere = tcp(&policy, &SocketAddr::new(ip, port ^ 1).to_string());

@@ -44,7 +44,7 @@ struct Doc {
     default: String,
     base: bool,
     /// Places that persistence keeps with all below them, or files, and whether it does.
-    kept: Vec<(String, bool)>,
+    protected: Vec<(String, bool)>,
     persistence: Value,
     security: &'static str,
     ask: &'static str,
@@ -112,7 +112,7 @@ prop_compose! {
         deny in prop::collection::vec(pattern(), 0..3),
         default in permission(),
         base: bool,
-        kept in prop::collection::vec((path(), any::<bool>()), 0..4),
+        protected in prop::collection::vec((path(), any::<bool>()), 0..4),
         persistence in prop::sample::select(vec![json!(true), json!(true), json!(false), json!({"git": false})]),
         security in prop::sample::select(Security::NAMES.to_vec()),
         ask in prop::sample::select(Ask::NAMES.to_vec()),
@@ -122,7 +122,7 @@ prop_compose! {
     ) -> Doc {
         let mut seen = std::collections::HashSet::new();
         let rules = rules.into_iter().filter(|(p, _)| seen.insert(p.clone())).collect();
-        Doc { rules, deny, default, base, kept, persistence, security, ask, allowlist, others, agent }
+        Doc { rules, deny, default, base, protected, persistence, security, ask, allowlist, others, agent }
     }
 }
 
@@ -152,8 +152,8 @@ impl Doc {
 
     fn policy_with(&self, overrides: &Overrides) -> Policy {
         let of = |whole: bool| {
-            let kept = self.kept.iter().filter(|(_, is_whole)| *is_whole == whole);
-            kept.map(|(path, _)| path.as_bytes().to_vec()).collect()
+            let protected = self.protected.iter().filter(|(_, is_whole)| *is_whole == whole);
+            protected.map(|(path, _)| path.as_bytes().to_vec()).collect()
         };
         let premises =
             PersistenceSites { git_others: of(true), guard: of(false), ..PersistenceSites::default() };
@@ -161,13 +161,13 @@ impl Doc {
     }
 
     /// What persistence keeps under this document.
-    fn kept(&self) -> impl Iterator<Item = &(String, bool)> {
+    fn protected(&self) -> impl Iterator<Item = &(String, bool)> {
         let is_kept = |whole: bool| match &self.persistence {
             Value::Bool(on) => *on,
             sets => !(whole && sets["git"] == json!(false)),
         };
         // Nobody could work where the root or the home is kept.
-        self.kept.iter().filter(move |(path, whole)| is_kept(*whole) && path != "/")
+        self.protected.iter().filter(move |(path, whole)| is_kept(*whole) && path != "/")
     }
 }
 
@@ -231,7 +231,7 @@ fn is_at_or_below(path: &str, top: &str) -> bool {
 /// The order of the design, written down once more without an index, forms or reasons.
 fn naive_rights(doc: &Doc, path: &str) -> Rights {
     let found = naive_granted(doc, path);
-    let is_kept = doc.kept().any(|(top, whole)| path == top || *whole && is_at_or_below(path, top));
+    let is_kept = doc.protected().any(|(top, whole)| path == top || *whole && is_at_or_below(path, top));
     if is_kept { Rights { w: Grant::No, ..found } } else { found }
 }
 
@@ -304,7 +304,7 @@ proptest! {
         let before = doc.policy();
         let mut doc = Doc { persistence: json!(true), ..doc };
         let same = doc.policy();
-        doc.kept.push(protected);
+        doc.protected.push(protected);
         let after = doc.policy();
         for policy in [&same, &after] {
             prop_assert!(policy.rights(path.as_bytes()).within(before.rights(path.as_bytes())));
@@ -323,7 +323,7 @@ proptest! {
         doc in doc(), old in path(), new in path(),
     ) {
         let policy = doc.policy();
-        let holds = |path: &str| doc.kept().any(|(top, _)| top != path && (path == "/" || is_at_or_below(top, path)));
+        let holds = |path: &str| doc.protected().any(|(top, _)| top != path && (path == "/" || is_at_or_below(top, path)));
         for path in [&old, &new] {
             // No link may stand in the place of a directory on the way to one, either.
             let leads = policy.keeps_below(path.as_bytes()).is_some();

@@ -215,8 +215,8 @@ proptest! {
                 prop_assert_eq!(&section["mcpTools"], &agent["mcpTools"]);
             }
             let entries = agent["allowlist"].as_array().into_iter().flatten();
-            let kept = entries.filter(|e| e["pattern"].as_str().is_some_and(|p| !p.trim().is_empty()));
-            for entry in kept.filter(|_| !is_folded) {
+            let with_pattern = entries.filter(|e| e["pattern"].as_str().is_some_and(|p| !p.trim().is_empty()));
+            for entry in with_pattern.filter(|_| !is_folded) {
                 let found = section["allowlist"].as_array().expect("a list").iter().any(|written| {
                     written["pattern"] == entry["pattern"] && strangers(written) == strangers(entry)
                         && written.get("commandText").is_none()

@@ -61,7 +61,7 @@ struct Doc {
     roots: Vec<String>,
     answers: Vec<(String, &'static str)>,
     /// Places that persistence keeps.
-    kept: Vec<String>,
+    protected: Vec<String>,
 }
 
 /// Everything that may be written.
@@ -78,8 +78,8 @@ fn any_doc() -> impl Strategy<Value = Doc> {
         prop::collection::vec((pattern(), bits), 0..4),
         prop::collection::vec(path(), 0..3),
     )
-        .prop_map(|(rules, deny, default, base, ask, strict, roots, answers, kept)| Doc {
-            kept,
+        .prop_map(|(rules, deny, default, base, ask, strict, roots, answers, protected)| Doc {
+            protected,
             rules,
             deny,
             default,
@@ -106,8 +106,8 @@ fn plain_doc() -> impl Strategy<Value = Doc> {
         prop::collection::vec(path(), 0..2),
         prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(path(), 1..3)],
     )
-        .prop_map(|(rules, deny, default, base, ask, roots, kept)| Doc {
-            kept,
+        .prop_map(|(rules, deny, default, base, ask, roots, protected)| Doc {
+            protected,
             rules,
             deny,
             default,
@@ -156,7 +156,7 @@ impl Doc {
             "permissions": {
                 "base": self.base,
                 // What may be anywhere leaves the kernel no writes: here it is on in few documents.
-                "persistence": if self.strict && self.kept.is_empty() { json!(true) } else {
+                "persistence": if self.strict && self.protected.is_empty() { json!(true) } else {
                     json!({"git": false, "direnv": false, "editors": false, "agents": false})
                 },
                 "filesystem": { "rules": rules, "deny": self.deny, "default": self.default },
@@ -167,8 +167,8 @@ impl Doc {
         let store = json!({"version": 1, "agents":
             {"main": {"permissions": {"filesystem": {"rules": Value::Object(answers)}}}}});
         let reading = Store::parse_own("approvals.json", &store.to_string(), &mut common::ids()).unwrap();
-        let kept = self.kept.iter().map(|path| path.as_bytes().to_vec()).collect();
-        let premises = PersistenceSites { guard: kept, ..PersistenceSites::default() };
+        let protected = self.protected.iter().map(|path| path.as_bytes().to_vec()).collect();
+        let premises = PersistenceSites { guard: protected, ..PersistenceSites::default() };
         let host = Host { own: OwnStore::Present(&reading), premises, ..host() };
         compile_with(&guard, "main", &host, &Overrides::default())
     }

@@ -143,8 +143,11 @@ fn what_names_a_program_and_does_not_count_is_in_the_reason() {
     assert_eq!(why("/home/u/work/bash", &["bash"]), format!("exec.carriers names it, but {tree}"));
     assert_eq!(why("/home/u/work/jq", &["jq"]), format!("agents.main.allowlist[1] names it, but {tree}"));
     // Persistence keeps ~/.local/bin, and does not make it trusted.
-    let kept = why("/home/u/.local/bin/jq", &["jq"]);
-    assert_eq!(kept, "agents.main.allowlist[1] names it, but does not count: the guarded tree may write it");
+    let reason = why("/home/u/.local/bin/jq", &["jq"]);
+    assert_eq!(
+        reason,
+        "agents.main.allowlist[1] names it, but does not count: the guarded tree may write it"
+    );
     assert_eq!(
         why("/usr/bin/git", &["git", "push"]),
         "agents.main.allowlist[0] names it, but with other arguments"

@@ -89,10 +89,10 @@ pub(crate) fn guarded(body: &[sock_filter]) -> Result<Vec<sock_filter>, usize> {
 pub(crate) fn replace_marks(body: &mut Vec<sock_filter>, marks: &[RowAction]) -> Result<(), usize> {
     let searched = body.len();
     for (mark, decision) in marks.iter().enumerate() {
-        let wanted = Instruction::answer(libc::SECCOMP_RET_TRACE | mark as u32);
+        let mark_instruction = Instruction::answer(libc::SECCOMP_RET_TRACE | mark as u32);
         let block = body.len();
         for (at, instruction) in body[..searched].iter_mut().enumerate() {
-            if instruction.code == wanted.code && instruction.k == wanted.k {
+            if instruction.code == mark_instruction.code && instruction.k == mark_instruction.k {
                 *instruction = Instruction::jump((block - at - 1) as u32);
             }
         }

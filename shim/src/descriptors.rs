@@ -7,8 +7,8 @@ use std::os::fd::RawFd;
 /// Closes every descriptor above 2 except those in `keep`, which it marks close-on-exec.
 pub(crate) fn close_all_but(keep: &mut [RawFd]) -> io::Result<()> {
     keep.sort_unstable();
-    for kept in keep.iter() {
-        set_cloexec(*kept)?;
+    for fd in keep.iter() {
+        set_cloexec(*fd)?;
     }
     for gap in gaps(keep) {
         close(gap)?;
@@ -18,8 +18,8 @@ pub(crate) fn close_all_but(keep: &mut [RawFd]) -> io::Result<()> {
 
 /// The ranges between the kept descriptors, which must be sorted.
 fn gaps(keep: &[RawFd]) -> impl Iterator<Item = RangeInclusive<u32>> {
-    let starts = std::iter::once(3).chain(keep.iter().map(|kept| *kept as u32 + 1));
-    let ends = keep.iter().map(|kept| (*kept as u32).saturating_sub(1)).chain(std::iter::once(u32::MAX));
+    let starts = std::iter::once(3).chain(keep.iter().map(|fd| *fd as u32 + 1));
+    let ends = keep.iter().map(|fd| (*fd as u32).saturating_sub(1)).chain(std::iter::once(u32::MAX));
     starts.zip(ends).map(|(start, end)| start.max(3)..=end).filter(|gap| !gap.is_empty())
 }
 

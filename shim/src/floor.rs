@@ -46,8 +46,8 @@ impl LandlockStatus {
     #[must_use]
     pub fn on(abi: Option<u8>, ports: Option<&[u16]>) -> LandlockStatus {
         let Some(abi) = abi else { return LandlockStatus::None };
-        let wanted = ADDED.iter().chain(ports.map(|_| &PORTS));
-        let missing: Vec<_> = wanted.filter(|(since, _)| *since > abi).map(|(_, what)| *what).collect();
+        let features = ADDED.iter().chain(ports.map(|_| &PORTS));
+        let missing: Vec<_> = features.filter(|(since, _)| *since > abi).map(|(_, what)| *what).collect();
         if missing.is_empty() { LandlockStatus::Full } else { LandlockStatus::Partial { missing } }
     }
 }

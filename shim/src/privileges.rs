@@ -69,10 +69,10 @@ pub fn keep_priority_capability() -> io::Result<bool> {
     let denied = |_| io::Error::from_raw_os_error(libc::EPERM);
     let has = caps::has_cap(None, CapSet::Effective, Capability::CAP_SYS_NICE).map_err(denied)?;
     if has {
-        let kept = CapsHashSet::from([Capability::CAP_SYS_NICE]);
+        let capabilities = CapsHashSet::from([Capability::CAP_SYS_NICE]);
         caps::clear(None, CapSet::Ambient).map_err(denied)?;
         for set in [CapSet::Effective, CapSet::Permitted] {
-            caps::set(None, set, &kept).map_err(denied)?;
+            caps::set(None, set, &capabilities).map_err(denied)?;
         }
         caps::clear(None, CapSet::Inheritable).map_err(denied)?;
     }

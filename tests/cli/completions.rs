@@ -31,7 +31,7 @@ const WORD: (&str, &str) = ("completions fi", "fish");
 fn bash_completes() {
     let world = World::bare();
     let script = script(&world, "bash", "script");
-    for (line, wanted) in LINES.iter().chain([&WORD]) {
+    for (line, expected) in LINES.iter().chain([&WORD]) {
         let words: Vec<&str> = ["openclaw-guard"].into_iter().chain(line.split(' ')).collect();
         let asked = ended(Command::new("bash").args(["--norc", "-c"]).args([
             r#"source "$0" && [[ $(complete -p openclaw-guard) == *' -F _openclaw__guard '* ]] || exit 2
@@ -41,7 +41,7 @@ fn bash_completes() {
             &script,
         ]).args(&words));
         assert_eq!((asked.status, &*asked.stderr), (0, ""), "{line}");
-        assert!(asked.stdout.lines().any(|word| word == *wanted), "{line}: {}", asked.stdout);
+        assert!(asked.stdout.lines().any(|word| word == *expected), "{line}: {}", asked.stdout);
     }
 }
 
@@ -57,12 +57,12 @@ fn zsh_completes() {
     let mut screen = Screen::start(&shell);
     screen.keys("fpath=($PWD/functions $fpath); autoload -U compinit; compinit -u -D; bindkey '^I' list-choices; PS1='ready> '\n");
     screen.expect("ready> ");
-    for (line, wanted) in LINES.iter().chain([&WORD]) {
+    for (line, expected) in LINES.iter().chain([&WORD]) {
         screen.keys(&format!("openclaw-guard {line}"));
         screen.expect(line);
         // The shell inserts the completion, or lists it among others.
         screen.keys("\t");
-        screen.expect(wanted);
+        screen.expect(expected);
         screen.keys("\x15\n");
         screen.expect("ready> ");
     }
@@ -77,7 +77,7 @@ fn fish_completes() {
     }
     let world = World::bare();
     let script = script(&world, "fish", "script");
-    for (line, wanted) in LINES {
+    for (line, expected) in LINES {
         let asked = ended(
             Command::new("fish")
                 .env("HOME", world.home())
@@ -93,7 +93,7 @@ fn fish_completes() {
         );
         assert_eq!(asked.status, 0, "{line}: {}", asked.stderr);
         let words: Vec<&str> = asked.stdout.lines().filter_map(|line| line.split('\t').next()).collect();
-        assert!(words.contains(wanted), "{line}: {words:?}");
+        assert!(words.contains(expected), "{line}: {words:?}");
     }
 }
 

@@ -85,7 +85,7 @@ fn each_command_has_a_page() {
         .expect("a directory")
         .map(|entry| entry.expect("an entry").file_name().into_string().expect("a plain name"))
         .collect();
-    let wanted = commands().into_iter().map(|words| {
+    let expected = commands().into_iter().map(|words| {
         let name = [&["openclaw-guard".to_owned()], &words[..]].concat().join("-");
         let page = run(&[&["man"], &*words.iter().map(String::as_str).collect::<Vec<_>>()].concat());
         assert_eq!(
@@ -95,7 +95,7 @@ fn each_command_has_a_page() {
         );
         format!("{name}.1")
     });
-    assert_eq!(written, wanted.collect());
+    assert_eq!(written, expected.collect());
     assert_eq!(run(&["man", "approvals-resolve"]).stdout, run(&["man", "approvals", "resolve"]).stdout);
     assert_eq!(run(&["man", "openclaw-guard-check"]).stdout, run(&["man", "check"]).stdout);
     let none = run(&["man", "appro\u{1b}vals"]);

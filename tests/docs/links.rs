@@ -19,8 +19,8 @@ static FILE: LazyLock<Regex> =
 
 /// Returns the anchor of a heading: lower case, with hyphens.
 fn anchor(heading: &str) -> String {
-    let kept = heading.chars().filter(|one| one.is_alphanumeric() || [' ', '-', '_'].contains(one));
-    kept.collect::<String>().to_lowercase().replace(' ', "-")
+    let letters = heading.chars().filter(|one| one.is_alphanumeric() || [' ', '-', '_'].contains(one));
+    letters.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
 fn headings(document: &Document) -> Vec<String> {

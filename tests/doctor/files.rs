@@ -13,7 +13,7 @@ fn mode(path: impl AsRef<Path>, mode: u32) {
 }
 
 /// Creates everything that a guard leaves behind, accessible to its owner alone.
-fn kept(world: &World) {
+fn write_private_files(world: &World) {
     for name in ["exec-approvals.json", "guard/approvals.json", "openclaw.json"] {
         mode(world.write(Path::new("home/.openclaw").join(name), "{\"version\": 1}"), 0o600);
     }
@@ -29,7 +29,7 @@ fn kept(world: &World) {
 #[test]
 fn what_nobody_else_may_change_is_fine() {
     let world = open("");
-    kept(&world);
+    write_private_files(&world);
     mode(world.root().join("guard.json"), 0o644);
     let found = Found::of(&world);
     for name in
@@ -55,7 +55,7 @@ fn what_everybody_may_write_is_a_problem() {
     ];
     for (name, path) in names {
         let world = open("");
-        kept(&world);
+        write_private_files(&world);
         let path = world.root().join(path);
         mode(&path, if path.is_dir() { 0o777 } else { 0o666 });
         Found::of(&world).must("problem", name, "everybody may write", "chmod ");
@@ -70,7 +70,7 @@ fn what_everybody_may_write_is_a_problem() {
 #[test]
 fn what_others_may_read_is_told_where_it_says_something() {
     let world = open("");
-    kept(&world);
+    write_private_files(&world);
     for (name, path) in [
         ("openclaw.json", "home/.openclaw/openclaw.json"),
         ("exec-approvals.json", "home/.openclaw/exec-approvals.json"),
@@ -109,7 +109,7 @@ fn what_belongs_to_another_user_is_a_problem() {
     }
     const OTHER: u32 = 4242;
     let world = open("");
-    kept(&world);
+    write_private_files(&world);
     for (name, path) in [("guard.json", "guard.json"), ("audit", "audit.jsonl"), ("way", "")] {
         let path = world.root().join(path);
         chown(&path, Some(OTHER), None).expect("another owner");

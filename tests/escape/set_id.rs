@@ -107,8 +107,8 @@ fn what_is_taken_off_is_reported_and_only_that() {
     assert_eq!(ended.status, 0, "{}", ended.stderr);
     let lines = ended.guard_lines();
     let file = world.work().join("made");
-    let wanted = format!("openclaw-guard: {} gets no set-user-ID or set-group-ID bit", file.display());
-    assert!(lines.len() == 1 && lines[0].starts_with(&wanted), "{lines:?}");
+    let expected = format!("openclaw-guard: {} gets no set-user-ID or set-group-ID bit", file.display());
+    assert!(lines.len() == 1 && lines[0].starts_with(&expected), "{lines:?}");
     let logged = |line: &serde_json::Value| {
         line["verdict"] == "deny"
             && line["operation"] == "write"

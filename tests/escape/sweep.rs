@@ -45,8 +45,8 @@ fn every_call_with_what_is_closed() {
     let Some(guarded) = guarded else { return };
     let swept = calls().values().filter(|call| matches!(call.swept, "free" | "named" | "nobody")).count();
     // The calls of the table, and the other numbers of the list.
-    let wanted = format!("swept {} calls", swept + 8 + 4 + 11 + 4 + 15);
-    assert!(guarded.stdout.contains(&wanted), "not {wanted}: {}", guarded.stdout);
+    let expected = format!("swept {} calls", swept + 8 + 4 + 11 + 4 + 15);
+    assert!(guarded.stdout.contains(&expected), "not {expected}: {}", guarded.stdout);
 }
 
 attacks! {

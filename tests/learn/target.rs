@@ -68,8 +68,8 @@ fn one_that_exists_is_added_to_with_its_comments() {
     let added = learn(true);
     assert_eq!(added.status, 0, "{}", added.stderr);
     let after = session.world.read("guard.json").expect("a policy");
-    for kept in before.lines().filter(|line| line.contains("//") || line.contains("locked")) {
-        assert!(after.contains(kept.trim_end_matches(',')), "{kept}\n{after}");
+    for line in before.lines().filter(|line| line.contains("//") || line.contains("locked")) {
+        assert!(after.contains(line.trim_end_matches(',')), "{line}\n{after}");
     }
     assert_ne!(after, before);
     let refused = added.stderr.split("still denied by the policy:").nth(1);

@@ -25,8 +25,8 @@ fn click(gateway: &Gateway, page: &str, command: &str, picture: &Path, opened: &
 
 /// Returns the path of the picture: in GUARD_PICTURES, or in the world, which does not last.
 fn picture(world: &World, release: Release) -> PathBuf {
-    let kept = std::env::var_os("GUARD_PICTURES").filter(|path| !path.is_empty()).map(PathBuf::from);
-    kept.unwrap_or_else(|| world.root()).join(format!("gateway-card-{}.png", release.version()))
+    let directory = std::env::var_os("GUARD_PICTURES").filter(|path| !path.is_empty()).map(PathBuf::from);
+    directory.unwrap_or_else(|| world.root()).join(format!("gateway-card-{}.png", release.version()))
 }
 
 fn the_control_ui_shows_and_answers(release: Release) {

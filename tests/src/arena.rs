@@ -104,10 +104,10 @@ fn built(source: &str, flags: &[&str]) -> Arc<Vec<u8>> {
     let name = format!("{source} {}", flags.join(" "));
     // Programs for only one arena are not stored.
     let directory = std::env::var_os("GUARD_COMPILED").filter(|_| !name.contains('/'));
-    let kept = directory.map(|directory| PathBuf::from(directory).join(&name));
+    let cache_file = directory.map(|directory| PathBuf::from(directory).join(&name));
     let program = all.entry(name).or_insert_with(|| {
-        let program = kept.as_ref().and_then(|kept| fs::read(kept).ok());
-        Arc::new(program.unwrap_or_else(|| compiled(source, flags, kept.as_deref())))
+        let program = cache_file.as_ref().and_then(|cache_file| fs::read(cache_file).ok());
+        Arc::new(program.unwrap_or_else(|| compiled(source, flags, cache_file.as_deref())))
     });
     Arc::clone(program)
 }

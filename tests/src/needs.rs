@@ -91,7 +91,7 @@ pub fn fetched(name: &str, version: &str) -> Option<PathBuf> {
         fs::write(into.join("Cargo.toml"), manifest).ok()?;
         vendor(&into.join("Cargo.toml"), &into.join("vendor"), &[])
     };
-    kept(&format!("{name}-{version}"), fetch).map(|there| there.join("vendor").join(name))
+    cached(&format!("{name}-{version}"), fetch).map(|there| there.join("vendor").join(name))
 }
 
 /// Returns a directory with the sources of all dependencies of this project.
@@ -101,13 +101,13 @@ pub fn dependencies() -> Option<PathBuf> {
     let lock = fs::read(project.join("Cargo.lock")).expect("Cargo.lock");
     let digest = ring::digest::digest(&ring::digest::SHA256, &lock);
     let name = format!("dependencies-{}", data_encoding::HEXLOWER.encode(&digest.as_ref()[..4]));
-    kept(&name, |into| vendor(&project.join("Cargo.toml"), &into.join("vendor"), &["--locked"]))
+    cached(&name, |into| vendor(&project.join("Cargo.toml"), &into.join("vendor"), &["--locked"]))
         .map(|there| there.join("vendor"))
 }
 
 /// Returns a directory of the cache. If it is not there, `fetch` makes it; it gets its name once it is
 /// complete.
-fn kept(name: &str, fetch: impl FnOnce(&Path) -> Option<()>) -> Option<PathBuf> {
+fn cached(name: &str, fetch: impl FnOnce(&Path) -> Option<()>) -> Option<PathBuf> {
     let _alone = FETCHING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let there = cache().join(name);
     if there.exists() {

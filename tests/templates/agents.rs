@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use guard_tests::gateway::{Release, kept, node, package};
+use guard_tests::gateway::{Release, installed_directory, node, package};
 use guard_tests::model::{Model, Step};
 use guard_tests::{Ended, ended, guard, has, is_long_form, sources, steps};
 use serde_json::json;
@@ -63,7 +63,8 @@ fn claude_code() {
     if !is_long_form() {
         return;
     }
-    let directory = kept("claude-code", None).join("node_modules/@anthropic-ai/claude-code-linux-x64");
+    let directory =
+        installed_directory("claude-code", None).join("node_modules/@anthropic-ai/claude-code-linux-x64");
     let session = session("claude-code", directory);
     let bash = |command: &str| Step::Call("Bash", json!({"command": command, "description": "a step"}));
     let write = |name: &str, text: &str| {
@@ -104,7 +105,7 @@ fn codex() {
     if !is_long_form() || !has(&["node"]) {
         return;
     }
-    let session = session("codex", kept("codex", None).join("node_modules/.bin"));
+    let session = session("codex", installed_directory("codex", None).join("node_modules/.bin"));
     let arguments = |model: &Model, sandbox: &str| {
         let provider = format!(
             "model_providers.scripted={{name=\"scripted\",base_url=\"{}/v1\",env_key=\"KEY\",wire_api=\"responses\"}}",
@@ -150,7 +151,7 @@ fn codex() {
 
     // With its own sandbox on it runs nothing, as the template says.
     for sandbox in ["read-only", "workspace-write"] {
-        let session = self::session("codex", kept("codex", None).join("node_modules/.bin"));
+        let session = self::session("codex", installed_directory("codex", None).join("node_modules/.bin"));
         let model = Model::start(steps[..1].to_vec());
         let mut command = session.command();
         command.env("KEY", "none").args(["--", "codex"]).args(arguments(&model, sandbox));
@@ -167,7 +168,7 @@ fn aider() {
         return;
     }
     // Runs it as a module: its script names the directory in which it was made.
-    let session = session("aider", kept("aider-chat", None).join("bin"));
+    let session = session("aider", installed_directory("aider-chat", None).join("bin"));
     let edit = |text: &str| Step::Says(format!("So:\n\nwritten.txt\n```\n{text}\n```\n"));
     let model = Model::start(vec![edit("hello"), edit("changed")]);
     session

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use guard_tests::gateway::kept;
+use guard_tests::gateway::installed_directory;
 use guard_tests::model::{Model, Step};
 use guard_tests::{Shell, World, guard, has, is_long_form, sources, steps_under};
 use serde_json::{Value, json};
@@ -40,7 +40,8 @@ fn claude_code() {
     if !is_long_form() {
         return;
     }
-    let tools = kept("claude-code", None).join("node_modules/@anthropic-ai/claude-code-linux-x64");
+    let tools =
+        installed_directory("claude-code", None).join("node_modules/@anthropic-ai/claude-code-linux-x64");
     let model = model("Bash", json!({"command": READ, "description": "reads it"}));
     // Claude Code requires root to declare that it is in a sandbox.
     let variables = [
@@ -59,7 +60,7 @@ fn codex() {
     if !is_long_form() || !has(&["node"]) {
         return;
     }
-    let tools = kept("codex", None).join("node_modules/.bin");
+    let tools = installed_directory("codex", None).join("node_modules/.bin");
     let (model, world) = (model("exec_command", json!({"cmd": READ})), World::bare());
     let config = format!(
         "model = \"scripted\"\nmodel_provider = \"scripted\"\n[model_providers.scripted]\nname = \"scripted\"\nbase_url = \"{}/v1\"\nenv_key = \"KEY\"\nwire_api = \"responses\"\n",

@@ -45,8 +45,8 @@ impl AnswerSink {
         let Ok(Resolved { saves, .. }) = resolved else { return };
         for save in saves {
             let (grant_store, manager) = (self.grant_store.clone(), self.manager.clone());
-            let kept = tokio::task::spawn_blocking(move || grant_store.save(&manager, &save)).await;
-            if let Err(why) = kept.unwrap_or_else(|error| Err(error.to_string())) {
+            let saved = tokio::task::spawn_blocking(move || grant_store.save(&manager, &save)).await;
+            if let Err(why) = saved.unwrap_or_else(|error| Err(error.to_string())) {
                 self.print(format!("{id} is allowed this time, but not saved: {why}"));
             }
         }

@@ -158,9 +158,9 @@ fn done(options: &Options, action: &AuditCommand) -> Result<Exit, AuditError> {
             Ok(Exit::Success)
         }
         AuditCommand::Export(Export { otlp, since, denied, follow }) => {
-            let wanted =
+            let options =
                 ExportOptions { url: otlp, since: since.as_deref(), denied: *denied, follow: *follow };
-            export::export(&path, &wanted)?;
+            export::export(&path, &options)?;
             Ok(Exit::Success)
         }
         AuditCommand::Verify(Verify { has, json }) => {

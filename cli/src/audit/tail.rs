@@ -59,8 +59,8 @@ pub fn follow(path: &Path, number: usize, lines: LineFilter, form: Shown) -> Res
 }
 
 fn latest(log: &Log, number: usize, lines: LineFilter) -> Result<Vec<AuditEntry>, AuditError> {
-    let wanted = log.latest().filter(|entry| entry.as_ref().map_or(true, |entry| lines.has(entry)));
-    let mut entries = wanted.take(number).collect::<Result<Vec<_>, _>>()?;
+    let selected = log.latest().filter(|entry| entry.as_ref().map_or(true, |entry| lines.has(entry)));
+    let mut entries = selected.take(number).collect::<Result<Vec<_>, _>>()?;
     entries.reverse();
     Ok(entries)
 }

@@ -17,11 +17,11 @@ pub fn check(policy: Option<&Policy>, places: &Paths, findings: &mut Findings) {
         return findings.note("environment", "not known without a policy that is right");
     };
     let passed = of_command(policy, &places.state_directory);
-    let kept: Vec<_> = passed.dropped.iter().map(|one| shown(&one.name)).collect();
-    if kept.is_empty() {
+    let dropped_names: Vec<_> = passed.dropped.iter().map(|one| shown(&one.name)).collect();
+    if dropped_names.is_empty() {
         findings.ok("environment", "nothing that the operator has needs to be held back");
     } else {
-        findings.ok("environment", format!("held back: {}", kept.join(", ")));
+        findings.ok("environment", format!("held back: {}", dropped_names.join(", ")));
     }
     // Applies OpenClaw's stricter rule for containers to find secrets that a wider rule passes on.
     let secrets = inherited(passed.env, Inherit::Sandbox).dropped;

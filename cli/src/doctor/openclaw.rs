@@ -77,8 +77,8 @@ fn own(stores: &Stores, places: &Paths, findings: &mut Findings) {
 fn listening(config: &Config, port: u16, policy: Option<&Policy>, findings: &mut Findings) {
     const NAME: &str = "gateway";
     const ASK: &str = "openclaw-guard doctor gateway says whether questions reach somebody there";
-    let wanted = policy.and_then(|policy| gateway::GatewaySettings::from_policy(policy).url);
-    if let Some(url) = wanted {
+    let url = policy.and_then(|policy| gateway::GatewaySettings::from_policy(policy).url);
+    if let Some(url) = url {
         return findings.note(NAME, format!("{}, by guard.json; {ASK}", url.as_str()));
     }
     if config.is_remote() {

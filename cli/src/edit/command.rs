@@ -158,7 +158,7 @@ pub fn allow(options: &Options, what: &Allow) -> Result<Exit, CommandError> {
     };
     let denials = if lift.remove_deny { Denials::Remove } else { Denials::Keep };
     change(options, how, |context| {
-        let request = wanted(context, what, how.limit())?;
+        let request = edit_request(context, what, how.limit())?;
         let planned = plan(context, &context.scope(), &request, Aim::Allow(denials));
         Ok((request, planned))
     })
@@ -202,7 +202,7 @@ impl EditMode {
     }
 }
 
-fn wanted(context: &EditContext, what: &Allow, limit: Limit) -> Result<EditRequest, CommandError> {
+fn edit_request(context: &EditContext, what: &Allow, limit: Limit) -> Result<EditRequest, CommandError> {
     let places = &context.places;
     let start = Bits::R.union(Bits::X);
     Ok(match what {
@@ -238,7 +238,7 @@ fn change(
             Ok(plan) => plan,
             Err(NoPlan::Setup(error)) => return Err(error.into()),
             Err(NoPlan::Pattern(error)) => return Err(CommandError::Pattern(error)),
-            Err(NoPlan::Kept(kept)) => return refuse(&context, how, &request, &kept),
+            Err(NoPlan::Blocked(blocker)) => return refuse(&context, how, &request, &blocker),
         };
         if !plan.changes.is_empty() && !how.dry_run {
             match context.write(&plan.draft) {
@@ -307,30 +307,30 @@ fn refuse(
     context: &EditContext,
     how: &EditMode,
     request: &EditRequest,
-    kept: &Unchangeable,
+    blocker: &Unchangeable,
 ) -> Result<Exit, CommandError> {
-    let location = location(context, &kept.path, &kept.rule);
-    let change = match &kept.denial {
+    let location = location(context, &blocker.path, &blocker.rule);
+    let change = match &blocker.denial {
         Some((_, pattern)) => {
             format!(
                 "--remove-deny removes \"{pattern}\" from that list, and with it every path that it covers"
             )
         }
-        None if kept.source == Source::Agent && !kept.path.contains("exec") => {
+        None if blocker.source == Source::Agent && !blocker.path.contains("exec") => {
             format!("this rule is for one agent: --agent {} changes it", context.agent())
         }
-        None if kept.path.contains("permissions.filesystem.rules") => {
+        None if blocker.path.contains("permissions.filesystem.rules") => {
             "this rule has the longest pattern, so it counts: change it, or give a longer pattern".to_owned()
         }
-        None => blocked_by(kept.source, &kept.path, &kept.text, None).change,
+        None => blocked_by(blocker.source, &blocker.path, &blocker.text, None).change,
     };
     if how.json {
         print(&json!({
             "file": context.name(),
             "written": false,
             "kept": {
-                "outcome": kept.outcome,
-                "because": { "source": kept.source, "path": kept.path, "text": kept.text },
+                "outcome": blocker.outcome,
+                "because": { "source": blocker.source, "path": blocker.path, "text": blocker.text },
                 "place": location,
                 "change": change,
             },
@@ -338,15 +338,15 @@ fn refuse(
         }))?;
         return Ok(Exit::Wrong);
     }
-    let what = kept.part.path().map(shown).unwrap_or_default();
-    let word = match kept.outcome {
+    let what = blocker.part.path().map(shown).unwrap_or_default();
+    let word = match blocker.outcome {
         guard_policy::Outcome::Deny => "denied",
         guard_policy::Outcome::Ask => "asked for",
         guard_policy::Outcome::Allow => "allowed",
     };
     eprintln!("openclaw-guard: nothing was written: {what} would still be {word}");
     eprintln!("  by        {location}");
-    eprintln!("            {}", shown(kept.text.as_bytes()));
+    eprintln!("            {}", shown(blocker.text.as_bytes()));
     eprintln!("  to change {}", shown(change.as_bytes()));
     Ok(Exit::Wrong)
 }

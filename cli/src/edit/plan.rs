@@ -80,7 +80,7 @@ pub struct Unchangeable {
 #[derive(Debug)]
 pub enum NoPlan {
     /// Something blocks the change.
-    Kept(Box<Unchangeable>),
+    Blocked(Box<Unchangeable>),
     /// The policy is invalid, or would be.
     Setup(SetupError),
     /// The pattern cannot be written in a policy.
@@ -186,15 +186,15 @@ impl Making<'_> {
     /// Checks that the verdict is the wanted one.
     fn look(&self, need: &Need, aim: Aim) -> Result<(), NoPlan> {
         let verdict = need.part.decide(&self.policy);
-        let wanted = match aim {
+        let expected = match aim {
             Aim::Allow(_) => Outcome::Allow,
             Aim::Deny => Outcome::Deny,
         };
-        if verdict.outcome == wanted {
+        if verdict.outcome == expected {
             return Ok(());
         }
         let reason = verdict.reason;
-        Err(NoPlan::Kept(Box::new(Unchangeable {
+        Err(NoPlan::Blocked(Box::new(Unchangeable {
             part: need.part.clone(),
             outcome: verdict.outcome,
             source: reason.source,

@@ -73,7 +73,7 @@ impl Summary<'_> {
     /// How many observations the policy in force would deny, and how many it would ask about.
     fn of_policy_in_force(&self) -> (usize, usize) {
         let mut counts = (0, 0);
-        for seen in &self.proposal.kept {
+        for seen in &self.proposal.observations {
             match outcome(self.in_force, seen) {
                 Outcome::Deny => counts.0 += 1,
                 Outcome::Ask => counts.1 += 1,
@@ -123,7 +123,7 @@ impl Summary<'_> {
         );
         let Some(merge) = self.merge else { return };
         let conflicts = merge.conflicts.iter().map(|conflict| {
-            format!("{}: {} denies it", shown(conflict.wanted.as_bytes()), shown(conflict.by.as_bytes()))
+            format!("{}: {} denies it", shown(conflict.requested.as_bytes()), shown(conflict.by.as_bytes()))
         });
         self.list("not added, because the policy denies it:", conflicts);
         let refused = merge.refused.iter();
@@ -222,7 +222,7 @@ impl Summary<'_> {
             "deny": self.proposal.deny,
             "leftOut": self.touched().map(left_out).collect::<Vec<_>>(),
             "conflicts": merge.map_or(&[][..], |merge| &merge.conflicts).iter().map(|conflict| {
-                json!({ "wanted": conflict.wanted, "by": conflict.by })
+                json!({ "wanted": conflict.requested, "by": conflict.by })
             }).collect::<Vec<_>>(),
             "refused": merge.map_or(&[][..], |merge| &merge.refused).iter().map(left_out).collect::<Vec<_>>(),
             "unused": merge.map_or(&[][..], |merge| &merge.unused),

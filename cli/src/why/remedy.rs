@@ -65,27 +65,27 @@ pub fn remedy(
         true => vec![agent],
         false => vec![Scope::Everyone, agent],
     };
-    let mut kept = None;
+    let mut first_block = None;
     for denials in [Denials::Keep, Denials::Remove] {
         for scope in &scopes {
             for candidate in &candidates {
                 match tried(context, options, asked, scope, candidate, denials)? {
                     Tried::Allows(command) => return Ok(Remedy::Command(command)),
                     // What still blocks it once rules and lists allow it.
-                    Tried::Kept(by) => kept = kept.or(Some(by)),
+                    Tried::Blocked(by) => first_block = first_block.or(Some(by)),
                     Tried::No => {}
                 }
             }
         }
     }
     let LocatedReason { source, path, text, .. } = reason;
-    Ok(Remedy::Blocked(kept.unwrap_or_else(|| blocked_by(*source, path, text, Some(asked.operation)))))
+    Ok(Remedy::Blocked(first_block.unwrap_or_else(|| blocked_by(*source, path, text, Some(asked.operation)))))
 }
 
 /// The result of a try.
 enum Tried {
     Allows(Command),
-    Kept(BlockedBy),
+    Blocked(BlockedBy),
     No,
 }
 
@@ -101,11 +101,11 @@ fn tried(
     let planned = match plan(context, scope, &candidate.request, Aim::Allow(denials)) {
         Ok(planned) => planned,
         Err(NoPlan::Setup(error)) => return Err(error),
-        Err(NoPlan::Kept(kept)) if kept.denial.is_none() => {
-            let by = blocked_by(kept.source, &kept.path, &kept.text, Some(asked.operation));
-            return Ok(Tried::Kept(by));
+        Err(NoPlan::Blocked(blocker)) if blocker.denial.is_none() => {
+            let by = blocked_by(blocker.source, &blocker.path, &blocker.text, Some(asked.operation));
+            return Ok(Tried::Blocked(by));
         }
-        Err(NoPlan::Kept(_) | NoPlan::Pattern(_)) => return Ok(Tried::No),
+        Err(NoPlan::Blocked(_) | NoPlan::Pattern(_)) => return Ok(Tried::No),
     };
     let policy = context.policy(&planned.draft)?;
     let is_allowed = asked.parts.iter().all(|part| part.decide(&policy).outcome == Outcome::Allow);

@@ -40,8 +40,8 @@ pub fn compare_open(flags: i32, mode: i32) {
 fn flags_of(how: OpenHow) -> u32 {
     const OURS: i32 = libc::O_CLOEXEC | libc::O_NOCTTY;
     let ours = how.ours().bits() & !(OURS as u32);
-    let kept = [libc::O_CLOEXEC, libc::O_NOCTTY].into_iter().filter(|&flag| how.has(flag));
-    kept.fold(ours, |flags, flag| flags | flag as u32)
+    let passed_on = [libc::O_CLOEXEC, libc::O_NOCTTY].into_iter().filter(|&flag| how.has(flag));
+    passed_on.fold(ours, |flags, flag| flags | flag as u32)
 }
 
 /// Whether these flags and this mode are valid together (fs/open.c, build_open_flags).

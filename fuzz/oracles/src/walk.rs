@@ -212,20 +212,21 @@ impl Query<'_> {
         }
         let real = || fast_path.real().escape_ascii().to_string();
         let (table, links) = self.world.resolve(self.start, self.path, Last::Keep);
-        let kept = self.opened(self.path, OFlags::NOFOLLOW, ResolveFlags::empty());
+        let opened_link = self.opened(self.path, OFlags::NOFOLLOW, ResolveFlags::empty());
         match fast_path.lookup() {
             FastLookup::There => {
-                let Ok(kept) = kept else {
+                let Ok(opened_link) = opened_link else {
                     // A path that continues after the name of a file.
-                    assert_eq!(kept.err(), Some(Errno::NOTDIR), "{self}");
+                    assert_eq!(opened_link.err(), Some(Errno::NOTDIR), "{self}");
                     return;
                 };
-                let kernel_path = kernel_path(kept.as_fd()).map(|path| path.escape_ascii().to_string());
+                let kernel_path =
+                    kernel_path(opened_link.as_fd()).map(|path| path.escape_ascii().to_string());
                 assert_eq!(kernel_path.unwrap_or_else(real), real(), "{self}");
                 assert_eq!(links, 0, "{self}");
             }
             FastLookup::Missing => {
-                assert_eq!(kept.err(), Some(Errno::NOENT), "{self}");
+                assert_eq!(opened_link.err(), Some(Errno::NOENT), "{self}");
                 assert_eq!(links, 0, "{self}");
                 if let Ok(Reached::Entry { parent, name, .. }) = table {
                     let path = [&self.world.path_of(parent)[..], b"/", &name].concat();

@@ -98,21 +98,21 @@ impl Credentials {
     ///
     /// # Errors
     /// What was looked for and where.
-    pub fn find(wanted: &GatewaySettings, state: &Path) -> Result<Credentials, NoAccess> {
-        Credentials::find_in(wanted, state, &|name| env::var_os(name))
+    pub fn find(settings: &GatewaySettings, state: &Path) -> Result<Credentials, NoAccess> {
+        Credentials::find_in(settings, state, &|name| env::var_os(name))
     }
 
     /// Does as [`Credentials::find`], with a given environment.
     pub(super) fn find_in(
-        wanted: &GatewaySettings,
+        settings: &GatewaySettings,
         state: &Path,
         variable: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Credentials, NoAccess> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
         let file = variable("OPENCLAW_CONFIG_PATH").map_or_else(|| config(state), Into::into);
         let config = Config::read(&file);
-        let (endpoint, owner) = endpoint(wanted, &config, &file, &variable)?;
-        let secret = match &wanted.token_file {
+        let (endpoint, owner) = endpoint(settings, &config, &file, &variable)?;
+        let secret = match &settings.token_file {
             Some(Ok(path)) => Some(secret::of_file(path)),
             Some(Err(why)) => {
                 Some(Err(format!("approvals.gateway.tokenFile of guard.json is not used: {why}")))
@@ -127,12 +127,12 @@ impl Credentials {
             None => {
                 let known = Identity::known(state).map_err(NoAccess::Identity)?;
                 let known = known.filter(|identity| identity.token(endpoint.as_str()).is_some());
-                known.ok_or_else(|| nowhere(wanted, &endpoint, &config, owner))?
+                known.ok_or_else(|| nowhere(settings, &endpoint, &config, owner))?
             }
         };
-        let trust = trust(wanted, &config, &endpoint, owner)?;
-        let scopes = if wanted.admin { vec![ADMIN, APPROVALS] } else { vec![APPROVALS] };
-        let allow_insecure = wanted.allow_insecure;
+        let trust = trust(settings, &config, &endpoint, owner)?;
+        let scopes = if settings.admin { vec![ADMIN, APPROVALS] } else { vec![APPROVALS] };
+        let allow_insecure = settings.allow_insecure;
         Ok(Credentials { endpoint, secret, scopes, allow_insecure, trust, identity, is_member: None })
     }
 
@@ -177,7 +177,7 @@ enum GatewayOwner {
 }
 
 fn endpoint(
-    wanted: &GatewaySettings,
+    settings: &GatewaySettings,
     config: &Config,
     file: &Path,
     variable: &dyn Fn(&str) -> Option<OsString>,
@@ -186,7 +186,7 @@ fn endpoint(
     let parse = |setting: String, url: &str| {
         GatewayUrl::parse(url).map_err(|why| NoAccess::Where { setting, why: shown(why.as_bytes()) })
     };
-    let named = match (&wanted.url, variable(URL), remote) {
+    let named = match (&settings.url, variable(URL), remote) {
         (Some(url), _, _) => Some(url.clone()),
         (None, Some(url), _) => {
             Some(parse(format!("{URL} of the guard's environment"), url.to_string_lossy().trim())?)
@@ -222,14 +222,14 @@ fn endpoint(
 
 /// Returns how the gateway's certificate is verified.
 fn trust(
-    wanted: &GatewaySettings,
+    settings: &GatewaySettings,
     config: &Config,
     endpoint: &GatewayUrl,
     owner: GatewayOwner,
 ) -> Result<Trust, NoAccess> {
     const KEY: &str = "gateway.remote.tlsFingerprint";
     let configured = (owner == GatewayOwner::Remote).then(|| config.text(KEY)).flatten();
-    let pinned = match (wanted.fingerprint, configured) {
+    let pinned = match (settings.fingerprint, configured) {
         (Some(fingerprint), _) => {
             Some((fingerprint, "approvals.gateway.fingerprint of guard.json".to_owned()))
         }
@@ -257,7 +257,7 @@ fn trust(
 
 /// Returns the error that names where a secret was looked for.
 fn nowhere(
-    wanted: &GatewaySettings,
+    settings: &GatewaySettings,
     endpoint: &GatewayUrl,
     config: &Config,
     owner: GatewayOwner,
@@ -273,7 +273,7 @@ fn nowhere(
         config.file
     );
     // With a gateway named in guard.json, a missing secret is an error.
-    if wanted.url.is_some() { NoAccess::Secret { at, why } } else { NoAccess::Nowhere { at, why } }
+    if settings.url.is_some() { NoAccess::Secret { at, why } } else { NoAccess::Nowhere { at, why } }
 }
 
 type Search = Option<Result<Secret, String>>;

@@ -136,7 +136,7 @@ impl Identity {
     /// A sentence for a human.
     pub fn forget(&self, endpoint: &str, token: &str) -> Result<(), String> {
         self.change(|tokens| {
-            if tokens.get(endpoint).is_some_and(|kept| kept == token) {
+            if tokens.get(endpoint).is_some_and(|stored| stored == token) {
                 tokens.remove(endpoint);
             }
         })

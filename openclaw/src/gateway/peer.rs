@@ -137,7 +137,7 @@ fn processes() -> Result<impl Iterator<Item = i32>, GatewayRejected> {
 
 /// Returns whether a process holds the socket with this inode; `None` if its descriptors cannot be read.
 fn holds(pid: i32, inode: u64) -> Option<bool> {
-    let wanted = format!("socket:[{inode}]");
+    let socket_link = format!("socket:[{inode}]");
     let is_gone = |error: &io::Error| {
         error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
     };
@@ -153,7 +153,7 @@ fn holds(pid: i32, inode: u64) -> Option<bool> {
                 for entry in held {
                     // Reading a link takes more rights than listing the directory.
                     match entry.and_then(|entry| fs::read_link(entry.path())) {
-                        Ok(link) if link.as_os_str() == wanted.as_str() => return Some(true),
+                        Ok(link) if link.as_os_str() == socket_link.as_str() => return Some(true),
                         Ok(_) => {}
                         Err(error) => is_certain &= is_gone(&error),
                     }

@@ -23,13 +23,13 @@ pub struct SecretVariables {
 impl SecretVariables {
     /// Finds the variables from openclaw.json, guard.json and the names that OpenClaw itself reads. `state`
     /// is the state directory.
-    pub fn find(wanted: &GatewaySettings, state: &Path) -> SecretVariables {
-        SecretVariables::find_in(wanted, &config(state), &|name| env::var_os(name))
+    pub fn find(settings: &GatewaySettings, state: &Path) -> SecretVariables {
+        SecretVariables::find_in(settings, &config(state), &|name| env::var_os(name))
     }
 
     /// Does as [`SecretVariables::find`], with a given environment.
     pub(super) fn find_in(
-        wanted: &GatewaySettings,
+        settings: &GatewaySettings,
         file: &Path,
         variable: &dyn Fn(&str) -> Option<OsString>,
     ) -> SecretVariables {
@@ -45,7 +45,7 @@ impl SecretVariables {
                 SecretInput::Nothing | SecretInput::Elsewhere => {}
             }
         }
-        if let Some(Ok(path)) = &wanted.token_file {
+        if let Some(Ok(path)) = &settings.token_file {
             withheld.texts.extend(secret::of_file(path).ok().map(|secret| secret.text().to_owned()));
         }
         let named = withheld.names.iter().filter_map(|name| variable(name.to_str()?)?.into_string().ok());

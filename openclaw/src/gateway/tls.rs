@@ -70,7 +70,7 @@ fn config(trust: Trust) -> Result<ClientConfig, String> {
             let hint = (trust == Trust::Authorities).then_some(PIN);
             Who::Vouched(authorities(&provider, hint)?, hint)
         }
-        Trust::Pinned(wanted) => Who::Pinned(wanted),
+        Trust::Pinned(pinned) => Who::Pinned(pinned),
     };
     let verifier = Arc::new(Looks { at, provider: Arc::clone(&provider) });
     let config = ClientConfig::builder_with_provider(provider).with_protocol_versions(&[&version::TLS13]);
@@ -130,9 +130,9 @@ impl ServerCertVerifier for Looks {
                     Error::General(format!("{error}{}", advice.unwrap_or_default()))
                 })
             }
-            Who::Pinned(wanted) if seen == *wanted => Ok(ServerCertVerified::assertion()),
-            Who::Pinned(wanted) => Err(Error::General(format!(
-                "the SHA-256 of its certificate is {seen}, but approvals.gateway.fingerprint is {wanted}"
+            Who::Pinned(pinned) if seen == *pinned => Ok(ServerCertVerified::assertion()),
+            Who::Pinned(pinned) => Err(Error::General(format!(
+                "the SHA-256 of its certificate is {seen}, but approvals.gateway.fingerprint is {pinned}"
             ))),
         }
     }

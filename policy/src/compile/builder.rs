@@ -20,7 +20,7 @@ pub(crate) struct MapBuilder<'a> {
     rules: Vec<CompiledPattern>,
     base: Vec<CompiledPattern>,
     answers: Answers,
-    kept: ProtectedPaths,
+    protected: ProtectedPaths,
     /// Rules whose leading directories resolve elsewhere: that form is granted only once it is known that the
     /// tree cannot redirect it.
     redirected: Vec<(Expanded, Expanded, Rights, CompiledReason)>,
@@ -36,7 +36,7 @@ impl<'a> MapBuilder<'a> {
             rules: Vec::new(),
             base: Vec::new(),
             answers: Answers::default(),
-            kept: ProtectedPaths::default(),
+            protected: ProtectedPaths::default(),
             redirected: Vec::new(),
         }
     }
@@ -106,8 +106,8 @@ impl<'a> MapBuilder<'a> {
     }
 
     /// Sets the places that persistence protects.
-    pub(crate) fn persistence(&mut self, kept: ProtectedPaths) {
-        self.kept = kept;
+    pub(crate) fn persistence(&mut self, protected: ProtectedPaths) {
+        self.protected = protected;
     }
 
     /// Returns the map and the warnings.
@@ -142,6 +142,6 @@ impl<'a> MapBuilder<'a> {
                 )),
             }
         }
-        (map.with_rules(self.rules).with_persistence(self.kept), self.warnings)
+        (map.with_rules(self.rules).with_persistence(self.protected), self.warnings)
     }
 }

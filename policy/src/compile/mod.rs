@@ -64,7 +64,7 @@ impl Policy {
         let (default, default_reason) = default(&layers);
         builder.answers(&host.own, agent);
         let is_on = |set| switched_off(layers.iter().map(Layer::persistence), set).is_none();
-        builder.persistence(persistence::kept(host, Hint::Key, is_on));
+        builder.persistence(persistence::protected_paths(host, Hint::Key, is_on));
         let (map, mut warnings) = builder.finish(default, default_reason);
         let gateway_token = token.map(|token| token.vetted_path(&map, &paths));
         warnings.extend(gateway_token::warning(gateway_token.as_ref()));

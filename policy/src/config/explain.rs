@@ -250,12 +250,12 @@ impl Policy {
         };
         let denied = map.denies.iter().filter(|entry| !is_covered(entry)).map(of(Section::Denied));
         let mut settings: Vec<Setting> = denied.collect();
-        settings.extend(map.kept.entries().iter().map(|entry| {
+        settings.extend(map.protected.entries().iter().map(|entry| {
             let CompiledReason { source, path, .. } = &*entry.reason;
             let set = path.rsplit('.').next().unwrap_or_default();
             Setting::new(Section::Persistence, entry.glob.text(), set, (*source, path.as_str()))
         }));
-        settings.extend(map.kept.shapes().patterns().into_iter().map(|(shape, set, reason)| {
+        settings.extend(map.protected.shapes().patterns().into_iter().map(|(shape, set, reason)| {
             Setting::new(Section::Persistence, &shape, set.as_str(), (reason.source, reason.path.as_str()))
         }));
         settings.extend(self.not_kept(document).into_iter().map(|(set, source, path)| {

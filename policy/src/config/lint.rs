@@ -16,7 +16,7 @@ impl Policy {
         for rule in written.filter(|rule| rule.rights != Rights::NONE) {
             found.extend(self.denied(&rule.glob, &rule.reason));
             if rule.rights.w != Grant::No {
-                found.extend(self.kept(&rule.glob, &rule.reason));
+                found.extend(self.unwritable(&rule.glob, &rule.reason));
             }
         }
         for answer in self.map.answers.iter() {
@@ -46,8 +46,8 @@ impl Policy {
     }
 
     /// Warns if persistence withholds `w` from everything that a rule matches.
-    fn kept(&self, glob: &Glob, reason: &CompiledReason) -> Option<String> {
-        let kept = self.map.kept.all_of(glob)?;
-        Some(format!("{}: grants no w, because {} denies it", reason.path, kept.reason.path))
+    fn unwritable(&self, glob: &Glob, reason: &CompiledReason) -> Option<String> {
+        let entry = self.map.protected.all_of(glob)?;
+        Some(format!("{}: grants no w, because {} denies it", reason.path, entry.reason.path))
     }
 }

@@ -140,8 +140,8 @@ mod tests {
     #[test]
     fn a_shell_is_told_only_how_to_show_text() {
         let names = ["TERM", "lc_x", "LC_ALL", "LC_(", "PATH", "no_color", "FOO", "LANGUAGE"];
-        let kept = for_shell(names.map(|name| (name.as_bytes().to_vec(), Vec::new())));
-        let kept: Vec<_> = kept.iter().map(|(name, _)| std::str::from_utf8(name).unwrap()).collect();
-        assert_eq!(kept, ["TERM", "lc_x", "LC_ALL", "no_color"]);
+        let passed = for_shell(names.map(|name| (name.as_bytes().to_vec(), Vec::new())));
+        let passed: Vec<_> = passed.iter().map(|(name, _)| std::str::from_utf8(name).unwrap()).collect();
+        assert_eq!(passed, ["TERM", "lc_x", "LC_ALL", "no_color"]);
     }
 }

@@ -30,7 +30,7 @@ pub enum Addition {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Conflict {
     /// The rule or entry that is not added.
-    pub wanted: String,
+    pub requested: String,
     /// The key that withholds it: `permissions.filesystem.deny["~/x"]`.
     pub by: String,
 }
@@ -75,14 +75,15 @@ pub fn merge(
         added: Vec::new(),
         conflicts: BTreeSet::new(),
     };
-    let missing: Vec<&Observation> = proposal.kept.iter().filter(|seen| !is_allowed(&policy, seen)).collect();
+    let missing: Vec<&Observation> =
+        proposal.observations.iter().filter(|seen| !is_allowed(&policy, seen)).collect();
     merging.rules(proposal, &missing);
     merging.programs(proposal, &missing);
     let unused = unused(&policy, proposal);
     let Merging { draft, added, conflicts, .. } = merging;
     let text = draft.text().to_owned();
     let new = compile(&Document::parse(name, &text)?)?;
-    let still = proposal.kept.iter().filter(|seen| !is_allowed(&new, seen));
+    let still = proposal.observations.iter().filter(|seen| !is_allowed(&new, seen));
     let refused = still.map(|seen| LeftOut {
         path: seen.path.clone(),
         used: seen.used,
@@ -122,7 +123,7 @@ fn verdicts<'p>(policy: &'p Policy, seen: &'p Observation) -> impl Iterator<Item
 /// The operator's rules and entries that allowed nothing in the session.
 fn unused(policy: &Policy, proposal: &Proposal) -> Vec<String> {
     let mut used: BTreeSet<String> = BTreeSet::new();
-    for seen in &proposal.kept {
+    for seen in &proposal.observations {
         used.extend(verdicts(policy, seen).map(|verdict| verdict.reason.path.into_owned()));
         // A program needs an entry to start, and also a rule that grants x.
         if seen.used.meets(Used::STARTED) {
@@ -174,7 +175,7 @@ impl Merging<'_> {
                 (glob, (pattern, permission))
             })
             .collect();
-        let mut wanted: BTreeSet<usize> = BTreeSet::new();
+        let mut needed: BTreeSet<usize> = BTreeSet::new();
         for seen in missing {
             let files = seen.used.accesses();
             let is_missing = |access| {
@@ -184,13 +185,13 @@ impl Merging<'_> {
                 continue;
             }
             let covering = rules.iter().enumerate().filter(|(_, (glob, _))| glob.covers(&seen.path));
-            wanted.extend(covering.max_by_key(|(_, (glob, _))| glob.length()).map(|(i, _)| i));
+            needed.extend(covering.max_by_key(|(_, (glob, _))| glob.length()).map(|(i, _)| i));
         }
         let mut opened: Vec<Glob> = Vec::new();
-        for i in wanted {
+        for i in needed {
             let (glob, (pattern, permission)) = &rules[i];
             if let Some(by) = self.withholding(glob, permission.0) {
-                self.conflicts.insert(Conflict { wanted: format!("\"{pattern}\": \"{permission}\""), by });
+                self.conflicts.insert(Conflict { requested: format!("\"{pattern}\": \"{permission}\""), by });
             } else if self.draft.set_rule(&self.at, pattern, *permission) == Ok(crate::Change::Made) {
                 self.added.push(Addition::Rule((*pattern).clone(), *permission));
                 opened.push(glob.clone());
@@ -265,7 +266,7 @@ impl Merging<'_> {
         let allowlist = |pattern: &str| expand(pattern, self.session.host.home).glob(false);
         let programs: Vec<(Glob, String)> =
             proposal.programs.iter().map(|pattern| (allowlist(pattern), pattern.clone())).collect();
-        let mut wanted: BTreeSet<String> = BTreeSet::new();
+        let mut needed: BTreeSet<String> = BTreeSet::new();
         for seen in missing.iter().filter(|seen| seen.used.meets(Used::STARTED)) {
             let path = &seen.path;
             let argv = [path.clone()];
@@ -283,7 +284,7 @@ impl Merging<'_> {
                 self.limited(path)
             };
             if let Some(by) = by {
-                self.conflicts.insert(Conflict { wanted: format!("program {}", show(path)), by });
+                self.conflicts.insert(Conflict { requested: format!("program {}", show(path)), by });
                 continue;
             }
             // An entry already lets it start; the new rule only adds x.
@@ -292,10 +293,10 @@ impl Merging<'_> {
                 let pattern =
                     programs.iter().find(|(glob, _)| glob.matches(path)).map(|(_, pattern)| pattern.clone());
                 let own = || super::patterns::Pattern::exact(path.clone()).text(self.session.host.home, 0);
-                wanted.extend(pattern.or_else(own));
+                needed.extend(pattern.or_else(own));
             }
         }
-        for pattern in wanted {
+        for pattern in needed {
             if self.draft.add_entry(self.session.agent, &pattern, None) == crate::Change::Made {
                 self.added.push(Addition::Program(pattern));
             }

@@ -204,13 +204,13 @@ mod tests {
 
     #[test]
     fn a_rule_grants_what_those_around_it_grant() {
-        let mut wanted = WantedRights::default();
-        wanted.add(Pattern::deep("/a"), Bits::R);
-        wanted.add(Pattern::exact("/a/file"), Bits::W);
-        wanted.add(Pattern::exact("/a/other"), Bits::R);
-        wanted.add(Pattern::deep("/a/bin"), Bits::X);
-        wanted.add(Pattern::exact("/a/bin/tool"), Bits::W);
-        let settled: Vec<String> = wanted
+        let mut rights = WantedRights::default();
+        rights.add(Pattern::deep("/a"), Bits::R);
+        rights.add(Pattern::exact("/a/file"), Bits::W);
+        rights.add(Pattern::exact("/a/other"), Bits::R);
+        rights.add(Pattern::deep("/a/bin"), Bits::X);
+        rights.add(Pattern::exact("/a/bin/tool"), Bits::W);
+        let settled: Vec<String> = rights
             .settled(b"/home/u")
             .into_iter()
             .map(|(pattern, bits)| format!("{} {}", pattern.text(b"/h", 0).unwrap(), bits.permission()))

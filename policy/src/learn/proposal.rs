@@ -32,7 +32,7 @@ pub struct Proposal {
     /// What was used but is not proposed, by path.
     pub left_out: Vec<LeftOut>,
     /// The observations that the proposal covers.
-    pub kept: Vec<Observation>,
+    pub observations: Vec<Observation>,
 }
 
 /// Proposes a policy. The text does not depend on the order of the observations.
@@ -42,26 +42,27 @@ pub struct Proposal {
 pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
     let zones = Zones::new(session);
     let bounds = Bounds::from_session(session)?;
-    let Sorted { mut kept, mut left_out } = sort(session, &bounds, &zones, width);
+    let Sorted { mut observations, mut left_out } = sort(session, &bounds, &zones, width);
     let standing = Inventory::new(session.observations.iter());
     // A path that needs no rule gets one only if another rule would take it away.
-    let mut counted: BTreeSet<usize> = (0..kept.len()).filter(|i| !bounds.lets(&kept[*i])).collect();
+    let mut counted: BTreeSet<usize> =
+        (0..observations.len()).filter(|i| !bounds.lets(&observations[*i])).collect();
     let mut exact: BTreeMap<Pattern, Bits> = BTreeMap::new();
     let mut round = 0;
     let (text, made) = loop {
-        let wanted: Vec<&Observation> = counted.iter().map(|i| &kept[*i]).collect();
-        let mut widened = widen(&wanted, &standing, &zones, width);
-        exact.iter().for_each(|(pattern, bits)| widened.wanted.add(pattern.clone(), *bits));
+        let not_yet_allowed: Vec<&Observation> = counted.iter().map(|i| &observations[*i]).collect();
+        let mut widened = widen(&not_yet_allowed, &standing, &zones, width);
+        exact.iter().for_each(|(pattern, bits)| widened.rights.add(pattern.clone(), *bits));
         // A rule overrides what a path grants without one, so it must grant that as well.
-        for (pattern, bits) in widened.wanted.patterns_mut() {
+        for (pattern, bits) in widened.rights.patterns_mut() {
             *bits = bits.join(if pattern.is_deep { Bits::default() } else { bounds.given(&pattern.path) });
         }
         let made = ProposalLines::new(session, &zones, &widened, &left_out);
         let text = made.text(session, &widened, width);
         let document = Document::parse("guard.json", &text).ok()?;
         let policy = Policy::compile(&document, session.agent, session.host, &Overrides::default()).ok()?;
-        let failing: Vec<(usize, Used, String)> = (0..kept.len())
-            .filter_map(|i| fails(&policy, &kept[i], session).map(|(used, why)| (i, used, why)))
+        let failing: Vec<(usize, Used, String)> = (0..observations.len())
+            .filter_map(|i| fails(&policy, &observations[i], session).map(|(used, why)| (i, used, why)))
             .collect();
         if failing.is_empty() {
             break (text, made);
@@ -72,26 +73,26 @@ pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
                 for (bit, bits) in [(Access::READ, Bits::R), (Access::WRITE, Bits::W), (Access::MAP, Bits::X)]
                 {
                     if used.accesses().any(|access| access == bit) {
-                        let own = exact.entry(Pattern::exact(kept[i].path.clone())).or_default();
+                        let own = exact.entry(Pattern::exact(observations[i].path.clone())).or_default();
                         *own = own.join(bits);
                     }
                 }
             }
             if is_last {
-                let path = kept[i].path.clone();
+                let path = observations[i].path.clone();
                 let why = if Pattern::exact(path.clone()).text(b"", 0).is_none() {
                     Why::Unnamable
                 } else {
                     Why::Refused(why)
                 };
                 left_out.push(LeftOut { path, used, why });
-                kept[i].used = kept[i].used.without(used | Used::MADE);
+                observations[i].used = observations[i].used.without(used | Used::MADE);
             }
         }
         if is_last {
             // `retain` moves the indices, so start over with the paths that need no rule.
-            kept.retain(|seen| !seen.used.is_empty());
-            counted = (0..kept.len()).filter(|i| !bounds.lets(&kept[*i])).collect();
+            observations.retain(|seen| !seen.used.is_empty());
+            counted = (0..observations.len()).filter(|i| !bounds.lets(&observations[*i])).collect();
         }
         if round >= 4 * MAX_ROUNDS {
             return None;
@@ -109,7 +110,7 @@ pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
         deny: made.deny,
         programs: made.programs.into_iter().map(|(_, pattern)| pattern).collect(),
         left_out,
-        kept,
+        observations,
     })
 }
 
@@ -160,10 +161,10 @@ struct ProposalLines {
 impl ProposalLines {
     fn new(session: &Session<'_>, zones: &Zones, widened: &Widened, left_out: &[LeftOut]) -> ProposalLines {
         let home = session.host.home;
-        let settled = widened.wanted.settled(home);
+        let settled = widened.rights.settled(home);
         let mut rules: Vec<(Pattern, RuleLine)> = Vec::new();
         // A home inside a granted temporary directory needs a rule that closes it.
-        let wall = widened.wanted.is_around(home);
+        let wall = widened.rights.is_around(home);
         for (pattern, bits) in &settled {
             let beaten = match around(&pattern.path) {
                 directory if wall && directory == home => home.len() + "/?**".len(),

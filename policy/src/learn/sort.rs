@@ -70,7 +70,7 @@ pub struct LeftOut {
 /// The observations to allow, and those left out.
 #[derive(Debug, Default)]
 pub(super) struct Sorted {
-    pub(super) kept: Vec<Observation>,
+    pub(super) observations: Vec<Observation>,
     pub(super) left_out: Vec<LeftOut>,
 }
 
@@ -149,11 +149,11 @@ pub(super) fn sort(session: &Session<'_>, bounds: &Bounds, zones: &Zones, width:
             }
         }
         if !rest.without(Used::MADE).is_empty() {
-            sorted.kept.push(Observation { used: rest, ..seen.clone() });
+            sorted.observations.push(Observation { used: rest, ..seen.clone() });
         }
     }
     // The result must not depend on the order of the observations.
-    sorted.kept.sort_by(|a, b| a.path.cmp(&b.path));
+    sorted.observations.sort_by(|a, b| a.path.cmp(&b.path));
     sorted.left_out.sort_by(|a, b| (&a.path, &a.why).cmp(&(&b.path, &b.why)));
     sorted
 }

@@ -12,7 +12,7 @@ use crate::programs::name::basename;
 /// The files and programs to grant.
 #[derive(Debug, Default)]
 pub(super) struct Widened {
-    pub(super) wanted: WantedRights,
+    pub(super) rights: WantedRights,
     pub(super) programs: BTreeSet<Pattern>,
     /// Programs that only start others, by name.
     pub(super) carriers: BTreeSet<String>,
@@ -28,15 +28,20 @@ const BITS: [(Used, Bits); 3] = [
 ];
 
 /// Widens all observations.
-pub(super) fn widen(kept: &[&Observation], standing: &Inventory<'_>, zones: &Zones, width: Width) -> Widened {
+pub(super) fn widen(
+    observations: &[&Observation],
+    standing: &Inventory<'_>,
+    zones: &Zones,
+    width: Width,
+) -> Widened {
     let mut widened = Widened::default();
     for (used, bits) in BITS {
         // Patterns to collapse, by the topmost directory that may replace them.
         let mut loose: BTreeMap<Vec<u8>, BTreeSet<Pattern>> = BTreeMap::new();
-        for seen in kept.iter().filter(|seen| seen.used.meets(used)) {
+        for seen in observations.iter().filter(|seen| seen.used.meets(used)) {
             let zone = zones.find(&seen.path);
             match pattern(seen, bits, zone, standing, width) {
-                Widening::Settled(pattern) => widened.wanted.add(pattern, bits),
+                Widening::Settled(pattern) => widened.rights.add(pattern, bits),
                 Widening::Loose(pattern, top) => {
                     loose.entry(top).or_default().insert(pattern);
                 }
@@ -50,26 +55,26 @@ pub(super) fn widen(kept: &[&Observation], standing: &Inventory<'_>, zones: &Zon
                     && (!matches!(is_named, ZoneKind::Home | ZoneKind::Elsewhere) || !zones.is_too_much(dir))
             };
             for pattern in collapsed(patterns, is_whole) {
-                widened.wanted.add(pattern, bits);
+                widened.rights.add(pattern, bits);
             }
         }
     }
     // Libraries and programs lie side by side there, and the tree writes neither.
-    for (pattern, bits) in widened.wanted.patterns_mut() {
+    for (pattern, bits) in widened.rights.patterns_mut() {
         let is_settings = is_below(&pattern.path, b"/etc");
         bits.x |= pattern.is_deep && !is_settings && zones.find(&pattern.path).kind.holds_programs();
     }
-    widened.wanted.level(|dir| zones.find(dir).kind);
-    programs(kept, zones, width, &mut widened);
+    widened.rights.level(|dir| zones.find(dir).kind);
+    programs(observations, zones, width, &mut widened);
     if width == Width::Tight {
-        widened.roots = roots(kept, zones);
+        widened.roots = roots(observations, zones);
     }
     // Programs that are built in the project are run there, if not in this session then in the next.
-    let is_built = kept
+    let is_built = observations
         .iter()
         .any(|seen| seen.used.meets(Used::WRITTEN) && zones.find(&seen.path).kind == ZoneKind::Project);
     if let Some(project) = zones.project.as_ref().filter(|_| is_built && width != Width::Tight) {
-        widened.wanted.add(Pattern::deep(project.clone()), Bits::X);
+        widened.rights.add(Pattern::deep(project.clone()), Bits::X);
         widened.programs.insert(Pattern::deep(project.clone()));
     }
     widened
@@ -178,9 +183,9 @@ impl<'s> Inventory<'s> {
     }
 }
 
-fn programs(kept: &[&Observation], zones: &Zones, width: Width, widened: &mut Widened) {
+fn programs(observations: &[&Observation], zones: &Zones, width: Width, widened: &mut Widened) {
     let mut built = BTreeSet::new();
-    for seen in kept.iter().filter(|seen| seen.used.meets(Used::STARTED)) {
+    for seen in observations.iter().filter(|seen| seen.used.meets(Used::STARTED)) {
         let zone = zones.find(&seen.path);
         let name = std::str::from_utf8(basename(&seen.path)).ok();
         if let Some(name) = name.filter(|name| DEFAULT_CARRIERS.contains(name) && zone.kind.holds_programs())
@@ -209,8 +214,8 @@ fn programs(kept: &[&Observation], zones: &Zones, width: Width, widened: &mut Wi
 }
 
 /// The directories of all programs, if one of the programs is in the project.
-fn roots(kept: &[&Observation], zones: &Zones) -> BTreeSet<Vec<u8>> {
-    let started = kept.iter().filter(|seen| seen.used.meets(Used::STARTED));
+fn roots(observations: &[&Observation], zones: &Zones) -> BTreeSet<Vec<u8>> {
+    let started = observations.iter().filter(|seen| seen.used.meets(Used::STARTED));
     let places: Vec<(&Zone, &Vec<u8>)> = started.map(|seen| (zones.find(&seen.path), &seen.path)).collect();
     if !places.iter().any(|(zone, _)| zone.kind == ZoneKind::Project) {
         return BTreeSet::new();

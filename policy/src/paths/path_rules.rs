@@ -20,7 +20,7 @@ pub(crate) struct PathRules {
     pub(crate) rules: Vec<CompiledPattern>,
     pub(crate) base: Vec<CompiledPattern>,
     /// Places that may not be written, whatever grants it.
-    pub(crate) kept: ProtectedPaths,
+    pub(crate) protected: ProtectedPaths,
     /// The index of the four lists above, in this order.
     index: Index,
     /// If misses are asked about, a bit that the default withholds is already `Ask` here.
@@ -54,7 +54,7 @@ impl PathRules {
             denies,
             rules: Vec::new(),
             base,
-            kept: ProtectedPaths::default(),
+            protected: ProtectedPaths::default(),
             index: Index::default(),
             default,
             answers: Answers::default(),
@@ -72,12 +72,12 @@ impl PathRules {
     }
 
     /// Returns the map with these protected places.
-    pub(crate) fn with_persistence(self, kept: ProtectedPaths) -> PathRules {
-        PathRules { kept, ..self }.indexed()
+    pub(crate) fn with_persistence(self, protected: ProtectedPaths) -> PathRules {
+        PathRules { protected, ..self }.indexed()
     }
 
     fn indexed(mut self) -> PathRules {
-        let all = self.denies.iter().chain(&self.rules).chain(&self.base).chain(self.kept.entries());
+        let all = self.denies.iter().chain(&self.rules).chain(&self.base).chain(self.protected.entries());
         self.index = Index::new(all.map(|e| &e.glob));
         self
     }
@@ -102,7 +102,7 @@ impl PathRules {
     pub(crate) fn find_at(&self, path: &[u8], site: Option<Site>) -> Match<'_> {
         let mut found = self.find_listed(path);
         if found.rights.w != Grant::No {
-            let shapes = self.kept.shapes();
+            let shapes = self.protected.shapes();
             let reason = match site {
                 None => shapes.first(path),
                 Some(Site::Repository) => shapes.reason(Set::Git),
@@ -122,7 +122,7 @@ impl PathRules {
         }
         let (denials, rules) = (self.denies.len(), self.denies.len() + self.rules.len());
         let bases = rules + self.base.len();
-        let mut kept: Option<&CompiledPattern> = None;
+        let mut protecting: Option<&CompiledPattern> = None;
         let mut denied: Option<&CompiledReason> = None;
         let mut longest: Option<(usize, Match<'_>)> = None;
         // Where no rule applies: every bit that some entry of the base grants.
@@ -142,9 +142,9 @@ impl PathRules {
                     _ => longest = Some((length, Match::new(entry.rights, &entry.reason))),
                 }
             } else if i >= bases {
-                let entry = &self.kept.entries()[i - bases];
-                if kept.is_none() && entry.glob.covers(path) {
-                    kept = Some(entry);
+                let entry = &self.protected.entries()[i - bases];
+                if protecting.is_none() && entry.glob.covers(path) {
+                    protecting = Some(entry);
                 }
             } else if longest.is_none() {
                 let entry = &self.base[i - rules];
@@ -161,7 +161,7 @@ impl PathRules {
         };
         self.answers.answer(path, &mut found);
         found.granted_w = found.rights.w;
-        if let Some(entry) = kept {
+        if let Some(entry) = protecting {
             found.meet(entry);
         }
         found
@@ -178,7 +178,7 @@ impl PathRules {
             denies: self.denies.iter().collect(),
             rules: self.rules.iter().collect(),
             base: self.base.iter().collect(),
-            kept: &self.kept,
+            kept: &self.protected,
             answers: self.answers.iter().collect(),
             default: self.default,
         }

@@ -163,13 +163,13 @@ impl Savings {
         is_directory: bool,
     ) -> Result<(), String> {
         let rights = policy.rights(path);
-        let wanted = |bit, grant| if access.contains(bit) { grant } else { Grant::No };
-        let wanted = Rights {
-            r: wanted(Access::READ, rights.r),
-            w: wanted(Access::WRITE, rights.w),
-            x: wanted(Access::MAP, rights.x),
+        let grant_of = |bit, grant| if access.contains(bit) { grant } else { Grant::No };
+        let requested = Rights {
+            r: grant_of(Access::READ, rights.r),
+            w: grant_of(Access::WRITE, rights.w),
+            x: grant_of(Access::MAP, rights.x),
         };
-        let Some(bits) = Bits::from_rights(wanted, |grant| grant == Grant::Ask) else { return Ok(()) };
+        let Some(bits) = Bits::from_rights(requested, |grant| grant == Grant::Ask) else { return Ok(()) };
         let pattern = literal(path)?;
         let directory = if is_directory { &*pattern } else { parent(&pattern) };
         let wide = hierarchy(directory).filter(|_| !policy.is_home_or_above(directory.as_bytes()));

@@ -374,7 +374,7 @@ fn a_merge_adds_what_is_missing_and_keeps_the_rest() {
         assert!(merged.text.contains(comment));
     }
     let conflicts: Vec<(&str, &str)> =
-        merged.conflicts.iter().map(|conflict| (conflict.wanted.as_str(), conflict.by.as_str())).collect();
+        merged.conflicts.iter().map(|conflict| (conflict.requested.as_str(), conflict.by.as_str())).collect();
     assert_eq!(
         conflicts,
         [

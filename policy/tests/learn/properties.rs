@@ -300,7 +300,7 @@ fn a_merge_gives_nothing_that_was_withheld() {
                         );
                     }
                 }
-                for seen in &proposal.kept {
+                for seen in &proposal.observations {
                     let is_reported = merged.refused.iter().any(|left| left.path == seen.path);
                     let is_taken = is_allowed(&old, seen, seen.used) && !is_allowed(&new, seen, seen.used);
                     prop_assert!(!is_taken || is_reported, "taken away: {seen:?}\n{text}\n{}", merged.text);

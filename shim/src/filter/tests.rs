@@ -41,7 +41,7 @@ fn holds(test: &Test, arguments: &[u64; 6]) -> bool {
     let value = (arguments[usize::from(test.argument)] & 0xffff_ffff) as u32;
     match test.is {
         Is::OneOf(values) => values.contains(&value),
-        Is::Masked { mask, value: wanted } => value & mask == wanted,
+        Is::Masked { mask, value: expected } => value & mask == expected,
         Is::AnyOf(bits) => value & bits != 0,
         Is::NoneOf(bits) => value & bits == 0,
     }
@@ -53,9 +53,12 @@ fn native(number: u32, arguments: [u64; 6]) -> SeccompData {
 
 fn check(program: FilterProgram, options: &FilterOptions, number: u32, arguments: [u64; 6]) {
     let got = interpret(program.instructions(), &native(number, arguments));
-    let wanted = returned(expected(options, number, &arguments));
+    let expected = returned(expected(options, number, &arguments));
     let name = table::name(number).unwrap_or("unknown");
-    assert_eq!(got, wanted, "{name} ({number}) {arguments:x?} under {options:?}: {got:#x}, not {wanted:#x}");
+    assert_eq!(
+        got, expected,
+        "{name} ({number}) {arguments:x?} under {options:?}: {got:#x}, not {expected:#x}"
+    );
 }
 
 /// The values of an argument that the rules distinguish, and their neighbours.
@@ -210,8 +213,8 @@ fn messages_are_held_where_that_is_said() {
     for options in all_options() {
         let program = FilterProgram::new(options);
         let answer = interpret(program.instructions(), &native(number, [3, 0x7fff_0000, 0, 0, 0, 0]));
-        let wanted = if program.holds_messages() { Action::Notify } else { Action::Allow };
-        assert_eq!(answer, returned(wanted), "{options:?}");
+        let expected = if program.holds_messages() { Action::Notify } else { Action::Allow };
+        assert_eq!(answer, returned(expected), "{options:?}");
     }
 }
 
@@ -391,9 +394,9 @@ fn known_calls_are_decided_as_intended() {
         ("getpid", [0, 0, 0, 0], Allow),
     ];
     let program = FilterProgram::new(FilterOptions::default());
-    for (name, [a, b, c, d], wanted) in known {
+    for (name, [a, b, c, d], expected) in known {
         let number = table::entries().iter().find(|row| row.name == *name).unwrap().number;
         let got = interpret(program.instructions(), &native(number, [*a, *b, *c, *d, 0, 0]));
-        assert_eq!(got, returned(*wanted), "{name} {a:#x} {b:#x} {c:#x} {d:#x}");
+        assert_eq!(got, returned(*expected), "{name} {a:#x} {b:#x} {c:#x} {d:#x}");
     }
 }

@@ -49,8 +49,8 @@ fn calls_that_reach_files_by_a_path_are_judged() {
         renameat renameat2 link linkat symlink symlinkat chmod fchmodat fchmodat2 chown lchown fchownat utime utimes \
         futimesat utimensat setxattr lsetxattr setxattrat removexattr lremovexattr removexattrat file_setattr \
         fchmod fchown fsetxattr fremovexattr connect bind";
-    for wanted in judged.split_whitespace() {
-        assert_eq!(always(wanted), Some(Action::Notify), "{wanted}");
+    for name in judged.split_whitespace() {
+        assert_eq!(always(name), Some(Action::Notify), "{name}");
     }
 }
 
@@ -62,13 +62,13 @@ fn calls_that_leave_the_guard_are_refused() {
         sethostname setdomainname settimeofday clock_settime kexec_load kexec_file_load init_module finit_module \
         delete_module iopl ioperm vhangup keyctl add_key request_key process_mrelease setns pidfd_getfd \
         remap_file_pages";
-    for wanted in refused.split_whitespace() {
-        assert_eq!(always(wanted), Some(Action::Errno(EPERM)), "{wanted}");
+    for name in refused.split_whitespace() {
+        assert_eq!(always(name), Some(Action::Errno(EPERM)), "{name}");
     }
     // The supervisor refuses it with a message on how to allow it.
     assert_eq!(always("ptrace"), Some(Action::Notify));
-    for wanted in ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"] {
-        assert_eq!(always(wanted), Some(Action::Errno(ENOSYS)), "{wanted}");
+    for name in ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"] {
+        assert_eq!(always(name), Some(Action::Errno(ENOSYS)), "{name}");
     }
     assert_eq!(always("landlock_create_ruleset"), Some(Action::Errno(EOPNOTSUPP)));
 }
@@ -77,13 +77,13 @@ fn calls_that_leave_the_guard_are_refused() {
 fn calls_that_only_look_are_allowed() {
     let allowed = "stat fstat lstat newfstatat statx access faccessat faccessat2 readlink readlinkat chdir fchdir \
         getcwd getdents getdents64 read write close memfd_create fork vfork getxattr statfs dup2 recvmsg";
-    for wanted in allowed.split_whitespace() {
-        assert_eq!(always(wanted), Some(Action::Allow), "{wanted}");
+    for name in allowed.split_whitespace() {
+        assert_eq!(always(name), Some(Action::Allow), "{name}");
     }
 }
 
-fn always(wanted: &str) -> Option<Action> {
-    let row = entries().iter().find(|row| row.name == wanted)?;
+fn always(name: &str) -> Option<Action> {
+    let row = entries().iter().find(|row| row.name == name)?;
     match row.decision.under(&FilterOptions::default()) {
         RowAction::Always(action) => Some(action),
         _ => None,

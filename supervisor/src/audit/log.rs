@@ -36,7 +36,7 @@ pub struct AuditLog {
 #[derive(Debug)]
 enum LogKind {
     /// A plain file, with its directory beside it.
-    Kept(RotatedLog),
+    Rotated(RotatedLog),
     /// Another kind of file, for instance /dev/null. The chain is this guard's alone.
     Passing { file: File, link: ChainLink },
 }
@@ -56,7 +56,7 @@ impl AuditLog {
         let kind = if is_passing {
             LogKind::Passing { file: files.open_log()?, link: ChainLink::START }
         } else {
-            LogKind::Kept(RotatedLog::open(files, limits)?)
+            LogKind::Rotated(RotatedLog::open(files, limits)?)
         };
         Ok(AuditLog { path, kind })
     }
@@ -66,7 +66,7 @@ impl AuditLog {
     /// # Errors
     /// As [`AuditLog::open`].
     pub fn open_denials(&self) -> io::Result<Option<AuditLog>> {
-        let LogKind::Kept(RotatedLog { limits, .. }) = &self.kind else { return Ok(None) };
+        let LogKind::Rotated(RotatedLog { limits, .. }) = &self.kind else { return Ok(None) };
         AuditLog::open(LogPart::Denials.files(&self.path).log(), *limits).map(Some)
     }
 
@@ -76,7 +76,7 @@ impl AuditLog {
         std::mem::forget(path);
         match kind {
             LogKind::Passing { file, .. } => drop(file),
-            LogKind::Kept(RotatedLog { files, log, head, .. }) => {
+            LogKind::Rotated(RotatedLog { files, log, head, .. }) => {
                 std::mem::forget(files);
                 drop((log, head));
             }
@@ -95,7 +95,7 @@ impl AuditLog {
     /// The kernel's, for instance for a full disk. Then no part of the line is in the log.
     pub fn append(&mut self, body: &str, missing: u64) -> io::Result<Appended> {
         match &mut self.kind {
-            LogKind::Kept(kept) => kept.append(body, missing),
+            LogKind::Rotated(rotated) => rotated.append(body, missing),
             LogKind::Passing { file, link } => {
                 let (line, next) = link.next(body);
                 file.write_all(format!("{line}\n").as_bytes())?;

@@ -136,7 +136,7 @@ impl Shapes<'_> {
             let Some(names) = (depth <= MAX_DEPTH).then(|| names(&directory)).flatten() else { return false };
             let Some(rest) = left.checked_sub(names.len()) else { return false };
             left = rest;
-            let has = |wanted: &[u8]| names.iter().any(|(name, _)| name == wanted);
+            let has = |searched: &[u8]| names.iter().any(|(name, _)| name == searched);
             let look = Look::new(has);
             if look.is_repository() && look.is_configured && !self.made.contains(&directory) {
                 return false;

@@ -99,11 +99,11 @@ fn floored(directory: &Path, policy: &Policy) -> LandlockPlan {
 
 #[test]
 fn the_hottest_calls_are_answered_again_and_again() {
-    let Ok(wanted) = std::env::var("GUARD_HOT") else {
+    let Ok(requested) = std::env::var("GUARD_HOT") else {
         return NAMES.into_iter().for_each(|name| Hot::new(name).times(3));
     };
-    let (wanted, calls) = wanted.split_once(':').expect("GUARD_HOT is NAME:CALLS");
-    let name = NAMES.into_iter().find(|name| *name == wanted).expect("a name that is known");
+    let (requested, calls) = requested.split_once(':').expect("GUARD_HOT is NAME:CALLS");
+    let name = NAMES.into_iter().find(|name| *name == requested).expect("a name that is known");
     let calls: usize = calls.parse().expect("a number of calls");
     let hot = Hot::new(name);
     // Warm up, so that one-time work is not counted.

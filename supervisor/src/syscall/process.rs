@@ -129,10 +129,10 @@ pub fn limit_core(request: &Request<'_, '_>, pid: i32, limit: u64, old: u64) -> 
     if limit == 0 {
         return BY_REGISTERS;
     }
-    let mut wanted = [0; 16];
-    request.caller.bytes(limit, &mut wanted)?;
+    let mut new_limit = [0; 16];
+    request.caller.bytes(limit, &mut new_limit)?;
     let [soft, hard] =
-        [0, 8].map(|at| wanted[at..at + 8].iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte)));
+        [0, 8].map(|at| new_limit[at..at + 8].iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte)));
     if soft > hard {
         return Err(Errno::INVAL);
     }

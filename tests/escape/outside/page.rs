@@ -18,7 +18,7 @@ pub fn page(arena: &Arena) -> Outside {
     listener.set_nonblocking(true).expect("a socket");
     let announced = Announced::by(arena.world.page_file(&format!("127.0.0.1:{port}\n")));
     let accepts = reached(move || listener.accept().is_ok());
-    watch(arena, kept(accepts, announced))
+    watch(arena, while_owning(accepts, announced))
 }
 
 /// A page that starts listening once the tree waits for it.
@@ -37,7 +37,7 @@ pub fn page_to_come(arena: &Arena) -> Outside {
 }
 
 /// Returns what `looks` returns, and owns `had` for as long.
-fn kept<T: Send + 'static>(
+fn while_owning<T: Send + 'static>(
     mut looks: impl FnMut() -> bool + Send + 'static,
     had: T,
 ) -> impl FnMut() -> bool + Send + 'static {

@@ -57,7 +57,7 @@ pub(crate) fn installed() -> PathBuf {
 /// When it is not there: `scripts/gateways` was not run.
 #[must_use]
 pub fn package(name: &str, version: Option<&str>) -> PathBuf {
-    kept(name, version).join("node_modules").join(name)
+    installed_directory(name, version).join("node_modules").join(name)
 }
 
 /// Returns the directory that scripts/gateways installed under a name.
@@ -65,7 +65,7 @@ pub fn package(name: &str, version: Option<&str>) -> PathBuf {
 /// # Panics
 /// As [`package`].
 #[must_use]
-pub fn kept(name: &str, version: Option<&str>) -> PathBuf {
+pub fn installed_directory(name: &str, version: Option<&str>) -> PathBuf {
     let directory = installed();
     // The name of an unfinished one has a suffix after its version.
     let is_version = |found: &str| match version {
@@ -94,13 +94,13 @@ pub fn gateway(release: Release) -> Option<Alone> {
         skip("OpenClaw's gateways are left to make test-full");
         return None;
     }
-    let kept = match release {
+    let gateway = match release {
         Release::Current => &CURRENT,
         Release::Older => &OLDER,
     };
-    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-    kept.get_or_insert_with(|| Gateway::new(release)).ensure();
-    Some(Alone(kept))
+    let mut gateway = gateway.lock().unwrap_or_else(PoisonError::into_inner);
+    gateway.get_or_insert_with(|| Gateway::new(release)).ensure();
+    Some(Alone(gateway))
 }
 
 /// A gateway that no other test uses meanwhile.

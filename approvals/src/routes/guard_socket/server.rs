@@ -186,12 +186,12 @@ impl Server {
         }
         let (grant_store, manager) = (self.grant_store.clone(), self.manager.clone());
         let keep = move || saves.iter().map(|save| grant_store.save(&manager, save)).collect::<Vec<_>>();
-        let kept = match tokio::task::spawn_blocking(keep).await {
-            Ok(kept) => kept,
+        let outcomes = match tokio::task::spawn_blocking(keep).await {
+            Ok(outcomes) => outcomes,
             Err(error) => vec![Err(error.to_string())],
         };
         let (mut saved, mut unsaved) = (Vec::new(), Vec::new());
-        for outcome in kept {
+        for outcome in outcomes {
             match outcome {
                 Ok(path) => saved.push(path),
                 Err(why) => unsaved.push(why),

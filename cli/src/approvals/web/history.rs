@@ -57,18 +57,18 @@ struct Item {
 ///
 /// # Errors
 /// A sentence for a human.
-pub fn read(options: &Options, wanted: &HistoryQuery) -> Result<History, String> {
+pub fn read(options: &Options, query: &HistoryQuery) -> Result<History, String> {
     let path = config::audit_log(options).map_err(|error| shown(error.to_string().as_bytes()))?;
     let name = shown(path.as_os_str().as_encoded_bytes());
     match Log::open(&path) {
-        Ok(log) => from(&log, wanted, name).map_err(|error| error.to_string()),
+        Ok(log) => from(&log, query, name).map_err(|error| error.to_string()),
         Err(ReadError::NoLog(_)) => Ok(History { entries: Vec::new(), before: None, log: name }),
         Err(error) => Err(error.to_string()),
     }
 }
 
-fn from(log: &Log, wanted: &HistoryQuery, name: String) -> Result<History, ReadError> {
-    let words: Vec<String> = wanted
+fn from(log: &Log, query: &HistoryQuery, name: String) -> Result<History, ReadError> {
+    let words: Vec<String> = query
         .search
         .chars()
         .take(MAX_LEN)
@@ -76,7 +76,7 @@ fn from(log: &Log, wanted: &HistoryQuery, name: String) -> Result<History, ReadE
         .split_whitespace()
         .map(str::to_lowercase)
         .collect();
-    let before = wanted.before.unwrap_or(u64::MAX);
+    let before = query.before.unwrap_or(u64::MAX);
     let (mut entries, mut looked, mut last) = (Vec::new(), 0, before.saturating_sub(1));
     for entry in log.latest() {
         let entry = entry?;

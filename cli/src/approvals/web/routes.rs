@@ -203,12 +203,12 @@ async fn answer(State(app): State<Arc<AppState>>, admitted: Admitted, body: Byte
 async fn history(
     State(app): State<Arc<AppState>>,
     admitted: Admitted,
-    wanted: Result<Query<HistoryQuery>, axum::extract::rejection::QueryRejection>,
+    query: Result<Query<HistoryQuery>, axum::extract::rejection::QueryRejection>,
 ) -> Response {
-    let Ok(Query(wanted)) = wanted else {
+    let Ok(Query(query)) = query else {
         return problem(StatusCode::BAD_REQUEST, "history", "before must be the time of a line");
     };
-    json_reply(read(&app, &admitted, move |options| history::read(options, &wanted)).await)
+    json_reply(read(&app, &admitted, move |options| history::read(options, &query)).await)
 }
 
 async fn policy(State(app): State<Arc<AppState>>, admitted: Admitted) -> Response {

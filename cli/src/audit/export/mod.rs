@@ -75,18 +75,18 @@ pub struct ExportOptions<'a> {
 ///
 /// # Errors
 /// When not all lines were sent; the next export continues there.
-pub fn export(path: &Path, wanted: &ExportOptions<'_>) -> Result<(), ExportError> {
-    let url = |why| ExportError::Url { url: wanted.url.to_owned(), why };
-    let endpoint = Endpoint::parse(wanted.url).map_err(url)?;
+pub fn export(path: &Path, options: &ExportOptions<'_>) -> Result<(), ExportError> {
+    let url = |why| ExportError::Url { url: options.url.to_owned(), why };
+    let endpoint = Endpoint::parse(options.url).map_err(url)?;
     let headers = headers()?;
     if !headers.is_empty() && !endpoint.is_private() {
         return Err(ExportError::Insecure(endpoint.to_string()));
     }
-    let since = wanted.since.map(since).transpose()?;
+    let since = options.since.map(since).transpose()?;
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     // Reports a missing log as such.
     Follow::after(&path, [0; LogPart::ALL.len()])?;
-    let to = format!("{endpoint}{}", if wanted.denied { " denied" } else { "" });
+    let to = format!("{endpoint}{}", if options.denied { " denied" } else { "" });
     let mut cursors = Vec::new();
     for part in LogPart::ALL.into_iter().filter(|_| since.is_none()) {
         let files = part.files(&path);
@@ -96,8 +96,8 @@ pub fn export(path: &Path, wanted: &ExportOptions<'_>) -> Result<(), ExportError
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ExportError::Runtime)?;
     let host = nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();
     let mut export =
-        Export { endpoint, headers, since, denied: wanted.denied, cursors, host, runtime, sent: 0, path };
-    export.run(wanted.follow)
+        Export { endpoint, headers, since, denied: options.denied, cursors, host, runtime, sent: 0, path };
+    export.run(options.follow)
 }
 
 fn unnoted(files: &Files, error: io::Error) -> ExportError {
@@ -216,10 +216,10 @@ impl Export {
             (!self.denied || entry.is_of_denials())
                 && since.is_none_or(|since| entry.time.is_some_and(|time| time >= since))
         };
-        let wanted: Vec<_> = batch.iter().map(|(_, entry)| entry).filter(is_wanted).cloned().collect();
-        if !wanted.is_empty() {
-            self.post(&wanted, follows)?;
-            self.sent += wanted.len();
+        let selected: Vec<_> = batch.iter().map(|(_, entry)| entry).filter(is_wanted).cloned().collect();
+        if !selected.is_empty() {
+            self.post(&selected, follows)?;
+            self.sent += selected.len();
         }
         for (part, cursor) in LogPart::ALL.into_iter().zip(&self.cursors) {
             let lines = batch.iter().rev().filter(|(of, _)| *of == part);

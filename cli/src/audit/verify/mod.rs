@@ -1,6 +1,6 @@
 //! Verifies that a log was not altered.
 
-mod kept;
+mod line_ranges;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -12,7 +12,7 @@ use guard_policy::text::{counted, shown, shown_json};
 use guard_supervisor::audit::reader::{Log, NoHead, ReadError};
 use serde::Serialize;
 
-use kept::{KeptFile, Removed};
+use line_ranges::{LineRange, Removed};
 
 /// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -80,7 +80,7 @@ pub struct Verified {
     /// The lines of each part that were removed under `audit.keep`.
     pub removed: Vec<Removed>,
     /// The lines in each file that was put away.
-    pub put_away: Vec<KeptFile>,
+    pub put_away: Vec<LineRange>,
     /// The findings, in the order of the log.
     pub findings: Vec<LogFinding>,
 }
@@ -107,11 +107,11 @@ pub fn verify(path: &Path, known: Option<&str>) -> Result<Verified, ReadError> {
             let (file, text) = (part.names.head(), text.to_owned());
             findings.push(LogFinding { file, line: 0, what: FindingKind::Head, text });
         }
-        let kept = kept::files(part)?;
+        let ranges = line_ranges::of_part(part)?;
         if !is_cut {
-            removed.extend(kept.first().and_then(|first| Removed::before(part, first)));
+            removed.extend(ranges.first().and_then(|first| Removed::before(part, first)));
         }
-        put_away.extend(kept.into_iter().filter(|kept| kept.file != part.names.log()));
+        put_away.extend(ranges.into_iter().filter(|range| range.file != part.names.log()));
     }
     match known.map(|known| log.find(known)) {
         None | Some(Ok(_)) => {}

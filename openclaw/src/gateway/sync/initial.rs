@@ -24,14 +24,14 @@ pub fn ask_first(policy: &Policy, state: &Path) -> Result<(), String> {
 
 /// Does as [`ask_first`], with another time limit.
 pub(super) fn ask_within(policy: &Policy, state: &Path, longest: Duration) -> Result<(), String> {
-    let wanted = GatewaySettings::from_policy(policy);
-    if !wanted.admin {
+    let settings = GatewaySettings::from_policy(policy);
+    if !settings.admin {
         return Ok(());
     }
     let ask = async {
-        let access = Credentials::find(&wanted, state).map_err(|error| error.to_string())?;
+        let access = Credentials::find(&settings, state).map_err(|error| error.to_string())?;
         let link = Link::open(&access).await.map_err(|error| error.to_string())?;
-        fetch(&link, wanted.url.as_ref().map(GatewayUrl::as_str))
+        fetch(&link, settings.url.as_ref().map(GatewayUrl::as_str))
             .await
             .map_err(|error| format!("{}: {error}", access.endpoint()))
     };
@@ -42,11 +42,11 @@ pub(super) fn ask_within(policy: &Policy, state: &Path, longest: Duration) -> Re
         runtime.shutdown_background();
         asked.unwrap_or_else(|_| Err(format!("the gateway has not answered for {} s", longest.as_secs())))
     });
-    let kept = asked.and_then(|snapshot| {
+    let stored = asked.and_then(|snapshot| {
         approvals_store::keep_gateways(state, &snapshot)
             .map_err(|error| format!("{}: {error}", approvals_store::gateways(state).display()))
     });
-    kept.map_err(|why| {
+    stored.map_err(|why| {
         format!("approvals.gateway.admin: the gateway's exec approvals are not known: {why}; the last ones from it stay in force")
     })
 }

@@ -49,7 +49,7 @@ struct Shared {
 }
 
 struct Running {
-    wanted: watch::Sender<GatewaySettings>,
+    settings: watch::Sender<GatewaySettings>,
     asks: mpsc::UnboundedSender<Ask>,
 }
 
@@ -92,19 +92,19 @@ impl SyncThread {
         self.want(GatewaySettings::from_policy(policy));
     }
 
-    pub(super) fn want(&self, wanted: GatewaySettings) {
+    pub(super) fn want(&self, settings: GatewaySettings) {
         let mut running = self.running();
         if let Some(running) = &*running {
-            running.wanted.send_if_modified(|before| {
-                let is_new = *before != wanted;
-                *before = wanted;
+            running.settings.send_if_modified(|before| {
+                let is_new = *before != settings;
+                *before = settings;
                 is_new
             });
-        } else if wanted.admin {
-            let (wanted, changes) = watch::channel(wanted);
+        } else if settings.admin {
+            let (settings, changes) = watch::channel(settings);
             let (asks, asked) = mpsc::unbounded_channel();
             match self.spawn(changes, asked) {
-                Ok(()) => *running = Some(Running { wanted, asks }),
+                Ok(()) => *running = Some(Running { settings, asks }),
                 Err(error) => self.warn(&format!("cannot start a thread: {error}")),
             }
         }
@@ -132,14 +132,14 @@ impl SyncThread {
         let (done, answered) = sync_channel(1);
         {
             let running = self.running();
-            let running = running.as_ref().filter(|running| running.wanted.borrow().admin)?;
+            let running = running.as_ref().filter(|running| running.settings.borrow().admin)?;
             running.asks.send(ask(done)).ok()?;
         }
         answered.recv_timeout(longest).ok()
     }
 
     fn is_wanted(&self) -> bool {
-        self.running().as_ref().is_some_and(|running| running.wanted.borrow().admin)
+        self.running().as_ref().is_some_and(|running| running.settings.borrow().admin)
     }
 
     fn running(&self) -> MutexGuard<'_, Option<Running>> {
@@ -153,11 +153,11 @@ impl SyncThread {
 
     fn spawn(
         &self,
-        wanted: watch::Receiver<GatewaySettings>,
+        settings: watch::Receiver<GatewaySettings>,
         asked: mpsc::UnboundedReceiver<Ask>,
     ) -> std::io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let work = Work { sync: self.clone(), wanted, asked, warned: None, pause: Pause::new(PAUSES) };
+        let work = Work { sync: self.clone(), settings, asked, warned: None, pause: Pause::new(PAUSES) };
         let work = Arc::new(tokio::sync::Mutex::new(work));
         let run = move || {
             let work = Arc::clone(&work);
@@ -171,7 +171,7 @@ impl SyncThread {
 /// The state of the thread.
 struct Work {
     sync: SyncThread,
-    wanted: watch::Receiver<GatewaySettings>,
+    settings: watch::Receiver<GatewaySettings>,
     asked: mpsc::UnboundedReceiver<Ask>,
     /// The last problem that was reported; it is not repeated.
     warned: Option<String>,
@@ -192,12 +192,12 @@ impl Work {
     async fn run(&mut self) {
         let mut asks = Vec::new();
         loop {
-            let wanted = self.wanted.borrow_and_update().clone();
-            if !wanted.admin {
+            let settings = self.settings.borrow_and_update().clone();
+            if !settings.admin {
                 self.refuse("approvals.gateway.admin is off", None).await;
                 continue;
             }
-            match self.visit(&wanted, std::mem::take(&mut asks)).await {
+            match self.visit(&settings, std::mem::take(&mut asks)).await {
                 Ok(()) => {
                     self.warned = None;
                     self.pause.reset();
@@ -217,15 +217,15 @@ impl Work {
     }
 
     /// Connects, adds the requested entries, fetches the store, and disconnects before it replies.
-    async fn visit(&self, wanted: &GatewaySettings, asks: Vec<Ask>) -> Result<(), String> {
-        let link = match self.open(wanted).await {
+    async fn visit(&self, settings: &GatewaySettings, asks: Vec<Ask>) -> Result<(), String> {
+        let link = match self.open(settings).await {
             Ok(link) => link,
             Err(why) => {
                 asks.into_iter().for_each(|ask| ask.refuse(&why));
                 return Err(why);
             }
         };
-        let gateway = wanted.url.as_ref().map(GatewayUrl::as_str);
+        let gateway = settings.url.as_ref().map(GatewayUrl::as_str);
         let mut added = Vec::new();
         for ask in &asks {
             added.push(match ask {
@@ -248,9 +248,9 @@ impl Work {
         looked.map_err(|error| error.to_string())
     }
 
-    async fn open(&self, wanted: &GatewaySettings) -> Result<Link, String> {
-        let (shared, wanted) = (Arc::clone(&self.sync.0), wanted.clone());
-        let find = move || Ok(Credentials::find(&wanted, &shared.state)?.apart_from(&shared.is_member));
+    async fn open(&self, settings: &GatewaySettings) -> Result<Link, String> {
+        let (shared, settings) = (Arc::clone(&self.sync.0), settings.clone());
+        let find = move || Ok(Credentials::find(&settings, &shared.state)?.apart_from(&shared.is_member));
         // The disk may be slow.
         let access = tokio::task::spawn_blocking(find).await.map_err(|error| error.to_string())?;
         let access = access.map_err(|error: NoAccess| error.to_string())?;
@@ -278,7 +278,7 @@ impl Work {
     async fn next(&mut self, time: impl Future<Output = ()>) -> Next {
         tokio::select! {
             () = time => Next::Time,
-            changed = self.wanted.changed() => match changed {
+            changed = self.settings.changed() => match changed {
                 Ok(()) => Next::Changed,
                 Err(_) => std::future::pending().await,
             },

@@ -16,7 +16,7 @@ use crate::gateway::{Credentials, GatewaySettings, NoAccess, SecretVariables};
 struct AccessFixture {
     directory: TempDir,
     variables: Vec<(&'static str, String)>,
-    wanted: GatewaySettings,
+    settings: GatewaySettings,
 }
 
 impl AccessFixture {
@@ -24,7 +24,7 @@ impl AccessFixture {
         let fixture = AccessFixture {
             directory: tempfile::tempdir().unwrap(),
             variables: vec![],
-            wanted: GatewaySettings::default(),
+            settings: GatewaySettings::default(),
         };
         if !config.is_empty() {
             fs::write(fixture.path("openclaw.json"), config).unwrap();
@@ -38,7 +38,7 @@ impl AccessFixture {
     }
 
     fn at(mut self, url: &str) -> AccessFixture {
-        self.wanted.url = Some(GatewayUrl::parse(url).unwrap());
+        self.settings.url = Some(GatewayUrl::parse(url).unwrap());
         self
     }
 
@@ -50,7 +50,7 @@ impl AccessFixture {
         let path = self.path("token");
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
-        self.wanted.token_file = Some(Ok(path));
+        self.settings.token_file = Some(Ok(path));
         self
     }
 
@@ -59,7 +59,7 @@ impl AccessFixture {
             let found = self.variables.iter().find(|(variable, _)| *variable == name);
             found.map(|(_, value)| OsString::from(value))
         };
-        Credentials::find_in(&self.wanted, &self.path(""), &variable)
+        Credentials::find_in(&self.settings, &self.path(""), &variable)
     }
 
     /// Returns the gateway's URL, and the kind and text of the secret.
@@ -124,7 +124,7 @@ fn what_is_named_and_has_none_is_not_passed_over() {
     nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
     assert!(fixture.problem().contains("not a regular file"));
     let mut fixture = AccessFixture::new(CONFIG);
-    fixture.wanted.token_file = Some(Err("the guarded command could read it".to_owned()));
+    fixture.settings.token_file = Some(Err("the guarded command could read it".to_owned()));
     assert!(fixture.problem().contains("the guarded command could read it"));
 }
 
@@ -134,7 +134,7 @@ fn a_directory_of_its_that_has_become_a_link() {
     let mut fixture = AccessFixture::new("").token_file("file");
     fs::create_dir(fixture.path("real")).unwrap();
     fs::rename(fixture.path("token"), fixture.path("real/token")).unwrap();
-    fixture.wanted.token_file = Some(Ok(fixture.path("real/token")));
+    fixture.settings.token_file = Some(Ok(fixture.path("real/token")));
     assert_eq!(fixture.found(), token(LOCAL, "file"));
     fs::rename(fixture.path("real"), fixture.path("moved")).unwrap();
     symlink(fixture.path("moved"), fixture.path("real")).unwrap();
@@ -211,7 +211,7 @@ fn urls_that_are_none() {
         assert!(problem.contains("OPENCLAW_GATEWAY_URL") && !problem.contains("secret"), "{url}: {problem}");
     }
     let mut pinned = AccessFixture::new(CONFIG);
-    pinned.wanted.fingerprint = Some(Fingerprint::new([7; 32]));
+    pinned.settings.fingerprint = Some(Fingerprint::new([7; 32]));
     assert!(pinned.problem().contains("it would be wss://"));
 }
 
@@ -248,7 +248,7 @@ fn the_token_that_was_issued_is_enough() {
 fn who_wants_to_be_admin_says_so() {
     let mut fixture = AccessFixture::new(CONFIG);
     assert_eq!(fixture.find().unwrap().scopes, ["operator.approvals"]);
-    fixture.wanted.admin = true;
+    fixture.settings.admin = true;
     assert_eq!(fixture.find().unwrap().scopes, ["operator.admin", "operator.approvals"]);
 }
 
@@ -272,7 +272,7 @@ fn no_variable_that_opens_it_is_inherited() {
         let variable = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
         };
-        let withheld = SecretVariables::find_in(&fixture.wanted, &fixture.path("openclaw.json"), &variable);
+        let withheld = SecretVariables::find_in(&fixture.settings, &fixture.path("openclaw.json"), &variable);
         let all = variables.iter().filter(|(name, value)| withheld.has(name.as_ref(), value.as_ref()));
         all.map(|(name, _)| *name).collect::<Vec<_>>()
     };

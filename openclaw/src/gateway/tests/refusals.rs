@@ -282,8 +282,8 @@ async fn the_token_of_the_device_is_the_second_attempt() {
     let access = Credentials { secret: None, ..access };
     let (_, first) = join!(Link::open(&access), refuse(&gateway, mismatch("AUTH_DEVICE_TOKEN_MISMATCH")));
     assert_eq!(first["params"]["auth"], json!({"deviceToken": "issued"}));
-    let kept = Identity::find(&directory.path().canonicalize().unwrap()).unwrap();
-    assert_eq!(kept.token(&gateway.url()), None);
+    let identity = Identity::find(&directory.path().canonicalize().unwrap()).unwrap();
+    assert_eq!(identity.token(&gateway.url()), None);
 }
 
 #[tokio::test]
@@ -298,8 +298,8 @@ async fn an_issued_token_is_kept() {
     let open = async { drop(Link::open(&access).await.unwrap()) };
     join!(open, talk);
     let state = directory.path().canonicalize().unwrap();
-    let kept = Identity::find(&state).unwrap();
-    assert_eq!(kept.token(&gateway.url()), Some("another"));
+    let identity = Identity::find(&state).unwrap();
+    assert_eq!(identity.token(&gateway.url()), Some("another"));
 }
 
 #[tokio::test]

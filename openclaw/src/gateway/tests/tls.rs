@@ -57,8 +57,8 @@ async fn the_one_that_is_pinned_is_taken_and_no_other() {
     opening(server(&one, &one.signing_key, tls13), pin(&one)).await.unwrap();
     let problem =
         opening(server(&other, &other.signing_key, tls13), pin(&one)).await.unwrap_err().to_string();
-    let (seen, wanted) = (fingerprint(other.cert.der()), fingerprint(one.cert.der()));
-    assert!(problem.contains(&seen.to_string()) && problem.contains(&wanted.to_string()), "{problem}");
+    let (seen, pinned) = (fingerprint(other.cert.der()), fingerprint(one.cert.der()));
+    assert!(problem.contains(&seen.to_string()) && problem.contains(&pinned.to_string()), "{problem}");
     // The certificate is public; only its owner has the key.
     let problem = opening(server(&one, &other.signing_key, tls13), pin(&one)).await.unwrap_err();
     assert!(matches!(problem, OpenError::Insecure { .. }), "{problem}");

@@ -53,7 +53,7 @@ impl Policy {
         builder.base();
         let default = default_reason(ASKED, Source::Builtin, "builtin.default");
         builder.answers(&host.own, agent);
-        builder.persistence(persistence::kept(host, Hint::WithoutFile, |_| true));
+        builder.persistence(persistence::protected_paths(host, Hint::WithoutFile, |_| true));
         let (map, mut warnings) = builder.finish(ASKED, default);
 
         let listed = |pattern: &&str| {

@@ -42,7 +42,7 @@ pub(crate) enum Hint {
 }
 
 /// Returns the protected places of all sets that are on.
-pub(crate) fn kept(host: &Host<'_>, hint: Hint, is_on: impl Fn(Set) -> bool) -> ProtectedPaths {
+pub(crate) fn protected_paths(host: &Host<'_>, hint: Hint, is_on: impl Fn(Set) -> bool) -> ProtectedPaths {
     let mut making = Making { host, entries: Vec::new(), seen: HashSet::new() };
     let mut reasons = Vec::new();
     for set in Set::ALL.into_iter().filter(|set| is_on(*set)) {

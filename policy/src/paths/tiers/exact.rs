@@ -211,7 +211,7 @@ impl Compared<'_> {
     /// Returns the entries that withhold the bit, whatever the rules grant.
     fn denials(&self) -> impl Iterator<Item = &CompiledPattern> {
         let map = &self.policy.map;
-        let kept = if self.bit == Access::WRITE { map.kept.entries() } else { &[] };
+        let kept = if self.bit == Access::WRITE { map.protected.entries() } else { &[] };
         map.denies.iter().chain(kept)
     }
 

@@ -85,7 +85,7 @@ pub(super) fn walk(policy: &Policy, names: &dyn Fn(&[u8]) -> Option<Vec<Name>>) 
     let walk = TierWalk {
         policy,
         beginnings: Sorted::new(globs.map(beginning)),
-        kept: Sorted::new(map.kept.entries().iter().map(|e| beginning(&e.glob))),
+        kept: Sorted::new(map.protected.entries().iter().map(|e| beginning(&e.glob))),
         roots: Sorted::new(policy.roots.iter().map(Vec::as_slice)),
         parts: VecDeque::new(),
         unnamed: 0,

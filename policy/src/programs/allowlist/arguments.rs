@@ -66,9 +66,9 @@ impl<'e> Given<'e> {
     }
 
     /// Returns whether these arguments match. Arguments that are not UTF-8 match no expression.
-    pub(crate) fn satisfy(&mut self, wanted: &ArgumentMatch) -> bool {
+    pub(crate) fn satisfy(&mut self, condition: &ArgumentMatch) -> bool {
         let arguments = self.exec.argv.get(1..).unwrap_or_default();
-        let (regex, text) = match wanted {
+        let (regex, text) = match condition {
             ArgumentMatch::Any => return true,
             ArgumentMatch::Exactly(hash) => {
                 let given = self.hash.get_or_insert_with(|| cwd_argv_pattern(self.exec.cwd, arguments));
@@ -95,8 +95,8 @@ impl<'e> Given<'e> {
 /// # Errors
 /// If the pattern can match nothing: why.
 pub fn matches_arg_pattern(pattern: &str, exec: &Exec<'_>) -> Result<bool, &'static str> {
-    let wanted = ArgumentMatch::new(Some(pattern), false)?;
-    Ok(Given::new(exec).satisfy(&wanted))
+    let condition = ArgumentMatch::new(Some(pattern), false)?;
+    Ok(Given::new(exec).satisfy(&condition))
 }
 
 fn text(bytes: &[u8]) -> Option<String> {

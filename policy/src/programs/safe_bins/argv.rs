@@ -12,7 +12,7 @@ pub fn keeps_to_input(profile: &Profile, arguments: &[Vec<u8>]) -> bool {
     let mut positional = 0;
     let mut options = true;
     while let Some(argument) = rest.next() {
-        let kept = match argument {
+        let is_allowed = match argument {
             b"" | b"-" => true,
             b"--" if options => {
                 options = false;
@@ -25,7 +25,7 @@ pub fn keeps_to_input(profile: &Profile, arguments: &[Vec<u8>]) -> bool {
                 is_literal(literal)
             }
         };
-        if !kept {
+        if !is_allowed {
             return false;
         }
     }

@@ -220,8 +220,8 @@ impl Overlay {
 
     /// Returns where the terminal had the cursor, if the model disagrees.
     fn moved(&self, model: &ScreenModel) -> Option<CursorPosition> {
-        let kept = model.cursor_position();
-        self.cursor.filter(|cursor| Some(*cursor) != kept)
+        let modelled = model.cursor_position();
+        self.cursor.filter(|cursor| Some(*cursor) != modelled)
     }
 
     /// Returns whether the program must redraw to restore the screen in full.

@@ -140,16 +140,16 @@ impl Panel<'_> {
     ) -> PanelLines {
         let mut lines = subject;
         let rest = room.saturating_sub(lines.len());
-        let wanted: Vec<PanelLines> = arguments.into_iter().map(|field| field.lines(width)).collect();
-        let all: usize = wanted.iter().map(Vec::len).sum();
+        let fields: Vec<PanelLines> = arguments.into_iter().map(|field| field.lines(width)).collect();
+        let all: usize = fields.iter().map(Vec::len).sum();
         // At least half of the room, or what the context leaves if that is more.
         let for_arguments = rest.saturating_sub(context.len()).max(rest / 2);
         if all <= for_arguments {
-            lines.extend(wanted.into_iter().flatten());
+            lines.extend(fields.into_iter().flatten());
         } else {
             let mut used = 0;
-            let mut left = wanted.len();
-            for argument in wanted {
+            let mut left = fields.len();
+            for argument in fields {
                 if used + argument.len() + 1 > for_arguments {
                     break;
                 }

@@ -119,9 +119,9 @@ impl Query {
     }
 
     /// Releases all held replies before the last `kept` reports.
-    fn release(&mut self, kept: usize) -> Vec<QueryReply> {
+    fn release(&mut self, count: usize) -> Vec<QueryReply> {
         let positions = self.held.iter().enumerate().filter(|(_, (position, _))| position.is_some());
-        let older = positions.rev().nth(kept - 1).map_or(0, |(at, _)| at);
+        let older = positions.rev().nth(count - 1).map_or(0, |(at, _)| at);
         self.held.drain(..older).map(|(_, bytes)| QueryReply::Other(bytes)).collect()
     }
 

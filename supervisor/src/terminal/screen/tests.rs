@@ -132,14 +132,14 @@ proptest! {
         let bytes = [b"\x1b[?1049h\x1b[H\x1b[2J", &bytes[..]].concat();
         let model = shown(&bytes, (6, 12));
         prop_assume!(model.is_drawn());
-        let (kept, drawn) = (model.screen.as_ref().unwrap().parser.screen(), drawn(&model));
+        let (expected, drawn) = (model.screen.as_ref().unwrap().parser.screen(), drawn(&model));
         for row in 0..6 {
             for column in 0..12 {
                 let cell = |screen: &vt100::Screen| {
                     let cell = screen.cell(row, column).unwrap();
                     (cell.contents().to_owned(), cell.fgcolor(), cell.bgcolor(), cell.bold(), cell.inverse())
                 };
-                prop_assert_eq!(cell(kept), cell(drawn.screen()), "row {} column {}", row, column);
+                prop_assert_eq!(cell(expected), cell(drawn.screen()), "row {} column {}", row, column);
             }
         }
     }

@@ -24,7 +24,7 @@ impl SyncFixture {
         self.directory.path().canonicalize().unwrap()
     }
 
-    fn wanted(&self, gateway: &Gateway) -> GatewaySettings {
+    fn settings(&self, gateway: &Gateway) -> GatewaySettings {
         GatewaySettings {
             url: Some(GatewayUrl::parse(&gateway.url()).unwrap()),
             token_file: Some(Ok(self.state().join("token"))),
@@ -77,7 +77,7 @@ async fn the_follower_keeps_what_it_hears() {
     let sync = fixture.sync();
     let entry = always("/b");
     assert_eq!(sync.add("main", &entry), Err(Unsaved::Elsewhere));
-    sync.want(fixture.wanted(&gateway));
+    sync.want(fixture.settings(&gateway));
     visited(&gateway, "h1", store_with(&["/a"])).await;
     assert_eq!(fixture.known(), ["/a"]);
     let mode = fs::metadata(approvals_store::gateways(&fixture.state())).unwrap().permissions().mode();
@@ -117,7 +117,7 @@ async fn the_follower_keeps_what_it_hears() {
 async fn a_lost_gateway_is_found_again_and_nothing_is_forgotten() {
     let (fixture, gateway) = (SyncFixture::new(), Gateway::new().await);
     let sync = fixture.sync();
-    sync.want(fixture.wanted(&gateway));
+    sync.want(fixture.settings(&gateway));
     visited(&gateway, "h1", store_with(&["/a"])).await;
     let adding = sync.clone();
     let adding = plainly(move || adding.add("main", &always("/x")));
@@ -140,7 +140,7 @@ async fn a_lost_gateway_is_found_again_and_nothing_is_forgotten() {
 async fn who_is_no_administrator_is_told_once() {
     let (fixture, gateway) = (SyncFixture::new(), Gateway::new().await);
     let sync = fixture.sync();
-    sync.want(fixture.wanted(&gateway));
+    sync.want(fixture.settings(&gateway));
     let mut client = gateway.welcome_by(hello()).await;
     client.gone().await;
     fixture.until(|fixture| !fixture.warnings.lock().unwrap().is_empty()).await;

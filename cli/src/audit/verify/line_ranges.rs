@@ -1,4 +1,4 @@
-//! Which lines of a log are where, and which were removed.
+//! Finds which lines each file of a log holds, and which were removed.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,9 +8,9 @@ use guard_supervisor::audit::lines::LineBytes;
 use guard_supervisor::audit::reader::{AuditEntry, LogFile, OpenPart, ReadError};
 use serde::Serialize;
 
-/// A file, and its lines.
+/// The lines that a file holds, from its first to its last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct KeptFile {
+pub struct LineRange {
     /// The file.
     pub file: PathBuf,
     /// The number of its first line.
@@ -34,15 +34,15 @@ pub struct Removed {
     pub before: Option<String>,
 }
 
-/// Returns the files of a part that have lines, the oldest first.
+/// Returns the lines of each file of a part, the oldest first. Files without lines are left out.
 ///
 /// # Errors
 /// When a file cannot be read.
-pub fn files(part: &OpenPart) -> Result<Vec<KeptFile>, ReadError> {
-    part.files.iter().filter_map(|file| kept(file).transpose()).collect()
+pub fn of_part(part: &OpenPart) -> Result<Vec<LineRange>, ReadError> {
+    part.files.iter().filter_map(|file| of_file(file).transpose()).collect()
 }
 
-fn kept(file: &LogFile) -> Result<Option<KeptFile>, ReadError> {
+fn of_file(file: &LogFile) -> Result<Option<LineRange>, ReadError> {
     let numbered = |line: Result<LineBytes, ReadError>| -> Option<Result<(u64, Option<String>), ReadError>> {
         let entry = line.map(|line| AuditEntry::parse(&line.bytes)).transpose()?;
         entry.map(|entry| Some((entry.n?, entry.time.map(|time| time.to_string())))).transpose()
@@ -50,12 +50,12 @@ fn kept(file: &LogFile) -> Result<Option<KeptFile>, ReadError> {
     let first = file.lines().find_map(numbered).transpose()?;
     let last = file.backward().find_map(numbered).transpose()?;
     let (Some((from, since)), Some((to, until))) = (first, last) else { return Ok(None) };
-    Ok(Some(KeptFile { file: file.path.clone(), from, to, since, until }))
+    Ok(Some(LineRange { file: file.path.clone(), from, to, since, until }))
 }
 
 impl Removed {
     /// Returns the lines of a part that were removed before its first file.
-    pub fn before(part: &OpenPart, first: &KeptFile) -> Option<Removed> {
+    pub fn before(part: &OpenPart, first: &LineRange) -> Option<Removed> {
         let to = first.from.checked_sub(1).filter(|to| *to > 0)?;
         Some(Removed { log: part.names.log().to_owned(), to, before: first.since.clone() })
     }
@@ -76,7 +76,7 @@ impl fmt::Display for Removed {
     }
 }
 
-impl fmt::Display for KeptFile {
+impl fmt::Display for LineRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = shown(self.file.as_os_str().as_encoded_bytes());
         let time = |time: &Option<String>| time.clone().unwrap_or_else(|| "?".to_owned());
