@@ -36,7 +36,7 @@ fn compile(document: &Document) -> Policy {
         gateways: OpenclawStore::Absent,
         own: OwnStore::Absent,
         gateway: Gateway::default(),
-        premises: guard_policy::PersistenceSites::default(),
+        persistence_sites: guard_policy::PersistenceSites::default(),
         realpath: &|path| path.strip_prefix(b"/bin").map(|rest| [b"/usr/bin", rest].concat()),
         trail: &|path| vec![path.to_vec()],
     };

@@ -131,7 +131,7 @@ impl Manager {
 
     /// Where the gateway should deliver a question of this agent in the session with this key.
     pub fn forwards(&self, agent: &str, session_key: Option<&str>) -> Option<TurnSource> {
-        self.with(|state, _| match state.settings.forwarding.turns(agent, session_key).first() {
+        self.with(|state, _| match state.settings.forwarding.recipients(agent, session_key).first() {
             Some(Recipient::Target(target)) => Some((*target).clone()),
             Some(Recipient::Session) | None => None,
         })

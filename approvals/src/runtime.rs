@@ -151,8 +151,8 @@ impl Approvals {
                     tokio::spawn(restart_task_on_panic(move || server.clone().run(Arc::clone(&socket))));
                 }
                 tokio::spawn(restart_task_on_panic(move || client.clone().run()));
-                let asking = gateway.clone();
-                tokio::spawn(restart_task_on_panic(move || asking.clone().run()));
+                let gateway_route = gateway.clone();
+                tokio::spawn(restart_task_on_panic(move || gateway_route.clone().run()));
                 if let Some(session) = session {
                     tokio::spawn(restart_task_on_panic(move || session.clone().run()));
                 }

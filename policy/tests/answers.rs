@@ -382,9 +382,9 @@ proptest! {
         path in path(), others in prop::collection::vec(path(), 1..12), below in component(),
     ) {
         let guard = guard();
-        let asking = compile(&guard);
+        let before = compile(&guard);
         let request = Request::File { path: path.as_bytes(), access: Access::READ };
-        let found = always(&asking, &[request], &|_| false);
+        let found = always(&before, &[request], &|_| false);
         let Always::Saves { narrow, directory } = found else {
             prop_assert!(path.contains(['*', '?']), "{path:?}: {found:?}");
             return Ok(());
@@ -400,7 +400,7 @@ proptest! {
         prop_assert_eq!(decide(&narrow, &request).outcome, Outcome::Allow);
         let parent = path.rsplit_once('/').unwrap().0;
         for other in &others {
-            prop_assert_eq!(outcomes(&narrow, other), outcomes(&asking, other), "{:?} by {:?}", other, path);
+            prop_assert_eq!(outcomes(&narrow, other), outcomes(&before, other), "{:?} by {:?}", other, path);
         }
         let Some(directory) = directory else {
             prop_assert!(parent.is_empty() || "/home/u".starts_with(parent), "{}", path);
@@ -410,7 +410,7 @@ proptest! {
         for other in others {
             let is_below = other == parent || other.starts_with(&format!("{parent}/"));
             if !is_below {
-                prop_assert_eq!(outcomes(&directory, &other), outcomes(&asking, &other), "{:?}", other);
+                prop_assert_eq!(outcomes(&directory, &other), outcomes(&before, &other), "{:?}", other);
             }
         }
     }

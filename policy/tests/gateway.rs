@@ -234,22 +234,28 @@ fn turns_are_openclaws() {
             exec["mode"] = mode.into();
         }
         assert_eq!(
-            forwarding(exec.clone()).approvals().forwarding().turns("main", key),
+            forwarding(exec.clone()).approvals().forwarding().recipients("main", key),
             expected,
             "{mode:?} {key:?}"
         );
         for off in [json!(false), Value::Null] {
             exec["enabled"] = off;
             exec.as_object_mut().unwrap().retain(|_, value| !value.is_null());
-            assert_eq!(forwarding(exec.clone()).approvals().forwarding().turns("main", key), [], "{exec}");
+            assert_eq!(
+                forwarding(exec.clone()).approvals().forwarding().recipients("main", key),
+                [],
+                "{exec}"
+            );
         }
     }
     let threads = forwarding(json!({ "enabled": true, "mode": "targets", "targets": [
         { "channel": "telegram", "to": "-1", "accountId": "a", "threadId": 7 },
         { "channel": "telegram", "to": "-1", "accountId": "a", "threadId": "7" },
     ] }));
-    let turns = threads.approvals().forwarding().turns("main", None);
-    let [Recipient::Target(first), Recipient::Target(second)] = turns[..] else { panic!("{turns:?}") };
+    let recipients = threads.approvals().forwarding().recipients("main", None);
+    let [Recipient::Target(first), Recipient::Target(second)] = recipients[..] else {
+        panic!("{recipients:?}")
+    };
     assert_eq!(first.thread_id, Some(ThreadId::Number(7.into())));
     assert_eq!(second.thread_id, Some(ThreadId::Text("7".to_owned())));
 }
@@ -274,8 +280,8 @@ fn filters_are_openclaws() {
         }
         let policy = forwarding(exec);
         let agent = case["agentId"].as_str().unwrap_or_default();
-        let turns = policy.approvals().forwarding().turns(agent, case["sessionKey"].as_str());
-        if (turns.len() == 1) != case["expected"] {
+        let recipients = policy.approvals().forwarding().recipients(agent, case["sessionKey"].as_str());
+        if (recipients.len() == 1) != case["expected"] {
             let filter = case["sessionFilter"][0].as_str();
             assert!(filter.is_some_and(|filter| DIFFERENT.contains(&filter)), "{case}");
             different.push(filter);

@@ -17,7 +17,7 @@ fn open(persistence: Value) -> Value {
         {"persistence": persistence, "filesystem": {"rules": {"/**": "rwx"}}}})
 }
 
-fn premises() -> PersistenceSites {
+fn persistence_sites() -> PersistenceSites {
     PersistenceSites {
         homes: vec![b"/zsh".to_vec()],
         config: Some(b"/cfg".to_vec()),
@@ -33,7 +33,12 @@ fn premises() -> PersistenceSites {
 }
 
 fn with(guard: &Value, host: Host<'_>) -> Policy {
-    compile_with(guard, "main", &Host { premises: premises(), ..host }, &Overrides::default())
+    compile_with(
+        guard,
+        "main",
+        &Host { persistence_sites: persistence_sites(), ..host },
+        &Overrides::default(),
+    )
 }
 
 fn writes(policy: &Policy, path: &str) -> Outcome {
@@ -152,7 +157,8 @@ fn names_with_a_variable_end_are_protected() {
 #[test]
 fn a_star_in_a_directory_of_the_machine_is_a_character() {
     let git_others = vec![b"/srv/a*b".to_vec()];
-    let host = Host { premises: PersistenceSites { git_others, ..PersistenceSites::default() }, ..host() };
+    let host =
+        Host { persistence_sites: PersistenceSites { git_others, ..PersistenceSites::default() }, ..host() };
     let policy = compile_with(&open(json!(true)), "main", &host, &Overrides::default());
     assert_eq!([writes(&policy, "/srv/a*b"), writes(&policy, "/srv/axb")], [Outcome::Deny, Outcome::Allow]);
 }
@@ -332,8 +338,8 @@ fn what_path_names_is_kept_as_written_unless_it_leads_to_the_work() {
         "/missing/venv/bin",
     ];
     let path_as_written = written.map(|dir| dir.as_bytes().to_vec()).to_vec();
-    let premises = PersistenceSites { path_as_written, ..premises() };
-    let host = Host { premises, trail: &trail, ..host() };
+    let persistence_sites = PersistenceSites { path_as_written, ..persistence_sites() };
+    let host = Host { persistence_sites, trail: &trail, ..host() };
     let policy = compile_with(&open(json!(true)), "main", &host, &Overrides::default());
     for path in ["/home/u/work/x", "/home/u/work/bin/x", "/home/u/work/.venv/bin/x"] {
         assert_eq!(writes(&policy, path), Outcome::Allow, "{path}");
@@ -351,7 +357,7 @@ fn what_path_names_is_kept_as_written_unless_it_leads_to_the_work() {
 
 #[test]
 fn without_a_file_it_is_on() {
-    let host = Host { premises: premises(), ..host() };
+    let host = Host { persistence_sites: persistence_sites(), ..host() };
     let policy = Policy::without_file("main", &host, &Overrides::default());
     assert_eq!(writes(&policy, "/home/u/work/src/x"), Outcome::Allow);
     let verdict = file(&policy, "/home/u/work/.git/hooks/x", Access::WRITE);

@@ -155,9 +155,9 @@ impl Doc {
             let protected = self.protected.iter().filter(|(_, is_whole)| *is_whole == whole);
             protected.map(|(path, _)| path.as_bytes().to_vec()).collect()
         };
-        let premises =
+        let persistence_sites =
             PersistenceSites { git_others: of(true), guard: of(false), ..PersistenceSites::default() };
-        compile_with(&self.json(), "main", &Host { premises, ..host() }, overrides)
+        compile_with(&self.json(), "main", &Host { persistence_sites, ..host() }, overrides)
     }
 
     /// What persistence keeps under this document.

@@ -308,12 +308,12 @@ fn a_class_that_is_not_exact_says_which_place_it_is() {
     assert_eq!(asked.1, "writing what no rule covers is asked for (permissions.filesystem.default)");
     let strict = reasons(&|guard| guard["exec"]["strictInlineEval"] = json!(true));
     assert_eq!(strict.0, "exec.strictInlineEval is on: an approved script must be read as it was approved");
-    let asking = reasons(&|guard| {
+    let with_question = reasons(&|guard| {
         guard["exec"]["ask"] = json!("on-miss");
         guard["permissions"]["filesystem"]["rules"] =
             json!({"/**": "---", "/usr/**": "r-x", "/a/b/**": "?w-", "/a/f": "r?-"});
     });
-    assert_eq!(asking.1, by_rule("/a/f", "asks before writing"));
+    assert_eq!(with_question.1, by_rule("/a/f", "asks before writing"));
     assert_eq!(
         reasons(&|guard| guard["exec"]["roots"] = json!(["/a/b"])).0,
         "programs can start from /a/b (exec.roots), where not everything may be read"
@@ -377,12 +377,12 @@ fn what_is_protected_anywhere_takes_writing_from_the_kernel_and_leaves_reading_w
          /home/u/.config/x/ /home/u/work/ /home/u/work/.git/ /home/u/work/.git/hooks/ /home/u/work/.git/objects/ \
          /home/u/work/.git/config /home/u/work/src/ /home/u/work/.vscode/",
     );
-    let premises = PersistenceSites {
+    let persistence_sites = PersistenceSites {
         workspaces: vec![b"/home/u/work".to_vec()],
         git_directories: vec![b"/home/u/work/.git".to_vec()],
         ..PersistenceSites::default()
     };
-    let host = Host { always_denied: vec![], premises, ..host() };
+    let host = Host { always_denied: vec![], persistence_sites, ..host() };
     let with = |persistence: Value, rules: Value| {
         let guard = json!({"version": 1, "exec": {"ask": "off", "roots": ["/usr"]}, "permissions":
             {"base": false, "persistence": persistence, "filesystem": {"rules": rules}}});

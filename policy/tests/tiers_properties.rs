@@ -168,8 +168,8 @@ impl Doc {
             {"main": {"permissions": {"filesystem": {"rules": Value::Object(answers)}}}}});
         let reading = Store::parse_own("approvals.json", &store.to_string(), &mut common::ids()).unwrap();
         let protected = self.protected.iter().map(|path| path.as_bytes().to_vec()).collect();
-        let premises = PersistenceSites { guard: protected, ..PersistenceSites::default() };
-        let host = Host { own: OwnStore::Present(&reading), premises, ..host() };
+        let persistence_sites = PersistenceSites { guard: protected, ..PersistenceSites::default() };
+        let host = Host { own: OwnStore::Present(&reading), persistence_sites, ..host() };
         compile_with(&guard, "main", &host, &Overrides::default())
     }
 }

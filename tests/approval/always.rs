@@ -61,8 +61,8 @@ fn a_program_is_not_asked_for_again() {
     assert!(!world.root().join("home/.openclaw/exec-approvals.json").exists());
 
     // It applies to the next call of every running guard, and to a new guard.
-    assert_eq!(other.tell("uname -s"), "Linux\n");
-    assert_eq!(one.tell("uname -s"), "Linux\n");
+    assert_eq!(other.run("uname -s"), "Linux\n");
+    assert_eq!(one.run("uname -s"), "Linux\n");
     assert_eq!(world.guarded(&["uname", "-s"]).stdout, "Linux\n");
     assert_eq!((events(&world, "requested"), events(&world, "granted")), (1, 0));
     // No guard reports a reload: the operator has just answered.
@@ -112,7 +112,7 @@ fn an_entry_goes_into_openclaws_store_where_there_is_one() {
     assert_eq!(saved["agents"]["main"]["allowlist"][0]["pattern"], json!(program("uname")));
     assert_eq!(saved["theirs"], json!([1]));
     assert_eq!(world.read("home/.openclaw/guard/approvals.json"), None);
-    assert_eq!(shell.tell("uname -s"), "Linux\n");
+    assert_eq!(shell.run("uname -s"), "Linux\n");
     assert_eq!(world.guarded(&["uname", "-s"]).stdout, "Linux\n");
     // OpenClaw's store has no rules for files, so this one goes to the guard's own.
     let read = format!("cat {}/data/a", world.root().display());
@@ -133,7 +133,7 @@ fn a_script_is_saved_with_entry_and_bit() {
     let saves = &asked["always"]["saves"];
     let shape = [&saves[0]["pattern"], &saves[1]["pattern"], &saves[1]["bits"], &saves[2]];
     assert_eq!(shape, [&json!(script), &json!(script), &json!("x"), &Value::Null]);
-    assert_eq!(shell.tell(&line), "ran 1\n");
+    assert_eq!(shell.run(&line), "ran 1\n");
     assert_eq!(world.guarded(&[&*script, "1"]).stdout, "ran 1\n");
     assert_eq!(events(&world, "requested"), 1);
     // The guard saves no interpreter, and so no script that needs one.
@@ -165,7 +165,7 @@ fn a_file_is_not_asked_for_again() {
     let rules = || own(&world)["agents"]["main"]["permissions"]["filesystem"]["rules"].clone();
     assert_eq!(rules(), json!({ format!("{root}/data/a"): "r" }));
     // The rule holds for every program and guard, also for a new guard. It grants only `r`, for this file.
-    assert_eq!(other.tell(&format!("cp {root}/data/a copy; cat copy")), "data/a\n");
+    assert_eq!(other.run(&format!("cp {root}/data/a copy; cat copy")), "data/a\n");
     assert_eq!(world.guarded(&["cat", &format!("{root}/data/a")]).stdout, "data/a\n");
     assert_eq!(events(&world, "requested"), 1);
     assert_eq!(answered(&world, &mut other, &format!("cat {root}/data/b"), "deny").0, "");
@@ -177,7 +177,7 @@ fn a_file_is_not_asked_for_again() {
     let text = rules();
     assert_eq!(text, json!({ format!("{root}/data/a"): "r", format!("{root}/data/deep/**"): "r" }));
     world.write("data/deep/new", "new\n");
-    assert_eq!(other.tell(&format!("cat {root}/data/deep/new")), "new\n");
+    assert_eq!(other.run(&format!("cat {root}/data/deep/new")), "new\n");
     // Denied files stay denied whatever is saved. Without the saved rule the guard asks again.
     let all = json!({ format!("{root}/**"): "rwx" });
     let store =
@@ -187,7 +187,7 @@ fn a_file_is_not_asked_for_again() {
         "cat {root}/other/d; cat {root}/kept/e; cat {root}/secret/f; cat {root}/home/.openclaw/guard/approvals.json"
     );
     assert_eq!(world.guarded(&["sh", "-c", &tried]).stdout, "other/d\n");
-    assert_eq!(one.tell(&format!("cat {root}/other/d")), "other/d\n");
+    assert_eq!(one.run(&format!("cat {root}/other/d")), "other/d\n");
     fs::remove_file(world.root().join("home/.openclaw/guard/approvals.json")).unwrap();
     let mut new = Shell::start(&world);
     assert_eq!(answered(&world, &mut new, &format!("cat {root}/data/deep/c"), "deny").0, "");

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::world::{executable, path, world, world_with};
 
 /// Returns the audit log's `Exec …` texts, with `ID` for the id.
-fn told(world: &World) -> Vec<String> {
+fn exec_texts(world: &World) -> Vec<String> {
     let text =
         |line: &Value| line["text"].as_str().filter(|text| text.starts_with("Exec ")).map(str::to_owned);
     let of = |line: Value| {
@@ -28,21 +28,21 @@ fn a_program_is_told_of_until_its_end() {
     let line = format!("{slow}; {asked} 'a b'; {slow} & wait $!; until [ -e over ]; do sleep 0.1; done");
     let held = world.start(&["bash", "-c", &line]);
     world.answer("allow-once");
-    until("it runs", || told(&world).len() == 1);
+    until("it runs", || exec_texts(&world).len() == 1);
     let told_of = world.write("work/told", "");
     let second = world.wait_for(1).remove(0);
     std::fs::remove_file(told_of).expect("a file");
     assert_eq!(world.resolve(&second, "allow-once").status, 0);
     let third = world.answer("allow-once");
-    until("it runs", || told(&world).len() == 4);
+    until("it runs", || exec_texts(&world).len() == 4);
     let killed = std::process::Command::new("kill").arg(third["askedBy"][0]["pid"].to_string()).status();
     assert!(killed.is_ok_and(|status| status.success()));
-    until("its end is told", || told(&world).len() == 5);
+    until("its end is told", || exec_texts(&world).len() == 5);
     world.write("work/over", "");
     assert_eq!(held.end().status, 0);
     let slow = format!("/bin/sh {slow}");
     assert_eq!(
-        told(&world),
+        exec_texts(&world),
         [
             format!("Exec running (guard id=ID): {slow}"),
             format!("Exec finished (guard id=ID, code 3): {slow}"),
@@ -57,7 +57,7 @@ fn a_program_is_told_of_until_its_end() {
 fn and_of_one_that_may_not_start() {
     let asked = |world: &World| path(world, "bin/asked");
     let denied = |world: &World, reason: &str| {
-        assert_eq!(told(world), [format!("Exec denied (guard id=ID, {reason}): {} x", asked(world))]);
+        assert_eq!(exec_texts(world), [format!("Exec denied (guard id=ID, {reason}): {} x", asked(world))]);
     };
     let world = world();
     let held = world.start(&[asked(&world), "x".to_owned()]);
@@ -88,8 +88,8 @@ fn a_subscriber_hears_of_it() {
         .map(|line| serde_json::from_str::<Value>(&line.expect("a line")).expect("JSON"));
     assert_eq!(lines.next().expect("what waits")["approvals"][0]["id"], asked["id"]);
     assert_eq!(world.resolve(&asked, "allow-once").status, 0);
-    let told = lines.find(|line| line["type"] == "told").expect("to be told");
-    assert_eq!((&told["going"], &told["id"]), (&"finished".into(), &asked["id"]));
+    let event = lines.find(|line| line["type"] == "told").expect("to be told");
+    assert_eq!((&event["going"], &event["id"]), (&"finished".into(), &asked["id"]));
     world.write("work/over", "");
     assert_eq!(held.end().stdout, "x\n");
 }

@@ -16,8 +16,8 @@ fn a_program_is_told_of_what_waits() {
     executable(&world.write("bin/notify", script));
     let held = world.start(&["bash", "-c", &format!("{} one", path(&world, "bin/asked"))]);
     until("it is told", || world.read("told").is_some());
-    let told = world.read("told").expect("it");
-    let lines: Vec<_> = told.lines().collect();
+    let notification = world.read("told").expect("it");
+    let lines: Vec<_> = notification.lines().collect();
     let value: Value = serde_json::from_str(lines[0]).expect("JSON");
     let mut listed = world.answer("allow-once");
     listed["more"] = 0.into();

@@ -26,7 +26,7 @@ impl Shell {
         let mut child = command.spawn().expect("the guard");
         let output = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut shell = Shell { input: child.stdin.take(), output, child };
-        assert_eq!(shell.tell("echo ready"), "ready\n");
+        assert_eq!(shell.run("echo ready"), "ready\n");
         shell
     }
 
@@ -48,7 +48,7 @@ impl Shell {
     }
 
     /// Sends a line, waits for it to finish, and returns its stdout.
-    pub fn tell(&mut self, line: &str) -> String {
+    pub fn run(&mut self, line: &str) -> String {
         self.begin(line);
         self.end()
     }

@@ -184,9 +184,9 @@ fn variables_that_make_another_program_of_it_are_told() {
     let line = format!("A=b LD_PRELOAD=./evil.so TAR_OPTIONS=-P {} x", path(&world, "bin/asked"));
     let held = world.start(&["bash", "-c", &line]);
     let asked = world.wait_for(1).remove(0);
-    let mut told: Vec<_> = asked["environment"].as_array().expect("a list").iter().collect();
-    told.sort_by_key(|variable| variable.as_str());
-    assert_eq!(told, ["LD_PRELOAD=./evil.so", "TAR_OPTIONS=-P"]);
+    let mut variables: Vec<_> = asked["environment"].as_array().expect("a list").iter().collect();
+    variables.sort_by_key(|variable| variable.as_str());
+    assert_eq!(variables, ["LD_PRELOAD=./evil.so", "TAR_OPTIONS=-P"]);
     let listed = world.approvals(&["list"]).stdout;
     assert!(listed.contains("LD_PRELOAD=./evil.so") && !listed.contains("A=b"), "{listed}");
     assert_eq!(world.resolve(&asked, "deny").status, 0);

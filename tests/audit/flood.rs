@@ -67,8 +67,8 @@ fn a_flood_of_denials_removes_no_lines_of_others() {
             "{line}"
         );
     }
-    let told = "openclaw-guard: this session has used its share of the audit log";
-    assert_eq!(ended.stderr.matches(told).count(), 1, "{}", ended.stderr);
+    let message = "openclaw-guard: this session has used its share of the audit log";
+    assert_eq!(ended.stderr.matches(message).count(), 1, "{}", ended.stderr);
     let flood = after.iter().find(|line| line["operation"] == "flood").expect("a line about the flood");
     // The interpreter may be denied something, too.
     let count = denied(&after, &flood["session"]);

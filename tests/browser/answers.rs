@@ -6,7 +6,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::harness::{asking, is_wanted, play, tell, told, world};
+use crate::harness::{is_wanted, play, signal_scene, start_question, wait_for_scene, world};
 
 /// Starts an HTTP server for one request, and returns its port and what will be the request's text.
 fn server() -> (u16, thread::JoinHandle<String>) {
@@ -50,7 +50,7 @@ fn a_click_denies() {
         return;
     }
     let world = world();
-    let held = asking(&world, "no");
+    let held = start_question(&world, "no");
     let page = world.serve();
     play(&world, &page, "click", &json!({"text": "bin/asked", "button": "Deny"}));
     assert_eq!(held.end().stdout, "126\n");
@@ -62,13 +62,13 @@ fn always_is_shown_first_and_saved() {
         return;
     }
     let world = world();
-    let held = asking(&world, "kept");
+    let held = start_question(&world, "kept");
     let page = world.serve();
     let output = play(&world, &page, "always", &json!({"text": "bin/asked"}));
     assert!(output.contains("bin/asked"), "{output}");
     assert_eq!(held.end().stdout, "kept\n0\n");
     // The same call asks no question.
-    assert_eq!(asking(&world, "kept").end().stdout, "kept\n0\n");
+    assert_eq!(start_question(&world, "kept").end().stdout, "kept\n0\n");
     let store = world
         .read("home/.openclaw/exec-approvals.json")
         .or(world.read("home/.openclaw/guard/approvals.json"));
@@ -81,9 +81,9 @@ fn keys_alone_answer() {
         return;
     }
     let world = world();
-    let first = asking(&world, "first");
+    let first = start_question(&world, "first");
     let _ = world.wait_for(1);
-    let second = asking(&world, "second");
+    let second = start_question(&world, "second");
     let _ = world.wait_for(2);
     let page = world.serve();
     play(&world, &page, "keys", &json!({"yes": "first", "no": "second"}));
@@ -98,16 +98,16 @@ fn a_click_that_was_meant_for_another_answers_nothing() {
         return;
     }
     let world = world();
-    let first = asking(&world, "first");
+    let first = start_question(&world, "first");
     let _ = world.wait_for(1);
     let page = world.serve();
     let (second, output) = thread::scope(|scope| {
         let browser = scope.spawn(|| play(&world, &page, "hasty", &Value::Null));
-        told(&world, "open");
-        let second = asking(&world, "second");
+        wait_for_scene(&world, "open");
+        let second = start_question(&world, "second");
         let _ = world.wait_for(2);
-        tell(&world, "both");
-        told(&world, "clicked");
+        signal_scene(&world, "both");
+        wait_for_scene(&world, "clicked");
         // The first card goes, and the second takes its place.
         assert_eq!(world.pending().len(), 2, "a click at what had just come");
         let pending = world.pending();
@@ -129,7 +129,7 @@ fn what_comes_under_the_pointer_takes_nothing_at_once() {
         return;
     }
     let world = world();
-    let held = asking(&world, "first");
+    let held = start_question(&world, "first");
     let page = world.serve();
     play(&world, &page, "uncovered", &Value::Null);
     assert_eq!(held.end().stdout, "first\n0\n");
@@ -141,7 +141,7 @@ fn a_server_that_is_lost_is_shown() {
         return;
     }
     let world = world();
-    let held = asking(&world, "x");
+    let held = start_question(&world, "x");
     let page = world.serve();
     play(&world, &page, "lost", &Value::Null);
     world.answer("deny");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{asking, is_wanted, path, play, world};
+use crate::harness::{is_wanted, path, play, start_question, world};
 
 #[test]
 fn arguments_are_text() {
@@ -51,7 +51,7 @@ fn a_page_of_the_same_host_neither_reads_nor_answers() {
         return;
     }
     let world = world();
-    let held = asking(&world, "secret-word");
+    let held = start_question(&world, "secret-word");
     let asked = world.wait_for(1);
     let page = world.serve();
     let more = json!({"origin": format!("http://{}", page.address), "another": world.link(), "secret": "secret-word",

@@ -35,7 +35,7 @@ pub fn path(world: &World, name: &str) -> String {
 }
 
 /// Starts a shell that runs `bin/asked` with this word and prints its exit status.
-pub fn asking<'w>(world: &'w World, word: &str) -> Held<'w> {
+pub fn start_question<'w>(world: &'w World, word: &str) -> Held<'w> {
     world.start(&["bash", "-c", &format!("{} {word}; echo $?", path(world, "bin/asked"))])
 }
 
@@ -44,23 +44,23 @@ pub fn play(world: &World, page: &Page, scene: &str, more: &Value) -> String {
     let axe = package("axe-core", None).join("axe.min.js");
     let pictures = std::env::var_os("UPDATE").filter(|value| !value.is_empty());
     let pictures = pictures.map(|_| sources().join("../docs/page"));
-    let told = json!({
+    let arguments = json!({
         "playwright": package("playwright-core", None).join("index.js"), "axe": axe, "scene": scene,
         "link": page.link, "pid": page.pid(), "root": world.root(), "pictures": pictures, "more": more,
     });
     let mut browser = Command::new(node());
-    browser.arg(sources().join("browser/browser.mjs")).arg(told.to_string());
+    browser.arg(sources().join("browser/browser.mjs")).arg(arguments.to_string());
     let output = ended(browser.env("HOME", world.home()).stdin(Stdio::null()));
     assert_eq!(output.status, 0, "{scene}: {}\n{}", output.stdout, output.stderr);
     output.stdout
 }
 
 /// Waits until a scene has reported this name.
-pub fn told(world: &World, name: &str) {
+pub fn wait_for_scene(world: &World, name: &str) {
     until(name, || world.root().join(format!("told-{name}")).exists());
 }
 
 /// Sends a scene the name that it waits for in `hear`.
-pub fn tell(world: &World, name: &str) {
+pub fn signal_scene(world: &World, name: &str) {
     world.write(format!("heard-{name}"), "");
 }

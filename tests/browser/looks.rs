@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{is_wanted, path, play, tell, told, world};
+use crate::harness::{is_wanted, path, play, signal_scene, wait_for_scene, world};
 
 #[test]
 fn every_state_is_accessible_on_every_screen() {
@@ -15,12 +15,12 @@ fn every_state_is_accessible_on_every_screen() {
     let page = world.serve();
     std::thread::scope(|scope| {
         let browser = scope.spawn(|| play(&world, &page, "states", &Value::Null));
-        told(&world, "empty");
+        wait_for_scene(&world, "empty");
         let push = world.start(&["bash", "-c", &format!("{asked} push --force origin main; echo $?")]);
         let _ = world.wait_for(1);
         let file = world.start(&["cat", &path(&world, "else/file")]);
         let _ = world.wait_for(2);
-        tell(&world, "waiting");
+        signal_scene(&world, "waiting");
         browser.join().expect("a browser");
         drop((push, file));
     });

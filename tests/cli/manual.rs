@@ -144,11 +144,11 @@ fn a_page_begins_with_its_title_and_says_how_the_command_ends() {
 /// Runs a program on each page, and returns the outputs that are not empty.
 fn warnings(directory: &Path, mut command: impl FnMut(&Path) -> Command) -> Vec<String> {
     let pages = fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path());
-    let told = pages.map(|page| {
+    let outputs = pages.map(|page| {
         let ended = ended(command(&page).env("LC_ALL", "C.UTF-8"));
         format!("{}{}", ended.stdout, ended.stderr)
     });
-    told.filter(|told| !told.is_empty()).collect()
+    outputs.filter(|output| !output.is_empty()).collect()
 }
 
 #[test]

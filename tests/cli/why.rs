@@ -62,10 +62,10 @@ fn follow(world: &World, answer: &Value) -> Ended {
 fn the_last_denial_is_told_in_full_and_its_change_helps() {
     let world = world();
     assert_eq!(world.sh("cat a; echo x > ~/c/new").status, 2);
-    let told = give(&world, &["why", "--last"]);
+    let output = give(&world, &["why", "--last"]);
     let path = world.home().join("c/new").display().to_string();
-    assert_eq!(told.status, 0, "{}", told.stderr);
-    let mut lines = told.stdout.lines();
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let mut lines = output.stdout.lines();
     assert_eq!(lines.next(), Some(format!("DENIED write {path}").as_str()));
     for part in [
         "\n  when      2",
@@ -77,7 +77,7 @@ fn the_last_denial_is_told_in_full_and_its_change_helps() {
         "\n  now       denied by the same\n",
         "\n  to allow  openclaw-guard allow write '~/c/**'\n",
     ] {
-        assert!(told.stdout.contains(part), "{part:?}: {}", told.stdout);
+        assert!(output.stdout.contains(part), "{part:?}: {}", output.stdout);
     }
     let answer = json(&world, &["why", "--last"]);
     assert_eq!(answer["fix"]["command"], serde_json::json!(["openclaw-guard", "allow", "write", "~/c/**"]));
@@ -95,10 +95,13 @@ fn the_last_denial_is_told_in_full_and_its_change_helps() {
 fn a_program_is_told_with_its_arguments() {
     let world = world();
     assert_eq!(world.guarded(&["nl", "-b", "a b", "*"]).status, 126);
-    let told = give(&world, &["why", "--last"]).stdout;
-    assert!(told.starts_with("DENIED exec /usr/bin/nl\n"), "{told}");
-    assert!(told.contains("\n  argv[0]   nl\n  argv[1]   -b\n  argv[2]   a b\n  argv[3]   *\n"), "{told}");
-    assert!(told.contains("\n  to allow  openclaw-guard allow exec /usr/bin/nl\n"), "{told}");
+    let output = give(&world, &["why", "--last"]).stdout;
+    assert!(output.starts_with("DENIED exec /usr/bin/nl\n"), "{output}");
+    assert!(
+        output.contains("\n  argv[0]   nl\n  argv[1]   -b\n  argv[2]   a b\n  argv[3]   *\n"),
+        "{output}"
+    );
+    assert!(output.contains("\n  to allow  openclaw-guard allow exec /usr/bin/nl\n"), "{output}");
     follow(&world, &json(&world, &["why", "--last"]));
     assert_eq!(json(&world, &["why", "--exec", "--", "nl", "x"])["outcome"], "allow");
     // A program that is allowed with other arguments is proposed with exactly these.
@@ -172,8 +175,8 @@ fn what_no_rule_changes_says_what_does() {
         ),
     ] {
         let answer = json(&world, &["why", words[0], &home(words[1])]);
-        let told = answer["fix"]["change"].as_str().unwrap_or_else(|| panic!("{answer}"));
-        assert!(told.contains(change), "{words:?}: {told}");
+        let advice = answer["fix"]["change"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        assert!(advice.contains(change), "{words:?}: {advice}");
         assert_eq!(answer["fix"].get("caution").is_some(), caution, "{answer}");
         let text = give(&world, &["why", words[0], &home(words[1])]).stdout;
         assert!(text.contains("\n  to change ") && text.contains("\n  but       ") == caution, "{text}");
@@ -186,13 +189,13 @@ fn what_no_rule_changes_says_what_does() {
 fn a_rule_is_named_with_its_place() {
     let world = world();
     assert_eq!(world.sh("cat ~/.ssh/id_rsa").status, 1);
-    let told = give(&world, &["why", "--last"]).stdout;
+    let output = give(&world, &["why", "--last"]).stdout;
     let file = world.home().join(".openclaw/guard.json").display().to_string();
     assert!(
-        told.contains(&format!("\n  rule      {file}:12:16: permissions.filesystem.deny[\"~/.ssh\"]\n")),
-        "{told}"
+        output.contains(&format!("\n  rule      {file}:12:16: permissions.filesystem.deny[\"~/.ssh\"]\n")),
+        "{output}"
     );
-    assert!(told.contains("\n  but       this removes the whole denial of \"~/.ssh\""), "{told}");
+    assert!(output.contains("\n  but       this removes the whole denial of \"~/.ssh\""), "{output}");
     let answer = json(&world, &["why", "--last"]);
     assert_eq!(
         (&answer["because"]["line"], &answer["because"]["column"]),
@@ -230,13 +233,13 @@ fn without_a_policy_the_first_step_is_init() {
     let world = World::bare();
     world.write("home/x/f", "text");
     let path = world.home().join("x/f").display().to_string();
-    let told = give(&world, &["why", "--read", &path]).stdout;
-    assert!(told.starts_with("ASKED FOR read "), "{told}");
+    let output = give(&world, &["why", "--read", &path]).stdout;
+    assert!(output.starts_with("ASKED FOR read "), "{output}");
     assert!(
-        told.contains("\n  to allow  openclaw-guard init   (there is no guard.json yet), then\n"),
-        "{told}"
+        output.contains("\n  to allow  openclaw-guard init   (there is no guard.json yet), then\n"),
+        "{output}"
     );
-    assert!(told.contains("openclaw-guard allow read '~/x/**'\n"), "{told}");
+    assert!(output.contains("openclaw-guard allow read '~/x/**'\n"), "{output}");
     assert_eq!(json(&world, &["why", "--read", &path])["fix"]["needsInit"], true);
 }
 
@@ -266,9 +269,9 @@ fn names_of_files_do_nothing_to_a_terminal_nor_a_shell() {
     let name = "home/c/x'; touch \u{1b}[31m$HOME; '\u{202e}";
     let file = world.write(format!("{name}/f"), "text").display().to_string();
     assert_eq!(world.guarded(&["cat", &file]).status, 1);
-    let told = give(&world, &["why", "--last"]).stdout;
-    assert!(!told.contains('\u{1b}') && !told.contains('\u{202e}'), "{told}");
-    assert!(told.contains("x'; touch \\u{1B}[31m$HOME; '\\u{202E}"), "{told}");
+    let output = give(&world, &["why", "--last"]).stdout;
+    assert!(!output.contains('\u{1b}') && !output.contains('\u{202e}'), "{output}");
+    assert!(output.contains("x'; touch \\u{1B}[31m$HOME; '\\u{202E}"), "{output}");
     // A name that a shell would split, but that is harmless on a terminal.
     let file = world.write("home/c d/it's $(x)/f", "text").display().to_string();
     assert_eq!(world.guarded(&["cat", &file]).status, 1);
@@ -284,11 +287,11 @@ fn what_was_refused_without_a_rule_says_what_to_do() {
         let ended = world.guarded(command);
         let answer = json(&world, &["why", "--last"]);
         assert_eq!(answer["operation"], operation, "{answer}: {}", ended.stderr);
-        assert!(answer["fix"]["change"].as_str().is_some_and(|told| told.contains(change)), "{answer}");
-        let told = give(&world, &["why", "--last"]).stdout;
+        assert!(answer["fix"]["change"].as_str().is_some_and(|advice| advice.contains(change)), "{answer}");
+        let output = give(&world, &["why", "--last"]).stdout;
         assert!(
-            told.starts_with(&format!("DENIED {operation} ")) && told.contains("\n  to change "),
-            "{told}"
+            output.starts_with(&format!("DENIED {operation} ")) && output.contains("\n  to change "),
+            "{output}"
         );
         answer
     };
@@ -346,9 +349,13 @@ fn at_a_terminal_the_first_denied_line_says_where_to_ask() {
     guard_tests::give_environment(&guard, &mut shell);
     let mut screen = Screen::start(&shell);
     screen.expect("end");
-    let told = screen.text();
-    assert_eq!(told.matches("to see why, and what would allow it: openclaw-guard").count(), 1, "{told}");
-    assert!(told.contains("why --last"), "{told}");
+    let screen_text = screen.text();
+    assert_eq!(
+        screen_text.matches("to see why, and what would allow it: openclaw-guard").count(),
+        1,
+        "{screen_text}"
+    );
+    assert!(screen_text.contains("why --last"), "{screen_text}");
 }
 
 /// Without a terminal the guard prints only the line of the denial.

@@ -133,32 +133,32 @@ fn is_command(text: &str) -> bool {
 fn left_out(document: &Document) -> Vec<String> {
     let mut left = Vec::new();
     let is_replayed = REPLAYED.contains(&document.name.as_str());
-    let mut leave =
+    let mut report =
         |line: usize, text: &str, why: &str| left.push(format!("{}:{line}: {text}: {why}", document.name));
     for block in document.blocks() {
         let first = block.text.lines().next().unwrap_or_default();
         match block.language.as_str() {
-            "console" if !first.starts_with("$ ") => leave(block.line, first, "begins without a command"),
+            "console" if !first.starts_with("$ ") => report(block.line, first, "begins without a command"),
             "sh" | "bash" | "shell" if !is_elsewhere(&document.name, first) => {
-                leave(block.line, first, "is not run")
+                report(block.line, first, "is not run")
             }
             "console" | "sh" | "bash" | "shell" => {}
             _ => {
                 for line in block.text.lines().filter(|line| line.starts_with("$ ")) {
-                    leave(block.line, line, "stands in no console block");
+                    report(block.line, line, "stands in no console block");
                 }
             }
         }
     }
     for Step { line, command, .. } in steps(&document.text) {
         if !is_replayed && !is_elsewhere(&document.name, &command) {
-            leave(line, &command, "is not replayed");
+            report(line, &command, "is not replayed");
         }
     }
     for (line, text) in document.indented() {
         let is_shown = text.starts_with("$ ") || is_command(text) && !text.contains("  ");
         if is_shown && !is_elsewhere(&document.name, text) {
-            leave(line, text, "is set in, and not run");
+            report(line, text, "is set in, and not run");
         }
     }
     left

@@ -67,7 +67,7 @@ fn files(directory: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// Returns a literal as the guard prints it, with `…` for what differs.
-fn told(literal: &str) -> String {
+fn as_printed(literal: &str) -> String {
     let text = CONTINUED.replace_all(literal, "").replace("\\\"", "\"");
     let text = PLACEHOLDER.replace_all(&text, "…");
     text.strip_prefix("openclaw-guard: ").unwrap_or(&text).trim().to_owned()
@@ -86,14 +86,14 @@ fn messages() -> BTreeMap<String, PathBuf> {
             .captures_iter(code)
             .filter_map(|found: Captures<'_>| found.iter().skip(1).flatten().next())
         {
-            let text = told(message.as_str());
+            let text = as_printed(message.as_str());
             if letters(&text) >= LETTERS {
                 messages.insert(text, file.clone());
             }
         }
         if REASONS.iter().any(|part| file.starts_with(root.join(part))) {
             let code = UNTOLD.replace_all(code, "");
-            let sentences = SENTENCE.captures_iter(&code).map(|found| told(&found[1]));
+            let sentences = SENTENCE.captures_iter(&code).map(|found| as_printed(&found[1]));
             let sentences =
                 sentences.filter(|text| text.matches(' ').count() > 2 && letters(text) > 2 * LETTERS);
             messages.extend(sentences.map(|text| (text, file.clone())));

@@ -98,11 +98,11 @@ fn interpreters_are_no_safe_bins() {
     found.must("warning", "safe-bins", "agents.list[1].tools.exec.safeBins", "");
     found.must("warning", "safe-bins", "ruby", "");
     found.must("warning", "safe-bins", "tools.exec.safe_bins_interpreter_unprofiled", "");
-    let told: Vec<_> = found.named("safe-bins").iter().filter_map(|one| one["text"].as_str()).collect();
+    let texts: Vec<_> = found.named("safe-bins").iter().filter_map(|one| one["text"].as_str()).collect();
     // Only the names of the programs: the directories before them are temporary.
     let names: Vec<_> =
-        told.iter().filter_map(|text| text.split(" runs ").next()?.rsplit(": ").next()).collect();
-    assert_eq!(names, ["python3", "ruby"], "{told:?}");
+        texts.iter().filter_map(|text| text.split(" runs ").next()?.rsplit(": ").next()).collect();
+    assert_eq!(names, ["python3", "ruby"], "{texts:?}");
     let own = World::bare().policy(r#"{"version": 1, "exec": {"safeBins": ["bash", "cut"]}}"#);
     Found::of(&own).must("warning", "safe-bins", "exec.safeBins of guard.json: bash", "");
 }

@@ -76,10 +76,10 @@ fn no_name_acts_in_lines_or_in_the_log() {
         assert!(tried.stderr.contains("denied read"), "{name:?}: {}", tried.stderr);
     }
     assert_harmless("the log", &world.audit_text());
-    let told = |name: &str| {
+    let is_logged = |name: &str| {
         world.audit().iter().any(|line| line["path"].as_str().is_some_and(|path| path.ends_with(name)))
     };
-    assert!(NAMES.into_iter().all(told), "every name is in the log, as it is");
+    assert!(NAMES.into_iter().all(is_logged), "every name is in the log, as it is");
 }
 
 #[test]

@@ -358,9 +358,9 @@ try: signal.setitimer(signal.ITIMER_REAL, 0.3); open('fifo')
 except Woken: print('woken', errno(lambda: open('../secret')))",
         ));
         assert_eq!(ended.stdout, "woken 13\n", "{thread}: {}", ended.stderr);
-        let told = ended.stderr.matches("an error in the guard itself").count();
+        let reports = ended.stderr.matches("an error in the guard itself").count();
         // Where the floor is not used, no thread watches it.
-        assert!(told == 1 || thread == "floor", "{thread}: {}", ended.stderr);
+        assert!(reports == 1 || thread == "floor", "{thread}: {}", ended.stderr);
     }
 }
 

@@ -77,8 +77,8 @@ fn long_arguments_do_not_fill_the_log() {
     assert!(size < 2 << 20, "{size} bytes");
     let denied =
         |line: &serde_json::Value| line["path"].as_str().is_some_and(|path| path.ends_with("/closed"));
-    let told = world.audit().into_iter().find(denied).expect("a denial");
-    assert!(told["argv"][1].as_str().expect("text").contains("more arguments"), "{told}");
+    let denial = world.audit().into_iter().find(denied).expect("a denial");
+    assert!(denial["argv"][1].as_str().expect("text").contains("more arguments"), "{denial}");
 }
 
 /// A signal without a name ends a command like any other signal.

@@ -26,12 +26,12 @@ fn a_program_that_loses_its_rights_is_told_of_once() {
     let program = program.to_str().expect("a plain path");
     let ended =
         world.sh(&format!("{program} --version > /dev/null 2>&1; {program} --version > /dev/null 2>&1"));
-    let told: Vec<_> = ended.guard_lines().into_iter().filter(|line| line.contains("set-user-ID")).collect();
+    let lines: Vec<_> = ended.guard_lines().into_iter().filter(|line| line.contains("set-user-ID")).collect();
     assert!(
-        told[0].starts_with(&format!("openclaw-guard: {program} starts without its owner's rights")),
-        "{told:?}"
+        lines[0].starts_with(&format!("openclaw-guard: {program} starts without its owner's rights")),
+        "{lines:?}"
     );
-    assert!(told.len() == 1 || told[1].contains(" more time"), "{told:?}");
+    assert!(lines.len() == 1 || lines[1].contains(" more time"), "{lines:?}");
 }
 
 /// The kernel hides such a program's memory from the guard, too, which could judge none of its calls.

@@ -155,8 +155,10 @@ fn the_guard_itself_is_nobody_to_ask(release: Release) {
     drop(admin);
     let held = world.start(&[path(&world, "bin/asked")]);
     let waiting = world.wait_for(1);
-    let asking = self::world(&gateway, r#"["gateway"]"#);
-    let ended = asking.start(&["bash", "-c", &format!("{} run; echo $?", path(&asking, "bin/asked"))]).end();
+    let asking_world = self::world(&gateway, r#"["gateway"]"#);
+    let ended = asking_world
+        .start(&["bash", "-c", &format!("{} run; echo $?", path(&asking_world, "bin/asked"))])
+        .end();
     assert_eq!(ended.stdout, "126\n", "{}", ended.stderr);
     assert!(ended.stderr.contains("nobody is connected to the gateway"), "{}", ended.stderr);
     assert_eq!(world.resolve(&waiting[0], "deny").status, 0);

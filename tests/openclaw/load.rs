@@ -42,7 +42,7 @@ fn fifty_guards_with_four_questions_each(release: Release) {
     let app = approver(&gateway);
     let alone = plain(&gateway, &app);
 
-    let worlds: Vec<World> = (0..GUARDS).map(|number| asking(&gateway, number)).collect();
+    let worlds: Vec<World> = (0..GUARDS).map(|number| guard_world(&gateway, number)).collect();
     let held: Vec<_> = worlds
         .iter()
         .enumerate()
@@ -88,7 +88,7 @@ fn fifty_guards_with_four_questions_each(release: Release) {
 }
 
 /// Returns a guard's world, whose files have names that no other world has.
-fn asking(gateway: &Gateway, number: usize) -> World {
+fn guard_world(gateway: &Gateway, number: usize) -> World {
     let world = world_with(gateway, r#"["gateway"]"#, 600_000);
     world.write("work/opener.py", OPENER);
     for name in names(number) {

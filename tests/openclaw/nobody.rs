@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use guard_tests::gateway::{Client, Release, gateway};
 use guard_tests::{Ended, World};
 
-use crate::world::{approver, eventually, path, tell, world, world_with};
+use crate::world::{approver, eventually, path, world, world_with, write_token};
 
 for_each_release! {
     no_client_that_could, a_wrong_token, no_token, an_older_token_that_is_changed, a_device_that_is_granted_nothing
@@ -51,7 +51,7 @@ fn a_wrong_token(release: Release) {
     let Some(gateway) = gateway(release) else { return };
     let app = approver(&gateway);
     let world = world(&gateway);
-    tell(&world, "another");
+    write_token(&world, "another");
     let stderr = asked_in_vain(&world).stderr;
     assert!(stderr.contains("token") && !stderr.contains(gateway.token()), "{stderr}");
     // Somebody is connected but could not be asked, so the fallback does not apply.
@@ -73,13 +73,13 @@ fn an_older_token_that_is_changed(release: Release) {
     let Some(gateway) = gateway(release) else { return };
     let app = approver(&gateway);
     let world = world(&gateway);
-    tell(&world, "another");
+    write_token(&world, "another");
     let asked = path(&world, "bin/asked");
     let line =
         format!("{asked} one; echo $?; touch first; until [ -e second ]; do sleep 0.1; done; {asked} two");
     let held = world.start(&["bash", "-c", &line]);
     eventually("the first is refused", || world.work().join("first").exists());
-    tell(&world, gateway.token());
+    write_token(&world, gateway.token());
     world.write("work/second", "");
     app.resolve(&app.card(&asked), "allow-once").expect("to answer");
     assert_eq!(held.end().stdout, "126\ntwo\n");

@@ -31,8 +31,8 @@ fn answered_elsewhere(release: Release) {
         // Also when the guard is about to end.
         assert_eq!(held.end().stdout, output);
         is_gone(&app, &card);
-        let told = app.resolved(&card)["decision"].clone();
-        assert_eq!(told == "deny", decision == "deny", "{told}");
+        let reported = app.resolved(&card)["decision"].clone();
+        assert_eq!(reported == "deny", decision == "deny", "{reported}");
     }
 }
 

@@ -27,12 +27,12 @@ pub fn world_with(gateway: &Gateway, routes: &str, timeout: u64) -> World {
     let asked = world.write("bin/asked", std::fs::read("/bin/echo").expect("echo"));
     mode(&asked, 0o755);
     world.write("else/file", "secret\n");
-    tell(&world, gateway.token());
+    write_token(&world, gateway.token());
     world
 }
 
 /// Writes the file with the token that the guard presents.
-pub fn tell(world: &World, token: &str) {
+pub fn write_token(world: &World, token: &str) {
     mode(&world.write("token", token), 0o600);
 }
 

@@ -47,7 +47,7 @@ fn a_held_command_runs_once_it_is_allowed() {
     assert_eq!(ended.stdout, "one <b>two</b> \u{1b}[2J \u{a0}\u{2800}\n126\n", "{}", ended.stderr);
     assert!(ended.stderr.contains("denied by the operator"), "{}", ended.stderr);
     // The page reports what became of both.
-    let told = loop {
+    let notes = loop {
         let snapshot = events.snapshot().expect("a snapshot");
         let notes = snapshot["notes"].as_array().expect("a list").clone();
         if notes.iter().filter(|note| note["what"] == "ended").count() == 2 {
@@ -55,7 +55,7 @@ fn a_held_command_runs_once_it_is_allowed() {
         }
     };
     let ends: Vec<_> =
-        told.iter().filter(|note| note["what"] == "ended").map(|note| note["text"].as_str()).collect();
+        notes.iter().filter(|note| note["what"] == "ended").map(|note| note["text"].as_str()).collect();
     assert_eq!(ends, [Some("allow-once"), Some("deny")]);
 }
 

@@ -36,8 +36,9 @@ fn check(what: &str, answer: &Response) {
     is("cross-origin-embedder-policy", "require-corp");
     let features = answer.header("permissions-policy").unwrap_or_default();
     assert!(features.contains("camera=()") && !features.contains('*'), "{what}: {answer:?}");
-    let told = answer.headers.iter().find(|(name, _)| name.starts_with("access-control") || name == "server");
-    assert!(told.is_none(), "{what}: {told:?}");
+    let revealing =
+        answer.headers.iter().find(|(name, _)| name.starts_with("access-control") || name == "server");
+    assert!(revealing.is_none(), "{what}: {revealing:?}");
     if !answer.body.is_empty() {
         assert!(answer.header("content-type").is_some(), "{what}: {answer:?}");
     }

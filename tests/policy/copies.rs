@@ -95,9 +95,9 @@ fn a_copy_is_the_same_program() {
     for (name, line) in WAYS {
         let ended = attempt(&world, line);
         assert!(!ended.stdout.contains("RAN") && ended.status != 0, "{name}: {ended:?}");
-        let told =
+        let is_reported =
             ended.guard_lines().iter().any(|line| line.contains("copy of ") && line.contains("/tools/"));
-        assert!(told, "{name}: {}", ended.stderr);
+        assert!(is_reported, "{name}: {}", ended.stderr);
         let free = attempt(&open, line);
         assert!(free.stdout.contains("RAN") || line.contains("ld-linux"), "{name}: {free:?}");
         assert!(!free.stderr.contains("copy of "), "{name}: {free:?}");

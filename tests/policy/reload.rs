@@ -27,12 +27,12 @@ impl Shell {
         let mut child = command.spawn().expect("the guard");
         let output = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut shell = Shell { world, input: child.stdin.take(), output, child };
-        assert_eq!(shell.tell("echo ready"), "ready\n");
+        assert_eq!(shell.run("echo ready"), "ready\n");
         shell
     }
 
     /// Sends a line to run. Returns what it wrote on stdout.
-    fn tell(&mut self, line: &str) -> String {
+    fn run(&mut self, line: &str) -> String {
         let input = self.input.as_mut().expect("it runs");
         writeln!(input, "{line}\necho :end").expect("it runs");
         let (mut all, mut line) = (String::new(), String::new());
@@ -108,16 +108,16 @@ fn write_by_rename(world: &World, text: &str) {
 #[test]
 fn a_file_that_is_replaced_or_written_takes_over() {
     let mut shell = Shell::start(world());
-    assert_eq!(shell.tell("cat secret"), "");
+    assert_eq!(shell.run("cat secret"), "");
     write_by_rename(&shell.world, &denying(&shell.world, "other"));
     assert!(shell.change(1).0);
-    assert_eq!(shell.tell("cat secret"), "told\n");
+    assert_eq!(shell.run("cat secret"), "told\n");
     shell.world.write("guard.json", denying(&shell.world, "secret"));
     assert!(shell.change(2).0);
-    assert_eq!(shell.tell("cat secret"), "");
+    assert_eq!(shell.run("cat secret"), "");
     shell.world.write("guard.json", denying(&shell.world, "other"));
     assert!(shell.change(3).0);
-    assert_eq!(shell.tell("cat secret"), "told\n");
+    assert_eq!(shell.run("cat secret"), "told\n");
     let (status, errors) = shell.end();
     assert_eq!((status, errors.matches("was read again and is in force").count()), (0, 3), "{errors}");
 }
@@ -134,17 +134,17 @@ fn one_that_is_wrong_changes_nothing_and_is_told_of_once() {
         text,
         format!("{file}:3:12: exec.securty: unknown key; did you mean \"security\"? (and 1 more)")
     );
-    assert_eq!(shell.tell("cat secret"), "");
+    assert_eq!(shell.run("cat secret"), "");
     // The same content again is not reported.
     write_by_rename(&shell.world, wrong);
     std::thread::sleep(std::time::Duration::from_millis(400));
     fs::remove_file(shell.world.root().join("guard.json")).expect("a file");
     assert!(!shell.change(2).0);
     assert!(shell.change(2).1.contains("No such file"), "{}", shell.change(2).1);
-    assert_eq!(shell.tell("cat secret"), "");
+    assert_eq!(shell.run("cat secret"), "");
     write_by_rename(&shell.world, &denying(&shell.world, "other"));
     assert!(shell.change(3).0);
-    assert_eq!(shell.tell("cat secret"), "told\n");
+    assert_eq!(shell.run("cat secret"), "told\n");
     let (_, errors) = shell.end();
     assert_eq!(errors.matches("securty").count(), 1, "{errors}");
     assert_eq!(errors.matches("the policy that was in force stays").count(), 2, "{errors}");
@@ -155,23 +155,23 @@ fn a_hangup_of_the_supervisor_reads_it_at_once() {
     let mut shell = Shell::start(world());
     shell.hang_up();
     assert_eq!(shell.change(1), (true, String::new()));
-    assert_eq!(shell.tell("cat secret"), "");
+    assert_eq!(shell.run("cat secret"), "");
     shell.world.write("guard.json", "{");
     shell.hang_up();
     until("it is told of", || shell.changes().len() >= 2);
     assert!(!shell.change(2).0);
-    assert_eq!(shell.tell("cat secret"), "");
+    assert_eq!(shell.run("cat secret"), "");
 }
 
 #[test]
 fn a_hangup_of_the_front_is_the_commands() {
     let world = world();
     let mut shell = Shell::start(world);
-    shell.tell("trap 'echo hung up > ../hung' HUP");
+    shell.run("trap 'echo hung up > ../hung' HUP");
     let done = Command::new("kill").args(["-HUP", &shell.child.id().to_string()]).status().expect("kill");
     assert!(done.success());
     until("the command has it", || {
-        shell.tell("true");
+        shell.run("true");
         shell.world.read("hung").is_some()
     });
     assert_eq!(shell.changes().len(), 0);
@@ -183,12 +183,12 @@ fn the_tree_can_neither_write_it_nor_have_it_read() {
     let world = world();
     let mut shell = Shell::start(world);
     let supervisor = shell.supervisor();
-    let tried = shell.tell(&format!(
+    let tried = shell.run(&format!(
         "kill -HUP {supervisor} && echo sent; echo x > ../guard.json && echo wrote; echo x > ../n; \
          mv ../n ../guard.json && echo moved; rm -f ../guard.json && echo removed; cat ../guard.json"
     ));
     assert_eq!(tried, "");
-    assert_eq!(shell.tell("cat secret"), "");
+    assert_eq!(shell.run("cat secret"), "");
     assert_eq!(shell.changes().len(), 0);
 }
 
@@ -203,16 +203,16 @@ fn a_link_on_the_way_to_it_is_followed_once() {
     command.arg("--policy").arg(world.work().join("link/guard.json"));
     let mut shell = Shell::of(world, command);
     let text = denying(&shell.world, "other");
-    let tried = shell.tell(&format!(
+    let tried = shell.run(&format!(
         "mkdir evil; cat > evil/guard.json <<'E'\n{text}\nE\nln -sfn evil link; readlink link"
     ));
     assert_eq!(tried, "evil\n", "{}", shell.errors());
     shell.hang_up();
     assert!(shell.change(1).0);
-    assert_eq!(shell.tell("cat secret"), "", "the tree's own policy is not read");
+    assert_eq!(shell.run("cat secret"), "", "the tree's own policy is not read");
     shell.world.write("real/guard.json", denying(&shell.world, "other"));
     assert!(shell.change(2).0);
-    assert_eq!(shell.tell("cat secret"), "told\n");
+    assert_eq!(shell.run("cat secret"), "told\n");
 }
 
 #[test]
@@ -221,16 +221,16 @@ fn the_first_file_takes_over_from_the_built_in_policy() {
     world.write("work/secret", "told\n");
     world.write("home/.openclaw/guard/none", "");
     let mut shell = Shell::start(world);
-    assert_eq!(shell.tell("cat secret"), "told\n");
+    assert_eq!(shell.run("cat secret"), "told\n");
     shell.hang_up();
     until("there is none", || shell.errors().contains("the built-in policy stays in force"));
     shell.world.write("home/.openclaw/guard.json", denying(&shell.world, "secret"));
     assert!(shell.change(1).0);
-    assert_eq!(shell.tell("cat secret"), "");
+    assert_eq!(shell.run("cat secret"), "");
     fs::remove_file(shell.world.home().join(".openclaw/guard.json")).expect("a file");
     let (applied, text) = shell.change(2);
     assert!(!applied && text.ends_with("is gone"), "{text}");
-    assert_eq!(shell.tell("cat secret"), "");
+    assert_eq!(shell.run("cat secret"), "");
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn what_a_running_tree_cannot_be_given_is_said() {
     fs::create_dir(world.work().join("bin")).expect("a directory");
     fs::copy("/bin/true", world.work().join("bin/mine")).expect("a program");
     let mut shell = Shell::start(world);
-    assert_eq!(shell.tell("bin/mine; echo $?"), "126\n");
+    assert_eq!(shell.run("bin/mine; echo $?"), "126\n");
     let text = shell.world.read("guard.json").expect("a policy");
     let root = shell.world.root().display().to_string();
     let text = text.replace(
@@ -258,7 +258,7 @@ fn what_a_running_tree_cannot_be_given_is_said() {
     );
     let (applied, text) = shell.change(1);
     assert!(applied && text.contains("exec.allowPtrace") && text.contains("exec.environment"), "{text}");
-    let starts = shell.tell("bin/mine; echo $?");
+    let starts = shell.run("bin/mine; echo $?");
     if text.contains("exec.roots") {
         assert!(text.contains(&format!("{root}/work/bin")), "{text}");
         assert_eq!(starts, "126\n", "the floor has no such root");
@@ -354,7 +354,7 @@ fn openclaws_own_store_tightens_and_loosens_again() {
     let store = |world: &World, text: &str| drop(world.write("state/exec-approvals.json", text));
     store(&world, r#"{"version": 1}"#);
     let mut shell = Shell::of(world, command);
-    assert_eq!(shell.tell("/bin/echo ran"), "ran\n");
+    assert_eq!(shell.run("/bin/echo ran"), "ran\n");
     for (count, (text, out)) in [
         (r#"{"version": 1, "agents": {"main": {"security": "deny"}}}"#, ""),
         (r#"{"version": 1, "agents": {"main": {"security": "full"}}}"#, "ran\n"),
@@ -365,11 +365,11 @@ fn openclaws_own_store_tightens_and_loosens_again() {
     {
         store(&shell.world, text);
         assert_eq!(shell.change(count + 1), (true, String::new()), "{text}");
-        assert_eq!(shell.tell("/bin/echo ran"), out, "{text}");
+        assert_eq!(shell.run("/bin/echo ran"), out, "{text}");
     }
     store(&shell.world, "{");
     assert!(!shell.change(4).0);
-    assert_eq!(shell.tell("/bin/echo ran"), "", "one that is broken opens nothing");
+    assert_eq!(shell.run("/bin/echo ran"), "", "one that is broken opens nothing");
     shell.end();
 }
 
@@ -384,7 +384,7 @@ fn openclaws_own_store_takes_over_too() {
     const FILE: &str = "home/.openclaw/exec-approvals.json";
     world.write(FILE, store(""));
     let mut shell = Shell::start(world);
-    let runs = |shell: &mut Shell| shell.tell("/usr/bin/id -u >/dev/null && echo ran");
+    let runs = |shell: &mut Shell| shell.run("/usr/bin/id -u >/dev/null && echo ran");
     assert_eq!(runs(&mut shell), "");
     let new = shell.world.write("new", store(r#"{"pattern": "/usr/bin/id"}"#));
     fs::rename(new, shell.world.root().join(FILE)).expect("a rename");
@@ -423,7 +423,7 @@ fn whom_tcp_may_reach_counts_at_once() {
     let reached = |shell: &mut Shell| {
         [one, two].map(|port| {
             let line = format!("(exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && echo connected");
-            !shell.tell(&line).is_empty()
+            !shell.run(&line).is_empty()
         })
     };
     assert_eq!(reached(&mut shell), [true, false]);

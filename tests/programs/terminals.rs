@@ -40,10 +40,10 @@ fn a_new_server_replaces_a_socket_that_was_left() {
         return;
     }
     let script = "t() { tmux -f /dev/null -S left-behind \"$@\"; }; test -S left-behind && t new-session -d -s one cat && t ls -F '#S' && t kill-server";
-    let leave = |world: &World| {
+    let leave_socket = |world: &World| {
         std::os::unix::net::UnixListener::bind(world.work().join("left-behind")).expect("a socket");
     };
-    let same = World::open().same(leave, &["sh", "-c", script], &[]);
+    let same = World::open().same(leave_socket, &["sh", "-c", script], &[]);
     assert!(same.native.stdout.starts_with("one\n"), "{}", same.native.stdout);
 }
 

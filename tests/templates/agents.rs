@@ -33,20 +33,20 @@ fn path(session: &Session, name: &str) -> String {
 /// Asserts the result, which is the same for every agent. `denied` lists the operations that the policy
 /// refused.
 fn look(session: &Session, model: &Model, ended: &Ended, denied: &[&str]) {
-    let told = format!("{}\n{}", ended.stdout, ended.stderr);
-    assert_eq!(ended.status, 0, "{told}");
+    let output = format!("{}\n{}", ended.stdout, ended.stderr);
+    assert_eq!(ended.status, 0, "{output}");
     for (file, text) in [("made", "made\n"), ("written.txt", "changed\n"), ("after", "after\n")] {
         let file = format!("work/{file}");
-        assert_eq!(session.world.read(&file).as_deref(), Some(text), "{file}: {told}");
+        assert_eq!(session.world.read(&file).as_deref(), Some(text), "{file}: {output}");
     }
     for name in ["home/x", "home/.bashrc"] {
-        assert!(!session.world.root().join(name).exists(), "{name}: {told}");
+        assert!(!session.world.root().join(name).exists(), "{name}: {output}");
     }
     let heard = model.heard();
-    assert!(!heard.contains(SECRET) && !told.contains(SECRET), "the key came through: {told}");
+    assert!(!heard.contains(SECRET) && !output.contains(SECRET), "the key came through: {output}");
     assert!(
         heard.contains("Permission denied") && heard.contains("still here"),
-        "the model was told: {told}"
+        "the model was told: {output}"
     );
     let root = session.world.root().display().to_string() + "/";
     // Some agents first write to a temporary file beside the file, under a random name.
@@ -54,7 +54,7 @@ fn look(session: &Session, model: &Model, ended: &Ended, denied: &[&str]) {
     let mut found: Vec<String> = session.world.denied().iter().map(plain).collect();
     found.sort();
     found.dedup();
-    assert_eq!(found, denied, "{told}");
+    assert_eq!(found, denied, "{output}");
 }
 
 /// Claude Code: its shell, its own tools for files, and no questions of its own.

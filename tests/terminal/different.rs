@@ -54,8 +54,8 @@ fn a_signal_for_the_guard_is_for_the_whole_group() {
     let [native, guarded] = both(|_, session| {
         session.line(&format!("$RUN sh -c '{script}' & command=$!; sleep 1"), &["ready\r\n"]);
         // Natively `told` never appears.
-        let told = "for i in {1..50}; do [ ! -e told ] || break; sleep 0.1; done; sleep 0.5";
-        session.line(&format!("kill -USR1 $command; {told}; kill -KILL -$command"), &[]);
+        let wait_for_signal = "for i in {1..50}; do [ ! -e told ] || break; sleep 0.1; done; sleep 0.5";
+        session.line(&format!("kill -USR1 $command; {wait_for_signal}; kill -KILL -$command"), &[]);
     });
     assert!(!native.contains("\ntold\r\n") && guarded.contains("\ntold\r\n"), "{native}{guarded}");
 }

@@ -115,13 +115,13 @@ fn open(one: &GuardFile, meta: &fs::Metadata, owners: &Owners, findings: &mut Fi
 fn written(one: &GuardFile, reach: &Exposure<'_>, findings: &mut Findings) {
     let (links, end) = reach.trail(&one.path);
     let fix = "add it to permissions.filesystem.deny of guard.json";
-    if let Some((state, may)) = told(reach.writes(&end)) {
+    if let Some((state, may)) = danger(reach.writes(&end)) {
         let what = if one.name == "program" { ", which starts the next guard" } else { "" };
         let path = shown(end.as_os_str().as_encoded_bytes());
         findings.add(state, one.name, format!("the guarded tree {may} write {path}{what}"), fix.to_owned());
     }
     for link in links {
-        if let Some((state, may)) = told(reach.writes(&link)) {
+        if let Some((state, may)) = danger(reach.writes(&link)) {
             let path = shown(link.as_os_str().as_encoded_bytes());
             let text = format!("the guarded tree {may} replace the link {path} on the way to it");
             findings.add(state, one.name, text, format!("name it without that link, or {fix}"));
@@ -129,7 +129,7 @@ fn written(one: &GuardFile, reach: &Exposure<'_>, findings: &mut Findings) {
     }
 }
 
-fn told(outcome: Outcome) -> Option<(State, &'static str)> {
+fn danger(outcome: Outcome) -> Option<(State, &'static str)> {
     match outcome {
         Outcome::Allow => Some((State::Problem, "may")),
         Outcome::Ask => Some((State::Warning, "may, after asking,")),

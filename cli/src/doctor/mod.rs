@@ -101,8 +101,8 @@ pub fn act(options: &Options, doctor: &Doctor) -> Result<Exit, DoctorError> {
             (gateway::check(options, !arguments.no_question)?, doctor.json || arguments.json)
         }
     };
-    let told = if json { print::json(&findings) } else { print::text(&findings, Colours::of_stdout()) };
-    match told {
+    let printed = if json { print::json(&findings) } else { print::text(&findings, Colours::of_stdout()) };
+    match printed {
         // A closed pipe means that the reader has seen enough.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(DoctorError::Output(error)),
         _ => Ok(if findings.has_problem() { Exit::Wrong } else { Exit::Success }),

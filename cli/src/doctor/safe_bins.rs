@@ -18,16 +18,16 @@ pub fn look(options: &Options, places: &Paths, policy: Option<&Policy>, findings
     let source = policy::PolicyText::read(options, None).ok().flatten();
     if let Some(document) = source.and_then(|source| source.valid().ok()) {
         let names: Vec<_> = document.interpreters_without_profile().collect();
-        told("exec.safeBins of guard.json", &names, findings);
+        report("exec.safeBins of guard.json", &names, findings);
     }
     let config = Config::read(&gateway::config(&places.state));
     let tools = config.at("tools.exec");
-    told(&format!("tools.exec.safeBins of {}", config.file), &unprofiled(tools, None), findings);
+    report(&format!("tools.exec.safeBins of {}", config.file), &unprofiled(tools, None), findings);
     let agents = config.at("agents.list").and_then(Value::as_array);
     for (i, agent) in agents.into_iter().flatten().enumerate() {
         let own = agent.get("tools").and_then(|tools| tools.get("exec"));
         let key = format!("agents.list[{i}].tools.exec.safeBins of {}", config.file);
-        told(&key, &unprofiled(own, tools), findings);
+        report(&key, &unprofiled(own, tools), findings);
     }
     if findings.all().len() == before {
         findings.ok("safe-bins", "no interpreter is a safe bin without a profile");
@@ -37,7 +37,7 @@ pub fn look(options: &Options, places: &Paths, policy: Option<&Policy>, findings
     }
 }
 
-fn told(key: &str, names: &[&str], findings: &mut Findings) {
+fn report(key: &str, names: &[&str], findings: &mut Findings) {
     if !names.is_empty() {
         findings.warning(
             "safe-bins",

@@ -76,14 +76,14 @@ fn watch(input: &mut Input<'_>) {
     let mut sent = words.line(input);
     sent.extend_from_slice(&words.line(input));
     let (asked, reply) = run(async {
-        let (sender, mut news) = mpsc::unbounded_channel();
+        let (sender, mut events) = mpsc::unbounded_channel();
         let server =
             WatchServer::new(Admission::new(SocketToken::new(TOKEN)), Arc::new(move |_| is_member), sender);
         let (ours, theirs) = connection(&sent);
         let answering = tokio::spawn(async move {
             let mut asked = Vec::new();
-            while let Some(news) = news.recv().await {
-                if let WatchEvent::Asked { key, answer, .. } = news {
+            while let Some(event) = events.recv().await {
+                if let WatchEvent::Asked { key, answer, .. } = event {
                     asked.push(key.id);
                     let _ = answer.send(Word::AllowOnce);
                 }

@@ -28,7 +28,7 @@ pub struct Host<'a> {
     /// Where OpenClaw's gateway listens.
     pub gateway: Gateway,
     /// The machine-specific locations of files that run by themselves later.
-    pub premises: PersistenceSites,
+    pub persistence_sites: PersistenceSites,
     /// Returns the real path of something that exists, else `None`. `&|_| None` in pure use.
     pub realpath: &'a dyn Fn(&[u8]) -> Option<Vec<u8>>,
     /// Returns the real path of each symbolic link on the way to a path, and last where the path leads,
@@ -49,7 +49,7 @@ impl<'a> Host<'a> {
             gateways: OpenclawStore::Absent,
             own: OwnStore::Absent,
             gateway: Gateway::default(),
-            premises: PersistenceSites::default(),
+            persistence_sites: PersistenceSites::default(),
             realpath: &|_| None,
             trail: &|path| vec![path.to_vec()],
         }

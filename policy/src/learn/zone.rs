@@ -169,7 +169,7 @@ impl Zones {
         }
         // Everything inside the project belongs to the project.
         zones.retain(|zone| project.as_ref().is_none_or(|project| !is_below(&zone.top, project)));
-        let tops = host.premises.workspaces.iter().filter(|top| {
+        let tops = host.persistence_sites.workspaces.iter().filter(|top| {
             project
                 .as_ref()
                 .is_some_and(|project| top != &project && is_below(project, top) && !is_wide_for(top, home))
@@ -225,7 +225,7 @@ fn project(session: &Session<'_>) -> Option<Vec<u8>> {
             seen.used.meets(Used::WRITTEN) && is_below(&seen.path, top) && !is_below(&seen.path, host.cwd)
         })
     };
-    let mut tops: Vec<&Vec<u8>> = host.premises.workspaces.iter().collect();
+    let mut tops: Vec<&Vec<u8>> = host.persistence_sites.workspaces.iter().collect();
     tops.sort_by_key(|top| std::cmp::Reverse(top.len()));
     let top = tops.into_iter().find(|top| {
         is_below(host.cwd, top)

@@ -17,7 +17,7 @@ fn host() -> Host<'static> {
         path_dirs: vec![b"/usr/bin".to_vec(), b"/home/u/tools/node/bin".to_vec()],
         always_denied: vec![b"/home/u/.openclaw".to_vec()],
         temp_dirs: vec![b"/tmp".to_vec(), b"/var/tmp".to_vec()],
-        premises: PersistenceSites {
+        persistence_sites: PersistenceSites {
             workspaces: vec![b"/home/u/work".to_vec()],
             ..PersistenceSites::default()
         },
@@ -259,7 +259,7 @@ fn no_home_is_opened_however_much_of_it_was_read() {
 
 #[test]
 fn where_the_work_is_the_home_nothing_there_is_written() {
-    let host = Host { premises: PersistenceSites::default(), ..Host::bare(b"/home/u", b"/home/u") };
+    let host = Host { persistence_sites: PersistenceSites::default(), ..Host::bare(b"/home/u", b"/home/u") };
     let proposal = proposed(&[wrote("/home/u/new"), read("/home/u/a/b")], &host, Width::Wide);
     assert_eq!(left(&proposal, "/home/u/new").map(|left| &left.why), Some(&Why::Outside));
     assert_eq!(
@@ -273,7 +273,7 @@ fn where_the_work_is_the_home_nothing_there_is_written() {
 fn no_project_holds_places_of_secrets() {
     for cwd in ["/home/u/.config", "/home/u/.config/app", "/etc"] {
         let mut host = Host { cwd: cwd.as_bytes(), ..host() };
-        host.premises.workspaces = vec![b"/home/u/.config".to_vec(), b"/etc".to_vec()];
+        host.persistence_sites.workspaces = vec![b"/home/u/.config".to_vec(), b"/etc".to_vec()];
         let seen = [wrote("/home/u/.config/settings"), wrote("/home/u/.config/app/made"), wrote("/etc/x")];
         for width in [Width::Tight, Width::Normal, Width::Wide] {
             let proposal = proposed(&seen, &host, width);
@@ -294,11 +294,11 @@ fn no_project_holds_places_of_secrets() {
 
 #[test]
 fn a_project_is_the_repository_where_that_was_written() {
-    let premises = PersistenceSites {
+    let persistence_sites = PersistenceSites {
         workspaces: vec![b"/home/u/repo/part".to_vec(), b"/home/u/repo".to_vec()],
         ..PersistenceSites::default()
     };
-    let host = Host { premises, ..Host::bare(b"/home/u", b"/home/u/repo/part") };
+    let host = Host { persistence_sites, ..Host::bare(b"/home/u", b"/home/u/repo/part") };
     let only_part = [wrote("/home/u/repo/part/x"), read("/home/u/repo/Cargo.toml")];
     let rules = |observations: &[Observation]| {
         let rules = proposed(observations, &host, Width::Normal).rules;

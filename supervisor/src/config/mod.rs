@@ -126,7 +126,7 @@ pub fn compile(
     let overrides = overrides(options)?;
     let links = Links::default();
     let resolve = |path: &[u8]| resolved(&links, path);
-    let leave = |_: &[u8]| None;
+    let unresolved = |_: &[u8]| None;
     let trail = |path: &[u8]| links.trail(path);
     let as_written = |path: &[u8]| vec![path.to_vec()];
     let text = text
@@ -150,8 +150,8 @@ pub fn compile(
         },
         own: own(&stores.own),
         gateway: places.gateway.clone(),
-        premises: places.premises.clone(),
-        realpath: if disk == Disk::Used { &resolve } else { &leave },
+        persistence_sites: places.persistence_sites.clone(),
+        realpath: if disk == Disk::Used { &resolve } else { &unresolved },
         trail: if disk == Disk::Used { &trail } else { &as_written },
     };
     match document {
@@ -179,7 +179,7 @@ pub fn on_host<T>(places: &Paths, ask: impl FnOnce(&Host<'_>) -> T) -> T {
         always_denied: places.always_denied.clone(),
         temp_dirs: places.temp_dirs.clone(),
         gateway: places.gateway.clone(),
-        premises: places.premises.clone(),
+        persistence_sites: places.persistence_sites.clone(),
         realpath: &resolve,
         trail: &trail,
         ..bare

@@ -51,7 +51,7 @@ pub struct Paths {
     /// The real directories for temporary files at the start.
     pub(super) temp_dirs: Vec<Vec<u8>>,
     /// The sites on this host whose files run programs by themselves, found at the start.
-    pub(super) premises: PersistenceSites,
+    pub(super) persistence_sites: PersistenceSites,
 }
 
 impl Paths {
@@ -95,7 +95,7 @@ impl Paths {
             always_denied: Vec::new(),
             path_dirs: real_directories(&links, env::split_paths(&env::var_os("PATH").unwrap_or_default())),
             temp_dirs: real_directories(&links, ["/tmp".into(), "/var/tmp".into()].into_iter().chain(named)),
-            premises: persistence_sites::find(&links, &cwd, &home),
+            persistence_sites: persistence_sites::find(&links, &cwd, &home),
             // Whoever chose the directory is not the operator, who may grant it as the workspace.
             cwd: if options.untrusted_environment { home.clone() } else { cwd },
             home,

@@ -92,7 +92,7 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
     let path = written.as_bytes().to_vec();
     let exec_request = ExecRequest { dirfd, path, flags, argv, environment };
     // One exec of a process at a time: the first that succeeds ends the threads that make the others.
-    let turn = request.guard.turns.acquire(caller)?;
+    let exec_lock = request.guard.exec_locks.acquire(caller)?;
     let expected = judge(request, exec_request)?;
     let mut mismatch = None;
     let followed = caller.kernel().follow_exec(caller.call().id, caller.tid(), &mut |pid| {
@@ -105,7 +105,7 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
     let followed = match followed {
         // Another process traces it.
         Err(Errno::PERM) if traced::is_let(request) => {
-            drop(turn);
+            drop(exec_lock);
             return traced::continue_exec(request, &expected);
         }
         Err(Errno::PERM) => {
@@ -122,7 +122,7 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
         let text = format!("killed: {what} changed between check and exec");
         let _ = request.guard.refuse(caller, Operation::Exec, &expected.path, text);
     }
-    drop(turn);
+    drop(exec_lock);
     Ok(if followed == Followed::Runs { Reply::Started } else { Reply::Done })
 }
 

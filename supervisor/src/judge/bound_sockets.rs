@@ -233,16 +233,16 @@ mod tests {
         let name = format!("guard-test-servers-{}\0x", std::process::id());
         let address = SocketAddr::from_abstract_name(&name).unwrap();
         let name = [b"\0", name.as_bytes()].concat();
-        let servers = BoundSockets::default();
-        assert_eq!(servers.owner_of_name(&name), NameOwner::Nobody);
+        let sockets = BoundSockets::default();
+        assert_eq!(sockets.owner_of_name(&name), NameOwner::Nobody);
         let listener = UnixListener::bind_addr(&address).unwrap();
-        assert_eq!(servers.owner_of_name(&name), NameOwner::Outside);
-        servers.add_name(listener.as_fd());
-        assert_eq!(servers.owner_of_name(&name), NameOwner::Tree);
+        assert_eq!(sockets.owner_of_name(&name), NameOwner::Outside);
+        sockets.add_name(listener.as_fd());
+        assert_eq!(sockets.owner_of_name(&name), NameOwner::Tree);
         drop(listener);
-        assert_eq!(servers.owner_of_name(&name), NameOwner::Nobody);
+        assert_eq!(sockets.owner_of_name(&name), NameOwner::Nobody);
         let _other = UnixListener::bind_addr(&address).unwrap();
-        assert_eq!(servers.owner_of_name(&name), NameOwner::Outside);
+        assert_eq!(sockets.owner_of_name(&name), NameOwner::Outside);
     }
 
     /// `SocketTable` after this many binds of sockets, of which the first `open` stay open.

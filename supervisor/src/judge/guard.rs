@@ -56,13 +56,13 @@ pub struct Guard {
     /// Held from judgement to operation by calls that move rights: rename and link.
     pub moving: Arc<Mutex<()>>,
     /// One exec of a process at a time.
-    pub turns: Arc<ExecLocks>,
+    pub exec_locks: Arc<ExecLocks>,
     /// The scripts that were approved.
     pub scripts: Arc<Scripts>,
     /// The programs that the policy withholds, recognised wherever they are copied.
     pub copies: Arc<ContentMatcher>,
     /// The sockets that the tree has bound.
-    pub servers: Arc<BoundSockets>,
+    pub bound_sockets: Arc<BoundSockets>,
     /// The directories that the tree has made.
     pub made: Arc<MadeDirectories>,
 }
@@ -112,9 +112,9 @@ impl Guard {
             session: session.into(),
             floor,
             moving: Arc::default(),
-            turns: Arc::default(),
+            exec_locks: Arc::default(),
             scripts: Arc::default(),
-            servers: Arc::default(),
+            bound_sockets: Arc::default(),
             made: Arc::default(),
         }
     }

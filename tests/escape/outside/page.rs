@@ -47,14 +47,14 @@ fn while_owning<T: Send + 'static>(
     }
 }
 
-fn coming(arena: &Arena, told: &str, counts: fn(TcpStream) -> bool) -> Outside {
+fn coming(arena: &Arena, port_file: &str, counts: fn(TcpStream) -> bool) -> Outside {
     // Binds the port without listening yet.
     let bound =
         socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None).expect("a socket");
     bind(&bound, &SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port");
     let listener = TcpListener::from(bound);
     let port = listener.local_addr().expect("an address").port();
-    arena.world.write(told, port.to_string());
+    arena.world.write(port_file, port.to_string());
     let work = arena.root().join("work");
     let waits = work.join("waits");
     // The file is not locked yet: it announces no page.

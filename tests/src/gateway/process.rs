@@ -185,14 +185,14 @@ impl Gateway {
 /// Starts a command from a thread that never ends: the kernel sends the parent-death signal when the thread
 /// ends that started the command.
 fn spawned(mut command: Command) -> Child {
-    let (tell, told) = channel();
+    let (sender, receiver) = channel();
     thread::spawn(move || {
-        tell.send(command.spawn()).expect("somebody waits");
+        sender.send(command.spawn()).expect("somebody waits");
         loop {
             thread::park();
         }
     });
-    told.recv().expect("an answer").expect("to start the gateway")
+    receiver.recv().expect("an answer").expect("to start the gateway")
 }
 
 impl Drop for Gateway {

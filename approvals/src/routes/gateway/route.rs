@@ -100,10 +100,10 @@ impl GatewayAsker {
         let context = CardContext { home: &self.home, session_key, turn: turn.as_ref(), others };
         manager.taken(request.id, Route::Gateway, false);
         let taken = || manager.taken(request.id, Route::Gateway, true);
-        let asking = PendingCall { line: &self.line, request, context, taken: &taken };
+        let pending_call = PendingCall { line: &self.line, request, context, taken: &taken };
         let mut there = There { id: request.id, stage: Stage::New };
         let answer = tokio::select! {
-            answer = asking.answer(&mut there, |down| self.down(down)) => Ok(answer),
+            answer = pending_call.answer(&mut there, |down| self.down(down)) => Ok(answer),
             closed = &mut closed => Err(closed.ok().flatten()),
         };
         match answer {

@@ -60,27 +60,27 @@ impl Notifier {
     /// Runs for ever.
     pub async fn run(self) {
         let (listings, mut events) = self.manager.subscribe();
-        let mut news = Unannounced::default();
+        let mut unannounced = Unannounced::default();
         let running = Arc::new(AtomicUsize::new(0));
         let (problems, mut to_say) = unbounded_channel();
         let mut last_message = String::new();
         let mut next = Instant::now();
-        self.update(&mut news, listings);
+        self.update(&mut unannounced, listings);
         loop {
-            let is_due = !news.cards.is_empty();
+            let is_due = !unannounced.cards.is_empty();
             tokio::select! {
                 event = events.recv() => match event {
                     Ok(event) => if let QuestionChange::Requested { card } = event.what {
-                        news.add(card.number, event.id);
+                        unannounced.add(card.number, event.id);
                     },
                     // The snapshot contains whatever was missed.
-                    Err(RecvError::Lagged(_)) => self.update(&mut news, self.manager.snapshot()),
+                    Err(RecvError::Lagged(_)) => self.update(&mut unannounced, self.manager.snapshot()),
                     Err(RecvError::Closed) => return,
                 },
                 () = sleep_until(next), if is_due => {
                     next = Instant::now() + MIN_RUN_INTERVAL;
                     if running.load(Ordering::SeqCst) < MAX_RUNNING {
-                        self.notify(&mut news, &running, &problems);
+                        self.notify(&mut unannounced, &running, &problems);
                     }
                 }
                 problem = last_problem(&mut to_say) => if problem != last_message {
@@ -92,19 +92,24 @@ impl Notifier {
         }
     }
 
-    fn update(&self, news: &mut Unannounced, listings: Vec<crate::outcome::PendingCard>) {
+    fn update(&self, unannounced: &mut Unannounced, listings: Vec<crate::outcome::PendingCard>) {
         for listing in listings {
             if let Some((request, _)) = listing.requests.first() {
-                news.add(listing.card.number, request.id);
+                unannounced.add(listing.card.number, request.id);
             }
         }
     }
 
     /// Reports the first card that is still pending, and how many more there are.
-    fn notify(&self, news: &mut Unannounced, running: &Arc<AtomicUsize>, problems: &UnboundedSender<String>) {
-        let Some(program) = self.manager.notify() else { return news.cards.clear() };
+    fn notify(
+        &self,
+        unannounced: &mut Unannounced,
+        running: &Arc<AtomicUsize>,
+        problems: &UnboundedSender<String>,
+    ) {
+        let Some(program) = self.manager.notify() else { return unannounced.cards.clear() };
         let waiting = Approval::all(&self.manager.snapshot());
-        let mut approvals = news.cards.drain(..).filter_map(|id| {
+        let mut approvals = unannounced.cards.drain(..).filter_map(|id| {
             let id = id.to_string();
             waiting.iter().find(|approval| approval.id == id)
         });

@@ -72,8 +72,8 @@ impl Screen {
     ///
     /// # Errors
     /// Returns the terminal's I/O error.
-    pub fn start(&mut self, news: Sender) -> io::Result<()> {
-        self.terminal = Some(Terminal::enter(news)?);
+    pub fn start(&mut self, events: Sender) -> io::Result<()> {
+        self.terminal = Some(Terminal::enter(events)?);
         Ok(())
     }
 

@@ -26,14 +26,14 @@ impl Terminal {
     ///
     /// # Errors
     /// Returns the terminal's I/O error.
-    pub fn enter(news: Sender) -> io::Result<Terminal> {
+    pub fn enter(events: Sender) -> io::Result<Terminal> {
         restore_on_panic();
         enable_raw_mode()?;
         // From here on, dropping it restores the terminal.
         let mut terminal = Terminal(ratatui::Terminal::new(CrosstermBackend::new(stdout()))?);
         execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
         terminal.0.clear()?;
-        std::thread::Builder::new().name("keys".into()).spawn(move || keys(&news))?;
+        std::thread::Builder::new().name("keys".into()).spawn(move || keys(&events))?;
         Ok(terminal)
     }
 
@@ -52,20 +52,20 @@ impl Drop for Terminal {
     }
 }
 
-fn keys(news: &Sender) {
+fn keys(events: &Sender) {
     loop {
         let event = match poll(POLL_INTERVAL) {
             Ok(true) => read(),
-            Ok(false) if news.is_closed() => return,
+            Ok(false) if events.is_closed() => return,
             Ok(false) => continue,
             Err(error) => Err(error),
         };
         // The terminal has gone: no more input will come.
         let Ok(event) = event else {
-            let _ = news.send(WatchEvent::End);
+            let _ = events.send(WatchEvent::End);
             return;
         };
-        if news.send(WatchEvent::Typed(event)).is_err() {
+        if events.send(WatchEvent::Typed(event)).is_err() {
             return;
         }
     }

@@ -103,23 +103,23 @@ pub fn follow(socket: Option<&WatchSocket>, state: &Path, view: WatchView) -> Re
 }
 
 async fn run(socket: Option<&WatchSocket>, state: &Path, view: WatchView) -> io::Result<()> {
-    let (news, mut receiver) = unbounded_channel();
+    let (events, mut receiver) = unbounded_channel();
     if let Some(socket) = socket {
         // This process has no tree of its own; the other guards' trees are checked separately.
         let is_member = Arc::new(|_| false);
-        let server = WatchServer::new(Admission::new(socket.token.clone()), is_member, news.clone());
+        let server = WatchServer::new(Admission::new(socket.token.clone()), is_member, events.clone());
         tokio::spawn(server.run(socket.listener()?));
     }
-    tokio::spawn(guards::follow(state.to_owned(), news.clone()));
+    tokio::spawn(guards::follow(state.to_owned(), events.clone()));
     for kind in [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()] {
-        let (mut signal, news) = (signal(kind)?, news.clone());
+        let (mut signal, events) = (signal(kind)?, events.clone());
         tokio::spawn(async move {
             signal.recv().await;
-            let _ = news.send(WatchEvent::End);
+            let _ = events.send(WatchEvent::End);
         });
     }
-    let mut watching = Watching { queue: Queue::default(), view, state: state.to_owned(), news };
-    watching.view.start(&watching.news)?;
+    let mut watching = Watching { queue: Queue::default(), view, state: state.to_owned(), events };
+    watching.view.start(&watching.events)?;
     let mut tick = interval(Duration::from_secs(1));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -158,13 +158,13 @@ struct Watching {
     view: WatchView,
     /// The real path of the state directory.
     state: PathBuf,
-    news: Sender,
+    events: Sender,
 }
 
 impl Watching {
-    fn handle(&mut self, news: WatchEvent) -> io::Result<Act> {
+    fn handle(&mut self, event: WatchEvent) -> io::Result<Act> {
         let Watching { queue, view, .. } = self;
-        match news {
+        match event {
             WatchEvent::Listed { guard, approvals } => queue.listed(guard, approvals),
             WatchEvent::Requested { guard, approval } => queue.requested(guard, *approval),
             WatchEvent::Ended { guard, id, state } => queue.ended(guard, &id, &state),
@@ -212,12 +212,12 @@ impl Watching {
         };
         let result = match self.queue.answer(&key, decision) {
             Ok(AnswerRoute::Guard(decision)) => {
-                let (state, news) = (self.state.clone(), self.news.clone());
+                let (state, events) = (self.state.clone(), self.events.clone());
                 tokio::spawn(async move {
                     let result = resolve(&state, &key, decision).await;
                     report(&result);
                     // At shutdown there is no receiver.
-                    let _ = news.send(WatchEvent::Answered { key, outcome: result });
+                    let _ = events.send(WatchEvent::Answered { key, outcome: result });
                 });
                 return Ok(());
             }

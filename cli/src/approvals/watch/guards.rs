@@ -17,7 +17,7 @@ use super::queue::Key;
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Follows all guards for ever. `state` is the real path of the state directory.
-pub async fn follow(state: PathBuf, news: Sender) {
+pub async fn follow(state: PathBuf, events: Sender) {
     let mut followed: BTreeMap<u32, JoinHandle<()>> = BTreeMap::new();
     // Reports an error once, not at each attempt.
     let mut last_error = String::new();
@@ -28,12 +28,12 @@ pub async fn follow(state: PathBuf, news: Sender) {
                 for pid in pids {
                     followed
                         .entry(pid)
-                        .or_insert_with(|| tokio::spawn(one(state.clone(), pid, news.clone())));
+                        .or_insert_with(|| tokio::spawn(one(state.clone(), pid, events.clone())));
                 }
             }
             Err(error) if error.to_string() != last_error => {
                 last_error = error.to_string();
-                let _ = news.send(WatchEvent::Rejected {
+                let _ = events.send(WatchEvent::Rejected {
                     pid: None,
                     why: format!("cannot find guards: {last_error}"),
                 });
@@ -45,13 +45,13 @@ pub async fn follow(state: PathBuf, news: Sender) {
 }
 
 /// Follows one guard until the connection ends.
-async fn one(state: PathBuf, guard: u32, news: Sender) {
+async fn one(state: PathBuf, guard: u32, events: Sender) {
     // The result does not matter: the guard has gone, or this program ends.
-    let _ = follow_guard(&state, guard, &news).await;
-    let _ = news.send(WatchEvent::Gone { guard });
+    let _ = follow_guard(&state, guard, &events).await;
+    let _ = events.send(WatchEvent::Gone { guard });
 }
 
-async fn follow_guard(state: &std::path::Path, guard: u32, news: &Sender) -> io::Result<()> {
+async fn follow_guard(state: &std::path::Path, guard: u32, events: &Sender) -> io::Result<()> {
     let closed = |_| io::Error::from(io::ErrorKind::BrokenPipe);
     let mut subscription = Guards::find(state)?.subscribe(guard).await?;
     loop {
@@ -64,6 +64,6 @@ async fn follow_guard(state: &std::path::Path, guard: u32, news: &Sender) -> io:
             // Replies to other requests.
             Body::Found { .. } | Body::Resolved { .. } => continue,
         };
-        news.send(event).map_err(closed)?;
+        events.send(event).map_err(closed)?;
     }
 }

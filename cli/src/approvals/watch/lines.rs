@@ -43,11 +43,11 @@ impl LineView {
         LineView { form, path: PathBuf::new(), out }
     }
 
-    pub fn start(&mut self, news: Sender) -> io::Result<()> {
+    pub fn start(&mut self, events: Sender) -> io::Result<()> {
         let read = move || {
             for line in io::stdin().lock().lines() {
                 let Ok(line) = line else { return };
-                if news.send(WatchEvent::Line(line)).is_err() {
+                if events.send(WatchEvent::Line(line)).is_err() {
                     return;
                 }
             }

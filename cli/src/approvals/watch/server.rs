@@ -41,7 +41,7 @@ const MAX_ID_LEN: usize = 128;
 pub struct WatchServer {
     admission: Arc<Mutex<Admission>>,
     is_member: IsMember,
-    news: Sender,
+    events: Sender,
     connections: Arc<AtomicU64>,
 }
 
@@ -68,11 +68,11 @@ impl Drop for CloseNotice<'_> {
 
 impl WatchServer {
     /// Serves the peers that the gate admits, and sends events to `news`.
-    pub fn new(admission: Admission, is_member: IsMember, news: Sender) -> WatchServer {
+    pub fn new(admission: Admission, is_member: IsMember, events: Sender) -> WatchServer {
         WatchServer {
             admission: Arc::new(Mutex::new(admission)),
             is_member,
-            news,
+            events,
             connections: Arc::default(),
         }
     }
@@ -146,8 +146,8 @@ impl WatchServer {
     async fn decision(&self, key: Key, asked: Box<ApprovalRequest>, stream: &UnixStream) -> Option<Word> {
         let connection = self.connections.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
-        self.news.send(WatchEvent::Asked { key: key.clone(), asked, connection, answer }).ok()?;
-        let _told = CloseNotice(&self.news, Some((key, connection)));
+        self.events.send(WatchEvent::Asked { key: key.clone(), asked, connection, answer }).ok()?;
+        let _told = CloseNotice(&self.events, Some((key, connection)));
         tokio::select! {
             word = answered => word.ok(),
             () = gone(stream) => None,
@@ -161,7 +161,7 @@ impl WatchServer {
 
     fn rejected(&self, pid: Option<i32>, why: &str) {
         // At shutdown there is no receiver.
-        let _ = self.news.send(WatchEvent::Rejected { pid, why: why.to_owned() });
+        let _ = self.events.send(WatchEvent::Rejected { pid, why: why.to_owned() });
     }
 }
 

@@ -27,11 +27,11 @@ impl WatchView {
     ///
     /// # Errors
     /// Returns the I/O error of the terminal or of standard output, here and in the other methods.
-    pub fn start(&mut self, news: &Sender) -> io::Result<()> {
+    pub fn start(&mut self, events: &Sender) -> io::Result<()> {
         match self {
-            WatchView::Screen(screen) => screen.start(news.clone()),
-            WatchView::Lines(lines) => lines.start(news.clone()),
-            WatchView::Page(page) => page.start(news.clone()),
+            WatchView::Screen(screen) => screen.start(events.clone()),
+            WatchView::Lines(lines) => lines.start(events.clone()),
+            WatchView::Page(page) => page.start(events.clone()),
         }
     }
 

@@ -103,7 +103,7 @@ pub fn ask(state: &Path) -> io::Result<Option<String>> {
 }
 
 /// Gives out links for ever.
-pub async fn hand_out(listener: tokio::net::UnixListener, app: Arc<AppState>, news: Sender) {
+pub async fn hand_out(listener: tokio::net::UnixListener, app: Arc<AppState>, events: Sender) {
     loop {
         let Ok((mut stream, _)) = listener.accept().await else {
             // Usually no descriptors are left: wait until some are.
@@ -121,7 +121,7 @@ pub async fn hand_out(listener: tokio::net::UnixListener, app: Arc<AppState>, ne
             Err(rejected) => {
                 let why = format!("a process asked for a link to the page: {rejected}");
                 // At shutdown there is no receiver.
-                let _ = news.send(WatchEvent::Rejected { pid: None, why });
+                let _ = events.send(WatchEvent::Rejected { pid: None, why });
             }
         }
         sleep(RETRY_INTERVAL).await;

@@ -52,18 +52,18 @@ impl Service {
     ///
     /// # Errors
     /// Returns an I/O error when a listener cannot be registered.
-    pub fn start(self, snapshot: watch::Receiver<SnapshotJson>, news: Sender) -> io::Result<()> {
+    pub fn start(self, snapshot: watch::Receiver<SnapshotJson>, events: Sender) -> io::Result<()> {
         let Service { serving, links, sessions, options } = self;
         let address = serving.address();
         let links = tokio::net::UnixListener::from_std(links)?;
-        let app = Arc::new(AppState::new(address, sessions, snapshot, news.clone(), options));
-        tokio::spawn(links::hand_out(links, Arc::clone(&app), news.clone()));
-        tokio::spawn(accept(TcpListener::from_std(serving.listener()?)?, serving, routes::all(app), news));
+        let app = Arc::new(AppState::new(address, sessions, snapshot, events.clone(), options));
+        tokio::spawn(links::hand_out(links, Arc::clone(&app), events.clone()));
+        tokio::spawn(accept(TcpListener::from_std(serving.listener()?)?, serving, routes::all(app), events));
         Ok(())
     }
 }
 
-async fn accept(listener: TcpListener, serving: Serving, routes: Router, news: Sender) {
+async fn accept(listener: TcpListener, serving: Serving, routes: Router, events: Sender) {
     let own = serving.address();
     let (permits, looks) = (Arc::new(Semaphore::new(MAX_CONNECTIONS)), Arc::new(Semaphore::new(MAX_LOOKS)));
     loop {
@@ -73,7 +73,7 @@ async fn accept(listener: TcpListener, serving: Serving, routes: Router, news: S
             sleep(RETRY_INTERVAL).await;
             continue;
         };
-        let (routes, looks, news) = (routes.clone(), Arc::clone(&looks), news.clone());
+        let (routes, looks, events) = (routes.clone(), Arc::clone(&looks), events.clone());
         tokio::spawn(async move {
             let _permit = permit;
             let Ok(_look) = looks.acquire_owned().await else { return };
@@ -85,7 +85,7 @@ async fn accept(listener: TcpListener, serving: Serving, routes: Router, news: S
                 Err(_) => "cannot identify the process that opened the page".to_owned(),
             };
             // At shutdown there is no receiver.
-            let _ = news.send(WatchEvent::Rejected { pid: None, why: why.clone() });
+            let _ = events.send(WatchEvent::Rejected { pid: None, why: why.clone() });
             serve(stream, routes::turned_away(&why)).await;
         });
     }

@@ -125,8 +125,8 @@ impl WebView {
     ///
     /// # Errors
     /// Returns an I/O error when the listeners cannot be started.
-    pub fn start(&mut self, news: Sender) -> io::Result<()> {
-        self.service.take().map_or(Ok(()), |service| service.start(self.snapshot.subscribe(), news))
+    pub fn start(&mut self, events: Sender) -> io::Result<()> {
+        self.service.take().map_or(Ok(()), |service| service.start(self.snapshot.subscribe(), events))
     }
 
     /// Publishes a snapshot, unless nothing has changed or the last one is too recent.

@@ -97,7 +97,7 @@ async fn choose(app: &AppState, _: &Admitted, answer: AnswerBody) -> Result<Stri
     let decision: Decision = decision.parse().map_err(Unanswered::Refused)?;
     let (outcome, result) = oneshot::channel();
     let choice = Choice { key: Key { pid: guard, id }, version, decision, outcome };
-    app.news.send(WatchEvent::Chosen(choice)).map_err(|_| Unanswered::Gone)?;
+    app.events.send(WatchEvent::Chosen(choice)).map_err(|_| Unanswered::Gone)?;
     let silence = |why: &str| Unanswered::Refused(why.to_owned());
     match timeout(IO_TIMEOUT, result).await {
         Ok(Ok(outcome)) => outcome,

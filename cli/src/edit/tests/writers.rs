@@ -17,7 +17,7 @@ use crate::edit::replace::{EditError, replace, replace_on};
 const STEPS: usize = 7;
 
 /// Leaves the file of an editor that died.
-fn leave(path: &Path) {
+fn write_leftover(path: &Path) {
     std::fs::write(temporary(path), "half").expect("a file");
 }
 
@@ -27,7 +27,7 @@ fn an_editor_that_fails_at_any_step_leaves_a_whole_policy() {
     for moment in MOMENTS {
         for step in 1.. {
             let (directory, path) = directory();
-            leave(&path);
+            write_leftover(&path);
             let disk = Stopping::at(step, moment, false);
             let result = replace_on(&disk, &path, Some(OLD.as_bytes()), b"new");
             assert!([OLD, "new"].contains(&text(&path).as_str()), "{moment:?} step {step}");
@@ -56,7 +56,7 @@ fn an_editor_that_is_killed_at_any_step_leaves_a_whole_policy() {
     for (which, moment) in MOMENTS.iter().enumerate() {
         for step in 1..=STEPS {
             let (directory, path) = directory();
-            leave(&path);
+            write_leftover(&path);
             let role = format!("die {} {step} {which}", path.display());
             assert_eq!(spawn(&role).wait().expect("a child").signal(), Some(9), "{moment:?} step {step}");
             let new = format!("{OLD}// {step}\n");

@@ -117,24 +117,24 @@ const WINDOW: usize = 2048;
 impl Forwarding {
     /// Returns the recipients of a question from this agent and session, in OpenClaw's order and without duplicates.
     /// Empty if forwarding is off or a filter excludes the question. A request can carry only the first recipient.
-    pub fn turns(&self, agent: &str, session_key: Option<&str>) -> Vec<Recipient<'_>> {
+    pub fn recipients(&self, agent: &str, session_key: Option<&str>) -> Vec<Recipient<'_>> {
         let session_key = session_key.map(trim).filter(|key| !key.is_empty());
         if !self.enabled.unwrap_or(false) || !self.lets(agent, session_key) {
             return Vec::new();
         }
         let mode = self.mode.unwrap_or_default();
-        let mut turns = Vec::new();
+        let mut recipients = Vec::new();
         if mode != ForwardingMode::Targets && session_key.is_some() {
-            turns.push(Recipient::Session);
+            recipients.push(Recipient::Session);
         }
         if mode != ForwardingMode::Session {
             for target in self.targets.iter().flatten().map(Recipient::Target) {
-                if !turns.contains(&target) {
-                    turns.push(target);
+                if !recipients.contains(&target) {
+                    recipients.push(target);
                 }
             }
         }
-        turns
+        recipients
     }
 
     /// Whether both filters accept the question. A filter rejects a question that lacks the value it tests.

@@ -5,10 +5,10 @@
 //! a shape is protected, no directory is writable as a whole, and the kernel is left no writes.
 
 mod lists;
-mod premises;
 mod protected;
 mod set;
 mod shapes;
+mod sites;
 mod tails;
 
 use std::collections::HashSet;
@@ -20,11 +20,11 @@ use crate::paths::entry::CompiledPattern;
 use crate::verdict::CompiledReason;
 use crate::{Grant, Host, Rights, Source};
 use lists::{Start, places};
-pub use premises::PersistenceSites;
 pub(crate) use protected::ProtectedPaths;
 pub(crate) use set::Set;
 pub use shapes::Shape;
 pub(crate) use shapes::Shapes;
+pub use sites::PersistenceSites;
 
 /// The most that a protected place grants: everything but `w`.
 const CEILING: Rights = Rights { r: Grant::Yes, w: Grant::No, x: Grant::Yes };
@@ -63,13 +63,13 @@ pub(crate) fn protected_paths(host: &Host<'_>, hint: Hint, is_on: impl Fn(Set) -
                 }
             }
         }
-        let premises = &host.premises;
+        let sites = &host.persistence_sites;
         match set {
-            Set::Git => premises.git_others.iter().for_each(|path| making.add_whole(path, &reason)),
-            Set::Guard => premises.guard.iter().for_each(|path| making.add(path, &reason)),
-            Set::Editors => premises.tmux.iter().for_each(|path| making.add_whole(path, &reason)),
+            Set::Git => sites.git_others.iter().for_each(|path| making.add_whole(path, &reason)),
+            Set::Guard => sites.guard.iter().for_each(|path| making.add(path, &reason)),
+            Set::Editors => sites.tmux.iter().for_each(|path| making.add_whole(path, &reason)),
             Set::Path => {
-                let written = premises.path_as_written.iter().filter(|dir| !host.path_dirs.contains(dir));
+                let written = sites.path_as_written.iter().filter(|dir| !host.path_dirs.contains(dir));
                 // What is written may lead to the work, through a link or as `.`.
                 let leads_to_kept = |dir: &&Vec<u8>| {
                     is_kept_of_path(host, dir)
@@ -85,7 +85,7 @@ pub(crate) fn protected_paths(host: &Host<'_>, hint: Hint, is_on: impl Fn(Set) -
         }
     }
     let homes = tops(host, Start::Home).into_iter().map(<[u8]>::to_vec).collect();
-    let shapes = Shapes::new(reasons, homes, &host.premises.hook_directories);
+    let shapes = Shapes::new(reasons, homes, &host.persistence_sites.hook_directories);
     ProtectedPaths::new(making.entries, shapes)
 }
 
@@ -108,25 +108,25 @@ fn reason(set: Set, hint: Hint) -> CompiledReason {
 
 /// Returns the directories that places with this start are relative to.
 fn tops<'h>(host: &'h Host<'_>, start: Start) -> Vec<&'h [u8]> {
-    let premises = &host.premises;
-    let homes = || [host.home].into_iter().chain(premises.homes.iter().map(Vec::as_slice));
+    let sites = &host.persistence_sites;
+    let homes = || [host.home].into_iter().chain(sites.homes.iter().map(Vec::as_slice));
     match start {
         Start::Root => vec![b""],
         Start::Home => homes().collect(),
-        Start::Config => premises.config.iter().map(Vec::as_slice).collect(),
-        Start::Data => premises.data.iter().map(Vec::as_slice).collect(),
-        Start::Cache => premises.cache.iter().map(Vec::as_slice).collect(),
-        Start::Workspace => premises.workspaces.iter().map(Vec::as_slice).collect(),
-        Start::Git => premises.git_directories.iter().map(Vec::as_slice).collect(),
+        Start::Config => sites.config.iter().map(Vec::as_slice).collect(),
+        Start::Data => sites.data.iter().map(Vec::as_slice).collect(),
+        Start::Cache => sites.cache.iter().map(Vec::as_slice).collect(),
+        Start::Workspace => sites.workspaces.iter().map(Vec::as_slice).collect(),
+        Start::Git => sites.git_directories.iter().map(Vec::as_slice).collect(),
     }
 }
 
 /// Returns whether a directory of `PATH` is protected. It is not if it contains the work, or if it is in a
 /// workspace and a package manager installs programs there (`node_modules/.bin`, a Python environment).
 fn is_kept_of_path(host: &Host<'_>, dir: &[u8]) -> bool {
-    let premises = &host.premises;
-    let holds_work = is_below(host.cwd, dir) || premises.workspaces.iter().any(|top| is_below(top, dir));
-    let is_in_work = premises.workspaces.iter().any(|top| is_below(dir, top));
+    let sites = &host.persistence_sites;
+    let holds_work = is_below(host.cwd, dir) || sites.workspaces.iter().any(|top| is_below(top, dir));
+    let is_in_work = sites.workspaces.iter().any(|top| is_below(dir, top));
     let exists = |path: &[u8]| (host.realpath)(path).is_some();
     let is_environment = || {
         dir.ends_with(b"/node_modules/.bin")

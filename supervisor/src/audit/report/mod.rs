@@ -50,7 +50,7 @@ pub enum Logged {
 /// A message to the thread that prints on stderr.
 enum Message {
     /// A line that is printed even if it repeats a recent one.
-    News(String),
+    Notice(String),
     /// A line that is printed even if lines for denials are not wanted.
     Problem(String),
     /// As `Problem`, but limited in number: a caller can cause as many as it likes.
@@ -214,8 +214,8 @@ impl Reporter {
         self.log(Record::Asked(asked));
     }
 
-    /// Prints news about the guard itself, unless lines are unwanted.
-    pub fn news(&self, line: String) {
+    /// Prints a notice about the guard itself, unless lines are unwanted.
+    pub fn notice(&self, line: String) {
         if !self.is_quiet() {
             self.problem(line);
         }
@@ -223,7 +223,7 @@ impl Reporter {
 
     /// Prints a line about the guard itself that the operator must see.
     pub fn problem(&self, line: String) {
-        let _ = self.lines.try_send(Box::new(Message::News(line)));
+        let _ = self.lines.try_send(Box::new(Message::Notice(line)));
     }
 
     /// Reports a panic, with the caller and name of the call that was denied by it, if any.

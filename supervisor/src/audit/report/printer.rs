@@ -59,7 +59,7 @@ impl Printer {
                         self.print(line);
                     }
                 }
-                Ok(Message::News(line)) => print(&line),
+                Ok(Message::Notice(line)) => print(&line),
                 Ok(Message::Flush(done)) => {
                     self.fold(Duration::ZERO);
                     self.sum_up();

@@ -66,7 +66,7 @@ impl PolicySource {
 #[derive(Clone)]
 pub struct Reload {
     reader: Arc<Mutex<PolicyReader>>,
-    follower: SyncThread,
+    sync_thread: SyncThread,
 }
 
 struct PolicyReader {
@@ -78,25 +78,32 @@ struct PolicyReader {
     /// The stamps of the stores' files at the last read; `None` if they must be read again.
     stamps: Option<[Stamp; 3]>,
     current: Arc<Current>,
-    follower: SyncThread,
+    sync_thread: SyncThread,
     reporter: Reporter,
 }
 
 impl Reload {
-    /// Creates a reader for the policy in `current`, and has `follower` fetch the gateway's approvals for it.
+    /// Creates a reader for the policy in `current`, and has `sync_thread` fetch the gateway's approvals for it.
     pub fn new(
         source: PolicySource,
         current: Arc<Current>,
         reporter: Reporter,
-        follower: SyncThread,
+        sync_thread: SyncThread,
     ) -> Reload {
         let seen = source.text.clone();
         let seen_stores = Default::default();
         let stamps = None;
-        follower.follow(current.guard().policy());
-        let reader =
-            PolicyReader { source, seen, seen_stores, stamps, current, follower: follower.clone(), reporter };
-        Reload { reader: Arc::new(Mutex::new(reader)), follower }
+        sync_thread.follow(current.guard().policy());
+        let reader = PolicyReader {
+            source,
+            seen,
+            seen_stores,
+            stamps,
+            current,
+            sync_thread: sync_thread.clone(),
+            reporter,
+        };
+        Reload { reader: Arc::new(Mutex::new(reader)), sync_thread }
     }
 
     /// Starts the thread that waits for changes; it first checks for changes that happened before.
@@ -124,7 +131,7 @@ impl Reload {
     /// others wait for it.
     pub fn catch_up(&self) {
         // Not under the lock: many threads may wait for one answer from the gateway.
-        self.follower.look();
+        self.sync_thread.look();
         let mut reader = self.reader();
         let stamps = reader.source.stores().map(|file| Stamp::read(&file));
         if reader.stamps.as_ref() != Some(&stamps) {
@@ -174,7 +181,7 @@ impl PolicyReader {
                     let path = shown_path(&self.source.places);
                     let line =
                         format!("openclaw-guard: there is no {path}; the built-in policy stays in force");
-                    self.reporter.news(line);
+                    self.reporter.notice(line);
                 }
                 return None;
             }
@@ -321,7 +328,7 @@ impl PolicyReader {
         if let Some(approvals) = before.approvals() {
             approvals.manager().configure(Settings::from_policy(&policy));
         }
-        self.follower.follow(&policy);
+        self.sync_thread.follow(&policy);
         self.current.update(|before| before.under(policy));
         let file = match text {
             Some(text) => {
@@ -337,10 +344,10 @@ impl PolicyReader {
         if is_news {
             if !is_answer {
                 let path = shown(file.as_os_str().as_bytes());
-                self.reporter.news(format!("openclaw-guard: {path} was read again and is in force"));
+                self.reporter.notice(format!("openclaw-guard: {path} was read again and is in force"));
             }
             for line in &lines {
-                self.reporter.news(format!("openclaw-guard: {}", shown(line.as_bytes())));
+                self.reporter.notice(format!("openclaw-guard: {}", shown(line.as_bytes())));
             }
             self.note(true, lines.join("; "), &file);
         }

@@ -70,8 +70,8 @@ impl ReloadFixture {
         );
         let current = Arc::new(Current::new(guard));
         let source = PolicySource { options, places, text, stores };
-        let follower = SyncThread::new(state, Arc::new(|_| false), Arc::new(|_| {}));
-        let reload = Reload::new(source, Arc::clone(&current), reporter, follower);
+        let sync_thread = SyncThread::new(state, Arc::new(|_| false), Arc::new(|_| {}));
+        let reload = Reload::new(source, Arc::clone(&current), reporter, sync_thread);
         current.read_again_by({
             let reload = reload.clone();
             move || reload.catch_up()

@@ -43,7 +43,7 @@ impl Log for ApprovalLog {
         if let (QuestionChange::Requested { .. }, Some(question), Announce::Lines(way)) =
             (&event.what, question, self.manner)
         {
-            self.reporter.news(waiting(event, question, way));
+            self.reporter.notice(waiting(event, question, way));
         }
         self.reporter.record_question(QuestionRecord::new(event, question));
     }

@@ -60,7 +60,7 @@ pub(crate) fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64
         Address::Internet(at) => internet::bind(request, socket.as_fd(), &raw, at),
         Address::Abstract | Address::Other => {
             let done = request.perform(|| requests::bind(socket.as_fd(), &raw))?;
-            request.guard.servers.add_name(socket.as_fd());
+            request.guard.bound_sockets.add_name(socket.as_fd());
             Ok(done)
         }
     }

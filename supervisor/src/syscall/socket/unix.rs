@@ -36,7 +36,7 @@ pub fn connect_path(request: &Request<'_, '_>, socket: BorrowedFd<'_>, path: &[u
 /// Connects to a socket by its abstract name.
 pub fn connect_name(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8]) -> HandlerResult {
     let name = &raw[FAMILY..];
-    match request.guard.servers.owner_of_name(name) {
+    match request.guard.bound_sockets.owner_of_name(name) {
         NameOwner::Tree => {}
         NameOwner::Nobody => return Err(Errno::CONNREFUSED),
         NameOwner::Outside => refuse_outsider(request, name)?,
@@ -64,7 +64,7 @@ fn find_server(request: &Request<'_, '_>, path: &[u8]) -> Result<Object, Errno> 
         return Err(Errno::CONNREFUSED);
     }
     request.guard.judge(request.caller, Operation::Connect, &path, Some(&object), Access::WRITE)?;
-    if request.guard.servers.has_file(&object)? || request.guard.policy().names(&path) {
+    if request.guard.bound_sockets.has_file(&object)? || request.guard.policy().names(&path) {
         request.guard.saw(&path, Used::WRITTEN);
     } else {
         if !may_be_served(&object, &path) {
@@ -108,7 +108,7 @@ pub fn bind_path(request: &Request<'_, '_>, socket: &OwnedFd, raw: &[u8], path: 
     request.guard.judge(request.caller, Operation::Write, &entry.path, None, Access::WRITE)?;
     request.adopt_umask()?;
     let done = request.perform(|| bind_at(request, socket, raw, path, &entry))?;
-    request.guard.servers.add_file(&entry, socket.as_fd());
+    request.guard.bound_sockets.add_file(&entry, socket.as_fd());
     Ok(done)
 }
 

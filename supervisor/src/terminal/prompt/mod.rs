@@ -62,7 +62,7 @@ pub struct Prompt {
 /// A prompt on the screen.
 struct Up {
     cover: Overlay,
-    asking: Dialog,
+    dialog: Dialog,
     query: Query,
     /// Whether a new query is still to be sent.
     asks_again: bool,
@@ -211,7 +211,7 @@ impl Prompt {
     pub fn rise(&mut self, surface: &Surface<'_>) -> Vec<u8> {
         let mut up = Up {
             cover: Overlay::new(surface),
-            asking: Dialog::default(),
+            dialog: Dialog::default(),
             query: Query::new(surface.size(), false),
             asks_again: false,
             card: None,
@@ -236,7 +236,7 @@ impl Prompt {
     pub fn fall(&mut self, surface: &Surface<'_>, now: Instant) -> Fall {
         let Some(mut up) = self.up.take() else { return Fall::default() };
         let (shown, is_lossy) = (up.cover.end(surface), up.cover.is_lossy(surface.model));
-        if !up.asking.is_answered() {
+        if !up.dialog.is_answered() {
             if up.cover.asks() {
                 self.late = Some((up.query, now + QUERY_TIMEOUT));
             } else {
@@ -280,9 +280,9 @@ impl Prompt {
             up.card = Some(card.clone());
             (up.page, up.seen, up.note, up.sent) = (PromptView::default(), Seen::default(), note, None);
             // Keys typed for an earlier card do not count for this one.
-            let was_answered = up.asking.is_answered();
-            up.asking.restart(now);
-            if !up.asking.is_first() {
+            let was_answered = up.dialog.is_answered();
+            up.dialog.restart(now);
+            if !up.dialog.is_first() {
                 let before = std::mem::replace(&mut up.query, Query::new(surface.size(), false));
                 if !was_answered {
                     up.query.follow(surface.size(), before);
@@ -296,9 +296,9 @@ impl Prompt {
             waiting: self.queue.len(),
             left,
             page: &up.page,
-            line: up.asking.line(),
+            line: up.dialog.line(),
             note: up.note.as_deref(),
-            letters: up.asking.takes_letters(),
+            letters: up.dialog.takes_letters(),
         };
         let asks = is_other || std::mem::take(&mut up.asks_again);
         let lines = panel.lines();
@@ -315,7 +315,7 @@ impl Prompt {
         up.drawn = None;
         // Rows of the last drawing may have been outside of a screen that had shrunk by then.
         up.seen = Seen::default();
-        if !up.asking.is_answered() {
+        if !up.dialog.is_answered() {
             let before = std::mem::replace(&mut up.query, Query::new(surface.size(), false));
             up.query.follow(surface.size(), before);
             up.asks_again = true;
@@ -344,7 +344,7 @@ impl Prompt {
             if let Some((typed, bytes)) = self.reader.give_up() {
                 match &mut self.up {
                     Some(up) if up.listens(now) => drop(self.read(&[typed], now)),
-                    Some(up) if up.asking.is_first() => up.ahead.extend(bytes),
+                    Some(up) if up.dialog.is_first() => up.ahead.extend(bytes),
                     Some(_) => {}
                     None => outcome.keys.extend(bytes),
                 }
@@ -360,14 +360,14 @@ impl Prompt {
         if let Some(up) = &mut self.up {
             if up.notice.as_ref().is_some_and(|notice| now >= notice.until) {
                 (up.notice, up.drawn, up.card) = Default::default();
-                up.asking.later();
+                up.dialog.later();
             }
             if up.sent.is_some_and(|sent| now >= sent + 5 * QUERY_TIMEOUT) {
                 up.sent = None;
                 up.note = Some("the guard does not answer; the call still waits".to_owned());
                 up.drawn = None;
             }
-            if up.asking.gives_up(now) {
+            if up.dialog.gives_up(now) {
                 up.drawn = None;
                 outcome.keys.extend(up.query.give_up());
             }
@@ -379,7 +379,7 @@ impl Prompt {
 impl Up {
     /// Returns whether keys typed at this time are for the card on the screen.
     fn listens(&self, now: Instant) -> bool {
-        self.notice.is_some() || self.asking.listens(now)
+        self.notice.is_some() || self.dialog.listens(now)
     }
 
     /// Handles the end of the card on the screen.

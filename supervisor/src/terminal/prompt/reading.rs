@@ -25,7 +25,7 @@ impl Prompt {
                 Typed::Reply => outcome.keys.extend(self.passed(bytes)),
                 _ => match &mut self.up {
                     Some(_) if was_listening => keys.push(typed),
-                    Some(up) if up.asking.is_first() => up.ahead.extend(bytes),
+                    Some(up) if up.dialog.is_first() => up.ahead.extend(bytes),
                     // Typed between two cards: dropped, because it is for neither of them nor for the
                     // program.
                     Some(_) => {}
@@ -40,7 +40,7 @@ impl Prompt {
     /// Returns the query that the terminal has not answered yet.
     fn open_query(&mut self) -> Option<&mut Query> {
         match (&mut self.up, &mut self.late) {
-            (Some(up), _) if !up.asking.is_answered() => Some(&mut up.query),
+            (Some(up), _) if !up.dialog.is_answered() => Some(&mut up.query),
             (_, Some((late, _))) => Some(late),
             _ => None,
         }
@@ -69,8 +69,8 @@ impl Prompt {
         }
         if let Some(cursor) = complete {
             match &mut self.up {
-                Some(up) if !up.asking.is_answered() => {
-                    up.asking.answered(now);
+                Some(up) if !up.dialog.is_answered() => {
+                    up.dialog.answered(now);
                     up.cover.cursor_found(cursor);
                 }
                 _ => self.late = None,
@@ -115,7 +115,7 @@ impl Prompt {
             .min(most);
             return false;
         }
-        match up.asking.read(keys, &up.page) {
+        match up.dialog.read(keys, &up.page) {
             KeyOutcome::Nothing => {}
             KeyOutcome::Suspend => return true,
             KeyOutcome::Redraw => up.cover.forget(),

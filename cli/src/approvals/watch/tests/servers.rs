@@ -21,17 +21,17 @@ use super::super::server::{MAX_BYTES, WatchServer};
 
 struct Served {
     directory: TempDir,
-    news: UnboundedReceiver<WatchEvent>,
+    events: UnboundedReceiver<WatchEvent>,
 }
 
 fn served(is_member: bool) -> Served {
     let directory = tempfile::Builder::new().prefix("guard-watch-").tempdir().unwrap();
     let listener = UnixListener::bind(directory.path().join("s")).unwrap();
-    let (sender, news) = unbounded_channel();
+    let (sender, events) = unbounded_channel();
     let server =
         WatchServer::new(Admission::new(SocketToken::new("secret")), Arc::new(move |_| is_member), sender);
     tokio::spawn(server.run(listener));
-    Served { directory, news }
+    Served { directory, events }
 }
 
 impl Served {
@@ -51,7 +51,7 @@ impl Served {
     }
 
     async fn next(&mut self) -> WatchEvent {
-        timeout(Duration::from_secs(60), self.news.recv()).await.unwrap().unwrap()
+        timeout(Duration::from_secs(60), self.events.recv()).await.unwrap().unwrap()
     }
 
     async fn rejected(&mut self) -> String {
@@ -148,7 +148,7 @@ async fn another_user_is_turned_away() {
         return;
     };
     assert_eq!(served.rejected().await, "a process of another user (12345) is at its other end");
-    assert!(served.news.try_recv().is_err());
+    assert!(served.events.try_recv().is_err());
     let _ = peer.wait();
 }
 
@@ -175,7 +175,7 @@ async fn what_is_no_request_is_not_answered() {
             assert_eq!(served.rejected().await, why);
         }
     }
-    assert!(served.news.try_recv().is_err());
+    assert!(served.events.try_recv().is_err());
     // The longest line that is read.
     let mut stream = served.connect().await;
     stream.write_all(&long(MAX_BYTES as usize)).await.unwrap();
@@ -222,7 +222,7 @@ async fn a_flood_ends_at_the_gate() {
     }
     assert!(denied >= 128, "{denied}");
     let mut whys = Vec::new();
-    while let Ok(WatchEvent::Rejected { why, .. }) = served.news.try_recv() {
+    while let Ok(WatchEvent::Rejected { why, .. }) = served.events.try_recv() {
         whys.push(why);
     }
     assert!(whys.iter().any(|why| why == "it asks too often"));
