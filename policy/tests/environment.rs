@@ -190,8 +190,8 @@ fn what_is_no_directory_of_path_has_its_place() {
     let text =
         "{ \"version\": 1,\n  \"exec\": { \"pathPrepend\": [\"/ok\", \"bin\", \"/a:/b\", \"/x/*\", 1] } }";
     let problems = common::parse(text).unwrap_err();
-    let places: Vec<_> = problems.iter().map(|problem| (problem.line, problem.column)).collect();
-    assert_eq!(places, [(2, 36), (2, 43), (2, 52), (2, 60)], "{problems:?}");
+    let positions: Vec<_> = problems.iter().map(|problem| (problem.line, problem.column)).collect();
+    assert_eq!(positions, [(2, 36), (2, 43), (2, 52), (2, 60)], "{problems:?}");
     assert!(problems[1].to_string().contains("colon"), "{}", problems[1]);
 }
 

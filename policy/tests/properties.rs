@@ -162,12 +162,12 @@ impl Doc {
 
     /// What persistence keeps under this document.
     fn protected(&self) -> impl Iterator<Item = &(String, bool)> {
-        let is_kept = |whole: bool| match &self.persistence {
+        let is_protected = |whole: bool| match &self.persistence {
             Value::Bool(on) => *on,
             sets => !(whole && sets["git"] == json!(false)),
         };
         // Nobody could work where the root or the home is kept.
-        self.protected.iter().filter(move |(path, whole)| is_kept(*whole) && path != "/")
+        self.protected.iter().filter(move |(path, whole)| is_protected(*whole) && path != "/")
     }
 }
 
@@ -231,8 +231,8 @@ fn is_at_or_below(path: &str, top: &str) -> bool {
 /// The order of the design, written down once more without an index, forms or reasons.
 fn naive_rights(doc: &Doc, path: &str) -> Rights {
     let found = naive_granted(doc, path);
-    let is_kept = doc.protected().any(|(top, whole)| path == top || *whole && is_at_or_below(path, top));
-    if is_kept { Rights { w: Grant::No, ..found } } else { found }
+    let is_protected = doc.protected().any(|(top, whole)| path == top || *whole && is_at_or_below(path, top));
+    if is_protected { Rights { w: Grant::No, ..found } } else { found }
 }
 
 fn naive_granted(doc: &Doc, path: &str) -> Rights {

@@ -78,12 +78,12 @@ impl Schema {
     }
 
     /// Every place that a document can have, as the keys that lead there.
-    fn places(&self, schema: &Value, at: &[Step], all: &mut Vec<Vec<Step>>) {
+    fn step_lists(&self, schema: &Value, at: &[Step], all: &mut Vec<Vec<Step>>) {
         all.push(at.to_vec());
-        let mut go = |schema: &Value, step: Step| self.places(schema, &[at, &[step]].concat(), all);
+        let mut go = |schema: &Value, step: Step| self.step_lists(schema, &[at, &[step]].concat(), all);
         if let Some(reference) = schema.get("$ref") {
             all.pop();
-            return self.places(self.target(reference), at, all);
+            return self.step_lists(self.target(reference), at, all);
         }
         for (name, property) in schema["properties"].as_object().into_iter().flatten() {
             go(property, Step::Key(name.clone()));
@@ -97,7 +97,7 @@ impl Schema {
             go(items, Step::Item);
         }
         for choice in schema["oneOf"].as_array().into_iter().flatten() {
-            self.places(choice, at, all);
+            self.step_lists(choice, at, all);
         }
     }
 }
@@ -129,11 +129,11 @@ fn put(document: &mut Value, steps: &[Step], value: Value) {
     }
 }
 
-fn places() -> (Schema, Vec<Vec<Step>>) {
+fn step_lists() -> (Schema, Vec<Vec<Step>>) {
     let schema = Schema(schema());
-    let mut places = Vec::new();
-    schema.places(&schema.0, &[], &mut places);
-    (schema, places)
+    let mut step_lists = Vec::new();
+    schema.step_lists(&schema.0, &[], &mut step_lists);
+    (schema, step_lists)
 }
 
 /// Values of every kind, each valid in some places and invalid in others.
@@ -226,9 +226,9 @@ fn agree(schema: &Schema, document: &Value) -> Result<bool, String> {
 
 #[test]
 fn at_every_place_every_value_is_to_both_the_same() {
-    let (schema, places) = places();
+    let (schema, step_lists) = step_lists();
     let (mut good, mut all) = (0, 0);
-    for steps in &places {
+    for steps in &step_lists {
         for value in values() {
             let mut document = json!({"version": 1});
             put(&mut document, steps, value);
@@ -245,10 +245,10 @@ proptest! {
     fn documents_of_several_parts_are_to_both_the_same(
         parts in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..6)
     ) {
-        let ((schema, places), values) = (places(), values());
+        let ((schema, step_lists), values) = (step_lists(), values());
         let mut document = json!({"version": 1});
         for (steps, value) in parts {
-            put(&mut document, steps.get(&places).as_slice(), value.get(&values).clone());
+            put(&mut document, steps.get(&step_lists).as_slice(), value.get(&values).clone());
         }
         prop_assert!(agree(&schema, &document).is_ok(), "{}", agree(&schema, &document).unwrap_err());
     }

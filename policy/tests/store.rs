@@ -192,10 +192,10 @@ fn a_field_is_the_agents_else_everyones_else_the_default() {
             Some((false, at("agents[\"my agent\"].autoAllowSkills")))
         )
     );
-    let places = |agent: &str| store.allowlist(agent).into_iter().map(|(path, _)| path).collect::<Vec<_>>();
-    assert_eq!(places("main"), [at("agents[\"*\"].allowlist[0]"), at("agents.main.allowlist[0]")]);
-    assert_eq!(places("unknown"), [at("agents[\"*\"].allowlist[0]")]);
-    assert_eq!(places("*"), [at("agents[\"*\"].allowlist[0]")]);
+    let keys = |agent: &str| store.allowlist(agent).into_iter().map(|(path, _)| path).collect::<Vec<_>>();
+    assert_eq!(keys("main"), [at("agents[\"*\"].allowlist[0]"), at("agents.main.allowlist[0]")]);
+    assert_eq!(keys("unknown"), [at("agents[\"*\"].allowlist[0]")]);
+    assert_eq!(keys("*"), [at("agents[\"*\"].allowlist[0]")]);
     assert_eq!(patterns(&store, "my agent"), ["/every", "/mine"]);
 }
 

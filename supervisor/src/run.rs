@@ -84,30 +84,30 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
 pub fn learn(
     options: &Options,
     command: &[OsString],
-    places: Paths,
+    paths: Paths,
     recorder: Recorder,
 ) -> Result<Exit, RunError> {
     // Every access must be seen.
     let options =
         Options { tiers: vec![Tier::Broker], observe: false, kill_on_exit: true, ..options.clone() };
-    start(&options, command, places, Some(recorder))
+    start(&options, command, paths, Some(recorder))
 }
 
 fn start(
     options: &Options,
     command: &[OsString],
-    mut places: Paths,
+    mut paths: Paths,
     recorder: Option<Recorder>,
 ) -> Result<Exit, RunError> {
     let name = command.first().ok_or(RunError::NoCommand)?;
     may_trace()?;
-    let text = config::read(&places, |path| std::fs::read(path))?;
-    let mut stores = Stores::load(&places.state_directory);
-    let compile = |stores: &Stores| config::compile(options, &places, Disk::Used, text.as_deref(), stores);
+    let text = config::read(&paths, |path| std::fs::read(path))?;
+    let mut stores = Stores::load(&paths.state_directory);
+    let compile = |stores: &Stores| config::compile(options, &paths, Disk::Used, text.as_deref(), stores);
     let mut policy = compile(&stores)?;
     if policy.approvals().gateway().admin() {
-        let asked = gateway::ask_first(&policy, &places.state_directory);
-        stores.gateways = approvals_store::load_gateways(&places.state_directory);
+        let asked = gateway::ask_first(&policy, &paths.state_directory);
+        stores.gateways = approvals_store::load_gateways(&paths.state_directory);
         policy = compile(&stores)?;
         if let Err(why) = asked {
             eprintln!("openclaw-guard: {}", shown(why.as_bytes()));
@@ -116,10 +116,10 @@ fn start(
     // A floor would block, but observing must block nothing.
     let entered = if options.observe || is_layer_off(Layer::Floor) { Use::LeftOut } else { Use::Entered };
     let given = untrusted_environment::given(options).map_err(RunError::Environment)?;
-    let inherited = environment::filtered(given, &policy, &places.state_directory);
+    let inherited = environment::filtered(given, &policy, &paths.state_directory);
     let log = policy.audit().clone();
     if recorder.is_some() {
-        policy = config::open(options, &places)?;
+        policy = config::open(options, &paths)?;
     }
     let floor = BuiltDomain::build(&policy, &options.tiers, entered).map_err(RunError::Floor)?;
     let state = floor.describe();
@@ -136,9 +136,9 @@ fn start(
         kernel_reads: untrapped.reads,
         kernel_writes: untrapped.writes,
     }));
-    let audit = writer(options, &mut places, &log)?;
+    let audit = writer(options, &mut paths, &log)?;
     if recorder.is_none() {
-        announce(options, &policy, &places, &floor.plan, &state);
+        announce(options, &policy, &paths, &floor.plan, &state);
     }
     if !options.quiet {
         environment::announce(options, &inherited);
@@ -158,7 +158,7 @@ fn start(
         plan,
         terminal: Tty::find(),
         policy,
-        source: PolicySource { options: options.clone(), places, text, stores },
+        source: PolicySource { options: options.clone(), paths, text, stores },
         floor: floor.plan,
         audit,
         observe: options.observe,
@@ -179,9 +179,9 @@ fn may_trace() -> Result<(), RunError> {
 
 /// Opens the destinations of the log. If one cannot be opened, that is only a warning if `audit.onError` is `continue`
 /// and the command line does not name it.
-fn writer(options: &Options, places: &mut Paths, settings: &AuditSettings) -> Result<Writer, RunError> {
-    let path = places.audit(settings.path.as_deref());
-    places.log_to(path.clone());
+fn writer(options: &Options, paths: &mut Paths, settings: &AuditSettings) -> Result<Writer, RunError> {
+    let path = paths.audit(settings.path.as_deref());
+    paths.log_to(path.clone());
     let goes_on = settings.on_error == OnError::Continue;
     let limits = Limits { max_bytes: settings.max_bytes, keep: settings.keep };
     let opened = AuditLog::open(&path, limits).and_then(|log| Ok((log.open_denials()?, log)));
@@ -206,7 +206,7 @@ fn writer(options: &Options, places: &mut Paths, settings: &AuditSettings) -> Re
 }
 
 /// Prints the policy's warnings and, on a terminal, one line on what is in force.
-fn announce(options: &Options, policy: &Policy, places: &Paths, plan: &landlock::LandlockPlan, floor: &str) {
+fn announce(options: &Options, policy: &Policy, paths: &Paths, plan: &landlock::LandlockPlan, floor: &str) {
     if options.quiet {
         return;
     }
@@ -216,11 +216,8 @@ fn announce(options: &Options, policy: &Policy, places: &Paths, plan: &landlock:
     if !std::io::stderr().is_terminal() {
         return;
     }
-    let source = if places.policy.exists() {
-        places.policy.display().to_string()
-    } else {
-        "built-in policy".to_owned()
-    };
+    let source =
+        if paths.policy.exists() { paths.policy.display().to_string() } else { "built-in policy".to_owned() };
     let mode = if options.observe { ", observing only" } else { "" };
     let tiers = plan.tiers();
     eprintln!("openclaw-guard: agent {}, {source}, tiers: {tiers}, floor: {floor}{mode}", policy.agent());

@@ -29,9 +29,9 @@ fn a_program_is_told_of_until_its_end() {
     let held = world.start(&["bash", "-c", &line]);
     world.answer("allow-once");
     until("it runs", || exec_texts(&world).len() == 1);
-    let told_of = world.write("work/told", "");
+    let marker = world.write("work/told", "");
     let second = world.wait_for(1).remove(0);
-    std::fs::remove_file(told_of).expect("a file");
+    std::fs::remove_file(marker).expect("a file");
     assert_eq!(world.resolve(&second, "allow-once").status, 0);
     let third = world.answer("allow-once");
     until("it runs", || exec_texts(&world).len() == 4);

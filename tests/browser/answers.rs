@@ -6,7 +6,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::harness::{is_wanted, play, signal_scene, start_question, wait_for_scene, world};
+use crate::harness::{is_enabled, play, signal_scene, start_question, wait_for_scene, world};
 
 /// Starts an HTTP server for one request, and returns its port and what will be the request's text.
 fn server() -> (u16, thread::JoinHandle<String>) {
@@ -24,7 +24,7 @@ fn server() -> (u16, thread::JoinHandle<String>) {
 
 #[test]
 fn a_held_curl_is_approved_by_a_click_and_runs() {
-    if !is_wanted() {
+    if !is_enabled() {
         return;
     }
     let world = world();
@@ -46,7 +46,7 @@ fn a_held_curl_is_approved_by_a_click_and_runs() {
 
 #[test]
 fn a_click_denies() {
-    if !is_wanted() {
+    if !is_enabled() {
         return;
     }
     let world = world();
@@ -58,7 +58,7 @@ fn a_click_denies() {
 
 #[test]
 fn always_is_shown_first_and_saved() {
-    if !is_wanted() {
+    if !is_enabled() {
         return;
     }
     let world = world();
@@ -77,7 +77,7 @@ fn always_is_shown_first_and_saved() {
 
 #[test]
 fn keys_alone_answer() {
-    if !is_wanted() {
+    if !is_enabled() {
         return;
     }
     let world = world();
@@ -94,7 +94,7 @@ fn keys_alone_answer() {
 /// Covers clicks on a card that has just come under the pointer, and clicks that a script makes in the page.
 #[test]
 fn a_click_that_was_meant_for_another_answers_nothing() {
-    if !is_wanted() {
+    if !is_enabled() {
         return;
     }
     let world = world();
@@ -125,7 +125,7 @@ fn a_click_that_was_meant_for_another_answers_nothing() {
 /// Covers a click or a key that was meant for what was there a moment before.
 #[test]
 fn what_comes_under_the_pointer_takes_nothing_at_once() {
-    if !is_wanted() {
+    if !is_enabled() {
         return;
     }
     let world = world();
@@ -137,7 +137,7 @@ fn what_comes_under_the_pointer_takes_nothing_at_once() {
 
 #[test]
 fn a_server_that_is_lost_is_shown() {
-    if !is_wanted() {
+    if !is_enabled() {
         return;
     }
     let world = world();

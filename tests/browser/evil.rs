@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{is_wanted, path, play, start_question, world};
+use crate::harness::{is_enabled, path, play, start_question, world};
 
 #[test]
 fn arguments_are_text() {
-    if !is_wanted() {
+    if !is_enabled() {
         return;
     }
     let world = world();
@@ -31,7 +31,7 @@ fn arguments_are_text() {
 
 #[test]
 fn a_hundred_thousand_bytes_are_shown_or_counted() {
-    if !is_wanted() {
+    if !is_enabled() {
         return;
     }
     let world = world();
@@ -47,7 +47,7 @@ fn a_hundred_thousand_bytes_are_shown_or_counted() {
 /// The browser sends the page's cookie to servers on other ports, too, and a guarded program may be one.
 #[test]
 fn a_page_of_the_same_host_neither_reads_nor_answers() {
-    if !is_wanted() {
+    if !is_enabled() {
         return;
     }
     let world = world();

@@ -9,7 +9,7 @@ use guard_tests::{Held, World, ended, has, is_long_form, sources, until};
 use serde_json::{Value, json};
 
 /// Returns whether the browser tests can run; prints why not.
-pub fn is_wanted() -> bool {
+pub fn is_enabled() -> bool {
     is_long_form() && has(&["chromium", "curl"])
 }
 

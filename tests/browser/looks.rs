@@ -3,11 +3,11 @@
 
 use serde_json::Value;
 
-use crate::harness::{is_wanted, path, play, signal_scene, wait_for_scene, world};
+use crate::harness::{is_enabled, path, play, signal_scene, wait_for_scene, world};
 
 #[test]
 fn every_state_is_accessible_on_every_screen() {
-    if !is_wanted() {
+    if !is_enabled() {
         return;
     }
     let world = world();

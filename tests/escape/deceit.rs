@@ -236,9 +236,9 @@ fn a_program_that_becomes_a_script_while_it_waits() {
 fn a_flood_of_equal_questions_is_one_and_another_stands_apart() {
     let world = world();
     let program = asked(&world);
-    let until_told = "until [ -e go ]; do sleep 0.1; done";
+    let until_message = "until [ -e go ]; do sleep 0.1; done";
     let script =
-        format!("for i in $(seq 100); do {program} same & done; {until_told}; {program} other & wait");
+        format!("for i in $(seq 100); do {program} same & done; {until_message}; {program} other & wait");
     let held = world.start(&["bash", "-c", &script]);
     until("all of the flood is asked for", || world.pending().iter().any(|card| card["calls"] == 100));
     world.write("work/go", "");

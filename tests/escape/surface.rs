@@ -32,8 +32,8 @@ pub fn calls() -> BTreeMap<u32, Call> {
 
 /// Returns the calls that this machine's header knows.
 fn headers() -> Vec<(u32, String)> {
-    let places = ["/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "/usr/include/asm/unistd_64.h"];
-    let Some(text) = places.iter().find_map(|path| fs::read_to_string(path).ok()) else {
+    let headers = ["/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "/usr/include/asm/unistd_64.h"];
+    let Some(text) = headers.iter().find_map(|path| fs::read_to_string(path).ok()) else {
         panic!("the kernel's headers are needed: apt-get install linux-libc-dev");
     };
     let calls = text.lines().filter_map(|line| line.strip_prefix("#define __NR_")?.split_once(' '));

@@ -64,14 +64,14 @@ fn command(world: &World, guard: &Path) -> Command {
     command
 }
 
-fn attack(world: &World, guard: &Path, places: &[PathBuf]) {
-    attack_from(&world.work(), world, guard, places);
+fn attack(world: &World, guard: &Path, paths: &[PathBuf]) {
+    attack_from(&world.work(), world, guard, paths);
 }
 
-fn attack_from(start: &Path, world: &World, guard: &Path, places: &[PathBuf]) {
+fn attack_from(start: &Path, world: &World, guard: &Path, paths: &[PathBuf]) {
     let mut command = command(world, guard);
     command.current_dir(start).env("SCRATCH", world.root().join("scratch"));
-    command.args(["--", "sh", "-c", WAYS, "sh"]).arg(world.root()).args(places);
+    command.args(["--", "sh", "-c", WAYS, "sh"]).arg(world.root()).args(paths);
     let ended = ended(&mut command);
     assert_eq!(ended.status, 0, "{}", ended.stderr);
 }
@@ -143,11 +143,11 @@ fn read(path: &Path) -> Option<String> {
 }
 
 /// Tries all ways to each of the places: once where nothing is there and once where something is.
-fn holds(set: &str, places: &[&str]) {
+fn holds(set: &str, names: &[&str]) {
     for is_there in [false, true] {
         let world = world("true");
         furnish(&world);
-        let paths: Vec<PathBuf> = places.iter().map(|path| world.root().join(path)).collect();
+        let paths: Vec<PathBuf> = names.iter().map(|path| world.root().join(path)).collect();
         for path in paths.iter().filter(|_| is_there) {
             world.write(path, "mine\n");
             fs::set_permissions(path, fs::Permissions::from_mode(0o644)).expect("a mode");
@@ -165,7 +165,7 @@ fn holds(set: &str, places: &[&str]) {
     // With the set off one of the ways reaches the place, so the attack itself works.
     let off = world(&format!(r#"{{"{set}": false}}"#));
     furnish(&off);
-    let path = off.root().join(places[0]);
+    let path = off.root().join(names[0]);
     attack(&off, &guard(), std::slice::from_ref(&path));
     assert_eq!(read(&path).as_deref(), Some("evil\n"), "{set} is off: {}", path.display());
 }

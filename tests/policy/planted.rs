@@ -15,9 +15,9 @@ struct Planted {
 }
 
 /// Runs all three steps. Returns whether the operator's git left the mark of the planted program.
-fn leaves_a_mark(planted: &Planted, made: fn() -> World, is_kept: bool) -> bool {
+fn leaves_a_mark(planted: &Planted, made: fn() -> World, git_is_protected: bool) -> bool {
     let world = made().policy_text(|text| {
-        let persistence = format!(r#""persistence": {{"git": {is_kept}}}"#);
+        let persistence = format!(r#""persistence": {{"git": {git_is_protected}}}"#);
         text.replace(r#""persistence": false"#, &persistence)
     });
     let native = |line: &str| {

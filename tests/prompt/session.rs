@@ -153,11 +153,11 @@ fn unnamed(text: &str, name: &str) -> String {
     let name: Vec<char> = name.chars().collect();
     for start in 0..characters.len() {
         let spaces = |at: &usize| matches!(characters[*at], ' ' | '\n');
-        let places: Vec<usize> =
+        let columns: Vec<usize> =
             (start..characters.len()).filter(|at| !spaces(at)).take(name.len()).collect();
-        let same = places.iter().zip(&name).take_while(|(at, letter)| characters[**at] == **letter).count();
+        let same = columns.iter().zip(&name).take_while(|(at, letter)| characters[**at] == **letter).count();
         if same > "guard-".len() {
-            places[..same].iter().skip("guard-".len()).for_each(|at| characters[*at] = 'X');
+            columns[..same].iter().skip("guard-".len()).for_each(|at| characters[*at] = 'X');
         }
     }
     characters.into_iter().collect()

@@ -38,7 +38,7 @@ impl Arena {
         fs::create_dir(world.root().join("shut/dir")).expect("a directory");
         let arena = Arena { world };
         arena.build("marker", "hide/prog", &["-nostdlib", "-static-pie", "-fPIE"]);
-        arena.set_place("hide/prog", "work/escaped");
+        arena.write_mark_path("hide/prog", "work/escaped");
         arena
     }
 
@@ -65,7 +65,7 @@ impl Arena {
     }
 
     /// Writes the path of the mark into a program.
-    fn set_place(&self, program: &str, mark: &str) {
+    fn write_mark_path(&self, program: &str, mark: &str) {
         const PLACE: &[u8] = b"@PLACE@";
         let program = self.root().join(program);
         let mark = self.root().join(mark);

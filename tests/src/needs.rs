@@ -26,9 +26,9 @@ pub fn has(names: &[&str]) -> bool {
 #[must_use]
 pub fn lasting_directory(target: &str) -> Option<tempfile::TempDir> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
-    let places = [Some(target.into()), home.map(|home| home.join(".cache"))];
+    let parents = [Some(target.into()), home.map(|home| home.join(".cache"))];
     let is_temporary = |path: &PathBuf| ["/tmp", "/var/tmp"].iter().any(|tmp| path.starts_with(tmp));
-    let found = places.into_iter().flatten().filter(|path| !is_temporary(path)).find_map(|path| {
+    let found = parents.into_iter().flatten().filter(|path| !is_temporary(path)).find_map(|path| {
         fs::create_dir_all(&path).ok()?;
         tempfile::Builder::new().prefix("guard-home-").tempdir_in(path).ok()
     });

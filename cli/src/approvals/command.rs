@@ -86,13 +86,13 @@ pub enum ApprovalsError {
 /// # Errors
 /// When guards cannot be asked, or the output cannot be written.
 pub fn act(options: &Options, action: &ApprovalsCommand) -> Result<Exit, ApprovalsError> {
-    let places = Paths::find(options)?;
+    let paths = Paths::find(options)?;
     match action {
-        ApprovalsCommand::Watch(arguments) => return Ok(watch(&places, arguments)?),
-        ApprovalsCommand::Serve(arguments) => return Ok(serve(&places, options, arguments)?),
+        ApprovalsCommand::Watch(arguments) => return Ok(watch(&paths, arguments)?),
+        ApprovalsCommand::Serve(arguments) => return Ok(serve(&paths, options, arguments)?),
         ApprovalsCommand::List(_) | ApprovalsCommand::Resolve(_) => {}
     }
-    let state = places.state_directory;
+    let state = paths.state_directory;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let done = runtime.block_on(async {
         match action {

@@ -29,10 +29,10 @@ pub fn is_text(argument: &OsStr) -> bool {
 ///
 /// # Errors
 /// When the output cannot be written.
-pub fn answer(text: &OsStr, is_json: bool, policy: &Policy, places: &Paths) -> Result<Exit, CheckError> {
+pub fn answer(text: &OsStr, is_json: bool, policy: &Policy, paths: &Paths) -> Result<Exit, CheckError> {
     let text = text.to_str().ok_or_else(|| CheckError::NoText(shown(text.as_bytes())))?;
-    let env = environment::of_command(policy, &places.state_directory).env;
-    let evaluation = evaluate(policy, text, &places.cwd, &places.home, Some(&env));
+    let env = environment::of_command(policy, &paths.state_directory).env;
+    let evaluation = evaluate(policy, text, &paths.cwd, &paths.home, Some(&env));
     let verdicts = command_text::verdicts(policy, &evaluation);
     let mut out = std::io::stdout().lock();
     let written = if is_json {

@@ -41,13 +41,13 @@ pub enum CheckError {
 /// # Errors
 /// When the policy cannot be loaded, or nothing was asked.
 pub fn check(options: &Options, question: &CheckArgs) -> Result<Exit, CheckError> {
-    let places = Paths::find(options)?;
+    let paths = Paths::find(options)?;
     if question.batch {
-        return batch::answer(&config::policy(options, &places, Disk::Unused)?, &places.home);
+        return batch::answer(&config::policy(options, &paths, Disk::Unused)?, &paths.home);
     }
-    let policy = Arc::new(config::policy(options, &places, Disk::Used)?);
+    let policy = Arc::new(config::policy(options, &paths, Disk::Used)?);
     for warning in policy.warnings() {
         eprintln!("openclaw-guard: {}", shown(warning.as_bytes()));
     }
-    question::answer(question, &policy, &places)
+    question::answer(question, &policy, &paths)
 }

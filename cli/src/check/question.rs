@@ -24,39 +24,39 @@ use super::{CheckError, command, lookup};
 ///
 /// # Errors
 /// When there is no question, or the command is not found.
-pub fn answer(question: &CheckArgs, policy: &Arc<Policy>, places: &Paths) -> Result<Exit, CheckError> {
+pub fn answer(question: &CheckArgs, policy: &Arc<Policy>, paths: &Paths) -> Result<Exit, CheckError> {
     if let Some(path) = &question.read {
-        return print(question, policy, "read", &file(path), &[], &places.cwd);
+        return print(question, policy, "read", &file(path), &[], &paths.cwd);
     }
     if let Some(path) = &question.write {
-        return print(question, policy, "write", &file(path), &[], &places.cwd);
+        return print(question, policy, "write", &file(path), &[], &paths.cwd);
     }
     if let Some(path) = &question.exec {
         let argv = [path.as_os_str().as_bytes().to_vec()];
-        return print(question, policy, "exec", &file(path), &argv, &places.cwd);
+        return print(question, policy, "exec", &file(path), &argv, &paths.cwd);
     }
     if let Some(address) = question.connect {
-        let page = served(&places.state_directory);
+        let page = served(&paths.state_directory);
         let interface = interface_of(policy, address, page);
         let request = Request::Connect(Connection { address, transport: Transport::Tcp, interface, page });
         return render(question, "connect", address.to_string().as_bytes(), &decide(policy, &request));
     }
     if let Some(address) = question.bind {
-        let page = served(&places.state_directory);
+        let page = served(&paths.state_directory);
         let request = Request::Bind { address, transport: Transport::Tcp, page };
         return render(question, "bind", address.to_string().as_bytes(), &decide(policy, &request));
     }
     let name = question.command.first().ok_or(CheckError::NoQuestion)?;
-    let env = environment::of_command(policy, &places.state_directory).env;
-    let Some(program) = lookup::program(name, &env, &places.cwd) else {
+    let env = environment::of_command(policy, &paths.state_directory).env;
+    let Some(program) = lookup::program(name, &env, &paths.cwd) else {
         // A single argument that names no program is taken for a shell's command line.
         return match &question.command[..] {
-            [text] if command::is_text(text) => command::answer(text, question.json, policy, places),
+            [text] if command::is_text(text) => command::answer(text, question.json, policy, paths),
             _ => Err(CheckError::NotFound(shown(name.as_bytes()))),
         };
     };
     let argv: Vec<_> = question.command.iter().map(|argument| argument.as_bytes().to_vec()).collect();
-    print(question, policy, "exec", &file(&program), &argv, &places.cwd)
+    print(question, policy, "exec", &file(&program), &argv, &paths.cwd)
 }
 
 fn file(path: &Path) -> PathBuf {

@@ -12,11 +12,11 @@ use guard_supervisor::config::environment::of_command;
 use super::finding::Findings;
 
 /// Reports the variables that are withheld, and those that are passed on although their names look secret.
-pub fn check(policy: Option<&Policy>, places: &Paths, findings: &mut Findings) {
+pub fn check(policy: Option<&Policy>, paths: &Paths, findings: &mut Findings) {
     let Some(policy) = policy else {
         return findings.note("environment", "not known without a policy that is right");
     };
-    let passed = of_command(policy, &places.state_directory);
+    let passed = of_command(policy, &paths.state_directory);
     let dropped_names: Vec<_> = passed.dropped.iter().map(|one| shown(&one.name)).collect();
     if dropped_names.is_empty() {
         findings.ok("environment", "nothing that the operator has needs to be held back");
@@ -31,7 +31,7 @@ pub fn check(policy: Option<&Policy>, places: &Paths, findings: &mut Findings) {
     if !names.is_empty() {
         const FIX: &str = "\"exec\": {\"environment\": \"sandbox\"} in guard.json, or unset them";
         let text = format!("commands get what has the name of a secret: {}", names.join(", "));
-        if places.policy_file.exists() {
+        if paths.policy_file.exists() {
             findings.warning("secrets", text, FIX);
         } else {
             findings.warning("secrets", text, format!("openclaw-guard init, then {FIX}"));

@@ -36,15 +36,15 @@ struct GuardFile {
 }
 
 /// The files that may exist.
-fn guard_files(places: &Paths, reach: &Exposure<'_>) -> Vec<GuardFile> {
+fn guard_files(paths: &Paths, reach: &Exposure<'_>) -> Vec<GuardFile> {
     let of = |name, path: PathBuf, secrecy| GuardFile { name, path, secrecy };
-    let state = &places.state_directory;
+    let state = &paths.state_directory;
     let own = state.join(approvals_store::GUARD);
-    let log = places.audit(reach.policy().and_then(|policy| policy.audit().path.as_deref()));
+    let log = paths.audit(reach.policy().and_then(|policy| policy.audit().path.as_deref()));
     let mut all = vec![
-        of("guard.json", places.policy.clone(), Secrecy::Open),
-        of("state", places.state.clone(), Secrecy::Private),
-        of("openclaw.json", gateway::config(&places.state), Secrecy::Private),
+        of("guard.json", paths.policy.clone(), Secrecy::Open),
+        of("state", paths.state.clone(), Secrecy::Private),
+        of("openclaw.json", gateway::config(&paths.state), Secrecy::Private),
         of("exec-approvals.json", state.join(approvals_store::NAME), Secrecy::Private),
         of("guard", own.clone(), Secrecy::Private),
         of("approvals.json", approvals_store::own(state), Secrecy::Private),
@@ -60,9 +60,9 @@ fn guard_files(places: &Paths, reach: &Exposure<'_>) -> Vec<GuardFile> {
 }
 
 /// Checks every file that exists, and the directories that lead to it.
-pub fn check(places: &Paths, reach: &Exposure<'_>, findings: &mut Findings) {
-    let owners = Owners::find(&places.home);
-    let all = guard_files(places, reach);
+pub fn check(paths: &Paths, reach: &Exposure<'_>, findings: &mut Findings) {
+    let owners = Owners::find(&paths.home);
+    let all = guard_files(paths, reach);
     for one in &all {
         let Ok(meta) = fs::metadata(&one.path) else { continue };
         let before = findings.all().len();

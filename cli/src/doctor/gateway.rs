@@ -27,11 +27,11 @@ const COMMAND: &str = "true # openclaw-guard doctor: a test, nothing runs";
 /// # Errors
 /// When no policy is in force.
 pub fn check(options: &Options, asks: bool) -> Result<Findings, DoctorError> {
-    let places = Paths::find(options)?;
-    let policy = config::policy(options, &places, Disk::Used)?;
+    let paths = Paths::find(options)?;
+    let policy = config::policy(options, &paths, Disk::Used)?;
     let mut findings = Findings::about(Section::Gateway);
     route(&policy, &mut findings);
-    let access = match Credentials::find(&GatewaySettings::from_policy(&policy), &places.state_directory) {
+    let access = match Credentials::find(&GatewaySettings::from_policy(&policy), &paths.state_directory) {
         Ok(access) => access,
         Err(why) => {
             let fix = "name a file with the gateway's token: \"approvals\": {\"gateway\": {\"tokenFile\": \"~/…\"}}";

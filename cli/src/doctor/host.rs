@@ -10,7 +10,7 @@ use guard_supervisor::config::Paths;
 use super::finding::Findings;
 
 /// Runs all checks.
-pub fn check(places: &Paths, findings: &mut Findings) {
+pub fn check(paths: &Paths, findings: &mut Findings) {
     let settings = Path::new("/proc/sys/fs");
     protected(settings, findings);
     cores(Path::new("/proc/sys/kernel/core_pattern"), findings);
@@ -18,8 +18,8 @@ pub fn check(places: &Paths, findings: &mut Findings) {
     if let Ok(program) = std::env::current_exe() {
         clock(&program, SystemTime::now(), findings);
     }
-    if !places.home.is_dir() {
-        let home = shown(places.home.as_os_str().as_encoded_bytes());
+    if !paths.home.is_dir() {
+        let home = shown(paths.home.as_os_str().as_encoded_bytes());
         findings.warning(
             "home",
             format!("there is no directory {home}, which is ~ in the policy"),

@@ -115,9 +115,9 @@ fn all(options: &Options) -> Result<Findings, DoctorError> {
     let above = listener::above();
     let mut findings = Findings::about(Section::Kernel);
     kernel::look(above, &mut findings);
-    let places = Paths::find(options)?;
+    let paths = Paths::find(options)?;
     let policy = match above {
-        Above::Nothing => policies(options, &places, &mut findings),
+        Above::Nothing => policies(options, &paths, &mut findings),
         // The files that an outer guard relies on are hidden from its tree.
         Above::Guard => {
             findings.turn_to(Section::Policy);
@@ -126,27 +126,27 @@ fn all(options: &Options) -> Result<Findings, DoctorError> {
         }
     };
     findings.turn_to(Section::Host);
-    path::look(&places, &Exposure::new(policy.as_ref()), &mut findings);
-    environment::check(policy.as_ref(), &places, &mut findings);
-    host::check(&places, &mut findings);
+    path::look(&paths, &Exposure::new(policy.as_ref()), &mut findings);
+    environment::check(policy.as_ref(), &paths, &mut findings);
+    host::check(&paths, &mut findings);
     if above == Above::Guard {
         return Ok(findings);
     }
-    space::look(&places, policy.as_ref(), &mut findings);
+    space::look(&paths, policy.as_ref(), &mut findings);
     findings.turn_to(Section::Openclaw);
-    openclaw::look(&places, policy.as_ref(), &mut findings);
-    safe_bins::look(options, &places, policy.as_ref(), &mut findings);
+    openclaw::look(&paths, policy.as_ref(), &mut findings);
+    safe_bins::look(options, &paths, policy.as_ref(), &mut findings);
     Ok(findings)
 }
 
 /// Checks what is enforced, by which policy, and who may change that. Returns the policy if it is valid.
-fn policies(options: &Options, places: &Paths, findings: &mut Findings) -> Option<Policy> {
+fn policies(options: &Options, paths: &Paths, findings: &mut Findings) -> Option<Policy> {
     let mut read = Findings::about(Section::Policy);
-    let policy = policy::look(options, places, &mut read);
+    let policy = policy::look(options, paths, &mut read);
     findings.turn_to(Section::Enforcement);
     floor::check(options, policy.as_ref(), findings);
     findings.append(read);
     findings.turn_to(Section::Policy);
-    files::check(places, &Exposure::new(policy.as_ref()), findings);
+    files::check(paths, &Exposure::new(policy.as_ref()), findings);
     policy
 }

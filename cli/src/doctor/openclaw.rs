@@ -10,12 +10,12 @@ use procfs::net::TcpState;
 use super::finding::Findings;
 
 /// Runs all checks.
-pub fn look(places: &Paths, policy: Option<&Policy>, findings: &mut Findings) {
-    let state = shown(places.state.as_os_str().as_encoded_bytes());
-    if !places.state_directory.is_dir() {
+pub fn look(paths: &Paths, policy: Option<&Policy>, findings: &mut Findings) {
+    let state = shown(paths.state.as_os_str().as_encoded_bytes());
+    if !paths.state_directory.is_dir() {
         findings.note("state-directory", format!("there is no {state}: OpenClaw has not been here"));
     }
-    let file = gateway::config(&places.state);
+    let file = gateway::config(&paths.state);
     let config = Config::read(&file);
     match config.problem() {
         Some(why) => findings.problem("config", why, "openclaw doctor"),
@@ -26,9 +26,9 @@ pub fn look(places: &Paths, policy: Option<&Policy>, findings: &mut Findings) {
         }
         None => findings.note("config", format!("there is no {}", config.file)),
     }
-    let stores = Stores::load(&places.state_directory);
+    let stores = Stores::load(&paths.state_directory);
     store(&stores.openclaw, &state, findings);
-    own(&stores, places, findings);
+    own(&stores, paths, findings);
     listening(&config, gateway::find(&file).likeliest(), policy, findings);
 }
 
@@ -55,8 +55,8 @@ fn store(store: &File, state: &str, findings: &mut Findings) {
 }
 
 /// Checks the guard's own store, and the copy of the gateway's.
-fn own(stores: &Stores, places: &Paths, findings: &mut Findings) {
-    let path = shown(approvals_store::own(&places.state_directory).as_os_str().as_encoded_bytes());
+fn own(stores: &Stores, paths: &Paths, findings: &mut Findings) {
+    let path = shown(approvals_store::own(&paths.state_directory).as_os_str().as_encoded_bytes());
     match &stores.own {
         File::Absent | File::Elsewhere => {
             findings.note("saved", "nothing was allowed always by the guard itself")

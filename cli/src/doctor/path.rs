@@ -16,11 +16,11 @@ use super::reach::Exposure;
 const DENY: &str = "add it to permissions.filesystem.deny of guard.json, or take it out of PATH";
 
 /// Checks each directory of PATH.
-pub fn look(places: &Paths, reach: &Exposure<'_>, findings: &mut Findings) {
+pub fn look(paths: &Paths, reach: &Exposure<'_>, findings: &mut Findings) {
     let Some(path) = env::var_os("PATH") else {
         return findings.note("path", "there is no PATH");
     };
-    let owners = Owners::find(&places.home);
+    let owners = Owners::find(&paths.home);
     let mut seen: Vec<PathBuf> = Vec::new();
     let (mut fine, mut missing) = (0, Vec::new());
     for directory in env::split_paths(&path) {

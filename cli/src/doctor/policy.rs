@@ -11,7 +11,7 @@ use crate::policy::{PolicyText, ValidationReport, report};
 const VALIDATE: &str = "openclaw-guard policy validate";
 
 /// Checks the policy, and returns it; None when there is no valid one.
-pub fn look(options: &Options, places: &Paths, findings: &mut Findings) -> Option<Policy> {
+pub fn look(options: &Options, paths: &Paths, findings: &mut Findings) -> Option<Policy> {
     let source = match PolicyText::read(options, None) {
         Ok(source) => source,
         Err(why) => {
@@ -22,8 +22,8 @@ pub fn look(options: &Options, places: &Paths, findings: &mut Findings) -> Optio
     };
     let validate = format!("{VALIDATE}{}", named(options));
     let Some(source) = source else {
-        findings.note("policy", format!("the built-in policy: there is no {}", places.policy.display()));
-        return taken(config::policy(options, places, Disk::Used), &validate, findings);
+        findings.note("policy", format!("the built-in policy: there is no {}", paths.policy.display()));
+        return taken(config::policy(options, paths, Disk::Used), &validate, findings);
     };
     let ValidationReport { file, errors, warnings } = match report(&source) {
         Ok(report) => report,

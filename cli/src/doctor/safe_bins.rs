@@ -13,14 +13,14 @@ use super::finding::Findings;
 use crate::policy;
 
 /// Checks guard.json, OpenClaw's configuration, and the programs that the policy allows.
-pub fn look(options: &Options, places: &Paths, policy: Option<&Policy>, findings: &mut Findings) {
+pub fn look(options: &Options, paths: &Paths, policy: Option<&Policy>, findings: &mut Findings) {
     let before = findings.all().len();
     let source = policy::PolicyText::read(options, None).ok().flatten();
     if let Some(document) = source.and_then(|source| source.valid().ok()) {
         let names: Vec<_> = document.interpreters_without_profile().collect();
         report("exec.safeBins of guard.json", &names, findings);
     }
-    let config = Config::read(&gateway::config(&places.state));
+    let config = Config::read(&gateway::config(&paths.state));
     let tools = config.at("tools.exec");
     report(&format!("tools.exec.safeBins of {}", config.file), &unprofiled(tools, None), findings);
     let agents = config.at("agents.list").and_then(Value::as_array);

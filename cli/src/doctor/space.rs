@@ -14,11 +14,11 @@ use crate::approvals::client::Guards;
 const ENOUGH: u64 = 64 << 20;
 
 /// Runs both checks.
-pub fn look(places: &Paths, policy: Option<&Policy>, findings: &mut Findings) {
+pub fn look(paths: &Paths, policy: Option<&Policy>, findings: &mut Findings) {
     let settings = policy.map(Policy::audit);
-    let log = places.audit(settings.and_then(|settings| settings.path.as_deref()));
+    let log = paths.audit(settings.and_then(|settings| settings.path.as_deref()));
     disk(&log, ENOUGH, settings.map(|settings| settings.on_error).unwrap_or_default(), findings);
-    guards(places, findings);
+    guards(paths, findings);
 }
 
 /// Checks the space that this user may fill on the log's file system.
@@ -52,8 +52,8 @@ fn becomes(on_error: OnError) -> &'static str {
 }
 
 /// Lists this user's other guards.
-fn guards(places: &Paths, findings: &mut Findings) {
-    match Guards::find(&places.state_directory).and_then(|guards| guards.pids()) {
+fn guards(paths: &Paths, findings: &mut Findings) {
+    match Guards::find(&paths.state_directory).and_then(|guards| guards.pids()) {
         Ok(pids) => {
             let alive = |pid: &u32| Path::new("/proc").join(pid.to_string()).exists();
             let pids: Vec<_> = pids.into_iter().filter(alive).map(|pid| pid.to_string()).collect();
@@ -66,7 +66,7 @@ fn guards(places: &Paths, findings: &mut Findings) {
         Err(error) => findings.warning(
             "guards",
             format!("guards cannot be found, nor their questions answered: {error}"),
-            format!("look at {}/guard/run", shown(places.state_directory.as_os_str().as_encoded_bytes())),
+            format!("look at {}/guard/run", shown(paths.state_directory.as_os_str().as_encoded_bytes())),
         ),
     }
 }

@@ -174,15 +174,15 @@ pub fn deny(options: &Options, what: &Deny) -> Result<Exit, CommandError> {
         Deny::Exec(programs) => &programs.how,
     };
     change(options, how, |context| {
-        let (places, limit) = (&context.places, how.limit());
+        let (paths, limit) = (&context.paths, how.limit());
         let files =
-            |files: &Files, access, bits| EditRequest::files(&files.patterns, access, bits, places, limit);
+            |files: &Files, access, bits| EditRequest::files(&files.patterns, access, bits, paths, limit);
         let request = match what {
             Deny::Read(list) | Deny::All(list) => files(list, Access::READ, Bits::R)?,
             Deny::Write(list) => files(list, Access::WRITE, Bits::W)?,
             Deny::Exec(list) => {
                 let policy = context.in_force()?;
-                let mut request = EditRequest::programs(&list.programs, Bits::X, &policy, places, limit)?;
+                let mut request = EditRequest::programs(&list.programs, Bits::X, &policy, paths, limit)?;
                 // Its interpreter and its loader also start other programs: leave them allowed.
                 request.needs.retain(|need| need.part.is_program());
                 request
@@ -203,20 +203,20 @@ impl EditMode {
 }
 
 fn edit_request(context: &EditContext, what: &Allow, limit: Limit) -> Result<EditRequest, CommandError> {
-    let places = &context.places;
+    let paths = &context.paths;
     let start = Bits::R.union(Bits::X);
     Ok(match what {
         Allow::Read { files, .. } => {
-            EditRequest::files(&files.patterns, Access::READ, Bits::R, places, limit)?
+            EditRequest::files(&files.patterns, Access::READ, Bits::R, paths, limit)?
         }
         Allow::Write { files, .. } => {
             let access = Access::READ | Access::WRITE;
-            EditRequest::files(&files.patterns, access, Bits::R.union(Bits::W), places, limit)?
+            EditRequest::files(&files.patterns, access, Bits::R.union(Bits::W), paths, limit)?
         }
         Allow::Exec { programs, .. } => {
-            EditRequest::programs(&programs.programs, start, &*context.in_force()?, places, limit)?
+            EditRequest::programs(&programs.programs, start, &*context.in_force()?, paths, limit)?
         }
-        Allow::Run { line, .. } => EditRequest::command(&line.command, start, &*context.in_force()?, places)?,
+        Allow::Run { line, .. } => EditRequest::command(&line.command, start, &*context.in_force()?, paths)?,
     })
 }
 
@@ -365,8 +365,8 @@ pub fn location(context: &EditContext, path: &str, rule: &str) -> String {
 
 /// Colour, if standard output is a terminal and its user permits it.
 pub fn colour() -> Colour {
-    let is_wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    if is_wanted && io::stdout().is_terminal() { Colour::Yes } else { Colour::No }
+    let may_colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    if may_colour && io::stdout().is_terminal() { Colour::Yes } else { Colour::No }
 }
 
 /// Prints one JSON value on stdout.

@@ -14,7 +14,7 @@ use super::EditError;
 pub struct EditContext {
     options: Options,
     /// The paths of this host.
-    pub places: Paths,
+    pub paths: Paths,
     stores: Stores,
     text: Option<Vec<u8>>,
 }
@@ -25,10 +25,10 @@ impl EditContext {
     /// # Errors
     /// When the policy cannot be read.
     pub fn find(options: &Options) -> Result<EditContext, SetupError> {
-        let places = Paths::find(options)?;
-        let text = config::read(&places, |path| std::fs::read(path))?;
-        let stores = Stores::load(&places.state_directory);
-        Ok(EditContext { options: options.clone(), places, stores, text })
+        let paths = Paths::find(options)?;
+        let text = config::read(&paths, |path| std::fs::read(path))?;
+        let stores = Stores::load(&paths.state_directory);
+        Ok(EditContext { options: options.clone(), paths, stores, text })
     }
 
     /// The same context for another agent.
@@ -41,7 +41,7 @@ impl EditContext {
     /// # Errors
     /// When the text is not UTF-8.
     pub fn text(&self) -> Result<Option<&str>, SetupError> {
-        let not_text = |_| SetupError::NotText { path: self.places.policy.clone() };
+        let not_text = |_| SetupError::NotText { path: self.paths.policy.clone() };
         self.text.as_deref().map(str::from_utf8).transpose().map_err(not_text)
     }
 
@@ -58,7 +58,7 @@ impl EditContext {
 
     /// The policy's name for messages.
     pub fn name(&self) -> String {
-        self.places.policy.to_string_lossy().into_owned()
+        self.paths.policy.to_string_lossy().into_owned()
     }
 
     /// The scope to edit: the agent from the command line, otherwise everyone.
@@ -77,7 +77,7 @@ impl EditContext {
     /// The home.
     pub fn home(&self) -> &[u8] {
         use std::os::unix::ffi::OsStrExt;
-        self.places.home.as_os_str().as_bytes()
+        self.paths.home.as_os_str().as_bytes()
     }
 
     /// Compiles the draft.
@@ -97,7 +97,7 @@ impl EditContext {
     }
 
     fn compile(&self, text: Option<&[u8]>) -> Result<Arc<Policy>, SetupError> {
-        config::compile(&self.options, &self.places, Disk::Used, text, &self.stores).map(Arc::new)
+        config::compile(&self.options, &self.paths, Disk::Used, text, &self.stores).map(Arc::new)
     }
 
     /// Writes the draft, if the policy is still the text that was read.
@@ -105,7 +105,7 @@ impl EditContext {
     /// # Errors
     /// As [`super::replace`].
     pub fn write(&self, draft: &Draft) -> Result<(), EditError> {
-        let path: &Path = &self.places.policy;
+        let path: &Path = &self.paths.policy;
         super::replace(path, self.text.as_deref(), draft.text().as_bytes())
     }
 }

@@ -86,14 +86,14 @@ impl EditRequest {
         words: &[OsString],
         access: Access,
         bits: Bits,
-        places: &Paths,
+        paths: &Paths,
         limit: Limit,
     ) -> Result<EditRequest, EditRequestError> {
         let mut request = EditRequest::default();
         for word in words {
-            let rule = request.pattern(word, places)?.pattern;
-            check(&rule, places, limit)?;
-            let path = sample(&rule, home(places));
+            let rule = request.pattern(word, paths)?.pattern;
+            check(&rule, paths, limit)?;
+            let path = sample(&rule, home(paths));
             let is_socket = |path: &[u8]| {
                 let found = Path::new(OsStr::from_bytes(path)).symlink_metadata();
                 found.is_ok_and(|metadata| metadata.file_type().is_socket())
@@ -115,21 +115,21 @@ impl EditRequest {
         words: &[OsString],
         bits: Bits,
         policy: &Policy,
-        places: &Paths,
+        paths: &Paths,
         limit: Limit,
     ) -> Result<EditRequest, EditRequestError> {
         let mut request = EditRequest::default();
         for word in words {
             let is_name = !word.as_bytes().iter().any(|byte| b"/*?~".contains(byte));
-            let word = if is_name { find(word, policy, places)?.into_os_string() } else { word.clone() };
-            let Meant { pattern, literal } = request.pattern(&word, places)?;
+            let word = if is_name { find(word, policy, paths)?.into_os_string() } else { word.clone() };
+            let Meant { pattern, literal } = request.pattern(&word, paths)?;
             match literal.filter(|path| path.is_file()) {
-                Some(path) => request.program(&path, vec![word.as_bytes().to_vec()], None, bits, places),
+                Some(path) => request.program(&path, vec![word.as_bytes().to_vec()], None, bits, paths),
                 None => {
-                    check(&pattern, places, limit)?;
-                    let path = sample(&pattern, home(places));
+                    check(&pattern, paths, limit)?;
+                    let path = sample(&pattern, home(paths));
                     let argv = vec![path.clone()];
-                    let cwd = places.cwd.as_os_str().as_bytes().to_vec();
+                    let cwd = paths.cwd.as_os_str().as_bytes().to_vec();
                     let part = PathQuery::Start { path, argv, cwd, role: Role::Program };
                     let entry = Some(EntryRequest { pattern: pattern.clone(), arguments: None });
                     request.needs.push(Need { part, rule: pattern, bits, entry });
@@ -147,18 +147,18 @@ impl EditRequest {
         words: &[OsString],
         bits: Bits,
         policy: &Policy,
-        places: &Paths,
+        paths: &Paths,
     ) -> Result<EditRequest, EditRequestError> {
         let mut request = EditRequest::default();
         let name = words.first().cloned().unwrap_or_default();
-        let program = find(&name, policy, places)?;
+        let program = find(&name, policy, paths)?;
         let program = request.led(&program);
         let argv: Vec<_> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
         let arguments = exactly(&argv[1..]).map_err(|why| EditRequestError::NoPattern {
             pattern: String::from_utf8_lossy(&argv.join(&b' ')).into_owned(),
             why,
         })?;
-        request.program(&program, argv, Some(arguments), bits, places);
+        request.program(&program, argv, Some(arguments), bits, paths);
         Ok(request)
     }
 
@@ -169,11 +169,11 @@ impl EditRequest {
         argv: Vec<Vec<u8>>,
         arguments: Option<String>,
         bits: Bits,
-        places: &Paths,
+        paths: &Paths,
     ) {
-        for part in starts(program, argv, &places.cwd) {
+        for part in starts(program, argv, &paths.cwd) {
             let PathQuery::Start { path, argv, role, .. } = &part else { continue };
-            let pattern = tilde(&String::from_utf8_lossy(path), home(places));
+            let pattern = tilde(&String::from_utf8_lossy(path), home(paths));
             let arguments = match role {
                 Role::Program => arguments.clone(),
                 // Requires the script among the arguments, with any others: other scripts stay denied.
@@ -185,7 +185,7 @@ impl EditRequest {
         }
     }
 
-    fn pattern(&mut self, word: &OsStr, places: &Paths) -> Result<Meant, EditRequestError> {
+    fn pattern(&mut self, word: &OsStr, paths: &Paths) -> Result<Meant, EditRequestError> {
         let text = word.to_str().ok_or_else(|| EditRequestError::NoText(word.to_owned()))?;
         let wrong = |why: &str| EditRequestError::NoPattern { pattern: text.to_owned(), why: why.to_owned() };
         if text.is_empty() {
@@ -196,8 +196,8 @@ impl EditRequest {
             return Ok(Meant { pattern: text.to_owned(), literal: None });
         }
         let path = match text.strip_prefix('~') {
-            Some(rest) => format!("{}{rest}", places.home.display()),
-            None => places.cwd.join(text).to_string_lossy().into_owned(),
+            Some(rest) => format!("{}{rest}", paths.home.display()),
+            None => paths.cwd.join(text).to_string_lossy().into_owned(),
         };
         // The part before the first wildcard is a path: resolve it, since rules are about real paths.
         let own = text.strip_prefix('~').unwrap_or(text);
@@ -211,11 +211,11 @@ impl EditRequest {
         let is_directory = wild.is_none() && path.ends_with('/') && path != "/";
         let led = self.led(Path::new(leading));
         let real = led.to_str().ok_or_else(|| EditRequestError::NoText(led.clone().into_os_string()))?;
-        if real.strip_prefix(&*places.home.to_string_lossy()).unwrap_or(real).contains(['*', '?']) {
+        if real.strip_prefix(&*paths.home.to_string_lossy()).unwrap_or(real).contains(['*', '?']) {
             return Err(wrong("its path contains * or ?, which are wildcards in a pattern"));
         }
         let whole = format!("{}{rest}", if rest.is_empty() { real } else { real.trim_end_matches('/') });
-        let mut pattern = tilde(&whole, home(places));
+        let mut pattern = tilde(&whole, home(paths));
         if wild.is_none() && (led.is_dir() || is_directory) {
             pattern = format!("{}/**", pattern.trim_end_matches('/'));
             self.notes.push(format!(
@@ -254,17 +254,17 @@ fn interprets(argv: &[Vec<u8>], script: &Path) -> Option<String> {
 }
 
 /// Finds the program as the guarded command would.
-fn find(name: &OsStr, policy: &Policy, places: &Paths) -> Result<PathBuf, EditRequestError> {
-    let env = environment::of_command(policy, &places.state_directory).env;
-    lookup::program(name, &env, &places.cwd).ok_or_else(|| EditRequestError::NotFound(name.to_owned()))
+fn find(name: &OsStr, policy: &Policy, paths: &Paths) -> Result<PathBuf, EditRequestError> {
+    let env = environment::of_command(policy, &paths.state_directory).env;
+    lookup::program(name, &env, &paths.cwd).ok_or_else(|| EditRequestError::NotFound(name.to_owned()))
 }
 
-fn home(places: &Paths) -> &[u8] {
-    places.home.as_os_str().as_bytes()
+fn home(paths: &Paths) -> &[u8] {
+    paths.home.as_os_str().as_bytes()
 }
 
-fn check(pattern: &str, places: &Paths, limit: Limit) -> Result<(), EditRequestError> {
-    let area = match width(pattern, home(places)) {
+fn check(pattern: &str, paths: &Paths, limit: Limit) -> Result<(), EditRequestError> {
+    let area = match width(pattern, home(paths)) {
         _ if limit == Limit::None => return Ok(()),
         Coverage::Some => return Ok(()),
         Coverage::Home => "the home directory",

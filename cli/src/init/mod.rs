@@ -113,33 +113,33 @@ pub fn act(options: &Options, arguments: &InitArgs) -> Result<Exit, InitError> {
     if arguments.list {
         return list(arguments.json).map_err(InitError::Output);
     }
-    let places = Paths::find(options)?;
+    let paths = Paths::find(options)?;
     let template = arguments.template;
-    let workspace = Workspace::find(&places, arguments.workspace.as_deref())?;
+    let workspace = Workspace::find(&paths, arguments.workspace.as_deref())?;
     if template.is_for_a_workspace() {
-        workspace.check(&places)?;
+        workspace.check(&paths)?;
     }
-    let text = fill::fill(template.text(), &workspace.values(&places));
-    look_over(options, &places, &workspace, template, &text)?;
+    let text = fill::fill(template.text(), &workspace.values(&paths));
+    look_over(options, &paths, &workspace, template, &text)?;
     if arguments.print {
         io::stdout().lock().write_all(text.as_bytes()).map_err(InitError::Output)?;
         return Ok(Exit::Success);
     }
     let existing = if arguments.force { Existing::Kept } else { Existing::Left };
-    let old = write::write(&places, &text, existing)?;
-    print_summary(options, &places, &workspace, template, old.as_deref()).map_err(InitError::Output)?;
+    let old = write::write(&paths, &text, existing)?;
+    print_summary(options, &paths, &workspace, template, old.as_deref()).map_err(InitError::Output)?;
     Ok(Exit::Success)
 }
 
 /// Checks that the new policy is valid, and permits work in the workspace.
 fn look_over(
     options: &Options,
-    places: &Paths,
+    paths: &Paths,
     workspace: &Workspace,
     template: Template,
     text: &str,
 ) -> Result<(), InitError> {
-    let policy = config::compile(options, places, Disk::Used, Some(text.as_bytes()), &Stores::ABSENT)?;
+    let policy = config::compile(options, paths, Disk::Used, Some(text.as_bytes()), &Stores::ABSENT)?;
     let path = workspace.path();
     let request = Request::File { path: path.as_os_str().as_bytes(), access: Access::READ };
     let verdict = decide(&policy, &request);
@@ -175,7 +175,7 @@ fn list(json: bool) -> io::Result<Exit> {
 /// Reports what was written, and how to use it.
 fn print_summary(
     options: &Options,
-    places: &Paths,
+    paths: &Paths,
     workspace: &Workspace,
     template: Template,
     old: Option<&Path>,
@@ -186,7 +186,7 @@ fn print_summary(
     let mut out = io::stdout().lock();
     let path = |path: &Path| shown(path.as_os_str().as_bytes());
     let (name, title) = template.title();
-    writeln!(out, "{}: {name}, {title}", path(&places.policy))?;
+    writeln!(out, "{}: {name}, {title}", path(&paths.policy))?;
     if template.is_for_a_workspace() {
         writeln!(out, "  in     {}", path(workspace.path()))?;
     }
@@ -197,7 +197,7 @@ fn print_summary(
         writeln!(out, "the old policy is {}", path(old))?;
     }
     // Quoted for a shell: whoever made the directory may have put shell syntax into its name.
-    let file = quoted(&places.policy.to_string_lossy());
+    let file = quoted(&paths.policy.to_string_lossy());
     let named = if options.policy.is_some() { format!(" --policy {file}") } else { String::new() };
     let next = [
         (format!("openclaw-guard{named} -- bash"), "work under it"),

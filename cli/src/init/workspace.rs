@@ -19,8 +19,8 @@ impl Workspace {
     ///
     /// # Errors
     /// When it does not exist or is not a directory.
-    pub fn find(places: &Paths, named: Option<&Path>) -> Result<Workspace, InitError> {
-        let Some(named) = named else { return Ok(Workspace(places.cwd.clone())) };
+    pub fn find(paths: &Paths, named: Option<&Path>) -> Result<Workspace, InitError> {
+        let Some(named) = named else { return Ok(Workspace(paths.cwd.clone())) };
         let real = named
             .canonicalize()
             .and_then(|path| if path.is_dir() { Ok(path) } else { Err(io::ErrorKind::NotADirectory.into()) });
@@ -37,14 +37,14 @@ impl Workspace {
     ///
     /// # Errors
     /// When it may not.
-    pub fn check(&self, places: &Paths) -> Result<(), InitError> {
-        if places.home.starts_with(&self.0) {
+    pub fn check(&self, paths: &Paths) -> Result<(), InitError> {
+        if paths.home.starts_with(&self.0) {
             return Err(InitError::Home(self.0.clone()));
         }
-        if pattern(&self.0, places).is_none() {
+        if pattern(&self.0, paths).is_none() {
             return Err(InitError::Unnameable(self.0.clone()));
         }
-        let home = places.home.as_os_str().as_bytes();
+        let home = paths.home.as_os_str().as_bytes();
         if let Some(secret) = known::secret_in(self.0.as_os_str().as_bytes(), home) {
             return Err(InitError::Secrets { path: self.0.clone(), secret });
         }
@@ -56,7 +56,7 @@ impl Workspace {
             };
             Path::new(std::ffi::OsStr::from_bytes(&directory)).starts_with(&self.0)
         };
-        match places.programs(&self.0).into_iter().find(is_inside) {
+        match paths.programs(&self.0).into_iter().find(is_inside) {
             Some(pattern) => Err(InitError::Programs { path: self.0.clone(), pattern }),
             None => Ok(()),
         }
@@ -64,13 +64,13 @@ impl Workspace {
 
     /// The values for a template; empty for a workspace that no pattern can express, which [`Workspace::check`]
     /// refuses.
-    pub fn values(&self, places: &Paths) -> Values {
-        let pattern = |path: &Path| pattern(path, places);
+    pub fn values(&self, paths: &Paths) -> Values {
+        let pattern = |path: &Path| pattern(path, paths);
         let single = |path: &Path| pattern(path)?.strip_suffix("/**").map(str::to_owned);
         let workspace = single(&self.0).unwrap_or_default();
         // One rule for each. What no pattern can express stays a question. The home itself is too wide for a first
         // policy.
-        let temporary = places.temp_dirs().filter(|dir| *dir != places.home && *dir != self.0);
+        let temporary = paths.temp_dirs().filter(|dir| *dir != paths.home && *dir != self.0);
         // `/` is left out: as a pattern it covers everything.
         let above = self.0.ancestors().skip(1).filter(|dir| dir.parent().is_some());
         let mut above: Vec<String> = above.filter_map(single).collect();
@@ -79,13 +79,13 @@ impl Workspace {
         }
         Values {
             workspace,
-            programs: places.programs(&self.0),
+            programs: paths.programs(&self.0),
             temporary: temporary.filter_map(pattern).collect(),
             above,
         }
     }
 }
 
-fn pattern(path: &Path, places: &Paths) -> Option<String> {
-    known::hierarchy(path.as_os_str().as_bytes(), places.home.as_os_str().as_bytes())
+fn pattern(path: &Path, paths: &Paths) -> Option<String> {
+    known::hierarchy(path.as_os_str().as_bytes(), paths.home.as_os_str().as_bytes())
 }

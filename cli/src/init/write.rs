@@ -24,14 +24,14 @@ pub enum Existing {
 ///
 /// # Errors
 /// When there is one that must not be replaced, or an I/O error occurs.
-pub fn write(places: &Paths, text: &str, existing: Existing) -> Result<Option<PathBuf>, InitError> {
-    let path = &places.policy;
+pub fn write(paths: &Paths, text: &str, existing: Existing) -> Result<Option<PathBuf>, InitError> {
+    let path = &paths.policy;
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |error| InitError::Write { path, error }
     };
-    if !places.policy_named {
-        DirBuilder::new().recursive(true).mode(0o700).create(&places.state).map_err(failed(&places.state))?;
+    if !paths.policy_named {
+        DirBuilder::new().recursive(true).mode(0o700).create(&paths.state).map_err(failed(&paths.state))?;
     }
     if !path.is_file() {
         // A file that is not a policy stays; the error names it.

@@ -108,20 +108,20 @@ impl From<Vec<Problem>> for LearnError {
 /// # Errors
 /// When the command cannot be run, or the proposal cannot be written.
 pub fn act(options: &Options, arguments: &LearnArgs) -> Result<Exit, LearnError> {
-    let mut places = Paths::find(options)?;
+    let mut paths = Paths::find(options)?;
     let target = OutputTarget::find(arguments.output.as_deref())?;
-    places.deny(&target.files());
-    let in_force = config::policy(options, &places, Disk::Used)?;
-    places.close(&in_force, &Stores::load(&places.state_directory));
+    paths.deny(&target.files());
+    let in_force = config::policy(options, &paths, Disk::Used)?;
+    paths.close(&in_force, &Stores::load(&paths.state_directory));
     let (recorder, recording) = guard_supervisor::judge::recorder::pair().map_err(LearnError::Record)?;
     print::start(options, &arguments.command);
-    let ended = run::learn(options, &arguments.command, places.clone(), recorder)?;
+    let ended = run::learn(options, &arguments.command, paths.clone(), recorder)?;
     confirm::let_signals_through();
 
-    let Seen { paths, is_cut } = recording.read().map_err(LearnError::Record)?;
-    let observations: Vec<Observation> = paths.into_iter().map(observation).collect();
+    let Seen { paths: seen, is_cut } = recording.read().map_err(LearnError::Record)?;
+    let observations: Vec<Observation> = seen.into_iter().map(observation).collect();
     let caches = caches();
-    config::on_host(&places, |host| {
+    config::on_host(&paths, |host| {
         let session = Session { observations: &observations, host, caches: &caches, agent: &options.agent };
         let proposal = learn::propose(&session, arguments.width.into()).ok_or(LearnError::NoProposal)?;
         let merge = match &target {
@@ -137,9 +137,9 @@ pub fn act(options: &Options, arguments: &LearnArgs) -> Result<Exit, LearnError>
             proposal: &proposal,
             merge: merge.as_ref(),
             in_force: &in_force,
-            home: &places.home,
+            home: &paths.home,
         };
-        summary.summary(options, &places);
+        summary.summary(options, &paths);
         let written = target.write(arguments.yes, summary.proposal, summary.merge)?;
         summary.result(options, arguments, &target, written).map_err(LearnError::Output)?;
         Ok(if written == TargetOutcome::Refused { Exit::Wrong } else { ended })

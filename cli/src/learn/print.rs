@@ -84,7 +84,7 @@ impl Summary<'_> {
     }
 
     /// Prints the observations to standard error.
-    pub fn summary(&self, options: &Options, places: &Paths) {
+    pub fn summary(&self, options: &Options, paths: &Paths) {
         let line = |text: String| eprintln!("openclaw-guard: {text}");
         let how = match self.ended {
             Exit::Signal(signal) => format!("was ended by signal {signal}"),
@@ -104,8 +104,8 @@ impl Summary<'_> {
         if options.quiet {
             return;
         }
-        let in_force = if places.policy.exists() {
-            places.policy.display().to_string()
+        let in_force = if paths.policy.exists() {
+            paths.policy.display().to_string()
         } else {
             "the built-in policy".to_owned()
         };

@@ -207,15 +207,15 @@ fn texts(paragraphs: &[String]) -> String {
             roff.control("PP", []);
             let lines: Vec<&str> = paragraph.lines().collect();
             for part in lines.chunk_by(|one, next| one.starts_with("  ") == next.starts_with("  ")) {
-                let is_kept = part.iter().all(|line| line.starts_with("  "));
-                if is_kept {
+                let is_indented = part.iter().all(|line| line.starts_with("  "));
+                if is_indented {
                     roff.control("RS", ["4"]);
                     roff.control("nf", []);
                 }
                 for line in part {
                     roff.text([roman(line.strip_prefix("  ").unwrap_or(line))]);
                 }
-                if is_kept {
+                if is_indented {
                     roff.control("fi", []);
                     roff.control("RE", []);
                 }

@@ -122,7 +122,7 @@ struct BatchReason {
 /// How the answer differs from the expected one.
 fn differs(policy: &Policy, source: &PolicyText, example: &Example) -> Option<String> {
     let asked = shown_question(&example.question);
-    let answer = batch::ask(policy, &source.places.home, example.question.to_string().as_bytes());
+    let answer = batch::ask(policy, &source.paths.home, example.question.to_string().as_bytes());
     let answer: BatchOutput = match answer.map(|text| serde_json::from_str(&text)) {
         Ok(Ok(answer)) => answer,
         Ok(Err(_)) => return Some(format!("{asked}: a question of this kind has no outcome")),

@@ -18,7 +18,7 @@ pub const BUILT_IN: &str = "the built-in policy";
 /// A policy's text, and the host that it is for.
 pub struct PolicyText {
     options: Options,
-    pub places: Paths,
+    pub paths: Paths,
     text: Vec<u8>,
 }
 
@@ -33,21 +33,21 @@ impl PolicyText {
         if let Some(file) = file.filter(|_| !is_stdin) {
             options.policy = Some(file.to_owned());
         }
-        let mut places = Paths::find(&options)?;
+        let mut paths = Paths::find(&options)?;
         let text = if is_stdin {
-            places.policy = PathBuf::from(STDIN);
+            paths.policy = PathBuf::from(STDIN);
             let mut text = Vec::new();
             std::io::stdin().lock().read_to_end(&mut text).map_err(PolicyError::Input)?;
             Some(text)
         } else {
-            config::read(&places, |path| std::fs::read(path))?
+            config::read(&paths, |path| std::fs::read(path))?
         };
-        Ok(text.map(|text| PolicyText { options, places, text }))
+        Ok(text.map(|text| PolicyText { options, paths, text }))
     }
 
     /// The policy's name for messages.
     pub fn name(&self) -> String {
-        self.places.policy.to_string_lossy().into_owned()
+        self.paths.policy.to_string_lossy().into_owned()
     }
 
     /// The agent that the command line names.
@@ -60,7 +60,7 @@ impl PolicyText {
     /// # Errors
     /// When the text is not UTF-8.
     pub fn text(&self) -> Result<&str, PolicyError> {
-        let path = || self.places.policy.clone();
+        let path = || self.paths.policy.clone();
         str::from_utf8(&self.text).map_err(|_| SetupError::NotText { path: path() }.into())
     }
 
@@ -88,9 +88,9 @@ impl PolicyText {
     pub fn policy(&self, agent: &str, disk: Disk) -> Result<Policy, PolicyError> {
         let options = Options { agent: agent.to_owned(), ..self.options.clone() };
         let stores = match disk {
-            Disk::Used => Stores::load(&self.places.state_directory),
+            Disk::Used => Stores::load(&self.paths.state_directory),
             Disk::Unused => Stores::ABSENT,
         };
-        Ok(config::compile(&options, &self.places, disk, Some(&self.text), &stores)?)
+        Ok(config::compile(&options, &self.paths, disk, Some(&self.text), &stores)?)
     }
 }

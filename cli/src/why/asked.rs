@@ -71,16 +71,16 @@ pub fn find(context: EditContext, options: &Options, question: &WhyArgs) -> Resu
 
 /// The last denial that was reported to an operator; if there is none, the last one of all.
 fn last(log: &Log) -> Result<Option<AuditEntry>, ReadError> {
-    let mut untold = None;
+    let mut unreported = None;
     for entry in log.latest() {
         let entry = entry?;
         let Some(denial) = entry.denial() else { continue };
         if !denial.reason.path.starts_with("builtin.unmentioned") {
             return Ok(Some(entry));
         }
-        untold = untold.or(Some(entry));
+        unreported = unreported.or(Some(entry));
     }
-    Ok(untold)
+    Ok(unreported)
 }
 
 /// The line with this id, or the decision on the question with this id.
@@ -185,7 +185,7 @@ fn part(context: &EditContext, decision: &LoggedDecision) -> Option<PathQuery> {
         Operation::Exec => PathQuery::Start {
             path,
             argv: decision.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
-            cwd: context.places.cwd.as_os_str().as_bytes().to_vec(),
+            cwd: context.paths.cwd.as_os_str().as_bytes().to_vec(),
             role: Role::Program,
         },
         Operation::Connect if is_path => PathQuery::Socket { path },
@@ -194,7 +194,7 @@ fn part(context: &EditContext, decision: &LoggedDecision) -> Option<PathQuery> {
             let address: SocketAddr = decision.path.parse().ok()?;
             let page = match reason.path == "builtin.page" {
                 true => Page::At(address.port()),
-                false => served(&context.places.state_directory),
+                false => served(&context.paths.state_directory),
             };
             match decision.operation {
                 Operation::Connect => PathQuery::Connect { address, page },
@@ -220,12 +220,11 @@ fn program(context: &EditContext, question: &WhyArgs) -> Result<WhyQuery, WhyErr
     };
     let name = words.first().ok_or(WhyError::NoQuestion)?;
     let policy = context.in_force()?;
-    let env = environment::of_command(&policy, &context.places.state_directory).env;
-    let program = lookup::program(name, &env, &context.places.cwd)
+    let env = environment::of_command(&policy, &context.paths.state_directory).env;
+    let program = lookup::program(name, &env, &context.paths.cwd)
         // A file that may not be executed can still be asked about.
         .or_else(|| {
-            Some(context.places.cwd.join(name))
-                .filter(|path| name.as_bytes().contains(&b'/') && path.exists())
+            Some(context.paths.cwd.join(name)).filter(|path| name.as_bytes().contains(&b'/') && path.exists())
         })
         .ok_or_else(|| WhyError::NotFound(name.clone()))?;
     let program = real(&program);
@@ -234,7 +233,7 @@ fn program(context: &EditContext, question: &WhyArgs) -> Result<WhyQuery, WhyErr
         operation: Operation::Exec,
         path: program.to_string_lossy().into_owned(),
         argv: words.iter().map(|word| lossy(word)).collect(),
-        parts: starts(&program, argv, &context.places.cwd),
+        parts: starts(&program, argv, &context.paths.cwd),
         line: None,
     })
 }

@@ -148,7 +148,7 @@ fn candidates(
     part: &PathQuery,
     near: Option<Near>,
 ) -> Vec<Candidate> {
-    let places = &context.places;
+    let paths = &context.paths;
     let mut found = Vec::new();
     let mut file = |path: &[u8], verb: &str, access: Access, bits: Bits| {
         // The directory; if that is not enough, the file.
@@ -159,7 +159,7 @@ fn candidates(
                 format!("{secret} holds secrets: the tree can send elsewhere what it can read")
             });
             if let Ok(request) =
-                EditRequest::files(&[fitting.pattern.into()], access, bits, places, Limit::Sensible)
+                EditRequest::files(&[fitting.pattern.into()], access, bits, paths, Limit::Sensible)
             {
                 found.push(Candidate { words, request, caution });
             }
@@ -184,16 +184,16 @@ fn candidates(
 /// The program with any arguments; if the allowlist has another command of it, with these arguments only.
 fn starting(context: &EditContext, asked: &WhyQuery, near: Option<Near>) -> Vec<Candidate> {
     let Ok(policy) = context.in_force() else { return Vec::new() };
-    let (places, bits) = (&context.places, Bits::R.union(Bits::X));
+    let (paths, bits) = (&context.paths, Bits::R.union(Bits::X));
     let program = OsString::from(asked.path.clone());
     let pattern = guard_policy::remedy::tilde(&asked.path, context.home());
-    let any = EditRequest::programs(std::slice::from_ref(&program), bits, &policy, places, Limit::Sensible)
+    let any = EditRequest::programs(std::slice::from_ref(&program), bits, &policy, paths, Limit::Sensible)
         .ok()
         .map(|request| Candidate { words: vec!["exec".to_owned(), pattern], request, caution: None });
     let mut line = vec![program];
     line.extend(asked.argv.iter().skip(1).map(|argument| OsString::from_vec(argument.clone().into_bytes())));
     let these = (asked.operation == Operation::Exec)
-        .then(|| EditRequest::command(&line, bits, &policy, places).ok())
+        .then(|| EditRequest::command(&line, bits, &policy, paths).ok())
         .flatten()
         .map(|request| {
             let words = ["run".to_owned(), "--".to_owned(), asked.path.clone()].into_iter();

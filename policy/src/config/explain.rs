@@ -258,7 +258,7 @@ impl Policy {
         settings.extend(map.protected.shapes().patterns().into_iter().map(|(shape, set, reason)| {
             Setting::new(Section::Persistence, &shape, set.as_str(), (reason.source, reason.path.as_str()))
         }));
-        settings.extend(self.not_kept(document).into_iter().map(|(set, source, path)| {
+        settings.extend(self.unprotected(document).into_iter().map(|(set, source, path)| {
             Setting::new(Section::Persistence, set.as_str(), "off", (source, path.as_str()))
         }));
         settings.extend(map.rules.iter().map(of(Section::Rules)));
@@ -274,7 +274,7 @@ impl Policy {
     }
 
     /// The persistence sets that are switched off, with the source and key of each switch.
-    fn not_kept(&self, document: &Document) -> Vec<(Set, Source, String)> {
+    fn unprotected(&self, document: &Document) -> Vec<(Set, Source, String)> {
         let layers = layers(document, &self.agent);
         let off = |set| {
             let (source, path) = switched_off(layers.iter().map(Layer::persistence), set)?;

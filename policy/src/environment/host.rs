@@ -47,8 +47,8 @@ pub(super) fn inherited_reason(name: &[u8]) -> Option<Reason<'static>> {
         return Some(Reason::unmentioned(CODE));
     }
     anywhere(name).or_else(|| {
-        let is_kept = HOST.allowed_inherited_override_only_keys.contains(name);
-        let key = HOST.blocked_override_only_keys.get(name).filter(|_| !is_kept)?;
+        let is_inherited = HOST.allowed_inherited_override_only_keys.contains(name);
+        let key = HOST.blocked_override_only_keys.get(name).filter(|_| !is_inherited)?;
         Some(builtin(*key, SETTING))
     })
 }

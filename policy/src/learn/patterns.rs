@@ -119,11 +119,11 @@ impl WantedRights {
         };
         let all: BTreeMap<Pattern, Bits> =
             self.0.keys().map(|pattern| (pattern.clone(), joined(pattern))).collect();
-        let says_more = |(pattern, bits): &(&Pattern, &Bits)| {
+        let grants_more = |(pattern, bits): &(&Pattern, &Bits)| {
             let mut holders = holding(pattern).filter(|holder| holder != *pattern && counts(pattern, holder));
             holders.find_map(|holder| all.get(&holder)) != Some(*bits)
         };
-        all.iter().filter(says_more).map(|(pattern, bits)| (pattern.clone(), *bits)).collect()
+        all.iter().filter(grants_more).map(|(pattern, bits)| (pattern.clone(), *bits)).collect()
     }
 }
 

@@ -46,7 +46,7 @@ pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
     let standing = Inventory::new(session.observations.iter());
     // A path that needs no rule gets one only if another rule would take it away.
     let mut counted: BTreeSet<usize> =
-        (0..observations.len()).filter(|i| !bounds.lets(&observations[*i])).collect();
+        (0..observations.len()).filter(|i| !bounds.needs_no_rule(&observations[*i])).collect();
     let mut exact: BTreeMap<Pattern, Bits> = BTreeMap::new();
     let mut round = 0;
     let (text, made) = loop {
@@ -92,7 +92,7 @@ pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
         if is_last {
             // `retain` moves the indices, so start over with the paths that need no rule.
             observations.retain(|seen| !seen.used.is_empty());
-            counted = (0..observations.len()).filter(|i| !bounds.lets(&observations[*i])).collect();
+            counted = (0..observations.len()).filter(|i| !bounds.needs_no_rule(&observations[*i])).collect();
         }
         if round >= 4 * MAX_ROUNDS {
             return None;

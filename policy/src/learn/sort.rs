@@ -111,7 +111,7 @@ impl Bounds {
     }
 
     /// Whether none of its uses needs a rule. Programs always need one.
-    pub(super) fn lets(&self, seen: &Observation) -> bool {
+    pub(super) fn needs_no_rule(&self, seen: &Observation) -> bool {
         !seen.used.meets(Used::STARTED)
             && seen.used.accesses().all(|access| self.needs_none(&seen.path, access))
     }

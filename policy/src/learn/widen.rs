@@ -216,13 +216,14 @@ fn programs(observations: &[&Observation], zones: &Zones, width: Width, widened:
 /// The directories of all programs, if one of the programs is in the project.
 fn roots(observations: &[&Observation], zones: &Zones) -> BTreeSet<Vec<u8>> {
     let started = observations.iter().filter(|seen| seen.used.meets(Used::STARTED));
-    let places: Vec<(&Zone, &Vec<u8>)> = started.map(|seen| (zones.find(&seen.path), &seen.path)).collect();
-    if !places.iter().any(|(zone, _)| zone.kind == ZoneKind::Project) {
+    let started_in: Vec<(&Zone, &Vec<u8>)> =
+        started.map(|seen| (zones.find(&seen.path), &seen.path)).collect();
+    if !started_in.iter().any(|(zone, _)| zone.kind == ZoneKind::Project) {
         return BTreeSet::new();
     }
     let root = |(zone, path): (&Zone, &Vec<u8>)| match zone.kind {
         ZoneKind::Project | ZoneKind::System | ZoneKind::Toolchain => zone.top.clone(),
         _ => path.clone(),
     };
-    places.into_iter().map(root).collect()
+    started_in.into_iter().map(root).collect()
 }

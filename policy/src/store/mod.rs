@@ -108,7 +108,7 @@ impl Store {
     }
 
     /// Whether two stores are equal, apart from the socket.
-    pub fn says_the_same(&self, other: &Store) -> bool {
+    pub fn is_equal_without_socket(&self, other: &Store) -> bool {
         let of = |store: &Store| {
             let mut root = store.root.clone();
             root.shift_remove("socket");

@@ -326,8 +326,8 @@ proptest! {
             }
             _ => {
                 prop_assert!(is_trivia(&text, start, old), "{:?} is {:?}", old, new);
-                let is_kept = has_all_of(new, old) || is_blank_of_an_empty_one(&text, start, old);
-                prop_assert!(is_kept, "{:?} is {:?}", old, new);
+                let is_unchanged = has_all_of(new, old) || is_blank_of_an_empty_one(&text, start, old);
+                prop_assert!(is_unchanged, "{:?} is {:?}", old, new);
             }
         }
     }

@@ -174,7 +174,7 @@ fn nothing_is_opened_that_must_not_be() {
                         proposal.text
                     );
                 }
-                let places = [
+                let never_opened = [
                     "/home/u/work",
                     "/tmp",
                     "/dev",
@@ -185,7 +185,7 @@ fn nothing_is_opened_that_must_not_be() {
                 ];
                 let is_writable = allows(&policy, path, Access::WRITE);
                 prop_assert!(
-                    !is_writable || places.into_iter().any(is_below),
+                    !is_writable || never_opened.into_iter().any(is_below),
                     "{width:?} {path}\n{}",
                     proposal.text
                 );
@@ -288,9 +288,9 @@ fn a_merge_gives_nothing_that_was_withheld() {
                 {
                     for access in [Access::READ, Access::WRITE, Access::MAP] {
                         let before = decide(&old, &Request::File { path: path.as_bytes(), access });
-                        let is_said = before.reason.path.starts_with("permissions.filesystem.rules")
+                        let is_by_rule = before.reason.path.starts_with("permissions.filesystem.rules")
                             || before.reason.path.starts_with("permissions.filesystem.deny");
-                        let is_withheld = before.outcome != Outcome::Allow && is_said;
+                        let is_withheld = before.outcome != Outcome::Allow && is_by_rule;
                         prop_assert!(
                             !is_withheld || !allows(&new, path, access),
                             "{path} {} {}\n{text}\n{}",

@@ -89,13 +89,13 @@ pub enum Disk {
 ///
 /// # Errors
 /// If a required file is missing, or a file cannot be read or is invalid.
-pub fn policy(options: &Options, places: &Paths, disk: Disk) -> Result<Policy, SetupError> {
+pub fn policy(options: &Options, paths: &Paths, disk: Disk) -> Result<Policy, SetupError> {
     compile(
         options,
-        places,
+        paths,
         disk,
-        read(places, |path| std::fs::read(path))?.as_deref(),
-        &Stores::load(&places.state_directory),
+        read(paths, |path| std::fs::read(path))?.as_deref(),
+        &Stores::load(&paths.state_directory),
     )
 }
 
@@ -105,11 +105,11 @@ pub fn policy(options: &Options, places: &Paths, disk: Disk) -> Result<Policy, S
 /// # Errors
 /// If there is no home directory, or guard.json cannot be read.
 pub fn audit_log(options: &Options) -> Result<PathBuf, SetupError> {
-    let places = Paths::find(options)?;
-    let text = read(&places, |path| std::fs::read(path))?;
+    let paths = Paths::find(options)?;
+    let text = read(&paths, |path| std::fs::read(path))?;
     let text = text.and_then(|text| String::from_utf8(text).ok());
     let document = text.and_then(|text| Document::parse("", &text).ok());
-    Ok(places.audit(document.as_ref().and_then(Document::audit_path)))
+    Ok(paths.audit(document.as_ref().and_then(Document::audit_path)))
 }
 
 /// Compiles the text of a policy, or the built-in policy without one, with the approvals stores.
@@ -118,7 +118,7 @@ pub fn audit_log(options: &Options) -> Result<PathBuf, SetupError> {
 /// If the policy is invalid.
 pub fn compile(
     options: &Options,
-    places: &Paths,
+    paths: &Paths,
     disk: Disk,
     text: Option<&[u8]>,
     stores: &Stores,
@@ -130,27 +130,27 @@ pub fn compile(
     let trail = |path: &[u8]| links.trail(path);
     let as_written = |path: &[u8]| vec![path.to_vec()];
     let text = text
-        .map(|text| str::from_utf8(text).map_err(|_| SetupError::NotText { path: places.policy.clone() }))
+        .map(|text| str::from_utf8(text).map_err(|_| SetupError::NotText { path: paths.policy.clone() }))
         .transpose()?;
-    let document = text.map(|text| Document::parse(&places.policy.to_string_lossy(), text));
+    let document = text.map(|text| Document::parse(&paths.policy.to_string_lossy(), text));
     let document = document.transpose().map_err(SetupError::Invalid)?;
     let asked = document.as_ref().and_then(|document| document.approvals().gateway().url());
     let gateways = approvals_store::governing(&stores.gateways, asked.map(GatewayUrl::as_str));
     let host = Host {
-        home: places.home.as_os_str().as_bytes(),
-        cwd: places.cwd.as_os_str().as_bytes(),
-        path_dirs: places.path_dirs.clone(),
-        always_denied: places
+        home: paths.home.as_os_str().as_bytes(),
+        cwd: paths.cwd.as_os_str().as_bytes(),
+        path_dirs: paths.path_dirs.clone(),
+        always_denied: paths
             .denied_with(&stores.openclaw, document.as_ref().and_then(|document| document.audit_path())),
-        temp_dirs: places.temp_dirs.clone(),
+        temp_dirs: paths.temp_dirs.clone(),
         openclaw: openclaw(&stores.openclaw),
         gateways: match &gateways {
             Ok(reading) => OpenclawStore::Present(reading),
             Err(why) => OpenclawStore::Broken(why),
         },
         own: own(&stores.own),
-        gateway: places.gateway.clone(),
-        persistence_sites: places.persistence_sites.clone(),
+        gateway: paths.gateway.clone(),
+        persistence_sites: paths.persistence_sites.clone(),
         realpath: if disk == Disk::Used { &resolve } else { &unresolved },
         trail: if disk == Disk::Used { &trail } else { &as_written },
     };
@@ -169,17 +169,17 @@ fn resolved(links: &Links, path: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Calls `ask` with the host without its approvals stores, for policies that do not depend on them.
-pub fn on_host<T>(places: &Paths, ask: impl FnOnce(&Host<'_>) -> T) -> T {
+pub fn on_host<T>(paths: &Paths, ask: impl FnOnce(&Host<'_>) -> T) -> T {
     let links = Links::default();
     let resolve = |path: &[u8]| resolved(&links, path);
     let trail = |path: &[u8]| links.trail(path);
-    let bare = Host::bare(places.home.as_os_str().as_bytes(), places.cwd.as_os_str().as_bytes());
+    let bare = Host::bare(paths.home.as_os_str().as_bytes(), paths.cwd.as_os_str().as_bytes());
     ask(&Host {
-        path_dirs: places.path_dirs.clone(),
-        always_denied: places.always_denied.clone(),
-        temp_dirs: places.temp_dirs.clone(),
-        gateway: places.gateway.clone(),
-        persistence_sites: places.persistence_sites.clone(),
+        path_dirs: paths.path_dirs.clone(),
+        always_denied: paths.always_denied.clone(),
+        temp_dirs: paths.temp_dirs.clone(),
+        gateway: paths.gateway.clone(),
+        persistence_sites: paths.persistence_sites.clone(),
         realpath: &resolve,
         trail: &trail,
         ..bare
@@ -190,12 +190,12 @@ pub fn on_host<T>(places: &Paths, ask: impl FnOnce(&Host<'_>) -> T) -> T {
 ///
 /// # Errors
 /// If it cannot be compiled.
-pub fn open(options: &Options, places: &Paths) -> Result<Policy, SetupError> {
+pub fn open(options: &Options, paths: &Paths) -> Result<Policy, SetupError> {
     const OPEN: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off", "roots": ["/"]},
         "permissions": {"persistence": false, "filesystem": {"rules": {"/**": "rwx"}, "default": "rwx"}}}"#;
     let document = Document::parse("open", OPEN).map_err(SetupError::Invalid)?;
     let compile = |host: &Host<'_>| Policy::compile(&document, &options.agent, host, &Overrides::default());
-    on_host(places, compile).map_err(SetupError::Invalid)
+    on_host(paths, compile).map_err(SetupError::Invalid)
 }
 
 /// Converts OpenClaw's store for the compiler.
@@ -225,13 +225,13 @@ fn own(store: &approvals_store::File) -> OwnStore<'_> {
 /// # Errors
 /// If it cannot be read.
 pub fn read(
-    places: &Paths,
+    paths: &Paths,
     content: impl Fn(&Path) -> std::io::Result<Vec<u8>>,
 ) -> Result<Option<Vec<u8>>, SetupError> {
-    match content(&places.policy_file) {
+    match content(&paths.policy_file) {
         Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !places.policy_named => Ok(None),
-        Err(error) => Err(SetupError::Unreadable { path: places.policy.clone(), error }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !paths.policy_named => Ok(None),
+        Err(error) => Err(SetupError::Unreadable { path: paths.policy.clone(), error }),
     }
 }
 

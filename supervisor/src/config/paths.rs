@@ -79,7 +79,7 @@ impl Paths {
             known::may_be_temporary(real(dir).as_os_str().as_bytes(), home.as_os_str().as_bytes())
         });
         let cwd = env::current_dir().and_then(|cwd| cwd.canonicalize()).map_err(SetupError::NoDirectory)?;
-        let mut places = Paths {
+        let mut paths = Paths {
             policy_file: real(&std::path::absolute(&policy).map_err(SetupError::NoDirectory)?),
             state_directory: real(&std::path::absolute(&state).map_err(SetupError::NoDirectory)?),
             session_key: options
@@ -102,13 +102,13 @@ impl Paths {
             state,
         };
         let copies = gateway::copies(&config);
-        let new = temporary(&places.policy_file);
-        let usual = usual_states(&places.home);
-        let own = [&places.state, &config, &places.policy].into_iter().chain(&copies).chain(&usual);
+        let new = temporary(&paths.policy_file);
+        let usual = usual_states(&paths.home);
+        let own = [&paths.state, &config, &paths.policy].into_iter().chain(&copies).chain(&usual);
         // The state directory is denied as a whole, with this file if it is in there.
-        let new = Some(&new).filter(|new| !new.starts_with(&places.state_directory));
-        places.always_denied = both_forms(&own.chain(new).collect::<Vec<_>>());
-        Ok(places)
+        let new = Some(&new).filter(|new| !new.starts_with(&paths.state_directory));
+        paths.always_denied = both_forms(&own.chain(new).collect::<Vec<_>>());
+        Ok(paths)
     }
 
     /// Returns the program directories of the built-in policy on this host, as patterns. `workspace` is the

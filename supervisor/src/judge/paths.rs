@@ -156,7 +156,7 @@ impl Guard {
     ///
     /// # Errors
     /// EACCES.
-    pub fn judge_place(&self, caller: &Caller<'_>, path: &[u8], object: &Object) -> Result<(), Errno> {
+    pub fn refuse_never_open(&self, caller: &Caller<'_>, path: &[u8], object: &Object) -> Result<(), Errno> {
         match classify(caller, &self.tree, path, Some(object), true)? {
             Classification::Refused(text) | Classification::Hidden(text) => {
                 self.refuse(caller, Operation::Write, path, text)

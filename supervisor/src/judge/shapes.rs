@@ -144,11 +144,11 @@ impl Shapes<'_> {
             for (name, kind) in names {
                 let path = [&*directory, b"/", &*name].concat();
                 let is_directory = kind == FileType::Directory;
-                let is_kept = |shape: &Shape<'_>| {
+                let is_protected = |shape: &Shape<'_>| {
                     let is_for_files = is_directory && shape.is_file;
                     !is_for_files && !self.made.contains(shape.holder)
                 };
-                if self.policy.shapes(&path).iter().any(is_kept) {
+                if self.policy.shapes(&path).iter().any(is_protected) {
                     return false;
                 }
                 if is_directory {

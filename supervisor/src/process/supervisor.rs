@@ -158,7 +158,7 @@ fn supervise(
     let follower = follower(&source, tree, &reporter);
     let approvals = is_attended.then(|| approvals(&policy, &source, tree, &reporter, &follower, link));
     let mut guard = Guard::new(policy, resolver, tree, reporter.clone(), observe, floor, &session)
-        .beside_page_of(&source.places.state_directory);
+        .beside_page_of(&source.paths.state_directory);
     let is_followed = recorder.is_none();
     guard = guard.with_recorder(recorder.map(Arc::new));
     if let Some(approvals) = &approvals {
@@ -266,7 +266,7 @@ fn watch_grants(current: &Arc<Current>, end: Option<EndTree>) -> std::io::Result
 /// Creates the handle of the thread that asks the gateway for its exec approvals, if the policy wants that.
 fn follower(source: &PolicySource, tree: Tree, reporter: &Reporter) -> SyncThread {
     let problems = reporter.clone();
-    let state = source.places.state_directory.clone();
+    let state = source.paths.state_directory.clone();
     SyncThread::new(state, members(tree), Arc::new(move |line| problems.problem(line)))
 }
 
@@ -293,9 +293,9 @@ fn approvals(
     };
     let problems = reporter.clone();
     let around = Surroundings {
-        state: source.places.state_directory.clone(),
-        home: source.places.home.clone(),
-        session_key: source.places.session_key.clone(),
+        state: source.paths.state_directory.clone(),
+        home: source.paths.home.clone(),
+        session_key: source.paths.session_key.clone(),
         sync: follower.clone(),
         is_member: members(tree),
         warn: Arc::new(move |line| problems.problem(line)),

@@ -158,7 +158,7 @@ pub fn classify<'p>(
         }
     }
     if let Some((pid, rest)) = proc_pid(path) {
-        return proc_place(caller, tree, path, pid, rest, writes);
+        return proc_entry(caller, tree, path, pid, rest, writes);
     }
     if let Some(name) = path.strip_prefix(b"/dev/pts/")
         && name != b"ptmx"
@@ -170,7 +170,7 @@ pub fn classify<'p>(
     Ok(Classification::Policy(Cow::Borrowed(path)))
 }
 
-fn proc_place<'p>(
+fn proc_entry<'p>(
     caller: &Caller<'_>,
     tree: &Tree,
     path: &'p [u8],

@@ -142,7 +142,7 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> HandlerR
     let (object, old) = link_source(request, old, flags)?;
     let Target::Entry(new) = name(request, new)? else { return Err(Errno::EXIST) };
     new.free()?;
-    request.guard.judge_place(request.caller, &old, &object)?;
+    request.guard.refuse_never_open(request.caller, &old, &object)?;
     judge(request, &new)?;
     if object.kind() == FileType::Symlink {
         request.guard.judge_link(request.caller, &new.path)?;

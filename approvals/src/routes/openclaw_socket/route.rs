@@ -27,7 +27,7 @@ pub struct SocketAsker {
     sink: AnswerSink,
     find: Find,
     is_member: IsMember,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 impl SocketAsker {
@@ -40,7 +40,7 @@ impl SocketAsker {
         warn: Warn,
     ) -> SocketAsker {
         let sink = AnswerSink::new(manager, Route::Socket, grant_store, warn);
-        SocketAsker { sink, find, is_member, places: Arc::new(Semaphore::new(MAX_CONNECTIONS)) }
+        SocketAsker { sink, find, is_member, permits: Arc::new(Semaphore::new(MAX_CONNECTIONS)) }
     }
 
     /// Runs for ever. When the future is dropped, every question is withdrawn from the socket.
@@ -80,7 +80,7 @@ impl SocketAsker {
             return;
         };
         // The semaphore is never closed.
-        let Ok(_place) = self.places.acquire().await else { return };
+        let Ok(_permit) = self.permits.acquire().await else { return };
         let warn = |problem: &NoAnswer| {
             if !matches!(problem, NoAnswer::Nobody { .. }) {
                 self.sink.warn_once(format!("the approvals socket gave no answer: {problem}"));

@@ -65,16 +65,16 @@ pub enum WatchError {
 ///
 /// # Errors
 /// When another `watch` or `serve` runs, or the socket or the terminal cannot be used.
-pub fn watch(places: &Paths, arguments: &WatchArguments) -> Result<Exit, WatchError> {
+pub fn watch(paths: &Paths, arguments: &WatchArguments) -> Result<Exit, WatchError> {
     outside()?;
-    let socket = WatchSocket::bind(&places.state_directory, &places.home)?;
+    let socket = WatchSocket::bind(&paths.state_directory, &paths.home)?;
     let is_screen = io::stdout().is_terminal() && io::stdin().is_terminal();
     let view = match (arguments.json, arguments.plain || !is_screen) {
         (true, _) => WatchView::Lines(LineView::new(Form::Json, socket.path.clone())),
         (false, true) => WatchView::Lines(LineView::new(Form::Plain, socket.path.clone())),
         (false, false) => WatchView::Screen(Box::default()),
     };
-    follow(Some(&socket), &places.state_directory, view)
+    follow(Some(&socket), &paths.state_directory, view)
 }
 
 /// Checks that this process is not guarded: a guarded process must not answer.

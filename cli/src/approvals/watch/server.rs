@@ -147,7 +147,7 @@ impl WatchServer {
         let connection = self.connections.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
         self.events.send(WatchEvent::Asked { key: key.clone(), asked, connection, answer }).ok()?;
-        let _told = CloseNotice(&self.events, Some((key, connection)));
+        let _notice = CloseNotice(&self.events, Some((key, connection)));
         tokio::select! {
             word = answered => word.ok(),
             () = gone(stream) => None,

@@ -69,9 +69,9 @@ pub enum ServeError {
 ///
 /// # Errors
 /// When the page cannot be served.
-pub fn serve(places: &Paths, options: &Options, arguments: &ServeArguments) -> Result<Exit, ServeError> {
+pub fn serve(paths: &Paths, options: &Options, arguments: &ServeArguments) -> Result<Exit, ServeError> {
     outside()?;
-    let state = &places.state_directory;
+    let state = &paths.state_directory;
     if let Some(url) = links::ask(state).map_err(ServeError::NoLink)? {
         return print_url(options, arguments, &url);
     }
@@ -82,7 +82,7 @@ pub fn serve(places: &Paths, options: &Options, arguments: &ServeArguments) -> R
         serving => serving?,
     };
     // Must run before a second thread starts: the umask belongs to the whole process.
-    let watch_socket = match WatchSocket::bind(state, &places.home) {
+    let watch_socket = match WatchSocket::bind(state, &paths.home) {
         Ok(socket) => Some(socket),
         Err(held @ (WatchSocketError::Runs | WatchSocketError::Taken(_))) => {
             eprintln!(

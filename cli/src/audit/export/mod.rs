@@ -183,7 +183,7 @@ impl Export {
         loop {
             let entries = if first || !follows { follow.more()? } else { follow.wait()? };
             if std::mem::take(&mut first) {
-                LogPart::ALL.into_iter().for_each(|part| tell_removed(part, from[part as usize], &entries));
+                LogPart::ALL.into_iter().for_each(|part| report_removed(part, from[part as usize], &entries));
             }
             for batch in batches(&entries) {
                 self.send(batch, follows)?;
@@ -212,11 +212,11 @@ impl Export {
 
     fn send(&mut self, batch: &[(LogPart, AuditEntry)], follows: bool) -> Result<(), ExportError> {
         let since = self.since;
-        let is_wanted = |entry: &&AuditEntry| {
+        let is_selected = |entry: &&AuditEntry| {
             (!self.denied || entry.is_of_denials())
                 && since.is_none_or(|since| entry.time.is_some_and(|time| time >= since))
         };
-        let selected: Vec<_> = batch.iter().map(|(_, entry)| entry).filter(is_wanted).cloned().collect();
+        let selected: Vec<_> = batch.iter().map(|(_, entry)| entry).filter(is_selected).cloned().collect();
         if !selected.is_empty() {
             self.post(&selected, follows)?;
             self.sent += selected.len();
@@ -268,7 +268,7 @@ impl Export {
 }
 
 /// Says which lines of a part were removed since the last export, which ended at line `from`.
-fn tell_removed(part: LogPart, from: u64, entries: &[(LogPart, AuditEntry)]) {
+fn report_removed(part: LogPart, from: u64, entries: &[(LogPart, AuditEntry)]) {
     let first = entries.iter().find(|(of, _)| *of == part).and_then(|(_, entry)| entry.n);
     if let Some(n) = first.filter(|n| from > 0 && *n > from + 1) {
         eprintln!(

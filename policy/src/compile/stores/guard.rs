@@ -25,7 +25,7 @@ impl OwnStore<'_> {
         let mut warnings: Vec<String> = reading.notes.iter().map(|note| format!("{NAME}: {note}")).collect();
         let mut answers = Vec::new();
         for (path, rule) in reading.store.rules(agent) {
-            let path = own_place(&path);
+            let path = own_key_path(&path);
             if let Some(problem) = problem(&rule.pattern) {
                 warnings.push(format!("{path}: {problem}"));
                 continue;
@@ -55,7 +55,7 @@ impl OwnStore<'_> {
     ) -> (Vec<allowlist::CompiledEntry>, Vec<String>) {
         match self {
             OwnStore::Present(reading) => {
-                listed(&reading.store, agent, paths, map, |path, entry| reason(own_place(&path), entry))
+                listed(&reading.store, agent, paths, map, |path, entry| reason(own_key_path(&path), entry))
             }
             OwnStore::Absent | OwnStore::Broken(_) => (Vec::new(), Vec::new()),
         }
@@ -63,7 +63,7 @@ impl OwnStore<'_> {
 }
 
 /// Returns a place in this store for one that [`crate::store::Store`] names as in OpenClaw's.
-fn own_place(path: &str) -> String {
+fn own_key_path(path: &str) -> String {
     path.replacen("openclaw.", "saved.", 1)
 }
 

@@ -55,7 +55,7 @@ impl<'a> Stores<'a> {
         let is_the_file = match (host.openclaw, host.gateways) {
             // A gateway up to 2026.7 on this host uses the same file.
             (OpenclawStore::Present(file), OpenclawStore::Present(gateways)) => {
-                file.store.says_the_same(&gateways.store)
+                file.store.is_equal_without_socket(&gateways.store)
             }
             _ => false,
         };
@@ -125,7 +125,7 @@ pub(crate) fn listed(
         entries.extend(compiled.entry);
         warnings.extend(compiled.warning);
     }
-    warnings.extend(inactive.iter().map(|(why, places)| asleep(*why, places)));
+    warnings.extend(inactive.iter().map(|(why, keys)| asleep(*why, keys)));
     (entries, warnings)
 }
 

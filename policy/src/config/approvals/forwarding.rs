@@ -119,7 +119,7 @@ impl Forwarding {
     /// Empty if forwarding is off or a filter excludes the question. A request can carry only the first recipient.
     pub fn recipients(&self, agent: &str, session_key: Option<&str>) -> Vec<Recipient<'_>> {
         let session_key = session_key.map(trim).filter(|key| !key.is_empty());
-        if !self.enabled.unwrap_or(false) || !self.lets(agent, session_key) {
+        if !self.enabled.unwrap_or(false) || !self.accepts(agent, session_key) {
             return Vec::new();
         }
         let mode = self.mode.unwrap_or_default();
@@ -138,7 +138,7 @@ impl Forwarding {
     }
 
     /// Whether both filters accept the question. A filter rejects a question that lacks the value it tests.
-    fn lets(&self, agent: &str, session_key: Option<&str>) -> bool {
+    fn accepts(&self, agent: &str, session_key: Option<&str>) -> bool {
         let of_key = session_key.and_then(agent_of);
         let agent = Some(trim(agent)).filter(|agent| !agent.is_empty()).or(of_key.as_deref());
         let agents = self.agent_filter.as_deref().unwrap_or_default();

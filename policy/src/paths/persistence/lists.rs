@@ -40,7 +40,7 @@ pub(super) enum Start {
 }
 
 /// Returns each place of a set: the directory it is relative to, and the rest with its leading slash.
-pub(super) fn places(set: Set) -> impl Iterator<Item = (Start, &'static str)> {
+pub(super) fn paths_of(set: Set) -> impl Iterator<Item = (Start, &'static str)> {
     let of_set = LISTS.iter().filter(move |(other, _)| *other == set);
     of_set.flat_map(|(_, list)| list.split_whitespace()).flat_map(|path| {
         let below = |(prefix, start)| {
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn configuration_is_looked_for_at_both_places() {
         let of = |set: Set, rest: &str| {
-            places(set).filter(|(_, other)| *other == rest).map(|p| p.0).collect::<Vec<_>>()
+            paths_of(set).filter(|(_, other)| *other == rest).map(|p| p.0).collect::<Vec<_>>()
         };
         assert_eq!(of(Set::Shell, "/.bashrc"), [Start::Home]);
         assert_eq!(of(Set::Shell, "/fish/"), [Start::Config]);

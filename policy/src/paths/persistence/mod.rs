@@ -19,7 +19,7 @@ use super::glob::Glob;
 use crate::paths::entry::CompiledPattern;
 use crate::verdict::CompiledReason;
 use crate::{Grant, Host, Rights, Source};
-use lists::{Start, places};
+use lists::{Start, paths_of};
 pub(crate) use protected::ProtectedPaths;
 pub(crate) use set::Set;
 pub use shapes::Shape;
@@ -48,7 +48,7 @@ pub(crate) fn protected_paths(host: &Host<'_>, hint: Hint, is_on: impl Fn(Set) -
     for set in Set::ALL.into_iter().filter(|set| is_on(*set)) {
         let reason = Arc::new(reason(set, hint));
         reasons.push((set, Arc::clone(&reason)));
-        for (start, rest) in places(set) {
+        for (start, rest) in paths_of(set) {
             for top in tops(host, start) {
                 if let Some(at) = rest.rfind('/').filter(|_| rest.contains('*')) {
                     making.add_names(&[top, &rest.as_bytes()[..at]].concat(), &rest[at..], &reason);
@@ -71,11 +71,11 @@ pub(crate) fn protected_paths(host: &Host<'_>, hint: Hint, is_on: impl Fn(Set) -
             Set::Path => {
                 let written = sites.path_as_written.iter().filter(|dir| !host.path_dirs.contains(dir));
                 // What is written may lead to the work, through a link or as `.`.
-                let leads_to_kept = |dir: &&Vec<u8>| {
-                    is_kept_of_path(host, dir)
-                        && (host.trail)(dir).last().is_none_or(|end| is_kept_of_path(host, end))
+                let leads_to_protected = |dir: &&Vec<u8>| {
+                    is_protected_path_directory(host, dir)
+                        && (host.trail)(dir).last().is_none_or(|end| is_protected_path_directory(host, end))
                 };
-                host.path_dirs.iter().chain(written).filter(leads_to_kept).for_each(|dir| {
+                host.path_dirs.iter().chain(written).filter(leads_to_protected).for_each(|dir| {
                     making.add(&[dir, &b"/"[..]].concat(), &reason);
                     // It would make the directory one that is not protected at the next start.
                     making.add(&[around(dir), b"/pyvenv.cfg"].concat(), &reason);
@@ -123,7 +123,7 @@ fn tops<'h>(host: &'h Host<'_>, start: Start) -> Vec<&'h [u8]> {
 
 /// Returns whether a directory of `PATH` is protected. It is not if it contains the work, or if it is in a
 /// workspace and a package manager installs programs there (`node_modules/.bin`, a Python environment).
-fn is_kept_of_path(host: &Host<'_>, dir: &[u8]) -> bool {
+fn is_protected_path_directory(host: &Host<'_>, dir: &[u8]) -> bool {
     let sites = &host.persistence_sites;
     let holds_work = is_below(host.cwd, dir) || sites.workspaces.iter().any(|top| is_below(top, dir));
     let is_in_work = sites.workspaces.iter().any(|top| is_below(dir, top));
@@ -166,10 +166,10 @@ impl Making<'_> {
             self.one(&link, false, reason);
         }
         // A link to /dev/null switches a file off: its target is not protected.
-        let is_place = |end: &Vec<u8>| {
+        let is_protected = |end: &Vec<u8>| {
             !is_below(self.host.home, end) && ![&b"/dev"[..], b"/proc"].iter().any(|top| is_below(end, top))
         };
-        if let Some(end) = end.filter(|end| end != path && is_place(end)) {
+        if let Some(end) = end.filter(|end| end != path && is_protected(end)) {
             self.one(&end, is_directory, reason);
         }
     }

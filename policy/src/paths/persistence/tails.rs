@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::Set;
-use super::lists::{Start, places};
+use super::lists::{Start, paths_of};
 
 /// Files of Mercurial's and Jujutsu's repositories that name programs, or another place that does.
 pub(super) const OTHER_REPOSITORIES: [(&[u8], &[&[u8]]); 2] = [
@@ -57,7 +57,7 @@ pub(super) struct ShapeTail {
 pub(super) static TAILS: LazyLock<Tails> = LazyLock::new(|| {
     let mut tails = Tails::default();
     for set in Set::ALL {
-        for (_, path) in places(set).filter(|(start, _)| *start == Start::Workspace) {
+        for (_, path) in paths_of(set).filter(|(start, _)| *start == Start::Workspace) {
             let is_directory = path.ends_with('/');
             let mut components = path.trim_matches('/').split('/').map(str::as_bytes);
             let Some(first) = components.next() else { continue };

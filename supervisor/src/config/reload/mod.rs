@@ -42,7 +42,7 @@ pub struct PolicySource {
     /// The command line.
     pub options: Options,
     /// The paths found at the start.
-    pub places: Paths,
+    pub paths: Paths,
     /// The text of the policy in force; None for the built-in policy.
     pub text: Option<Vec<u8>>,
     /// The approvals stores in force.
@@ -53,11 +53,11 @@ impl PolicySource {
     /// Returns the real paths of the files that the policy is read from.
     pub fn files(&self) -> Vec<PathBuf> {
         let [openclaws, own, gateways] = self.stores();
-        vec![self.places.policy_file.clone(), openclaws, own, gateways]
+        vec![self.paths.policy_file.clone(), openclaws, own, gateways]
     }
 
     fn stores(&self) -> [PathBuf; 3] {
-        let state = &self.places.state_directory;
+        let state = &self.paths.state_directory;
         [state.join(approvals_store::NAME), approvals_store::own(state), approvals_store::gateways(state)]
     }
 }
@@ -161,7 +161,7 @@ impl PolicyReader {
             return;
         }
         self.seen = text;
-        self.refuse(&error, &self.source.places.policy_file);
+        self.refuse(&error, &self.source.paths.policy_file);
         // The text in force compiles with any store.
         let _ = self.apply(None, stores);
     }
@@ -174,11 +174,11 @@ impl PolicyReader {
     /// Returns the text of guard.json if it has changed, or if the operator asked for a reload.
     fn new_text(&mut self, wake: ReloadCause) -> Option<Vec<u8>> {
         let is_asked = wake == ReloadCause::Asked;
-        let gone = match config::read(&self.source.places, guard_openclaw::plain_file::read) {
+        let gone = match config::read(&self.source.paths, guard_openclaw::plain_file::read) {
             Ok(Some(text)) => return Some(text).filter(|text| is_asked || self.seen.as_ref() != Some(text)),
             Ok(None) if self.source.text.is_none() => {
                 if is_asked {
-                    let path = shown_path(&self.source.places);
+                    let path = shown_path(&self.source.paths);
                     let line =
                         format!("openclaw-guard: there is no {path}; the built-in policy stays in force");
                     self.reporter.notice(line);
@@ -186,12 +186,12 @@ impl PolicyReader {
                 return None;
             }
             // A removed policy does not mean that the built-in one should apply.
-            Ok(None) => format!("{} is gone", shown_path(&self.source.places)),
+            Ok(None) => format!("{} is gone", shown_path(&self.source.paths)),
             Err(error) => error.to_string(),
         };
         // Reported once: `seen` is empty from here on.
         if self.seen.take().is_some() || is_asked {
-            self.refuse(&gone, &self.source.places.policy_file);
+            self.refuse(&gone, &self.source.paths.policy_file);
         }
         None
     }
@@ -224,7 +224,7 @@ impl PolicyReader {
         if bytes == self.seen_stores[0] {
             return Ok(None);
         }
-        let store = approvals_store::load(&self.source.places.state_directory);
+        let store = approvals_store::load(&self.source.paths.state_directory);
         let had = matches!(self.source.stores.openclaw, approvals_store::File::Present(_));
         let problem = match &store {
             // Same as the store in force.
@@ -257,7 +257,7 @@ impl PolicyReader {
         if bytes == self.seen_stores[1] {
             return Ok(None);
         }
-        let store = approvals_store::load_own(&self.source.places.state_directory);
+        let store = approvals_store::load_own(&self.source.paths.state_directory);
         if wake == ReloadCause::Changing && matches!(store, approvals_store::File::Broken(_)) {
             return Err(Unsettled);
         }
@@ -274,7 +274,7 @@ impl PolicyReader {
         if bytes == self.seen_stores[2] {
             return None;
         }
-        let known = approvals_store::load_gateways(&self.source.places.state_directory);
+        let known = approvals_store::load_gateways(&self.source.paths.state_directory);
         self.seen_stores[2] = bytes;
         if known == self.source.stores.gateways {
             return None;
@@ -297,15 +297,15 @@ impl PolicyReader {
         if text.is_none() && stores.is_none() {
             return Ok(());
         }
-        let PolicySource { options, places, .. } = &self.source;
+        let PolicySource { options, paths, .. } = &self.source;
         let now = text.as_deref().or(self.source.text.as_deref());
         let mut beside = stores.unwrap_or_else(|| self.source.stores.clone());
-        let compile = |beside: &Stores| config::compile(options, places, Disk::Used, now, beside);
+        let compile = |beside: &Stores| config::compile(options, paths, Disk::Used, now, beside);
         let mut policy = compile(&beside)?;
         if text.is_some() && policy.approvals().gateway().admin() {
             // The gateway's approvals must apply from the first call on, so they are fetched before.
-            let asked = gateway::ask_first(&policy, &places.state_directory);
-            beside.gateways = approvals_store::load_gateways(&places.state_directory);
+            let asked = gateway::ask_first(&policy, &paths.state_directory);
+            beside.gateways = approvals_store::load_gateways(&paths.state_directory);
             policy = compile(&beside)?;
             if let Err(why) = asked {
                 self.reporter.problem(format!("openclaw-guard: {}", shown(why.as_bytes())));
@@ -320,7 +320,7 @@ impl PolicyReader {
         let old = before.policy();
         lines.extend(policy.warnings().iter().filter(|warning| !old.warnings().contains(warning)).cloned());
         // OpenClaw records each use of an entry in its store; that alone is not worth a message.
-        let is_news = text.is_some() || !lines.is_empty() || policy.explain(None) != old.explain(None);
+        let is_new = text.is_some() || !lines.is_empty() || policy.explain(None) != old.explain(None);
         // The guard's own store changes when a human answers: that needs no message.
         let is_theirs = beside.openclaw != self.source.stores.openclaw;
         let is_gateways = beside.gateways != self.source.stores.gateways;
@@ -334,14 +334,14 @@ impl PolicyReader {
             Some(text) => {
                 self.seen = Some(text.clone());
                 self.source.text = Some(text);
-                self.source.places.policy.clone()
+                self.source.paths.policy.clone()
             }
-            None if is_answer => approvals_store::own(&self.source.places.state_directory),
-            None if is_gateways => approvals_store::gateways(&self.source.places.state_directory),
-            None => self.source.places.state_directory.join(approvals_store::NAME),
+            None if is_answer => approvals_store::own(&self.source.paths.state_directory),
+            None if is_gateways => approvals_store::gateways(&self.source.paths.state_directory),
+            None => self.source.paths.state_directory.join(approvals_store::NAME),
         };
         self.source.stores = beside;
-        if is_news {
+        if is_new {
             if !is_answer {
                 let path = shown(file.as_os_str().as_bytes());
                 self.reporter.notice(format!("openclaw-guard: {path} was read again and is in force"));
@@ -381,8 +381,8 @@ fn first(error: &SetupError) -> String {
     }
 }
 
-fn shown_path(places: &Paths) -> String {
-    shown(places.policy.as_os_str().as_bytes())
+fn shown_path(paths: &Paths) -> String {
+    shown(paths.policy.as_os_str().as_bytes())
 }
 
 /// Returns a line for each part of a new policy that cannot apply to a running tree.

@@ -47,13 +47,13 @@ impl ReloadFixture {
         fs::write(&file, policy).unwrap();
         prepare(&state);
         let options = OptionsOnly::parse_from(["openclaw-guard", "--home", "/nowhere"]).options;
-        let mut places = Paths::find(&options).unwrap();
-        (places.state, places.state_directory) = (state.clone(), state);
-        (places.policy, places.policy_file) = (file.clone(), file);
-        let stores = Stores::load(&places.state_directory);
+        let mut paths = Paths::find(&options).unwrap();
+        (paths.state, paths.state_directory) = (state.clone(), state);
+        (paths.policy, paths.policy_file) = (file.clone(), file);
+        let stores = Stores::load(&paths.state_directory);
         let text = Some(policy.as_bytes().to_vec());
-        let state = places.state_directory.clone();
-        let policy = config::compile(&options, &places, Disk::Used, text.as_deref(), &stores).unwrap();
+        let state = paths.state_directory.clone();
+        let policy = config::compile(&options, &paths, Disk::Used, text.as_deref(), &stores).unwrap();
         let tree = Tree { reaper: 1, supervisor: 1, front: 1, leader: None };
         let manner = ReportOptions { lines: false, observe: false, allowed: false };
         let context = Context::default();
@@ -69,7 +69,7 @@ impl ReloadFixture {
             "",
         );
         let current = Arc::new(Current::new(guard));
-        let source = PolicySource { options, places, text, stores };
+        let source = PolicySource { options, paths, text, stores };
         let sync_thread = SyncThread::new(state, Arc::new(|_| false), Arc::new(|_| {}));
         let reload = Reload::new(source, Arc::clone(&current), reporter, sync_thread);
         current.read_again_by({

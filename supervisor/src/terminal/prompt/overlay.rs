@@ -74,7 +74,7 @@ impl Overlay {
     pub fn new(surface: &Surface<'_>) -> Overlay {
         let manner = match surface.terminal {
             TerminalFeatures::Dumb => Placement::Lines,
-            _ if surface.model.is_kept() => Placement::Over,
+            _ if surface.model.is_tracked() => Placement::Over,
             _ => Placement::Alone,
         };
         Overlay { manner, size: surface.size(), top: surface.size().0, cursor: None, is_stale: false }

@@ -19,7 +19,7 @@ pub struct Screen {
 
 impl Screen {
     pub fn new(size: (u16, u16)) -> Option<Screen> {
-        let parser = is_kept(size).then(|| vt100::Parser::new(size.0, size.1, 0))?;
+        let parser = is_tracked(size).then(|| vt100::Parser::new(size.0, size.1, 0))?;
         Some(Screen { parser, last: Vec::new(), is_certain: true })
     }
 
@@ -294,6 +294,6 @@ fn box_character(character: char) -> char {
 }
 
 /// Returns whether a screen of this size is modelled.
-pub fn is_kept((rows, columns): (u16, u16)) -> bool {
+pub fn is_tracked((rows, columns): (u16, u16)) -> bool {
     (1..=LARGEST).contains(&rows) && (2..=LARGEST).contains(&columns)
 }

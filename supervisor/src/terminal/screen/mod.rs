@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::filter::{Filtered, PieceKind};
 use super::modes::Modes;
 use super::quiet::quietly;
-use emulator::{Screen, is_kept};
+use emulator::{Screen, is_tracked};
 
 /// The model of the screen, and the modes.
 #[derive(Default)]
@@ -42,7 +42,7 @@ impl ScreenModel {
     }
 
     /// Returns whether the current screen must be restored from the model.
-    pub fn is_kept(&self) -> bool {
+    pub fn is_tracked(&self) -> bool {
         self.is_single || self.modes.alternate()
     }
 
@@ -91,7 +91,7 @@ impl ScreenModel {
             let resized = catch_unwind(AssertUnwindSafe(|| {
                 quietly(|| screen.parser.screen_mut().set_size(size.0, size.1))
             }));
-            if resized.is_err() || !is_kept(size) {
+            if resized.is_err() || !is_tracked(size) {
                 self.screen = None;
             }
         }

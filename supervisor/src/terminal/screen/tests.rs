@@ -69,11 +69,11 @@ fn what_cannot_be_put_is_uncertain() {
 #[test]
 fn the_screen_that_scrolls_is_not_kept() {
     let model = shown(b"text", (4, 12));
-    assert!(!model.is_kept() && !model.is_drawn());
+    assert!(!model.is_tracked() && !model.is_drawn());
     let model = shown(b"\x1b[?1049hx\x1b[?1049l", (4, 12));
-    assert!(!model.is_kept() && !model.is_drawn());
+    assert!(!model.is_tracked() && !model.is_drawn());
     let model = shown(b"\x1b[?1049hx", (u16::MAX, u16::MAX));
-    assert!(model.is_kept() && !model.is_drawn() && !model.is_certain());
+    assert!(model.is_tracked() && !model.is_drawn() && !model.is_certain());
     assert!(!shown(b"\x1b[?47hx", (4, 12)).is_certain());
 }
 
