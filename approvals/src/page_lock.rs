@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn it_holds_as_long_as_it_is_served() {
+    fn the_page_lock_is_held_as_long_as_the_page_is_served() {
         let state = state();
         let state = state.path();
         assert_eq!(served(state), Page::Down);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn one_runs_for_each_state_directory() {
+    fn one_page_is_served_for_each_state_directory() {
         let (one, two) = (state(), state());
         let first = begin(one.path());
         let port = first.address().port();
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_is_anywhere() {
+    fn an_unreadable_page_address_counts_as_every_address() {
         let state = state();
         let path = state.path().join("guard/page.lock");
         let serving = begin(state.path());

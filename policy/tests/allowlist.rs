@@ -90,7 +90,7 @@ fn a_hash_is_for_these_arguments_in_this_directory() {
 }
 
 #[test]
-fn what_older_releases_generated_is_not_in_force() {
+fn entries_that_older_releases_generated_do_not_count() {
     let entries = json!([
         { "pattern": "/usr/bin/rg", "source": "allow-always" },
         { "pattern": "/usr/bin/rg", "source": "allow-always", "argPattern": "^x$" },
@@ -177,7 +177,7 @@ fn skills_count_where_they_are_and_when_asked_for() {
 }
 
 #[test]
-fn what_only_looks_like_a_star_is_none() {
+fn a_pattern_that_only_looks_like_a_star_is_a_name() {
     // ECMAScript does not trim U+0085, so this is a name, which no program has.
     assert!(!allowed(&policy(json!([{ "pattern": "\u{85}*" }])), "/usr/bin/rg", &["/usr/bin/rg"]));
     assert!(allowed(&policy(json!([{ "pattern": "\u{feff}* " }])), "/usr/bin/rg", &["/usr/bin/rg"]));

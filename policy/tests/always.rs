@@ -82,7 +82,7 @@ fn a_file_is_saved_with_the_bits_that_are_asked() {
 }
 
 #[test]
-fn what_a_rule_cannot_name_alone_is_not_saved() {
+fn a_path_that_no_rule_can_name_alone_is_not_saved() {
     for (path, why) in [
         (&b"/srv/a*b"[..], "contains * or ?"),
         (b"/srv/a?", "contains * or ?"),
@@ -141,7 +141,7 @@ fn a_program_is_saved_with_entry_and_bit() {
 }
 
 #[test]
-fn what_is_asked_each_time_is_never_saved() {
+fn a_call_that_is_asked_about_each_time_is_never_saved() {
     let always_asked = json!({"ask": "always"});
     let strict = json!({"strictInlineEval": true});
     let each = |exec: &Value, path: &str, args: &[&str]| {

@@ -128,7 +128,7 @@ fn entries_count_in_either_store() {
 }
 
 #[test]
-fn a_broken_store_allows_nothing_and_is_told_of() {
+fn a_broken_store_allows_nothing_and_is_reported() {
     let line = "approvals.json:3:1: trailing comma";
     let host = Host { own: OwnStore::Broken(line), ..host() };
     let policy = compile_with(&guard(), "main", &host, &Overrides::default());
@@ -137,7 +137,7 @@ fn a_broken_store_allows_nothing_and_is_told_of() {
 }
 
 #[test]
-fn what_does_nothing_there_is_said() {
+fn settings_without_effect_in_the_store_are_reported() {
     let store = json!({"version": 1, "defaults": {"security": "deny"}, "agents": {"main": {"ask": "always",
         "permissions": {"base": false, "filesystem": {"deny": ["/x"], "default": "---",
             "rules": {"/a": "r--", "/b": 7, "/c/../d": "r", "e": "r", "/f": "r"}}}}}});
@@ -234,7 +234,7 @@ fn a_directory_is_not_moved_to_where_an_answer_gives_it_more() {
 }
 
 #[test]
-fn what_is_saved_is_listed() {
+fn saved_answers_are_listed() {
     let policy = with_own(&guard(), &rules(&json!({"/a/**": "rw"})));
     let settings = serde_json::to_value(policy.explain(None)).unwrap();
     let saved = settings.as_array().unwrap().iter().find(|setting| setting["section"] == "saved").unwrap();
@@ -362,7 +362,7 @@ proptest! {
     }
 
     #[test]
-    fn what_may_be_moved_gains_nothing_by_an_answer(
+    fn a_move_gains_nothing_by_a_saved_answer(
         guard in any_guard(), saved in map(bits()), old in path(), new in path(),
         below in prop::collection::vec(path(), 1..8),
     ) {
@@ -417,7 +417,7 @@ proptest! {
 
     /// The saved items are enough: the same call is not asked about again.
     #[test]
-    fn what_is_saved_answers_the_question(
+    fn a_saved_answer_answers_the_question(
         name in "[a-z?*]{1,6}", arguments in prop::collection::vec("[ -~]{0,4}", 0..4), ask in any::<bool>(),
     ) {
         let mut guard = guard();

@@ -44,7 +44,7 @@ fn a_program_is_named_by_its_path_or_by_a_glob_of_its_directory() {
 }
 
 #[test]
-fn what_the_guard_denies_by_itself_names_no_program() {
+fn a_builtin_denial_names_no_program() {
     let policy = policy(json!({}), json!({}), json!([]));
     assert_eq!(names(&policy), [""; 0]);
     assert_eq!(

@@ -192,7 +192,7 @@ fn approvals_say_how_a_human_is_asked() {
 }
 
 #[test]
-fn what_is_not_acted_on_is_a_warning() {
+fn settings_without_effect_are_warnings() {
     let policy = compile(&json!({
         "version": 1,
         "exec": { "safeBins": ["cut", "cat", "AWK"], "strictInlineEval": true, "skills": {} },

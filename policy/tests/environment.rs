@@ -186,7 +186,7 @@ fn a_directory_in_which_the_tree_writes_is_warned_of() {
 }
 
 #[test]
-fn what_is_no_directory_of_path_has_its_place() {
+fn invalid_path_directories_are_reported_with_line_and_column() {
     let text =
         "{ \"version\": 1,\n  \"exec\": { \"pathPrepend\": [\"/ok\", \"bin\", \"/a:/b\", \"/x/*\", 1] } }";
     let problems = common::parse(text).unwrap_err();
@@ -266,7 +266,7 @@ proptest! {
 }
 
 #[test]
-fn what_the_tree_has_set_tells_of_another_program() {
+fn variables_that_may_change_the_program_are_known() {
     for never in ["LD_PRELOAD", "BASH_ENV", "PYTHONPATH", "NODE_OPTIONS", "OPENCLAW_STATE_DIR", "perl5opt"] {
         assert!(
             can_change_program(never.as_bytes(), true) && can_change_program(never.as_bytes(), false),

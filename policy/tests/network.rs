@@ -235,7 +235,7 @@ fn ports_are_of_tcp_alone_and_denials_of_both() {
 }
 
 #[test]
-fn what_is_no_destination_is_refused() {
+fn a_malformed_destination_is_refused() {
     let deny = |text: &str| problem(json!({ "deny": [text] }));
     let near = |text: &str, near: &str| {
         let problem = deny(text);

@@ -77,7 +77,7 @@ fn modes_compose_by_the_definition() {
 }
 
 #[test]
-fn what_the_store_leaves_out_stays() {
+fn modes_that_the_store_leaves_out_stay() {
     for ours in triples() {
         for store in [
             json!({"version": 1}),
@@ -161,7 +161,7 @@ fn its_entries_are_entries() {
 }
 
 #[test]
-fn what_matches_nothing_is_said_once_for_each_reason() {
+fn entries_that_match_nothing_are_reported_once_for_each_reason() {
     let always = |pattern: &str| json!({"pattern": pattern, "source": "allow-always"});
     let store = json!({"version": 1, "defaults": {"security": "bogus", "autoAllowSkills": true}, "agents": {"main": {"allowlist": [
         always("/usr/bin/a"), always("/usr/bin/b"), always("/usr/bin/c"), always("=command:0123456789abcdef"),

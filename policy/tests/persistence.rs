@@ -221,7 +221,7 @@ fn sets_are_switched_off_by_name_and_agents_say_it_before_others() {
 }
 
 #[test]
-fn a_name_that_is_none_is_told_with_its_place() {
+fn an_unknown_persistence_name_is_reported_with_its_position() {
     let problems =
         |text: &str| parse(text).unwrap_err().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     assert_eq!(
@@ -239,7 +239,7 @@ fn a_name_that_is_none_is_told_with_its_place() {
 }
 
 #[test]
-fn a_rule_for_what_is_kept_is_told_of() {
+fn a_rule_that_opens_a_protected_path_is_reported() {
     let mut guard = open(json!(true));
     guard["permissions"]["filesystem"]["rules"] =
         json!({"~/.bashrc": "rw-", "~/.config/fish/conf.d/**": "rw-", "~/.vimrc": "r--", "/a/**": "rw-"});
@@ -318,7 +318,7 @@ fn programs_of_path_are_kept_where_the_work_is_not() {
 }
 
 #[test]
-fn what_path_names_is_kept_as_written_unless_it_leads_to_the_work() {
+fn path_directories_are_protected_as_written_unless_they_lead_to_the_work() {
     let trail = |path: &[u8]| -> Vec<Vec<u8>> {
         let end: &[u8] = match path {
             b"/home/u/work/." | b"/home/u/work/bin/.." | b"/link" => b"/home/u/work",

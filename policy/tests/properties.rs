@@ -298,7 +298,7 @@ proptest! {
     }
 
     #[test]
-    fn another_place_that_is_kept_takes_writing_there_and_nothing_else(
+    fn another_protected_path_takes_writing_there_and_nothing_else(
         doc in doc(), protected in (path(), any::<bool>()), path in path(),
     ) {
         let before = doc.policy();
@@ -319,7 +319,7 @@ proptest! {
     }
 
     #[test]
-    fn a_place_that_is_kept_stays_where_it_is(
+    fn a_protected_path_stays_where_it_is(
         doc in doc(), old in path(), new in path(),
     ) {
         let policy = doc.policy();

@@ -172,7 +172,7 @@ fn patterns_are_as_an_operator_writes_them() {
 }
 
 #[test]
-fn what_is_too_wide_is_seen() {
+fn patterns_that_are_too_wide_are_recognised() {
     for (pattern, expected) in [
         ("/**", Coverage::Everything),
         ("/", Coverage::Everything),

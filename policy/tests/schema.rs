@@ -255,7 +255,7 @@ proptest! {
 }
 
 #[test]
-fn what_only_the_reader_sees() {
+fn some_mistakes_are_found_by_the_reader_alone() {
     let schema = Schema(schema());
     for text in [
         r#"{"version": 1, "version": 1}"#,

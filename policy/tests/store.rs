@@ -25,7 +25,7 @@ fn patterns(store: &Store, agent: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_openclaw_wrote_is_written_the_same() {
+fn stores_of_openclaw_are_written_unchanged() {
     const TEXT: &str = include_str!("data/exec-approvals-live.json");
     let cases: Vec<Value> = serde_json::from_str(TEXT).expect("cases");
     let same = cases.iter().filter(|case| {
@@ -41,7 +41,7 @@ fn what_openclaw_wrote_is_written_the_same() {
 }
 
 #[test]
-fn what_is_no_store_is_told_with_its_place() {
+fn an_invalid_store_is_reported_with_line_and_column() {
     for (text, line) in [
         ("", "f:1:1: EOF while parsing a value"),
         ("{\n  \"version\": 1,\n  \"agents\": {},\n}", "f:4:1: trailing comma"),

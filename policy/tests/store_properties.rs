@@ -180,7 +180,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_is_read_again(document in document(), steps in prop::collection::vec(step(), 0..6)) {
+    fn a_written_store_is_read_back(document in document(), steps in prop::collection::vec(step(), 0..6)) {
         let mut store = parse(&document);
         survives(&store)?;
         let mut id = ids();

@@ -227,7 +227,7 @@ fn scripts_are_asked_about_where_anything_is() {
 }
 
 #[test]
-fn a_class_that_is_not_exact_says_which_place_it_is() {
+fn a_class_that_is_not_exact_names_the_reason() {
     let disk = Disk::new(&format!(
         "{USR} /a/ /a/b/ /a/f /etc/ /etc/passwd /dev/ /dev/null /dev/pts! /proc! /c/ /c/proc!"
     ));

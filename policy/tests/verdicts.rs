@@ -80,7 +80,7 @@ fn the_state_directory_is_out_of_reach_whatever_the_rules_say() {
 }
 
 #[test]
-fn what_has_no_real_path_is_denied() {
+fn a_file_without_a_real_path_is_denied() {
     let policy = with(json!({ "security": "full" }), json!({ "/**": "rwx", "**": "rwx" }), json!([]), "rwx");
     for path in ["memfd:x", "", "pipe:[1]", "a/b"] {
         assert_eq!(outcomes(&policy, path), "ddd", "{path}");
@@ -118,7 +118,7 @@ fn the_base_serves_loaders_and_devices_but_no_programs() {
 }
 
 #[test]
-fn what_names_a_program_and_does_not_count_is_in_the_reason() {
+fn the_reason_names_entries_that_do_not_count() {
     let policy = compile(&json!({
         "version": 1,
         "exec": { "autoAllowSkills": false },

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_panics_is_begun_again() {
+    fn work_that_panics_is_restarted() {
         let (mut rounds, reported) = (0, RefCell::new(Vec::new()));
         let work = || {
             rounds += 1;

@@ -81,7 +81,7 @@ fn a_program_is_not_asked_for_again() {
 
 /// Other contents would run unasked after one answer.
 #[test]
-fn what_the_tree_may_rewrite_is_not_saved() {
+fn a_program_that_the_tree_may_rewrite_is_not_saved() {
     let world = world().policy_text(|text| text.replace(r#"/work/**": "rw-""#, r#"/work/**": "rwx""#));
     for (name, text) in [("tool.sh", "#!/bin/sh\necho ran\n"), ("prog.tcl", "puts ran\n")] {
         world.write(format!("work/{name}"), text);

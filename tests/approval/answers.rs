@@ -75,7 +75,7 @@ fn without_a_route_nobody_is_waited_for() {
 
 /// The fallback applies when there is nobody to ask, but not after another failure.
 #[test]
-fn what_is_in_the_way_is_no_absence() {
+fn an_unusable_gateway_does_not_count_as_an_absent_one() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let world = world_with(100_000, r#", "approvals": {"routes": ["gateway"]}"#).policy_text(|text| {

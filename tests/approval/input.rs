@@ -17,7 +17,7 @@ fn with_interpreters() -> World {
 }
 
 #[test]
-fn what_an_interpreter_reads_code_from_is_shown() {
+fn the_input_that_an_interpreter_reads_code_from_is_shown() {
     for (line, from) in [
         ("echo 'echo ran' | @ksh", "standard input: a pipe"),
         ("cat code | @ksh -s x", "standard input: a pipe"),

@@ -47,7 +47,7 @@ fn a_program_has_the_operators_priority_and_limits() {
 }
 
 #[test]
-fn what_the_tree_may_write_is_not_run() {
+fn a_notify_program_that_the_tree_may_write_is_not_run() {
     let world = world_with(100_000, r#", "approvals": {"notify": ["@/work/notify"]}"#);
     let out = path(&world, "told");
     executable(&world.write("work/notify", format!("#!/bin/sh\ntouch {out}\n")));

@@ -68,7 +68,7 @@ fn after_a_change(world: &World, argv: &[&str], change: impl FnOnce()) -> guard_
 }
 
 #[test]
-fn what_changed_while_a_human_was_reading_is_not_run() {
+fn a_program_that_changed_while_a_human_was_reading_does_not_run() {
     let world = world();
     let (asked, tool) = (path(&world, "bin/asked"), path(&world, "bin/tool"));
     let touched = path(&world, "work/touched");
@@ -173,7 +173,7 @@ fn a_path_that_leads_elsewhere_by_then_is_another_file() {
 }
 
 #[test]
-fn what_nobody_answered_is_not_let_go_as_another_program() {
+fn an_unanswered_question_allows_no_other_program() {
     let text = |text: String| {
         text.replace(r#""allowlist", "ask": "on-miss""#, r#""full", "ask": "always", "askFallback": "full""#)
     };

@@ -179,7 +179,7 @@ fn a_script_by_way_of_env() {
 }
 
 #[test]
-fn variables_that_make_another_program_of_it_are_told() {
+fn variables_that_change_the_program_are_reported() {
     let world = world();
     let line = format!("A=b LD_PRELOAD=./evil.so TAR_OPTIONS=-P {} x", path(&world, "bin/asked"));
     let held = world.start(&["bash", "-c", &line]);

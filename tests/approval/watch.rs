@@ -126,7 +126,7 @@ fn questions_are_answered_on_the_screen() {
 }
 
 #[test]
-fn what_is_pasted_answers_nothing() {
+fn pasted_text_answers_nothing() {
     let world = world();
     let mut screen = Emulator::start(&command(&world), SIZE, Replies::Given);
     screen.expect("no questions are pending");

@@ -164,7 +164,7 @@ fn denials_alone_can_be_sent() {
 }
 
 #[test]
-fn what_is_not_taken_now_is_tried_again() {
+fn a_busy_collector_is_tried_again() {
     let world = logged();
     let busy = status("503 Service Unavailable", "");
     let later = "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
@@ -175,7 +175,7 @@ fn what_is_not_taken_now_is_tried_again() {
 }
 
 #[test]
-fn what_is_refused_is_told_and_sent_next_time() {
+fn refused_lines_are_reported_and_sent_next_time() {
     let world = logged();
     for (answer, part) in [
         (status("400 Bad Request", "no\u{1b}[31msuch field"), "HTTP 400 (no\\u{1B}[31msuch field)"),
@@ -234,7 +234,7 @@ fn headers_go_to_nobody_else() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn export_errors_are_reported() {
     let world = logged();
     for (arguments, part) in [
         (&["localhost:4318"][..], "http://HOST:4318"),
@@ -252,7 +252,7 @@ fn what_is_wrong_is_said() {
 }
 
 #[test]
-fn what_was_removed_before_it_was_sent_is_told() {
+fn lines_removed_before_they_were_sent_are_reported() {
     let world = World::open()
         .policy_text(|text| text.replacen("{", r#"{"audit": {"maxBytes": 4096, "keep": 1}, "#, 1));
     let collector = Collector::new(&[]);

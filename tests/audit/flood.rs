@@ -88,7 +88,7 @@ fn a_flood_of_denials_removes_no_lines_of_others() {
 /// Sessions together can fill the log of denials. That removes no program's line, and `audit verify` says what it
 /// removed.
 #[test]
-fn what_many_sessions_removed_is_told() {
+fn lines_removed_by_many_sessions_are_reported() {
     let world = world(4096, 1);
     world.write("home/secret/key", "secret");
     world.sh("cat ~/secret/key");

@@ -82,7 +82,7 @@ fn a_full_disk_denies_until_there_is_room() {
 }
 
 #[test]
-fn a_full_disk_is_told_where_that_is_wanted() {
+fn a_full_disk_is_reported_where_that_is_set() {
     let world = world(r#"{"onError": "continue"}"#);
     let Some(ended) = on_a_small_disk(&world, &script()) else { return };
     assert_eq!(world.read("work/denied").as_deref(), Some("none\n"), "{ended:?}");
@@ -122,7 +122,7 @@ fn a_limit_of_file_size_denies_too() {
 }
 
 #[test]
-fn what_is_no_file_can_be_a_log() {
+fn a_device_can_be_the_log() {
     let run = |world: &World, device: &str| {
         let mut command = Command::new(guard());
         command.arg("--policy").arg(world.root().join("guard.json")).args([

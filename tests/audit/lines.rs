@@ -59,7 +59,7 @@ fn a_line_has_everything() {
 }
 
 #[test]
-fn it_is_for_the_operator_alone_and_grows() {
+fn the_log_is_for_the_operator_alone_and_grows() {
     let world = world();
     world.sh("true");
     let path = world.root().join("audit.jsonl");
@@ -90,7 +90,7 @@ fn the_default_log_is_in_the_state_directory() {
 }
 
 #[test]
-fn it_does_not_follow_a_link() {
+fn the_log_is_not_opened_through_a_link() {
     let world = world();
     let target = world.write("target", "");
     std::os::unix::fs::symlink(target, world.root().join("log")).expect("a link");

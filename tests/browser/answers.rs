@@ -124,7 +124,7 @@ fn a_click_that_was_meant_for_another_answers_nothing() {
 
 /// Covers a click or a key that was meant for what was there a moment before.
 #[test]
-fn what_comes_under_the_pointer_takes_nothing_at_once() {
+fn a_card_that_appears_under_the_pointer_takes_no_click_at_once() {
     if !is_enabled() {
         return;
     }

@@ -28,7 +28,7 @@ fn an_answer_to_nothing_is_not_taken() {
 }
 
 #[test]
-fn what_a_dead_guard_left_is_removed() {
+fn the_socket_of_a_dead_guard_is_removed() {
     let world = World::bare();
     let run = world.home().join(".openclaw/guard/run");
     fs::create_dir_all(&run).expect("a directory");

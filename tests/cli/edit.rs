@@ -66,7 +66,7 @@ fn status(world: &World, words: &[&str]) -> i32 {
 }
 
 #[test]
-fn what_is_allowed_works_and_the_comments_stay() {
+fn a_change_works_and_the_comments_stay() {
     let world = world();
     assert_eq!(world.sh("cat ~/x/a").status, 1);
     let allowed = give(&world, &["allow", "write", "~/x/**"]);
@@ -160,7 +160,7 @@ fn a_program_gets_all_that_its_start_needs() {
 }
 
 #[test]
-fn what_would_not_help_is_not_written() {
+fn a_change_that_would_not_help_is_not_written() {
     let world = world();
     for (words, message) in [
         (&["allow", "read", "~/x/secret"][..], "guard.json:14:9: permissions.filesystem.deny \"~/x/secret\""),
@@ -192,7 +192,7 @@ fn what_would_not_help_is_not_written() {
 }
 
 #[test]
-fn a_denial_is_lifted_when_that_is_said() {
+fn a_denial_is_lifted_on_request() {
     let world = world();
     assert_eq!(status(&world, &["allow", "read", "~/x/secret", "--remove-deny"]), 0);
     let text = policy(&world);
@@ -202,7 +202,7 @@ fn a_denial_is_lifted_when_that_is_said() {
 }
 
 #[test]
-fn what_covers_too_much_takes_force() {
+fn a_pattern_that_covers_too_much_needs_force() {
     let world = world();
     for word in ["/", "/**", "~", "~/", "~/**", "~/*", "**", "..", "../home"] {
         let ended = give(&world, &["allow", "write", word]);

@@ -19,7 +19,7 @@ fn has(env: &[String], entry: &str) -> bool {
 }
 
 #[test]
-fn what_loads_code_is_not_inherited() {
+fn variables_that_load_code_are_not_inherited() {
     let world = World::open();
     let script = world.write("work/startup", "echo owned");
     let run = |options: &[&str]| {

@@ -18,7 +18,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn it_writes_a_policy_that_holds() {
+fn init_writes_a_policy_that_holds() {
     let world = World::bare();
     let written = init(&world, &[]);
     assert_eq!((written.status, written.stderr.as_str()), (0, ""));
@@ -109,7 +109,7 @@ fn a_policy_may_lie_elsewhere() {
 }
 
 #[test]
-fn what_is_printed_is_written_nowhere() {
+fn init_print_writes_no_file() {
     let world = World::bare();
     let printed = init(&world, &["--print"]);
     assert!(printed.status == 0 && !world.home().join(".openclaw").exists(), "{}", printed.stderr);
@@ -216,7 +216,7 @@ fn odd_names_are_written_as_they_are_or_refused() {
 
 /// The name of the file may contain shell syntax.
 #[test]
-fn what_comes_next_can_be_pasted() {
+fn the_suggested_commands_can_be_pasted() {
     let world = World::bare();
     let written = ended(world.command().args(["--policy", "./a $(touch ran)\u{1b}.json", "init"]));
     assert_eq!(written.status, 0, "{}", written.stderr);

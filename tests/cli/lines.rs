@@ -54,7 +54,7 @@ fn a_line_says_what_where_and_by_which_rule() {
 }
 
 #[test]
-fn what_is_allowed_or_not_there_makes_no_line() {
+fn allowed_and_missing_files_print_no_line() {
     let world = world();
     let ended = world.sh("echo x > f; cat f ../read/file; cat none ~/secret/none ../locked/none; ls none; stat ~/secret/key; test -r ~/secret/key; cd ~/secret; readlink ~/secret/key");
     assert_eq!(ended.guard_lines(), Vec::<&str>::new(), "{}", ended.stderr);

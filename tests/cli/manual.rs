@@ -181,7 +181,7 @@ fn formatters_have_nothing_to_say_of_the_pages() {
 }
 
 #[test]
-fn what_cannot_be_written_is_said() {
+fn pages_that_cannot_be_written_are_reported() {
     let world = World::bare();
     world.write("file", "");
     let done = ended(world.command().arg("man").arg("--directory").arg(world.root().join("file/below")));

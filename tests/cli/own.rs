@@ -40,7 +40,7 @@ fn tokens_are_not_passed_on() {
 }
 
 #[test]
-fn what_opens_the_gateway_is_not_passed_on_under_any_name() {
+fn secrets_of_the_gateway_are_not_inherited_under_any_name() {
     let world = World::open();
     let config = "{gateway: {auth: {token: '${MINE}', password: 'as good as it'}}}";
     world.write("home/.openclaw/openclaw.json", config);

@@ -55,7 +55,7 @@ fn text_that_is_no_text() {
 }
 
 #[test]
-fn it_is_found_in_the_state_directory() {
+fn the_policy_is_found_in_the_state_directory() {
     let deny = r#"{"version": 1, "exec": {"security": "deny"}}"#;
     let world = World::bare();
     assert_eq!(world.sh("true").status, 0, "without a file");

@@ -219,7 +219,7 @@ fn examples_hold_or_are_named() {
 }
 
 #[test]
-fn what_is_in_force_is_shown_with_who_said_so() {
+fn settings_are_shown_with_their_sources() {
     let world = World::bare();
     std::os::unix::fs::symlink("work", world.root().join("link")).expect("a link");
     let world = world.policy(
@@ -282,7 +282,7 @@ fn tiers(world: &World) -> (String, Value) {
 }
 
 #[test]
-fn what_the_kernel_may_decide_is_shown_with_what_keeps_it_from_more() {
+fn tiers_are_shown_with_the_reason_for_each() {
     let world = World::bare().policy(
         r#"{ "version": 1, "exec": { "ask": "off", "roots": ["/usr"] },
   "permissions": { "base": false, "persistence": false, "filesystem": { "rules": {

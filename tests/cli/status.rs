@@ -16,7 +16,7 @@ fn the_commands_status_is_the_guards() {
 }
 
 #[test]
-fn what_is_not_there_is_127_and_what_is_no_program_126() {
+fn a_missing_program_is_127_and_a_file_that_is_no_program_is_126() {
     let world = World::open();
     assert_eq!(world.guarded(&["no-such-command-here"]).status, 127);
     assert_eq!(world.guarded(&["./no-such-command-here"]).status, 127);
@@ -31,7 +31,7 @@ fn what_is_not_there_is_127_and_what_is_no_program_126() {
 }
 
 #[test]
-fn what_is_denied_is_126() {
+fn a_denied_command_is_126() {
     let world = World::open();
     let ended = ended(world.command().args(["--exec-security", "deny", "--", "true"]));
     assert_eq!(ended.status, 126, "{}", ended.stderr);

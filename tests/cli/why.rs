@@ -59,7 +59,7 @@ fn follow(world: &World, answer: &Value) -> Ended {
 }
 
 #[test]
-fn the_last_denial_is_told_in_full_and_its_change_helps() {
+fn why_last_reports_a_denial_and_a_change_that_helps() {
     let world = world();
     assert_eq!(world.sh("cat a; echo x > ~/c/new").status, 2);
     let output = give(&world, &["why", "--last"]);
@@ -92,7 +92,7 @@ fn the_last_denial_is_told_in_full_and_its_change_helps() {
 }
 
 #[test]
-fn a_program_is_told_with_its_arguments() {
+fn why_reports_a_program_with_its_arguments() {
     let world = world();
     assert_eq!(world.guarded(&["nl", "-b", "a b", "*"]).status, 126);
     let output = give(&world, &["why", "--last"]).stdout;
@@ -116,7 +116,7 @@ fn a_program_is_told_with_its_arguments() {
 
 /// Every proposed change makes the engine allow the call, and each question has its own change.
 #[test]
-fn what_is_proposed_helps() {
+fn the_proposed_command_allows_the_call() {
     let world = world();
     let home = |path: &str| world.home().join(path).display().to_string();
     let tool = world.write("home/tools/t", "#!/usr/bin/perl\nprint 1;\n");
@@ -163,7 +163,7 @@ fn what_is_proposed_helps() {
 }
 
 #[test]
-fn what_no_rule_changes_says_what_does() {
+fn a_denial_that_no_rule_changes_names_what_does() {
     let world = world();
     let home = |path: &str| world.home().join(path).display().to_string();
     for (words, change, caution) in [
@@ -244,7 +244,7 @@ fn without_a_policy_the_first_step_is_init() {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn a_missing_log_or_line_is_reported() {
     let world = world();
     let ended = give(&world, &["why", "--last"]);
     assert!(ended.status == 125 && ended.stderr.contains("there is no audit log"), "{}", ended.stderr);
@@ -281,7 +281,7 @@ fn names_of_files_do_nothing_to_a_terminal_nor_a_shell() {
 
 /// Calls that no rule decides: the answer names what does.
 #[test]
-fn what_was_refused_without_a_rule_says_what_to_do() {
+fn a_refusal_without_a_rule_says_what_to_do() {
     let world = World::open();
     let refused = |command: &[&str], operation: &str, change: &str| {
         let ended = world.guarded(command);
@@ -308,7 +308,7 @@ fn what_was_refused_without_a_rule_says_what_to_do() {
 
 /// `why` also finds a question by its id, or the beginning of it, once it is decided.
 #[test]
-fn what_a_human_has_denied_is_told() {
+fn why_reports_a_humans_denial() {
     let world = World::bare().policy(
         r#"{"version": 1, "exec": {"security": "full"}, "permissions": {"filesystem": {"rules": {SYSTEM, "@/work/**": "rwx"}}}}"#,
     );

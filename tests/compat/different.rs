@@ -31,7 +31,7 @@ for name in 'nf': print('%o' % os.stat(name).st_mode, end=' ')";
 }
 
 #[test]
-fn what_is_in_proc_self_fd_is_removed_with_another_error() {
+fn removing_a_name_in_proc_self_fd_fails_with_another_error() {
     assert_eq!(found("print(error(c.unlink(b'/proc/self/fd/0')))"), ["EPERM", "EACCES"]);
 }
 

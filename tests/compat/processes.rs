@@ -34,7 +34,7 @@ fn found(script: &str) -> Vec<[String; 2]> {
 }
 
 #[test]
-fn what_is_public_of_other_processes_is_read() {
+fn public_files_of_other_processes_can_be_read() {
     for found in found("print(sorted(failed))") {
         assert_eq!(found, ["[]", "[]"]);
     }
@@ -56,7 +56,7 @@ print(len(seen) > 1, all(seen))";
 
 /// What may hold secrets, or leads to files, stays closed, also where /proc is readable by the policy.
 #[test]
-fn what_is_private_of_the_guard_is_not_read() {
+fn private_files_of_the_guard_cannot_be_read() {
     let script = "
 at = os.getppid(); opened = set()
 while at > 1:
@@ -87,7 +87,7 @@ fn listings_show_the_process_above() {
 
 /// The rules that show other processes are for reading, and the longest rule counts.
 #[test]
-fn what_a_process_may_write_of_its_own_stays_writable() {
+fn a_process_may_write_its_own_files_in_proc() {
     let script = "
 def write(name, text):
  with open(f'/proc/self/{name}', 'w') as file: file.write(text)

@@ -130,7 +130,7 @@ except OSError as e: print(e.errno)
 
 /// An ioctl that the filter recognizes by its number alone (PROCMAP_QUERY, linux/fs.h).
 #[test]
-fn what_lies_at_an_address() {
+fn the_mapping_at_an_address_is_found() {
     let same = World::open().same_python(
         r#"
 import errno, fcntl, struct

@@ -52,7 +52,7 @@ fn whoever_waits_can_be_stopped() {
 }
 
 #[test]
-fn what_a_restarted_call_made_is_no_error() {
+fn a_restarted_call_does_not_fail_on_its_own_result() {
     assert_eq!(same("pestered"), "without a false error: 1, pestered: 1\n");
 }
 

@@ -80,7 +80,7 @@ fn files_that_would_gain_rights() {
 }
 
 #[test]
-fn what_others_hold_in_memory() {
+fn memory_of_other_processes_cannot_be_read() {
     let world = World::open();
     let mut other = world.native_command().args(["sleep", "1000"]).spawn().expect("a process");
     let script = format!("print(tried(lambda: open('/proc/{}/environ', 'rb').read()))", other.id());

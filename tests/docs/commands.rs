@@ -185,7 +185,7 @@ fn a_command_that_nothing_runs_is_found() {
 }
 
 #[test]
-fn who_runs_a_command_elsewhere_is_there() {
+fn commands_run_elsewhere_are_in_the_file_named() {
     for Elsewhere { document: name, command, file, there } in ELSEWHERE {
         let named = |document: &Document| {
             (name.is_empty() || document.name == *name) && document.text.contains(command)

@@ -38,7 +38,7 @@ fn problems(file: &str, functions: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_the_architecture_says_is_there() {
+fn every_path_in_the_architecture_exists() {
     let text = document("docs/architecture.md").text;
     let rows = text.lines().filter(|line| line.starts_with("| Where "));
     let cells: Vec<Vec<&str>> =

@@ -17,7 +17,7 @@ fn secrets(command: &mut Command) {
 }
 
 #[test]
-fn what_looks_secret_and_is_passed_on_is_a_warning() {
+fn a_secret_looking_variable_that_is_inherited_is_a_warning() {
     let found = Found::with(&World::bare(), secrets);
     found.must("warning", "secrets", "ACME_API_KEY", "\"environment\": \"sandbox\"");
     found.must("warning", "secrets", "DB_PASSWORD", "openclaw-guard init");

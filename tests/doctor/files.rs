@@ -27,7 +27,7 @@ fn write_private_files(world: &World) {
 }
 
 #[test]
-fn what_nobody_else_may_change_is_fine() {
+fn files_that_nobody_else_may_change_are_fine() {
     let world = open("");
     write_private_files(&world);
     mode(world.root().join("guard.json"), 0o644);
@@ -41,7 +41,7 @@ fn what_nobody_else_may_change_is_fine() {
 }
 
 #[test]
-fn what_everybody_may_write_is_a_problem() {
+fn files_that_everybody_may_write_are_a_problem() {
     let names = [
         ("guard.json", "guard.json"),
         ("state", "home/.openclaw"),
@@ -68,7 +68,7 @@ fn what_everybody_may_write_is_a_problem() {
 }
 
 #[test]
-fn what_others_may_read_is_told_where_it_says_something() {
+fn files_with_private_content_that_others_may_read_are_reported() {
     let world = open("");
     write_private_files(&world);
     for (name, path) in [
@@ -103,7 +103,7 @@ fn a_token_that_others_may_read_is_a_problem() {
 }
 
 #[test]
-fn what_belongs_to_another_user_is_a_problem() {
+fn files_of_another_user_are_a_problem() {
     if !is_root() {
         return skip("only root gives files away");
     }

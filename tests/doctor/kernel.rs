@@ -29,7 +29,7 @@ fn here_everything_is_found() {
 }
 
 #[test]
-fn what_a_filter_takes_away_is_missing() {
+fn features_that_a_filter_removes_are_missing() {
     let world = World::bare();
     let bits = |number, at, bits, errno| Rule { number, argument: Some((at, bits)), errno };
     let cases = [
@@ -58,7 +58,7 @@ fn what_a_filter_takes_away_is_missing() {
 }
 
 #[test]
-fn what_is_only_slower_is_a_warning() {
+fn missing_features_that_only_save_time_are_warnings() {
     let world = World::bare();
     let rule = |bits, errno| Rule { number: libc::SYS_ioctl, argument: Some((1, bits)), errno };
     let found = Found::behind(&world, &[rule(SET_FLAGS, libc::EINVAL), rule(PROCMAP_QUERY, libc::ENOTTY)]);

@@ -61,7 +61,7 @@ fn the_guards_own_stores_are_looked_at() {
 }
 
 #[test]
-fn who_listens_where_questions_go_is_seen_without_asking() {
+fn listeners_on_the_routes_are_found_without_asking() {
     let world = World::bare();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();

@@ -34,7 +34,7 @@ fn a_directory_that_the_tree_may_write_is_a_problem() {
 }
 
 #[test]
-fn one_that_is_asked_for_is_a_warning() {
+fn a_path_directory_that_is_asked_about_is_a_warning() {
     let asks = |text: String| {
         text.replace("\"/**\": \"rwx\"", "\"/**\": \"r?x\"")
             .replace("\"ask\": \"off\"", "\"ask\": \"on-miss\"")
@@ -45,7 +45,7 @@ fn one_that_is_asked_for_is_a_warning() {
 }
 
 #[test]
-fn one_that_everybody_may_write_is_a_problem() {
+fn a_path_directory_that_everybody_may_write_is_a_problem() {
     let world = World::bare();
     directory(&world, "open", 0o777);
     with_path(&world, "@/open").must("problem", "path", "everybody may leave", "chmod o-w");
@@ -54,7 +54,7 @@ fn one_that_everybody_may_write_is_a_problem() {
 }
 
 #[test]
-fn what_is_no_absolute_path_is_a_problem() {
+fn a_path_entry_that_is_not_absolute_is_a_problem() {
     let world = World::bare();
     for (path, text) in [("", "an empty entry"), (".", "\".\""), ("bin/../x", "\"bin/../x\"")] {
         with_path(&world, path).must("problem", "path", text, "take it out of PATH");
@@ -62,7 +62,7 @@ fn what_is_no_absolute_path_is_a_problem() {
 }
 
 #[test]
-fn one_that_is_missing_is_told_and_one_that_the_tree_may_make_is_a_problem() {
+fn a_missing_path_directory_is_noted_and_a_problem_if_the_tree_may_make_it() {
     let world = World::bare();
     let found = with_path(&world, "/no/such/directory");
     found.must("note", "path-missing", "/no/such/directory", "");
@@ -84,7 +84,7 @@ fn without_a_path_or_a_home_it_says_so() {
 }
 
 #[test]
-fn one_that_belongs_to_another_user_or_a_group_is_a_warning() {
+fn a_path_directory_of_another_user_or_group_is_a_warning() {
     if !is_root() {
         return skip("only root gives directories away");
     }

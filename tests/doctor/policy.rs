@@ -13,7 +13,7 @@ fn without_a_file_the_built_in_policy_is_in_force() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn a_mistake_in_the_policy_is_reported_with_its_line() {
     let world = World::bare().policy("{\n  \"version\": 1,\n  \"exec\": {\"securty\": 1, \"ask\": 2}\n}");
     let found = Found::of(&world);
     found.must("problem", "policy", "guard.json:3:", "openclaw-guard policy validate ");
@@ -38,7 +38,7 @@ fn warnings_are_counted() {
 }
 
 #[test]
-fn one_that_cannot_be_read_is_a_problem() {
+fn a_policy_that_cannot_be_read_is_a_problem() {
     let world = World::bare();
     for path in ["nowhere.json", "work"] {
         let found = Found::with(&world, |command| {
@@ -49,7 +49,7 @@ fn one_that_cannot_be_read_is_a_problem() {
 }
 
 #[test]
-fn what_the_operator_says_otherwise_is_a_problem_too() {
+fn a_wrong_override_is_a_problem_too() {
     let found = Found::with(&World::bare(), |command| {
         command.env("OC_EXEC_ASK", "sometimes\x1b");
     });

@@ -5,7 +5,7 @@ use guard_tests::World;
 const DEEP: &str = "d=$(printf 'x%.0s' $(seq 200)); for i in $(seq 30); do mkdir -p $d; cd -P $d; done";
 
 #[test]
-fn what_is_denied_beyond_path_max_stays_so() {
+fn a_denial_holds_beyond_path_max() {
     let world = World::bare().policy(
         r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
             "permissions": {"filesystem": {"rules": {SYSTEM, "@/work/**": "rw-", "@/work/**/fixed/**": "r--"},

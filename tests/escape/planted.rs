@@ -262,7 +262,7 @@ fn hooks_that_the_global_configuration_names_are_protected_in_every_work_tree() 
 }
 
 #[test]
-fn what_a_shell_or_an_editor_reads_in_a_directory_is_protected_in_every_directory() {
+fn startup_files_of_shells_and_editors_are_protected_in_every_directory() {
     for name in [".envrc", ".vscode/tasks.json", ".idea/workspace.xml", ".claude/settings.json"] {
         let attack =
             format!("mkdir -p $(dirname deep/er/{name}); echo evil > deep/er/{name}; echo evil > new/{name}");

@@ -100,7 +100,7 @@ fn bits_that_are_there_are_not_given_again() {
 }
 
 #[test]
-fn what_is_taken_off_is_reported_and_only_that() {
+fn removed_set_id_bits_are_reported_and_nothing_else() {
     let world = World::open();
     let ended = world
         .sh("touch made; chmod 4711 made; chmod 755 made; mkdir d; chmod 2775 d; mkfifo p; chmod 4600 p");

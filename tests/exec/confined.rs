@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use guard_tests::{World, guard, is_root, skip};
 
 #[test]
-fn a_program_that_loses_its_rights_is_told_of_once() {
+fn a_program_that_loses_its_rights_is_reported_once() {
     let world = World::open();
     let program = if is_root() {
         let path = world.root().join("owned");

@@ -137,7 +137,7 @@ fn a_copy_runs_where_copies_may_run_and_nowhere_else() {
 }
 
 #[test]
-fn what_is_no_program_is_told_as_natively_before_any_question_of_rights() {
+fn a_file_that_is_no_program_fails_as_natively_before_rights_are_checked() {
     let world = world();
     let native = world.native(&["sh", "-c", "../denied/none; ../denied; ../denied/none/x; /; true"]);
     let guarded = world.guarded(&["sh", "-c", "../denied/none; ../denied; ../denied/none/x; /; true"]);
@@ -145,7 +145,7 @@ fn what_is_no_program_is_told_as_natively_before_any_question_of_rights() {
 }
 
 #[test]
-fn what_cannot_be_read_cannot_be_checked() {
+fn a_program_that_cannot_be_read_is_refused() {
     let world = world();
     let program = world.write("work/unreadable", std::fs::read("/bin/echo").expect("echo"));
     mode(&program, 0o111);

@@ -45,7 +45,7 @@ int main(int argc, char **argv) {
 
 /// ETXTBSY would mean that somebody still has the file open for writing.
 #[test]
-fn what_was_just_written_starts() {
+fn a_program_starts_right_after_it_was_written() {
     let world = World::open();
     let program = world.root().join("loop");
     compile(LOOP, &program, &[]);

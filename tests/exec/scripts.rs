@@ -66,7 +66,7 @@ fn long_interpreter_lines() {
 }
 
 #[test]
-fn what_is_no_program_goes_to_the_shell() {
+fn a_file_that_is_no_program_is_run_by_the_shell() {
     let out = same(
         r##"
         s bare 'echo bare "$0" "$1"\n'; try bare one; sh -c './bare two'; dash -c './bare three'; env ./bare four; find . -name bare -exec {} five \;

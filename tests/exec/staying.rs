@@ -71,7 +71,7 @@ fn kill_on_exit_ends_what_is_left() {
 }
 
 #[test]
-fn what_runs_in_the_background_holds_up_nobody() {
+fn a_background_process_does_not_delay_the_guards_end() {
     let world = World::open();
     let mut guard = start(&world, &[], &["sh", "-c", "sleep 1000 & echo $! > pid; exit 5"]);
     // The guard returns long before the sleep ends; otherwise the harness's time limit fails the test.

@@ -6,7 +6,7 @@ use crate::session::Session;
 
 /// The session reaches neither a policy nor the recording.
 #[test]
-fn it_cannot_approve_itself() {
+fn a_learn_session_cannot_approve_itself() {
     let session = Session::new(None);
     let world = &session.world;
     world.write("home/.openclaw/guard.json", "{ \"version\": 1 }\n");

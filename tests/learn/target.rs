@@ -43,7 +43,7 @@ fn a_new_file_is_its_owners_alone() {
 }
 
 #[test]
-fn one_that_exists_is_added_to_with_its_comments() {
+fn learn_extends_an_existing_policy_and_keeps_its_comments() {
     let session = session();
     let before = session.world.read("guard.json").expect("a policy");
     let output = session.world.root().join("guard.json");
@@ -135,7 +135,7 @@ fn for_programs_there_is_json() {
 }
 
 #[test]
-fn what_is_wrong_is_said_before_anything_runs() {
+fn a_wrong_target_is_reported_before_anything_runs() {
     let session = Session::new(None);
     session.world.write("wrong.json", "{ \"version\": 1, \"exce\": {} }\n");
     for (file, message) in [("wrong.json", "exce"), ("none/guard.json", "the directory does not exist")] {

@@ -158,7 +158,7 @@ fn a_request_must_come_from_the_page() {
 
 /// A page elsewhere in the operator's browser opens as many connections as a browser does.
 #[test]
-fn who_is_refused_keeps_no_connection() {
+fn a_refused_client_keeps_no_connection() {
     let world = world();
     let scene = Scene::new(&world);
     let address = &scene.page.address;

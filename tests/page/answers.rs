@@ -76,7 +76,7 @@ fn a_process_is_named_as_one() {
 }
 
 #[test]
-fn what_is_saved_is_what_was_shown() {
+fn always_saves_what_the_page_showed() {
     let world = world();
     let page = world.serve();
     let session = page.enter(&page.link);

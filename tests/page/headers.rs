@@ -83,7 +83,7 @@ fn every_answer_has_every_header() {
 }
 
 #[test]
-fn what_is_told_as_it_happens_has_them_too() {
+fn the_event_stream_has_the_headers_too() {
     let world = world();
     let page = world.serve();
     let session = page.enter(&page.link);

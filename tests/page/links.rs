@@ -89,7 +89,7 @@ fn a_page_that_was_killed_leaves_the_place_free() {
 }
 
 #[test]
-fn it_goes_on_without_the_socket_that_another_has() {
+fn serve_runs_without_a_socket_that_another_holds() {
     let world = world();
     let mut watch = Command::new(guard());
     watch.args(["approvals", "watch", "--json"]).env("HOME", world.home()).current_dir(world.root());

@@ -9,7 +9,7 @@ fn world() -> World {
 }
 
 #[test]
-fn what_a_readme_reader_tries_first() {
+fn the_first_command_of_the_readme_works() {
     let world = world();
     let ended = world.guarded(&["bash", "-c", "echo hi; cat ~/.ssh/id_rsa"]);
     assert_eq!(ended.stdout, "hi\n");
@@ -23,7 +23,7 @@ fn what_a_readme_reader_tries_first() {
 }
 
 #[test]
-fn what_is_not_there_is_not_denied() {
+fn a_missing_secret_is_missing_and_not_denied() {
     let world = World::bare();
     let ended = world.guarded(&["bash", "-c", "echo hi; cat ~/.ssh/id_rsa"]);
     assert_eq!(ended.stdout, "hi\n");

@@ -94,7 +94,7 @@ fn the_tree_cannot_reach_it() {
 }
 
 #[test]
-fn what_it_says_is_shown_and_not_acted_on() {
+fn text_of_the_store_is_shown_without_control_characters() {
     let world = World::open();
     let store = "{\"version\": 1, \"agents\": {\"main\": {\"security\": \"\u{202e}\\u001b]0;x\\u0007\\u009b\"}, \"\\u001b[31m\": {\"ask\": 1}}}";
     let shown = run(&world, store, &["true"]);
@@ -118,7 +118,7 @@ fn none_is_made() {
 }
 
 #[test]
-fn what_is_wrong_with_it_is_a_warning_of_validate_alone() {
+fn a_broken_store_is_a_warning_of_validate_alone() {
     let world = World::open();
     world.write("state/exec-approvals.json", "{");
     let policy = |arguments: &[&str]| {

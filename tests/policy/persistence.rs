@@ -190,7 +190,7 @@ fn check(world: &World, path: &str) -> String {
 }
 
 #[test]
-fn what_the_system_runs_is_kept_too() {
+fn files_that_the_system_runs_are_protected_too() {
     let world = world("true");
     for (set, paths) in [
         ("preload", &["/etc/ld.so.preload", "/etc/ld.so.conf.d/x.conf", "/etc/ld.so.conf"][..]),
@@ -229,7 +229,7 @@ fn the_guards_own_program_stays() {
 }
 
 #[test]
-fn links_on_the_way_are_kept_with_what_they_lead_to() {
+fn links_on_the_way_are_protected_with_their_targets() {
     let attacked = |prepare: &dyn Fn(&World), path: &str, aims: &[&str]| {
         let world = world("true");
         furnish(&world);
@@ -273,7 +273,7 @@ fn configuration_elsewhere_is_kept_too() {
 }
 
 #[test]
-fn the_configuration_of_worktrees_and_submodules_is_kept() {
+fn the_configuration_of_worktrees_and_submodules_is_protected() {
     // To git these are all one repository, wherever the guard starts.
     for start in ["work/tree", "work/main/sub"] {
         let world = world("true");
@@ -308,7 +308,7 @@ fn the_configuration_of_worktrees_and_submodules_is_kept() {
 }
 
 #[test]
-fn what_the_configuration_names_is_kept() {
+fn hooks_and_includes_that_git_names_are_protected() {
     let world = world("true");
     furnish(&world);
     run_git(&world.work(), "config core.hooksPath .hooks");

@@ -60,7 +60,7 @@ fn a_hook_that_is_a_link_leads_to_no_script_of_the_trees() {
 }
 
 #[test]
-fn what_an_included_file_includes_is_not_the_trees() {
+fn a_nested_git_include_is_protected_too() {
     comes_to_nothing(&Planted {
         before: r"git config include.path ../shared/one; mkdir shared; printf '[include]\npath = two\n' > shared/one",
         attack: r#"printf '[core]\nfsmonitor = touch \\"$MARK\\"; false\n' > shared/two"#,

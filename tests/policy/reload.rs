@@ -123,7 +123,7 @@ fn a_file_that_is_replaced_or_written_takes_over() {
 }
 
 #[test]
-fn one_that_is_wrong_changes_nothing_and_is_told_of_once() {
+fn an_invalid_policy_changes_nothing_and_is_reported_once() {
     let mut shell = Shell::start(world());
     let wrong = "{\n  \"version\": 1,\n  \"exec\": {\"securty\": \"full\"},\n  \"x\": 1}";
     shell.world.write("guard.json", wrong);
@@ -234,7 +234,7 @@ fn the_first_file_takes_over_from_the_built_in_policy() {
 }
 
 #[test]
-fn what_a_running_tree_cannot_be_given_is_said() {
+fn rights_that_need_a_restart_are_reported() {
     let world = World::bare().policy(
         r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"filesystem": {
             "rules": {SYSTEM, "@/**": "rw-"}, "default": "---"}}}"#,

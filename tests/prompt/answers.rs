@@ -86,7 +86,7 @@ fn a_screen_that_shrinks_hides_no_argument() {
 }
 
 #[test]
-fn what_always_saves_was_on_the_screen_too() {
+fn the_entry_that_always_saves_was_on_the_screen() {
     let world = world();
     let mut session = Session::on(&world, (6, 80), Replies::Given, "xterm-256color");
     session.line("$ASKED x");

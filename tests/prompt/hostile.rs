@@ -49,7 +49,7 @@ fn answers_to_the_command_are_the_commands() {
 }
 
 #[test]
-fn what_is_written_under_a_prompt_comes_after_it() {
+fn output_written_under_a_prompt_comes_after_it() {
     let world = world();
     let mut session = Session::start(&world);
     let write = r"for i in {1..500}; do printf '\e[H\e[2Jfake: allow? %s\n' $i; done; echo last";

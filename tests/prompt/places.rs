@@ -67,7 +67,7 @@ fn in_the_background_a_line_says_how_to_answer() {
 }
 
 #[test]
-fn killed_it_leaves_the_screen_as_it_was() {
+fn a_killed_prompt_leaves_the_screen_as_it_was() {
     let world = world();
     let mut session = outside(&world);
     let usual = session.emulator.modes();
@@ -85,7 +85,7 @@ fn killed_it_leaves_the_screen_as_it_was() {
 }
 
 #[test]
-fn it_follows_the_size() {
+fn the_prompt_follows_the_size_of_the_terminal() {
     let world = world();
     let mut session = Session::start(&world);
     session.line("$ASKED one");
@@ -109,7 +109,7 @@ fn it_follows_the_size() {
 }
 
 #[test]
-fn what_nobody_answers_is_refused_in_time() {
+fn an_unanswered_question_is_refused_in_time() {
     let world = world_with(6000);
     let mut session = Session::start(&world);
     session.line("$ASKED one");
@@ -121,7 +121,7 @@ fn what_nobody_answers_is_refused_in_time() {
 }
 
 #[test]
-fn answered_elsewhere_it_goes() {
+fn a_prompt_answered_elsewhere_goes() {
     let world = world();
     let mut session = Session::start(&world);
     session.line("$ASKED one");
@@ -135,7 +135,7 @@ fn answered_elsewhere_it_goes() {
 }
 
 #[test]
-fn what_comes_while_a_card_is_read_is_not_answered_with_it() {
+fn a_new_card_is_not_answered_with_the_one_being_read() {
     let world = world();
     let mut session = Session::start(&world);
     session.line(&format!("({WHEN_DUE}; exec $ASKED two) & $ASKED one"));

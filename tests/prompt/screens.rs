@@ -28,7 +28,7 @@ fn many_arguments_are_folded_and_counted() {
 }
 
 #[test]
-fn what_acts_is_written_out() {
+fn control_characters_are_written_out() {
     drawn(
         "controls",
         (24, 80),

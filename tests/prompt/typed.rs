@@ -16,7 +16,7 @@ fn ignored(session: &mut Session, keys: &str) {
 }
 
 #[test]
-fn what_was_typed_ahead_is_for_the_program() {
+fn keys_typed_ahead_go_to_the_program() {
     let world = world();
     let mut session = Session::start(&world);
     // bash reads none of it while the command runs.

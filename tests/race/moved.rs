@@ -54,7 +54,7 @@ fn nothing_goes_on_in_the_kernel_where_a_grant_was_moved() {
 
 /// What is not held cannot be taken back: the guard says so, and the attacker wins.
 #[test]
-fn what_is_not_held_needs_a_restart() {
+fn landlock_grants_that_moved_need_a_restart() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let line = "the tree can still read there; restart the guard";
     let wins = |round| {

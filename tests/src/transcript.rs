@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_from_run_to_run_may() {
+    fn values_that_differ_between_runs_are_ignored() {
         let home = tempfile::tempdir().expect("a directory");
         let home = home.path().canonicalize().expect("a real path");
         let mut shell = Shell::new(&home, &[("PATH", "/usr/bin:/bin")]);

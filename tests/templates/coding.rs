@@ -183,7 +183,7 @@ try shadow cat /etc/shadow"#,
 /// With somebody to answer, work goes on without a question; access outside is asked about and can be
 /// granted.
 #[test]
-fn what_is_outside_is_asked_for() {
+fn access_outside_the_project_is_asked_about() {
     let session = Session::attended("coding");
     let world = &session.world;
     world.write("home/other/README", "another project\n");

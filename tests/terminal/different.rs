@@ -15,7 +15,7 @@ fn modes_that_a_command_leaves_behind_do_not_stay() {
 }
 
 #[test]
-fn what_is_typed_before_it_is_read_in_a_pipeline_is_echoed_twice() {
+fn input_typed_before_a_pipeline_reads_it_is_echoed_twice() {
     let echoes = |shown: String| shown.matches("typed ahead\r\n").count();
     let found = both(|world, session| {
         let script = format!("echo ready; {WHEN_TOLD}; read a < /dev/tty; echo over");
@@ -29,7 +29,7 @@ fn what_is_typed_before_it_is_read_in_a_pipeline_is_echoed_twice() {
 }
 
 #[test]
-fn what_is_typed_and_not_read_is_lost() {
+fn input_typed_and_not_read_is_lost() {
     let [native, guarded] = both(|world, session| {
         session.line(&format!("$RUN sh -c 'echo ready; {WHEN_TOLD}'"), &["ready\r\n"]);
         session.keys("echo a''head\n", &["head\r\n"]);

@@ -5,7 +5,7 @@ use guard_tests::{World, status_of, until};
 use crate::session::{Session, both, same};
 
 #[test]
-fn what_runs_in_the_background_holds_up_nobody_and_still_writes() {
+fn a_background_process_delays_nobody_and_still_writes() {
     let shown = same(|session| {
         let script =
             "(while ! [ -e go ]; do sleep 0.05; done; cat f; echo late; : > over) & echo now; exit 5";

@@ -55,7 +55,7 @@ fn the_command_is_a_job() {
 }
 
 #[test]
-fn it_may_start_in_the_background() {
+fn a_job_may_start_in_the_background() {
     let shown = same(|session| {
         // The job stops because it reads from a terminal that is not its own.
         let command = "$RUN sh -c 'echo written; cat; echo over'";
@@ -76,7 +76,7 @@ fn it_may_start_in_the_background() {
 
 /// A command in a session of its own leaves the terminal to the shell.
 #[test]
-fn one_in_another_session_leaves_the_keyboard_alone() {
+fn a_command_in_another_session_leaves_the_keyboard_alone() {
     let shown = same(|session| {
         let script = "echo ready; while ! [ -e go ]; do sleep 0.05; done; echo over > f";
         // Uses a subshell: when a shell reports the end of its job is chance.
@@ -106,7 +106,7 @@ fn control_c_ends_the_loop_around_it() {
 }
 
 #[test]
-fn one_that_handles_interrupts_goes_on() {
+fn a_command_that_handles_interrupts_goes_on() {
     same(|session| {
         let script =
             "trap \"echo caught\" INT; echo ready; while ! [ -e go ]; do sleep 0.05; done; echo over";

@@ -21,7 +21,7 @@ fn single_keys_arrive_in_raw_mode() {
 
 /// This includes the end of the input, which the kernel stores as a zero byte.
 #[test]
-fn what_is_typed_ahead_arrives() {
+fn input_typed_ahead_arrives() {
     let world = World::open();
     let mut session = Session::start(&world, true);
     let wait = "while ! [ -e go ]; do sleep 0.05; done";

@@ -10,7 +10,7 @@ use super::super::resolved::GRACE_INTERVAL;
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_waited_for_where_no_route_leads() {
+async fn a_question_without_a_route_ends_at_once() {
     let (manager, _) = started(Settings { routes: Some(vec![Route::Gateway]), ..settings() });
     let refused = refusal(&manager, &question(&["/bin/a"]));
     assert_eq!(refused, Refusal::NoRoute);
@@ -44,7 +44,7 @@ async fn cards_are_limited_for_each_agent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_nobody_could_read_is_not_asked() {
+async fn a_question_too_long_to_read_is_not_asked() {
     let (manager, _) = started(settings());
     let long = "x".repeat(MAX_LEN);
     assert!(matches!(refusal(&manager, &question(&["/bin/a", &long])), Refusal::TooLong { .. }));
@@ -72,7 +72,7 @@ async fn the_last_who_waits_takes_the_question_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_whose_caller_dies_is_told() {
+async fn the_death_of_a_caller_is_reported() {
     let (manager, _) = started(settings());
     let ticket = waiting(&manager, &question(&["/bin/a"]));
     let cancel = ticket.canceller();

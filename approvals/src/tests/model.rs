@@ -286,7 +286,7 @@ fn nth(calls: &mut [ModelCall], n: usize) -> Option<&mut ModelCall> {
 
 proptest! {
     #[test]
-    fn no_call_goes_without_a_yes(steps in steps()) {
+    fn no_call_is_allowed_without_a_yes(steps in steps()) {
         run(steps)?;
     }
 }

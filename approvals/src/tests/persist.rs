@@ -61,7 +61,7 @@ fn a_rule_is_written_once_and_grows_by_bits() {
 }
 
 #[test]
-fn what_the_operator_wrote_stays() {
+fn saving_keeps_what_the_operator_wrote() {
     let state = state();
     fs::create_dir(state.path().join("guard")).unwrap();
     let text = json!({"version": 1, "note": "mine", "agents": {"main": {"permissions": {"base": true,
@@ -79,7 +79,7 @@ fn what_the_operator_wrote_stays() {
 }
 
 #[test]
-fn what_cannot_be_read_is_not_written() {
+fn a_store_that_cannot_be_read_is_not_written() {
     for (text, why) in [
         ("no store", "approvals.json:1:"),
         (r#"{"version": 2}"#, "must be 1"),

@@ -43,7 +43,7 @@ fn say(decision: Decision) -> impl Fn(&Manager, &str) -> Result<usize, ResolveEr
 }
 
 #[test]
-fn of_two_who_answer_one_counts() {
+fn of_two_answers_one_counts() {
     race(
         |manager, call, yes, no, end| match end {
             YES => {
@@ -147,7 +147,7 @@ fn answers_and_the_end_of_the_time_race() {
 }
 
 #[test]
-fn who_was_answered_always_waits_until_all_of_it_is_saved() {
+fn an_always_answer_is_given_once_all_entries_are_saved() {
     let manager = Manager::new(settings(), ());
     let entry =
         |name: &str| Saving::Entry(BoundEntry { pattern: name.to_owned(), arg_pattern: String::new() });

@@ -75,7 +75,7 @@ async fn the_time_is_that_of_the_settings_and_no_time_overflows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_keeps_the_time_is_woken_by_what_ends_sooner() {
+async fn a_shorter_timeout_wakes_the_expiry_loop() {
     let (manager, _) = started(settings());
     // By now the expiry loop sleeps with no deadline.
     sleep(SECOND).await;
@@ -170,7 +170,7 @@ async fn registering_again_is_the_same_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_differs_in_anything_is_another_question() {
+async fn any_difference_makes_another_question() {
     let base = question(&["/bin/a", "x", "y"]);
     let exec = |change: fn(&mut Exec)| {
         let mut question = base.clone();
@@ -226,7 +226,7 @@ async fn what_differs_in_anything_is_another_question() {
 }
 
 #[test]
-fn what_differs_in_its_input_is_another_call() {
+fn a_different_input_makes_another_call() {
     let of = |path: Option<&[u8]>| {
         let mut question = question(&["/bin/a", "-"]);
         let Subject::Exec(exec) = &mut question.subject else { unreachable!() };
@@ -333,7 +333,7 @@ async fn a_file_can_be_saved_with_its_directory_and_a_program_cannot() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_asked_each_time_gets_no_lasting_answer() {
+async fn a_question_asked_each_time_gets_no_lasting_answer() {
     let (manager, _) = started(settings());
     let each = Question { repeat: Repeat::AskedEachTime, ..question(&["/bin/a"]) };
     let ticket = waiting(&manager, &each);

@@ -147,7 +147,7 @@ mod tests {
     use super::read_reply;
 
     #[test]
-    fn what_is_wrong_with_a_reply_acts_on_no_terminal() {
+    fn an_error_in_a_reply_is_printed_without_control_characters() {
         let error = read_reply(br#"{"version":1,"type":"\u001b[31m"}"#).unwrap_err().to_string();
         assert!(error.contains("\\u{1B}[31m") && !error.contains('\x1b'), "{error}");
     }

@@ -307,7 +307,7 @@ fn always_is_saved_where_openclaw_looks_or_in_the_guards_own_store() {
 }
 
 #[test]
-fn what_cannot_be_saved_is_said_and_allowed_once() {
+fn an_always_that_cannot_be_saved_is_reported_and_allowed_once() {
     let state = state();
     fs::write(state.path().join("exec-approvals.json"), "no store").unwrap();
     let approvals = approvals(&state, false);

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_off_is_named_with_what_sets_it() {
+    fn a_setting_that_is_off_is_named_with_its_fix() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         assert_eq!(found(|findings| protected(root, findings)).0, State::Ok);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn registered_formats_are_told() {
+    fn registered_formats_are_reported() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         assert_eq!(found(|findings| formats(&root.join("none"), findings)).0, State::Ok);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_behind_the_program_is_told() {
+    fn a_clock_behind_the_program_is_reported() {
         let directory = tempfile::tempdir().unwrap();
         let program = directory.path().join("program");
         fs::write(&program, "").unwrap();

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_not_what_is_missing() {
+    fn a_refused_feature_is_told_from_a_missing_one() {
         let of = |error, above| found(|findings| feature(findings, above, "x", Err(error), "5.9", "y"));
         assert!(of(Errno::INVAL, Above::Nothing).2.contains("Linux 5.9"));
         assert!(of(Errno::PERM, Above::Nothing).2.contains("container"));

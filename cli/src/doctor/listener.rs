@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_listens_is_named() {
+    fn the_holder_of_the_seccomp_listener_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         assert!(holder(Above::Guard, root).0.contains("a guard above"));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_this_process_is_read() {
+    fn the_seccomp_state_of_this_process_is_read() {
         let status = "Name:\tx\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t3\n";
         let filters = Filters { no_new_privs: true, mode: 2, count: Some(3) };
         assert_eq!(Filters::read(status), Some(filters));

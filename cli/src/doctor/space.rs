@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_disk_without_room_is_told() {
+    fn a_disk_without_room_is_reported() {
         let of = |enough| {
             let mut findings = Findings::about(Section::Host);
             disk(Path::new("/no/such/directory/audit.jsonl"), enough, OnError::Deny, &mut findings);

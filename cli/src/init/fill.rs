@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_a_secret() {
+    fn only_known_secrets_can_be_left_out_of_a_template() {
         let all = fill("\"${secrets}\"", &values("~"));
         assert_eq!(all.matches('"').count(), 2 * known::secrets().count());
         let fewer = fill("\"${secrets but ~/.claude ~/.claude.json}\"", &values("~"));

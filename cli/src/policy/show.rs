@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_the_name_of_a_secret_is_not_shown() {
+    fn values_of_keys_named_like_secrets_are_not_shown() {
         let mut value = json!({"approvals": {"gateway": [{"url": "u", "authToken": "t", "api_key": {"a": 1}}], "token": true}});
         redact(&mut value);
         let gateway = json!([{"url": "u", "authToken": "(not shown)", "api_key": "(not shown)"}]);

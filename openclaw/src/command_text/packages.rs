@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_the_tool_is_hidden() {
+    fn options_that_hide_the_tool_make_it_unknown() {
         for line in [
             "npx -c tsc",
             "npx --package a tsc",

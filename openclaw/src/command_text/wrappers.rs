@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_starts_others_by_name_does_so_here() {
+    fn every_known_wrapper_is_recognised() {
         for name in OPAQUE.iter().chain(&TRANSPARENT) {
             assert_ne!(dispatch(&[(*name).to_owned()]), Wrapper::None, "{name}");
         }

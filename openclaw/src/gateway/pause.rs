@@ -39,7 +39,7 @@ mod tests {
     use super::Pause;
 
     #[test]
-    fn it_doubles_up_to_its_longest() {
+    fn the_pause_doubles_up_to_its_limit() {
         let [first, longest] = [500, 8000].map(Duration::from_millis);
         let mut pause = Pause::new([first, longest]);
         for expected in [500, 1000, 2000, 4000, 8000, 8000].map(Duration::from_millis) {

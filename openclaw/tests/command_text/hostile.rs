@@ -75,7 +75,7 @@ proptest! {
     }
 
     #[test]
-    fn one_more_command_needs_an_entry_too(text in prop_oneof![shellish(), ordinary()]) {
+    fn an_appended_command_needs_its_own_entry(text in prop_oneof![shellish(), ordinary()]) {
         let policy = of_cases();
         if evaluated(policy, &text).satisfied() && ends_plainly(&text) {
             for more in ["; unknown-cmd", "\nunknown-cmd", " && unknown-cmd", " | unknown-cmd", " || rm x"] {
@@ -187,7 +187,7 @@ fn nesting_and_length_are_bounded() {
 }
 
 #[test]
-fn what_hides_a_command_is_never_satisfied() {
+fn a_line_that_hides_a_command_is_never_satisfied() {
     let all = policy(&["*".to_owned()]);
     for text in [
         "sudo ls",

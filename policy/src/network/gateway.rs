@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_is_the_default_with_a_warning() {
+    fn an_unreadable_port_is_the_default_with_a_warning() {
         for text in [
             "",
             "{",

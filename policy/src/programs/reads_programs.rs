@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_runs_a_file_is_known() {
+    fn programs_that_run_a_file_are_known() {
         let reads = |line: &str| {
             let mut words = line.split(' ');
             let name = words.next().unwrap();

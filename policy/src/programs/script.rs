@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_certain_is_no_script() {
+    fn an_uncertain_operand_is_no_script() {
         for line in [
             "/usr/bin/python3",
             "/usr/bin/python3 -m http.server",

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_hides_is_shown() {
+    fn invisible_characters_are_shown() {
         let cases: [(&[u8], &str); 6] = [
             ("date\u{3164}\u{ffa0}\u{115f}가".as_bytes(), r"date\u{3164}\u{FFA0}\u{115F}가"),
             (b"\xed\xa0\xbd", r"\u{D83D}"),

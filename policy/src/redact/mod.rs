@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_secret_stays() {
+    fn ordinary_arguments_are_not_redacted() {
         for argv in [
             &["env", "PATH=/usr/bin", "LANG=C", "cmd"][..],
             &["git", "log", "--password", "--oneline"],

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_does_stays_visible() {
+    fn redaction_leaves_the_command_visible() {
         for text in
             ["ls -la", "FOO=bar cmd", "task-management-tool", "rm --tokens", "git log --password --oneline"]
         {

@@ -113,7 +113,7 @@ fn a_byte_order_mark_is_refused_before_anything_is_changed() {
 }
 
 #[test]
-fn one_line_stays_one_line() {
+fn a_policy_on_one_line_stays_on_one_line() {
     let text = r#"{"version": 1, "permissions": {"filesystem": {"rules": {}, "deny": []}}}"#;
     let added = edited(text, |draft| {
         draft.set_rule(&Scope::Everyone, "/a", rwx("r--")).unwrap();
@@ -125,7 +125,7 @@ fn one_line_stays_one_line() {
 }
 
 #[test]
-fn what_goes_takes_its_line_and_no_comment() {
+fn a_removed_entry_takes_its_line_and_no_comment() {
     let at = Scope::Everyone;
     let text = |list: &str| {
         format!("{{ \"version\": 1, \"permissions\": {{ \"filesystem\": {{ \"deny\": {list} }} }} }}")

@@ -304,7 +304,7 @@ proptest! {
 
     /// An edit changes one place of the text, and keeps every byte around it.
     #[test]
-    fn what_is_not_touched_stays_byte_for_byte(text in text(), edit in edit()) {
+    fn an_edit_leaves_the_rest_byte_for_byte(text in text(), edit in edit()) {
         let mut draft = Draft::parse("guard.json", &text).unwrap();
         edit.apply(&mut draft);
         let (start, old, new) = difference(&text, draft.text());

@@ -182,7 +182,7 @@ fn the_same_build_runs_again_with_other_names() {
 }
 
 #[test]
-fn what_was_not_seen_is_refused() {
+fn paths_that_were_not_seen_are_refused() {
     for width in WIDTHS {
         let policy = policy(&proposed(&build(), &host(), width).text, &host());
         for path in [
@@ -414,7 +414,7 @@ fn the_order_in_which_paths_were_seen_does_not_count() {
 }
 
 #[test]
-fn what_needs_no_rule_is_nobodys_secret() {
+fn a_path_that_needs_no_rule_is_not_reported_as_secret() {
     let left_out = |path| proposed(&[read(path)], &host(), Width::Normal).left_out.len();
     assert_eq!((left_out("/proc/self/.env"), left_out("/srv/.env")), (0, 1));
 }

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_is_gone_is_told_of_once() {
+    fn a_missing_journal_is_reported_once() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
         assert!(Journal::at(&path).is_err());

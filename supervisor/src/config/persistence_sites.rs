@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_configuration_includes_is_read_too() {
+    fn included_git_configuration_is_read_too() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
         let git = root.join(".git");

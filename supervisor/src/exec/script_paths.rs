@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_says_nothing_is_left_out() {
+    fn redundant_path_components_are_left_out() {
         for (directory, written, name) in [
             ("/d", "x", "/d/x"),
             ("/d", ".//./x", "/d/x"),
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_another_file_to_each_process_has_none() {
+    fn a_descriptor_path_has_no_script_path() {
         assert_eq!(script_paths(b"/dev/fd/3"), None);
         assert_eq!(script_paths(b"/proc/self/fd/3"), None);
     }

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_is_said() {
+    fn a_full_recording_is_reported() {
         let (recorder, recording) = pair().unwrap();
         let long = vec![b'x'; MAX_BYTES / 2];
         recorder.saw(&[&long[..], b"1"].concat(), Used::READ);

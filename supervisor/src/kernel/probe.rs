@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_no_kernel_knows_is_not_there() {
+    fn an_unknown_feature_is_reported_as_missing() {
         assert_eq!(action(libc::SECCOMP_RET_ALLOW), Ok(()));
         assert_eq!(action(0x1234_0000), Err(Errno::OPNOTSUPP));
         assert_eq!(flags(1 << 30), Err(Errno::INVAL));

@@ -146,7 +146,7 @@ fn entries_are_judged_by_their_own_path() {
 }
 
 #[test]
-fn what_was_read_of_a_caller_that_is_gone_is_not_acted_on() {
+fn nothing_is_done_for_a_caller_that_has_ended() {
     let fixture = SyscallFixture::new();
     for lives in 0..2 {
         let mut kernel = Fake::new(fixture.root(), &["open/file"]);

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_set_is_set_again() {
+    fn modes_are_set_again_after_the_prompt() {
         let set = "\x1b[?1002;1006h\x1b[?2004h\x1b[4h\x1b[?7l\x1b[?25l\x1b[>4;2m\x1b[1;31m\x1b)0\x0e\x1b]11;#000\x07";
         let modes = after(set);
         let cover = text(modes.cover());

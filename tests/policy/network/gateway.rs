@@ -8,7 +8,7 @@ use guard_tests::{World, ended, free_port, is_root, skip};
 use super::{Listener, check, each, natively, own_addresses, shown, tried, world};
 
 #[test]
-fn no_address_of_this_host_leads_to_it() {
+fn no_address_of_this_host_reaches_the_gateway() {
     let (gateway, other) = (Listener::everywhere(), Listener::everywhere());
     let world = World::open();
     let own = own_addresses();
@@ -64,7 +64,7 @@ fn check_says_the_same() {
 
 /// Whoever listens there while the gateway is down receives its token.
 #[test]
-fn nobody_listens_in_its_place() {
+fn nobody_listens_in_the_gateways_place() {
     let free = free_port();
     let hosts =
         ["127.0.0.1", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1", "::ffff:0.0.0.0"].map(str::to_owned);
@@ -181,7 +181,7 @@ for host in "2001:db8:77::5", "203.0.113.9", "::ffff:203.0.113.9":
 }
 
 #[test]
-fn allowed_it_is_reached() {
+fn an_allowed_gateway_is_reached() {
     let gateway = Listener::everywhere();
     let world = world(r#"{"gateway": "allow"}"#);
     let (results, ended) = tried(&world, Some(gateway.port), &each("tcp", &own_addresses(), gateway.port));
@@ -260,7 +260,7 @@ fn where_clients_are_sent_is_closed_too() {
 }
 
 #[test]
-fn a_configuration_that_cannot_be_read_is_told_and_the_default_counts() {
+fn an_unreadable_configuration_is_reported_and_the_default_counts() {
     let world = World::open();
     let default = ["tcp 127.0.0.1 18789".to_owned()];
     assert_eq!(tried(&world, None, &default).0, ["EACCES"]);

@@ -77,7 +77,7 @@ s = tcp(); s.listen(); print("listens anywhere", s.getsockname()[1] > 0)
 
 /// Nothing in these worlds is denied: one has no settings, and one has settings that the guard must check.
 #[test]
-fn what_is_allowed_is_as_without_the_guard() {
+fn allowed_connections_behave_as_without_the_guard() {
     let listener = Listener::everywhere();
     let port = listener.port.to_string();
     let arguments = ["python3", "-S", "-c", SCRIPT, &port];

@@ -10,7 +10,7 @@ fn page(world: &World, port: u16) -> Announced {
 }
 
 #[test]
-fn no_address_of_this_host_leads_to_it_while_it_is_served() {
+fn no_address_of_this_host_reaches_the_page_while_it_is_served() {
     let (at, other) = (Listener::everywhere(), Listener::everywhere());
     // A setting that opens the gateway does not open the page.
     let world = super::world(r#"{"gateway": "allow"}"#);
@@ -82,7 +82,7 @@ fn nobody_listens_beside_it() {
 /// A page is served, but its file does not contain its address: it may be at every port of this host, and at
 /// no other host.
 #[test]
-fn a_page_that_cannot_be_told_is_everywhere() {
+fn an_unreadable_page_address_counts_everywhere() {
     let at = Listener::everywhere();
     let world = World::open();
     let hosts = ["127.0.0.1", "::", "::ffff:127.0.0.1"].map(str::to_owned);

@@ -75,7 +75,7 @@ fn until(mut done: impl FnMut() -> bool) {
 const CAT: [&str; 3] = ["sh", "-c", "cat >> OUT"];
 
 #[test]
-fn a_program_is_told_of_each_card_once() {
+fn the_notify_program_is_told_of_each_card_once() {
     let fixture = notified_by(&CAT);
     let first = fixture.ask(&["/bin/a", "1"]);
     until(|| !fixture.lines().is_empty());
@@ -114,7 +114,7 @@ fn a_program_has_nothing_of_the_guards() {
 }
 
 #[test]
-fn what_is_wrong_with_it_is_said_once() {
+fn a_failure_of_the_notify_program_is_reported_once() {
     for (argv, problem) in [
         (&["/no/such/program"][..], "there is no program /no/such/program"),
         (&["no-such-program-at-all"], "there is no program no-such-program-at-all"),

@@ -59,7 +59,7 @@ except OSError:
 }
 
 #[test]
-fn what_is_no_request_is_no_answer() {
+fn a_malformed_request_answers_nothing() {
     let state = state();
     let approvals = approvals(&state, false);
     let ticket = waiting(&approvals, &["/bin/a"]);

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_export_at_a_time_knows_what_was_sent() {
+    fn one_export_at_a_time_holds_the_cursor() {
         let directory = tempfile::tempdir().unwrap();
         let files = Files::new(&directory.path().join("log"));
         let sent = Sent { n: u64::MAX, id: Hash::digest(b"x") };

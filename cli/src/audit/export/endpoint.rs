@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn logs_have_their_place_there() {
+    fn the_collectors_url_gets_the_logs_path() {
         for (text, expected) in [
             ("http://localhost:4318", "http://localhost:4318/v1/logs"),
             ("http://127.0.0.1:4318/", "http://127.0.0.1:4318/v1/logs"),
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_in_the_clear_is_known() {
+    fn plain_http_is_private_on_loopback_only() {
         for (text, is_private) in [
             ("http://localhost", true),
             ("http://[::1]", true),

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_taken_is_told() {
+    fn lines_that_the_collector_rejects_are_reported() {
         assert_eq!(rejected(b"{}"), None);
         assert_eq!(rejected(b""), None);
         assert_eq!(rejected(br#"{"partialSuccess":{"rejectedLogRecords":"0"}}"#), None);

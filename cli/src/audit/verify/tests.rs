@@ -80,7 +80,7 @@ fn append(path: &Path, text: &str) {
 }
 
 #[test]
-fn what_was_written_is_whole() {
+fn an_unchanged_log_verifies_as_whole() {
     let written = LogFixture::new(0, ROOMY);
     assert_eq!(written.found(), [(0, FindingKind::Head)], "nobody has written yet");
     written.write(0..1, ROOMY);
@@ -243,7 +243,7 @@ fn older_files_are_part_of_the_chain() {
 }
 
 #[test]
-fn what_was_removed_and_put_away_is_named() {
+fn removed_and_rotated_lines_are_named() {
     let written = LogFixture::new(100, Limits { max_bytes: 1000, keep: 3 });
     let verified = verify(&written.path(), None).unwrap();
     let [removed] = &verified.removed[..] else { panic!("{:?}", verified.removed) };

@@ -42,7 +42,7 @@ fn a_new_one_is_its_owners_alone() {
 }
 
 #[test]
-fn what_has_changed_since_is_left_alone() {
+fn a_file_that_changed_since_it_was_read_is_left_alone() {
     let (_directory, path) = directory();
     let error = replace(&path, Some(b"another"), b"new").expect_err("another text");
     assert!(error.to_string().contains("has changed since it was read"), "{error}");
@@ -71,7 +71,7 @@ fn where_there_is_a_link_its_target_is_replaced() {
 }
 
 #[test]
-fn links_that_lead_nowhere_are_told() {
+fn links_that_lead_nowhere_are_reported() {
     let (directory, path) = directory();
     let link = path.with_file_name("link");
     symlink("none.json", &link).expect("a link");
@@ -113,7 +113,7 @@ fn no_name_writes_to_the_terminal_as_it_likes() {
 
 /// A temporary file that a dead writer left is not written to: a link there must not be followed.
 #[test]
-fn what_lies_in_the_way_is_replaced_and_not_followed() {
+fn a_link_at_the_temporary_name_is_replaced_and_not_followed() {
     let (directory, path) = directory();
     let victim = path.with_file_name("victim");
     fs::write(&victim, "mine").expect("a file");

@@ -88,7 +88,7 @@ fn no_change_of_many_editors_is_lost() {
 }
 
 #[test]
-fn a_lock_that_stays_is_told() {
+fn a_lock_that_stays_is_reported() {
     let (_directory, path) = directory();
     let held = File::open(path.parent().unwrap_or(Path::new("/"))).expect("a directory");
     flock(&held, FlockOperation::LockExclusive).expect("a lock");

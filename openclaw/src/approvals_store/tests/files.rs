@@ -44,7 +44,7 @@ fn a_change_of_another_text_is_refused() {
 }
 
 #[test]
-fn none_is_made_where_there_is_none() {
+fn no_store_is_created_where_there_is_none() {
     let state = tempfile::tempdir().expect("a directory");
     assert_eq!(load(state.path()), File::Absent);
     assert_eq!(load(&state.path().join("none")), File::Absent);
@@ -76,7 +76,7 @@ fn beside_a_database_nothing_is_written() {
 }
 
 #[test]
-fn what_is_no_store_is_told_and_left_alone() {
+fn a_file_that_is_no_store_is_reported_and_left_alone() {
     let state = state();
     let path = state.path().join(NAME);
     for (content, message) in [
@@ -132,7 +132,7 @@ fn links_are_not_followed_below_the_state_directory() {
 }
 
 #[test]
-fn what_is_no_file_keeps_nobody_waiting() {
+fn a_store_that_is_a_fifo_does_not_block() {
     let state = tempfile::tempdir().expect("a directory");
     let path = state.path().join(NAME);
     nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("a FIFO");

@@ -13,7 +13,7 @@ use crate::approvals_store::testing::{MOMENTS, Meddled, Moment, Stopping};
 use crate::approvals_store::update::{UpdateError, apply, apply_on};
 
 #[test]
-fn what_somebody_without_a_lock_writes_stays() {
+fn changes_of_a_writer_without_the_lock_stay() {
     let state = state();
     let disk = Meddled { state: state.path(), left: Cell::new(3) };
     apply_on(&disk, state.path(), |store| add(store, "/new")).expect("a change");
@@ -91,7 +91,7 @@ fn a_writer_that_is_killed_at_any_step_leaves_a_whole_store() {
 }
 
 #[test]
-fn what_a_dead_writer_left_goes_when_it_is_old() {
+fn old_temporary_files_of_dead_writers_are_removed() {
     let state = state();
     let mut dead = spawn("nothing");
     dead.wait().expect("a child");

@@ -103,7 +103,7 @@ fn the_first_that_has_one_is_taken() {
 }
 
 #[test]
-fn what_is_named_and_has_none_is_not_passed_over() {
+fn a_token_file_without_a_token_is_an_error() {
     let fixture = || AccessFixture::new(CONFIG).with("OPENCLAW_GATEWAY_TOKEN", "environment");
     for text in ["", " \n", "two\nlines", "\x1b[31m", &"x".repeat(5_000)] {
         let problem = fixture().token_file(text).problem();
@@ -130,7 +130,7 @@ fn what_is_named_and_has_none_is_not_passed_over() {
 
 /// A link in the path of the token file may be the tree's.
 #[test]
-fn a_directory_of_its_that_has_become_a_link() {
+fn a_token_directory_that_became_a_link_is_refused() {
     let mut fixture = AccessFixture::new("").token_file("file");
     fs::create_dir(fixture.path("real")).unwrap();
     fs::rename(fixture.path("token"), fixture.path("real/token")).unwrap();
@@ -205,7 +205,7 @@ fn a_remote_gateway_has_its_own() {
 }
 
 #[test]
-fn urls_that_are_none() {
+fn malformed_urls_are_refused() {
     for url in ["http://x", "127.0.0.1:1", "ws://a@b", "ws://x/?t=secret", "ws://x:0", "\x1b"] {
         let problem = AccessFixture::new(CONFIG).with("OPENCLAW_GATEWAY_URL", url).problem();
         assert!(problem.contains("OPENCLAW_GATEWAY_URL") && !problem.contains("secret"), "{url}: {problem}");
@@ -245,7 +245,7 @@ fn the_token_that_was_issued_is_enough() {
 }
 
 #[test]
-fn who_wants_to_be_admin_says_so() {
+fn the_admin_scope_is_requested_only_if_set() {
     let mut fixture = AccessFixture::new(CONFIG);
     assert_eq!(fixture.find().unwrap().scopes, ["operator.approvals"]);
     fixture.settings.admin = true;

@@ -91,7 +91,7 @@ fn recorded_greetings_are_read() {
 }
 
 #[test]
-fn greetings_that_are_none() {
+fn malformed_hellos_are_refused() {
     let whole = crate::gateway::testing::hello();
     assert!(Hello::read(whole.clone(), 0).is_ok());
     let with = |path: &str, value: Value| {
@@ -121,7 +121,7 @@ fn greetings_that_are_none() {
 }
 
 #[test]
-fn what_is_no_frame() {
+fn malformed_frames_are_rejected() {
     let deep = format!(
         "{{\"type\":\"event\",\"event\":\"x\",\"payload\":{}1{}}}",
         "[".repeat(50_000),
@@ -214,19 +214,19 @@ proptest! {
     }
 
     #[test]
-    fn what_is_answered_is_what_is_read(id in any::<String>(), payload in values(), more in values()) {
+    fn every_answer_frame_is_read_as_written(id in any::<String>(), payload in values(), more in values()) {
         let text = json!({"type": "res", "id": id, "ok": true, "payload": payload, "more": more}).to_string();
         prop_assert_eq!(read(&text), Ok(Frame::Answer { id, answer: Ok(payload) }));
     }
 
     #[test]
-    fn what_happens_is_what_is_read(event in any::<String>(), payload in values(), seq in any::<u64>()) {
+    fn every_event_frame_is_read_as_written(event in any::<String>(), payload in values(), seq in any::<u64>()) {
         let text = json!({"seq": seq, "payload": payload, "event": event, "type": "event"}).to_string();
         prop_assert_eq!(read(&text), Ok(Frame::Event(GatewayEvent { event, payload })));
     }
 
     #[test]
-    fn what_is_asked_is_what_is_written(id in any::<String>(), method in any::<String>(), params in values()) {
+    fn every_request_is_written_as_a_frame(id in any::<String>(), method in any::<String>(), params in values()) {
         let written: Value = serde_json::from_str(&request(&id, &method, &params)).unwrap();
         prop_assert_eq!(written, json!({"type": "req", "id": id, "method": method, "params": params}));
     }

@@ -110,7 +110,7 @@ fn keeps_what_a_gateway_issues() {
 }
 
 #[test]
-fn what_is_broken_is_said_and_left() {
+fn a_broken_identity_file_is_reported_and_left_alone() {
     let (_directory, state) = state();
     Identity::find(&state).unwrap();
     let file = state.join("guard/device.json");

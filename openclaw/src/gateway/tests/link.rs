@@ -75,7 +75,7 @@ async fn the_first_answer_of_an_id_is_the_answer() {
 }
 
 #[tokio::test]
-async fn who_waits_hears_of_the_end() {
+async fn pending_calls_fail_when_the_connection_ends() {
     let (link, mut client) = linked().await;
     let talk = async {
         client.hear().await;
@@ -98,7 +98,7 @@ async fn lost(talk: impl AsyncFnOnce(&mut Client)) -> Disconnected {
 }
 
 #[tokio::test]
-async fn what_is_no_frame_is_the_end() {
+async fn a_malformed_frame_ends_the_connection() {
     for message in [
         Message::text("x"),
         Message::text("{\"type\":\"res\",\"id\":1,\"ok\":true}"),
@@ -149,7 +149,7 @@ async fn pings_are_answered() {
 }
 
 #[tokio::test]
-async fn who_does_not_wait_any_more_gets_nothing() {
+async fn a_late_answer_goes_to_no_other_call() {
     let (link, mut client) = linked().await;
     let given_up = {
         let call = link.call("a", json!({}));

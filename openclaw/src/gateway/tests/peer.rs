@@ -43,7 +43,7 @@ fn this_user_may_be_there() {
 
 /// If a gateway listens on ::, its connections from 127.0.0.1 are in the IPv6 table.
 #[test]
-fn one_that_listens_on_all_addresses_is_found() {
+fn a_listener_on_all_addresses_is_found() {
     let Ok(listener) = TcpListener::bind("[::]:0") else {
         println!("skipped: no IPv6");
         return;
@@ -83,7 +83,7 @@ fn a_member_of_the_tree_may_not() {
 
 /// A socket in a message that has not been received is in no process.
 #[test]
-fn one_that_is_under_way_between_processes_is_nobodys() {
+fn a_socket_in_transit_between_processes_has_no_owner() {
     if rustix::process::geteuid().is_root() {
         println!("skipped: root is not shown what all have");
         return;
@@ -120,7 +120,7 @@ fn each_of_this_hosts_addresses_is_here() {
 }
 
 #[test]
-fn what_is_no_connection_of_this_host_is_nobodys() {
+fn a_connection_of_another_host_has_no_owner() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let _accepted = listener.accept().unwrap();

@@ -56,7 +56,7 @@ async fn nobody_listens() {
 }
 
 #[tokio::test]
-async fn what_is_there_is_no_gateway() {
+async fn a_server_that_is_no_gateway_is_reported() {
     for greeting in [
         "HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n",
         "HTTP/1.1 301 Moved\r\nlocation: ws://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n",
@@ -82,7 +82,7 @@ async fn what_is_there_is_no_gateway() {
 }
 
 #[tokio::test]
-async fn it_ends_at_every_step() {
+async fn a_connection_may_end_at_every_step() {
     let steps: [&str; 4] = ["accepted", "upgraded", "challenged", "asked"];
     for step in steps {
         let opened = opening(async |gateway| {
@@ -113,7 +113,7 @@ async fn it_ends_at_every_step() {
 
 /// Paused time advances only while all tasks are idle.
 #[tokio::test(start_paused = true)]
-async fn what_does_not_come_is_not_waited_for() {
+async fn a_missing_upgrade_times_out() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut access = Gateway::new().await.access();
     access.endpoint = GatewayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
@@ -135,7 +135,7 @@ async fn a_challenge_is_wanted() {
 }
 
 #[tokio::test]
-async fn what_is_no_greeting() {
+async fn a_malformed_challenge_is_refused() {
     let messages = [
         Message::text("{"),
         Message::text("[1]"),
@@ -157,7 +157,7 @@ async fn what_is_no_greeting() {
 }
 
 #[tokio::test]
-async fn what_is_said_by_halves() {
+async fn a_half_frame_is_refused() {
     // The beginning of a text frame of 125 bytes, then the end of the connection.
     let problem = problem(async |gateway| {
         let client = gateway.accept().await;
@@ -324,7 +324,7 @@ async fn a_refusal_says_what_to_do_next() {
 }
 
 #[tokio::test]
-async fn who_says_nothing_more_is_not_waited_for() {
+async fn a_silent_gateway_times_out() {
     for is_challenged in [false, true] {
         let opened = opening(async |gateway| {
             let mut client = gateway.accept().await;

@@ -65,7 +65,7 @@ async fn the_one_that_is_pinned_is_taken_and_no_other() {
 }
 
 #[tokio::test]
-async fn one_that_nobody_vouches_for_is_not_taken() {
+async fn an_untrusted_certificate_is_refused() {
     let one = certified();
     let problem =
         opening(server(&one, &one.signing_key, &version::TLS13), Trust::Authorities).await.unwrap_err();
@@ -78,7 +78,7 @@ async fn one_that_nobody_vouches_for_is_not_taken() {
 }
 
 #[tokio::test]
-async fn what_is_no_tls_is_told_nothing() {
+async fn a_server_without_tls_is_sent_no_secret() {
     let gateway = Gateway::new().await;
     let url = gateway.url().replace("ws://", "wss://");
     let access = Credentials { endpoint: GatewayUrl::parse(&url).unwrap(), ..gateway.access() };

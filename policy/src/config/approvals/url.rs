@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_what_is_meant() {
+    fn urls_are_parsed_as_written() {
         let parts = |text: &str| {
             let url = GatewayUrl::parse(text).unwrap();
             assert_eq!(url.to_string(), text);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_mean_two_things_is_refused() {
+    fn ambiguous_urls_are_refused() {
         for text in [
             "",
             "127.0.0.1:18789",

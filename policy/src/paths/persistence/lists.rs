@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_place_is_below_something_and_a_star_is_in_a_last_name() {
+    fn every_path_is_below_a_start_and_a_star_is_in_its_last_name() {
         for (set, list) in LISTS {
             for path in list.split_whitespace() {
                 let starts = ["~/", "/", "WORK/", "GIT/"];
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn no_place_is_listed_twice() {
+    fn no_path_is_listed_twice() {
         let mut seen = std::collections::HashSet::new();
         for path in LISTS.iter().flat_map(|(_, list)| list.split_whitespace()) {
             assert!(seen.insert(path.trim_end_matches('/')), "{path}");
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn configuration_is_looked_for_at_both_places() {
+    fn moved_configuration_is_protected_at_both_paths() {
         let of = |set: Set, rest: &str| {
             paths_of(set).filter(|(_, other)| *other == rest).map(|p| p.0).collect::<Vec<_>>()
         };

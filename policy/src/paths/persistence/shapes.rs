@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_to_a_shape_is_known() {
+    fn directories_that_lead_to_a_shape_are_known() {
         let holder = |path: &'static str| shapes().leads_to(path.as_bytes()).map(|shape| shape.holder);
         assert_eq!(holder("/a/.git"), Some(&b"/a/.git"[..]));
         assert_eq!(holder("/a/.git/modules/x"), Some(&b"/a/.git/modules/x"[..]));

@@ -105,7 +105,7 @@ mod tests {
     /// Each line was seen to run the code with Python 3.11, perl 5.36, ruby 3.1, PHP 8.2, Node 20, mawk
     /// 1.3.4, GNU sed 4.9, GNU make 4.3 and BusyBox 1.35.
     #[test]
-    fn what_runs_is_found() {
+    fn inline_code_is_found() {
         let lines: &[&[&str]] = &[
             &["python3", "-tc", "1"],
             &["python3", "-W", "--", "-c", "1"],

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_used_up_and_grows_slowly() {
+    fn the_allowance_is_used_up_and_grows_slowly() {
         let start = Instant::now();
         let mut allowance = Allowance::new(3000, start);
         assert!(allowance.take(2000, start) && !allowance.take(1001, start) && allowance.take(1000, start));

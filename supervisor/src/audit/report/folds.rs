@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_in_anything_but_its_process_has_a_line() {
+    fn only_denials_that_differ_just_in_the_process_are_folded() {
         let mut folds = Folds::default();
         assert!(report(&mut folds, denial("/a", 1)).0);
         assert!(!report(&mut folds, denial("/a", 2)).0);

@@ -201,7 +201,7 @@ fn listing(patterns: &[&str]) -> serde_json::Value {
 }
 
 #[test]
-fn what_the_gateway_says_is_in_force_at_the_next_look() {
+fn the_gateways_approvals_are_in_force_at_the_next_look() {
     let ground =
         ReloadFixture::with(&governed(URL), |state| store_snapshot(state, URL, listing(&["/usr/a"])));
     let starts = || {

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_never_rests_is_told_of_and_waited_for() {
+    fn a_file_that_changes_all_the_time_is_reported_and_waited_for() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("guard.json");
         let mut watch = watch(file.clone());

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_answered_says_nothing_of_another_file() {
+    fn a_timeout_counts_for_its_own_file_only() {
         let consent = Consent::default();
         consent.settle(Binding::from_question(&file("/a")), late());
         assert_eq!(consent.state_of(file("/a")), late());

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_short_is_the_kernels_to_refuse() {
+    fn addresses_that_are_too_short_are_left_to_the_kernel() {
         let (v4, v6) = (v4(libc::AF_INET), v6());
         for length in 0..=v4.len() {
             let is_read = Address::parse(&v4[..length], AddressFamily::INET, Use::Connect) != Address::Other;

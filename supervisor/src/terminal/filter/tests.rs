@@ -23,7 +23,7 @@ fn both(text: &str) -> String {
 }
 
 #[test]
-fn what_programs_show_and_ask_passes() {
+fn ordinary_sequences_pass_the_filter() {
     for text in [
         "plain\r\n\ttext \u{e9} \u{65e5}\u{672c} \u{1f600}\x0e\x0f\x08\x07",
         "\x1b[1;31mred\x1b[m\x1b[2J\x1b[H\x1b[?1049h\x1b[?2004h\x1b(0\x1b(B\x1b7\x1b8\x1bM\x1bc",
@@ -40,7 +40,7 @@ fn what_programs_show_and_ask_passes() {
 }
 
 #[test]
-fn what_types_or_reaches_past_the_screen_is_kept_back() {
+fn sequences_that_type_or_act_beyond_the_screen_are_dropped() {
     for text in [
         "\x1b]52;c;cm0gLXJmIH4K\x07",
         "\x1b]52;c;?\x1b\\",
@@ -87,7 +87,7 @@ fn what_types_or_reaches_past_the_screen_is_kept_back() {
 }
 
 #[test]
-fn what_makes_the_terminal_open_a_file_is_kept_back() {
+fn sequences_that_make_the_terminal_open_a_file_are_dropped() {
     for text in [
         // A download of iTerm2's.
         "\x1b]1337;File=name=LmJhc2hyYw==:AAAA\x07",

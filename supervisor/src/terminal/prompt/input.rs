@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_is_given_up() {
+    fn an_unfinished_sequence_is_given_up() {
         let mut reader = InputDecoder::default();
         assert!(reader.feed(b"\x1b").is_empty() && reader.waits());
         assert_eq!(reader.give_up().unwrap().0, Typed::Escape);

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_commands_is_the_commands() {
+    fn reports_for_the_command_are_passed_on() {
         let mut query = query(false);
         assert_eq!(query.cursor_reported((3, 4), b"a".to_vec()), []);
         assert_eq!(query.cursor_reported((3, 4), b"b".to_vec()), [QueryReply::Other(b"a".to_vec())]);

@@ -29,7 +29,7 @@ fn text(bytes: &str) -> (String, bool) {
 }
 
 #[test]
-fn what_vt100_does_not_know_is_put_in_other_words() {
+fn sequences_unknown_to_vt100_are_translated() {
     for (bytes, expected) in [
         ("a\x1b[3bb", "aaaab"),
         ("\x1b(0lqk\x1b(Bx", "┌─┐x"),
@@ -47,7 +47,7 @@ fn what_vt100_does_not_know_is_put_in_other_words() {
 }
 
 #[test]
-fn what_cannot_be_put_is_uncertain() {
+fn sequences_that_cannot_be_modelled_make_the_screen_uncertain() {
     for bytes in [
         "\x1b[9mstruck",
         "\x1b[4:3mcurly",

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn always_is_saved_and_for_what_cannot_be_it_is_this_time() {
+async fn always_is_saved_or_else_allowed_this_time_only() {
     let guard = GatewayFixture::new(ONLY).await;
     let (program, other) = (guard.ask(&question(&["/bin/a"])), guard.ask(&file("/x")));
     let mut peer = guard.gateway.welcome().await;
@@ -33,7 +33,7 @@ async fn always_is_saved_and_for_what_cannot_be_it_is_this_time() {
 }
 
 #[tokio::test]
-async fn without_anybody_there_it_is_no_route() {
+async fn a_gateway_without_clients_is_no_route() {
     let guard = GatewayFixture::new(ONLY).await;
     let ticket = guard.ask(&question(&["/bin/a"]));
     let mut peer = guard.gateway.welcome().await;
@@ -44,7 +44,7 @@ async fn without_anybody_there_it_is_no_route() {
 }
 
 #[tokio::test]
-async fn where_others_are_asked_it_waits_for_whoever_comes() {
+async fn beside_other_routes_the_gateway_waits_for_clients() {
     let guard = GatewayFixture::new(None).await;
     let ticket = guard.ask(&question(&["/bin/a"]));
     let mut peer = guard.gateway.welcome().await;
@@ -85,7 +85,7 @@ async fn no_card_stays() {
 }
 
 #[tokio::test]
-async fn a_guard_that_ends_takes_back_what_waits() {
+async fn a_guard_that_ends_withdraws_its_questions() {
     let guard = GatewayFixture::new(None).await;
     let ticket = guard.ask(&question(&["/bin/a"]));
     let mut peer = guard.gateway.welcome().await;
@@ -102,7 +102,7 @@ async fn a_guard_that_ends_takes_back_what_waits() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_understood_is_no_answer() {
+async fn a_malformed_decision_is_no_answer() {
     let other = uuid::Uuid::nil().to_string();
     for (n, strange) in [
         json!(null),
@@ -152,7 +152,7 @@ async fn an_error_is_no_answer() {
 }
 
 #[tokio::test]
-async fn what_is_not_taken_for_now_is_asked_again() {
+async fn a_request_is_repeated_when_the_gateway_is_unavailable() {
     let guard = GatewayFixture::new(ONLY).await;
     let ticket = guard.ask(&question(&["/bin/a"]));
     let mut peer = guard.gateway.welcome().await;
@@ -166,7 +166,7 @@ async fn what_is_not_taken_for_now_is_asked_again() {
 }
 
 #[tokio::test]
-async fn what_nobody_could_read_is_not_asked() {
+async fn a_question_too_long_to_read_is_not_asked() {
     let guard = GatewayFixture::new(ONLY).await;
     let ticket = guard.ask(&question(&["/bin/a", &"x".repeat(20_000)]));
     assert_eq!(ended(ticket).await, Resolution::Failed);
@@ -220,7 +220,7 @@ async fn a_question_that_is_nearly_over_fails_all_the_same() {
 }
 
 #[tokio::test]
-async fn the_session_is_told_how_programs_go_on_where_that_may_be_told() {
+async fn programs_are_reported_to_the_session_where_that_is_allowed() {
     let guard = GatewayFixture::new(ONLY).await;
     let session = SessionReporter::new(guard.manager.clone(), guard.find(), "agent:main:main".to_owned());
     tokio::spawn(session.run());

@@ -23,7 +23,7 @@ async fn a_lost_connection_is_made_again_and_the_same_question_awaited() {
 }
 
 #[tokio::test]
-async fn one_that_was_lost_while_it_was_asked_is_asked_once() {
+async fn a_question_is_asked_once_though_the_connection_is_lost() {
     let guard = GatewayFixture::new(ONLY).await;
     let ticket = guard.ask(&question(&["/bin/a"]));
     let mut peer = guard.gateway.welcome().await;
@@ -104,7 +104,7 @@ async fn a_gateway_that_stays_away_is_no_route() {
 }
 
 #[tokio::test]
-async fn one_that_was_never_there_is_none_at_once() {
+async fn a_gateway_that_never_listened_is_no_route_at_once() {
     let mut guard = GatewayFixture::new(ONLY).await;
     // The old gateway no longer listens.
     guard.gateway = Gateway::new().await;
@@ -121,7 +121,7 @@ async fn busy(gateway: &Gateway) {
 }
 
 #[tokio::test]
-async fn one_that_takes_nobody_for_now_is_tried_again() {
+async fn a_busy_gateway_is_tried_again() {
     let guard = GatewayFixture::new(ONLY).await;
     let ticket = guard.ask(&question(&["/bin/a"]));
     for _ in 0..2 {
@@ -134,7 +134,7 @@ async fn one_that_takes_nobody_for_now_is_tried_again() {
 }
 
 #[tokio::test]
-async fn one_that_takes_nobody_for_long_is_none() {
+async fn a_gateway_that_is_busy_for_long_is_no_route() {
     let guard = GatewayFixture::patient(ONLY, Duration::from_secs(1)).await;
     let ticket = guard.ask(&question(&["/bin/a"]));
     let refusing = async {
@@ -150,7 +150,7 @@ async fn one_that_takes_nobody_for_long_is_none() {
 }
 
 #[tokio::test]
-async fn one_that_lets_nobody_in_is_none() {
+async fn a_gateway_that_rejects_the_token_is_no_route() {
     let guard = GatewayFixture::new(ONLY).await;
     let ticket = guard.ask(&question(&["/bin/a"]));
     let mut peer = guard.gateway.accept().await;
@@ -166,7 +166,7 @@ async fn one_that_lets_nobody_in_is_none() {
 
 /// Only an error of the kernel that proves absence counts as absence.
 #[test]
-fn what_hinders_the_guard_is_no_absence() {
+fn a_local_error_does_not_count_as_an_absent_gateway() {
     use std::io::{Error, ErrorKind};
     let at = || "ws://127.0.0.1:1".to_owned();
     let down = |error| Down::Open(Arc::new(error)).lack();

@@ -59,7 +59,7 @@ async fn a_file_is_shown_with_who_asks() {
 
 /// The name of a process or file cannot forge another one.
 #[tokio::test]
-async fn no_name_looks_like_something_else() {
+async fn names_cannot_imitate_other_text() {
     let guard = GatewayFixture::new(ONLY).await;
     let mut named = file("/nonexistent/u/notes by vim 4 < sh 1");
     named.asked_by[0].name = "vim 4 < bash".to_owned();
@@ -124,7 +124,7 @@ async fn a_release_is_asked_by_the_parameters_that_it_knows() {
 }
 
 #[tokio::test]
-async fn what_it_must_know_is_not_left_out() {
+async fn required_fields_are_sent_though_the_gateway_rejects_them() {
     for name in ["command", "id", "twoPhase", "timeoutMs", "nothing"] {
         let guard = GatewayFixture::new(ONLY).await;
         let ticket = guard.ask(&question(&["/bin/a"]));

@@ -182,7 +182,7 @@ fn a_file_is_asked_for_with_its_use() {
 }
 
 #[test]
-fn what_is_no_answer_lets_nothing_go() {
+fn a_malformed_answer_allows_nothing() {
     let whole = |id: &Value| decision(id, "allow-once");
     let texts: [fn(&Value) -> Vec<u8>; 6] = [
         |_| Vec::new(),

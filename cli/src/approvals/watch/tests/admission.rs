@@ -52,7 +52,7 @@ fn the_hmac_is_openclaws() {
 }
 
 #[test]
-fn whatever_differs_does_not_pass() {
+fn any_change_of_a_signed_request_is_rejected() {
     let reason = |change: fn(&mut Vector)| {
         let mut other = vector();
         change(&mut other);
@@ -70,7 +70,7 @@ fn whatever_differs_does_not_pass() {
 }
 
 #[test]
-fn only_now_is_now() {
+fn only_recent_timestamps_pass() {
     let vector = vector();
     for (away, reason) in [
         (0, None),
@@ -108,7 +108,7 @@ fn a_nonce_passes_once_while_its_time_lasts() {
 }
 
 #[test]
-fn what_is_signed_must_be_a_request() {
+fn signed_text_that_is_no_request_is_rejected() {
     use hmac::{Hmac, KeyInit, Mac};
     for json in ["", "no", "{}", "{\"command\":\"ls\"}", "[]", "\u{0}"] {
         let mut mac = Hmac::<sha2::Sha256>::new_from_slice(b"tok").unwrap();
@@ -121,7 +121,7 @@ fn what_is_signed_must_be_a_request() {
 }
 
 #[test]
-fn one_process_cannot_ask_for_all() {
+fn one_process_cannot_use_up_the_request_limit() {
     let mut admission = vector().admission();
     let now = Instant::now();
     assert_eq!((0..1000).filter(|_| admission.admit_request(1, now)).count(), 128);

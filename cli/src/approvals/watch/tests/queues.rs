@@ -55,7 +55,7 @@ fn a_question_by_both_ways_is_one_row() {
 }
 
 #[test]
-fn whoever_asks_on_the_socket_has_its_answer() {
+fn the_asker_on_the_socket_gets_the_answer() {
     let mut queue = Queue::default();
     let row = key(9, "a");
     let (answer, mut answered) = oneshot::channel();
@@ -92,7 +92,7 @@ fn another_question_under_the_same_id_takes_nobody_along() {
 }
 
 #[test]
-fn what_has_gone_is_not_shown() {
+fn ended_questions_are_not_shown() {
     let (all, _tickets) = approvals(&[question(&["/bin/a"]), question(&["/bin/b"])]);
     let mut queue = Queue::default();
     queue.listed(7, all.clone());

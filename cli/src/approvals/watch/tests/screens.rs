@@ -111,7 +111,7 @@ fn pictures() {
 }
 
 #[test]
-fn what_is_asked_on_the_socket_is_shown_beside() {
+fn questions_of_the_socket_are_shown_in_the_same_queue() {
     let mut seat = seat(&questions()[..1]);
     let (answer, _answered) = oneshot::channel();
     let row = Key { pid: 9, id: "node-1".to_owned() };
@@ -153,7 +153,7 @@ fn an_answer_needs_its_key_and_enter() {
 }
 
 #[test]
-fn what_is_pasted_is_no_answer() {
+fn pasted_text_is_no_answer() {
     let mut seat = seat(&questions());
     let press = |code| KeyEvent::new(code, KeyModifiers::NONE);
     assert_eq!(seat.screen.key(press(KeyCode::Char('y')), &seat.queue, seat.now), Act::Nothing);

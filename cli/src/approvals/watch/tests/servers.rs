@@ -153,7 +153,7 @@ async fn another_user_is_turned_away() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_not_answered() {
+async fn a_malformed_request_is_not_answered() {
     let mut served = served(false);
     let mut whole = request("secret", "q");
     whole.pop();
@@ -183,7 +183,7 @@ async fn what_is_no_request_is_not_answered() {
 }
 
 #[tokio::test]
-async fn what_is_to_be_run_is_not_run() {
+async fn a_request_to_run_a_command_runs_nothing() {
     let mut served = served(false);
     let exec = |ts: u64, hmac: &str| {
         let request = json!({"type": "exec", "id": "e", "nonce": "n", "ts": ts, "hmac": hmac,
@@ -229,7 +229,7 @@ async fn a_flood_ends_at_the_gate() {
 }
 
 #[tokio::test]
-async fn those_who_say_nothing_hold_up_nobody_else() {
+async fn silent_connections_delay_no_others() {
     let mut served = served(false);
     let mut silent = Vec::new();
     for _ in 0..96 {
@@ -261,7 +261,7 @@ fn home() -> (TempDir, PathBuf, PathBuf) {
 }
 
 #[test]
-fn one_listens_at_a_time() {
+fn one_watch_listens_at_a_time() {
     let (_home, home, state) = home();
     let bound = WatchSocket::bind(&state, &home).unwrap();
     let path = state.join("exec-approvals.sock");
@@ -309,7 +309,7 @@ fn only_a_dead_socket_is_replaced() {
 }
 
 #[test]
-fn it_is_where_the_store_says() {
+fn the_socket_is_at_the_path_in_the_store() {
     let (_home, home, state) = home();
     fs::create_dir_all(&state).unwrap();
     let store = json!({"version": 1, "socket": {"path": "~/run/a.sock", "token": "t"}});

@@ -75,7 +75,7 @@ fn sessions_end() {
 }
 
 #[test]
-fn there_are_only_so_many() {
+fn the_number_of_sessions_is_limited() {
     let (mut sessions, now) = (Sessions::default(), Instant::now());
     let first = open(&mut sessions, now);
     let more: Vec<_> = (0..16).map(|_| open(&mut sessions, now)).collect();
@@ -88,7 +88,7 @@ fn there_are_only_so_many() {
 }
 
 #[test]
-fn what_is_secret_is_not_printed() {
+fn debug_output_contains_no_secrets() {
     let (mut sessions, now) = (Sessions::default(), Instant::now());
     let token = sessions.link(now);
     let opened = open(&mut sessions, now);

@@ -64,7 +64,7 @@ fn nothing_that_is_shown_acts() {
 }
 
 #[test]
-fn what_cannot_be_answered_so_is_not_offered() {
+fn decisions_that_would_be_refused_are_not_offered() {
     let never = Question { always: Always::Never("it is a shell".to_owned()), ..question(&["/bin/sh"]) };
     let (all, _tickets) = approvals(&[never, question(&["/bin/a"])]);
     let mut queue = Queue::default();
@@ -84,7 +84,7 @@ fn what_cannot_be_answered_so_is_not_offered() {
 
 /// A peer chooses its questions' ids, so it could reuse one that was shown for another question.
 #[test]
-fn no_version_comes_twice() {
+fn no_snapshot_version_comes_twice() {
     let mut queue = Queue::default();
     let key = Key { pid: 9, id: "x".to_owned() };
     let mut seen = Vec::new();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn what_the_gateway_says_is_read() {
+async fn the_store_is_read_from_the_gateways_reply() {
     let (link, mut client) = linked().await;
     let talk = answer_get(&mut client, "h", store_with(&["/usr/bin/a"]));
     let (snapshot, ()) = join!(fetch(&link, Some("ws://h")), talk);
@@ -13,7 +13,7 @@ async fn what_the_gateway_says_is_read() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_not_kept() {
+async fn a_malformed_reply_is_not_stored() {
     let (link, mut client) = linked().await;
     for wrong in [
         json!(null),
@@ -92,7 +92,7 @@ async fn an_entry_that_is_there_is_not_added_again() {
 }
 
 #[tokio::test]
-async fn who_is_always_too_late_gives_up() {
+async fn an_update_that_always_conflicts_is_given_up() {
     let (link, mut client) = linked().await;
     let talk = async {
         for _ in 0..5 {

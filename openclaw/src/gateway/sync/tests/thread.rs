@@ -72,7 +72,7 @@ async fn visited(gateway: &Gateway, hash: &str, file: Value) {
 }
 
 #[tokio::test]
-async fn the_follower_keeps_what_it_hears() {
+async fn the_sync_thread_stores_what_it_receives() {
     let (fixture, gateway) = (SyncFixture::new(), Gateway::new().await);
     let sync = fixture.sync();
     let entry = always("/b");
@@ -137,7 +137,7 @@ async fn a_lost_gateway_is_found_again_and_nothing_is_forgotten() {
 }
 
 #[tokio::test]
-async fn who_is_no_administrator_is_told_once() {
+async fn a_missing_admin_scope_is_reported_once() {
     let (fixture, gateway) = (SyncFixture::new(), Gateway::new().await);
     let sync = fixture.sync();
     sync.want(fixture.settings(&gateway));
@@ -185,7 +185,7 @@ fn starts(policy: &Policy) -> Outcome {
 }
 
 #[tokio::test]
-async fn it_is_asked_before_the_tree_starts() {
+async fn the_gateway_is_asked_before_the_tree_starts() {
     let (fixture, gateway) = (SyncFixture::new(), Gateway::new().await);
     let (state, token, url) = (fixture.state(), fixture.state().join("token"), gateway.url());
     // The gateway's store is not known yet.
@@ -229,7 +229,7 @@ async fn it_is_asked_before_the_tree_starts() {
 }
 
 #[test]
-fn what_is_kept_is_what_was_said() {
+fn the_snapshot_is_read_back_as_it_was_stored() {
     let fixture = SyncFixture::new();
     let state = fixture.state();
     assert_eq!(approvals_store::load_gateways(&state), Gateways::Never);

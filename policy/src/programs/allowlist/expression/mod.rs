@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_expression_or_needs_backtracking_is_refused() {
+    fn invalid_and_backtracking_expressions_are_refused() {
         for pattern in [
             "[",
             "(",
