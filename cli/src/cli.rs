@@ -77,7 +77,7 @@ pub enum Task {
             openclaw-guard allow write '~/x/**'\n  \
             openclaw-guard allow exec nc\n  \
             openclaw-guard allow --help\n\n\
-            Comments and order stay. If the change would not be enough, nothing is written.\n\n\
+            Comments and order stay as they are. If the change would not be enough, nothing is written.\n\n\
             Exit status: 0 it is allowed, 1 something else still denies it, 125 error."
     )]
     Allow(edit::command::Allow),

@@ -118,7 +118,7 @@ pub enum Failure {
     #[error("the guarded child ended before its filter was loaded")]
     Gone,
     /// The channel carried something else than a listener or a report.
-    #[error("the guarded child sent something else than its listener")]
+    #[error("the guarded child sent something other than its listener")]
     Garbled,
     /// The channel itself failed.
     #[error("the channel to the guarded child failed")]

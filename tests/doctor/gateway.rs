@@ -60,5 +60,5 @@ fn a_route_that_is_left_out_is_told() {
     let world = World::bare();
     let (status, found) = found(&world, r#"{"routes": ["cli"]}"#);
     assert_eq!(status, 1);
-    assert!(is_problem(&found, "routes", "nobody is asked there"), "{found:?}");
+    assert!(is_problem(&found, "routes", "the guard asks nobody there"), "{found:?}");
 }

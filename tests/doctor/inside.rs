@@ -24,13 +24,13 @@ fn a_guard_within_a_guard_does_not_start_and_doctor_says_why() {
     for world in [World::open(), from_here()] {
         let found = Found::read(inside(&world, &["doctor", "--json"]));
         found.must("problem", "listener", "a guard above has a listener", "outside of that guard");
-        found.must("note", "own", "inside of a guard", "");
+        found.must("note", "own", "inside a guard", "");
         let problems: Vec<_> = found.all.iter().filter(|one| one["state"] == "problem").collect();
         assert_eq!(problems.len(), 1, "nothing else is said to be wrong: {problems:?}");
         for name in ["wait-killable", "landlock", "ptrace", "memory", "pidfd"] {
-            found.must("note", name, "inside of a guard", "");
+            found.must("note", name, "inside a guard", "");
         }
-        found.must("note", "policy", "keeps it from its tree", "");
+        found.must("note", "policy", "hides it from its tree", "");
         assert!(!found.raw.stderr.contains("panicked"), "{:?}", found.raw);
         assert!(!found.raw.stderr.contains("denied trace"), "it is no attempt: {:?}", found.raw);
     }

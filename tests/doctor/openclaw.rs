@@ -13,10 +13,10 @@ fn state(world: &World, name: &str, text: &str) {
 #[test]
 fn where_it_has_not_been_there_is_nothing_to_say() {
     let found = Found::of(&World::bare());
-    found.must("note", "state-directory", "OpenClaw has not been here", "");
+    found.must("note", "state-directory", "OpenClaw has not run here", "");
     found.must("note", "config", "there is no ", "");
     found.must("note", "store", "there is no ", "");
-    found.must("note", "saved", "nothing was allowed always", "");
+    found.must("note", "saved", "saved no \"always\"", "");
     found.must("note", "gateway", "none is configured", "");
     found.must("ok", "safe-bins", "", "");
 }
@@ -38,7 +38,7 @@ fn its_configuration_is_read_as_it_reads_it() {
 fn its_store_is_there_or_broken_or_forsaken() {
     let world = World::bare();
     state(&world, "exec-approvals.json", "{\"version\": 1}");
-    Found::of(&world).must("ok", "store", "counts", "");
+    Found::of(&world).must("ok", "store", "its entries count", "");
     state(&world, "exec-approvals.json", "{\n\"version\": 1,\n nonsense");
     Found::of(&world).must("problem", "store", "exec-approvals.json:3", "openclaw doctor --fix");
     state(&world, "exec-approvals.json", "{\"version\": 1}");
@@ -52,11 +52,11 @@ fn its_store_is_there_or_broken_or_forsaken() {
 fn the_guards_own_stores_are_looked_at() {
     let world = World::bare();
     state(&world, "guard/approvals.json", "{\"version\": 1}");
-    Found::of(&world).must("ok", "saved", "counts", "");
+    Found::of(&world).must("ok", "saved", "is in force", "");
     state(&world, "guard/approvals.json", "{\"version\": ");
     state(&world, "guard/gateway-policy.json", "{}");
     let found = Found::of(&world);
-    found.must("problem", "saved", "approvals.json:1", "mend or remove");
+    found.must("problem", "saved", "approvals.json:1", "repair or remove");
     found.must("problem", "gateway-store", "gateway-policy.json", "remove it");
 }
 
@@ -73,12 +73,12 @@ fn listeners_on_the_routes_are_found_without_asking() {
     Found::of(&world).must("warning", "gateway", "nobody listens", "openclaw-guard doctor gateway");
     let quiet = World::bare().policy(r#"{"version": 1, "exec": {"ask": "off"}}"#);
     state(&quiet, "openclaw.json", &format!("{{\"gateway\": {{\"port\": {port}}}}}"));
-    Found::of(&quiet).must("note", "gateway", "nothing is asked", "");
+    Found::of(&quiet).must("note", "gateway", "the policy asks nothing", "");
     let named = World::bare()
         .policy(r#"{"version": 1, "approvals": {"gateway": {"url": "wss://gateway.example:1"}}}"#);
     Found::of(&named).must("note", "gateway", "wss://gateway.example:1, by guard.json", "");
     state(&world, "openclaw.json", r#"{"gateway": {"mode": "remote"}}"#);
-    Found::of(&world).must("note", "gateway", "another host's", "");
+    Found::of(&world).must("note", "gateway", "on another host", "");
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn interpreters_that_start_with_any_code_are_told() {
     found.must("warning", "entries", "/usr/bin/python3*", "strictInlineEval");
     found.must("warning", "entries", "agents.main.allowlist[1]", "argPattern");
     assert!(!found.is("warning", "entries", "/usr/bin/git"));
-    Found::of(&entry("", r#", "strictInlineEval": true"#)).must("note", "entries", "is asked for", "");
+    Found::of(&entry("", r#", "strictInlineEval": true"#)).must("note", "entries", "asks about code", "");
     Found::of(&entry(r#", "argPattern": "^x$""#, "")).must("ok", "entries", "", "");
     Found::of(&entry("", r#", "carriers": ["bash", "xargs", "python3"]"#)).must(
         "warning",

@@ -25,7 +25,7 @@ fn directory(world: &World, name: &str, mode: u32) {
 fn a_directory_that_the_tree_may_write_is_a_problem() {
     let world = open("");
     directory(&world, "bin", 0o755);
-    with_path(&world, "@/bin").must("problem", "path", "the guarded tree may leave programs in", "deny");
+    with_path(&world, "@/bin").must("problem", "path", "the guarded tree may put programs into", "deny");
     // The persistence rules, if nobody has disabled them, protect PATH.
     let world = world.policy_text(|text| text.replace("\"persistence\": false", "\"persistence\": true"));
     let found = with_path(&world, "@/bin");
@@ -48,9 +48,9 @@ fn a_path_directory_that_is_asked_about_is_a_warning() {
 fn a_path_directory_that_everybody_may_write_is_a_problem() {
     let world = World::bare();
     directory(&world, "open", 0o777);
-    with_path(&world, "@/open").must("problem", "path", "everybody may leave", "chmod o-w");
+    with_path(&world, "@/open").must("problem", "path", "everybody may put programs into", "chmod o-w");
     directory(&world, "open", 0o1777);
-    with_path(&world, "@/open").must("problem", "path", "everybody may leave", "chmod o-w");
+    with_path(&world, "@/open").must("problem", "path", "everybody may put programs into", "chmod o-w");
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_missing_path_directory_is_noted_and_a_problem_if_the_tree_may_make_it() {
         // What this user cannot create, the tree cannot create either.
         with_path(&open(""), "/usr/no/such/bin").must("note", "path-missing", "/usr/no/such/bin", "");
     }
-    with_path(&open(""), "@/none/bin").must("problem", "path", "the guarded tree may make it", "");
+    with_path(&open(""), "@/none/bin").must("problem", "path", "the guarded tree may create it", "");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn without_a_path_or_a_home_it_says_so() {
     let found = Found::with(&world, |command| {
         command.env_remove("PATH").env("HOME", world.root().join("none"));
     });
-    found.must("note", "path", "there is no PATH", "");
+    found.must("note", "path", "PATH is not set", "");
     found.must("warning", "home", "/none, which is ~ in the policy", "--home");
 }
 
@@ -103,7 +103,7 @@ fn names_act_on_no_terminal() {
     let world = World::bare();
     directory(&world, "a\u{202e}\x1b[31mb", 0o777);
     let found = with_path(&world, "@/a\u{202e}\x1b[31mb");
-    found.must("problem", "path", "everybody may leave", "");
+    found.must("problem", "path", "everybody may put programs into", "");
     assert!(!found.raw.stdout.contains(['\u{202e}', '\x1b']), "{}", found.raw.stdout);
     let mut command = world.command();
     let path = format!("{}/a\u{202e}\x1b[31mb", world.root().display());

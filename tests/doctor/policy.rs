@@ -9,7 +9,7 @@ use super::found::{Found, open};
 #[test]
 fn without_a_file_the_built_in_policy_is_in_force() {
     let found = Found::of(&World::bare());
-    found.must("note", "policy", "the built-in policy: there is no ", "");
+    found.must("note", "policy", "the built-in policy is in force: there is no ", "");
 }
 
 #[test]
@@ -19,8 +19,8 @@ fn a_mistake_in_the_policy_is_reported_with_its_line() {
     found.must("problem", "policy", "guard.json:3:", "openclaw-guard policy validate ");
     found.must("problem", "policy", "(and 1 more)", "");
     // doctor checks the rest nevertheless.
-    found.must("note", "tiers", "without a policy that is right", "");
-    found.must("note", "environment", "without a policy that is right", "");
+    found.must("note", "tiers", "the policy has errors", "");
+    found.must("note", "environment", "the policy has errors", "");
     found.must("ok", "listener", "", "");
     found.must("ok", "guard.json", "", "");
 }
@@ -31,7 +31,7 @@ fn warnings_are_counted() {
         r#"{"version": 1, "exec": {"safeBins": ["jqq", "jqqq"]}, "permissions": {"filesystem": {"rules": {"~/.ssh/x": "r--"}, "deny": ["~/.ssh/**"]}}}"#,
     );
     let found = Found::of(&world);
-    found.must("ok", "policy", "is right", "");
+    found.must("ok", "policy", "is valid", "");
     found.must("warning", "warnings", "guard.json:1:", "openclaw-guard policy validate");
     found.must("warning", "warnings", "(and 2 more)", "");
     assert!(Found::of(&open("")).named("warnings").is_empty());
@@ -71,13 +71,13 @@ fn a_log_without_room_is_a_warning() {
     let found = Found::with(&World::bare(), |command| {
         command.arg("--audit").arg("/proc/none/audit.jsonl");
     });
-    found.must("warning", "disk", "0 MiB for /proc/none/audit.jsonl", "--audit");
+    found.must("warning", "disk", "0 MiB are free for /proc/none/audit.jsonl", "--audit");
     found.must("warning", "disk", "is denied (audit.onError)", "audit.path");
     let goes_on = World::bare()
         .policy(r#"{"version": 1, "audit": {"onError": "continue", "path": "/proc/none/audit.jsonl"}}"#);
     let mut command = Command::new(guard());
     command.arg("--policy").arg(goes_on.root().join("guard.json")).args(["doctor", "--json"]);
     let found = Found::read(ended(command.env("HOME", goes_on.home()).current_dir(goes_on.work())));
-    found.must("warning", "disk", "goes on, and nobody learns of it", "");
+    found.must("warning", "disk", "goes on without a record", "");
     Found::of(&World::bare()).must("ok", "clock", "", "");
 }

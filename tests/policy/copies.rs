@@ -251,12 +251,14 @@ fn of_too_many_the_operator_is_told() {
         world.sh("cp ../tools/many/t0001 x; ./x && echo RAN; cp ../tools/many/t1004 y; ./y && echo left out");
     assert_eq!(ended.stdout, "left out\n", "{}", ended.stderr);
     assert!(
-        ended.stderr.contains("9 are not recognised where they are copied: at most 1000 are"),
+        ended.stderr.contains(
+            "more than 1000 programs are denied by name, and copies of 9 of them are not recognised"
+        ),
         "{}",
         ended.stderr
     );
     let validated = guard_tests::ended(world.command().args(["policy", "validate"]));
-    assert!(validated.stdout.contains("9 are not recognised"), "{validated:?}");
+    assert!(validated.stdout.contains("copies of 9 of them are not recognised"), "{validated:?}");
 }
 
 /// With `--observe` the copy runs, and the denial is reported.

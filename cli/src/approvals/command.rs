@@ -52,14 +52,14 @@ pub struct ListArguments {
     allow-once allows the calls that wait now. allow-session and allow-Nm also allow equal calls, as\n\
     long as the guard runs or for N minutes. allow-always saves what `list` shows at \"always\", for\n\
     all of the user's guards; allow-always-directory saves what `list` shows at \"directory\".\n\n\
-    Exit status: 0 answered, 1 not (unknown, ambiguous, resolved already, expired, unavailable),\n\
+    Exit status: 0 answered, 1 not answered (unknown, ambiguous, resolved already, expired, unavailable),\n\
     125 when a guard could not be reached.")]
 pub struct ResolveArguments {
     /// The id, or a prefix that no other id has
     id: String,
     /// allow-once, allow-always, allow-always-directory, allow-session, allow-Nm or deny
     decision: Decision,
-    /// Answer everything that the card of this id listed at revision N, which `list` shows
+    /// Answer every call that the question's card listed at revision N; `list` shows the revision
     #[arg(long, value_name = "N")]
     revision: Option<u64>,
 }

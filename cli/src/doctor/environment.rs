@@ -14,12 +14,12 @@ use super::finding::Findings;
 /// Reports the variables that are withheld, and those that are passed on although their names look secret.
 pub fn check(policy: Option<&Policy>, paths: &Paths, findings: &mut Findings) {
     let Some(policy) = policy else {
-        return findings.note("environment", "not known without a policy that is right");
+        return findings.note("environment", "unknown, because the policy has errors");
     };
     let passed = of_command(policy, &paths.state_directory);
     let dropped_names: Vec<_> = passed.dropped.iter().map(|one| shown(&one.name)).collect();
     if dropped_names.is_empty() {
-        findings.ok("environment", "nothing that the operator has needs to be held back");
+        findings.ok("environment", "no variable of yours needs to be held back");
     } else {
         findings.ok("environment", format!("held back: {}", dropped_names.join(", ")));
     }
@@ -30,7 +30,7 @@ pub fn check(policy: Option<&Policy>, paths: &Paths, findings: &mut Findings) {
         all.filter(|name| secrets.iter().any(|one| one.name == *name)).map(|name| shown(&name)).collect();
     if !names.is_empty() {
         const FIX: &str = "\"exec\": {\"environment\": \"sandbox\"} in guard.json, or unset them";
-        let text = format!("commands get what has the name of a secret: {}", names.join(", "));
+        let text = format!("commands inherit variables that are named like secrets: {}", names.join(", "));
         if paths.policy_file.exists() {
             findings.warning("secrets", text, FIX);
         } else {

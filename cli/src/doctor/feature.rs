@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use super::finding::Findings;
 
 /// The text for a feature that cannot be tested inside a guard.
-pub const INSIDE: &str = "not told inside of a guard, whose filter answers for the kernel";
+pub const INSIDE: &str = "not checked inside a guard, whose filter answers in place of the kernel";
 
 /// Whether a guard supervises this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

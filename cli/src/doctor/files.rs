@@ -124,7 +124,7 @@ fn written(one: &GuardFile, reach: &Exposure<'_>, findings: &mut Findings) {
         if let Some((state, may)) = danger(reach.writes(&link)) {
             let path = shown(link.as_os_str().as_encoded_bytes());
             let text = format!("the guarded tree {may} replace the link {path} on the way to it");
-            findings.add(state, one.name, text, format!("name it without that link, or {fix}"));
+            findings.add(state, one.name, text, format!("give a path without that link, or {fix}"));
         }
     }
 }
@@ -153,7 +153,7 @@ fn check_parents(all: &[GuardFile], reach: &Exposure<'_>, owners: &Owners, findi
     for directory in directories {
         let Ok(meta) = fs::metadata(&directory) else { continue };
         let path = shown(directory.as_os_str().as_encoded_bytes());
-        let what = "and so replace what is below it";
+        let what = "and so replace the files in it";
         match owners.openness(&meta) {
             Openness::Closed => fine += 1,
             Openness::Everybody => findings.problem(
@@ -168,7 +168,7 @@ fn check_parents(all: &[GuardFile], reach: &Exposure<'_>, owners: &Owners, findi
             ),
             Openness::Other(uid) => findings.problem(
                 "way",
-                format!("{path} belongs to {}, who may replace what is below it", user(uid)),
+                format!("{path} belongs to {}, who may replace the files in it", user(uid)),
                 format!("chown \"$(id -u)\" {}", word(&directory)),
             ),
         }

@@ -17,14 +17,15 @@ pub fn check(options: &Options, policy: Option<&Policy>, findings: &mut Findings
         );
     }
     let Some(policy) = policy else {
-        return findings.note("tiers", "not known without a policy that is right");
+        return findings.note("tiers", "unknown, because the policy has errors");
     };
     programs(policy, findings);
     let made = match BuiltDomain::build(policy, &options.tiers, Use::Entered) {
         Ok(made) => made,
         Err(why) => return findings.problem("floor", format!("it cannot be built: {why}"), ""),
     };
-    findings.ok("tiers", format!("{}: whatever is held is done by what was judged", made.plan.tiers()));
+    findings
+        .ok("tiers", format!("{}: a held call acts on the file that the guard judged", made.plan.tiers()));
     slower(options, policy, &made, findings);
     let text = made.describe();
     match (&made.status, options.require_floor) {
@@ -37,7 +38,9 @@ pub fn check(options: &Options, policy: Option<&Policy>, findings: &mut Findings
         (LandlockStatus::Partial { .. }, _) => findings.warning("floor", text, "use Linux 6.12 or newer"),
         (LandlockStatus::None, _) => findings.warning(
             "floor",
-            format!("{text}: every call is the broker's, and nothing stands below a mistake of its"),
+            format!(
+                "{text}: the broker decides every call, and nothing stops what it lets through by mistake"
+            ),
             "use a kernel with Landlock (Linux 6.12 or newer)",
         ),
     }
@@ -48,7 +51,7 @@ fn programs(policy: &Policy, findings: &mut Findings) {
     let (security, ask) = (policy.security(), policy.ask());
     let text = format!("exec.security is {}, exec.ask is {}", security.as_str(), ask.as_str());
     if security == Security::Full && ask == Ask::Off {
-        findings.note("programs", format!("{text}: every program starts that the files' x allows"));
+        findings.note("programs", format!("{text}: every program may start whose file has x in the policy"));
     } else {
         findings.ok("programs", text);
     }

@@ -48,7 +48,11 @@ pub fn check(options: &Options, asks: bool) -> Result<Findings, DoctorError> {
 fn route(policy: &Policy, findings: &mut Findings) {
     if !has(policy, Route::Gateway) {
         let fix = "add \"gateway\" to approvals.routes";
-        findings.problem("routes", "approvals.routes has no \"gateway\": nobody is asked there", fix);
+        findings.problem(
+            "routes",
+            "approvals.routes does not list \"gateway\": the guard asks nobody there",
+            fix,
+        );
         return;
     }
     let others = others(policy);
@@ -75,13 +79,14 @@ async fn ask(policy: &Policy, access: &Credentials, asks: bool, findings: &mut F
     findings.ok("version", format!("OpenClaw {}, protocol {}", hello.version, hello.protocol));
     findings.ok("scopes", hello.scopes.join(", "));
     if policy.approvals().gateway().admin() && !hello.grants(ADMIN) {
-        let fix = "take the gateway's own token, or leave approvals.gateway.admin out";
-        let text = format!("{ADMIN} is asked for and not granted: the gateway's own approvals are not read");
+        let fix = "use the gateway's own token, or remove approvals.gateway.admin";
+        let text =
+            format!("the gateway does not grant {ADMIN}: the guard cannot read the gateway's own approvals");
         findings.warning("admin", text, fix);
     }
     if !asks {
-        let text = "not asked (--no-question): whether anybody would answer is not known";
-        return findings.warning("question", text, "leave --no-question out");
+        let text = "no test question was sent (--no-question): it is unknown whether anybody would answer";
+        return findings.warning("question", text, "run it without --no-question");
     }
     let id = ids::random().to_string();
     let params = json!({
@@ -94,7 +99,11 @@ async fn ask(policy: &Policy, access: &Credentials, asks: bool, findings: &mut F
     match timeout(IO_TIMEOUT, link.call("exec.approval.request", params)).await {
         Ok(Ok(payload)) => answered(policy, &id, &payload, findings),
         Ok(Err(error)) => findings.problem("question", refused(&error), "look at the gateway's log"),
-        Err(_) => findings.problem("question", "it is not taken in time", "look at the gateway's log"),
+        Err(_) => findings.problem(
+            "question",
+            "the gateway did not accept the test question in time",
+            "look at the gateway's log",
+        ),
     }
     let resolve = link.call("exec.approval.resolve", json!({"id": id, "decision": "deny"}));
     // If nobody was asked, there is nothing to withdraw.
@@ -102,7 +111,7 @@ async fn ask(policy: &Policy, access: &Credentials, asks: bool, findings: &mut F
 }
 
 fn refused(error: &CallError) -> String {
-    format!("it is not taken: {error}")
+    format!("the gateway did not accept the test question: {error}")
 }
 
 fn answered(policy: &Policy, id: &str, payload: &Value, findings: &mut Findings) {
@@ -110,26 +119,28 @@ fn answered(policy: &Policy, id: &str, payload: &Value, findings: &mut Findings)
         Ok(GatewayReply::Accepted | GatewayReply::Decided(_)) => {
             let way = match payload.get("deliveryRoute").and_then(Value::as_str) {
                 Some("approval-client") | None => "an approval client is connected",
-                Some("forwarder" | "turn-source") => "it is delivered to a chat",
-                Some(_) => "it waits there",
+                Some("forwarder" | "turn-source") => "they go to a chat",
+                Some(_) => "they wait there",
             };
-            findings.ok("question", format!("would be asked now: {way}"));
+            findings.ok("question", format!("questions reach the gateway: {way}"));
         }
         Ok(GatewayReply::Nobody(_)) => {
-            const TEXT: &str = "would reach nobody there: no approval client is connected";
+            const TEXT: &str = "questions would reach nobody: no approval client is connected to the gateway";
             const FIX: &str = "open the Control UI, or an app of OpenClaw";
             match others(policy).as_str() {
                 "" => {
                     let fallback = policy.ask_fallback().as_str();
                     findings.problem(
                         "question",
-                        format!("{TEXT}, and exec.askFallback holds: {fallback}"),
+                        format!("{TEXT}, so exec.askFallback decides: {fallback}"),
                         FIX,
                     );
                 }
-                others => findings.warning("question", format!("{TEXT}; asked are: {others}"), FIX),
+                others => {
+                    findings.warning("question", format!("{TEXT}; the other routes are: {others}"), FIX)
+                }
             }
         }
-        Err(why) => findings.problem("question", format!("what the gateway says cannot be read: {why}"), ""),
+        Err(why) => findings.problem("question", format!("the gateway's reply cannot be read: {why}"), ""),
     }
 }

@@ -37,13 +37,17 @@ fn protected(settings: &Path, findings: &mut Findings) {
         |name: &&&str| fs::read_to_string(settings.join(name)).is_ok_and(|value| value.trim() == "0");
     let off: Vec<_> = NAMES.iter().filter(is_off).collect();
     if off.is_empty() {
-        return findings.ok("protected", "links and files of others in /tmp are not followed by accident");
+        return findings
+            .ok("protected", "the kernel protects from links and files that others leave in /tmp");
     }
     let names: Vec<_> = off.iter().map(|name| format!("fs.{name}")).collect();
     let set: Vec<_> = names.iter().map(|name| format!("{name}=1")).collect();
     findings.warning(
         "protected",
-        format!("off: {}: what anybody leaves in /tmp may be in the way of others there", names.join(", ")),
+        format!(
+            "off: {}: links and files that one user leaves in /tmp may mislead another",
+            names.join(", ")
+        ),
         format!("sysctl {}", set.join(" ")),
     );
 }
@@ -56,9 +60,12 @@ fn cores(pattern: &Path, findings: &mut Findings) {
     match pattern.trim().strip_prefix('|') {
         Some(program) => {
             let program = shown(program.split(' ').next().unwrap_or_default().as_bytes());
-            findings.ok("cores", format!("{program} is not started for the tree, which leaves no cores"));
+            findings.ok(
+                "cores",
+                format!("{program} is not started for programs of the tree, which leave no core dumps"),
+            );
         }
-        None => findings.ok("cores", "the tree leaves none"),
+        None => findings.ok("cores", "programs of the tree leave no core dumps"),
     }
 }
 
@@ -93,11 +100,11 @@ fn clock(program: &Path, now: SystemTime, findings: &mut Findings) {
     if made.duration_since(now).is_ok_and(|ahead| ahead > APART) {
         return findings.warning(
             "clock",
-            "it is behind the time when this program was installed: the audit log and what expires go by it",
+            "it is earlier than the installation of this program; the audit log and all time limits depend on it",
             "set it: timedatectl set-ntp true",
         );
     }
-    findings.ok("clock", "it is not behind this program");
+    findings.ok("clock", "it is not earlier than the installation of this program");
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub fn look(above: Above, findings: &mut Findings) {
         "notify-sizes",
         probe::sizes(),
         "5.0",
-        "held calls are told in the form that is known",
+        "the kernel describes held calls in the form that the guard expects",
     );
     let killable = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
     feature(
@@ -42,7 +42,7 @@ pub fn look(above: Above, findings: &mut Findings) {
         "wait-killable",
         probe::flags(killable),
         "5.19",
-        "a signal does not start a held call over",
+        "a signal does not restart a held call",
     );
     listener::look(above, findings);
     real_time::check(above, probe::real_time(), findings);
@@ -51,33 +51,33 @@ pub fn look(above: Above, findings: &mut Findings) {
     feature(findings, above, "openat2", probe::openat2(), "5.6", "paths are opened without following links");
     match probe::mapping() {
         Err(_) if above == Above::Guard => findings.note("procmap-query", INSIDE),
-        Ok(()) => findings.ok("procmap-query", "a program's loader is found by one question"),
+        Ok(()) => findings.ok("procmap-query", "a program's loader is found with one call"),
         Err(Errno::NOTTY) => findings.warning(
             "procmap-query",
-            "a program's loader is looked for in the text of /proc/PID/maps: all works, and starts take longer",
+            "a program's loader is searched in the text of /proc/PID/maps: everything works, but starts take longer",
             "use Linux 6.11 or newer",
         ),
         Err(error) => {
             findings.problem(
                 "procmap-query",
-                format!("mappings cannot be asked for: {error}"),
+                format!("mappings cannot be queried: {error}"),
                 lacking(error, "6.11"),
             );
         }
     }
     yama(trace::yama(), findings);
     modules(Path::new("/sys/kernel/security/lsm"), findings);
-    findings.ok("user-namespaces", "not needed, whatever this machine allows of them");
+    findings.ok("user-namespaces", "not needed");
 }
 
 fn system(findings: &mut Findings) {
     let system = rustix::system::uname();
     let [release, machine] = [system.release(), system.machine()].map(|text| text.to_string_lossy());
-    findings.ok("release", format!("Linux {release}; what follows is tried, whatever the version"));
+    findings.ok("release", format!("Linux {release}; doctor tries each feature below, whatever the version"));
     if machine == "x86_64" {
         findings.ok("machine", "x86_64");
     } else {
-        findings.problem("machine", format!("{machine}: system calls are not those of x86_64"), "");
+        findings.problem("machine", format!("{machine}: the guard runs only on x86_64"), "");
     }
 }
 
@@ -90,8 +90,10 @@ fn proc(findings: &mut Findings) {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     match hidden(&mounts) {
         None => findings.ok("proc", "/proc is mounted"),
-        Some(how) => findings
-            .note("proc", format!("/proc is mounted with hidepid={how}: processes of this user are seen")),
+        Some(how) => findings.note(
+            "proc",
+            format!("/proc is mounted with hidepid={how}: the guard sees the processes of this user"),
+        ),
     }
 }
 
@@ -106,21 +108,23 @@ fn hidden(mounts: &str) -> Option<&str> {
 
 fn own(above: Above, findings: &mut Findings) {
     let Some(Filters { no_new_privs, mode, count }) = Filters::of_this() else {
-        return findings
-            .note("own", "/proc/self/status cannot be read: what holds this process is not known");
+        return findings.note(
+            "own",
+            "/proc/self/status cannot be read: it is unknown which filters restrict this process",
+        );
     };
     let privileges = if no_new_privs { "no_new_privs is set" } else { "no_new_privs is not set" };
     let filters = count.map_or_else(|| "filters".to_owned(), |count| format!("{count} of them"));
     match (above, mode) {
         (Above::Guard, _) => findings.note(
             "own",
-            format!("this runs inside of a guard ({privileges}): what follows is of that guard"),
+            format!("doctor runs inside a guard ({privileges}): the lines below describe that guard"),
         ),
-        (_, 0) => findings.ok("own", format!("no seccomp filter holds this process, {privileges}")),
+        (_, 0) => findings.ok("own", format!("no seccomp filter restricts this process; {privileges}")),
         _ => findings.note(
             "own",
             format!(
-                "seccomp filters hold this process ({filters}, of a container or a service), {privileges}"
+                "seccomp filters of a container or a service restrict this process ({filters}); {privileges}"
             ),
         ),
     }
@@ -135,17 +139,17 @@ fn floor(version: io::Result<u8>, above: Above, findings: &mut Findings) {
         Err(error) => {
             let (text, fix) = match error.raw_os_error() {
                 Some(libc::EOPNOTSUPP) => (
-                    "it is built in and switched off",
-                    "put landlock into the kernel's lsm= at boot, before the others",
+                    "it is built in, but switched off",
+                    "add landlock to the kernel's boot parameter lsm=, before the others",
                 ),
                 _ => (
-                    "this kernel has none, or a container hides it",
+                    "this kernel has no Landlock, or a container hides it",
                     "use a kernel with CONFIG_SECURITY_LANDLOCK",
                 ),
             };
             return findings.warning(
                 "landlock",
-                format!("{text}: there is no floor, and the broker is alone"),
+                format!("{text}: there is no floor, so the broker decides alone"),
                 fix,
             );
         }
@@ -155,7 +159,7 @@ fn floor(version: io::Result<u8>, above: Above, findings: &mut Findings) {
             let text = format!("ABI {abi}, which does not restrict {}", missing.join(", "));
             findings.warning("landlock", text, "use Linux 6.12 or newer (ABI 6)");
         }
-        _ => findings.ok("landlock", format!("ABI {abi}: all that the floor asks for")),
+        _ => findings.ok("landlock", format!("ABI {abi}: everything that the floor needs")),
     }
 }
 
@@ -168,27 +172,35 @@ fn others(above: Above, findings: &mut Findings) {
     let Others { trace, memory, descriptors } = match probe::others() {
         Ok(others) => others,
         Err(error) => {
-            return findings.note("ptrace", format!("not tried, for no process could be started: {error}"));
+            return findings
+                .note("ptrace", format!("not tried, because no process could be started: {error}"));
         }
     };
-    feature(findings, above, "ptrace", trace, "3.8", "programs are looked at before they run (PTRACE_SEIZE)");
+    feature(findings, above, "ptrace", trace, "3.8", "programs are checked before they run (PTRACE_SEIZE)");
     feature(findings, above, "memory", memory, "3.2", "arguments of calls are read (process_vm_readv)");
-    feature(findings, above, "pidfd", descriptors, "5.6", "descriptors of callers are taken (pidfd_getfd)");
+    feature(
+        findings,
+        above,
+        "pidfd",
+        descriptors,
+        "5.6",
+        "descriptors of callers can be duplicated (pidfd_getfd)",
+    );
 }
 
 fn yama(scope: Option<u8>, findings: &mut Findings) {
     match scope {
         Some(scope @ 2..) => findings.problem(
             "yama",
-            format!("kernel.yama.ptrace_scope is {scope}: no program can be looked at before it runs"),
+            format!("kernel.yama.ptrace_scope is {scope}: no program can be checked before it runs"),
             if scope == 2 {
                 "sysctl kernel.yama.ptrace_scope=1"
             } else {
-                "set kernel.yama.ptrace_scope to 1 where it is set at boot (3 stays until then)"
+                "set kernel.yama.ptrace_scope to 1 in /etc/sysctl.d, and reboot: 3 cannot be changed before"
             },
         ),
         Some(scope) => findings.ok("yama", format!("kernel.yama.ptrace_scope is {scope}, which is enough")),
-        None => findings.ok("yama", "this kernel has none, or does not tell"),
+        None => findings.ok("yama", "this kernel has no Yama, or does not show it"),
     }
 }
 

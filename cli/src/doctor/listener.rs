@@ -53,29 +53,30 @@ impl Filters {
 pub fn look(above: Above, findings: &mut Findings) {
     let Listening { adds, sends, wakes } = match probe::listener() {
         Ok(listening) => {
-            findings.ok("listener", "held calls can be heard: no other listener is above this process");
+            findings.ok("listener", "the guard can receive held calls: no process above has a listener");
             listening
         }
         Err(NoListener::Refused(Errno::BUSY)) => {
             let (who, fix) = holder(above, Path::new("/"));
-            let text = format!("{who}, and the kernel allows one: no guard can start here");
+            let text = format!("{who}, and the kernel allows only one: no guard can start here");
             return findings.problem("listener", text, fix);
         }
         Err(NoListener::Refused(error)) => {
-            let text = format!("no listener can be had: {error}");
+            let text = format!("no listener can be created: {error}");
             return findings.problem("listener", text, lacking(error, "5.9"));
         }
         Err(NoListener::NoChild(error)) => {
-            return findings.note("listener", format!("not tried, for no process could be started: {error}"));
+            return findings
+                .note("listener", format!("not tried, because no process could be started: {error}"));
         }
     };
-    feature(findings, above, "addfd", adds, "5.9", "files are given to held calls");
-    feature(findings, above, "addfd-send", sends, "5.14", "a file given to a call is its answer");
+    feature(findings, above, "addfd", adds, "5.9", "a file can be passed to a held call");
+    feature(findings, above, "addfd-send", sends, "5.14", "the file that is passed can be the call's result");
     match wakes {
-        Ok(()) => findings.ok("wake-up", "answers stay on the caller's processor"),
+        Ok(()) => findings.ok("wake-up", "an answer wakes the caller on the same processor"),
         Err(_) => findings.warning(
             "wake-up",
-            "answers come from another processor: all works, and held calls take longer",
+            "an answer wakes the caller from another processor: everything works, but held calls take longer",
             "use Linux 6.6 or newer",
         ),
     }
@@ -97,7 +98,7 @@ fn holder(above: Above, root: &Path) -> (&'static str, &'static str) {
         let fix = "take SCMP_ACT_NOTIFY out of the container's seccomp profile, or start it outside";
         return ("the container's runtime has a listener above this process", fix);
     }
-    let fix = "start it outside of what filters this process: a guard, a sandbox, a container's runtime";
+    let fix = "start it outside the guard, sandbox or container that filters this process";
     ("another program has a listener above this process", fix)
 }
 

@@ -33,17 +33,17 @@ use finding::{Findings, Section};
 use print::Colours;
 use reach::Exposure;
 
-/// What to look at, and how to tell it.
+/// What to check, and how to print it.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     openclaw-guard doctor\n  \
     openclaw-guard --policy guard.json doctor\n  \
     openclaw-guard doctor --json | jq -r '.[] | select(.state == \"problem\").fix'\n  \
     openclaw-guard doctor gateway\n\n\
-    Features of the kernel are tried, in a process of their own where that changes it; nothing is\n\
-    written and nobody is asked. ✓ as it should be, ⚠ it works and may not be what is meant, ✗ it does\n\
-    not work, or somebody can get around it.\n\n\
-    Exit status: 0, 1 when something is wrong (✗), 125 when it cannot be told.")]
+    Doctor tries the kernel's features. It writes nothing and asks nobody. ✓ is as it should be;\n\
+    · could not be checked, or is neither good nor bad; ⚠ works, but may not be what you want;\n\
+    ✗ does not work, or somebody can get around it.\n\n\
+    Exit status: 0; 1 when something is wrong (✗); 125 when doctor cannot check anything.")]
 pub struct Doctor {
     /// An array of objects: section, state (ok, note, warning, problem), name, text, fix
     #[arg(long)]
@@ -52,29 +52,29 @@ pub struct Doctor {
     topic: Option<Topic>,
 }
 
-/// What else to look at.
+/// What else to check.
 #[derive(Debug, Subcommand)]
 enum Topic {
-    /// OpenClaw's gateway: whether questions reach somebody there
+    /// Check whether questions reach somebody at OpenClaw's gateway
     ///
-    /// Connects as a guarded command's guard would, and asks a question about nothing, which it takes back at once: whoever
-    /// is connected may see a card for a moment.
+    /// Connects as a guard would, asks a test question about a command that does nothing, and withdraws it at once. Clients
+    /// of the gateway may show its card for a moment.
     #[command(after_help = "Examples:\n  \
         openclaw-guard doctor gateway\n  \
         openclaw-guard --policy guard.json doctor gateway --no-question\n  \
         openclaw-guard doctor gateway --json | jq -r '.[] | select(.state == \"problem\").fix'\n\n\
-        Exit status: 0 when questions would be asked there, 1 when something is wrong, 125 when it\n\
-        cannot be told.")]
+        Exit status: 0 when questions reach the gateway, 1 when something is wrong, 125 when doctor\n\
+        cannot check anything.")]
     Gateway(DoctorArgs),
 }
 
-/// How to look.
+/// How to check.
 #[derive(Args, Debug)]
 struct DoctorArgs {
     /// An array of objects: section, state (ok, note, warning, problem), name, text, fix
     #[arg(long)]
     json: bool,
-    /// Ask nothing: then it is not known whether anybody would answer
+    /// Send no test question; then it stays unknown whether anybody would answer
     #[arg(long)]
     no_question: bool,
 }
@@ -121,7 +121,7 @@ fn all(options: &Options) -> Result<Findings, DoctorError> {
         // The files that an outer guard relies on are hidden from its tree.
         Above::Guard => {
             findings.turn_to(Section::Policy);
-            findings.note("policy", "not looked at inside of a guard, which keeps it from its tree");
+            findings.note("policy", "not checked inside a guard, which hides it from its tree");
             None
         }
     };

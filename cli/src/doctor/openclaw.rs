@@ -13,7 +13,7 @@ use super::finding::Findings;
 pub fn look(paths: &Paths, policy: Option<&Policy>, findings: &mut Findings) {
     let state = shown(paths.state.as_os_str().as_encoded_bytes());
     if !paths.state_directory.is_dir() {
-        findings.note("state-directory", format!("there is no {state}: OpenClaw has not been here"));
+        findings.note("state-directory", format!("there is no {state}: OpenClaw has not run here"));
     }
     let file = gateway::config(&paths.state);
     let config = Config::read(&file);
@@ -39,17 +39,17 @@ fn store(store: &File, state: &str, findings: &mut Findings) {
         File::Absent => findings.note(NAME, format!("there is no {state}/{}", approvals_store::NAME)),
         File::Elsewhere => findings.note(
             NAME,
-            "OpenClaw keeps its approvals in a database: the gateway tells them (approvals.gateway.admin)",
+            "OpenClaw keeps its approvals in a database: only the gateway can read them (approvals.gateway.admin)",
         ),
         File::Present(reading) => match reading.notes.first() {
             Some(note) => findings.warning(NAME, note.as_str(), "openclaw doctor --fix"),
             None => findings
-                .ok(NAME, format!("{state}/{} counts, and only tightens otherwise", approvals_store::NAME)),
+                .ok(NAME, format!("{state}/{}: its entries count, and its modes can only tighten the policy", approvals_store::NAME)),
         },
         File::Broken(why) => findings.problem(
             NAME,
             why.as_str(),
-            "mend it, or move it away and run: openclaw doctor --fix (until then nothing of it counts)",
+            "repair it, or move it away and run: openclaw doctor --fix (until then no program starts)",
         ),
     }
 }
@@ -58,17 +58,21 @@ fn store(store: &File, state: &str, findings: &mut Findings) {
 fn own(stores: &Stores, paths: &Paths, findings: &mut Findings) {
     let path = shown(approvals_store::own(&paths.state_directory).as_os_str().as_encoded_bytes());
     match &stores.own {
-        File::Absent | File::Elsewhere => {
-            findings.note("saved", "nothing was allowed always by the guard itself")
-        }
-        File::Present(_) => findings.ok("saved", format!("{path} counts")),
-        File::Broken(why) => findings.problem("saved", why.as_str(), format!("mend or remove {path}")),
+        File::Absent | File::Elsewhere => findings.note("saved", "the guard itself has saved no \"always\""),
+        File::Present(_) => findings.ok("saved", format!("{path} is in force")),
+        File::Broken(why) => findings.problem("saved", why.as_str(), format!("repair or remove {path}")),
     }
     match &stores.gateways {
         Gateways::Never => {}
-        Gateways::Said { .. } => findings.ok("gateway-store", "what the gateway's approvals were is kept"),
+        Gateways::Said { .. } => {
+            findings.ok("gateway-store", "the gateway's last known approvals are stored")
+        }
         Gateways::Broken(why) => {
-            findings.problem("gateway-store", why.as_str(), "remove it: the gateway is asked again");
+            findings.problem(
+                "gateway-store",
+                why.as_str(),
+                "remove it: the guard then asks the gateway again",
+            );
         }
     }
 }
@@ -76,24 +80,28 @@ fn own(stores: &Stores, paths: &Paths, findings: &mut Findings) {
 /// Checks that the gateway's port is open. It asks nothing: `doctor gateway` does.
 fn listening(config: &Config, port: u16, policy: Option<&Policy>, findings: &mut Findings) {
     const NAME: &str = "gateway";
-    const ASK: &str = "openclaw-guard doctor gateway says whether questions reach somebody there";
+    const ASK: &str = "openclaw-guard doctor gateway checks whether questions reach somebody there";
     let url = policy.and_then(|policy| gateway::GatewaySettings::from_policy(policy).url);
     if let Some(url) = url {
         return findings.note(NAME, format!("{}, by guard.json; {ASK}", url.as_str()));
     }
     if config.is_remote() {
-        return findings.note(NAME, format!("another host's, by {}; {ASK}", config.file));
+        return findings.note(NAME, format!("on another host, by {}; {ASK}", config.file));
     }
     match is_taken(port) {
         Some(true) => findings.ok(NAME, format!("somebody listens on port {port}; {ASK}")),
         // Without OpenClaw, no gateway is expected.
-        _ if !config.is_there() => findings.note(NAME, format!("none is configured; port {port} is its own")),
+        _ if !config.is_there() => {
+            findings.note(NAME, format!("none is configured; its default port is {port}"))
+        }
         Some(false) if policy.is_some_and(|policy| policy.ask() != Ask::Off) => findings.warning(
             NAME,
             format!("nobody listens on port {port}: questions do not reach OpenClaw"),
             "openclaw gateway start, then: openclaw-guard doctor gateway",
         ),
-        Some(false) => findings.note(NAME, format!("nobody listens on port {port}, and nothing is asked")),
+        Some(false) => {
+            findings.note(NAME, format!("nobody listens on port {port}, and the policy asks nothing"))
+        }
         None => findings.note(NAME, format!("port {port}; {ASK}")),
     }
 }

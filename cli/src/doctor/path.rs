@@ -18,7 +18,7 @@ const DENY: &str = "add it to permissions.filesystem.deny of guard.json, or take
 /// Checks each directory of PATH.
 pub fn look(paths: &Paths, reach: &Exposure<'_>, findings: &mut Findings) {
     let Some(path) = env::var_os("PATH") else {
-        return findings.note("path", "there is no PATH");
+        return findings.note("path", "PATH is not set");
     };
     let owners = Owners::find(&paths.home);
     let mut seen: Vec<PathBuf> = Vec::new();
@@ -36,10 +36,10 @@ pub fn look(paths: &Paths, reach: &Exposure<'_>, findings: &mut Findings) {
         seen.push(directory);
     }
     if !missing.is_empty() {
-        findings.note("path-missing", format!("not there: {}", missing.join(", ")));
+        findings.note("path-missing", format!("missing: {}", missing.join(", ")));
     }
     let of = if reach.policy().is_some() { "neither others nor the guarded tree" } else { "nobody else" };
-    findings.ok("path", format!("{fine} directories that {of} may write"));
+    findings.ok("path", format!("{of} may write its {fine} directories"));
 }
 
 enum Judgement {
@@ -53,14 +53,14 @@ fn judge(directory: &Path, reach: &Exposure<'_>, owners: &Owners) -> Judgement {
     let path = shown(directory.as_os_str().as_encoded_bytes());
     if !directory.is_absolute() {
         let what = if path.is_empty() { "an empty entry".to_owned() } else { format!("\"{path}\"") };
-        let text = format!("{what}: a program runs that lies in whatever directory you are in");
+        let text = format!("{what}: commands start programs from the current directory, whichever it is");
         return Judgement::Problem(text, "take it out of PATH".to_owned());
     }
     let Ok(meta) = fs::metadata(directory) else {
         return match reach.makes(directory) {
             Outcome::Allow => Judgement::Problem(
-                format!("{path} is not there, and the guarded tree may make it"),
-                "take it out of PATH, or make it".to_owned(),
+                format!("{path} does not exist, and the guarded tree may create it"),
+                "take it out of PATH, or create it".to_owned(),
             ),
             _ => Judgement::Missing,
         };
@@ -68,12 +68,12 @@ fn judge(directory: &Path, reach: &Exposure<'_>, owners: &Owners) -> Judgement {
     match reach.leaves_in(directory) {
         Outcome::Allow => {
             return Judgement::Problem(
-                format!("the guarded tree may leave programs in {path}"),
+                format!("the guarded tree may put programs into {path}"),
                 DENY.to_owned(),
             );
         }
         Outcome::Ask => {
-            let text = format!("the guarded tree may leave programs in {path}, after asking");
+            let text = format!("the guarded tree may put programs into {path}, after asking");
             return Judgement::Warning(text, DENY.to_owned());
         }
         Outcome::Deny => {}
@@ -81,7 +81,7 @@ fn judge(directory: &Path, reach: &Exposure<'_>, owners: &Owners) -> Judgement {
     // A sticky directory, too, accepts new files from everybody.
     if meta.mode() & 0o002 != 0 {
         return Judgement::Problem(
-            format!("everybody may leave programs in {path}"),
+            format!("everybody may put programs into {path}"),
             format!("chmod o-w {}, or take it out of PATH", word(directory)),
         );
     }
@@ -90,7 +90,7 @@ fn judge(directory: &Path, reach: &Exposure<'_>, owners: &Owners) -> Judgement {
             Judgement::Warning(format!("{path} belongs to {}", user(uid)), "take it out of PATH".to_owned())
         }
         Openness::Group => Judgement::Warning(
-            format!("the group {} may leave programs in {path}", meta.gid()),
+            format!("the group {} may put programs into {path}", meta.gid()),
             format!("chmod g-w {}", word(directory)),
         ),
         Openness::Closed | Openness::Everybody => Judgement::Fine,

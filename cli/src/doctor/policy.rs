@@ -22,7 +22,10 @@ pub fn look(options: &Options, paths: &Paths, findings: &mut Findings) -> Option
     };
     let validate = format!("{VALIDATE}{}", named(options));
     let Some(source) = source else {
-        findings.note("policy", format!("the built-in policy: there is no {}", paths.policy.display()));
+        findings.note(
+            "policy",
+            format!("the built-in policy is in force: there is no {}", paths.policy.display()),
+        );
         return taken(config::policy(options, paths, Disk::Used), &validate, findings);
     };
     let ValidationReport { file, errors, warnings } = match report(&source) {
@@ -36,7 +39,7 @@ pub fn look(options: &Options, paths: &Paths, findings: &mut Findings) -> Option
         findings.problem("policy", format!("{}{}", first.line(&file, ""), more(errors.len())), validate);
         return None;
     }
-    findings.ok("policy", format!("{file} is right"));
+    findings.ok("policy", format!("{file} is valid"));
     if let Some(first) = warnings.first() {
         findings.warning(
             "warnings",

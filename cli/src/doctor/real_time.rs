@@ -12,12 +12,12 @@ pub fn check(above: Above, probed: Result<(), NoRealTime>, findings: &mut Findin
     let why = match probed {
         // The limit here is that of the guard's tree.
         _ if above == Above::Guard => return findings.note(NAME, INSIDE),
-        Ok(()) => return findings.ok(NAME, "calls are received before other work is done"),
+        Ok(()) => return findings.ok(NAME, "workers receive calls before other work is done"),
         Err(why) => why,
     };
     let (why, fix) = match why {
         NoRealTime::NoChild(error) => {
-            return findings.note(NAME, format!("not tried, for no process could be started: {error}"));
+            return findings.note(NAME, format!("not tried, because no process could be started: {error}"));
         }
         NoRealTime::Chosen => {
             return findings
@@ -29,7 +29,8 @@ pub fn check(above: Above, probed: Result<(), NoRealTime>, findings: &mut Findin
             (format!("the kernel refuses it ({error})"), fix.to_owned())
         }
     };
-    let text = format!("ordinary, for {why}: all works, and on a busy machine signals interrupt more calls");
+    let text =
+        format!("none, because {why}: everything works, but on a busy machine signals interrupt more calls");
     findings.warning(NAME, text, fix);
 }
 

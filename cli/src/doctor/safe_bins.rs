@@ -42,10 +42,10 @@ fn report(key: &str, names: &[&str], findings: &mut Findings) {
         findings.warning(
             "safe-bins",
             format!(
-                "{key}: {} runs what it is given, without a profile (tools.exec.safe_bins_interpreter_unprofiled)",
+                "{key}: {} runs any code that it is given, and has no profile (tools.exec.safe_bins_interpreter_unprofiled)",
                 names.join(", ")
             ),
-            "take it out, and allow what is needed by allowlist entries with an argPattern",
+            "remove it, and allow the commands that you need by allowlist entries with an argPattern",
         );
     }
 }
@@ -76,17 +76,17 @@ fn entries(policy: &Policy, findings: &mut Findings) {
         settings.iter().map(one).collect::<Vec<_>>().join(", ")
     };
     if entries.is_empty() {
-        findings.ok("entries", "no allowlist entry lets an interpreter run whatever code");
+        findings.ok("entries", "no allowlist entry lets an interpreter run any code");
     } else if policy.strict_inline_eval() == StrictInlineEval::On {
         findings.note(
             "entries",
-            format!("code in arguments is asked for (strictInlineEval): {}", shown(&entries)),
+            format!("the guard asks about code in arguments (strictInlineEval): {}", shown(&entries)),
         );
     } else {
         findings.warning(
             "entries",
             format!(
-                "interpreters run whatever code they are given: {} \
+                "interpreters run any code that they are given: {} \
                  (tools.exec.allowlist_interpreter_without_strict_inline_eval)",
                 shown(&entries)
             ),
@@ -98,8 +98,8 @@ fn entries(policy: &Policy, findings: &mut Findings) {
     if !added.is_empty() {
         findings.warning(
             "carriers",
-            format!("start unasked, and run whatever code they are given: {}", shown(&added)),
-            "take them out of exec.carriers: only what starts other programs is one",
+            format!("start without a question, and run any code that they are given: {}", shown(&added)),
+            "remove them from exec.carriers, which is for programs that only start others",
         );
     }
 }

@@ -26,18 +26,18 @@ fn disk(log: &Path, enough: u64, on_error: OnError, findings: &mut Findings) {
     let path = shown(log.as_os_str().as_encoded_bytes());
     let found = log.ancestors().find_map(|directory| statvfs(directory).ok());
     let Some(found) = found else {
-        return findings.note("disk", format!("the room for {path} cannot be told"));
+        return findings.note("disk", format!("the free space for {path} is unknown"));
     };
     let room = found.f_bavail.saturating_mul(found.f_frsize);
-    let text = format!("{} MiB for {path}", room >> 20);
+    let text = format!("{} MiB are free for {path}", room >> 20);
     // Some file systems have no limit on files (btrfs).
     let is_out_of_names = found.f_files > 0 && found.f_favail == 0;
     if room < enough || is_out_of_names {
-        let text = if is_out_of_names { format!("no file can be made for {path}") } else { text };
+        let text = if is_out_of_names { format!("no file can be created for {path}") } else { text };
         return findings.warning(
             "disk",
-            format!("{text}: what cannot be logged {}", becomes(on_error)),
-            "make room, or put the log elsewhere with --audit or audit.path",
+            format!("{text}: a call that cannot be logged {}", becomes(on_error)),
+            "free some space, or move the log elsewhere with --audit or audit.path",
         );
     }
     findings.ok("disk", text);
@@ -47,7 +47,7 @@ fn disk(log: &Path, enough: u64, on_error: OnError, findings: &mut Findings) {
 fn becomes(on_error: OnError) -> &'static str {
     match on_error {
         OnError::Deny => "is denied (audit.onError)",
-        OnError::Continue => "goes on, and nobody learns of it later (audit.onError is \"continue\")",
+        OnError::Continue => "goes on without a record (audit.onError is \"continue\")",
     }
 }
 
@@ -65,7 +65,7 @@ fn guards(paths: &Paths, findings: &mut Findings) {
         }
         Err(error) => findings.warning(
             "guards",
-            format!("guards cannot be found, nor their questions answered: {error}"),
+            format!("running guards cannot be found, so their questions cannot be answered: {error}"),
             format!("look at {}/guard/run", shown(paths.state_directory.as_os_str().as_encoded_bytes())),
         ),
     }

@@ -22,7 +22,7 @@ use crate::check::batch;
 #[command(after_help = "Examples:\n  \
     openclaw-guard policy test\n  \
     openclaw-guard policy test new.json --json\n\n\
-    The policy has the questions. As in check --batch, the disk is not read:\n  \
+    The questions are in the policy. As with check --batch, the disk is not read:\n  \
     \"examples\": [\n    \
       { \"op\": \"read\", \"path\": \"~/.ssh/id_rsa\", \"outcome\": \"deny\" },\n    \
       { \"op\": \"exec\", \"argv\": [\"git\", \"status\"], \"resolved\": \"/usr/bin/git\", \"outcome\": \"allow\" } ]\n\n\

@@ -29,7 +29,7 @@ use crate::edit::EditContext;
     openclaw-guard why 3f9a2c01\n  \
     openclaw-guard why --write ~/x/notes\n  \
     openclaw-guard why --exec -- git push\n\n\
-    `why` tries each change that it proposes on the policy, and makes none.\n\n\
+    `why` tests each proposed change on a copy of the policy. It changes nothing.\n\n\
     Exit status: 0 answered; 1 there is no such denial or line; 125 error.")]
 pub struct WhyArgs {
     /// The id of a line of the audit log or of a question, or a prefix of it

@@ -168,8 +168,8 @@ impl ContentMatcher {
         let left_out = if self.withheld().is_empty() { 0 } else { self.listing().left_out };
         (left_out > 0).then(|| {
             format!(
-                "permissions.filesystem: of the programs that are denied by name, {left_out} are not recognised where \
-                 they are copied: at most {MAX_FILES} are"
+                "permissions.filesystem: more than {MAX_FILES} programs are denied by name, and copies of {left_out} of \
+                 them are not recognised"
             )
         })
     }
