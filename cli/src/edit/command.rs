@@ -294,8 +294,8 @@ fn print_result(
         }
         (true, Effect::AtOnce) => "in force, also for running guards, from their next call on",
         (true, Effect::UnlessKernels) => {
-            "in force, also for running guards; a guard whose kernel tier decides it (policy show --tiers) says so, and \
-             must be restarted"
+            "in force, also for running guards; a guard that leaves this to the kernel (policy show --tiers) says so, \
+             and must be restarted"
         }
     };
     writeln!(out, "{effect}")?;
