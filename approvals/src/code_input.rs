@@ -28,7 +28,7 @@ pub enum InputSource {
 }
 
 impl CodeInput {
-    /// Returns what a human is told: `code from standard input: a pipe`. Other bytes than UTF-8 are replaced; control
+    /// Returns the text that a human reads: `code from standard input: a pipe`. Other bytes than UTF-8 are replaced; control
     /// characters stay.
     pub fn text(&self) -> String {
         let path = String::from_utf8_lossy(&self.path);

@@ -159,8 +159,8 @@ impl Approvals {
                 tokio::spawn(restart_task_on_panic(move || notifier.clone().run()));
                 fail_point(Fallible::Approvals, b"");
                 tokio::select! { () = time => {} () = ending.notified() => {} }
-                // The manager is closed by now. Give the gateway time to withdraw its questions, and whoever answered
-                // the last one the reply to that: the command may have ended before "always" was saved.
+                // The manager is closed by now. Give the gateway time to withdraw its questions, and to reply to
+                // the last answer: the command may have ended before "always" was saved.
                 let _ =
                     timeout(SHUTDOWN_TIMEOUT, async { tokio::join!(gateway.idle(), replying.idle()) }).await;
             });

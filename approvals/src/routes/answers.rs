@@ -1,4 +1,4 @@
-//! Submits answers from routes that cannot report an error back to whoever answered.
+//! Submits answers from routes that cannot report an error back to the human who answered.
 
 use std::sync::Arc;
 

@@ -215,7 +215,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
         let mut programs = AuditLog::open(&path, Limits { max_bytes: 700, keep: 100 }).unwrap();
-        // A guard that knew no log of denials has written so far.
+        // Until now the log was written by a guard without a separate log of denials.
         let mut follow = Follow::after(&path, [0; 2]).unwrap();
         let write = |log: &mut AuditLog, second: usize| {
             let time = format!("2026-11-22T02:00:{second:02}Z");
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(seconds(&Follow::after(&path, [0; 2]).unwrap().more().unwrap()).len(), 39);
         let more = Follow::after(&path, [99, 23]).unwrap().more().unwrap();
         assert_eq!((numbers(&more), more[0].0), (vec![24, 25], LogPart::Denials));
-        // The same order from the files, from both ends.
+        // The reader returns the same order, forwards and backwards.
         let log = guard_supervisor::audit::reader::Log::open(&path).unwrap();
         assert_eq!(log.ends().unwrap(), [14, 25]);
         let second = |entry: Result<AuditEntry, ReadError>| entry.unwrap().time.unwrap().as_second() % 60;

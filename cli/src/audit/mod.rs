@@ -76,7 +76,7 @@ pub struct Tail {
     json: bool,
 }
 
-/// How to tell it.
+/// How to print it.
 #[derive(Args, Debug)]
 pub struct Stats {
     /// Print a JSON object: lines, counted, from, to, sessions, and lists of name and count
@@ -102,7 +102,7 @@ pub struct Export {
     follow: bool,
 }
 
-/// How to tell it.
+/// How to print it.
 #[derive(Args, Debug)]
 pub struct Verify {
     /// Require the line with this id, for example the last one that was sent elsewhere

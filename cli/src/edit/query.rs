@@ -95,7 +95,7 @@ impl PathQuery {
         }
     }
 
-    /// Whether it is about the started program itself.
+    /// Whether this is the query for the started program itself.
     pub fn is_program(&self) -> bool {
         matches!(self, PathQuery::Start { role: Role::Program, .. })
     }

@@ -23,7 +23,7 @@ use template::Template;
 use workspace::Workspace;
 use write::Existing;
 
-/// What it is told.
+/// Its options and arguments.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     cd ~/project && openclaw-guard init\n  \

@@ -22,7 +22,7 @@ use crate::edit::EditError;
 use print::Summary;
 use target::{OutputTarget, TargetOutcome};
 
-/// What it is told.
+/// Its options and arguments.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     openclaw-guard learn -o guard.json -- cargo build\n  \

@@ -17,7 +17,7 @@ use super::findings::{Finding, print_json};
 use super::source::{BUILT_IN, PolicyText};
 use crate::check::batch;
 
-/// What it is told.
+/// Its options and arguments.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     openclaw-guard policy test\n  \

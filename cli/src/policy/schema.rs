@@ -6,7 +6,7 @@ use guard_supervisor::exit::Exit;
 use super::PolicyError;
 use super::findings::print_json;
 
-/// What it is told.
+/// Its options and arguments.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     openclaw-guard policy schema > guard.schema.json\n  \

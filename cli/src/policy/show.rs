@@ -16,7 +16,7 @@ use super::findings::print_json;
 use super::source::{BUILT_IN, PolicyText};
 use super::tiers;
 
-/// What it is told.
+/// Its options and arguments.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     openclaw-guard policy show                         guard.json without its comments\n  \

@@ -43,7 +43,7 @@ pub struct Credentials {
     pub(super) is_member: Option<Member>,
 }
 
-/// A test for the processes that may not be at the other end.
+/// Tests whether a process belongs to a guarded tree: such a process may not be at the other end.
 #[derive(Clone)]
 pub struct Member(pub(super) IsMember);
 

@@ -42,7 +42,7 @@ impl JsonSchema for Persistence {
     }
 }
 
-/// Returns the source and key that switch a set off; `None` if the set is on. `said` holds the settings of a document's
+/// Returns the source and key that switch a set off; `None` if the set is on. `settings` holds those of a document's
 /// sections, the most specific first.
 pub(crate) fn switched_off<'d>(
     settings: impl IntoIterator<Item = (Option<&'d Persistence>, Source, &'d str)>,

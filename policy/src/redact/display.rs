@@ -111,7 +111,7 @@ fn hidden(signs: &[Sign]) -> Vec<Range<usize>> {
     secrets::apart(hidden)
 }
 
-/// Finds the secrets in the text formed by the signs at `places`.
+/// Finds the secrets in the text formed by the signs at `indices`.
 fn hidden_among(signs: &[Sign], indices: Vec<usize>) -> Vec<Range<usize>> {
     let mut text = String::with_capacity(indices.len());
     // For each byte of the text, the index of its sign.

@@ -91,8 +91,8 @@ pub fn always(policy: &Policy, requests: &[Request<'_>], is_directory: &dyn Fn(&
 }
 
 impl Always {
-    /// The same for a program that also runs code from these inputs. An entry would allow other code, too; a terminal's
-    /// is typed, and each time by whoever sits there.
+    /// The same for a program that also runs code from these inputs. An entry would allow other code, too, except at
+    /// a terminal: there a human types the code each time.
     #[must_use]
     pub fn with_inputs(self, inputs: impl IntoIterator<Item = InputKind>) -> Always {
         match self {

@@ -96,7 +96,7 @@ impl Paths {
             path_dirs: real_directories(&links, env::split_paths(&env::var_os("PATH").unwrap_or_default())),
             temp_dirs: real_directories(&links, ["/tmp".into(), "/var/tmp".into()].into_iter().chain(named)),
             persistence_sites: persistence_sites::find(&links, &cwd, &home),
-            // Whoever chose the directory is not the operator, who may grant it as the workspace.
+            // Somebody other than the operator chose the current directory, so it must not become the workspace.
             cwd: if options.untrusted_environment { home.clone() } else { cwd },
             home,
             state,

@@ -9,8 +9,8 @@ use rustix::fs::{FileType, Mode};
 
 use super::Request;
 
-/// Both bits. On a directory, S_ISGID only chooses the group of what is made in it; on what is no regular file, nothing
-/// can be started.
+/// Both bits. On a directory, S_ISGID only chooses the group of new files in it. Only a regular file can be started, so
+/// the bits do no harm on any other.
 const SET_ID: Mode = Mode::SUID.union(Mode::SGID);
 
 /// Whether a file made with this mode would have one of the bits.
@@ -18,7 +18,7 @@ pub fn has_any(mode: Mode) -> bool {
     mode.intersects(SET_ID)
 }
 
-/// The mode that the file of this kind at the real path `path` gets. What is taken off is reported.
+/// The mode that the file of this kind at the real path `path` gets. The guard reports the bits that it removes.
 pub fn granted(request: &Request<'_, '_>, path: &[u8], kind: FileType, mode: Mode) -> Mode {
     if kind != FileType::RegularFile || !has_any(mode) || request.guard.lets_set_id(request.caller, path) {
         return mode;

@@ -40,7 +40,7 @@ pub enum Method {
         /// A prefix of its id.
         id: String,
     },
-    /// Answers a question; with a revision, everything that its card listed then.
+    /// Answers a question. With a revision, it answers every call that the card listed at that revision.
     Resolve {
         /// A prefix of the question's id.
         id: String,

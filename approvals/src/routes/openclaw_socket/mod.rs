@@ -1,7 +1,7 @@
 //! The route `socket`: OpenClaw's exec-approvals.sock. The guard is a client of it; `openclaw-guard approvals watch`
 //! (`openclaw_guard::approvals::watch`) listens there, and so does the companion program of OpenClaw on macOS.
 //!
-//! `place` finds the socket and its token, `wire` defines the messages, and `text` renders a call. `ask` asks one
+//! `paths` finds the socket and its token, `wire` defines the messages, and `text` renders a call. `ask` asks one
 //! question, `route` all pending ones, and `probe` finds out whether anybody listens.
 
 mod ask;

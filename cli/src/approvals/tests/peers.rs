@@ -16,8 +16,8 @@ fn members_of_the_tree_are_turned_away() {
     assert!(matches!(approvals.manager().find(&id), Ok(guard_approvals::outcome::Lookup::Pending(_))));
 }
 
-/// SO_PEERCRED names the process that connected (unix(7)). When it has ended, its number says nothing about whoever holds
-/// its descriptor now.
+/// SO_PEERCRED names the process that connected (unix(7)). When it has ended, its number says nothing about the
+/// process that holds its descriptor now.
 #[test]
 fn a_peer_that_has_ended_answers_nothing() {
     let state = state();

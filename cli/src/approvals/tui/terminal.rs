@@ -22,7 +22,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 pub struct Terminal(ratatui::Terminal<CrosstermBackend<Stdout>>);
 
 impl Terminal {
-    /// Takes over the terminal. Input events go to `news`.
+    /// Takes over the terminal. Input goes to `events`.
     ///
     /// # Errors
     /// Returns the terminal's I/O error.

@@ -67,7 +67,7 @@ impl Drop for CloseNotice<'_> {
 }
 
 impl WatchServer {
-    /// Serves the peers that the gate admits, and sends events to `news`.
+    /// Serves the peers that the gate admits, and sends them to `events`.
     pub fn new(admission: Admission, is_member: IsMember, events: Sender) -> WatchServer {
         WatchServer {
             admission: Arc::new(Mutex::new(admission)),

@@ -23,7 +23,7 @@ pub enum WatchView {
 }
 
 impl WatchView {
-    /// Starts the view. Input goes to `news`.
+    /// Starts the view. Input goes to `events`.
     ///
     /// # Errors
     /// Returns the I/O error of the terminal or of standard output, here and in the other methods.

@@ -53,7 +53,7 @@ pub(super) struct ShapeTail {
     pub(super) is_directory: bool,
 }
 
-/// What the lists say of every workspace, by first component. Repositories are told apart below.
+/// The listed paths of every workspace, by first component. Paths in repositories are handled below.
 pub(super) static TAILS: LazyLock<Tails> = LazyLock::new(|| {
     let mut tails = Tails::default();
     for set in Set::ALL {

@@ -130,7 +130,7 @@ fn sequences_that_make_the_terminal_open_a_file_are_dropped() {
         let long = text.replace("AAAA", &"A".repeat(2 * MAX_HEAD_LEN));
         assert_eq!(both(&format!("a{long}b")), "ab", "{text:?}");
     }
-    // A key that comes behind whatever is looked at.
+    // A key that comes after the part that the filter inspects.
     let late = format!("a\x1b_G{}t=f;AAAA\x1b\\b", "i=1,".repeat(MAX_HEAD_LEN));
     assert_eq!(both(&late), "ab");
     // Each part of a picture is looked at, and C1 controls introduce none.

@@ -118,7 +118,7 @@ impl Query {
         Vec::new()
     }
 
-    /// Releases all held replies before the last `kept` reports.
+    /// Releases all held replies before the last `count` reports.
     fn release(&mut self, count: usize) -> Vec<QueryReply> {
         let positions = self.held.iter().enumerate().filter(|(_, (position, _))| position.is_some());
         let older = positions.rev().nth(count - 1).map_or(0, |(at, _)| at);
