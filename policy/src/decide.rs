@@ -1,4 +1,4 @@
-//! The one function that answers.
+//! `decide`, the one function that answers every question to the policy.
 
 use crate::programs::Listed;
 use crate::verdict::CompiledReason;

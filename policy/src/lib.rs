@@ -6,8 +6,8 @@
 //! explaining command ask this one function, so they cannot disagree.
 //!
 //! A policy comes from a [`Document`] (`guard.json`) by [`Policy::compile`], or from
-//! [`Policy::without_file`] where there is none. What the compiler must know of the machine it is
-//! told through [`Host`].
+//! [`Policy::without_file`] where there is none. [`Host`] tells the compiler what it must
+//! know about the machine.
 #![forbid(unsafe_code)]
 
 mod compile;

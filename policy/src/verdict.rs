@@ -66,7 +66,7 @@ pub struct Reason<'p> {
 
 /// The config path of what is denied without a line on the terminal; the audit log has it.
 pub(crate) const UNMENTIONED: &str = "builtin.unmentioned";
-/// The config path of denials that hold even with `--observe` and while learning.
+/// The config path of denials that hold even if nothing else is blocked (`--observe`).
 pub(crate) const ABSOLUTE: &str = "builtin.page";
 
 impl<'p> Reason<'p> {

@@ -1,4 +1,4 @@
-//! The last lines of a log, for people or as they are.
+//! Prints the last lines of a log, as text or as JSON.
 
 use std::io::{self, Write};
 use std::path::Path;

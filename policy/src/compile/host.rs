@@ -64,7 +64,7 @@ pub enum OpenclawStore<'a> {
     Absent,
     /// It was read.
     Present(&'a StoreContents),
-    /// It exists but is not known: the line that reports where and why. Nothing may start.
+    /// It exists but cannot be read, so nothing may start. Contains the line that reports where and why.
     Broken(&'a str),
 }
 

@@ -1,9 +1,11 @@
-//! `--untrusted-environment`: the caller chose the environment and the current directory, and is the tree's kind.
+//! `--untrusted-environment`: somebody who is trusted no more than the tree chose the environment and the current
+//! directory.
 //!
 //! The variables say where the home, the policy, temporary files and git's configuration are, and a variable that the
 //! operator set is not shown in a question. So the guard executes itself with an environment of its own making, and
 //! hands the given one, as a file in memory, to the command alone. Nothing of the guard can then read it by mistake.
-//! What the dynamic loader reads before `main` (`LD_PRELOAD`) is out of reach: who starts the guard removes it.
+//! What the dynamic loader reads before `main` (`LD_PRELOAD`) is out of reach: the program that starts
+//! the guard has to remove it.
 
 use std::ffi::OsStr;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Judging accesses to paths: of objects, of names, and of what belongs to a name.
+//! Judges accesses to paths: to objects, to names, and to the files that belong to a name.
 
 use guard_policy::learn::Used;
 use guard_policy::{Access, Outcome, Reason, Request, Site, decide};

@@ -1,7 +1,7 @@
-//! What persistence protects by its shape: which of it is the tree's own, and what may be moved.
+//! Protection by shape (persistence), at the time of a call.
 //!
-//! The policy knows shapes by the path alone. Whether a directory is a git repository under another name, and
-//! whether the tree made what holds a shape, is seen here, at the call.
+//! The policy recognises a shape by the path alone. This module looks at the disk: is a directory a git repository
+//! under another name, did the tree itself make the directory that holds the shape, and may it be moved?
 
 use std::os::fd::AsFd;
 
@@ -90,8 +90,8 @@ impl Shapes<'_> {
         })
     }
 
-    /// Whether a name is one that is looked for. A file that has another name must not get it: it could be written by
-    /// the other name later, when the directory is not the tree's own any more.
+    /// Whether this path is protected by its shape. A file must not get such a name beside another one: the tree could
+    /// write it by the other name later, when the directory is not the tree's own any more.
     pub fn names(&self, path: &[u8]) -> bool {
         let mut directories = self.policy.git_directories(path).into_iter();
         self.policy.protects_shapes()

@@ -68,7 +68,8 @@ fn decision(word: &str) -> Result<Decision, String> {
     }
 }
 
-/// The word that reports to the gateway an answer given elsewhere. The gateway is not told how long it holds.
+/// The word by which the guard reports an answer from elsewhere to the gateway. It does not say how long the answer
+/// holds.
 pub fn word(decision: Decision) -> &'static str {
     if decision.allows() { "allow-once" } else { "deny" }
 }

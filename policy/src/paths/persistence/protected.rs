@@ -4,8 +4,8 @@ use super::Shapes;
 use crate::paths::entry::CompiledPattern;
 use crate::paths::glob::Glob;
 
-/// Protected places, and what is protected wherever it is. The only wildcard of a place is a trailing `/**`, or a
-/// star in its last name after at least one other character.
+/// The protected paths, and the shapes that are protected in every directory. A path has at most one wildcard: a
+/// trailing `/**`, or a star in its last name after at least one other character.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProtectedPaths {
     entries: Vec<CompiledPattern>,
@@ -22,7 +22,7 @@ impl ProtectedPaths {
         &self.entries
     }
 
-    /// Returns what is protected wherever it is.
+    /// Returns the shapes that are protected in every directory.
     pub(crate) fn shapes(&self) -> &Shapes {
         &self.shapes
     }

@@ -1,5 +1,6 @@
-//! How interpreters read their arguments. What finds the script, the code in arguments, and what reads code from
-//! standard input all read by the one [table](table), so that they take the same argument for the operand.
+//! How interpreters read their arguments. The searches for the script, for code in
+//! arguments and for code on standard input all use the same [table](table), so they agree on which argument is the
+//! operand.
 
 mod elements;
 mod table;

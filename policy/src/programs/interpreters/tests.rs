@@ -1,4 +1,4 @@
-//! Property: whatever options stand before it, all that read the table take the same argument for the operand.
+//! Property: whatever options precede it, all users of the table agree on which argument is the operand.
 
 use proptest::prelude::*;
 

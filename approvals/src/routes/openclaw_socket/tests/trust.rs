@@ -77,7 +77,7 @@ fn where_the_socket_is_and_what_opens_it() {
     let own = state.join("guard/socket-token");
     let mode = |path: &PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&own), mode(&state.join("guard")), mode(&state)), (0o600, 0o700, 0o700));
-    // The store's values come first. The guard's own fill in what it lacks.
+    // The store's values come first. The guard's own values replace those that are missing.
     let store = |socket: Value| {
         let store = json!({"version": 1, "socket": socket});
         fs::write(state.join("exec-approvals.json"), store.to_string()).unwrap();
