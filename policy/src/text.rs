@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_what_acts_and_keeps_what_is_text() {
+    fn control_characters_are_escaped_and_text_is_kept() {
         assert_eq!(shown("häuser/日本.txt".as_bytes()), "häuser/日本.txt");
         assert_eq!(shown(b"a\x1b[31m\nb\tc\x07"), "a\\u{1B}[31m\\u{A}b\\u{9}c\\u{7}");
         assert_eq!(shown("x\u{202e}y\u{200b}\u{9b}".as_bytes()), "x\\u{202E}y\\u{200B}\\u{9B}");
@@ -151,7 +151,7 @@ mod tests {
 
     /// One of each kind, and the ends of the ranges. What is sent to OpenClaw's gateway is written alike.
     #[test]
-    fn whatever_is_unseen_is_written_out_everywhere_alike() {
+    fn invisible_characters_are_escaped_the_same_everywhere() {
         let unseen = [
             0x0, 0x9, 0xa, 0x1b, 0x7f, 0x80, 0x85, 0x9b, 0xa0, 0xad, 0x34f, 0x600, 0x61c, 0x115f, 0x1160,
             0x1680, 0x17b4, 0x17b5, 0x180b, 0x180c, 0x180d, 0x180e, 0x180f, 0x2000, 0x2007, 0x200a, 0x200b,
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_no_list_of_names() {
+    fn a_process_name_cannot_look_like_two() {
         assert_eq!(process_name("kworker/0:1"), "kworker/0:1");
         assert_eq!(process_name(""), "''");
         assert_eq!(process_name("vim 7 < bash 41"), "'vim 7 < bash 41'");
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn json_says_the_same() {
+    fn json_escapes_the_same_characters() {
         let value = serde_json::json!({"a": "x\u{202e}y\u{9b}\u{7f}\u{1b}\u{e0001}日本\n", "b": [1]});
         for json in [value.to_string(), format!("{value:#}")] {
             let shown = shown_json(&json);

@@ -134,7 +134,7 @@ fn a_written_path_is_compared_as_written_by_a_pattern_without_wildcards() {
 }
 
 #[test]
-fn a_link_is_said_to_be_one() {
+fn the_reason_names_a_symbolic_link() {
     let mut host = host();
     host.realpath = &|path| match path {
         b"/usr/bin/python3" => Some(b"/usr/bin/python3.11".to_vec()),

@@ -35,7 +35,7 @@ fn guard() -> Value {
 }
 
 #[test]
-fn an_ask_becomes_a_yes_and_nothing_else_does() {
+fn a_saved_answer_turns_only_ask_into_allow() {
     let store = rules(&json!({"/**": "rwx"}));
     let before = compile(&guard());
     let after = with_own(&guard(), &store);
@@ -330,7 +330,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn where_nothing_is_asked_nothing_changes(
+    fn a_saved_answer_changes_nothing_where_nothing_is_asked(
         guard in any_guard(), saved in map(bits()), paths in prop::collection::vec(path(), 1..8),
     ) {
         let (before, after) = (compile(&guard), with_own(&guard, &rules(&saved)));

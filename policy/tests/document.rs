@@ -41,7 +41,7 @@ fn the_example_is_read_and_written_back() {
 }
 
 #[test]
-fn an_unknown_key_names_its_place_and_the_nearest_key() {
+fn an_unknown_key_is_reported_with_its_position_and_the_nearest_key() {
     assert_eq!(
         problems("{\n  \"version\": 1,\n  \"exec\": {\n    \"securty\": \"deny\"\n  }\n}"),
         ["guard.json:4:5: exec.securty: unknown key; did you mean \"security\"?"]
@@ -158,7 +158,7 @@ fn every_problem_is_reported() {
 }
 
 #[test]
-fn broken_text_has_a_place() {
+fn a_syntax_error_has_a_position() {
     for text in ["", "// nothing", "{", "{\"version\": 1} x", "{'version': 1}", "{version: 1}", "[]", "{}"] {
         let lines = problems(text);
         assert!(lines[0].starts_with("guard.json:1:"), "{text}: {lines:?}");

@@ -33,7 +33,7 @@ fn modes(n: usize) -> Value {
 }
 
 #[test]
-fn alone_it_is_what_the_file_would_be() {
+fn the_gateways_store_alone_acts_like_the_file() {
     let mut compared = 0;
     for (ours, theirs) in (0..27).flat_map(|ours| (0..27).map(move |theirs| (ours, theirs))) {
         let mut store = json!({ "version": 1, "agents": { "*": { "allowlist": ["/usr/bin/a"] } } });
@@ -58,7 +58,7 @@ fn alone_it_is_what_the_file_would_be() {
 }
 
 #[test]
-fn of_both_the_stricter_counts() {
+fn the_stricter_of_both_stores_counts() {
     let open = guard(&json!({ "security": "full", "ask": "off", "askFallback": "full" }));
     let stores: Vec<StoreContents> =
         (0..27).map(|n| reading(&json!({ "version": 1, "defaults": modes(n) }))).collect();
@@ -74,7 +74,7 @@ fn of_both_the_stricter_counts() {
 }
 
 #[test]
-fn entries_of_both_count_and_say_where_they_are() {
+fn entries_of_both_stores_count_and_name_their_store() {
     let file = reading(&json!({ "version": 1, "agents": { "main": { "allowlist": ["/usr/bin/a"] } } }));
     let gateways = reading(&json!({ "version": 1, "agents": {
         "*": { "allowlist": ["/usr/bin/b"] }, "main": { "allowlist": ["/never/c"] },
@@ -94,7 +94,7 @@ fn entries_of_both_count_and_say_where_they_are() {
 }
 
 #[test]
-fn the_same_store_twice_is_one() {
+fn the_same_store_twice_counts_once() {
     let mut store = json!({ "version": 1, "socket": { "path": "/s" }, "defaults": { "autoAllowSkills": true },
         "agents": { "main": { "allowlist": [{ "pattern": "/usr/bin/a", "id": "1" }, { "pattern": "x", "id": "2", "source": "allow-always" }] } } });
     let gateways = reading(&store);
@@ -112,7 +112,7 @@ fn the_same_store_twice_is_one() {
 }
 
 #[test]
-fn nothing_starts_while_it_is_not_known() {
+fn nothing_starts_while_the_gateways_store_is_unknown() {
     let open = guard(&json!({ "security": "full", "ask": "always", "askFallback": "full" }));
     let gateways = OpenclawStore::Broken("ws://127.0.0.1:18789: nobody listens");
     let store = reading(&json!({ "version": 1, "defaults": { "security": "full" } }));
@@ -133,7 +133,7 @@ fn nothing_starts_while_it_is_not_known() {
 }
 
 #[test]
-fn without_admin_it_does_not_count() {
+fn the_gateways_store_does_not_count_without_admin() {
     let deny = reading(&json!({ "version": 1, "defaults": { "security": "deny" } }));
     for admin in [json!(false), Value::Null] {
         let mut open = guard(&json!({ "security": "full", "ask": "off" }));

@@ -155,7 +155,7 @@ fn the_gateway_that_is_allowed_is_an_address_like_others() {
 }
 
 #[test]
-fn a_denial_says_itself() {
+fn a_denial_is_its_own_reason() {
     let policy = policy(json!({ "deny": ["127.0.0.1:8080", "10.0.0.0/8"], "ports": [8080, 18789, 443] }));
     let verdict_of = |address: &str| {
         let verdict = tcp(&policy, address);
@@ -171,7 +171,7 @@ fn a_denial_says_itself() {
 }
 
 #[test]
-fn denials_cover_what_they_say() {
+fn denials_cover_the_addresses_that_they_name() {
     let addresses = [
         "127.0.0.1:8080",
         "127.0.0.1:8081",

@@ -124,7 +124,7 @@ fn the_command_line_tightens_further() {
 }
 
 #[test]
-fn its_entries_are_entries() {
+fn entries_of_openclaws_store_count() {
     let store = json!({"version": 1, "agents": {
         "*": {"allowlist": ["/usr/bin/every"]},
         "main": {"allowlist": ["/usr/bin/a", {"pattern": "/usr/bin/git", "argPattern": "^status$"}, "rg", "/never/b", "/asked/c"]},
@@ -207,7 +207,7 @@ fn nothing_starts_beside_a_broken_store() {
 }
 
 #[test]
-fn without_a_guard_json_it_counts_too() {
+fn openclaws_store_counts_without_a_guard_json() {
     let reading =
         reading(&json!({"version": 1, "agents": {"main": {"ask": "always", "allowlist": ["/srv/tool"]}}}));
     let host = Host { openclaw: OpenclawStore::Present(&reading), ..host() };

@@ -46,7 +46,7 @@ fn writes(policy: &Policy, path: &str) -> Outcome {
 }
 
 #[test]
-fn only_writing_is_taken_whatever_grants_it() {
+fn protection_takes_only_writing_whatever_grants_it() {
     let policy = with(&open(json!(true)), host());
     for path in [
         "/home/u/.bashrc",
@@ -175,7 +175,7 @@ fn a_rule_that_withholds_is_the_reason() {
 }
 
 #[test]
-fn nobody_is_asked_and_no_answer_opens_it() {
+fn a_protected_path_is_denied_without_a_question() {
     let guard = json!({"version": 1, "permissions": {"base": false, "filesystem": {"default": "???"}}});
     let store = json!({"version": 1, "agents": {"main": {"permissions": {"filesystem": {"rules": {
         "/home/u/**": "rwx", "/home/u/.bashrc": "rwx"}}}}}});
@@ -356,7 +356,7 @@ fn path_directories_are_protected_as_written_unless_they_lead_to_the_work() {
 }
 
 #[test]
-fn without_a_file_it_is_on() {
+fn persistence_is_on_without_a_file() {
     let host = Host { persistence_sites: persistence_sites(), ..host() };
     let policy = Policy::without_file("main", &host, &Overrides::default());
     assert_eq!(writes(&policy, "/home/u/work/src/x"), Outcome::Allow);

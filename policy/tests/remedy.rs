@@ -203,7 +203,7 @@ fn patterns_that_are_too_wide_are_recognised() {
 }
 
 #[test]
-fn of_what_has_as_much_in_common_the_nearest_goes_no_further() {
+fn of_equally_near_rules_the_shortest_is_named() {
     let rules =
         json!({ "rules": { "/a/b/c/d/e/**": "rw-", "/a/b/*": "rw-", "/a/b/x/**": "rw-", "/**": "r--" } });
     let policy = policy(rules, json!([]));

@@ -225,7 +225,7 @@ fn agree(schema: &Schema, document: &Value) -> Result<bool, String> {
 }
 
 #[test]
-fn at_every_place_every_value_is_to_both_the_same() {
+fn reader_and_schema_agree_on_every_value_at_every_key() {
     let (schema, step_lists) = step_lists();
     let (mut good, mut all) = (0, 0);
     for steps in &step_lists {
@@ -242,7 +242,7 @@ fn at_every_place_every_value_is_to_both_the_same() {
 
 proptest! {
     #[test]
-    fn documents_of_several_parts_are_to_both_the_same(
+    fn reader_and_schema_agree_on_whole_documents(
         parts in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..6)
     ) {
         let ((schema, step_lists), values) = (step_lists(), values());

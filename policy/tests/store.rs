@@ -109,7 +109,7 @@ fn values_outside_the_enums_are_absent() {
 }
 
 #[test]
-fn entries_are_made_whole() {
+fn incomplete_entries_are_completed() {
     let document = json!({"version": 1, "agents": {"main": {"allowlist": [
         " /usr/bin/rg\u{feff} ", "", "  ", 5, null, [], {}, {"pattern": " "}, {"pattern": 7},
         {"pattern": " /a ", "commandText": "secret --token x"},
@@ -267,7 +267,7 @@ fn adding_adds_once() {
 }
 
 #[test]
-fn an_entry_of_the_operators_is_not_put_to_sleep() {
+fn an_operators_entry_stays_active() {
     let mut store = store(&json!({"version": 1, "agents": {"main": {"allowlist": ["/a"]}}}));
     let before = store.clone();
     let entry = NewEntry::new("/a").expect("a pattern").from_allow_always();

@@ -173,7 +173,7 @@ proptest! {
     }
 
     #[test]
-    fn any_json_is_a_store_or_told(value in anything(), version in anything()) {
+    fn any_json_is_a_store_or_reported(value in anything(), version in anything()) {
         let _ = Store::parse("f", &value.to_string(), &mut ids());
         let _ = Store::parse("f", &json!({"version": version, "agents": value}).to_string(), &mut ids());
         let _ = Store::parse("f", &json!({"version": 1, "agents": {"main": value}, "socket": version}).to_string(), &mut ids());

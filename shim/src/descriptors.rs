@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_three_stay() {
+    fn descriptors_0_to_2_stay_open() {
         assert_eq!(closed(&[0, 2]), [(3, u32::MAX)]);
     }
 }

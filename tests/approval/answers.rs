@@ -27,7 +27,7 @@ fn nobody_answers() {
 }
 
 #[test]
-fn a_fallback_lets_go_what_nobody_answers() {
+fn the_fallback_decides_unanswered_questions() {
     let world = world_with(300, "").policy_text(|text| {
         text.replace(r#""allowlist", "ask": "on-miss""#, r#""full", "ask": "always", "askFallback": "full""#)
     });
@@ -66,7 +66,7 @@ fn the_same_answer_again_is_fine_and_another_is_not() {
 }
 
 #[test]
-fn without_a_route_nobody_is_waited_for() {
+fn without_a_route_the_call_does_not_wait() {
     let world = world_with(100_000, r#", "approvals": {"routes": ["gateway"]}"#);
     let ended = world.start(&[path(&world, "bin/asked"), "x".to_owned()]).end();
     assert_eq!(ended.status, 126);

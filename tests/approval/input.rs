@@ -43,7 +43,7 @@ fn the_input_that_an_interpreter_reads_code_from_is_shown() {
 }
 
 #[test]
-fn data_on_standard_input_is_none() {
+fn plain_data_on_standard_input_is_no_code() {
     let world = with_interpreters();
     let line = format!("cat code | {} code", path(&world, "bin/ksh"));
     let held = world.start(&["bash", "-c", &line]);

@@ -54,7 +54,7 @@ fn a_program_is_told_of_until_its_end() {
 }
 
 #[test]
-fn and_of_one_that_may_not_start() {
+fn a_program_that_may_not_start_is_reported() {
     let asked = |world: &World| path(world, "bin/asked");
     let denied = |world: &World, reason: &str| {
         assert_eq!(exec_texts(world), [format!("Exec denied (guard id=ID, {reason}): {} x", asked(world))]);

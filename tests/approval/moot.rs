@@ -111,7 +111,7 @@ fn a_rename_that_waits_holds_up_no_other() {
 }
 
 #[test]
-fn a_timer_that_ticks_asks_nobody_anew() {
+fn a_repeated_timer_signal_asks_no_new_question() {
     let world = world();
     let code = format!(
         "import os, signal

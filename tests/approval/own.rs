@@ -31,7 +31,7 @@ fn in_vain(world: &World, attack: &str) -> String {
 }
 
 #[test]
-fn by_the_command_line() {
+fn attack_by_the_command_line() {
     let world = permissive();
     let output = in_vain(
         &world,
@@ -41,7 +41,7 @@ fn by_the_command_line() {
 }
 
 #[test]
-fn by_the_socket() {
+fn attack_by_the_socket() {
     let world = permissive();
     let code = r#"
 import glob, json, os, socket, time
@@ -75,7 +75,7 @@ print('found', found)
 }
 
 #[test]
-fn by_the_files() {
+fn attack_by_the_files() {
     let world = permissive();
     let state = "HOME/.openclaw";
     let output = in_vain(
@@ -92,7 +92,7 @@ fn by_the_files() {
 }
 
 #[test]
-fn by_the_guards_own_processes() {
+fn attack_by_the_guards_own_processes() {
     let world = permissive();
     let attack = "until [ -s pids ]; do sleep 0.05; done; for p in $(cat pids); do kill -CONT $p; kill -USR1 $p; kill -KILL $p; cat /proc/$p/environ /proc/$p/mem; \
                   ls /proc/$p/fd; done";
@@ -109,7 +109,7 @@ fn by_the_guards_own_processes() {
 }
 
 #[test]
-fn by_one_that_has_left_its_parents() {
+fn attack_by_a_process_that_left_its_parents() {
     let world = permissive();
     let code = format!(
         "import os, time

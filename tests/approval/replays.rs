@@ -18,7 +18,7 @@ fn is_asked_again(world: &World, line: &str) {
 }
 
 #[test]
-fn whatever_differs_is_asked_again() {
+fn any_difference_is_asked_about_again() {
     let world = world();
     for line in [
         "ASKED x; ASKED x",

@@ -135,7 +135,7 @@ fn a_python_subprocess() {
 }
 
 #[test]
-fn a_pager_that_git_was_told_of() {
+fn a_pager_configured_in_git_is_asked_about() {
     let world = world()
         .policy_text(|text| text.replace("\"agents\"", "\"approvals\": {\"routes\": [\"cli\"]}, \"agents\""));
     let asked = path(&world, "bin/asked");

@@ -249,7 +249,7 @@ fn silence_is_no_answer_to_what_was_not_shown() {
 }
 
 #[test]
-fn two_do_not_watch() {
+fn a_second_watch_does_not_start() {
     let world = world();
     let _watch = Watch::start(&world);
     let second = ended(command(&world).arg("--json").stdin(Stdio::null()));

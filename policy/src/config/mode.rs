@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn compositions_take_the_closed_side() {
+    fn combined_modes_are_the_stricter_ones() {
         assert_eq!(Security::Full.min_security(Security::Deny), Security::Deny);
         assert_eq!(Security::Allowlist.min_security(Security::Full), Security::Allowlist);
         assert_eq!(Ask::Off.max_ask(Ask::OnMiss), Ask::OnMiss);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preset_is_the_word_for_what_it_sets() {
+    fn a_preset_is_shown_for_the_modes_that_it_sets() {
         for name in Preset::NAMES {
             let preset = Preset::from_name(name).unwrap();
             let word = if preset == Preset::Auto { Preset::Ask } else { preset };

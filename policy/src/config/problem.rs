@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nearest_finds_slips_and_not_strangers() {
+    fn nearest_finds_typing_mistakes_only() {
         let keys = ["security", "ask", "askFallback"];
         assert_eq!(nearest("securty", &keys).as_deref(), Some("security"));
         assert_eq!(nearest("askfallback", &keys).as_deref(), Some("askFallback"));

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn cargo_is_told_no_linker() {
+    fn variables_that_name_a_linker_for_cargo_are_dropped() {
         assert!(override_reason("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER").is_some());
         assert!(override_reason("CARGO_TARGET_A_RUNNER").is_some());
         assert!(override_reason("CARGO_TARGET__RUNNER").is_none());
@@ -131,14 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_counts_whatever_follows() {
+    fn a_variable_prefix_counts_whatever_follows_it() {
         assert!(inherited_reason(b"LD_\xff").is_some());
         assert!(inherited_reason(b"BASH_FUNC_x%%").is_some());
         assert!(inherited_reason(b"\xffLD_X").is_none());
     }
 
     #[test]
-    fn git_is_not_let_do_more_by_what_is_kept_from_it() {
+    fn narrowed_variables_let_git_do_no_more() {
         let of = |name: &[u8], value: &[u8]| String::from_utf8(narrowed(name, value.to_vec())).unwrap();
         assert_eq!(of(b"GIT_ALLOW_PROTOCOL", b" https:ext:file:ssh "), "https:ssh");
         assert_eq!(of(b"GIT_ALLOW_PROTOCOL", b"ext"), "");

@@ -132,13 +132,13 @@ mod tests {
     }
 
     #[test]
-    fn windows_names_are_names() {
+    fn windows_variable_names_are_recognised() {
         assert_eq!(evaluate(&[("ProgramFiles(x86)", "x")]).env.len(), 2);
         assert_eq!(evaluate(&[("(x)", "x")]).invalid.len(), 1);
     }
 
     #[test]
-    fn a_shell_is_told_only_how_to_show_text() {
+    fn a_shell_inherits_only_locale_and_terminal_variables() {
         let names = ["TERM", "lc_x", "LC_ALL", "LC_(", "PATH", "no_color", "FOO", "LANGUAGE"];
         let passed = for_shell(names.map(|name| (name.as_bytes().to_vec(), Vec::new())));
         let passed: Vec<_> = passed.iter().map(|(name, _)| std::str::from_utf8(name).unwrap()).collect();

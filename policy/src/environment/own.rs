@@ -25,21 +25,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_of_openclaw_are_ours() {
+    fn openclaws_own_variables_are_dropped() {
         for name in ["OPENCLAW_HOME", "CLAWDBOT_STATE_DIR", "MOLTBOT_X", "OC_EXEC_ASK", "OPENCLAW_"] {
             assert!(reason(name.as_bytes()).is_some(), "{name}");
         }
     }
 
     #[test]
-    fn tokens_of_the_gateway_are_ours() {
+    fn the_gateways_token_variables_are_dropped() {
         for name in ["GATEWAY_TOKEN", "MY_GATEWAY_PASSWORD", "GATEWAY_AUTH_TOKEN_FILE"] {
             assert!(reason(name.as_bytes()).is_some(), "{name}");
         }
     }
 
     #[test]
-    fn names_that_only_look_like_it_are_not() {
+    fn similar_variable_names_are_not_dropped() {
         for name in ["PATH", "OPENCLAW", "NO_OPENCLAW_", "GATEWAY_INTERFACE", "OC_EXE", "OPENCLAW_CLI", ""] {
             assert_eq!(reason(name.as_bytes()), None, "{name}");
         }

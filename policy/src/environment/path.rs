@@ -56,7 +56,7 @@ mod tests {
     use super::prepended;
 
     #[test]
-    fn directories_come_before_those_of_path() {
+    fn prepended_directories_come_first_in_path() {
         let path = |value: &[u8]| vec![(b"PATH".to_vec(), value.to_vec())];
         let directories = [b"/a".to_vec(), b"/b \xff".to_vec()];
         assert_eq!(prepended(path(b"/bin"), &directories), path(b"/a:/b \xff:/bin"));

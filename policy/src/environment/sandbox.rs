@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn strict_is_a_short_list() {
+    fn the_strict_environment_is_a_short_list() {
         for name in ["LANG", "LC_ALL", "LC_", "PATH", "HOME", "USER", "TERM", "TZ", "NODE_ENV"] {
             assert_eq!(reason(name.as_bytes(), b"", Inherit::Strict), None, "{name}");
         }
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_looked_at() {
+    fn suspicious_values_are_recognised() {
         assert!(reason(b"X", b"a\0b", Inherit::Sandbox).is_some());
         assert_eq!(suspicion(&[b' '; MAX_LEN]), None);
         assert_eq!(suspicion(&[b' '; MAX_LEN + 1]), Some("Value exceeds maximum length"));

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn many_names_are_a_directory() {
+    fn many_files_in_a_directory_become_a_pattern_for_it() {
         let few = set(&["/a/b/c1x", "/a/b/c2x", "/a/b/c3x"]);
         assert_eq!(collapsed(few.clone(), |_| true), few);
         let many = set(&["/a/b/c1", "/a/b/c2", "/a/b/c3", "/a/b/c4", "/a/x/file"]);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn short_names_do_not_lose_to_their_directory() {
+    fn a_short_path_gets_a_longer_pattern_than_its_directory() {
         let text = |path: &str, beaten| Pattern::exact(path.as_bytes()).text(b"/home/u", beaten).unwrap();
         assert_eq!(
             [text("/a/b/c", 7), text("/a/b/cde", 7), text("/a/b/c", 0)],

@@ -42,7 +42,7 @@ mod tests {
     use super::is_named_so;
 
     #[test]
-    fn secrets_go_by_their_names() {
+    fn secrets_are_recognised_by_their_names() {
         for path in [
             "/p/.env",
             "/p/.env.local",

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_port_is_what_the_operator_says() {
+    fn the_port_is_the_one_that_the_operator_sets() {
         assert_eq!(Gateway::find(None, GatewayConfig::Absent, "f"), Gateway::default());
         assert_eq!(ports(None, "{}"), (vec![DEFAULT], 0));
         assert_eq!(ports(None, r#"{"gateway": {"port": 20000}}"#), (vec![20000], 0));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn where_clients_are_told_to_go_counts_too() {
+    fn the_url_for_clients_counts_too() {
         let and = |url: &str| {
             let gateway = Gateway::find(Some("20001"), GatewayConfig::Absent, "openclaw.json");
             let gateway = gateway.and(&GatewayUrl::parse(url).unwrap());

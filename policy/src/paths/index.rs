@@ -132,7 +132,7 @@ mod tests {
 
         /// What a linear scan finds, the index finds.
         #[test]
-        fn no_match_is_lost(
+        fn the_index_loses_no_match(
             patterns in prop::collection::vec(pattern(), 1..12), path in "(/(a|bb|é|c|ba|\\.x|\n|)){1,5}/?",
         ) {
             let globs: Vec<_> = patterns.iter().map(|p| Glob::new(b"", p, true)).collect();

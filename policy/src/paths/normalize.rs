@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_node_does() {
+    fn expressions_match_as_in_node() {
         let cases = [
             ("", "."),
             (".", "."),

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_cannot_hide_behind_what_has_no_width() {
+    fn invisible_characters_do_not_hide_a_secret() {
         assert_eq!(display_text("echo sk-abc\u{200b}defghijkl".as_bytes()), "echo ***");
         assert_eq!(display_text("x\u{200b}sk-abcdefghijklm".as_bytes()), r"x\u{200B}***");
         // A line break also ends a word for the shell: the rest is the next command.

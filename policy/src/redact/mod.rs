@@ -270,7 +270,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_many_arguments_come_out_and_no_secret(argv in prop::collection::vec("[ -~äé\n]{0,12}", 0..5), secret in "[!-~]{4,20}") {
+        fn masking_keeps_the_number_of_arguments_and_hides_secrets(argv in prop::collection::vec("[ -~äé\n]{0,12}", 0..5), secret in "[!-~]{4,20}") {
             // After `-c` it would be a command line, in which a quote may end the value.
             prop_assume!(argv.last().is_none_or(|before: &String| !before.starts_with('-')));
             let mut argv = argv;

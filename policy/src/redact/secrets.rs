@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_found_by_their_place() {
+    fn secrets_are_found_by_the_option_before_them() {
         assert_eq!(values("GITHUB_TOKEN=abc DB_PASSWORD='x y' run"), ["abc", "x"]);
         assert_eq!(values("curl --api-key k1 --client-secret=k2 --token \"k3\""), ["k1", "k2", "k3"]);
         assert_eq!(values(r#"{"accessToken": "abc", "user": "me"}"#), ["abc"]);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_found_by_how_they_begin() {
+    fn secrets_are_found_by_their_prefix() {
         let tokens = [
             "sk-abcdefgh",
             "ghp_abcdefghijklmnopqrst",

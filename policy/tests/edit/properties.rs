@@ -275,7 +275,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn a_change_is_the_whole_change(text in text(), edit in edit()) {
+    fn an_edit_is_complete_or_not_made(text in text(), edit in edit()) {
         let mut draft = Draft::parse("guard.json", &text).unwrap();
         let change = edit.apply(&mut draft);
         prop_assert_eq!(change == Change::Made, draft.text() != text);

@@ -205,7 +205,7 @@ fn paths_that_were_not_seen_are_refused() {
 }
 
 #[test]
-fn secrets_and_the_like_are_told_and_left_out() {
+fn secrets_are_reported_and_left_out() {
     let mut observations = build();
     let set = |set: &str| Why::Persistence(set.to_owned());
     let cases = [
@@ -331,7 +331,7 @@ fn a_home_in_a_temporary_directory_stays_a_home() {
 }
 
 #[test]
-fn names_that_no_pattern_means_are_told() {
+fn names_that_no_pattern_matches_alone_are_reported() {
     let odd = [read("/home/u/a*b"), read("/home/u/work/a*b"), ran("/home/u/bin2/what?")];
     let mut odd = odd.to_vec();
     odd.push(Observation { path: b"/srv/a/\xff".to_vec(), used: Used::READ, final_state: FinalState::File });

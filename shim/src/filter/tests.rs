@@ -174,14 +174,14 @@ fn kills_what_is_foreign(program: &[libc::sock_filter]) {
 }
 
 #[test]
-fn minus_one_is_no_call() {
+fn the_number_minus_one_is_no_system_call() {
     let program = FilterProgram::new(FilterOptions::default());
     let answer = interpret(program.instructions(), &native(u32::MAX, [0; 6]));
     assert_eq!(answer, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32);
 }
 
 #[test]
-fn no_mark_is_left() {
+fn no_placeholder_is_left_in_a_filter() {
     for options in all_options() {
         for instruction in FilterProgram::new(options).instructions() {
             let returns = instruction.code == 0x06;
@@ -208,7 +208,7 @@ fn there_is_a_program_for_each_choice() {
 
 /// If `holds_messages` is false, the child sends the listener itself.
 #[test]
-fn messages_are_held_where_that_is_said() {
+fn messages_are_held_where_an_option_says_so() {
     let number = libc::SYS_sendmsg as u32;
     for options in all_options() {
         let program = FilterProgram::new(options);
@@ -245,7 +245,7 @@ fn an_open_that_would_set_a_set_user_id_bit_is_always_held() {
 }
 
 #[test]
-fn no_message_opens_a_connection() {
+fn no_message_call_opens_a_connection() {
     const FASTOPEN: u64 = libc::MSG_FASTOPEN as u64;
     for options in all_options() {
         let program = FilterProgram::new(options);

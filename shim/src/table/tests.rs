@@ -74,7 +74,7 @@ fn calls_that_leave_the_guard_are_refused() {
 }
 
 #[test]
-fn calls_that_only_look_are_allowed() {
+fn calls_that_only_query_are_allowed() {
     let allowed = "stat fstat lstat newfstatat statx access faccessat faccessat2 readlink readlinkat chdir fchdir \
         getcwd getdents getdents64 read write close memfd_create fork vfork getxattr statfs dup2 recvmsg";
     for name in allowed.split_whitespace() {

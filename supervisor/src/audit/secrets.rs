@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_of_the_operators_secrets_stand_nowhere() {
+    fn values_of_the_operators_secrets_are_logged_nowhere() {
         let variables = [
             ("GITHUB_TOKEN", "hunter22"),
             ("OTHER_TOKEN", "hunter22-long"),

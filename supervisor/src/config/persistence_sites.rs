@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_files_lead_nowhere() {
+    fn odd_git_files_are_ignored() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
         for text in ["", "gitdir:", "gitdir: \n", "other: x", "gitdir: .\n", "gitdir: /none\n"] {

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn each_link_is_a_way() {
+    fn each_link_to_a_script_is_one_of_its_names() {
         let directory = tempfile::tempdir().unwrap();
         let top = directory.path().canonicalize().unwrap();
         std::fs::create_dir_all(top.join("real/sub")).unwrap();

@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_tells_of_a_socket() {
+    fn a_line_of_proc_net_unix_is_parsed() {
         let entry =
             parse_entry(b"0000000000000000: 00000002 00000000 00010000 0001 01 27347 /run/a b").unwrap();
         assert_eq!((entry.name, entry.inode, entry.can_be_reached), (&b"/run/a b"[..], 27347, true));

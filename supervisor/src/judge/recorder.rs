@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_record_is_none() {
+    fn half_a_record_is_ignored() {
         let whole = [&[1_u8, 2, 0, 0, 0][..], b"/a"].concat();
         for cut in 0..whole.len() {
             let seen = records(&[&whole[..], &whole[..cut]].concat());

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_any_name_is_told() {
+    fn a_mapping_of_any_file_name_is_parsed() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().canonicalize().unwrap().join(OsStr::from_bytes(b"\xff\n\\ "));
         std::fs::copy("/bin/cat", &path).unwrap();

@@ -238,7 +238,7 @@ mod tests {
 
     /// A process with several threads cannot fork a child.
     #[test]
-    fn a_child_is_none_where_there_are_threads() {
+    fn no_child_is_forked_where_there_are_threads() {
         let (go, stays) = std::sync::mpsc::channel::<()>();
         let other = std::thread::spawn(move || stays.recv());
         assert_eq!(listener(), Err(NoListener::NoChild(Errno::BUSY)));

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_without_its_signals_is_none() {
+    fn a_status_without_signals_is_refused() {
         assert_eq!(parse(&Fields(b"State:\tS (sleeping)\nTgid:\t3\nSigPnd:\t0\n")), None);
     }
 }

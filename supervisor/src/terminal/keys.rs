@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_terminals_send_none() {
+    fn raw_terminals_send_no_signals() {
         let mut raw = modes();
         raw.make_raw();
         assert_eq!(Keys::default().signals(b"\x03", &raw), []);

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_resets() {
+    fn a_reset_sequence_clears_the_modes() {
         let modes = after("\x1b[?1002h\x1b[4h\x1b[?25l\x1b[31m\x1b(0\x1b[2;5r\x1bc");
         assert_eq!(text(modes.uncover()), "\x1b[?2004l\x1b[?7h");
         assert_eq!(text(modes.pen()), "\x1b[0m\x1b[?25h");

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_there_is_named_and_once() {
+    fn only_existing_paths_are_listed_and_once() {
         let real = |path: &[u8]| match path {
             b"/usr" | b"/home/u/.cargo/bin" | b"/srv/node" | b"/odd*" => Some(path.to_vec()),
             b"/srv/a/node_modules" | b"/srv/b/.bin" => Some(path.to_vec()),

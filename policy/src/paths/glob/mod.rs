@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dialect() {
+    fn the_glob_dialect_of_openclaw() {
         for (pattern, subject, expected) in [
             ("/a/*", "/a/b", true),
             ("/a/*", "/a/b/c", false),
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_that_is_no_text_is_one_unit() {
+    fn an_invalid_utf_8_byte_is_one_character() {
         assert!(glob("/a/?").matches(b"/a/\xff"));
         assert!(!glob("/a/?").matches(b"/a/\xff\xfe"));
         // Three bytes of a character that has four.
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn below_says_nothing_something_or_everything() {
+    fn below_returns_none_some_or_all() {
         for (pattern, dir, expected) in [
             ("/a/**", "/a", Below::Everything),
             ("/a/**", "/a/b", Below::Everything),

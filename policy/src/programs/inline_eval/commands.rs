@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_lines_of_them_are_let() {
+    fn ordinary_commands_of_these_programs_are_allowed() {
         for line in [
             "vim x",
             "vim + x",

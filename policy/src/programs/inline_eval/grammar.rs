@@ -148,7 +148,7 @@ mod tests {
 
     /// According to their documentation.
     #[test]
-    fn others_are_found_too() {
+    fn inline_code_beyond_openclaws_table_is_found() {
         let lines: &[&[&str]] = &[
             &["gawk", "-f", "x", "--sou=BEGIN{}"],
             &["deno", "--log-level", "debug", "eval", "1"],
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_lines_are_let() {
+    fn ordinary_commands_of_interpreters_are_allowed() {
         for line in [
             "python3 -Werror -Xdev -OO a.py -tc",
             "python3 -m pytest -x",

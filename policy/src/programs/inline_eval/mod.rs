@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_may_be_the_files() {
+    fn the_program_name_may_come_from_the_file() {
         assert!(inline_eval_of(b"/usr/bin/python3.12", &["-c", "1"]).is_some());
         assert!(inline_eval(&["innocent", "-c", "1"]).is_none());
         assert!(inline_eval(&[b"python3".to_vec(), b"-c\xff".to_vec()]).is_some());

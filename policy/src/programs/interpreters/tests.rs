@@ -75,7 +75,7 @@ proptest! {
     /// The script is the operand; code before it is found, and code behind it is the script's own argument; without
     /// it, standard input has the code.
     #[test]
-    fn all_take_the_same_argument_for_the_operand((interpreter, options) in line(), is_behind_dashes in any::<bool>()) {
+    fn all_users_of_the_table_agree_on_the_operand((interpreter, options) in line(), is_behind_dashes in any::<bool>()) {
         let path = interpreter.family().as_bytes();
         let is_php = interpreter.operands == OperandRule::Php;
         let end: &[&str] = if is_behind_dashes && !is_php { &["--"] } else { &[] };

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_cut_to_nothing_is_none() {
+    fn an_option_abbreviated_to_nothing_is_refused() {
         let flags = std::collections::BTreeSet::from(["--only".to_owned()]);
         let profile = Profile { value_flags: flags, max_positional: Some(0), ..Profile::default() };
         assert!(keeps_to_input(&profile, &[b"--o=1".to_vec()]));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_never_a_file() {
+    fn an_options_value_is_never_taken_for_a_file() {
         for value in [
             "./f",
             "../f",

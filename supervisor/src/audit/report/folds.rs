@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_makes_room() {
+    fn the_oldest_fold_makes_room() {
         let mut folds = Folds::default();
         let name = |number: usize| format!("/{number}");
         for number in 0..MAX_REMEMBERED {

@@ -161,7 +161,7 @@ fn a_broken_store_allows_nothing_once_it_rests() {
 }
 
 #[test]
-fn many_who_look_at_once_all_see_it() {
+fn many_threads_that_check_at_once_all_see_the_change() {
     let ground = ReloadFixture::new();
     for round in 0..10 {
         let judged = ground.current.guard();
@@ -242,7 +242,7 @@ fn the_gateways_approvals_are_in_force_at_the_next_look() {
 }
 
 #[test]
-fn nothing_starts_before_the_gateway_has_said_something() {
+fn nothing_starts_before_the_gateways_store_is_known() {
     let ground = ReloadFixture::with(&governed(URL), |_| ());
     let argv = [b"/usr/own".to_vec()];
     let exec = Exec { path: b"/usr/own", argv: &argv, cwd: b"/", role: Role::Program };

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_asked_after_a_no() {
+    fn nothing_is_asked_after_a_denial() {
         let no = ConsentState::Refused(DenyReason::User, "no".to_owned());
         let consent = Consent::default();
         consent.settle(Binding::from_question(&file("/a")), no.clone());

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_that_is_one_stays_as_it_is() {
+    fn a_specific_address_stays_unchanged() {
         for own in ["0.0.0.0", "10.0.0.1", "::", "::ffff:10.0.0.1", "fd00::1"] {
             for to in [
                 "10.0.0.9:1",
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn none_in_particular_is_this_host() {
+    fn the_unspecified_address_is_this_host() {
         let aimed = |to: &str, own: &str| aimed(to.parse().unwrap(), own.parse().unwrap()).to_string();
         assert_eq!(aimed("0.0.0.0:1", "0.0.0.0"), "127.0.0.1:1");
         assert_eq!(aimed("0.0.0.0:1", "10.0.0.1"), "10.0.0.1:1");
@@ -128,7 +128,7 @@ mod tests {
 
     /// For a wildcard address, `aimed` returns the destination that the kernel would choose.
     #[test]
-    fn the_kernel_aims_there_too() {
+    fn the_kernel_connects_to_the_same_address() {
         let owns: [(AddressFamily, Option<&str>); 6] = [
             (AddressFamily::INET, None),
             (AddressFamily::INET, Some("127.0.0.7:0")),

@@ -185,7 +185,7 @@ mod tests {
     use super::leads_straight;
 
     #[test]
-    fn a_straight_way_says_itself() {
+    fn a_path_without_links_is_its_own_real_path() {
         for (directory, written, real) in
             [("/", "a/s", "/a/s"), ("/d", "./a//s", "/d/a/s"), ("/d", "/a/./s", "/a/s"), ("/d", "s", "/d/s")]
         {

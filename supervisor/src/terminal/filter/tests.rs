@@ -214,7 +214,7 @@ proptest! {
 
     /// Filtering is idempotent, so nothing refused is hidden in what passes.
     #[test]
-    fn nothing_refused_is_left(bytes in hostile()) {
+    fn no_dropped_sequence_is_left_in_the_output(bytes in hostile()) {
         let once = sifted(&[&bytes]);
         prop_assert_eq!(&sifted(&[&once]), &once);
         prop_assert!(!once.contains(&ENQ));

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn ours_is_known_by_its_places() {
+    fn our_query_is_recognised_by_its_positions() {
         let mut query = query(true);
         // Two reports for the command, then where the cursor was, then the two places.
         assert_eq!(query.cursor_reported((1, 1), b"a".to_vec()), []);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_the_commands_comes_in_its_turn() {
+    fn reports_for_the_command_keep_their_order() {
         for with_cursor in [false, true] {
             let mut query = query(with_cursor);
             assert_eq!(query.pass(b"first".to_vec()), b"first");
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_cursor_was_before_is_nobodys() {
+    fn the_cursors_position_before_the_query_is_not_passed_on() {
         // Answered before the next query is sent, and after.
         for early in [true, false] {
             let (mut before, mut next) = (query(true), query(false));
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_to_questions_before_are_nobodys() {
+    fn answers_to_earlier_queries_are_dropped() {
         let before = query(false);
         let mut query = Query::new((24, 80), false);
         query.follow((4, 4), before);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_on_the_screen() {
+    fn query_positions_are_on_the_screen() {
         for _ in 0..1000 {
             let query = Query::new((5, 20), false);
             assert!(

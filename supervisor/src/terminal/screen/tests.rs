@@ -117,7 +117,7 @@ fn hostile() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     /// No output of a command may end the front, whatever the size.
     #[test]
-    fn nothing_ends_it(bytes in hostile(), rows in 1u16..8, columns in 1u16..14, later in (1u16..8, 1u16..14)) {
+    fn no_output_ends_the_screen_model(bytes in hostile(), rows in 1u16..8, columns in 1u16..14, later in (1u16..8, 1u16..14)) {
         let bytes = [b"\x1b[?1049h", &bytes[..]].concat();
         let mut model = shown(&bytes, (rows, columns));
         model.resize(later);
