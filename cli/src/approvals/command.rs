@@ -52,8 +52,8 @@ pub struct ListArguments {
     allow-once allows the calls that wait now. allow-session and allow-Nm also allow equal calls, as\n\
     long as the guard runs or for N minutes. allow-always saves what `list` shows at \"always\", for\n\
     all of the user's guards; allow-always-directory saves what `list` shows at \"directory\".\n\n\
-    Exit status: 0 answered, 1 not answered (unknown, ambiguous, resolved already, expired, unavailable),\n\
-    125 when a guard could not be reached.")]
+    Exit status: 0 answered; 1 not answered (unknown, ambiguous, resolved already, expired,\n\
+    unavailable); 125 when a guard could not be reached.")]
 pub struct ResolveArguments {
     /// The id, or a prefix that no other id has
     id: String,

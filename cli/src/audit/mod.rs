@@ -90,8 +90,7 @@ pub struct Export {
     /// The collector's URL; /v1/logs is added if it is missing
     #[arg(long, value_name = "URL")]
     otlp: String,
-    /// Send the lines since this time, or of the last so many hours (12h), also those that were sent before; do not record
-    /// that they were sent
+    /// Send the lines since this time, or of the last hours (12h), even if they were sent before; record nothing as sent
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
     /// Only denials
