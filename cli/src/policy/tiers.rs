@@ -75,7 +75,7 @@ fn plan<'a>(agent: &'a str, file: &'a str, tiers: &Tiers) -> TiersOutput<'a> {
 fn text(policy: &Policy, file: &str, tiers: &Tiers) -> std::io::Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     writeln!(out, "agent {}, {}", shown(policy.agent().as_bytes()), shown(file.as_bytes()))?;
-    writeln!(out, "\ncalls that are not held at all, if exact")?;
+    writeln!(out, "\nclasses of calls: those of an exact class are not held at all")?;
     for (name, exactness) in tiers.classes.iter() {
         writeln!(out, "  {name:<8} {}", shown(exactness.to_string().as_bytes()))?;
     }

@@ -49,7 +49,7 @@ pub async fn ask(
         let find = Arc::clone(&find);
         // Reading the disk may block.
         let found = tokio::task::spawn_blocking(move || find()).await;
-        let found = found.unwrap_or_else(|_| Err("the store cannot be looked at".to_owned()));
+        let found = found.unwrap_or_else(|_| Err("the store cannot be read".to_owned()));
         let outcome = match found.map_err(NoAnswer::Unknown) {
             Ok(endpoint) => once(&endpoint, is_member, id, asked).await,
             Err(problem) => Err(problem),
