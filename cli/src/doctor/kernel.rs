@@ -166,7 +166,7 @@ fn floor(version: io::Result<u8>, above: Above, findings: &mut Findings) {
 /// The operations that the supervisor needs on the tree's processes.
 fn others(above: Above, findings: &mut Findings) {
     if above == Above::Guard {
-        // An outer guard would report the attempt as one.
+        // The guard around this process would report these tries as attacks.
         return ["ptrace", "memory", "pidfd"].into_iter().for_each(|name| findings.note(name, INSIDE));
     }
     let Others { trace, memory, descriptors } = match probe::others() {

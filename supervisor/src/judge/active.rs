@@ -27,7 +27,7 @@ impl Current {
 
     /// The guard in force.
     pub fn guard(&self) -> Arc<Guard> {
-        // A writer that panicked has not swapped: the guard there is complete.
+        // A writer that panicked has not replaced the guard, so the one found here is complete.
         self.guard.read().clone()
     }
 

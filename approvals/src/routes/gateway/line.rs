@@ -92,7 +92,7 @@ impl fmt::Display for Down {
         match self {
             Down::Access(error) => error.fmt(f),
             Down::Open(error) => error.fmt(f),
-            Down::Broken => f.write_str("the gateway's configuration cannot be looked at"),
+            Down::Broken => f.write_str("the gateway's configuration cannot be read"),
         }
     }
 }
