@@ -83,7 +83,8 @@ fn a_copy_is_judged_as_what_it_is_a_copy_of() {
         (Outcome::Ask, "copy of /a/ask, which is asked for: \"/a/ask\" grants read, and asks about execute")
     );
     assert_eq!(asked(&policy, "/w/c", "/a/no").0, Outcome::Deny);
-    // The copy lacks each right that the program itself lacks. A right that it has by its own rule keeps that reason.
+    // A right that the rule for the copy's own path withholds is denied by that rule. Where both paths have the right,
+    // the reason does not mention the copy.
     let (outcome, text, _) = asked(&policy, "/w/no", "/a/ask");
     assert_eq!((outcome, text.as_str()), (Outcome::Deny, "\"/w/no\" grants read and write"));
     let (outcome, text, _) = asked(&policy, "/w/c", "/a/yes");
