@@ -113,8 +113,9 @@ fn once(work: &Work, way: BenchRunner, effort: Effort, runner: &Runner) -> Resul
             if matches!(on, On::Fresh) {
                 std::fs::remove_dir_all(&path).context(|| path.display().to_string())?;
             }
-            let said = std::fs::read_to_string(output(world)).context(|| "what the caller said".into())?;
-            Ok(Sample::Calls(serde_json::from_str(&said).context(|| "what the caller said".into())?))
+            let output_json =
+                std::fs::read_to_string(output(world)).context(|| "what the caller said".into())?;
+            Ok(Sample::Calls(serde_json::from_str(&output_json).context(|| "what the caller said".into())?))
         }
         Work::Command { line, times, status } => {
             let line = line(world)?;
@@ -140,8 +141,8 @@ fn run(mut command: Command, fine: ExpectedStatus, world: &World) -> Result<f64,
     if status.success() || fine == ExpectedStatus::ZeroOrOne && status.code() == Some(1) && has_output {
         return Ok(took);
     }
-    let said = std::fs::read(&errors).unwrap_or_default();
-    let tail = &said[said.len().saturating_sub(400)..];
+    let stderr = std::fs::read(&errors).unwrap_or_default();
+    let tail = &stderr[stderr.len().saturating_sub(400)..];
     Err(Error::new(format!("{status}: {}", tail.trim_ascii_end().escape_ascii())))
 }
 

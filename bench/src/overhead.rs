@@ -115,9 +115,9 @@ mod tests {
 
     #[test]
     fn rows_are_chosen_by_name() {
-        let names = |wanted: &[&str]| {
-            let wanted: Vec<String> = wanted.iter().map(|name| (*name).to_owned()).collect();
-            chosen(&wanted).map(|rows| rows.iter().map(|row| row.name).collect::<Vec<_>>())
+        let names = |requested: &[&str]| {
+            let requested: Vec<String> = requested.iter().map(|name| (*name).to_owned()).collect();
+            chosen(&requested).map(|rows| rows.iter().map(|row| row.name).collect::<Vec<_>>())
         };
         assert_eq!(names(&["start", "open"]).unwrap(), ["open", "start"]);
         assert_eq!(names(&[]).unwrap().len(), 14);

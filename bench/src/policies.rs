@@ -32,8 +32,8 @@ impl PolicyKind {
 ///
 /// # Errors
 /// If something cannot be written.
-pub fn world(place: Option<&Path>) -> Result<World, Error> {
-    let world = World::new(place)?;
+pub fn world(directory: Option<&Path>) -> Result<World, Error> {
+    let world = World::new(directory)?;
     write(&world)?;
     Ok(world)
 }

@@ -103,14 +103,14 @@ fn figures(row: &Row, way: BenchRunner, series: &Series, native: Option<&Series>
         median: round(time),
         ratio: ratio.map(round),
         spread,
-        goal: goal.and_then(|goal| wanted(goal, time, ratio)),
+        goal: goal.and_then(|goal| report_goal(goal, time, ratio)),
         p50: median(&series.p50),
         p99: median(&series.p99),
         histogram: series.histogram.clone(),
     })
 }
 
-fn wanted(goal: Goal, time: f64, ratio: Option<f64>) -> Option<ReportGoal> {
+fn report_goal(goal: Goal, time: f64, ratio: Option<f64>) -> Option<ReportGoal> {
     match goal {
         Goal::Ratio(most) => Some(ReportGoal { text: format!("≤{most}"), met: ratio? <= most }),
         Goal::Milliseconds(most) => {

@@ -32,12 +32,12 @@ impl World {
     ///
     /// # Errors
     /// When something cannot be written.
-    pub fn new(place: Option<&Path>) -> Result<World, Error> {
-        let place = place.map_or_else(default_place, Path::to_owned);
+    pub fn new(parent: Option<&Path>) -> Result<World, Error> {
+        let parent = parent.map_or_else(default_directory, Path::to_owned);
         let directory = tempfile::Builder::new()
             .prefix("guard-bench")
-            .tempdir_in(&place)
-            .context(|| format!("cannot make a directory in {}", place.display()))?;
+            .tempdir_in(&parent)
+            .context(|| format!("cannot make a directory in {}", parent.display()))?;
         let world = World {
             directory,
             repository: OnceCell::new(),
@@ -166,7 +166,7 @@ impl World {
 /// Mounts a directory in memory, so that the guard is measured and not the disk: ext4 takes up to a millisecond to
 /// create a file where many were removed recently. The mount is visible only to this process and its children, and ends
 /// with them. Without the right to mount, the disk is used.
-fn default_place() -> PathBuf {
+fn default_directory() -> PathBuf {
     let is_empty = |path: &&Path| fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
     // Not /dev/shm: the guard treats paths in /dev specially.
     let free = ["/mnt", "/media", "/srv"].map(Path::new).into_iter().find(is_empty);

@@ -54,10 +54,10 @@ fn stay_on_one_processor() -> rustix::io::Result<()> {
 /// Reads the id of the thread that will mark.
 fn thread_of(child: &mut Child) -> Result<Pid, Error> {
     let stderr = child.stderr.take().ok_or_else(|| Error::new("the driver has no pipes"))?;
-    let mut said = String::new();
-    BufReader::new(stderr).read_line(&mut said).context(|| "the driver".into())?;
+    let mut line = String::new();
+    BufReader::new(stderr).read_line(&mut line).context(|| "the driver".into())?;
     let thread =
-        said.trim().parse().context(|| format!("not the thread of a driver: {}", said.escape_debug()))?;
+        line.trim().parse().context(|| format!("not the thread of a driver: {}", line.escape_debug()))?;
     Ok(Pid::from_raw(thread))
 }
 

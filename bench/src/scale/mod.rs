@@ -164,7 +164,7 @@ impl Bench<'_> {
 
     /// Runs this program and reads its output.
     fn ask<T: DeserializeOwned>(&self, way: BenchRunner, words: &[&str]) -> Result<T, Error> {
-        said(self.runner.command(way, &self.line(words))?)
+        parsed_output(self.runner.command(way, &self.line(words))?)
     }
 
     fn pair<T: DeserializeOwned>(&self, n: usize, words: &[&str]) -> Result<Pair<T>, Error> {
@@ -206,7 +206,7 @@ impl Bench<'_> {
             let command = |line: &[OsString]| {
                 self.runner.guard.command_with(self.runner.guard.holding(), &policy, world, line)
             };
-            let latency: Latency = said(command(&self.line(&["caller", "open", FILE, "2000"])))?;
+            let latency: Latency = parsed_output(command(&self.line(&["caller", "open", FILE, "2000"])))?;
             let mut starts = Vec::new();
             for _ in 0..5 {
                 let mut command = command(&["/bin/true".into()]);
@@ -255,7 +255,7 @@ impl Bench<'_> {
 }
 
 /// Runs a command that prints one JSON value.
-fn said<T: DeserializeOwned>(mut command: Command) -> Result<T, Error> {
+fn parsed_output<T: DeserializeOwned>(mut command: Command) -> Result<T, Error> {
     let output = command.output().context(|| command.get_program().to_string_lossy().into_owned())?;
     if !output.status.success() {
         return Err(Error::new(format!("{}: {}", output.status, output.stderr.trim_ascii().escape_ascii())));

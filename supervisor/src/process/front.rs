@@ -28,14 +28,14 @@ const LOST_TIMEOUT: Duration = Duration::from_secs(4);
 /// The events that the front waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FrontEvent {
-    News,
+    Message,
     Signal,
     Leader,
     Terminal(RelayEvent),
 }
 
 struct Front {
-    news: File,
+    from_supervisor: File,
     to_supervisor: File,
     signals: Option<SignalFd>,
     /// The command, if there is no terminal and so no leader to pass signals to. A signal to the handle cannot reach
@@ -50,7 +50,7 @@ pub struct Below {
     /// Its process, a child of this one.
     pub supervisor: Pid,
     /// Its messages.
-    pub news: OwnedFd,
+    pub from_supervisor: OwnedFd,
     /// Messages for it.
     pub to_supervisor: OwnedFd,
     /// Whether there are children that are not the guard's.
@@ -87,7 +87,7 @@ pub fn wait(
     link: Option<UnixStream>,
 ) -> Result<Exit, ProcessError> {
     let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
-    let Below { supervisor, news, to_supervisor, others } = below;
+    let Below { supervisor, from_supervisor, to_supervisor, others } = below;
     // A supervisor that does not read must not hold up the signals.
     let _ = rustix::io::ioctl_fionbio(&to_supervisor, true);
     if others == OtherChildren::None {
@@ -95,7 +95,7 @@ pub fn wait(
         let _ = nix::sys::prctl::set_child_subreaper(true);
     }
     let mut front = Front {
-        news: File::from(news),
+        from_supervisor: File::from(from_supervisor),
         to_supervisor: File::from(to_supervisor),
         signals: SignalFd::with_flags(signals, flags).ok(),
         command: None,
@@ -139,7 +139,7 @@ impl Front {
                             console.carry(source);
                         }
                     }
-                    FrontEvent::News => match ProcessMessage::receive(&mut self.news) {
+                    FrontEvent::Message => match ProcessMessage::receive(&mut self.from_supervisor) {
                         Some(ProcessMessage::Started(pid)) => match &mut self.console {
                             Some(console) => console.started(pid),
                             None => self.command = ProcessHandle::open(pid).ok(),
@@ -156,15 +156,15 @@ impl Front {
     /// Waits after the command's end until it is known whether the supervisor ends with it, and returns that. Where the
     /// init process reaps nobody, as in many containers, it would otherwise stay a zombie.
     fn is_last(&mut self) -> bool {
-        let mut ready = [PollFd::new(self.news.as_fd(), PollFlags::POLLIN)];
-        let is_told = poll(&mut ready, LAST_TIMEOUT).is_ok_and(|ready| ready > 0);
-        is_told && ProcessMessage::receive(&mut self.news).is_none()
+        let mut ready = [PollFd::new(self.from_supervisor.as_fd(), PollFlags::POLLIN)];
+        let is_ready = poll(&mut ready, LAST_TIMEOUT).is_ok_and(|ready| ready > 0);
+        is_ready && ProcessMessage::receive(&mut self.from_supervisor).is_none()
     }
 
     /// Waits until something is ready.
     fn ready(&self) -> Vec<FrontEvent> {
         let mut waiting: Vec<(FrontEvent, BorrowedFd<'_>, PollFlags)> =
-            vec![(FrontEvent::News, self.news.as_fd(), PollFlags::POLLIN)];
+            vec![(FrontEvent::Message, self.from_supervisor.as_fd(), PollFlags::POLLIN)];
         // Until there is a command, signals stay pending: they would be lost, with nothing to pass them to.
         let passing = self.signals.as_ref().filter(|_| self.console.is_some() || self.command.is_some());
         waiting.extend(passing.map(|held| (FrontEvent::Signal, held.as_fd(), PollFlags::POLLIN)));

@@ -154,13 +154,13 @@ mod tests {
     #[test]
     fn messages_arrive_as_they_were_sent() {
         let mut bytes = Vec::new();
-        for news in [
+        for message in [
             ProcessMessage::Leads(7),
             ProcessMessage::Ended(CommandEnd::Status(255)),
             ProcessMessage::Ended(CommandEnd::Signal(11)),
             ProcessMessage::Remains,
         ] {
-            news.send(&mut bytes).unwrap();
+            message.send(&mut bytes).unwrap();
         }
         let mut from = &bytes[..];
         assert_eq!(ProcessMessage::receive(&mut from), Some(ProcessMessage::Leads(7)));

@@ -103,7 +103,7 @@ pub enum ProcessError {
 /// # Errors
 /// If they cannot be started, or the supervisor is lost.
 pub fn start(mut order: Spawn) -> Result<Exit, ProcessError> {
-    let (news, to_front) = pipe()?;
+    let (from_supervisor, to_front) = pipe()?;
     let (from_front, to_supervisor) = pipe()?;
     let front = rustix::process::getpid();
     let opened = order.terminal.take().map(Console::open).transpose().map_err(ProcessError::Terminal)?;
@@ -122,11 +122,11 @@ pub fn start(mut order: Spawn) -> Result<Exit, ProcessError> {
         Side::Parent(supervisor) => {
             drop((to_front, from_front, jobs, link));
             order.forget();
-            let below = front::Below { supervisor, news, to_supervisor, others };
+            let below = front::Below { supervisor, from_supervisor, to_supervisor, others };
             front::wait(below, &signals, console, prompt)
         }
         Side::Child => {
-            drop((news, console, to_supervisor, prompt));
+            drop((from_supervisor, console, to_supervisor, prompt));
             let links = supervisor::FrontLinks { front, to_front, from_front, jobs, prompt: link };
             supervisor::main(order, links)
         }

@@ -103,7 +103,7 @@ fn supervise(
     } = order;
     let say = |what: &'static str| move |error: std::io::Error| format!("cannot {what}: {error}");
     let (ours, theirs) = guard_shim::channel().map_err(say("make a channel"))?;
-    let (news, to_supervisor) = pipe().map_err(|error| error.to_string())?;
+    let (from_reaper, to_supervisor) = pipe().map_err(|error| error.to_string())?;
     let has_leader = jobs.is_some();
     let cannot = |error| format!("cannot watch the front: {error}");
     let front_handle = ProcessHandle::open(front.as_raw_nonzero().get()).map_err(cannot)?;
@@ -115,7 +115,7 @@ fn supervise(
         Side::Child => {
             // Only the supervisor may hold this pipe, so that the front sees it close when the supervisor
             // ends.
-            drop((ours, news, to_front.take(), from_front, link, recorder));
+            drop((ours, from_reaper, to_front.take(), from_front, link, recorder));
             audit.forget();
             floor.grants().close();
             reaper::main(plan, theirs, ReaperLinks { to_supervisor, front: front_handle, jobs })
@@ -133,8 +133,8 @@ fn supervise(
     let priorities = become_supervisor().map_err(say("set up the supervisor"))?;
     let watch = Watch::open(source.files());
 
-    let mut news = File::from(news);
-    let leader = match has_leader.then(|| ProcessMessage::receive(&mut news)) {
+    let mut from_reaper = File::from(from_reaper);
+    let leader = match has_leader.then(|| ProcessMessage::receive(&mut from_reaper)) {
         Some(Some(ProcessMessage::Leads(leader))) => Some(leader),
         None => None,
         Some(_) => return Err("the leader of the terminal's session did not start".to_owned()),
@@ -155,8 +155,8 @@ fn supervise(
         false => reporter,
     };
     let resolver = Resolver::new().map_err(|error| format!("cannot open /: {error}"))?;
-    let follower = follower(&source, tree, &reporter);
-    let approvals = is_attended.then(|| approvals(&policy, &source, tree, &reporter, &follower, link));
+    let sync_thread = sync_thread(&source, tree, &reporter);
+    let approvals = is_attended.then(|| approvals(&policy, &source, tree, &reporter, &sync_thread, link));
     let mut guard = Guard::new(policy, resolver, tree, reporter.clone(), observe, floor, &session)
         .beside_page_of(&source.paths.state_directory);
     let is_followed = recorder.is_none();
@@ -167,7 +167,7 @@ fn supervise(
     }
     let current = Arc::new(Current::new(guard));
     let requires_floor = source.options.require_floor;
-    let reload = Reload::new(source, Arc::clone(&current), reporter.clone(), follower);
+    let reload = Reload::new(source, Arc::clone(&current), reporter.clone(), sync_thread);
     current.read_again_by({
         let reload = reload.clone();
         move || reload.catch_up()
@@ -175,7 +175,7 @@ fn supervise(
     let listener = match guard_shim::receive_listener(ours.as_fd()) {
         Ok(listener) => listener,
         Err(Failure::Child(report)) => return Ok(Some(CommandEnd::Status(explain(&name, report)))),
-        Err(Failure::Gone) => match ended(news) {
+        Err(Failure::Gone) => match ended(from_reaper) {
             // Ends as the command itself would have.
             Some(end @ CommandEnd::Signal(_)) => return Ok(Some(end)),
             _ => return Err(Failure::Gone.to_string()),
@@ -202,7 +202,7 @@ fn supervise(
         reporter.problem(format!("openclaw-guard: changes of the policy are not noticed: {error}"));
     }
 
-    while let Some(message) = ProcessMessage::receive(&mut news) {
+    while let Some(message) = ProcessMessage::receive(&mut from_reaper) {
         match message {
             ProcessMessage::Started(_) | ProcessMessage::Leads(_) => send(to_front, message),
             ProcessMessage::Ended(end) => {
@@ -217,7 +217,7 @@ fn supervise(
                 detach_stdio([false, false, true]);
                 send(to_front, ProcessMessage::Ended(end));
                 if kill_on_exit {
-                    end_tree(&tree, news);
+                    end_tree(&tree, from_reaper);
                     break;
                 }
             }
@@ -264,7 +264,7 @@ fn watch_grants(current: &Arc<Current>, end: Option<EndTree>) -> std::io::Result
 }
 
 /// Creates the handle of the thread that asks the gateway for its exec approvals, if the policy wants that.
-fn follower(source: &PolicySource, tree: Tree, reporter: &Reporter) -> SyncThread {
+fn sync_thread(source: &PolicySource, tree: Tree, reporter: &Reporter) -> SyncThread {
     let problems = reporter.clone();
     let state = source.paths.state_directory.clone();
     SyncThread::new(state, members(tree), Arc::new(move |line| problems.problem(line)))
@@ -282,7 +282,7 @@ fn approvals(
     source: &PolicySource,
     tree: Tree,
     reporter: &Reporter,
-    follower: &SyncThread,
+    sync_thread: &SyncThread,
     link: Option<UnixStream>,
 ) -> Arc<Approvals> {
     let has = |route| policy.approvals().routes().is_none_or(|routes| routes.contains(&route));
@@ -296,7 +296,7 @@ fn approvals(
         state: source.paths.state_directory.clone(),
         home: source.paths.home.clone(),
         session_key: source.paths.session_key.clone(),
-        sync: follower.clone(),
+        sync: sync_thread.clone(),
         is_member: members(tree),
         warn: Arc::new(move |line| problems.problem(line)),
         terminal: link.map(Arc::new),
@@ -317,16 +317,16 @@ fn follow_front(from_front: OwnedFd, manager: Manager) -> std::io::Result<()> {
 }
 
 /// Sends a message to the front. Fails only if the front is gone, which does not matter.
-fn send(to_front: &mut Option<File>, news: ProcessMessage) {
+fn send(to_front: &mut Option<File>, message: ProcessMessage) {
     if let Some(front) = to_front {
-        let _ = news.send(front);
+        let _ = message.send(front);
     }
 }
 
 /// Reads messages until one reports how the command ended.
-fn ended(mut news: impl Read) -> Option<CommandEnd> {
+fn ended(mut from_reaper: impl Read) -> Option<CommandEnd> {
     loop {
-        if let ProcessMessage::Ended(end) = ProcessMessage::receive(&mut news)? {
+        if let ProcessMessage::Ended(end) = ProcessMessage::receive(&mut from_reaper)? {
             return Some(end);
         }
     }
@@ -344,12 +344,14 @@ fn kill_all(tree: &Tree, reporter: &Reporter) {
 }
 
 /// Kills members of the tree until the reaper reports the end of the tree by closing its pipe.
-fn end_tree(tree: &Tree, news: File) {
+fn end_tree(tree: &Tree, from_reaper: File) {
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
     let again = PollTimeout::try_from(Duration::from_millis(10)).unwrap_or(PollTimeout::ZERO);
     loop {
         ending::kill_members(tree);
-        if poll(&mut [PollFd::new(news.as_fd(), PollFlags::POLLIN)], again).is_ok_and(|ready| ready > 0) {
+        if poll(&mut [PollFd::new(from_reaper.as_fd(), PollFlags::POLLIN)], again)
+            .is_ok_and(|ready| ready > 0)
+        {
             return;
         }
     }

@@ -86,7 +86,7 @@ pub fn blocking<T>(caller: &Caller<'_>, call: impl FnOnce() -> Result<T, Errno>)
 }
 
 /// Waits for a human. The wait is cancelled if the caller died or has a pending signal.
-pub fn asking<T>(caller: &Caller<'_>, cancel: Cancel, wait: impl FnOnce() -> T) -> T {
+pub fn wait_for_answer<T>(caller: &Caller<'_>, cancel: Cancel, wait: impl FnOnce() -> T) -> T {
     ensure_spare_worker();
     SLOT.with_borrow(|slot| {
         let Some(slot) = slot else { return wait() };

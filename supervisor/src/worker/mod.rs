@@ -20,7 +20,7 @@ use guard_shim::failpoints::{Fallible, fail_point};
 use parking_lot::Mutex;
 use rustix::io::Errno;
 
-pub use blocking::{asking, blocking, ensure_spare_worker};
+pub use blocking::{blocking, ensure_spare_worker, wait_for_answer};
 pub use priority::Priorities;
 
 use crate::audit::report::print;
@@ -68,8 +68,8 @@ pub struct Pool {
     wanted: AtomicUsize,
     /// The value of `wanted` if calls overlap.
     busy: usize,
-    parked: IdleWorkers,
-    pulse: Load,
+    idle: IdleWorkers,
+    load: Load,
     slots: Mutex<Vec<Arc<Slot>>>,
     priorities: Arc<Priorities>,
 }
@@ -93,8 +93,8 @@ impl Pool {
             wanted: AtomicUsize::new(1),
             busy: std::thread::available_parallelism()
                 .map_or(BUSY_CALLS, |processors| BUSY_CALLS.min(processors.get())),
-            parked: IdleWorkers::default(),
-            pulse: Load::default(),
+            idle: IdleWorkers::default(),
+            load: Load::default(),
             slots: Mutex::new(Vec::new()),
             priorities,
         });
@@ -170,7 +170,7 @@ impl Pool {
             self.waiting.fetch_sub(1, Ordering::AcqRel);
             vain = 0;
             let mut caller = Caller::new(&*self.kernel, call);
-            self.pulse.begin(caller.received().saturating_duration_since(since));
+            self.load.begin(caller.received().saturating_duration_since(since));
             ANSWERS.set(true);
             let done = caught(|| {
                 let outcome = consent::answer(&mut current, &mut caller);
@@ -180,7 +180,7 @@ impl Pool {
                 self.refuse(&caller, fault);
             }
             if ANSWERS.replace(false) {
-                self.pulse.end();
+                self.load.end();
             }
             if done.is_err() && self.replace() {
                 return;
@@ -188,7 +188,7 @@ impl Pool {
             priority.step();
             fail_point(Fallible::Worker, name(call.number).as_bytes());
             while !self.wait_again() {
-                if !self.parked.sleep() {
+                if !self.idle.sleep() {
                     self.waiting.fetch_add(1, Ordering::AcqRel);
                     return;
                 }
@@ -239,13 +239,13 @@ impl Pool {
 
     fn ensure_spare_worker(self: &Arc<Self>) {
         if ANSWERS.replace(false) {
-            self.pulse.end();
+            self.load.end();
         }
-        self.pulse.slow_call();
+        self.load.slow_call();
         if self.waiting.load(Ordering::Acquire) > 0 {
             return;
         }
-        if !self.parked.call() && self.running.load(Ordering::Relaxed) < MAX_WORKERS {
+        if !self.idle.call() && self.running.load(Ordering::Relaxed) < MAX_WORKERS {
             // If no thread can be started, the next call waits for this one.
             let _ = self.spawn();
         }
@@ -254,7 +254,7 @@ impl Pool {
     /// Adapts the number of waiting workers to the calls since `before`. Also adds one if none waits and none makes
     /// progress: something takes unexpectedly long.
     fn adapt(self: &Arc<Self>, before: Counts) -> Counts {
-        let now = self.pulse.counts();
+        let now = self.load.counts();
         let (calls, met) = now.since(before);
         if calls == 0 {
             if self.waiting.load(Ordering::Acquire) == 0 {

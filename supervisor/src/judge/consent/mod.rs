@@ -143,7 +143,7 @@ fn refused(refusal: &Refusal) -> ConsentState {
 
 fn wait(manager: &Manager, caller: &Caller<'_>, ticket: Ticket) -> Result<ConsentOutcome, Errno> {
     let call = ticket.call();
-    let end = worker::asking(caller, ticket.canceller(), || ticket.wait());
+    let end = worker::wait_for_answer(caller, ticket.canceller(), || ticket.wait());
     if end == Resolution::Withdrawn {
         caller.check()?;
         if caller.kernel().is_signalled(caller.tid()) {
