@@ -175,7 +175,7 @@ while errno(lambda: open('own')) != 38:
 print(errno(lambda: open('own')), errno(lambda: open('../secret')), errno(lambda: os.execv('/bin/true', ['true'])))",
     ));
     assert_eq!(ended.stdout, "38 38 38\n", "{}", ended.stderr);
-    assert!(ended.status != 0 && ended.stderr.contains("nothing is let any more"), "{ended:?}");
+    assert!(ended.status != 0 && ended.stderr.contains("no call is allowed any more"), "{ended:?}");
     assert_eq!(faults(&world).len(), 1);
 }
 

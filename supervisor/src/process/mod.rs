@@ -93,7 +93,7 @@ pub enum ProcessError {
     #[error("cannot make a socket for approvals: {0}")]
     Link(std::io::Error),
     #[error(
-        "the guard's supervisor or reaper was killed before the command ended; the command and what it started are ended"
+        "the guard's supervisor or reaper was killed before the command ended; the guard ends the command and what it started"
     )]
     SupervisorLost,
 }

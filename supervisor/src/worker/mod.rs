@@ -222,7 +222,7 @@ impl Pool {
 
     /// Ends the supervisor: then the kernel answers every call with ENOSYS.
     fn end(&self, fault: &Panic) -> ! {
-        print(&format!("openclaw-guard: {fault}; nothing is let any more"));
+        print(&format!("openclaw-guard: {fault}; no call is allowed any more"));
         let reporter = &self.current.guard().reporter;
         reporter.fault(fault, None);
         reporter.flush();
