@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::builtin::minimal;
 use crate::paths::entry::CompiledPattern;
+use crate::paths::expansion::{Expanded, Paths, expand, replaceable_link, show};
 use crate::paths::path_rules::PathRules;
-use crate::paths::pattern::{Expanded, Paths, expand, replaceable_link, show};
 use crate::paths::persistence::ProtectedPaths;
 use crate::paths::saved_rules::Answers;
 use crate::verdict::CompiledReason;

@@ -1,8 +1,8 @@
 //! The file that holds the gateway's token: a process that reads it can answer the guard's questions.
 
 use super::builder::MapBuilder;
+use crate::paths::expansion::{Expanded, Paths, expand_home, replaceable_link, show};
 use crate::paths::path_rules::PathRules;
-use crate::paths::pattern::{Expanded, Paths, expand_home, replaceable_link, show};
 use crate::verdict::CompiledReason;
 use crate::{Grant, Source};
 

@@ -8,7 +8,7 @@ use super::layers::{Layer, layers};
 use super::persistence::switched_off;
 use crate::network::listed;
 use crate::paths::entry::CompiledPattern;
-use crate::paths::pattern::{show, trim};
+use crate::paths::expansion::{show, trim};
 use crate::paths::persistence::Set;
 use crate::paths::saved_rules::SavedRule;
 use crate::programs::command_line::quoted;

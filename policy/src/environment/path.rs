@@ -1,8 +1,8 @@
 //! `exec.pathPrepend`.
 
 use super::Variable;
+use crate::paths::expansion::{Paths, expand_home, replaceable_link};
 use crate::paths::path_rules::PathRules;
-use crate::paths::pattern::{Paths, expand_home, replaceable_link};
 
 /// The directories that execvp(3) searches if PATH is not set.
 const WITHOUT_PATH: &[u8] = b"/bin:/usr/bin";

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use super::{LeftOut, Observation, Proposal, Session, Used, Why};
 use crate::config::edit::{Draft, Scope};
 use crate::paths::entry::CompiledPattern;
+use crate::paths::expansion::{expand, show};
 use crate::paths::glob::{Below, Glob};
-use crate::paths::pattern::{expand, show};
 use crate::{
     Access, Document, Exec, Grant, Outcome, Overrides, Permission, Policy, Problem, Request, Rights,
     Security, Source, Verdict, decide, matches_allowlist_pattern,

@@ -10,7 +10,7 @@ use super::zone::{ZoneKind, Zones, around};
 use super::{LeftOut, Observation, Session, Used, Why, Width};
 use crate::compile::builtin::system::DENIED;
 use crate::paths::exec_roots::is_below;
-use crate::paths::pattern::expand;
+use crate::paths::expansion::expand;
 use crate::{Access, Document, Exec, Outcome, Overrides, Permission, Policy, Request, Rights, Role, decide};
 
 /// Patterns that are always in `deny`, so that rules added later do not open them.

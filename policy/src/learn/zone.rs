@@ -4,7 +4,7 @@ use super::{FinalState, Session, Used};
 use crate::compile::builtin::system::{PROGRAMS, RULES};
 use crate::compile::builtin::templates;
 use crate::paths::exec_roots::is_below;
-use crate::paths::pattern::expand;
+use crate::paths::expansion::expand;
 
 /// The kinds of zones, in the order of a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,7 +1,7 @@
 //! The exec roots: the directories where the kernel's floor allows execution.
 
+use super::expansion::Paths;
 use super::path_rules::PathRules;
-use super::pattern::Paths;
 use crate::Grant;
 use crate::compile::builtin::minimal::LIBRARY_DIRS;
 

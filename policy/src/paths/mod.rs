@@ -3,12 +3,12 @@
 pub(crate) mod bounds;
 pub(crate) mod entry;
 pub(crate) mod exec_roots;
+pub(crate) mod expansion;
 pub(crate) mod glob;
 mod hierarchy;
 pub(crate) mod index;
 pub mod normalize;
 pub(crate) mod path_rules;
-pub(crate) mod pattern;
 pub(crate) mod permission;
 pub(crate) mod persistence;
 pub(crate) mod saved_rules;

@@ -5,7 +5,7 @@
 use super::Programs;
 use super::allowlist::Allowlist;
 use crate::paths::entry::Match;
-use crate::paths::pattern::show;
+use crate::paths::expansion::show;
 use crate::paths::permission::Grant;
 use crate::programs::name::basename;
 use crate::verdict::{CompiledReason, Reason};

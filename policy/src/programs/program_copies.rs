@@ -3,8 +3,8 @@
 //! The supervisor looks at the disk: if a program is about to run from where the tree writes, it compares it
 //! with the files that [`Policy::withheld`] names, and calls [`decide_copy`].
 
+use crate::paths::expansion::show;
 use crate::paths::glob::Glob;
-use crate::paths::pattern::show;
 use crate::{Exec, Grant, Outcome, Policy, Request, Source, Verdict, decide};
 
 /// A pattern of a denial or a rule for programs that may not start or are asked about: one file, or files of

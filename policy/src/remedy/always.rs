@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::normalize;
-use crate::paths::pattern::problem;
+use crate::paths::expansion::problem;
 use crate::paths::saved_rules::FileRule;
 use crate::programs::Listed;
 use crate::programs::allow_always::{AllowAlways, BoundEntry, Once, derive};

@@ -4,7 +4,7 @@ use super::always::literal;
 use crate::compile::builtin::system::DENIED;
 use crate::learn::secrets::is_named_so;
 use crate::paths::exec_roots::is_below;
-use crate::paths::pattern::{Expanded, expand, show};
+use crate::paths::expansion::{Expanded, expand, show};
 
 /// The kind of object at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

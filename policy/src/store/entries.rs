@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{Store, key, object};
-use crate::paths::pattern::trim;
+use crate::paths::expansion::trim;
 use crate::programs::allowlist::{ARGV_ONLY, COMMANDS, CWD_ARGV};
 
 /// OpenClaw's mark on an entry that "allow always" made.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::{LEGACY_MAIN, MAIN};
-use crate::paths::pattern::trim;
+use crate::paths::expansion::trim;
 use crate::{Ask, Security};
 
 type Object = Map<String, Value>;

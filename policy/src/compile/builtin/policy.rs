@@ -15,7 +15,7 @@ use crate::config::document::Connect;
 use crate::environment::Inherit;
 use crate::network::Network;
 use crate::paths::exec_roots::is_below;
-use crate::paths::pattern::{Expanded, Paths, expand, show};
+use crate::paths::expansion::{Expanded, Paths, expand, show};
 use crate::paths::persistence::Hint;
 use crate::paths::{exec_roots, persistence};
 use crate::programs::DEFAULT_CARRIERS;

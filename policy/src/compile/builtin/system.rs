@@ -144,18 +144,18 @@ pub(crate) const RULES: &[(&str, &str)] = &[
 mod tests {
     use super::*;
     use crate::Permission;
-    use crate::paths::pattern;
+    use crate::paths::expansion;
 
     #[test]
     fn the_lists_are_well_formed() {
         for (permission, list) in RULES {
             assert!(Permission::parse(permission).is_some(), "{permission}");
             for p in list.split_whitespace() {
-                assert_eq!(pattern::problem(p), None, "{p}");
+                assert_eq!(expansion::problem(p), None, "{p}");
             }
         }
         for p in DENIED.iter().flat_map(|l| l.split_whitespace()).chain(PROGRAMS).chain(TOOLCHAINS) {
-            assert_eq!(pattern::problem(p), None, "{p}");
+            assert_eq!(expansion::problem(p), None, "{p}");
         }
     }
 }

@@ -4,8 +4,8 @@ use super::policy::toolchains;
 use super::system::{DENIED, RULES};
 use crate::compile::modes::default_modes;
 use crate::paths::exec_roots::is_below;
-use crate::paths::pattern;
-use crate::paths::pattern::expand;
+use crate::paths::expansion;
+use crate::paths::expansion::expand;
 use crate::{Grant, Host, Overrides, Permission};
 
 /// Returns the patterns of secrets that the built-in policy denies.
@@ -67,7 +67,7 @@ pub fn hierarchy(dir: &[u8], home: &[u8]) -> Option<String> {
         _ => dir.strip_suffix(b"/").unwrap_or(dir).to_vec(),
     };
     let pattern = String::from_utf8(written).ok().filter(|dir| !dir.contains(['*', '?']))? + "/**";
-    pattern::problem(&pattern).is_none().then_some(pattern)
+    expansion::problem(&pattern).is_none().then_some(pattern)
 }
 
 #[cfg(test)]
@@ -136,6 +136,6 @@ mod tests {
     #[test]
     fn secrets_are_patterns() {
         assert!(secrets().any(|pattern| pattern == "~/.ssh"));
-        assert!(secrets().all(|pattern| pattern::problem(pattern).is_none()));
+        assert!(secrets().all(|pattern| expansion::problem(pattern).is_none()));
     }
 }

@@ -3,8 +3,8 @@
 
 use super::openclaw::listed;
 use crate::compile::host::OwnStore;
+use crate::paths::expansion::{Paths, expand, problem};
 use crate::paths::path_rules::PathRules;
-use crate::paths::pattern::{Paths, expand, problem};
 use crate::paths::saved_rules::SavedRule;
 use crate::programs::allowlist;
 use crate::store::StoreEntry;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use crate::compile::host::{Host, OpenclawStore};
 use crate::config::allowlist_entry::AllowlistEntry;
+use crate::paths::expansion::Paths;
 use crate::paths::path_rules::PathRules;
-use crate::paths::pattern::Paths;
 use crate::programs::allowlist;
 use crate::store::{Inactive, Store, StoreEntry};
 use crate::verdict::{CompiledReason, Source};

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Number;
 
 use crate::config::schema_patterns::NOT_EMPTY;
-use crate::paths::pattern::trim;
+use crate::paths::expansion::trim;
 use crate::programs::allowlist::expression;
 
 /// `approvals.exec`.

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::reader;
 use super::reader::join;
-use crate::paths::pattern::{expand, problem};
+use crate::paths::expansion::{expand, problem};
 use crate::{Document, Permission, Problem};
 
 /// The section that an edit changes.

@@ -8,7 +8,7 @@ use jsonc_parser::common::Ranged;
 use super::syntax::Reader;
 use crate::config::document::{ExecSection, Mode, SkillBin, Skills};
 use crate::environment::Inherit;
-use crate::paths::pattern;
+use crate::paths::expansion;
 use crate::programs::safe_bins::Profile;
 use crate::{Ask, Preset, Security};
 
@@ -164,7 +164,7 @@ pub(super) fn root_problem(dir: &str) -> Option<String> {
     if dir.contains(['*', '?']) || !dir.starts_with(['/', '~']) {
         return Some("must be a path that starts with / or ~/, without wildcards".to_owned());
     }
-    pattern::problem(dir)
+    expansion::problem(dir)
 }
 
 fn path_problem(dir: &str) -> Option<String> {

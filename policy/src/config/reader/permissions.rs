@@ -9,7 +9,7 @@ use super::syntax::Reader;
 use crate::Permission;
 use crate::config::document::{Filesystem, Permissions};
 use crate::config::persistence::Persistence;
-use crate::paths::pattern;
+use crate::paths::expansion;
 use crate::paths::persistence::Set;
 
 pub(super) const PERMISSIONS: [&str; 3] = ["filesystem", "base", "persistence"];
@@ -52,7 +52,7 @@ impl Reader<'_> {
             match name.as_str() {
                 "rules" => filesystem.rules = self.rules(value, &key),
                 "deny" => {
-                    filesystem.deny = self.strings(value, &key, pattern::problem).unwrap_or_default();
+                    filesystem.deny = self.strings(value, &key, expansion::problem).unwrap_or_default();
                 }
                 _ => filesystem.default = self.permission(value, &key),
             }
@@ -64,7 +64,7 @@ impl Reader<'_> {
         let mut rules = BTreeMap::new();
         for (pattern, _, property) in self.object(value, key, None) {
             let key = format!("{key}[\"{pattern}\"]");
-            if let Some(message) = pattern::problem(&pattern) {
+            if let Some(message) = expansion::problem(&pattern) {
                 self.at(property.start(), &key, message, None);
             }
             if let Some(permission) = self.permission(&property.value, &key) {

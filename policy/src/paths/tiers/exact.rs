@@ -10,8 +10,8 @@ use super::{
 };
 use crate::paths::entry::CompiledPattern;
 use crate::paths::exec_roots::is_below;
+use crate::paths::expansion::show;
 use crate::paths::glob::{Below, Glob};
-use crate::paths::pattern::show;
 use crate::{Access, Ask, Grant, Policy, Rights};
 
 /// Why a class is not exact.

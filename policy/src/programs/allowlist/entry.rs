@@ -4,9 +4,9 @@ use super::arguments::ArgumentMatch;
 use super::pattern::expand;
 use crate::Exec;
 use crate::config::allowlist_entry::AllowlistEntry;
+use crate::paths::expansion::{Paths, replaceable_link, show, trim};
 use crate::paths::glob::Glob;
 use crate::paths::path_rules::PathRules;
-use crate::paths::pattern::{Paths, replaceable_link, show, trim};
 use crate::verdict::CompiledReason;
 
 /// Prefixes of patterns that are the hash of a whole command line.

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use crate::paths::expansion::{Expanded, expand_home, trim};
 use crate::paths::glob::{Glob, MAX_PATTERN};
 use crate::paths::normalize;
-use crate::paths::pattern::{Expanded, expand_home, trim};
 
 /// Returns the pattern if it can match something: trimmed, with `~` expanded. Two backslashes become a slash.
 pub(super) fn expand(pattern: &str, home: &[u8]) -> Option<Expanded> {

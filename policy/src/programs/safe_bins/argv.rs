@@ -4,7 +4,7 @@
 //! An unknown option is refused, whatever it would do.
 
 use super::Profile;
-use crate::paths::pattern::trim;
+use crate::paths::expansion::trim;
 
 /// Returns whether a program with this profile may have these arguments (without its own name).
 pub fn keeps_to_input(profile: &Profile, arguments: &[Vec<u8>]) -> bool {

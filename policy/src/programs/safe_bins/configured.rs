@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{DEFAULT, Profile, TRUSTED_DIRS, is_interpreter, is_safe};
 use crate::config::document::ExecSection;
-use crate::paths::pattern::{Paths, expand_home, show};
+use crate::paths::expansion::{Paths, expand_home, show};
 use crate::programs::name::basename;
 use crate::verdict::CompiledReason;
 use crate::{Exec, Source};
