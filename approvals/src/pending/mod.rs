@@ -2,8 +2,8 @@
 //! as an argument.
 
 mod answer;
-mod leave;
 mod register;
+mod withdraw;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 #[cfg(test)]
 pub use answer::BURST_INTERVAL;
 #[cfg(test)]
-pub use leave::LINGER_INTERVAL;
+pub use withdraw::LINGER_INTERVAL;
 
 use super::binding::{Binding, CardKey};
 use super::cards::Cards;
