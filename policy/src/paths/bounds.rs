@@ -13,7 +13,7 @@ pub(crate) struct RightsBelow<'m> {
     /// The longest pattern first.
     pub(super) rules: Vec<&'m CompiledPattern>,
     pub(super) base: Vec<&'m CompiledPattern>,
-    pub(super) kept: &'m ProtectedPaths,
+    pub(super) protected: &'m ProtectedPaths,
     pub(super) answers: Vec<&'m SavedRule>,
     pub(super) default: Rights,
 }
@@ -28,7 +28,7 @@ impl<'m> RightsBelow<'m> {
             denies: entries(&self.denies),
             rules: entries(&self.rules),
             base: entries(&self.base),
-            kept: self.kept,
+            protected: self.protected,
             answers: self.answers.iter().copied().filter(|a| a.glob.below(dir) != Below::Nothing).collect(),
             default: self.default,
         }
@@ -51,7 +51,7 @@ impl<'m> RightsBelow<'m> {
             let answers = self.answers.iter().filter(|answer| answer.glob.below(dir) == Below::Everything);
             least = answers.fold(least, |least, answer| answer.bits.answer(least));
         }
-        self.kept.any_below(dir).map_or(least, |entry| least.meet(entry.rights))
+        self.protected.any_below(dir).map_or(least, |entry| least.meet(entry.rights))
     }
 
     /// Returns the rights that anything strictly below `dir` has at most.
@@ -67,7 +67,7 @@ impl<'m> RightsBelow<'m> {
         }
         let answers = self.answers.iter().filter(|answer| answer.glob.below(dir) != Below::Nothing);
         let most = answers.fold(most, |most, answer| answer.bits.answer(most));
-        self.kept.all_below(dir).map_or(most, |entry| most.meet(entry.rights))
+        self.protected.all_below(dir).map_or(most, |entry| most.meet(entry.rights))
     }
 
     /// Returns the rules that can decide something below `dir`, and whether one of them covers everything

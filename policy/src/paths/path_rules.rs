@@ -178,7 +178,7 @@ impl PathRules {
             denies: self.denies.iter().collect(),
             rules: self.rules.iter().collect(),
             base: self.base.iter().collect(),
-            kept: &self.protected,
+            protected: &self.protected,
             answers: self.answers.iter().collect(),
             default: self.default,
         }

@@ -87,7 +87,7 @@ impl Compared<'_> {
             self.default()?;
         }
         let mut entries = rules.chain(base).filter(|e| self.grant(e.rights) != Grant::No);
-        entries.clone().try_for_each(|entry| self.places(entry))?;
+        entries.clone().try_for_each(|entry| self.kernel_mounts(entry))?;
         entries.try_for_each(|entry| self.entry(entry))?;
         self.replaceable()
     }
@@ -113,21 +113,21 @@ impl Compared<'_> {
 
     /// Fails if a rule reaches names that mean something else to each process: those are judged by more than
     /// their path.
-    fn places(&self, entry: &CompiledPattern) -> Result<(), Inexact> {
+    fn kernel_mounts(&self, entry: &CompiledPattern) -> Result<(), Inexact> {
         let is_harmless =
             entry.glob.is_literal() && HARMLESS_DEVICES.iter().any(|device| entry.glob.literal() == *device);
-        let reaches = |place: &&[u8]| entry.glob.covers(place) || entry.glob.below(place) != Below::Nothing;
-        match [PROC, DEV].iter().find(|place| reaches(place) && !self.is_denied_below(place)) {
+        let reaches = |mount: &&[u8]| entry.glob.covers(mount) || entry.glob.below(mount) != Below::Nothing;
+        match [PROC, DEV].iter().find(|mount| reaches(mount) && !self.is_denied_below(mount)) {
             None => Ok(()),
             Some(_) if is_harmless || self.is_denied(&entry.glob) => Ok(()),
             Some(_) if entry.reason.path == BASE => Err(format!(
                 "{BASE} grants /proc/self and terminals, which differ for each process; \"base\": false removes \
                  them"
             )),
-            Some(place) => Err(format!(
+            Some(mount) => Err(format!(
                 "{} covers {}, where names differ for each process",
                 entry.reason.path,
-                show(place)
+                show(mount)
             )),
         }
     }
@@ -141,26 +141,26 @@ impl Compared<'_> {
         if is_granted || self.is_denied(glob) {
             return Ok(());
         }
-        let place = &reason.path;
+        let key = &reason.path;
         if self.grant(*rights) == Grant::Ask {
-            return Err(format!("{place} asks before {}", self.word()));
+            return Err(format!("{key} asks before {}", self.word()));
         }
         if self.bit == Access::WRITE && self.policy.protects_shapes() && !is_literal {
             return Err(format!(
-                "{place} may later contain names that permissions.persistence protects in every directory, such as .envrc"
+                "{key} may later contain names that permissions.persistence protects in every directory, such as .envrc"
             ));
         }
         if self.walked.is_cut {
-            return Err(format!("{place} has more hierarchies than the {MAX_HIERARCHIES} that are granted"));
+            return Err(format!("{key} has more hierarchies than the {MAX_HIERARCHIES} that are granted"));
         }
         if !is_literal && glob.below(top) != Below::Everything {
-            return Err(format!("{place} matches names, but the floor knows only directories"));
+            return Err(format!("{key} matches names, but the floor knows only directories"));
         }
         Err(match self.walked.standing(top) {
-            NodeKind::Nothing => format!("{place} does not exist yet"),
-            NodeKind::Other => format!("{place} is a link, or not a file on a disk"),
-            NodeKind::Directory if is_literal => format!("{place} grants a directory without its contents"),
-            _ => format!("{place} has exceptions, and new files may appear beside them"),
+            NodeKind::Nothing => format!("{key} does not exist yet"),
+            NodeKind::Other => format!("{key} is a link, or not a file on a disk"),
+            NodeKind::Directory if is_literal => format!("{key} grants a directory without its contents"),
+            _ => format!("{key} has exceptions, and new files may appear beside them"),
         })
     }
 
@@ -211,8 +211,8 @@ impl Compared<'_> {
     /// Returns the entries that withhold the bit, whatever the rules grant.
     fn denials(&self) -> impl Iterator<Item = &CompiledPattern> {
         let map = &self.policy.map;
-        let kept = if self.bit == Access::WRITE { map.protected.entries() } else { &[] };
-        map.denies.iter().chain(kept)
+        let protected = if self.bit == Access::WRITE { map.protected.entries() } else { &[] };
+        map.denies.iter().chain(protected)
     }
 
     /// Returns whether a path is granted.

@@ -68,7 +68,7 @@ struct TierWalk<'p> {
     policy: &'p Policy,
     beginnings: Sorted<'p>,
     /// The protected places, which name nothing that is granted.
-    kept: Sorted<'p>,
+    protected: Sorted<'p>,
     /// The exec roots.
     roots: Sorted<'p>,
     /// The directories still to be split, the shallowest first.
@@ -85,7 +85,7 @@ pub(super) fn walk(policy: &Policy, names: &dyn Fn(&[u8]) -> Option<Vec<Name>>) 
     let walk = TierWalk {
         policy,
         beginnings: Sorted::new(globs.map(beginning)),
-        kept: Sorted::new(map.protected.entries().iter().map(|e| beginning(&e.glob))),
+        protected: Sorted::new(map.protected.entries().iter().map(|e| beginning(&e.glob))),
         roots: Sorted::new(policy.roots.iter().map(Vec::as_slice)),
         parts: VecDeque::new(),
         unnamed: 0,
@@ -104,8 +104,8 @@ impl<'p> TierWalk<'p> {
         let is_mixed = !top.iter().all(is_whole);
         let kind = if is_mixed { NameKind::Mixed } else { NameKind::Directory };
         let all = self.policy.map.reach();
-        let said = self.said(b"/");
-        self.directory(b"/".to_vec(), kind, said, None, &all);
+        let summary = self.summarise(b"/");
+        self.directory(b"/".to_vec(), kind, summary, None, &all);
         while let Some(part) = self.parts.pop_front() {
             // `cut` would remove everything that follows.
             if self.walked.hierarchies.len() - self.unnamed >= MAX_HIERARCHIES {
@@ -132,7 +132,7 @@ impl<'p> TierWalk<'p> {
         }
         self.walked.is_cut = true;
         hierarchies.retain(|hierarchy| {
-            if self.beginnings.said(&hierarchy.path).is_named {
+            if self.beginnings.summarise(&hierarchy.path).is_named {
                 return true;
             }
             let is_left = left > 0;
@@ -142,9 +142,9 @@ impl<'p> TierWalk<'p> {
         hierarchies.truncate(MAX_HIERARCHIES);
     }
 
-    fn said(&self, path: &[u8]) -> PatternSummary {
-        let said = self.beginnings.said(path);
-        PatternSummary { is_below: said.is_below || self.kept.said(path).is_below, ..said }
+    fn summarise(&self, path: &[u8]) -> PatternSummary {
+        let summary = self.beginnings.summarise(path);
+        PatternSummary { is_below: summary.is_below || self.protected.summarise(path).is_below, ..summary }
     }
 
     /// Handles the names of a directory one by one.
@@ -157,17 +157,20 @@ impl<'p> TierWalk<'p> {
             }
             let path = [part.path.strip_suffix(b"/").unwrap_or(&part.path), &name].join(&b'/');
             let kind = placed(&path, kind);
-            let said = self.said(&path);
-            if [said, self.roots.said(&path)].iter().any(|said| said.is_named || said.is_below) {
+            let summary = self.summarise(&path);
+            if [summary, self.roots.summarise(&path)]
+                .iter()
+                .any(|summary| summary.is_named || summary.is_below)
+            {
                 self.walked.found.insert(path.clone(), kind);
             }
             match kind {
                 NameKind::Directory | NameKind::Mixed => {
-                    self.directory(path, kind, said, part.granted, &part.reach);
+                    self.directory(path, kind, summary, part.granted, &part.reach);
                 }
-                NameKind::File if said.is_named || HARMLESS_DEVICES.contains(&&*path) => {
+                NameKind::File if summary.is_named || HARMLESS_DEVICES.contains(&&*path) => {
                     let rights = self.policy.rights(&path);
-                    self.grant(&path, said, part.granted, rights, HierarchyKind::File);
+                    self.grant(&path, summary, part.granted, rights, HierarchyKind::File);
                 }
                 NameKind::File | NameKind::Other => {}
             }
@@ -180,16 +183,16 @@ impl<'p> TierWalk<'p> {
         &mut self,
         path: Vec<u8>,
         kind: NameKind,
-        said: PatternSummary,
+        summary: PatternSummary,
         around: Granted,
         reach: &RightsBelow<'p>,
     ) {
         let own = self.whole(self.policy.rights(&path));
-        let has_parts = kind == NameKind::Mixed || said.is_below;
+        let has_parts = kind == NameKind::Mixed || summary.is_below;
         let mut granted = around;
         if kind == NameKind::Directory && !missing(around, own).is_empty() {
             let least = self.whole(reach.least(&path, |_| false));
-            granted = self.grant(&path, said, around, own.meet(least), HierarchyKind::Directory);
+            granted = self.grant(&path, summary, around, own.meet(least), HierarchyKind::Directory);
         }
         if has_parts && !missing(granted, self.whole(reach.most(&path))).is_empty() {
             let reach = reach.below(&path);
@@ -207,7 +210,7 @@ impl<'p> TierWalk<'p> {
     fn grant(
         &mut self,
         path: &[u8],
-        said: PatternSummary,
+        summary: PatternSummary,
         around: Granted,
         rights: Rights,
         kind: HierarchyKind,
@@ -217,12 +220,13 @@ impl<'p> TierWalk<'p> {
         if Some(access) == around {
             return around;
         }
-        let alike = if said.is_named { self.walked.hierarchies.len() - self.unnamed } else { self.unnamed };
+        let alike =
+            if summary.is_named { self.walked.hierarchies.len() - self.unnamed } else { self.unnamed };
         if alike >= MAX_HIERARCHIES {
             self.walked.is_cut = true;
             return around;
         }
-        self.unnamed += usize::from(!said.is_named);
+        self.unnamed += usize::from(!summary.is_named);
         self.walked.hierarchies.push(Hierarchy { path: path.to_vec(), access, kind });
         Some(access)
     }
@@ -263,18 +267,18 @@ impl<'p> Sorted<'p> {
         Sorted(paths)
     }
 
-    fn said(&self, path: &[u8]) -> PatternSummary {
+    fn summarise(&self, path: &[u8]) -> PatternSummary {
         let path = path.strip_suffix(b"/").unwrap_or(path);
         let start = self.0.partition_point(|other| *other < path);
-        let mut said = PatternSummary::default();
+        let mut summary = PatternSummary::default();
         for rest in self.0[start..].iter().map_while(|other| other.strip_prefix(path)) {
-            said.is_named |= matches!(rest, b"" | b"/");
+            summary.is_named |= matches!(rest, b"" | b"/");
             if rest.first().is_some_and(|byte| *byte >= b'/') {
-                said.is_below = rest.starts_with(b"/");
+                summary.is_below = rest.starts_with(b"/");
                 break;
             }
         }
-        said
+        summary
     }
 }
 
