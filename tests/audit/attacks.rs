@@ -146,7 +146,7 @@ fn without_a_log_the_next_step_is_named() {
 }
 
 #[test]
-fn old_files_are_put_away_and_looked_at() {
+fn rotated_files_are_verified_too() {
     let world = World::open()
         .policy_text(|text| text.replacen("{", r#"{"audit": {"maxBytes": 8192, "keep": 2}, "#, 1));
     // Two guards at the same time.

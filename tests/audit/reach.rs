@@ -48,7 +48,7 @@ fn the_tree_cannot_touch_the_log() {
 
 /// `audit.path` names the log, through a link, before the log exists.
 #[test]
-fn nor_where_the_policy_puts_it() {
+fn the_tree_cannot_touch_a_log_that_the_policy_names() {
     let world =
         World::open().policy_text(|text| text.replacen("{", r#"{"audit": {"path": "@/link/log"}, "#, 1));
     fs::create_dir(world.root().join("real")).expect("a directory");

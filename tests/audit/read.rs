@@ -169,7 +169,7 @@ with open("journal", "wb", buffering=0) as out:
 }
 
 #[test]
-fn without_a_journal_nothing_starts_that_wants_one() {
+fn without_a_journal_a_guard_that_needs_one_does_not_start() {
     if std::path::Path::new("/run/systemd/journal/socket").exists() {
         return skip("systemd's journal is here");
     }

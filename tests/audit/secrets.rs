@@ -20,7 +20,7 @@ fn secrets_in_arguments_are_masked() {
 
 /// The line of a denied file has the arguments of the process that asked for it.
 #[test]
-fn secrets_in_the_arguments_of_who_asks_are_masked() {
+fn secrets_in_the_asking_programs_arguments_are_masked() {
     let world = World::bare().policy(
         r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"filesystem": {"rules": {SYSTEM, "@/**": "rwx"}, "deny": ["~/secret/**"], "default": "---"}}}"#,
     );

@@ -10,7 +10,7 @@ fn approvals(world: &World, arguments: &[&str]) -> Ended {
 }
 
 #[test]
-fn where_nothing_waits_nothing_is_listed() {
+fn without_questions_the_list_is_empty() {
     let world = World::bare();
     let listed = approvals(&world, &["list"]);
     assert_eq!((listed.status, &*listed.stdout), (0, "no questions are pending\n"));
@@ -19,7 +19,7 @@ fn where_nothing_waits_nothing_is_listed() {
 }
 
 #[test]
-fn an_answer_to_nothing_is_not_taken() {
+fn an_answer_without_a_question_is_refused() {
     let world = World::bare();
     let resolved = approvals(&world, &["resolve", "3f\u{1b}0c", "deny"]);
     assert_eq!(resolved.status, 1, "{}", resolved.stderr);

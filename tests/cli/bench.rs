@@ -35,7 +35,7 @@ fn each_tier_is_measured() {
 
 /// If the policy does not let it run, `bench` reports the denial.
 #[test]
-fn a_denial_is_told() {
+fn bench_reports_a_denial() {
     let world = World::bare().policy(
         r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"filesystem": {"rules": {SYSTEM, "@/work/**": "rw-"}, "default": "---"}}}"#,
     );

@@ -132,7 +132,7 @@ fn a_resolved_program_is_taken_as_written() {
 }
 
 #[test]
-fn a_bad_line_is_denied_named_and_an_error() {
+fn a_bad_line_of_a_batch_is_denied_and_an_error() {
     let world = world();
     for bad in [
         "nonsense",

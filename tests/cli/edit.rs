@@ -222,7 +222,7 @@ fn a_pattern_that_covers_too_much_needs_force() {
 }
 
 #[test]
-fn denials_are_for_good() {
+fn denials_hold_in_an_allowed_directory() {
     let world = world();
     assert_eq!(status(&world, &["allow", "read", "~/x/**"]), 0);
     world.write("home/x/mail", "text");
@@ -304,7 +304,7 @@ fn the_tree_cannot_widen_its_own_policy() {
 }
 
 #[test]
-fn two_at_once_both_count() {
+fn two_changes_at_once_both_count() {
     let world = world();
     let start = |pattern: &str| {
         let mut command = world.command();
@@ -321,7 +321,7 @@ fn two_at_once_both_count() {
 }
 
 #[test]
-fn a_guard_that_runs_takes_it_over() {
+fn a_running_guard_applies_the_change() {
     let world = world();
     let guard = guard_tests::guard();
     let line = "cat ~/x/a; while test ! -e done; do sleep 0.05; done; i=0; until cat ~/x/a 2>/dev/null; do sleep 0.05; done";

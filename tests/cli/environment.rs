@@ -60,7 +60,7 @@ fn variables_that_load_code_are_not_inherited() {
 }
 
 #[test]
-fn every_command_is_marked() {
+fn every_command_gets_openclaws_marker_variable() {
     let world = World::open();
     let (plain, ended) = env(&mut world.command(), &[]);
     assert!(has(&plain, "OPENCLAW_CLI=1"), "{plain:?}");
@@ -86,7 +86,7 @@ fn names_and_values_need_not_be_text() {
 }
 
 #[test]
-fn secrets_stay_outside_where_the_policy_says_so() {
+fn the_sandbox_environment_holds_secrets_back() {
     let world = World::bare();
     let policy = |word: &str| {
         let text = format!(
@@ -158,7 +158,7 @@ fn a_directory_in_which_the_tree_writes_is_warned_of() {
 }
 
 #[test]
-fn mistakes_have_their_place() {
+fn mistakes_are_reported_with_line_and_column() {
     for wrong in ["\"bin\"", "\"/a:/b\"", "7"] {
         let world = World::bare().policy(&format!(
             "{{\"version\": 1,\n \"exec\": {{\"security\": \"full\", \"pathPrepend\": [\"/a\", {wrong}]}}}}"

@@ -216,7 +216,7 @@ fn questions_are_read_strictly() {
 }
 
 #[test]
-fn a_shell_is_told_less() {
+fn a_shell_gets_fewer_overrides() {
     let question = |interpreter: &str| {
         json!({ "op": "env", "base": { "LD_X": "secret" }, "overrides": { "FOO": "1", "TERM": "x" }, "interpreter": interpreter })
             .to_string()

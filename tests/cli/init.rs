@@ -139,7 +139,7 @@ fn templates_are_listed() {
 }
 
 #[test]
-fn no_agent_is_given_a_home() {
+fn init_refuses_the_home_as_workspace() {
     let world = World::bare();
     for directory in ["../home", "..", "/", "/tmp/.."] {
         let refused = init(&world, &["--workspace", directory]);

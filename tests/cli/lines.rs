@@ -61,7 +61,7 @@ fn allowed_and_missing_files_print_no_line() {
 }
 
 #[test]
-fn quiet_says_nothing_and_denies_as_well() {
+fn quiet_prints_nothing_and_still_denies() {
     let world = world();
     for option in ["-q", "--quiet"] {
         let ended = ended(world.command().args([option, "--", "sh", "-c", "cat ~/secret/key; echo $?"]));
@@ -112,7 +112,7 @@ fn names_are_escaped() {
 }
 
 #[test]
-fn a_line_comes_before_what_the_program_says() {
+fn a_denied_line_comes_before_the_programs_own_message() {
     let world = world();
     for _ in 0..20 {
         let ended = world.guarded(&["cat", world.home().join("secret/key").to_str().expect("text")]);

@@ -152,7 +152,7 @@ fn warnings(directory: &Path, mut command: impl FnMut(&Path) -> Command) -> Vec<
 }
 
 #[test]
-fn formatters_have_nothing_to_say_of_the_pages() {
+fn formatters_accept_the_manual_pages() {
     let world = World::bare();
     let directory = pages(&world);
     let with = |program: &'static str, options: &'static [&'static str]| {

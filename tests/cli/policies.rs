@@ -46,7 +46,7 @@ fn a_mistake_is_named_with_file_line_and_key() {
 }
 
 #[test]
-fn text_that_is_no_text() {
+fn a_policy_that_is_not_utf_8_is_refused() {
     let world = World::bare();
     let file = world.write("policy.json", b"\xff\xfe{");
     let ended = ended(world.command().arg("--policy").arg(file).args(["--", "true"]));

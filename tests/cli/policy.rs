@@ -97,7 +97,7 @@ fn every_mistake_has_its_line_column_and_key() {
 }
 
 #[test]
-fn warnings_have_their_places_and_are_no_refusal() {
+fn warnings_have_positions_and_do_not_refuse_the_policy() {
     let world = World::bare();
     std::os::unix::fs::symlink("work", world.root().join("link")).expect("a link");
     let text = r#"{ "version": 1, "$schema": "./guard.schema.json",
@@ -147,7 +147,7 @@ fn warnings_have_their_places_and_are_no_refusal() {
 }
 
 #[test]
-fn a_policy_without_anything_to_say() {
+fn a_policy_without_mistakes_is_fine() {
     let world = World::open();
     let output = policy(&world, &["validate", "--strict"]);
     assert_eq!(output.status, 0);
@@ -173,7 +173,7 @@ fn a_file_cannot_write_to_the_terminal() {
 }
 
 #[test]
-fn examples_hold_or_are_named() {
+fn examples_that_do_not_hold_are_named() {
     let world = World::bare();
     let good = r#"{ "version": 1, "exec": { "security": "allowlist", "ask": "off" },
   "permissions": { "filesystem": { "rules": { "/usr/**": "r-x", "~/**": "rw-" }, "deny": ["~/.ssh/**"] } },
@@ -368,7 +368,7 @@ fn openclaws_own_store_is_a_source_too() {
 }
 
 #[test]
-fn a_document_is_shown_without_what_is_secret() {
+fn a_document_is_shown_without_secrets() {
     let world = World::bare().policy(
         r#"{ // mine
             "version": 1, "agents": { "main": { "allowlist": [

@@ -186,7 +186,7 @@ fn a_denial_that_no_rule_changes_names_what_does() {
 }
 
 #[test]
-fn a_rule_is_named_with_its_place() {
+fn a_rule_is_named_with_its_position() {
     let world = world();
     assert_eq!(world.sh("cat ~/.ssh/id_rsa").status, 1);
     let output = give(&world, &["why", "--last"]).stdout;

@@ -45,7 +45,7 @@ else: print(error(c.linkat(fd, b'', -100, b'linked', 0x1000)))";
 }
 
 #[test]
-fn o_nofollow_is_not_among_an_open_files_flags() {
+fn the_flags_of_an_open_file_lack_o_nofollow() {
     let flags = "open('f', 'w'); fd = os.open('f', os.O_NOFOLLOW)\nprint(fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_NOFOLLOW != 0)";
     assert_eq!(found(flags), ["True", "False"]);
 }
@@ -82,7 +82,7 @@ fd = os.open('f', os.O_CREAT | os.O_RDWR); print(error(c.fchmod(fd, 0o600)), err
 
 /// The guard opens files for reading and hands them over. Its own copy lasts a moment longer than the call.
 #[test]
-fn the_close_of_what_was_read_may_be_told_later() {
+fn inotify_may_report_the_close_of_a_read_file_later() {
     let script = "
 w = c.inotify_init1(0o4000); open('f', 'w').close(); c.inotify_add_watch(w, b'f', 0x10); found = 'at once'
 for _ in range(50000):

@@ -38,7 +38,7 @@ fn cp_a_keeps_everything() {
 }
 
 #[test]
-fn find_looks_and_deletes() {
+fn find_searches_and_deletes() {
     let script = format!(
         "{ZOO}
         find zoo -name '*e*' | sort; find zoo -type f -newermt @999999999 | sort; find zoo -perm /111 -type f

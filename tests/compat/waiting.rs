@@ -42,12 +42,12 @@ fn a_blocked_signal_does_not_end_the_wait() {
 }
 
 #[test]
-fn deadly_signals_end_whoever_waits() {
+fn deadly_signals_end_a_waiting_caller() {
     assert!(same("killed").ends_with("signal 6: killed by 6\n"));
 }
 
 #[test]
-fn whoever_waits_can_be_stopped() {
+fn a_waiting_caller_can_be_stopped() {
     assert_eq!(same("stopped").matches("stopped 1").count(), 3);
 }
 

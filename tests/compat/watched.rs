@@ -4,7 +4,7 @@ use guard_tests::{World, program_text};
 
 /// Compares all events except the close of files only read: the guard's own copy may last a moment longer.
 #[test]
-fn watchers_are_told_the_same() {
+fn inotify_reports_the_same_events() {
     let source = r#"
 import ctypes, os, struct
 c = ctypes.CDLL(None); watch = c.inotify_init1(0o4000)

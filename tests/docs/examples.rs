@@ -45,7 +45,7 @@ fn disproved(world: &World, text: &str) -> Option<String> {
 }
 
 #[test]
-fn every_policy_is_one() {
+fn every_policy_in_the_documents_is_valid() {
     let world = World::bare();
     let (mut wrong, mut right) = (Vec::new(), 0);
     for document in documents() {
@@ -112,7 +112,7 @@ fn the_figures_of_the_readme_are_those_of_the_benchmarks() {
 
 /// Runs the notification script of docs/approvals.md with a stub of notify-send.
 #[test]
-fn the_notification_script_shows_what_is_asked() {
+fn the_notification_script_shows_the_question() {
     let script = document("docs/approvals.md").blocks().into_iter().find(|block| block.language == "sh");
     let script = script.expect("a script").text;
     let world = World::bare();

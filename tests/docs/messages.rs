@@ -143,7 +143,7 @@ fn every_message_has_an_entry() {
 }
 
 #[test]
-fn every_entry_is_of_a_message() {
+fn every_entry_belongs_to_a_message() {
     let (messages, patterns) = (messages(), patterns());
     let is_known = |pattern: &&String| messages.keys().any(|message| fits(pattern, message));
     let unknown: Vec<&String> = patterns.iter().filter(|pattern| !is_known(pattern)).collect();

@@ -30,7 +30,7 @@ fn a_secret_looking_variable_that_is_inherited_is_a_warning() {
 }
 
 #[test]
-fn the_fix_is_one() {
+fn the_proposed_fix_removes_the_warning() {
     let world = World::bare().policy(r#"{"version": 1, "exec": {"environment": "sandbox"}}"#);
     let found = Found::with(&world, secrets);
     assert!(found.named("secrets").is_empty(), "{found:?}");
@@ -38,7 +38,7 @@ fn the_fix_is_one() {
 }
 
 #[test]
-fn a_value_that_looks_like_a_credential_is_told_by_its_name() {
+fn a_credential_like_value_is_reported_by_its_name_only() {
     let value = "QUJD".repeat(30);
     let world = World::bare().policy(r#"{"version": 1, "exec": {"environment": "sandbox"}}"#);
     let found = Found::with(&world, |command| {

@@ -56,7 +56,7 @@ fn where_nobody_listens_it_says_so_and_no_token() {
 }
 
 #[test]
-fn a_route_that_is_left_out_is_told() {
+fn a_missing_gateway_route_is_reported() {
     let world = World::bare();
     let (status, found) = found(&world, r#"{"routes": ["cli"]}"#);
     assert_eq!(status, 1);

@@ -37,7 +37,7 @@ fn a_guard_within_a_guard_does_not_start_and_doctor_says_why() {
 }
 
 #[test]
-fn inside_it_is_text_too() {
+fn the_report_inside_a_guard_is_text_too() {
     let world = World::open();
     let ended = inside(&world, &["doctor"]);
     assert_eq!(ended.status, 1, "{ended:?}");
@@ -53,7 +53,7 @@ fn where_guards_cannot_be_found_it_says_so() {
 }
 
 #[test]
-fn a_guard_that_runs_is_told() {
+fn a_running_guard_is_listed() {
     let policy = r#"{"version": 1, "exec": {"security": "full", "ask": "on-miss"},
         "permissions": {"filesystem": {"rules": {SYSTEM, "@/work/**": "rwx", "@/work/asked": "?--"}}}}"#;
     let world = World::bare().policy(policy).attended();

@@ -12,7 +12,7 @@ const ADD: u32 = 0x4018_2103;
 const PROCMAP_QUERY: u32 = 0xc068_6611;
 
 #[test]
-fn here_everything_is_found() {
+fn on_this_machine_every_feature_is_found() {
     let world = World::bare();
     let found = Found::of(&world);
     // The other tests run a guard on this machine, so it has what a guard needs.

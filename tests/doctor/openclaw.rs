@@ -11,7 +11,7 @@ fn state(world: &World, name: &str, text: &str) {
 }
 
 #[test]
-fn where_it_has_not_been_there_is_nothing_to_say() {
+fn without_openclaw_the_section_has_only_notes() {
     let found = Found::of(&World::bare());
     found.must("note", "state-directory", "OpenClaw has not run here", "");
     found.must("note", "config", "there is no ", "");
@@ -22,7 +22,7 @@ fn where_it_has_not_been_there_is_nothing_to_say() {
 }
 
 #[test]
-fn its_configuration_is_read_as_it_reads_it() {
+fn openclaws_configuration_is_read_as_openclaw_reads_it() {
     let world = World::bare();
     state(&world, "openclaw.json", "// JSON5\n{meta: {lastTouchedVersion: '2026.9.6\\u001b[31m'},}");
     let found = Found::of(&world);
@@ -35,7 +35,7 @@ fn its_configuration_is_read_as_it_reads_it() {
 }
 
 #[test]
-fn its_store_is_there_or_broken_or_forsaken() {
+fn openclaws_store_is_reported_in_each_state() {
     let world = World::bare();
     state(&world, "exec-approvals.json", "{\"version\": 1}");
     Found::of(&world).must("ok", "store", "its entries count", "");
@@ -49,7 +49,7 @@ fn its_store_is_there_or_broken_or_forsaken() {
 }
 
 #[test]
-fn the_guards_own_stores_are_looked_at() {
+fn the_guards_own_stores_are_checked() {
     let world = World::bare();
     state(&world, "guard/approvals.json", "{\"version\": 1}");
     Found::of(&world).must("ok", "saved", "is in force", "");
@@ -108,7 +108,7 @@ fn interpreters_are_no_safe_bins() {
 }
 
 #[test]
-fn interpreters_that_start_with_any_code_are_told() {
+fn interpreters_that_run_any_code_are_reported() {
     let entry = |more: &str, exec: &str| {
         World::bare().policy(&format!(
             r#"{{"version": 1, "exec": {{"security": "allowlist"{exec}}},

@@ -57,7 +57,7 @@ fn a_wrong_override_is_a_problem_too() {
 }
 
 #[test]
-fn where_it_cannot_look_it_says_so() {
+fn without_a_current_directory_doctor_fails() {
     let world = World::bare();
     let line = format!("mkdir gone && cd gone && rmdir ../gone && exec {} doctor", guard().display());
     let mut command = world.native_command();

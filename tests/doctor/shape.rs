@@ -35,7 +35,7 @@ fn every_finding_has_the_same_shape() {
 
 /// Scripts rely on these names.
 #[test]
-fn names_stay() {
+fn the_names_of_findings_stay_the_same() {
     let found = Found::of(&World::bare());
     let of = |section: &str| {
         let all = found.all.iter().filter(|one| one["section"] == section);

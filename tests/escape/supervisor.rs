@@ -131,7 +131,7 @@ fn the_trees_limits_are_not_the_supervisors() {
 
 /// The supervisor is killed from outside: calls that it holds end, later ones fail, and none is allowed.
 #[test]
-fn a_supervisor_that_is_killed_lets_nothing() {
+fn a_killed_supervisor_allows_nothing() {
     for whom in 0..2 {
         let mut world = World::bare().policy(POLICY);
         // Makes the supervisor handle every call.

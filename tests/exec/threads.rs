@@ -115,7 +115,7 @@ t = threading.Thread(target=go); t.start(); t.join()'"#,
 
 /// A program killed while it starts leaves nothing to compare, so the guard must not report a change.
 #[test]
-fn the_killed_are_not_told_as_changed() {
+fn killed_callers_are_not_reported_as_changed() {
     let world = World::open();
     // Popen returns as soon as the exec has closed a pipe, before the guard has compared the program.
     let script = "import subprocess\nfor _ in range(300):\n child = subprocess.Popen(['true']); child.kill(); child.wait()";

@@ -118,7 +118,7 @@ fn the_command_does_not_choose_where_it_is_written() {
 }
 
 #[test]
-fn for_programs_there_is_json() {
+fn learn_prints_json_for_programs() {
     let session = Session::new(None);
     let script = "cat ~/.ssh/id_rsa > /dev/null; exit 3";
     let ended = ended(session.command().args(["learn", "-q", "--json", "--", "bash", "-c", script]));

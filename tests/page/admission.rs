@@ -177,7 +177,7 @@ fn a_refused_client_keeps_no_connection() {
 
 /// A server on another port of the host has set as many cookies as a browser keeps.
 #[test]
-fn cookies_of_others_keep_nobody_out() {
+fn foreign_cookies_do_not_block_the_session() {
     let world = world();
     let scene = Scene::new(&world);
     let others = (0..180).map(|n| format!("b{n}={}", "x".repeat(4000))).collect::<Vec<_>>().join("; ");
@@ -248,7 +248,7 @@ fn the_cookie_and_the_key_go_together() {
 }
 
 #[test]
-fn only_an_answer_is_one() {
+fn only_a_well_formed_answer_counts() {
     let world = world();
     let scene = Scene::new(&world);
     for line in [
@@ -329,7 +329,7 @@ fn only_an_answer_is_one() {
 
 /// Input that is not HTTP, or never ends, is no answer and keeps nobody out.
 #[test]
-fn noise_keeps_nobody_out() {
+fn malformed_requests_do_not_block_others() {
     let world = world();
     let scene = Scene::new(&world);
     let address = &scene.page.address;

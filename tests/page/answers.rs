@@ -100,7 +100,7 @@ fn always_saves_what_the_page_showed() {
 }
 
 #[test]
-fn an_answer_that_is_not_offered_is_none() {
+fn a_decision_that_is_not_offered_is_refused() {
     let world = world_with(100_000, "").policy_text(|text| text.replace("on-miss", "always"));
     let page = world.serve();
     let session = page.enter(&page.link);

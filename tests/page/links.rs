@@ -78,7 +78,7 @@ fn the_same_command_gives_another_link() {
 }
 
 #[test]
-fn a_page_that_was_killed_leaves_the_place_free() {
+fn a_killed_page_leaves_its_port_free() {
     let world = world();
     let page = world.serve();
     let socket = world.home().join(".openclaw/guard/page.sock");
@@ -158,7 +158,7 @@ except OSError as error:
 
 /// Whoever listened on an origin first decided what a browser stores for it (cached pages, service workers).
 #[test]
-fn no_page_is_where_another_was() {
+fn each_page_has_another_address() {
     let world = world();
     let page = world.serve();
     let (first, port) = page.address.split_once(':').expect("a port");

@@ -238,7 +238,7 @@ fn a_copy_of_a_shell_of_many_names_is_that_shell() {
 
 /// At most a thousand programs are recognised; a warning reports the others.
 #[test]
-fn of_too_many_the_operator_is_told() {
+fn too_many_named_programs_are_reported() {
     let world = world("r--");
     for number in 0..1005 {
         executable(

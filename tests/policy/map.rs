@@ -268,7 +268,7 @@ fn moving_between_places() {
 }
 
 #[test]
-fn links_lead_to_what_they_lead_to() {
+fn links_are_judged_by_their_targets() {
     let world = world();
     for (directory, rights) in PLACES {
         let line = "T=~/documents; rm -f $T/l $T/d; ln -s $D/file $T/l; ln -s $D $T/d; cat $T/l; cat $T/d/file; cd $T/d && cat file; $T/d/script; echo new >> $T/l";

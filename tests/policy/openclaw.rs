@@ -103,7 +103,7 @@ fn text_of_the_store_is_shown_without_control_characters() {
 }
 
 #[test]
-fn none_is_made() {
+fn the_guard_creates_no_openclaw_store() {
     for database in [false, true] {
         let world = World::open();
         world.write("state/agents/x", "");

@@ -179,7 +179,7 @@ fn a_hangup_of_the_front_is_the_commands() {
 }
 
 #[test]
-fn the_tree_can_neither_write_it_nor_have_it_read() {
+fn the_tree_can_neither_write_the_policy_nor_trigger_a_reload() {
     let world = world();
     let mut shell = Shell::start(world);
     let supervisor = shell.supervisor();
@@ -328,7 +328,7 @@ fn every_answer_is_by_one_policy_or_the_other() {
 }
 
 #[test]
-fn a_quiet_guard_tells_only_of_what_is_wrong() {
+fn a_quiet_guard_reports_only_errors() {
     let world = world();
     let script = "echo begun > ../begun; while [ ! -e ../stop ]; do sleep 0.05; done";
     let mut command = world.command();

@@ -3,7 +3,7 @@
 use guard_tests::World;
 
 #[test]
-fn filters_filter_and_open_nothing() {
+fn safe_bins_filter_input_and_open_no_file() {
     let world = World::bare().policy(
         r#"{"version": 1, "exec": {"security": "allowlist", "ask": "off"},
             "permissions": {"filesystem": {"rules": {SYSTEM, "@/work/**": "rw-"}, "default": "---"}}}"#,

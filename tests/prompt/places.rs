@@ -42,7 +42,7 @@ fn allowed_in_the_foreground(mut session: Session) {
 }
 
 #[test]
-fn suspended_it_goes_and_resumed_it_comes_back() {
+fn a_suspended_prompt_goes_and_comes_back() {
     let world = world();
     let mut session = outside(&world);
     let usual = session.emulator.modes();

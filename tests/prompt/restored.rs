@@ -99,7 +99,7 @@ impl Pane {
 /// Programs on the alternate screen and on the scrolling one, in a different emulator than the guard's own
 /// model.
 #[test]
-fn whatever_a_program_has_set() {
+fn modes_that_a_program_has_set_are_restored() {
     let world = world();
     let mut runner = world.command();
     runner.args(["-q", "--", "bash", "--norc", "--noprofile", "-i"]);

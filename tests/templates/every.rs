@@ -13,7 +13,7 @@ fn names() -> Vec<String> {
 }
 
 #[test]
-fn each_is_right_and_its_examples_hold() {
+fn each_template_is_valid_and_its_examples_hold() {
     let names = names();
     assert!(names.iter().any(|name| name == "coding"), "{names:?}");
     let mut fine = 0;

@@ -78,7 +78,7 @@ fn stopped_jobs_of_a_shell_that_ends_do_not_stay() {
 
 /// A denial is shown where it happens, before the program's own message.
 #[test]
-fn denials_are_shown_in_their_place() {
+fn denials_are_shown_in_order() {
     let world = World::bare().policy(
         r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
             "permissions": {"filesystem": {"rules": {SYSTEM, "@/work/**": "rwx"}, "deny": ["@/secret"], "default": "---"}}}"#,

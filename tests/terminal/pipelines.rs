@@ -56,7 +56,7 @@ fn the_keyboard_is_left_to_the_program_that_reads_it() {
 }
 
 #[test]
-fn lines_are_no_stairs() {
+fn lines_in_a_pipeline_start_at_the_left_margin() {
     let shown = same(|session| {
         session.line(
             "true | $RUN sh -c 'printf \"a\\nb\\r\\nc\\rd\\n\\n\"' | cat; true | $RUN printf 'x\\ny\\n'",

@@ -6,7 +6,7 @@ use super::{in_each_tier, python, world};
 
 /// Opens that wait, program starts, and opens that do not wait, all at once.
 #[test]
-fn whoever_waits_holds_up_nobody() {
+fn waiting_callers_do_not_delay_others() {
     let make = || -> World {
         let world = world(r#""@/work/**": "rw-""#, r#""@/work/shut""#);
         world.write("work/shut", "");

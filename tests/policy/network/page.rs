@@ -48,7 +48,7 @@ fn the_page_as_it_is_served_is_out_of_reach() {
 }
 
 #[test]
-fn observing_does_not_lead_there() {
+fn observing_does_not_open_the_page() {
     let at = Listener::everywhere();
     let world = World::open();
     let tries = each("tcp", &["127.0.0.1".to_owned(), "::1".to_owned()], at.port);

@@ -106,7 +106,7 @@ fn the_floor_counts_ports_where_they_are_asked_for() {
 }
 
 #[test]
-fn show_and_test_know_of_it() {
+fn show_and_test_know_the_network_rules() {
     let world = World::bare().policy(
         r#"{"version": 1, "network": {"connect": {"deny": ["10.0.0.0/8"], "ports": [443]}}, "examples": [
             {"op": "connect", "address": "10.1.1.1:443", "outcome": "deny"},

@@ -58,7 +58,7 @@ s = socket.socket(socket.AF_INET6); print(tried(lambda: s.sendto(b"x", FASTOPEN,
 
 /// With this option connect(2) only notes where the first message goes, whoever listens there by then.
 #[test]
-fn no_connection_is_put_off() {
+fn a_deferred_connection_is_refused() {
     let script = format!(
         "{COMMON}{}",
         r#"
@@ -95,7 +95,7 @@ print(select.select([], [s], [], 5)[1] == [s], s.getsockopt(socket.SOL_SOCKET, s
 
 /// To the unspecified address, a socket connects to its own address.
 #[test]
-fn no_address_in_particular_is_the_sockets_own() {
+fn the_unspecified_address_is_the_sockets_own() {
     let listener = Listener::at("127.0.0.7:0");
     let port = listener.port.to_string();
     let script = format!(
@@ -116,7 +116,7 @@ for family, own, to in (socket.AF_INET, "127.0.0.7", "0.0.0.0"), (socket.AF_INET
 
 /// Protocols that connect in their own ways, and TCP under other names.
 #[test]
-fn other_protocols_are_not_there() {
+fn other_protocols_are_not_available() {
     let script = format!(
         "{COMMON}{}",
         r#"
