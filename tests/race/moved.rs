@@ -52,6 +52,37 @@ fn nothing_goes_on_in_the_kernel_where_a_grant_was_moved() {
     assert!(attempts >= enough(), "only {attempts} attempts");
 }
 
+/// Programs can start from `shut`, and the kernel reads a program to start it. While `shut/file` is missing, reads are
+/// left to the kernel.
+const AMONG: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
+    "permissions": {"filesystem": {"rules": {SYSTEM, "@": "r--", "@/okay/**": "r-x", "@/shut/**": "r-x", "@/work/**": "rw-"},
+        "deny": ["@/shut/file"], "default": "---"}}}"#;
+
+#[test]
+fn nothing_goes_on_in_the_kernel_once_a_secret_is_among_programs() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut arena = arena_under(AMONG);
+    let root = arena.root();
+    fs::remove_file(root.join("shut/file")).expect("a file");
+    arena.world.set_tiers("broker,floored");
+    let wait = format!(
+        "until [ -e {root}/work/go ]; do /usr/bin/sleep 0.05; done; exec {root}/okay/flip read {}",
+        Effort::usual().arguments(&root, "thread").join(" "),
+        root = root.display()
+    );
+    let mut command = arena.world.command();
+    command.args(["-v", "--", "/usr/bin/sh", "-c", &wait]);
+    let held = arena.world.start_command(command);
+    until("reads are left to the kernel", || held.stderr().contains("floored (reads and writes)"));
+    arena.world.write("shut/file", "TOPSECRET");
+    until("the guard notices", || held.stderr().contains("now: broker, floored (writes)"));
+    arena.world.write("work/go", "");
+    let ended = held.end();
+    let (attempts, leaks) = score(&ended);
+    assert_eq!(leaks, 0, "read what the policy denies: {ended:?}");
+    assert!(attempts >= enough(), "only {attempts} attempts");
+}
+
 /// What is not held cannot be taken back: the guard says so, and the attacker wins.
 #[test]
 fn landlock_grants_that_moved_need_a_restart() {

@@ -1,5 +1,6 @@
 //! What would be enforced here: the tiers, and the Landlock domain of a tree started now.
 
+use guard_policy::text::shown;
 use guard_policy::{Ask, Policy, Security};
 use guard_shim::floor::LandlockStatus;
 use guard_supervisor::config::options::Options;
@@ -63,6 +64,14 @@ fn slower(options: &Options, policy: &Policy, made: &BuiltDomain, findings: &mut
     if (untrapped.reads && untrapped.writes) || options.tiers.len() < 3 || made.status == LandlockStatus::None
     {
         return;
+    }
+    if let Some((root, unreadable)) = made.plan.unreadable_root(policy) {
+        let root = shown(&root);
+        let why = match unreadable {
+            Some(path) => format!("programs can start from {root}, and {} may not be read", shown(&path)),
+            None => format!("programs can start from {root}, where not everything may be read"),
+        };
+        findings.note("brokered-reads", format!("the guard makes each read itself, because {why}"));
     }
     let names = Names::read();
     let classes = policy.tiers(&|directory: &[u8]| names.list(directory)).classes;

@@ -1,6 +1,7 @@
 //! What the map means for whole directories: whether they may be moved, and whether they are uniform.
 
-use super::glob::Glob;
+use super::exec_roots::is_below;
+use super::glob::{Below, Glob};
 use crate::{Access, Grant, Policy};
 
 impl Policy {
@@ -40,8 +41,55 @@ impl Policy {
             && self.map.least_below(path, |_| false).grants(access)
     }
 
+    /// Returns the paths below `dir` without which [`Policy::is_uniform`] would hold for reading: as long as none of
+    /// them exists, everything below `dir` may be read. `None` if there is no such list.
+    pub fn unreadable_below(&self, dir: &[u8]) -> Option<Vec<&[u8]>> {
+        let denies = self.map.denies.iter().map(|entry| &entry.glob);
+        let denies = denies.filter(|glob| glob.below(dir) != Below::Nothing);
+        let mut tops: Vec<&[u8]> = denies.map(Glob::top).collect();
+        tops.sort_unstable();
+        tops.dedup();
+        let are_below = tops.iter().all(|top| *top != dir && is_below(top, dir));
+        let is_readable =
+            self.rights(dir).r == Grant::Yes && self.map.least_below(dir, |_| true).r == Grant::Yes;
+        (are_below && is_readable).then_some(tops)
+    }
+
     /// Returns true when some program at or below `dir` may start without asking, or that cannot be excluded.
     pub fn starts_unasked(&self, dir: &[u8]) -> bool {
         self.rights(dir).x == Grant::Yes || self.map.most_below(dir).x == Grant::Yes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Access, Document, Host, Overrides, Policy};
+
+    #[test]
+    fn what_keeps_a_directory_from_being_read_as_a_whole_is_listed() {
+        let text = r#"{"version": 1, "permissions": {"filesystem": {
+            "rules": {"/c/**": "rwx", "/k/**": "r--", "/k/longer": "---", "/g/**": "r-x", "/d/**": "r--"},
+            "deny": ["/c/token", "/c/deep/secrets", "/c/e/*.key", "/g/*.pem", "/d", "**/.env"]}}}"#;
+        let without = text.replace(", \"**/.env\"", "");
+        let policy = |text: &str| {
+            let document = Document::parse("test", text).unwrap();
+            Policy::compile(&document, "main", &Host::bare(b"/home/u", b"/w"), &Overrides::default()).unwrap()
+        };
+        let (policy, anywhere) = (policy(&without), policy(text));
+        let below = |policy: &Policy, dir: &str| {
+            let found = policy.unreadable_below(dir.as_bytes())?.into_iter();
+            Some(found.map(|path| String::from_utf8(path.to_vec()).unwrap()).collect::<Vec<_>>())
+        };
+        let listed = |paths: &[&str]| Some(paths.iter().map(|path| (*path).to_owned()).collect::<Vec<_>>());
+        assert_eq!(below(&policy, "/c"), listed(&["/c/deep/secrets", "/c/e", "/c/token"]));
+        assert_eq!(below(&policy, "/c/deep"), listed(&["/c/deep/secrets"]));
+        assert_eq!(below(&policy, "/c/other"), listed(&[]));
+        assert!(policy.is_uniform(b"/c/other", Access::READ) && !policy.is_uniform(b"/c", Access::READ));
+        // A rule withholds it, a pattern begins at the directory itself, it is denied, nothing allows it.
+        for dir in ["/k", "/g", "/d", "/nowhere"] {
+            assert_eq!(below(&policy, dir), None, "{dir}");
+        }
+        // A name that is denied everywhere may come to be anywhere.
+        assert_eq!(below(&anywhere, "/c/other"), None);
     }
 }

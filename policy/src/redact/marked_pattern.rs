@@ -127,6 +127,6 @@ mod tests {
     fn a_pattern_is_compiled_when_it_is_needed() {
         static ALONE: [MarkedPattern; 1] = [MarkedPattern::new(&["key"], "KEY=(?<s>VALUE)")];
         assert!(find_all(&ALONE, "true").is_empty() && ALONE[0].compiled.get().is_none());
-        assert_eq!(find_all(&ALONE, "KEY=abc"), [4..7]);
+        assert_eq!(find_all(&ALONE, "KEY=abc").first(), Some(&(4..7)));
     }
 }

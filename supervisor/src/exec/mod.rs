@@ -79,6 +79,7 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
     let mut written = CallerPath::default();
     caller.peek(path, &mut written)?;
     caller.check()?;
+    fail_point(Fallible::Exec, written.as_bytes());
     // The kernel opens the program before it counts its arguments (fs/exec.c, alloc_bprm). A search of PATH finds
     // nothing in most directories.
     if is_missing(request, dirfd, written.as_bytes()) {
@@ -88,7 +89,6 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
     let argv = Strings::read(caller, strings.0, &mut left)?;
     let environment = Strings::read(caller, strings.1, &mut left)?;
     caller.check()?;
-    fail_point(Fallible::Exec, written.as_bytes());
     let path = written.as_bytes().to_vec();
     let exec_request = ExecRequest { dirfd, path, flags, argv, environment };
     // One exec of a process at a time: the first that succeeds ends the threads that make the others.

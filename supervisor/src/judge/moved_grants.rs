@@ -36,8 +36,12 @@ impl MovedGrants {
 
     /// Puts the plan in force that fits where the grants are now.
     pub fn reconsider(&self) {
+        let before = self.current.guard().floor.tiers();
         self.current.update(Guard::after_relocation);
         let guard = self.current.guard();
+        if guard.floor.tiers() != before {
+            tracing::info!("tiers now: {}", guard.floor.tiers());
+        }
         let (lines, is_unheld) = self.lines_of(&guard);
         let before = std::mem::replace(&mut *self.lines.lock(), lines.clone());
         for line in lines.into_iter().filter(|line| !before.contains(line)) {

@@ -141,4 +141,48 @@ mod tests {
         let starts = |name: &str| made.plan.starts(home.join(name).as_os_str().as_bytes());
         assert!(starts("work/new/tool") && starts(".cache/pip/tool") && !starts(".cache/huggingface/token"));
     }
+
+    /// What programs may start from is readable to the kernel. A denied path there matters as soon as it exists.
+    #[test]
+    fn a_secret_among_programs_counts_while_it_exists() {
+        if !floor::holds_grants(floor::abi()) {
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let cache = root.join("cache");
+        std::fs::create_dir_all(cache.join("tools")).unwrap();
+        let text = format!(
+            r#"{{"version": 1, "exec": {{"security": "full"}}, "permissions": {{"filesystem": {{
+                "rules": {{"/usr/**": "r-x", "{0}/**": "rwx"}}, "deny": ["{0}/app/token", "{0}/browser"]}}}}}}"#,
+            cache.display()
+        );
+        let document = guard_policy::Document::parse("test", &text).unwrap();
+        let path = |path: &std::path::Path| path.as_os_str().as_bytes().to_vec();
+        let (home, cwd) = (path(&root), path(&root));
+        let host = Host::bare(&home, &cwd);
+        let policy = Policy::compile(&document, "main", &host, &Overrides::default()).unwrap();
+        let built = BuiltDomain::build(&policy, &[Tier::Floored], Use::Entered).unwrap();
+        let reads = |expected: bool| {
+            let words = if expected { "reads and writes" } else { "writes" };
+            let plan = built.plan.under(&policy);
+            let tiers = format!("broker, floored ({words})");
+            assert_eq!(plan.tiers(), tiers, "{:?}", plan.unreadable_root(&policy));
+        };
+        reads(true);
+        let awaited: Vec<Vec<u8>> = built.plan.awaited(&policy).collect();
+        assert_eq!(awaited, [path(&cache.join("app/token")), path(&cache.join("browser"))]);
+        std::fs::create_dir_all(cache.join("app")).unwrap();
+        reads(true);
+        std::fs::write(cache.join("app/token"), "secret").unwrap();
+        reads(false);
+        assert_eq!(
+            built.plan.unreadable_root(&policy),
+            Some((path(&cache), Some(path(&cache.join("app/token")))))
+        );
+        std::fs::remove_file(cache.join("app/token")).unwrap();
+        reads(true);
+        std::os::unix::fs::symlink("nowhere", cache.join("browser")).unwrap();
+        reads(false);
+    }
 }

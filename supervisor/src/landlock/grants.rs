@@ -59,6 +59,8 @@ pub struct PlacedGrant<'g> {
     pub kind: HierarchyKind,
     /// Where it is now.
     pub location: Location,
+    /// Whether it is a root of programs. Calls are not left to the kernel because of it.
+    pub is_root: bool,
     /// Whether a file system of the kernel was mounted there since. A grant covers what is mounted below it, too.
     pub is_mounted_over: bool,
 }
@@ -190,7 +192,8 @@ impl Grants {
         let hierarchies = self.hierarchies.iter().map(HierarchyGrant::granted).map(move |granted| {
             PlacedGrant { is_mounted_over: is_mounted_over(&granted.location), ..granted }
         });
-        hierarchies.chain(self.roots.iter().map(HierarchyGrant::granted))
+        let roots = self.roots.iter().map(HierarchyGrant::granted);
+        hierarchies.chain(roots.map(|root| PlacedGrant { is_root: true, ..root }))
     }
 
     /// Looks at what is mounted now.
@@ -265,7 +268,7 @@ impl HierarchyGrant {
     fn granted(&self) -> PlacedGrant<'_> {
         let HierarchyGrant { path, access, kind, .. } = self;
         let location = self.location.lock().clone();
-        PlacedGrant { path, access: *access, kind: *kind, location, is_mounted_over: false }
+        PlacedGrant { path, access: *access, kind: *kind, location, is_root: false, is_mounted_over: false }
     }
 
     fn recheck(&self) {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use guard_policy::{Access, Exactness, HierarchyKind, Outcome, Policy, Request, Tiers, decide};
+use rustix::fs::{AtFlags, CWD, statat};
+use rustix::io::Errno;
 
 use super::Names;
 use super::grants::{Grants, PlacedGrant, Target};
@@ -100,9 +102,32 @@ impl LandlockPlan {
     ) -> impl Iterator<Item = PlacedGrant<'p>> + use<'p> {
         let grants = self.grants.iter().filter(move |granted| granted.access.contains(class));
         grants.filter(move |granted| match &granted.location {
+            Location::At(path) if granted.is_root => !is_readable(policy, path),
             Location::At(path) => granted.is_mounted_over || !is_whole(policy, path, class, granted.kind),
             Location::Gone => false,
             Location::Unknown => true,
+        })
+    }
+
+    /// Why reads are not left to the kernel: a directory from which programs can start, and a path below it that may not
+    /// be read. The kernel reads a program to start it, so the floor must allow that.
+    pub fn unreadable_root(&self, policy: &Policy) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+        let root = self.exceeding(policy, Access::READ).find(|granted| granted.is_root)?;
+        let Location::At(path) = root.location else { return None };
+        let below = policy.unreadable_below(&path).unwrap_or_default();
+        let unreadable = below.into_iter().find(|path| exists(path)).map(<[u8]>::to_vec);
+        Some((path, unreadable))
+    }
+
+    /// The paths that are missing, and at which something would change what is left to the kernel.
+    pub fn awaited<'p>(&'p self, policy: &'p Policy) -> impl Iterator<Item = Vec<u8>> + use<'p> {
+        let roots = self.grants.iter().filter(|granted| granted.is_root);
+        roots.flat_map(|root| match root.location {
+            Location::At(path) => {
+                let below = policy.unreadable_below(&path).unwrap_or_default();
+                below.into_iter().map(<[u8]>::to_vec).collect()
+            }
+            Location::Gone | Location::Unknown => Vec::new(),
         })
     }
 
@@ -182,6 +207,18 @@ fn is_whole(policy: &Policy, path: &[u8], access: Access, kind: HierarchyKind) -
         HierarchyKind::Directory => policy.is_uniform(path, access),
         HierarchyKind::File => decide(policy, &Request::File { path, access }).outcome == Outcome::Allow,
     }
+}
+
+/// Whether everything that is below a directory now may be read. What may not be is not there; [`LandlockPlan::awaited`]
+/// lists it. The tree cannot make it, because what may not be read may not be written.
+fn is_readable(policy: &Policy, path: &[u8]) -> bool {
+    policy.is_uniform(path, Access::READ)
+        || policy.unreadable_below(path).is_some_and(|below| !below.into_iter().any(exists))
+}
+
+/// Whether something is at a path, or that is not known.
+pub(super) fn exists(path: &[u8]) -> bool {
+    !matches!(statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT | Errno::NOTDIR))
 }
 
 /// The links of `/` that lead to directories. They belong to the system (merged /usr); should one lead elsewhere later,

@@ -11,8 +11,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 
-use super::grants::{Grants, PlacedGrant};
+use super::grants::Grants;
 use super::location::Location;
+use super::plan::exists;
 use crate::panics::{Panic, restart_on_panic};
 
 /// The minimum time between two checks.
@@ -27,12 +28,13 @@ const POLL_PERIOD: Duration = Duration::from_secs(1);
 
 /// Watches for as long as the process lives. Moves by the tree itself are checked at once by [`Grants::recheck_below`];
 /// this is for the rest of the machine. `relocated` is called after something that is granted was found elsewhere than
-/// before, and `tell` receives panics.
+/// before, or something appeared at one of the `awaited` paths, or disappeared there. `tell` receives panics.
 ///
 /// # Errors
 /// If no thread can be started.
 pub fn watch(
     grants: &Arc<Grants>,
+    awaited: impl Fn() -> Vec<Vec<u8>> + Send + 'static,
     relocated: impl Fn() + Send + 'static,
     tell: impl Fn(&Panic) + Send + 'static,
 ) -> std::io::Result<()> {
@@ -40,45 +42,50 @@ pub fn watch(
     if grants.iter().next().is_none() {
         return Ok(());
     }
-    let look = move || follow(&grants, &relocated);
+    let look = move || follow(&grants, &awaited, &relocated);
     std::thread::Builder::new().name("floor".into()).spawn(move || restart_on_panic(look, tell))?;
     Ok(())
 }
 
-fn follow(grants: &Grants, relocated: &impl Fn()) {
+fn follow(grants: &Grants, awaited: &impl Fn() -> Vec<Vec<u8>>, relocated: &impl Fn()) {
     // The kernel wakes pollers of this file when something is mounted or unmounted (proc_pid_mounts(5)).
     let mounts = std::fs::File::open("/proc/self/mountinfo");
     let started = Instant::now();
     let mut changes: Option<Result<OwnedFd, Errno>> = None;
-    let mut is_mounted =
-        wait(None, mounts.as_ref().ok(), Some(started + POLL_INTERVAL), grants) == Change::Mount;
-    if is_mounted {
-        grants.look_at_mounts();
-    }
+    let mut present: Vec<Vec<u8>> = Vec::new();
+    let mut names = HashSet::new();
+    let mut due = Some(started + POLL_INTERVAL);
     loop {
-        if changes.is_none() && started.elapsed() >= POLL_PERIOD {
-            changes = Some(inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK));
-        }
-        let changes = changes.as_ref().and_then(|changes| changes.as_ref().ok());
-        let is_watched = changes.is_some_and(|changes| attend(changes, grants).is_ok());
-        // After the watches: something may have moved before they began.
-        let is_moved = grants.recheck();
-        if is_moved || std::mem::take(&mut is_mounted) {
-            relocated();
-        }
-        if is_moved {
-            // Other directories lead there now.
-            continue;
-        }
-        fail_point(Fallible::Floor, b"");
-        std::thread::sleep(RETRY_INTERVAL);
-        // Without: it is too early, there are too many watches (inotify(7)), or no /proc.
-        let is_reported = is_watched && mounts.is_ok();
-        let due = (!is_reported).then(|| Instant::now() + POLL_INTERVAL);
-        is_mounted = wait(changes, mounts.as_ref().ok(), due, grants) == Change::Mount;
+        let events = changes.as_ref().and_then(|changes| changes.as_ref().ok());
+        let is_mounted = wait(events, mounts.as_ref().ok(), due, &names) == Change::Mount;
         if is_mounted {
             grants.look_at_mounts();
         }
+        let mut is_due = is_mounted;
+        // Again if something has moved: other directories lead there now.
+        loop {
+            if changes.is_none() && started.elapsed() >= POLL_PERIOD {
+                changes = Some(inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK));
+            }
+            let events = changes.as_ref().and_then(|changes| changes.as_ref().ok());
+            let awaited = awaited();
+            let is_watched = events.is_some_and(|events| attend(events, grants, &awaited).is_ok());
+            // After the watches: something may have moved before they began.
+            let is_moved = grants.recheck();
+            let now: Vec<_> = awaited.iter().filter(|path| exists(path)).cloned().collect();
+            let is_changed = std::mem::replace(&mut present, now) != present;
+            names = names_of(grants, &awaited);
+            // Without: it is too early, there are too many watches (inotify(7)), or no /proc.
+            let is_reported = is_watched && mounts.is_ok();
+            due = (!is_reported).then(|| Instant::now() + POLL_INTERVAL);
+            if !is_moved && !is_changed && !is_due {
+                break;
+            }
+            relocated();
+            is_due = false;
+        }
+        fail_point(Fallible::Floor, b"");
+        std::thread::sleep(RETRY_INTERVAL);
     }
 }
 
@@ -96,10 +103,8 @@ fn wait(
     changes: Option<&OwnedFd>,
     mounts: Option<&std::fs::File>,
     due: Option<Instant>,
-    grants: &Grants,
+    names: &HashSet<Vec<u8>>,
 ) -> Change {
-    let names: HashSet<Vec<u8>> =
-        grants.iter().filter_map(|granted| Some(name(&granted)?.to_vec())).collect();
     loop {
         let mut ready = Vec::new();
         ready.extend(changes.map(|changes| PollFd::new(changes.as_fd(), PollFlags::POLLIN)));
@@ -119,18 +124,32 @@ fn wait(
         if is_mount {
             return Change::Mount;
         }
-        if changes.is_some_and(|changes| concerns(changes, &names)) {
+        if changes.is_some_and(|changes| concerns(changes, names)) {
             return Change::Other;
         }
     }
 }
 
-/// The last name of a grant's path; `None` if it is nowhere, or `/`.
-fn name<'g>(granted: &'g PlacedGrant<'_>) -> Option<&'g [u8]> {
-    match &granted.location {
-        Location::At(path) => path.rsplit(|&byte| byte == b'/').next(),
+/// The names whose coming or going concerns a grant or an awaited path.
+fn names_of(grants: &Grants, awaited: &[Vec<u8>]) -> HashSet<Vec<u8>> {
+    let last = |path: &[u8]| path.rsplit(|&byte| byte == b'/').next().map(<[u8]>::to_vec);
+    let granted = grants.iter().filter_map(|granted| match &granted.location {
+        Location::At(path) => last(path),
         Location::Gone | Location::Unknown => None,
+    });
+    granted.chain(awaited.iter().filter_map(|path| last(next_to_appear(path)))).collect()
+}
+
+/// The part of a path that is or would be the first name in the deepest directory that exists.
+fn next_to_appear(path: &[u8]) -> &[u8] {
+    let mut end = path.len();
+    while let Some(parent) = path[..end].iter().rposition(|&byte| byte == b'/').filter(|&parent| parent > 0) {
+        if exists(&path[..parent]) {
+            break;
+        }
+        end = parent;
     }
+    &path[..end]
 }
 
 /// Watches what is granted and the directories above, whose moves also move what is below. If an open object is
@@ -138,7 +157,7 @@ fn name<'g>(granted: &'g PlacedGrant<'_>) -> Option<&'g [u8]> {
 ///
 /// # Errors
 /// If something cannot be watched.
-fn attend(changes: &OwnedFd, grants: &Grants) -> Result<(), Errno> {
+fn attend(changes: &OwnedFd, grants: &Grants, awaited: &[Vec<u8>]) -> Result<(), Errno> {
     let itself = WatchFlags::MOVE_SELF | WatchFlags::DELETE_SELF | WatchFlags::DONT_FOLLOW;
     let mut paths: BTreeMap<Vec<u8>, WatchFlags> = BTreeMap::new();
     for granted in grants.iter() {
@@ -150,6 +169,12 @@ fn attend(changes: &OwnedFd, grants: &Grants) -> Result<(), Errno> {
         *paths.entry(path[..parent].to_vec()).or_insert(itself) |=
             WatchFlags::DELETE | WatchFlags::MOVED_FROM;
         *paths.entry(path).or_insert(itself) |= WatchFlags::ATTRIB;
+    }
+    for path in awaited {
+        let name = next_to_appear(path);
+        let parent = name.iter().rposition(|&byte| byte == b'/').unwrap_or(0).max(1);
+        *paths.entry(name[..parent].to_vec()).or_insert(itself) |=
+            WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::DELETE | WatchFlags::MOVED_FROM;
     }
     for (path, what) in paths {
         match inotify::add_watch(changes, path, what) {

@@ -260,7 +260,14 @@ fn watch_grants(current: &Arc<Current>, end: Option<EndTree>) -> std::io::Result
     let grants = guard.floor.grants();
     let moved = MovedGrants::new(Arc::clone(current), end);
     let faults = guard.reporter.clone();
-    landlock::watch(grants, move || moved.reconsider(), move |fault| faults.fault(fault, None))
+    let awaited = {
+        let current = Arc::clone(current);
+        move || {
+            let guard = current.guard();
+            guard.floor.awaited(guard.policy()).collect()
+        }
+    };
+    landlock::watch(grants, awaited, move || moved.reconsider(), move |fault| faults.fault(fault, None))
 }
 
 /// Creates the handle of the thread that asks the gateway for its exec approvals, if the policy wants that.

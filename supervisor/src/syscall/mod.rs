@@ -157,6 +157,11 @@ impl Request<'_, '_> {
         }
     }
 
+    /// EMFILE if the caller has no free descriptor.
+    fn need_room(&self) -> Result<(), Errno> {
+        if self.caller.kernel().has_room(self.caller.tid()) { Ok(()) } else { Err(Errno::MFILE) }
+    }
+
     /// Sets this worker's umask to the caller's, so that what it creates gets the right mode.
     fn adopt_umask(&self) -> Result<(), Errno> {
         let umask = self.caller.status()?.umask;

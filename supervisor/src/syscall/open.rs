@@ -59,14 +59,9 @@ fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) -> Han
     // The kernel reserves the caller's new descriptor before it looks at the path. For an open that changes nothing, it
     // is enough that this error comes first.
     if how.changes() {
-        need_room(request)?;
+        request.need_room()?;
     }
-    find_and_open(request, dirfd, path, how).or_else(|error| need_room(request).and(Err(error)))
-}
-
-/// EMFILE if the caller has no free descriptor.
-pub(super) fn need_room(request: &Request<'_, '_>) -> Result<(), Errno> {
-    if request.caller.kernel().has_room(request.caller.tid()) { Ok(()) } else { Err(Errno::MFILE) }
+    find_and_open(request, dirfd, path, how).or_else(|error| request.need_room().and(Err(error)))
 }
 
 fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) -> HandlerResult {
@@ -227,7 +222,7 @@ fn open_object(
     }
     if matches!(object.kind(), FileType::Fifo | FileType::CharacterDevice) {
         // The peer notices the open, so fail before it if the caller has no descriptor left.
-        need_room(request)?;
+        request.need_room()?;
     }
     if is_own_terminal(object) {
         return open_terminal(request, how);

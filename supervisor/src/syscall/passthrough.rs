@@ -12,7 +12,6 @@ use guard_shim::failpoints::{Layer, is_layer_off};
 use rustix::io::Errno;
 
 use super::Request;
-use super::open::need_room;
 use super::open_how::OpenHow;
 use crate::landlock::Target;
 use crate::reply::{ContinueReason, HandlerResult, Reply};
@@ -42,7 +41,7 @@ pub fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) ->
         FastLookup::There => continue_call(request, fast_path.real(), access, Target::Object),
         // The floor need not allow what is not there.
         FastLookup::Missing => continue_call(request, fast_path.real(), access, Target::Object)
-            .or_else(|| Some(need_room(request).and(Err(Errno::NOENT)))),
+            .or_else(|| Some(request.need_room().and(Err(Errno::NOENT)))),
     }
 }
 

@@ -90,14 +90,19 @@ fn an_allowed_file_is_put_into_the_caller() {
 }
 
 #[test]
-fn a_file_open_for_writing_is_ours_no_longer_when_the_caller_goes_on() {
+fn a_regular_file_is_handed_over_in_one_step_and_a_fifo_is_closed_first() {
     let fixture = SyscallFixture::new();
-    let kernel = Fake::new(fixture.root(), &["open/file"]);
-    let call = Fake::call(libc::SYS_openat, &[AT_FDCWD, 0x1000, libc::O_WRONLY as u64]);
-    let caller = Caller::new(&kernel, call);
-    send(&caller, handle(&Request { guard: &fixture.guard, caller: &caller }));
-    assert!(!kernel.installed.lock().unwrap()[0].1);
-    assert_eq!(*kernel.answers.lock().unwrap(), [Response::Value(7)]);
+    nix::unistd::mkfifo(&fixture.root().join("open/fifo"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for (path, is_one_step, answers) in
+        [("open/file", true, &[][..]), ("open/fifo", false, &[Response::Value(7)])]
+    {
+        let kernel = Fake::new(fixture.root(), &[path]);
+        let call = Fake::call(libc::SYS_openat, &[AT_FDCWD, 0x1000, libc::O_RDWR as u64]);
+        let caller = Caller::new(&kernel, call);
+        send(&caller, handle(&Request { guard: &fixture.guard, caller: &caller }));
+        assert_eq!(kernel.installed.lock().unwrap()[0].1, is_one_step, "{path}");
+        assert_eq!(*kernel.answers.lock().unwrap(), answers, "{path}");
+    }
 }
 
 #[test]

@@ -90,6 +90,17 @@ impl Glob {
         &self.prefix
     }
 
+    /// Returns what the pattern names, or the directory before its first wildcard.
+    pub(crate) fn top(&self) -> &[u8] {
+        if self.is_literal() {
+            return &self.prefix;
+        }
+        match self.prefix.iter().rposition(|byte| *byte == b'/') {
+            Some(end) if end > 0 => &self.prefix[..end],
+            _ => b"/",
+        }
+    }
+
     /// Returns true when there is no wildcard.
     pub(crate) fn is_literal(&self) -> bool {
         self.tail.is_empty()

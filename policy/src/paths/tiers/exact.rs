@@ -136,7 +136,7 @@ impl Compared<'_> {
     fn entry(&self, entry: &CompiledPattern) -> Result<(), Inexact> {
         let CompiledPattern { glob, rights, reason } = entry;
         let is_literal = glob.is_literal();
-        let top = top(glob);
+        let top = glob.top();
         let is_granted = if is_literal { self.is_granted(top) } else { self.is_granted_below(top) };
         if is_granted || self.is_denied(glob) {
             return Ok(());
@@ -197,7 +197,7 @@ impl Compared<'_> {
 
     /// Returns whether a denial covers everything that a pattern covers.
     fn is_denied(&self, glob: &Glob) -> bool {
-        let top = top(glob);
+        let top = glob.top();
         let covers = |e: &CompiledPattern| e.glob.covers(top);
         self.is_denied_below(top) || glob.is_literal() && self.denials().any(covers)
     }
@@ -229,8 +229,3 @@ impl Compared<'_> {
 
 /// The path that the reasons of the base name.
 const BASE: &str = "permissions.base";
-
-/// Returns what a pattern names, or the directory before its first wildcard.
-fn top(glob: &Glob) -> &[u8] {
-    if glob.is_literal() { glob.literal() } else { directory(glob.literal()) }
-}
