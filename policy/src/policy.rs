@@ -137,8 +137,11 @@ impl Policy {
 
     /// Why no symbolic link may stand at a real path, if none may: below it is a place where nothing may be left behind,
     /// and that would be somewhere else then.
+    /// A link before something denied would lead what is written there later, such as a token, to where the tree may
+    /// read it.
     pub fn keeps_below(&self, path: &[u8]) -> Option<Reason<'_>> {
-        self.map.protected.any_below(path).map(|entry| entry.reason.to_reason())
+        let protected = self.map.protected.any_below(path);
+        protected.or_else(|| self.map.denied_below(path)).map(|entry| entry.reason.to_reason())
     }
 
     /// True when something is protected by its shape, wherever it is: then no directory may be written as a whole.

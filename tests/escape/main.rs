@@ -19,6 +19,7 @@ mod outside;
 mod planted;
 mod proc;
 mod programs;
+mod redirected;
 mod resources;
 mod services;
 mod set_id;

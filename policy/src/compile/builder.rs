@@ -16,11 +16,14 @@ pub(crate) struct MapBuilder<'a> {
     pub(crate) paths: Paths<'a>,
     pub(crate) ask: Ask,
     pub(crate) warnings: Vec<String>,
+    is_of_many_runs: bool,
     denies: Vec<CompiledPattern>,
     rules: Vec<CompiledPattern>,
     base: Vec<CompiledPattern>,
     answers: Answers,
     protected: ProtectedPaths,
+    /// The links on the way to what is denied, each with the reason of the denial.
+    ways: Vec<(Vec<u8>, Arc<CompiledReason>)>,
     /// Rules whose leading directories resolve elsewhere: that form is granted only once it is known that the
     /// tree cannot redirect it.
     redirected: Vec<(Expanded, Expanded, Rights, CompiledReason)>,
@@ -32,11 +35,13 @@ impl<'a> MapBuilder<'a> {
             paths,
             ask,
             warnings: Vec::new(),
+            is_of_many_runs: false,
             denies: Vec::new(),
             rules: Vec::new(),
             base: Vec::new(),
             answers: Answers::default(),
             protected: ProtectedPaths::default(),
+            ways: Vec::new(),
             redirected: Vec::new(),
         }
     }
@@ -55,6 +60,7 @@ impl<'a> MapBuilder<'a> {
     pub(crate) fn deny(&mut self, expanded: &Expanded, reason: &CompiledReason) {
         let real = expanded.resolved(&self.paths, true);
         let reason = Arc::new(reason.clone());
+        self.ways.extend(expanded.links(&self.paths).into_iter().map(|link| (link, Arc::clone(&reason))));
         for form in [Some(expanded), real.as_ref()].into_iter().flatten() {
             let glob = form.glob(true);
             if glob.is_literal() {
@@ -72,6 +78,10 @@ impl<'a> MapBuilder<'a> {
     /// Adds a rule.
     pub(crate) fn rule(&mut self, expanded: &Expanded, permission: Permission, reason: CompiledReason) {
         let rights = self.effective(permission.0);
+        if rights == Rights::NONE {
+            let reason = Arc::new(reason.clone());
+            self.ways.extend(expanded.links(&self.paths).into_iter().map(|link| (link, Arc::clone(&reason))));
+        }
         if let Some(real) = expanded.resolved(&self.paths, false) {
             let text = format!("{} (here {}{})", reason.text, show(&real.literal), real.pattern);
             self.redirected.push((expanded.clone(), real, rights, CompiledReason { text, ..reason.clone() }));
@@ -110,6 +120,12 @@ impl<'a> MapBuilder<'a> {
         self.protected = protected;
     }
 
+    /// Has links count as replaceable where writing is only asked about: the built-in policy is in force in other
+    /// directories, too, where a run may write other places.
+    pub(crate) fn of_many_runs(&mut self) {
+        self.is_of_many_runs = true;
+    }
+
     /// Returns the map and the warnings.
     pub(crate) fn finish(
         mut self,
@@ -123,7 +139,11 @@ impl<'a> MapBuilder<'a> {
         let map = PathRules::new(self.denies, self.rules.clone(), self.base, default, default_reason)
             .with_answers(self.answers);
         for (written, real, rights, reason) in self.redirected {
-            let writable = |entry: &[u8]| map.find(entry).is_the_trees();
+            let writable = |entry: &[u8]| {
+                let found = map.find(entry);
+                let is_asked_about = !found.is_protected() && !is_at_the_top(entry, self.paths.home);
+                found.is_the_trees() || self.is_of_many_runs && is_asked_about
+            };
             // A rule that grants nothing may follow any link.
             let grants = rights != Rights::NONE;
             match replaceable_link(&written.leading_dir(), &self.paths, writable).filter(|_| grants) {
@@ -142,6 +162,19 @@ impl<'a> MapBuilder<'a> {
                 )),
             }
         }
-        (map.with_rules(self.rules).with_persistence(self.protected), self.warnings)
+        let map = map.with_rules(self.rules);
+        // The next policy must follow them to the same places. What is below them is judged by its real path.
+        for (link, reason) in self.ways {
+            if map.find(&link).rights.w != Grant::No {
+                self.protected.add_way(&link, &reason);
+            }
+        }
+        (map.with_persistence(self.protected.sorted()), self.warnings)
     }
+}
+
+/// Returns whether a link lies where the built-in policy lets no run write, wherever it was started: in `/` or in a home.
+fn is_at_the_top(link: &[u8], home: &[u8]) -> bool {
+    let end = link.iter().rposition(|byte| *byte == b'/').unwrap_or_default();
+    end == 0 || &link[..end] == home
 }

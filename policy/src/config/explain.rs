@@ -252,7 +252,7 @@ impl Policy {
         let mut settings: Vec<Setting> = denied.collect();
         settings.extend(map.protected.entries().iter().map(|entry| {
             let CompiledReason { source, path, .. } = &*entry.reason;
-            let set = path.rsplit('.').next().unwrap_or_default();
+            let set = path.strip_prefix("permissions.persistence.").unwrap_or("a link to what is denied");
             Setting::new(Section::Persistence, entry.glob.text(), set, (*source, path.as_str()))
         }));
         settings.extend(map.protected.shapes().patterns().into_iter().map(|(shape, set, reason)| {

@@ -2,6 +2,7 @@
 //! `/**`, the literal leading directories resolved.
 
 use super::glob::{Glob, MAX_PATTERN};
+use crate::Host;
 
 /// Trims like ECMAScript: a byte order mark is white space, U+0085 (a line end of Unicode) is not.
 pub(crate) fn trim(text: &str) -> &str {
@@ -13,6 +14,15 @@ pub(crate) fn trim(text: &str) -> &str {
 pub(crate) struct Paths<'a> {
     pub(crate) home: &'a [u8],
     pub(crate) realpath: &'a dyn Fn(&[u8]) -> Option<Vec<u8>>,
+    /// The links on the way to a path, as [`crate::Host::trail`].
+    pub(crate) trail: &'a dyn Fn(&[u8]) -> Vec<Vec<u8>>,
+}
+
+impl<'a> Paths<'a> {
+    /// Returns those of a host.
+    pub(crate) fn of(host: &Host<'a>) -> Paths<'a> {
+        Paths { home: host.home, realpath: host.realpath, trail: host.trail }
+    }
 }
 
 /// A pattern with `~` expanded: literal bytes, then text in the glob dialect.
@@ -89,6 +99,14 @@ impl Expanded {
         dir
     }
 
+    /// Returns the symbolic links on the way to what the pattern denies.
+    pub(crate) fn links(&self, paths: &Paths<'_>) -> Vec<Vec<u8>> {
+        let (leading, literal) = self.leading();
+        let mut trail = (paths.trail)(&if literal { leading } else { self.leading_dir() });
+        trail.pop();
+        trail
+    }
+
     /// Returns the form with its leading directories resolved, if that differs. With `whole`, a pattern
     /// without wildcards is resolved to its end.
     pub(crate) fn resolved(&self, paths: &Paths<'_>, whole: bool) -> Option<Expanded> {
@@ -117,24 +135,32 @@ impl Expanded {
     }
 }
 
-/// Returns the first symbolic link in a directory's path that the tree could replace, according to
-/// `writable`. A grant that followed such a link would go wherever the tree points it before the next start.
+/// Returns the first symbolic link on the way to a directory that the tree could replace, according to `writable`: also
+/// one to which another link leads. A grant that followed such a link would go wherever the tree points it before the
+/// next start.
 pub(crate) fn replaceable_link(
     dir: &[u8],
     paths: &Paths<'_>,
     writable: impl Fn(&[u8]) -> bool,
 ) -> Option<Vec<u8>> {
-    let mut real_parent: Vec<u8> = Vec::new();
+    let mut trail = (paths.trail)(dir);
+    trail.pop();
+    trail.into_iter().chain(links_in(dir, paths)).find(|link| writable(link))
+}
+
+/// Returns the components of a path that are links, by their real paths.
+fn links_in(dir: &[u8], paths: &Paths<'_>) -> Vec<Vec<u8>> {
+    let (mut links, mut real_parent) = (Vec::new(), Vec::new());
     for component in dir.split(|b| *b == b'/').skip(1) {
         let entry = [&real_parent, &b"/"[..], component].concat();
-        let real = (paths.realpath)(&entry)?;
+        let Some(real) = (paths.realpath)(&entry) else { break };
         let real = real.strip_suffix(b"/").unwrap_or(&real).to_vec();
-        if real != entry && writable(&entry) {
-            return Some(entry);
+        if real != entry {
+            links.push(entry);
         }
         real_parent = real;
     }
-    None
+    links
 }
 
 /// Converts a path to text for a message.
@@ -155,8 +181,18 @@ mod tests {
         }
     }
 
+    fn trail(path: &[u8]) -> Vec<Vec<u8>> {
+        let links: &[&[u8]] = match path {
+            b"/bin" => &[b"/bin", b"/usr/bin"],
+            b"/home/u/link" => &[b"/home/u/link", b"/data"],
+            b"/srv/link" => &[b"/srv/link", b"/home/u/link", b"/data"],
+            path => &[path],
+        };
+        links.iter().map(|link| link.to_vec()).collect()
+    }
+
     fn paths() -> Paths<'static> {
-        Paths { home: b"/home/u", realpath: &realpath }
+        Paths { home: b"/home/u", realpath: &realpath, trail: &trail }
     }
 
     fn resolve(pattern: &str, whole: bool) -> Option<String> {
@@ -199,6 +235,8 @@ mod tests {
     fn a_link_in_a_writable_place_is_found() {
         let found = replaceable_link(b"/home/u/link", &paths(), |p| p.starts_with(b"/home/u/"));
         assert_eq!(found.as_deref(), Some(&b"/home/u/link"[..]));
+        assert_eq!(replaceable_link(b"/srv/link", &paths(), |p| p.starts_with(b"/home/u/")), found);
         assert_eq!(replaceable_link(b"/bin", &paths(), |_| false), None);
+        assert_eq!(replaceable_link(b"/usr/bin", &paths(), |_| true), None);
     }
 }

@@ -184,6 +184,14 @@ impl PathRules {
         }
     }
 
+    /// Returns a pattern that denies something strictly below `dir`, and names it by literal directories.
+    pub(crate) fn denied_below(&self, dir: &[u8]) -> Option<&CompiledPattern> {
+        let inside = [dir.strip_suffix(b"/").unwrap_or(dir), b"/"].concat();
+        let is_below = |literal: &[u8]| literal.len() > inside.len() && literal.starts_with(&inside);
+        let rules = self.rules.iter().filter(|rule| rule.rights == Rights::NONE);
+        self.denies.iter().chain(rules).find(|entry| is_below(entry.glob.literal()))
+    }
+
     /// Returns the rights that everything strictly below `dir` has at least. Ignores denials for which `skip`
     /// is true.
     pub(crate) fn least_below(&self, dir: &[u8], skip: impl Fn(&Glob) -> bool) -> Rights {

@@ -5,6 +5,7 @@ mod git_config;
 pub mod options;
 mod paths;
 pub(crate) mod persistence_sites;
+mod planted_links;
 pub mod realpath;
 pub(crate) mod reload;
 pub mod untrusted_environment;

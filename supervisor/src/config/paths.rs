@@ -13,6 +13,7 @@ use super::SetupError;
 use crate::audit;
 use crate::config::options::Options;
 use crate::config::persistence_sites;
+use crate::config::planted_links::PlantedLinks;
 use crate::config::realpath::Links;
 
 /// The paths of this host, and what was found there at the start.
@@ -69,8 +70,9 @@ impl Paths {
                 nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.dir)
             })
             .ok_or(SetupError::NoHome)?;
+        let named_home = std::path::absolute(home).map_err(SetupError::NoDirectory)?;
         // Patterns are compared with real paths, and most of them start here.
-        let home = real(&std::path::absolute(home).map_err(SetupError::NoDirectory)?);
+        let home = real(&named_home);
         let state = directory("OPENCLAW_STATE_DIR").unwrap_or_else(|| home.join(".openclaw"));
         let policy = options.policy.clone().unwrap_or_else(|| state.join("guard.json"));
         let config = gateway::config(&state);
@@ -79,6 +81,9 @@ impl Paths {
             known::may_be_temporary(real(dir).as_os_str().as_bytes(), home.as_os_str().as_bytes())
         });
         let cwd = env::current_dir().and_then(|cwd| cwd.canonicalize()).map_err(SetupError::NoDirectory)?;
+        let planted = PlantedLinks::new(&links, &cwd, &named_home);
+        let is_as_named = |dir: &PathBuf| planted.on_the_way_to(dir.as_os_str().as_bytes()).is_none();
+        let start_link = planted.at_start();
         let mut paths = Paths {
             policy_file: real(&std::path::absolute(&policy).map_err(SetupError::NoDirectory)?),
             state_directory: real(&std::path::absolute(&state).map_err(SetupError::NoDirectory)?),
@@ -93,9 +98,15 @@ impl Paths {
             audit: options.audit.clone().unwrap_or_else(|| state.join("guard/audit.jsonl")),
             gateway: gateway::find(&config),
             always_denied: Vec::new(),
-            path_dirs: real_directories(&links, env::split_paths(&env::var_os("PATH").unwrap_or_default())),
-            temp_dirs: real_directories(&links, ["/tmp".into(), "/var/tmp".into()].into_iter().chain(named)),
-            persistence_sites: persistence_sites::find(&links, &cwd, &home),
+            path_dirs: real_directories(
+                &links,
+                env::split_paths(&env::var_os("PATH").unwrap_or_default()).filter(is_as_named),
+            ),
+            temp_dirs: real_directories(
+                &links,
+                ["/tmp".into(), "/var/tmp".into()].into_iter().chain(named).filter(is_as_named),
+            ),
+            persistence_sites: PersistenceSites { start_link, ..persistence_sites::find(&links, &cwd, &home) },
             // Somebody other than the operator chose the current directory, so it must not become the workspace.
             cwd: if options.untrusted_environment { home.clone() } else { cwd },
             home,

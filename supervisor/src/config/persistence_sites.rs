@@ -56,6 +56,7 @@ pub fn find(links: &Links, cwd: &Path, home: &Path) -> PersistenceSites {
         hook_directories: bytes(found.hooks),
         path_as_written: path_as_written(cwd),
         tmux: bytes(tmux_directories()),
+        start_link: None,
         guard: std::fs::read_link("/proc/self/exe").map(|program| bytes(vec![program])).unwrap_or_default(),
     }
 }
@@ -205,6 +206,9 @@ impl Repositories {
         for GitSetting { section, key, value, .. } in settings {
             match (section.as_str(), key.as_str()) {
                 ("core", "hookspath") => {
+                    // husky's hooks only start those in the directory around them.
+                    let value = value.trim_end_matches('/');
+                    let value = value.strip_suffix("/_").unwrap_or(value);
                     // git takes a relative one from the top of each work tree.
                     if !value.starts_with(['/', '~']) {
                         self.hooks.push(PathBuf::from(value));

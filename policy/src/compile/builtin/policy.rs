@@ -34,16 +34,23 @@ const TEMPORARY: Permission = Permission(Rights { r: Grant::Yes, w: Grant::Yes, 
 impl Policy {
     /// Returns the policy used without a `guard.json`.
     pub fn without_file(agent: &str, host: &Host, overrides: &Overrides) -> Policy {
-        let paths = Paths { home: host.home, realpath: host.realpath };
+        let paths = Paths::of(host);
         let modes = default_modes(agent, host, overrides);
-        let project = !is_below(host.home, host.cwd);
+        let project = is_project(host);
         let toolchains = toolchains(host, &modes);
 
         let mut builder = lists(host, &modes);
         for dir in &toolchains {
             rule(&mut builder, &hierarchy(dir), TOOLS);
         }
-        if !project {
+        if let Some(link) = &host.premises.start_link {
+            builder.warnings.push(format!(
+                "{} is a symbolic link that a guarded program may have made, and it led to this directory: the guard \
+                 asks about every file in it. Start in {} itself to avoid that.",
+                show(link),
+                show(host.cwd)
+            ));
+        } else if !project {
             builder.warnings.push(format!(
                 "{} is your home directory or contains it: the guard asks about every file in it. Start in a \
                  project's directory to avoid that.",
@@ -97,10 +104,16 @@ impl Policy {
     }
 }
 
+/// Returns whether the start directory is the project to work on.
+fn is_project(host: &Host<'_>) -> bool {
+    !is_below(host.home, host.cwd) && host.premises.start_link.is_none()
+}
+
 /// Collects all rules except those for the toolchains.
 fn lists<'a>(host: &Host<'a>, modes: &Modes) -> MapBuilder<'a> {
-    let paths = Paths { home: host.home, realpath: host.realpath };
+    let paths = Paths::of(host);
     let mut builder = MapBuilder::new(paths, modes.ask());
+    builder.of_many_runs();
     always_denied(&mut builder, host);
     for pattern in DENIED.iter().flat_map(|list| list.split_whitespace()) {
         let reason = CompiledReason {
@@ -127,7 +140,7 @@ fn lists<'a>(host: &Host<'a>, modes: &Modes) -> MapBuilder<'a> {
     if host.temp_dirs.iter().any(|dir| dir.len() > 1 && is_below(host.home, dir)) {
         rule(&mut builder, &hierarchy(host.home), ASKED);
     }
-    let project = !is_below(host.home, host.cwd);
+    let project = is_project(host);
     rule(&mut builder, &hierarchy(host.cwd), if project { PROJECT } else { ASKED });
     // Tools search upward for the top of a project. The names there are not secret.
     let above = (0..host.cwd.len()).filter(|i| host.cwd[*i] == b'/').map(|i| &host.cwd[..i.max(1)]);

@@ -1,8 +1,11 @@
 //! All protected places, sorted by path so that a lookup compares only a few.
 
-use super::Shapes;
+use std::sync::Arc;
+
+use super::{CEILING, Shapes};
 use crate::paths::entry::CompiledPattern;
 use crate::paths::glob::Glob;
+use crate::verdict::CompiledReason;
 
 /// The protected paths, and the shapes that are protected in every directory. A path has at most one wildcard: a
 /// trailing `/**`, or a star in its last name after at least one other character.
@@ -13,9 +16,27 @@ pub(crate) struct ProtectedPaths {
 }
 
 impl ProtectedPaths {
-    pub(super) fn new(mut entries: Vec<CompiledPattern>, shapes: Shapes) -> ProtectedPaths {
-        entries.sort_by(|a, b| a.glob.literal().cmp(b.glob.literal()));
-        ProtectedPaths { entries, shapes }
+    pub(super) fn new(entries: Vec<CompiledPattern>, shapes: Shapes) -> ProtectedPaths {
+        ProtectedPaths { entries, shapes }.sorted()
+    }
+
+    /// Adds a symbolic link on the way to what is denied for this reason.
+    pub(crate) fn add_way(&mut self, link: &[u8], denied: &CompiledReason) {
+        let CompiledReason { source, path, rule, text } = denied;
+        let reason = CompiledReason {
+            source: *source,
+            path: path.clone(),
+            rule: format!("{rule}, to which this link leads"),
+            text: format!("{text}, and this link leads there"),
+        };
+        let glob = Glob::new(link, "", true);
+        self.entries.push(CompiledPattern { glob, rights: CEILING, reason: Arc::new(reason) });
+    }
+
+    /// Returns them in the order in which they are looked up.
+    pub(crate) fn sorted(mut self) -> ProtectedPaths {
+        self.entries.sort_by(|a, b| a.glob.literal().cmp(b.glob.literal()));
+        self
     }
 
     pub(crate) fn entries(&self) -> &[CompiledPattern] {
