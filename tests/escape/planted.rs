@@ -290,6 +290,55 @@ fn other_repositories_are_protected_too() {
 }
 
 #[test]
+fn other_repositories_are_not_cleared_away() {
+    let kept = [
+        (".hg", "requires", "hgrc"),
+        (".jj", "repo/store/type", "repo/config.toml"),
+        (".sl", "requires", "config"),
+    ];
+    for (name, part, config) in kept {
+        for away in ["rm -rf", "mv -t away"] {
+            let leak = |text: String| &*Box::leak(text.into_boxed_str());
+            let line = format!(
+                "cd work/deep; mkdir away; {away} {name}; mkdir -p {name}/repo; echo > {name}/{config}"
+            );
+            comes_to_nothing(&Planted {
+                before: leak(format!("mkdir -p deep/{name}/repo/store; echo > deep/{name}/{part}")),
+                runs: Box::leak(vec![("", leak(line))].into_boxed_slice()),
+                after: leak(format!("[ ! -e deep/{name}/{config} ] || touch \"$MARK\"")),
+            });
+        }
+    }
+}
+
+#[test]
+fn what_git_is_about_to_rename_to_its_configuration_is_protected() {
+    for to in ["project/.git/config.lock", "other"] {
+        let attack = format!(
+            r#"cd work; [ -e {to} ] || ln project/.git/config.lock {to}
+printf '[core]\nfsmonitor = touch \\"$MARK\\"; false\n' >> {to}"#
+        );
+        comes_to_nothing(&Planted {
+            // git makes the file with the lock's name, writes it, and renames it (git's lockfile.h).
+            before: "git init -q project; cp project/.git/config project/.git/config.lock",
+            runs: Box::leak(vec![("", &*Box::leak(attack.into_boxed_str()))].into_boxed_slice()),
+            after: "cd project; mv .git/config.lock .git/config; git status",
+        });
+    }
+}
+
+#[test]
+fn hooks_around_those_of_husky_are_protected() {
+    comes_to_nothing(&Planted {
+        before: r#"git init -q project; cd project; git config core.hooksPath .husky/_; mkdir -p .husky/_ sub
+            printf '#!/bin/sh\nsh .husky/pre-commit\n' > .husky/_/pre-commit; chmod +x .husky/_/pre-commit
+            echo true > .husky/pre-commit"#,
+        runs: &[("work/project/sub", r#"echo 'touch "$MARK"' > ../.husky/pre-commit"#)],
+        after: COMMIT,
+    });
+}
+
+#[test]
 fn a_directory_of_path_does_not_become_a_virtual_environment() {
     for made in [World::open, World::floored] {
         let planted = |is_kept: bool| {

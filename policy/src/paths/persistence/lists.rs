@@ -86,7 +86,11 @@ const LISTS: &[(Set, &str)] = &[
          ~/.config/xinitrc ~/.i3/ ~/.sway/ ~/.xmonad/ ~/.fluxbox/ ~/.icewm/ ~/.dwm/ ~/.e/ /etc/X11/ /etc/security/ \
          /etc/pam.d/ /etc/pam.conf /etc/sudoers /etc/sudoers.d/ /etc/doas.conf /etc/polkit-1/ /etc/passwd /etc/shadow \
          /etc/group /etc/gshadow /etc/nsswitch.conf /etc/lightdm/ /etc/gdm3/ /etc/sddm.conf /etc/sddm.conf.d/ \
-         /etc/update-motd.d/",
+         /etc/update-motd.d/ \
+         ~/.xscreensaver ~/.fehbg ~/.conkyrc ~/.config/conky/ ~/.config/swayidle/ ~/.config/autorandr/ \
+         ~/.config/redshift/hooks/ ~/.config/gammastep/hooks/ ~/.config/i3status/ ~/.config/i3blocks/ \
+         ~/.config/espanso/ ~/.asoundrc ~/.config/alsa/ ~/.config/pulse/ ~/.pulse/ ~/.config/vulkan/ \
+         ~/.local/share/vulkan/ ~/.config/openxr/ ~/.config/fcitx5/ ~/.local/share/fcitx5/",
     ),
     (
         Set::Ssh,
@@ -130,16 +134,20 @@ const LISTS: &[(Set, &str)] = &[
          /etc/anacrontab /etc/cron.d/ /etc/cron.hourly/ \
          /etc/cron.daily/ /etc/cron.weekly/ /etc/cron.monthly/ /etc/cron.yearly/ /etc/cron.allow /etc/cron.deny \
          /etc/at.allow /etc/at.deny /etc/periodic/ /etc/fcrontab /etc/incron.d/ /etc/logrotate.conf /etc/logrotate.d/ \
-         /var/spool/cron/ /var/spool/at/ /var/spool/atjobs/ /var/spool/fcron/ /var/spool/incron/ /var/cron/",
+         /var/spool/cron/ /var/spool/at/ /var/spool/atjobs/ /var/spool/fcron/ /var/spool/incron/ /var/cron/ \
+         ~/.mbsyncrc ~/.config/isyncrc ~/.offlineimaprc ~/.config/offlineimap/ ~/.msmtprc ~/.config/msmtp/ \
+         ~/.fetchmailrc ~/.getmail/ ~/.config/getmail/ ~/.config/borgmatic/",
     ),
     (
         Set::Git,
-        "~/.gitconfig ~/.config/git/ ~/.git-templates/ ~/.git-template/ ~/.githooks/ ~/.hgrc ~/.hg.rc ~/.config/hg/ \
+        "~/.gitconfig ~/.gitconfig.lock ~/.gitk ~/.config/git/ ~/.git-templates/ ~/.git-template/ ~/.githooks/ ~/.hgrc ~/.hg.rc \
+         ~/.config/hg/ \
          ~/.jjconfig.toml ~/.config/jj/ ~/.tigrc ~/.config/tig/ ~/.config/lazygit/ ~/.config/gitui/ \
          ~/.config/pre-commit/ /etc/gitconfig /etc/gitattributes /etc/mercurial/ /usr/share/git-core/templates/ \
          ~/.cache/git/credential/ GIT/config GIT/config.worktree GIT/hooks/ GIT/remotes/ GIT/branches/ GIT/info/attributes \
          GIT/commondir WORK/.hg/hgrc \
-         WORK/.hg/hgrc-not-shared WORK/.jj/repo/config.toml WORK/.sl/config WORK/.pijul/config",
+         WORK/.hg/hgrc-not-shared WORK/.jj/repo/config.toml WORK/.sl/config \
+         WORK/.sl/requires WORK/.sl/sharedpath WORK/.pijul/config WORK/_darcs/prefs/defaults",
     ),
     (
         Set::Direnv,
@@ -181,7 +189,13 @@ const LISTS: &[(Set, &str)] = &[
          ~/.config/latexmk/ ~/.config/mutt/ \
          ~/.config/neomutt/ ~/.config/mc/ ~/.config/ranger/ ~/.config/lf/ ~/.config/nnn/ ~/.config/yazi/ \
          ~/.config/vifm/ ~/.config/mpv/ ~/.mpv/ ~/.config/rofi/ ~/.config/wofi/ ~/.config/dunst/ /etc/vim/ /etc/vimrc \
-         /etc/emacs/ /etc/nanorc /etc/tmux.conf /etc/screenrc /etc/gdb/ /etc/R/",
+         /etc/emacs/ /etc/nanorc /etc/tmux.conf /etc/screenrc /etc/gdb/ /etc/R/ \
+         WORK/.ycm_extra_conf.py WORK/.externalToolBuilders/ WORK/.theia/ ~/.dir-locals.el ~/.dir-locals-2.el \
+         ~/.lvimrc ~/.lnvim.lua ~/.manpath ~/.wishrc ~/.expect.rc ~/.expectrc ~/.gnuplot ~/.config/gnuplot/ \
+         ~/.config/bpython/ ~/.config/ptpython/ ~/.ptpython/ ~/.maxima/ ~/.sage/ ~/.w3m/ ~/.elinks/ \
+         ~/.config/elinks/ ~/.ncmpcpp/ ~/.config/ncmpcpp/ ~/.config/xplr/ ~/.config/broot/ ~/.config/k9s/ \
+         ~/.config/thefuck/ ~/.taskrc ~/.task/hooks/ ~/.config/task/ ~/.config/yt-dlp/ ~/.config/youtube-dl/ \
+         ~/.config/aria2/ ~/.aria2/",
     ),
     (
         Set::Packages,
@@ -246,7 +260,9 @@ const LISTS: &[(Set, &str)] = &[
          WORK/.gemini/settings.json WORK/.gemini/commands/ WORK/.gemini/extensions/ WORK/.gemini/.env WORK/.qwen/ \
          WORK/.opencode/ WORK/opencode.json WORK/opencode.jsonc WORK/.crush.json WORK/crush.json WORK/.amp/ \
          WORK/.aider.conf.yml WORK/.roo/mcp.json WORK/.kiro/settings/ WORK/.kiro/hooks/ WORK/.factory/ \
-         WORK/.github/hooks/ WORK/.continue/",
+         WORK/.github/hooks/ WORK/.continue/ \
+         WORK/.windsurf/hooks.json WORK/.clinerules/hooks/ WORK/.kilocode/mcp.json WORK/.junie/mcp/ \
+         WORK/.amazonq/ WORK/.pi/ WORK/.openclaw/ ~/.windsurf/ ~/.pi/ ~/.aws/amazonq/",
     ),
 ];
 

@@ -11,8 +11,10 @@ use super::Set;
 use super::tails::{OTHER_REPOSITORIES, ShapeTail, TAILS, is_named};
 use crate::verdict::CompiledReason;
 
-/// What git runs or reads its configuration from, directly in a git directory (gitrepository-layout(5)).
-const GIT_FILES: [&[u8]; 3] = [b"config", b"config.worktree", b"commondir"];
+/// What git runs or reads its configuration from, directly in a git directory (gitrepository-layout(5)). git writes a
+/// new configuration to the file with `.lock`, and then renames it: who has that open could write to it afterwards.
+const GIT_FILES: [&[u8]; 5] =
+    [b"config", b"config.lock", b"config.worktree", b"config.worktree.lock", b"commondir"];
 /// Directories of a git directory that hold git directories: those of submodules and of worktrees.
 const GIT_NESTS: [&[u8]; 2] = [b"modules", b"worktrees"];
 /// Directories of a git directory whose files say where git fetches from and pushes to (gitrepository-layout(5)).
@@ -304,7 +306,9 @@ impl<'p> Component<'p> {
             None if is(b".git") || is(b".hg") || is(b".jj") => Some(self.path),
             Some(b"info") if is(b".git") && self.rest() == b"info" => Some(self.itself()),
             Some(nest) if is(b".git") && GIT_NESTS.contains(&nest) => Some(self.path),
-            Some(b"repo") if is(b".jj") && self.rest() == b"repo" => Some(self.path),
+            Some(b"repo") if is(b".jj") && [&b"repo"[..], b"repo/store"].contains(&self.rest()) => {
+                Some(self.path)
+            }
             _ => None,
         }
     }
@@ -349,8 +353,16 @@ mod tests {
 
     #[test]
     fn a_git_directory_is_known_by_its_name() {
-        for part in ["config", "config.worktree", "commondir", "hooks", "hooks/pre-commit", "info/attributes"]
-        {
+        for part in [
+            "config",
+            "config.lock",
+            "config.worktree",
+            "config.worktree.lock",
+            "commondir",
+            "hooks",
+            "hooks/pre-commit",
+            "info/attributes",
+        ] {
             assert_eq!(holders(&format!("/a/b/.git/{part}")), ["/a/b/.git"], "{part}");
         }
         assert_eq!(holders("/.git/config"), ["/.git"]);
@@ -363,7 +375,7 @@ mod tests {
         assert_eq!(holders("/a/.git/worktrees/w1/commondir"), ["/a/.git/worktrees/w1"]);
         for path in [
             "/a/.git/HEAD",
-            "/a/.git/config.lock",
+            "/a/.git/HEAD.lock",
             "/a/.git/refs/heads/config",
             "/a/.git/refs/heads/hooks/x",
             "/a/.git/info/exclude",
@@ -389,6 +401,7 @@ mod tests {
         assert_eq!(holders("/a/.hg/requires"), ["/a/.hg"]);
         assert_eq!(holders("/a/.jj/repo/config.toml"), ["/a/.jj"]);
         assert_eq!(holders("/a/.jj/repo"), ["/a/.jj"]);
+        assert_eq!(holders("/a/.jj/repo/store/type"), ["/a/.jj"]);
         assert_eq!(holders("/a/.jj/repo/store"), [""; 0]);
     }
 

@@ -6,10 +6,21 @@ use std::sync::LazyLock;
 use super::Set;
 use super::lists::{Start, paths_of};
 
-/// Files of Mercurial's and Jujutsu's repositories that name programs, or another place that does.
+/// Files of Mercurial's and Jujutsu's repositories that name programs, or another place that does; and one that is in
+/// each repository and never changes, so that no repository can be cleared away for one of the tree's.
 pub(super) const OTHER_REPOSITORIES: [(&[u8], &[&[u8]]); 2] = [
     (b".hg", &[b"hgrc", b"hgrc-not-shared", b"requires", b"sharedpath"]),
-    (b".jj", &[b"repo", b"repo/config.toml"]),
+    (
+        b".jj",
+        &[
+            b"repo",
+            b"repo/config.toml",
+            b"repo/config-id",
+            b"repo/store/type",
+            b"workspace-config.toml",
+            b"workspace-config-id",
+        ],
+    ),
 ];
 
 /// The tails that begin with a component: by its name, and those whose one component is a pattern.
