@@ -6,6 +6,34 @@ use std::process::Command;
 
 use guard_tests::{World, ended, is_root, program_text, skip};
 
+/// A node of an unpacked system, in a directory that the floor grants as a whole.
+#[test]
+fn a_device_outside_dev_is_no_file() {
+    if !is_root() {
+        return skip("only root makes a device node");
+    }
+    // fuse and a loop device that nothing uses: to open them has no effect.
+    for (name, kind, major, minor) in [("fuse", "c", "10", "229"), ("loop", "b", "7", "253")] {
+        for tiers in ["broker", "broker,floored"] {
+            let mut world = World::bare().policy(
+                r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
+                    "permissions": {"filesystem": {"rules": {SYSTEM, "@/work/**": "r--"}}}}"#,
+            );
+            world.set_tiers(tiers);
+            let node = world.work().join(name);
+            let made = ended(Command::new("mknod").arg(&node).args([kind, major, minor]));
+            assert_eq!(made.status, 0, "{}", made.stderr);
+            std::os::unix::fs::symlink(name, world.work().join("link")).expect("a link");
+            world.write("work/file", "file");
+            for path in [name, "link", node.to_str().expect("a plain path")] {
+                let opened = world.sh(&format!("cat file; exec 3< {path} && echo opened"));
+                assert_eq!(opened.stdout, "file", "{tiers} {path}: {}", opened.stderr);
+                assert!(opened.stderr.contains("denied read"), "{}", opened.stderr);
+            }
+        }
+    }
+}
+
 /// Write access to a device does not allow a caller to remove or change it for everybody else.
 #[test]
 fn a_device_that_may_be_written_stays_as_it_is() {

@@ -205,6 +205,11 @@ impl Resolver {
         })
     }
 
+    /// Whether device nodes in a directory can be opened by their mode: those of an unpacked system are root's.
+    pub fn opens_devices(&self) -> bool {
+        self.uid == 0
+    }
+
     /// Resolves `path` of `caller` from `dirfd`.
     ///
     /// # Errors

@@ -9,6 +9,7 @@
 
 use guard_policy::Access;
 use guard_shim::failpoints::{Layer, is_layer_off};
+use rustix::fs::{AtFlags, CWD, FileType};
 use rustix::io::Errno;
 
 use super::Request;
@@ -31,6 +32,7 @@ pub fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) ->
     match found {
         FastLookup::Link if how.last() == Last::Follow => {
             fast_path.follow()?;
+            no_device(request, fast_path.real())?;
             continue_call(request, fast_path.real(), access, Target::Object)
         }
         FastLookup::Link | FastLookup::Unclear => None,
@@ -38,11 +40,25 @@ pub fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) ->
         FastLookup::Missing if how.creates() => {
             continue_call(request, fast_path.real(), access, Target::Entry)
         }
-        FastLookup::There => continue_call(request, fast_path.real(), access, Target::Object),
+        FastLookup::There => {
+            no_device(request, fast_path.real())?;
+            continue_call(request, fast_path.real(), access, Target::Object)
+        }
         // The floor need not allow what is not there.
         FastLookup::Missing => continue_call(request, fast_path.real(), access, Target::Object)
             .or_else(|| Some(request.need_room().and(Err(Errno::NOENT)))),
     }
+}
+
+/// `None` if a device is at a real path, where the floor cannot tell it from a file: the broker knows which devices act on
+/// the machine. Those in /dev that the floor grants are named one by one.
+fn no_device(request: &Request<'_, '_>, real: &[u8]) -> Option<()> {
+    if !request.guard.resolver.opens_devices() || real.starts_with(b"/dev/") {
+        return Some(());
+    }
+    let found = rustix::fs::statat(CWD, real, AtFlags::SYMLINK_NOFOLLOW);
+    let kind = found.map(|stat| FileType::from_raw_mode(stat.st_mode));
+    (!matches!(kind, Ok(FileType::BlockDevice | FileType::CharacterDevice))).then_some(())
 }
 
 /// Lets the kernel remove a name, if that is safe.
