@@ -21,6 +21,8 @@
 //! - `~/.cache/git/credential/`: who listens there is given passwords (git-credential-cache(1)).
 //! - `mise.*.toml`: `mise.ENV.toml` (mise's manual, "Config Environments"); files in a home count in every directory
 //!   below it.
+//! - `.envrc.local`, `.envrc.private`: what an `.envrc` that is allowed sources unasked (direnv-stdlib(1),
+//!   `source_env_if_exists`); `.rbenv-vars`: variables such as `RUBYOPT` for each ruby (the plugin's README).
 //! - `.tool-versions`: `path:DIRECTORY` is a version whose programs run under a tool's name (asdf's manual,
 //!   ".tool-versions"). A file that only chooses among versions that are installed (`.nvmrc`, `.python-version`) is
 //!   not in the list.
@@ -151,7 +153,7 @@ const LISTS: &[(Set, &str)] = &[
     ),
     (
         Set::Direnv,
-        "WORK/.envrc WORK/.mise.toml WORK/.mise.*.toml WORK/mise.toml WORK/mise.*.toml WORK/.config/mise/ \
+        "WORK/.envrc WORK/.envrc.local WORK/.envrc.private WORK/.rvmrc WORK/.rbenv-vars WORK/.mise.toml WORK/.mise.*.toml WORK/mise.toml WORK/mise.*.toml WORK/.config/mise/ \
          WORK/.config/mise.toml WORK/.config/mise.*.toml WORK/.mise/ WORK/mise/config.toml WORK/mise/config.*.toml \
          WORK/.rtx.toml WORK/.tool-versions WORK/.autoenv.zsh WORK/.autoenv.zsh.zwc WORK/.autoenv ~/.envrc ~/.direnvrc \
          ~/.config/direnv/ ~/.local/share/direnv/ ~/.mise.toml ~/.mise.*.toml ~/mise.toml ~/mise.*.toml ~/.mise/ \
