@@ -374,7 +374,8 @@ fn a_denial_says_what_would_allow_it_and_is_final() {
     for (path, set, when) in [
         (world.home().join(".bashrc"), "shell", "in the next shell"),
         (world.home().join(".zshrc"), "shell", "in the next shell"),
-        (world.work().join(".git/config"), "git", "when git is used next"),
+        // git would write this one first, and then rename it.
+        (world.work().join(".git/config.lock"), "git", "when git is used next"),
     ] {
         let expected = denied(path, set, when);
         assert!(lines.contains(&&*expected), "{expected}\n{lines:#?}");
@@ -416,4 +417,23 @@ fn the_work_stays_writable_where_path_leads_to_it() {
         let ended = ended(command.args(["--", "sh", "-c", "echo hi > new && cat new && rm new"]));
         assert_eq!((&*ended.stdout, ended.status), ("hi\n", 0), "{more:?}: {}", ended.stderr);
     }
+}
+
+/// cron and login shells take the home of the password entry, whatever HOME is.
+#[test]
+fn the_home_of_the_password_entry_is_a_home() {
+    let entry = ended(Command::new("sh").args(["-c", "getent passwd $(id -u) | cut -d: -f6"])).stdout;
+    let home = entry.trim_end();
+    if !home.starts_with('/') || home == "/" {
+        return guard_tests::skip("this user has no home");
+    }
+    let verdict = |persistence: &str, name: &str| {
+        let world = world(persistence);
+        let path = format!("{home}/{name}");
+        ended(command(&world, &guard_tests::guard()).args(["check", "--write", &path])).stdout
+    };
+    let kept = verdict("true", ".bashrc");
+    assert!(kept.starts_with("deny write") && kept.contains("persistence \"shell\""), "{kept}");
+    assert!(verdict("false", ".bashrc").starts_with("allow write"));
+    assert!(verdict("true", "notes").starts_with("allow write"));
 }

@@ -10,6 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use guard_policy::PersistenceSites;
+use nix::unistd::{User, getuid};
 
 use crate::config::git_config::{self, GitSetting};
 use crate::config::realpath::Links;
@@ -27,8 +28,12 @@ pub fn find(links: &Links, cwd: &Path, home: &Path) -> PersistenceSites {
     let real = |path: &OsStr| links.real(path.as_bytes()).unwrap_or_else(|| path.as_bytes().to_vec());
     // As written: a link on the way is protected, too.
     let base = |name| variable(name).map(OsString::into_vec);
-    let homes = ["HOME", "ZDOTDIR"].into_iter().filter_map(variable);
+    // cron, at and login shells take it from the password entry, whatever HOME says here.
+    let login = User::from_uid(getuid()).ok().flatten().map(|user| user.dir.into_os_string());
+    let login = login.filter(|home| home.as_bytes().starts_with(b"/") && home != "/");
+    let homes = ["HOME", "ZDOTDIR"].into_iter().filter_map(variable).chain(login);
     let mut homes: Vec<Vec<u8>> = homes.flat_map(|path| [real(&path), path.into_vec()]).collect();
+    homes.sort();
     homes.dedup();
     homes.retain(|other| other != home.as_os_str().as_bytes());
     let mut found = Repositories::default();

@@ -89,6 +89,7 @@ const LISTS: &[(Set, &str)] = &[
          /etc/pam.d/ /etc/pam.conf /etc/sudoers /etc/sudoers.d/ /etc/doas.conf /etc/polkit-1/ /etc/passwd /etc/shadow \
          /etc/group /etc/gshadow /etc/nsswitch.conf /etc/lightdm/ /etc/gdm3/ /etc/sddm.conf /etc/sddm.conf.d/ \
          /etc/update-motd.d/ \
+         ~/.config/user-dirs.dirs ~/.vnc/ ~/.config/tigervnc/ ~/startwm.sh \
          ~/.xscreensaver ~/.fehbg ~/.conkyrc ~/.config/conky/ ~/.config/swayidle/ ~/.config/autorandr/ \
          ~/.config/redshift/hooks/ ~/.config/gammastep/hooks/ ~/.config/i3status/ ~/.config/i3blocks/ \
          ~/.config/espanso/ ~/.asoundrc ~/.config/alsa/ ~/.config/pulse/ ~/.pulse/ ~/.config/vulkan/ \
@@ -196,6 +197,7 @@ const LISTS: &[(Set, &str)] = &[
          ~/.lvimrc ~/.lnvim.lua ~/.manpath ~/.wishrc ~/.expect.rc ~/.expectrc ~/.gnuplot ~/.config/gnuplot/ \
          ~/.config/bpython/ ~/.config/ptpython/ ~/.ptpython/ ~/.maxima/ ~/.sage/ ~/.w3m/ ~/.elinks/ \
          ~/.config/elinks/ ~/.ncmpcpp/ ~/.config/ncmpcpp/ ~/.config/xplr/ ~/.config/broot/ ~/.config/k9s/ \
+         ~/.config/GIMP/ ~/.config/blender/ ~/.config/inkscape/extensions/ ~/.local/share/vlc/ ~/.hyper.js ~/.hyper_plugins/ \
          ~/.config/thefuck/ ~/.taskrc ~/.task/hooks/ ~/.config/task/ ~/.config/yt-dlp/ ~/.config/youtube-dl/ \
          ~/.config/aria2/ ~/.aria2/",
     ),
@@ -217,7 +219,7 @@ const LISTS: &[(Set, &str)] = &[
          ~/.nuget/NuGet/NuGet.Config ~/.dotnet/tools/ ~/.config/nix/ ~/.config/nixpkgs/ ~/.config/home-manager/ \
          ~/.nix-defexpr/ ~/.nix-channels ~/.config/guix/ ~/.docker/config.json ~/.docker/cli-plugins/ \
          ~/.config/containers/ ~/.kube/config ~/.config/helm/ ~/.terraformrc ~/.terraform.d/plugins/ \
-         ~/.config/ccache/ ~/.ccache/ccache.conf ~/.curlrc ~/.gnupg/gpg.conf ~/.gnupg/gpg-agent.conf ~/.aws/config \
+         ~/.config/ccache/ ~/.ccache/ccache.conf ~/.curlrc ~/.gnupg/gpg.conf ~/.gnupg/gpg-agent.conf ~/.gnupg/scdaemon.conf ~/.gnupg/dirmngr.conf ~/.aws/config \
          ~/.subversion/config ~/.config/gh/config.yml \
          ~/.local/share/gh/extensions/ ~/.rpmmacros ~/.devscripts ~/.quiltrc ~/.config/curlrc ~/.wgetrc ~/.netrc \
          ~/.makerc ~/.bazelrc \
