@@ -1,6 +1,7 @@
 //! The machine for which a policy is compiled, and the contents of its approvals stores.
 
 use crate::network::Gateway;
+use crate::paths::pattern::Paths;
 use crate::paths::persistence::PersistenceSites;
 use crate::store::StoreContents;
 
@@ -37,6 +38,11 @@ pub struct Host<'a> {
 }
 
 impl<'a> Host<'a> {
+    /// Returns what the expansion of patterns needs.
+    pub(crate) fn paths(&self) -> Paths<'a> {
+        Paths { home: self.home, realpath: self.realpath, trail: self.trail }
+    }
+
     /// Returns a host with only these two paths: no toolchains, stores, links or files of the guard's own.
     pub fn bare(home: &'a [u8], cwd: &'a [u8]) -> Host<'a> {
         Host {

@@ -46,7 +46,7 @@ impl Policy {
         overrides: &Overrides,
     ) -> Result<Policy, Vec<Problem>> {
         let layers = layers(doc, agent);
-        let paths = Paths::of(host);
+        let paths = host.paths();
         let stores = Stores::new(host, doc.approvals.gateway.admin());
         let modes = modes(&layers).tightened(agent, &stores, overrides);
 

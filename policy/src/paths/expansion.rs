@@ -2,7 +2,6 @@
 //! `/**`, the literal leading directories resolved.
 
 use super::glob::{Glob, MAX_PATTERN};
-use crate::Host;
 
 /// Trims like ECMAScript: a byte order mark is white space, U+0085 (a line end of Unicode) is not.
 pub(crate) fn trim(text: &str) -> &str {
@@ -14,15 +13,8 @@ pub(crate) fn trim(text: &str) -> &str {
 pub(crate) struct Paths<'a> {
     pub(crate) home: &'a [u8],
     pub(crate) realpath: &'a dyn Fn(&[u8]) -> Option<Vec<u8>>,
-    /// The links on the way to a path, as [`crate::Host::trail`].
+    /// The links on the way to a path, as `Host::trail`.
     pub(crate) trail: &'a dyn Fn(&[u8]) -> Vec<Vec<u8>>,
-}
-
-impl<'a> Paths<'a> {
-    /// Returns those of a host.
-    pub(crate) fn of(host: &Host<'a>) -> Paths<'a> {
-        Paths { home: host.home, realpath: host.realpath, trail: host.trail }
-    }
 }
 
 /// A pattern with `~` expanded: literal bytes, then text in the glob dialect.

@@ -15,7 +15,7 @@ use crate::config::document::Connect;
 use crate::environment::Inherit;
 use crate::network::Network;
 use crate::paths::exec_roots::is_below;
-use crate::paths::expansion::{Expanded, Paths, expand, show};
+use crate::paths::expansion::{Expanded, expand, show};
 use crate::paths::persistence::Hint;
 use crate::paths::{exec_roots, persistence};
 use crate::programs::DEFAULT_CARRIERS;
@@ -34,7 +34,7 @@ const TEMPORARY: Permission = Permission(Rights { r: Grant::Yes, w: Grant::Yes, 
 impl Policy {
     /// Returns the policy used without a `guard.json`.
     pub fn without_file(agent: &str, host: &Host, overrides: &Overrides) -> Policy {
-        let paths = Paths::of(host);
+        let paths = host.paths();
         let modes = default_modes(agent, host, overrides);
         let project = is_project(host);
         let toolchains = toolchains(host, &modes);
@@ -111,7 +111,7 @@ fn is_project(host: &Host<'_>) -> bool {
 
 /// Collects all rules except those for the toolchains.
 fn lists<'a>(host: &Host<'a>, modes: &Modes) -> MapBuilder<'a> {
-    let paths = Paths::of(host);
+    let paths = host.paths();
     let mut builder = MapBuilder::new(paths, modes.ask());
     builder.of_many_runs();
     always_denied(&mut builder, host);
