@@ -132,7 +132,7 @@ fn files_of_another_user_are_a_problem() {
 }
 
 #[test]
-fn a_link_on_the_way_that_the_tree_may_replace_is_a_problem() {
+fn a_link_on_the_way_is_none_that_the_tree_may_replace() {
     let world = open("");
     let real = world.write("real/guard.json", world.read("guard.json").expect("a policy"));
     symlink(world.root().join("real"), world.root().join("link")).expect("a link");
@@ -141,7 +141,17 @@ fn a_link_on_the_way_that_the_tree_may_replace_is_a_problem() {
     });
     // clap takes the last `--policy`: an alias of the shell may have given an earlier one.
     assert!(real.exists());
-    found.must("problem", "guard.json", "may replace the link", "without that link");
+    found.must("ok", "guard.json", "", "");
+    let mut command = std::process::Command::new(guard());
+    command.args(["--unattended", "--policy"]).arg(world.root().join("link/guard.json"));
+    command
+        .arg("--audit")
+        .arg(world.root().join("audit.jsonl"))
+        .current_dir(world.work())
+        .env("HOME", world.home());
+    let ended = guard_tests::ended(command.args(["--", "ln", "-sfnT", "elsewhere", "../link"]));
+    assert!(ended.status != 0 && ended.stderr.contains("denied write"), "{}", ended.stderr);
+    assert_eq!(fs::read_link(world.root().join("link")).ok(), Some(world.root().join("real")));
     let found = Found::with(&world, |command| {
         command.arg("--policy").arg(&real);
     });

@@ -97,7 +97,6 @@ fn the_command_does_not_choose_where_it_is_written() {
     for (before, script) in [
         ("mkdir out", "rmdir out && ln -s ../home/.config out"),
         ("mkdir out", "rmdir out && mkdir out"),
-        ("mkdir real && ln -s real out", "rm out && ln -s ../home/.config out"),
         (
             "mkdir -p a/real && ln -s a/real out",
             "rmdir a/real a && ln -s ../home/.config a && mkdir -p a/real",
@@ -114,6 +113,21 @@ fn the_command_does_not_choose_where_it_is_written() {
         let config = session.world.home().join(".config");
         assert!(!config.join("guard.json").exists() && !config.join("real/guard.json").exists(), "{script}");
         assert!(!session.world.work().join("out/guard.json").exists(), "{script}");
+    }
+}
+
+#[test]
+fn the_command_does_not_replace_a_link_to_where_it_is_written() {
+    for script in ["rm out && ln -s ../home/.config out", "ln -s ../home/.config x && mv -T x out"] {
+        let session = Session::new(None);
+        session.world.write("home/.config/theirs", "x");
+        std::fs::create_dir(session.world.work().join("real")).expect("a directory");
+        std::os::unix::fs::symlink("real", session.world.work().join("out")).expect("a link");
+        let ended =
+            ended(session.command().args(["learn", "-o", "out/guard.json", "--", "bash", "-ec", script]));
+        assert_eq!(ended.status, 1, "{script}: {}", ended.stderr);
+        assert!(session.world.work().join("real/guard.json").exists(), "{}", ended.stderr);
+        assert!(!session.world.home().join(".config/guard.json").exists(), "{script}");
     }
 }
 
