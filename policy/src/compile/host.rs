@@ -1,7 +1,7 @@
 //! The machine for which a policy is compiled, and the contents of its approvals stores.
 
 use crate::network::Gateway;
-use crate::paths::pattern::Paths;
+use crate::paths::expansion::Paths;
 use crate::paths::persistence::PersistenceSites;
 use crate::store::StoreContents;
 

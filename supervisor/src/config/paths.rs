@@ -106,7 +106,10 @@ impl Paths {
                 &links,
                 ["/tmp".into(), "/var/tmp".into()].into_iter().chain(named).filter(is_as_named),
             ),
-            persistence_sites: PersistenceSites { start_link, ..persistence_sites::find(&links, &cwd, &home) },
+            persistence_sites: PersistenceSites {
+                start_link,
+                ..persistence_sites::find(&links, &cwd, &home)
+            },
             // Somebody other than the operator chose the current directory, so it must not become the workspace.
             cwd: if options.untrusted_environment { home.clone() } else { cwd },
             home,

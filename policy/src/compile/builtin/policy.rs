@@ -43,7 +43,7 @@ impl Policy {
         for dir in &toolchains {
             rule(&mut builder, &hierarchy(dir), TOOLS);
         }
-        if let Some(link) = &host.premises.start_link {
+        if let Some(link) = &host.persistence_sites.start_link {
             builder.warnings.push(format!(
                 "{} is a symbolic link that a guarded program may have made, and it led to this directory: the guard \
                  asks about every file in it. Start in {} itself to avoid that.",
@@ -106,7 +106,7 @@ impl Policy {
 
 /// Returns whether the start directory is the project to work on.
 fn is_project(host: &Host<'_>) -> bool {
-    !is_below(host.home, host.cwd) && host.premises.start_link.is_none()
+    !is_below(host.home, host.cwd) && host.persistence_sites.start_link.is_none()
 }
 
 /// Collects all rules except those for the toolchains.
