@@ -191,14 +191,15 @@ impl Front {
         while let Some(held) = self.signals.as_ref().and_then(|held| held.read_signal().ok().flatten()) {
             let Ok(signal) = Signal::try_from(held.ssi_signo as i32) else { continue };
             let own = held.ssi_pid == std::process::id() && held.ssi_code <= 0;
-            if ToldToEnd::SIGNALS.contains(&(signal as i32)) {
-                let _ = ToldToEnd(signal as i32).send(&mut self.to_supervisor);
-            }
             match &mut self.console {
                 // Ignores what this process itself sent to the operator's job.
                 Some(_) if own && signal != Signal::SIGCONT => {}
                 Some(console) => console.signal(signal),
                 None => self.pass(signal, held.ssi_code),
+            }
+            // After the signal: a command that it ends must not see its call refused before.
+            if ToldToEnd::SIGNALS.contains(&(signal as i32)) {
+                let _ = ToldToEnd(signal as i32).send(&mut self.to_supervisor);
             }
         }
     }
