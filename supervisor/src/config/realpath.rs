@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 /// The number of links that the kernel follows (include/linux/namei.h, MAXSYMLINKS).
 const MAX_LINKS: usize = 40;
@@ -17,7 +17,8 @@ enum Name {
     Missing,
     /// It exists and is not a link.
     Itself,
-    Link(PathBuf),
+    /// A link with this text.
+    Link(Vec<u8>),
 }
 
 /// How to treat a name that does not exist.
@@ -32,22 +33,22 @@ enum Missing {
 /// The links that were followed, and where they lead.
 #[derive(Debug)]
 struct LinkTrail {
-    links: Vec<PathBuf>,
-    end: PathBuf,
+    links: Vec<Vec<u8>>,
+    end: Vec<u8>,
     exists: bool,
 }
 
 impl LinkTrail {
     /// The trail of a path that does not resolve: no links, and the path itself.
     fn straight(path: &[u8]) -> LinkTrail {
-        LinkTrail { links: Vec::new(), end: OsStr::from_bytes(path).into(), exists: false }
+        LinkTrail { links: Vec::new(), end: path.to_vec(), exists: false }
     }
 }
 
 /// A cache of what each name was when it was first looked up.
 #[derive(Debug, Default)]
 pub struct Links {
-    seen: RefCell<HashMap<PathBuf, Name>>,
+    seen: RefCell<HashMap<Vec<u8>, Name>>,
     /// The resolved directories, for lookups of several names in the same one.
     ways: RefCell<HashMap<Vec<u8>, LinkTrail>>,
 }
@@ -55,15 +56,14 @@ pub struct Links {
 impl Links {
     /// Returns the real path, or None if the path does not exist.
     pub fn real(&self, path: &[u8]) -> Option<Vec<u8>> {
-        let way = self.resolve(path, Missing::Ends)?;
-        Some(way.end.into_os_string().into_vec())
+        self.resolve(path, Missing::Ends).map(|trail| trail.end)
     }
 
     /// Returns the real path of each link on a path, followed by the path's target, whether or not the target
     /// exists. A path that cannot be resolved, a loop for instance, is returned as it is.
     pub fn trail(&self, path: &[u8]) -> Vec<Vec<u8>> {
         let LinkTrail { links, end, .. } = self.resolve_dir_cached(path);
-        links.into_iter().chain([end]).map(|path| path.into_os_string().into_vec()).collect()
+        links.into_iter().chain([end]).collect()
     }
 
     /// Resolves a path through the cached trail of its directory: many names are in few directories.
@@ -82,7 +82,7 @@ impl Links {
             ways.insert(directory.to_vec(), way);
         }
         let LinkTrail { links, end, exists } = &ways[directory];
-        let entry = end.join(OsStr::from_bytes(name));
+        let entry = [end.strip_suffix(b"/").unwrap_or(end), name].join(&b'/');
         if *exists && matches!(self.read_entry(&entry), Name::Link(_)) {
             return whole();
         }
@@ -90,60 +90,64 @@ impl Links {
     }
 
     fn resolve(&self, path: &[u8], missing: Missing) -> Option<LinkTrail> {
-        let path = Path::new(OsStr::from_bytes(path));
-        if !path.is_absolute() {
+        if path.first() != Some(&b'/') {
             return None;
         }
         let mut links = Vec::new();
-        let mut real = PathBuf::from("/");
+        // Without a slash at the end: `/` is empty.
+        let mut real: Vec<u8> = Vec::new();
         let mut exists = true;
-        // The next component last.
-        let mut left: Vec<PathBuf> = components(path).collect();
-        while let Some(component) = left.pop() {
-            match component.components().next() {
-                Some(Component::ParentDir) => drop(real.pop()),
-                Some(Component::Normal(name)) => {
-                    let entry = real.join(name);
-                    let name = if exists { self.read_entry(&entry) } else { Name::Itself };
+        let (mut left, mut at) = (path.to_vec(), 0);
+        while at < left.len() {
+            let end =
+                left[at..].iter().position(|&byte| byte == b'/').map_or(left.len(), |length| at + length);
+            let before = real.len();
+            match &left[at..end] {
+                b"" | b"." => {}
+                b".." => real.truncate(real.iter().rposition(|&byte| byte == b'/').unwrap_or(0)),
+                name => {
+                    real.push(b'/');
+                    real.extend_from_slice(name);
+                    let name = if exists { self.read_entry(&real) } else { Name::Itself };
                     match name {
                         Name::Missing if missing == Missing::Ends => return None,
-                        Name::Missing => {
-                            real = entry;
-                            exists = false;
-                        }
-                        Name::Itself => real = entry,
+                        Name::Missing => exists = false,
+                        Name::Itself => {}
                         Name::Link(target) => {
-                            links.push(entry);
+                            links.push(real.clone());
                             if links.len() > MAX_LINKS {
                                 return None;
                             }
-                            if target.is_absolute() {
-                                real = PathBuf::from("/");
-                            }
-                            left.extend(components(&target));
+                            real.truncate(if target.starts_with(b"/") { 0 } else { before });
+                            (left, at) = ([&target, &left[end..]].concat(), 0);
+                            continue;
                         }
                     }
                 }
-                _ => {}
             }
+            at = end + 1;
+        }
+        if real.is_empty() {
+            real.push(b'/');
         }
         Some(LinkTrail { links, end: real, exists })
     }
 
-    fn read_entry(&self, entry: &Path) -> Name {
+    fn read_entry(&self, entry: &[u8]) -> Name {
         let mut seen = self.seen.borrow_mut();
-        let look = || match std::fs::symlink_metadata(entry) {
+        if let Some(name) = seen.get(entry) {
+            return name.clone();
+        }
+        let path = Path::new(OsStr::from_bytes(entry));
+        let name = match std::fs::symlink_metadata(path) {
             Err(_) => Name::Missing,
-            Ok(meta) if meta.is_symlink() => std::fs::read_link(entry).map_or(Name::Missing, Name::Link),
+            Ok(meta) if meta.is_symlink() => std::fs::read_link(path)
+                .map_or(Name::Missing, |target| Name::Link(target.into_os_string().into_vec())),
             Ok(_) => Name::Itself,
         };
-        seen.entry(entry.to_owned()).or_insert_with(look).clone()
+        seen.insert(entry.to_vec(), name.clone());
+        name
     }
-}
-
-/// Returns the components of a path, the last one first.
-fn components(path: &Path) -> impl Iterator<Item = PathBuf> {
-    path.components().rev().map(|component| PathBuf::from(component.as_os_str()))
 }
 
 #[cfg(test)]
