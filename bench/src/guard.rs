@@ -6,8 +6,17 @@ use std::process::{Command, Stdio};
 
 use crate::error::{Context, Error};
 use crate::policies::PolicyKind;
-use crate::way::Tier;
+use crate::way::{ShippedPolicy, Tier};
 use crate::world::World;
+
+/// Where such a policy is written; `None` for the built-in one.
+fn shipped_path(policy: ShippedPolicy, world: &World) -> Option<PathBuf> {
+    match policy {
+        ShippedPolicy::BuiltIn => None,
+        ShippedPolicy::Coding => Some(world.root().join("coding.json")),
+        ShippedPolicy::DenyNames => Some(world.root().join("deny-names.json")),
+    }
+}
 
 /// A guard, with the options that it supports.
 pub struct BenchGuard {
@@ -51,6 +60,40 @@ impl BenchGuard {
     /// The fastest supported tier that holds every call.
     pub fn holding(&self) -> Tier {
         if self.has_tiers { Tier::Floored } else { Tier::Broker }
+    }
+
+    /// Runs `work` as users do, with nothing but a policy.
+    pub fn command_as_shipped(&self, policy: ShippedPolicy, world: &World, work: &[OsString]) -> Command {
+        let mut command = world.command(&self.program);
+        command.arg("-q");
+        if let Some(path) = shipped_path(policy, world) {
+            command.arg("--policy").arg(path);
+        }
+        command.arg("--").args(work);
+        command
+    }
+
+    /// Writes the policies that users have: what `init` prints in this world, and the same with more denials.
+    ///
+    /// # Errors
+    /// If `init` fails or something cannot be written.
+    pub fn write_shipped(&self, world: &World) -> Result<(), Error> {
+        let output = world
+            .command(&self.program)
+            .args(["init", "--template", "coding", "--print"])
+            .output()
+            .context(|| self.program.display().to_string())?;
+        let coding = String::from_utf8_lossy(&output.stdout).into_owned();
+        let deny_names = coding.replacen("\"deny\": [", "\"deny\": [ \"**/.env\", \"**/*.pem\",", 1);
+        if !output.status.success() || deny_names == coding {
+            return Err(Error::new(format!("init --print: {}", output.stderr.escape_ascii())));
+        }
+        for (policy, text) in [(ShippedPolicy::Coding, coding), (ShippedPolicy::DenyNames, deny_names)] {
+            if let Some(path) = shipped_path(policy, world) {
+                std::fs::write(&path, text).context(|| path.display().to_string())?;
+            }
+        }
+        Ok(())
     }
 
     /// Runs `work` with a policy that allows everything it does.

@@ -13,7 +13,7 @@ use crate::report::{Report, ReportRow, latencies, table};
 use crate::results;
 use crate::rows::{Row, all};
 use crate::runner::Runner;
-use crate::way::{BenchRunner, Tier};
+use crate::way::{BenchRunner, ShippedPolicy, Tier};
 
 /// Measures native and guarded, and compares with the goals.
 ///
@@ -22,12 +22,15 @@ use crate::way::{BenchRunner, Tier};
 pub fn overhead(options: &Overhead) -> Result<(), Error> {
     measure(&options.measure, "overhead", Vec::new(), |row, guard| {
         let mut tiers = options.tiers.clone();
+        let mut ways = Vec::new();
         if tiers.is_empty() {
+            ways.extend(ShippedPolicy::ALL.map(BenchRunner::Shipped));
             tiers = vec![guard.holding()];
             tiers.extend(row.kernel.map(|_| Tier::Kernel));
         }
         tiers.retain(|tier| guard.knows(*tier));
-        tiers.into_iter().map(BenchRunner::Guard).collect()
+        ways.extend(tiers.into_iter().map(BenchRunner::Guard));
+        ways
     })
 }
 
@@ -41,8 +44,9 @@ pub fn peers(options: &Measure) -> Result<(), Error> {
     measure(options, "peers", missing, |_, guard| {
         let tiers = [guard.holding(), Tier::Kernel].into_iter().filter(|tier| guard.knows(*tier));
         let loops = Loop::ALL.into_iter().map(BenchRunner::Bare);
-        tiers
-            .map(BenchRunner::Guard)
+        [BenchRunner::Shipped(ShippedPolicy::Coding)]
+            .into_iter()
+            .chain(tiers.map(BenchRunner::Guard))
             .chain(loops)
             .chain(found.iter().copied().map(BenchRunner::Peer))
             .collect()
@@ -63,6 +67,7 @@ fn measure(
     let rows = chosen(&options.only)?;
     let guard = BenchGuard::find(&options.guard)?;
     let runner = Runner { world: policies::world(options.dir.as_deref())?, guard };
+    runner.guard.write_shipped(&runner.world)?;
     privileges::drop()?;
     let effort = effort(options);
     let mut report = Report {

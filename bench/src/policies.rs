@@ -93,12 +93,7 @@ fn document(kind: PolicyKind, world: &World) -> Value {
                     (format!("{path}{below}"), json!(bits))
                 })
                 .collect();
-            for (directory, bits) in [
-                (world.work(), "rwx"),
-                (world.temporary(), "rwx"),
-                (world.home(), "rw-"),
-                (world.programs(), "r-x"),
-            ] {
+            for (directory, bits) in [(world.work(), "rwx"), (world.home(), "rw-")] {
                 rules.insert(format!("{}/**", directory.display()), json!(bits));
             }
             json!({ "rules": rules, "default": "---" })
@@ -110,7 +105,7 @@ fn document(kind: PolicyKind, world: &World) -> Value {
         permissions["base"] = json!(false);
     }
     // Not all of `/`: programs must be readable where they may start, and the policy denies some of `/`.
-    let roots = [PathBuf::from("/usr"), world.work(), world.temporary(), world.programs()];
+    let roots = [PathBuf::from("/usr"), world.work()];
     let exec = json!({ "security": "full", "ask": "off", "roots": roots });
     json!({ "version": 1, "exec": exec, "permissions": permissions })
 }

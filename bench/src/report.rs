@@ -10,7 +10,7 @@ use crate::measure::Series;
 use crate::rows::{Goal, Row};
 use crate::stats::{median, quantile};
 use crate::units::nanoseconds;
-use crate::way::{BenchRunner, Tier};
+use crate::way::{BenchRunner, ShippedPolicy, Tier};
 
 /// The results of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -90,9 +90,13 @@ fn figures(row: &Row, way: BenchRunner, series: &Series, native: Option<&Series>
     let native = native.filter(|_| way != BenchRunner::Native);
     let ratio = native.and_then(|native| Some(time / median(&native.each)?));
     let goal = match way {
-        BenchRunner::Native | BenchRunner::Bare(_) | BenchRunner::Peer(_) => None,
         BenchRunner::Guard(Tier::Kernel) => row.kernel,
-        BenchRunner::Guard(_) => Some(row.goal),
+        BenchRunner::Shipped(ShippedPolicy::Coding) => Some(row.goal),
+        BenchRunner::Native
+        | BenchRunner::Guard(_)
+        | BenchRunner::Shipped(_)
+        | BenchRunner::Bare(_)
+        | BenchRunner::Peer(_) => None,
     };
     let spread = native.and_then(|native| {
         let ratios: Vec<f64> = series.each.iter().zip(&native.each).map(|(own, other)| own / other).collect();
@@ -127,7 +131,7 @@ fn round(value: f64) -> f64 {
 /// The rows as a table for humans.
 pub fn table(report: &Report) -> String {
     let mut text =
-        format!("{:<40} {:<9} {:>9} {:>7} {:>13}  goal\n", "", "", "median", "ratio", "middle half");
+        format!("{:<40} {:<10} {:>9} {:>7} {:>13}  goal\n", "", "", "median", "ratio", "middle half");
     for line in &report.rows {
         for (index, figures) in line.ways.iter().enumerate() {
             let what = if index == 0 { line.what.as_str() } else { "" };
@@ -139,7 +143,7 @@ pub fn table(report: &Report) -> String {
                 .as_ref()
                 .map_or(String::new(), |goal| format!("{} {}", goal.text, if goal.met { '✓' } else { '✗' }));
             let way = &figures.way;
-            let row = format!("{what:<40} {way:<9} {time:>9} {ratio:>7} {spread:>13}  {goal}");
+            let row = format!("{what:<40} {way:<10} {time:>9} {ratio:>7} {spread:>13}  {goal}");
             let _ = writeln!(text, "{}", row.trim_end());
         }
     }
@@ -148,7 +152,7 @@ pub fn table(report: &Report) -> String {
 
 /// The latencies of single calls, for humans. They include the time to read the clock.
 pub fn latencies(report: &Report) -> String {
-    let mut text = format!("{:<40} {:<9} {:>9} {:>9}  calls by latency\n", "", "", "p50", "p99");
+    let mut text = format!("{:<40} {:<10} {:>9} {:>9}  calls by latency\n", "", "", "p50", "p99");
     for line in &report.rows {
         for figures in &line.ways {
             let (Some(p50), Some(p99), Some(histogram)) = (figures.p50, figures.p99, &figures.histogram)
@@ -157,7 +161,7 @@ pub fn latencies(report: &Report) -> String {
             };
             let what = if figures.ratio.is_none() { line.what.as_str() } else { "" };
             let (p50, p99, bars) = (nanoseconds(p50), nanoseconds(p99), histogram.bars());
-            let _ = writeln!(text, "{what:<40} {:<9} {p50:>9} {p99:>9}  {bars}", figures.way);
+            let _ = writeln!(text, "{what:<40} {:<10} {p50:>9} {p99:>9}  {bars}", figures.way);
         }
     }
     text
@@ -170,7 +174,7 @@ mod tests {
     use crate::machine::Machine;
     use crate::measure::Series;
     use crate::rows::all;
-    use crate::way::{BenchRunner, Tier};
+    use crate::way::{BenchRunner, ShippedPolicy, Tier};
 
     fn series(each: &[f64]) -> Series {
         Series { each: each.to_vec(), ..Series::default() }
@@ -197,7 +201,7 @@ mod tests {
         let native = series(&[1_000.0, 1_000.0, 9_000.0]);
         let measured = [
             (BenchRunner::Native, native),
-            (BenchRunner::Guard(Tier::Floored), series(&[6_000.0, 6_500.0, 7_000.0])),
+            (BenchRunner::Shipped(ShippedPolicy::Coding), series(&[6_000.0, 6_500.0, 7_000.0])),
             (BenchRunner::Guard(Tier::Kernel), series(&[1_600.0, 1_510.0, 1_000.0])),
         ];
         let line = line("open", &measured);
@@ -213,7 +217,10 @@ mod tests {
     fn the_start_has_a_goal_in_milliseconds_and_the_kernel_tier_one_only_where_it_says_so() {
         let start = line(
             "start",
-            &[(BenchRunner::Native, series(&[4e5])), (BenchRunner::Guard(Tier::Floored), series(&[4.1e6]))],
+            &[
+                (BenchRunner::Native, series(&[4e5])),
+                (BenchRunner::Shipped(ShippedPolicy::Coding), series(&[4.1e6])),
+            ],
         );
         let goal = start.ways[1].goal.as_ref().unwrap();
         assert_eq!((goal.text.as_str(), goal.met), ("≤4 ms", false));
@@ -230,7 +237,13 @@ mod tests {
         histogram.add(5_000);
         let calls = Series { p50: vec![4e3], p99: vec![9e3], histogram: Some(histogram), ..series(&[5e3]) };
         let report = report(vec![
-            line("open", &[(BenchRunner::Native, series(&[1e3])), (BenchRunner::Guard(Tier::Broker), calls)]),
+            line(
+                "open",
+                &[
+                    (BenchRunner::Native, series(&[1e3])),
+                    (BenchRunner::Shipped(ShippedPolicy::Coding), calls),
+                ],
+            ),
             line("gcc", &[]),
         ]);
         let text = serde_json::to_string(&report).unwrap();
@@ -241,7 +254,7 @@ mod tests {
             latencies(&report)
         );
         assert!(
-            table(&report).contains("broker      5.00 µs    5.00     5.00–5.00  ≤6.5 ✓"),
+            table(&report).contains("coding       5.00 µs    5.00     5.00–5.00  ≤6.5 ✓"),
             "{}",
             table(&report)
         );

@@ -31,6 +31,7 @@ impl Runner {
                 command
             }
             BenchRunner::Guard(tier) => self.guard.command(tier, world, work),
+            BenchRunner::Shipped(policy) => self.guard.command_as_shipped(policy, world, work),
             BenchRunner::Bare(own) => {
                 let mut command = world.command(world.caller());
                 command.args(["bare", own.name(), "--"]).args(work);

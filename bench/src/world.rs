@@ -47,6 +47,7 @@ impl World {
         for part in [world.work(), world.home(), world.state(), world.temporary(), world.programs()] {
             fs::create_dir(&part).context(|| part.display().to_string())?;
         }
+        furnish(&world.home())?;
         // The caller is a copy in this directory, so that a policy can name it without knowing where cargo built it.
         let own = std::env::current_exe().context(|| "cannot find this program".into())?;
         fs::copy(own, world.caller()).context(|| world.caller().display().to_string())?;
@@ -73,14 +74,14 @@ impl World {
         self.root().join("state")
     }
 
-    /// `TMPDIR`.
+    /// `TMPDIR`. In the workspace, because a policy of `init` would ask about another directory than /tmp.
     pub fn temporary(&self) -> PathBuf {
-        self.root().join("tmp")
+        self.work().join("tmp")
     }
 
-    /// The directory of the caller.
+    /// The directory of the caller, in the workspace as well: its programs may start under each policy.
     pub fn programs(&self) -> PathBuf {
-        self.root().join("programs")
+        self.work().join("programs")
     }
 
     /// The copy of this program that makes calls.
@@ -161,6 +162,19 @@ impl World {
         }
         Err(Error::new(format!("git {}: {}", arguments.join(" "), output.stderr.escape_ascii())))
     }
+}
+
+/// Makes what is in most homes.
+fn furnish(home: &Path) -> Result<(), Error> {
+    for directory in [".ssh", ".config/git", ".cache/pip", ".cargo/registry", ".npm", ".local/share"] {
+        let path = home.join(directory);
+        fs::create_dir_all(&path).context(|| path.display().to_string())?;
+    }
+    for file in [".bashrc", ".profile", ".bash_history", ".gitconfig", ".ssh/id_ed25519"] {
+        let path = home.join(file);
+        fs::write(&path, "").context(|| path.display().to_string())?;
+    }
+    Ok(())
 }
 
 /// Mounts a directory in memory, so that the guard is measured and not the disk: ext4 takes up to a millisecond to
