@@ -73,9 +73,10 @@ fn nothing_goes_on_in_the_kernel_once_a_secret_is_among_programs() {
     let mut command = arena.world.command();
     command.args(["-v", "--", "/usr/bin/sh", "-c", &wait]);
     let held = arena.world.start_command(command);
-    until("reads are left to the kernel", || held.stderr().contains("floored (reads and writes)"));
+    until("the first program runs", || arena.world.audit().iter().any(|line| line["operation"] == "exec"));
     arena.world.write("shut/file", "TOPSECRET");
-    until("the guard notices", || held.stderr().contains("now: broker, floored (writes)"));
+    // Until now, reads were left to the kernel: this reports a change.
+    until("the guard notices", || held.stderr().contains("tiers now: broker, floored (writes)"));
     arena.world.write("work/go", "");
     let ended = held.end();
     let (attempts, leaks) = score(&ended);
