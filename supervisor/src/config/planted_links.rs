@@ -1,7 +1,8 @@
 //! Symbolic links on the way to a directory that the environment names.
 //!
-//! A directory of `PATH`, `TMPDIR` and the start directory grant rights without a rule that names them. A guarded program may put a link where
-//! it may write, an empty directory's place included. At the next start that link would grant whatever it leads to.
+//! A directory of `PATH`, `TMPDIR` and the start directory grant rights without a rule that names them. A guarded
+//! program may put a link where it may write, an empty directory's place included. At the next start that link would
+//! grant whatever it leads to.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
