@@ -93,9 +93,10 @@ fn document(kind: PolicyKind, world: &World) -> Value {
                     (format!("{path}{below}"), json!(bits))
                 })
                 .collect();
-            for (directory, bits) in [(world.work(), "rwx"), (world.home(), "rw-")] {
-                rules.insert(format!("{}/**", directory.display()), json!(bits));
-            }
+            // Not the home: OpenClaw's files in it are denied, so Landlock could not grant all of it.
+            rules.insert(format!("{}/**", world.work().display()), json!("rwx"));
+            rules.insert(format!("{}/.config/**", world.home().display()), json!("r--"));
+            rules.insert(world.home().join(".gitconfig").display().to_string(), json!("r--"));
             json!({ "rules": rules, "default": "---" })
         }
     };
