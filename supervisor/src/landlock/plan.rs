@@ -119,7 +119,7 @@ impl LandlockPlan {
         Some((path, unreadable))
     }
 
-    /// The paths that are missing, and at which something would change what is left to the kernel.
+    /// The paths at which something that appears, or disappears, changes what is left to the kernel.
     pub fn awaited<'p>(&'p self, policy: &'p Policy) -> impl Iterator<Item = Vec<u8>> + use<'p> {
         let roots = self.grants.iter().filter(|granted| granted.is_root);
         roots.flat_map(|root| match root.location {
