@@ -7,7 +7,8 @@ use guard_policy::safe_bins::{self, Profile};
 use guard_policy::store::Store;
 use guard_policy::{
     Access, Connection, Document, Exec, Gateway, Host, Interface, OpenclawStore, Outcome, Overrides,
-    OwnStore, Page, Policy, Request, Role, Transport, decide, matches_allowlist_pattern, matches_arg_pattern,
+    OwnStore, Page, Policy, ProjectFile, ProjectTrust, Request, Role, Transport, decide,
+    matches_allowlist_pattern, matches_arg_pattern,
 };
 use serde_json::json;
 
@@ -26,16 +27,24 @@ pub const TARGETS: [(&str, Target); 6] = [
 const HOME: &[u8] = b"/home/u";
 
 fn compile(document: &Document) -> Policy {
+    compile_beside(document, &[])
+}
+
+fn compile_beside(document: &Document, projects: &[ProjectFile]) -> Policy {
     let host = Host {
         home: HOME,
         cwd: b"/home/u/work",
+        workspace: guard_policy::Workspace::default(),
+        profile: None,
         path_dirs: vec![b"/usr/bin".to_vec()],
         always_denied: vec![b"/home/u/.openclaw".to_vec()],
         temp_dirs: vec![b"/tmp".to_vec()],
         openclaw: OpenclawStore::Absent,
         gateways: OpenclawStore::Absent,
         own: OwnStore::Absent,
+        projects,
         gateway: Gateway::default(),
+        resolvers: Vec::new(),
         persistence_sites: guard_policy::PersistenceSites::default(),
         realpath: &|path| path.strip_prefix(b"/bin").map(|rest| [b"/usr/bin", rest].concat()),
         trail: &|path| vec![path.to_vec()],
@@ -50,11 +59,21 @@ pub fn guard_json(data: &[u8]) {
     let again = Document::parse("guard.json", &document.to_json()).expect("what was written can be read");
     assert_eq!(again, document);
     let policy = compile(&document);
+    // As a project's file it is the same, if it may be one, and takes nothing of this policy's denials away.
+    if let Ok(project) = Document::parse_project("project", text) {
+        assert_eq!(project, document);
+        let project =
+            ProjectFile { directory: b"/w".to_vec(), document: project, trust: ProjectTrust::Untrusted };
+        let beside = compile_beside(&document, &[project]);
+        for path in [&b"/usr/bin/ls"[..], b"/home/u/work/a", b"/w/a", b"/home/u/.openclaw/x", b"/"] {
+            assert!(beside.rights(path).within(policy.rights(path)));
+        }
+    }
     for address in ["127.0.0.1:18789", "10.0.0.1:443", "[::]:1", "[::ffff:10.0.0.1]:443", "[fd00::1]:0"] {
         let address = address.parse().expect("an address");
         for (transport, interface, page) in [
             (Transport::Tcp, Interface::Own, Page::At(443)),
-            (Transport::Tcp, Interface::Unknown, Page::Somewhere),
+            (Transport::Tcp, Interface::Perhaps, Page::Somewhere),
             (Transport::Udp, Interface::Unknown, Page::Down),
         ] {
             let connection = Connection { address, transport, interface, page };

@@ -4,7 +4,7 @@ use guard_policy::Access;
 
 use super::code_input::CodeInput;
 use super::digest::Digest;
-use super::question::{BoundScript, Executable, Question, Subject};
+use super::question::{AskedDirectory, BoundScript, Executable, Question, Subject};
 
 /// Everything that identifies an approved call. Calls with equal bindings share one request and one answer. A grant
 /// covers exactly one binding.
@@ -54,7 +54,16 @@ pub struct CardKey {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum OnCard {
     Exec(Box<Around>),
-    File { path: Vec<u8>, access: Access, call: &'static str },
+    File {
+        path: Vec<u8>,
+        access: Access,
+        call: &'static str,
+    },
+    /// What one command does in one directory.
+    Files {
+        directory: AskedDirectory,
+        command: (i32, u64),
+    },
 }
 
 impl Binding {
@@ -90,11 +99,18 @@ impl Binding {
 
     /// The key of the card that shows `question`. `self` must be the binding of that question.
     pub fn card(&self, question: &Question) -> CardKey {
-        let what = match &self.what {
-            Bound::Exec { around, .. } => OnCard::Exec(around.clone()),
-            Bound::File { path, access, call } => OnCard::File { path: path.clone(), access: *access, call },
+        let reach = question.reach.as_ref();
+        let shared = reach.and_then(|reach| reach.directory.as_ref().zip(reach.command.as_ref()));
+        let what = match (&self.what, shared) {
+            (Bound::Exec { around, .. }, _) => OnCard::Exec(around.clone()),
+            (Bound::File { .. }, Some((directory, command))) => {
+                OnCard::Files { directory: directory.clone(), command: (command.pid, command.started) }
+            }
+            (Bound::File { path, access, call }, None) => {
+                OnCard::File { path: path.clone(), access: *access, call }
+            }
         };
-        let rule = format!("{} {}", question.reason.path, question.reason.rule());
+        let rule = question.rule();
         CardKey { agent: self.agent.clone(), session: self.session.clone(), rule, what }
     }
 }

@@ -1,4 +1,5 @@
-//! Cards: calls that differ only in arguments or environment are shown together and can be answered together.
+//! Cards: calls that differ only in arguments or environment, and what one command does in one directory, are shown
+//! together and can be answered together.
 
 use std::collections::HashMap;
 

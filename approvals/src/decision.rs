@@ -7,25 +7,25 @@ use std::str::FromStr;
 use guard_policy::approval::Route;
 use tokio::time::Instant;
 
-use super::binding::Binding;
-
 /// A human's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Decision {
     /// Allow the waiting calls. The next call is asked again.
     AllowOnce,
-    /// Allow the waiting calls, and do not ask for calls with an equal binding for this time.
-    AllowFor(Span),
+    /// Allow the waiting calls, and do not ask for this time: for equal calls, or for the file or the directory.
+    AllowFor(GrantWidth, Span),
     /// Allow the waiting calls, and save the missing entry or rule.
     AllowAlways(GrantWidth),
     /// Deny the waiting calls.
     Deny,
+    /// Deny the waiting calls, and for this time those for the file or the directory, without asking.
+    DenyFor(GrantWidth, Span),
 }
 
-/// How much "always" saves.
+/// What an answer is for that reaches beyond the waiting calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GrantWidth {
-    /// Only what this question needs.
+    /// Only what this question is about.
     Narrow,
     /// For a file: the same access to everything in its directory.
     Directory,
@@ -34,29 +34,85 @@ pub enum GrantWidth {
 /// How long a grant holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Span {
+    /// For the command that asked, and what it starts ([`super::question::Reach::command`]).
+    Command,
     /// Until the guard ends.
     Session,
     /// This many minutes.
     Minutes(NonZeroU16),
 }
 
+/// The minutes that are offered.
+pub const HALF_HOUR: Span = Span::Minutes(NonZeroU16::MIN.saturating_add(29));
+
 /// The accepted words, for messages.
-pub const WORDS: &str =
-    "allow-once, allow-always, allow-always-directory, allow-session, allow-Nm (N minutes), deny";
+pub const WORDS: &str = "allow-once, allow-always, allow-always-directory, allow-session, allow-Nm (N minutes), deny; \
+    for files also allow-command, deny-command, deny-session, deny-Nm, and any of these with -directory before the time: \
+    allow-directory-command";
 
 impl Decision {
     /// Whether the calls may go on.
     pub fn allows(self) -> bool {
-        self != Decision::Deny
+        !matches!(self, Decision::Deny | Decision::DenyFor(..))
     }
+
+    /// The answers that `approvals` names to programs, from narrow to wide. Any number of minutes may be given.
+    pub fn all() -> impl Iterator<Item = Decision> {
+        let widths = || {
+            [GrantWidth::Narrow, GrantWidth::Directory]
+                .into_iter()
+                .flat_map(|width| [Span::Command, Span::Session, HALF_HOUR].map(|span| (width, span)))
+        };
+        let always = [GrantWidth::Narrow, GrantWidth::Directory].map(Decision::AllowAlways);
+        std::iter::once(Decision::AllowOnce)
+            .chain(widths().map(|(width, span)| Decision::AllowFor(width, span)))
+            .chain(always)
+            .chain([Decision::Deny])
+            .chain(widths().map(|(width, span)| Decision::DenyFor(width, span)))
+    }
+}
+
+/// The part of a word after `allow-` or `deny-`.
+fn width(f: &mut fmt::Formatter<'_>, width: GrantWidth, span: Span) -> fmt::Result {
+    if width == GrantWidth::Directory {
+        f.write_str("directory-")?;
+    }
+    match span {
+        Span::Command => f.write_str("command"),
+        Span::Session => f.write_str("session"),
+        Span::Minutes(minutes) => write!(f, "{minutes}m"),
+    }
+}
+
+fn read_width(word: &str) -> Option<(GrantWidth, Span)> {
+    let (width, span) = match word.strip_prefix("directory-") {
+        Some(span) => (GrantWidth::Directory, span),
+        None => (GrantWidth::Narrow, word),
+    };
+    let minutes = || {
+        let number = span.strip_suffix('m').filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+        number?.parse().ok().map(Span::Minutes)
+    };
+    let span = match span {
+        "command" => Some(Span::Command),
+        "session" => Some(Span::Session),
+        _ => minutes(),
+    };
+    span.map(|span| (width, span))
 }
 
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Decision::AllowOnce => f.write_str("allow-once"),
-            Decision::AllowFor(Span::Session) => f.write_str("allow-session"),
-            Decision::AllowFor(Span::Minutes(minutes)) => write!(f, "allow-{minutes}m"),
+            Decision::AllowFor(place, span) => {
+                f.write_str("allow-")?;
+                width(f, *place, *span)
+            }
+            Decision::DenyFor(place, span) => {
+                f.write_str("deny-")?;
+                width(f, *place, *span)
+            }
             Decision::AllowAlways(GrantWidth::Narrow) => f.write_str("allow-always"),
             Decision::AllowAlways(GrantWidth::Directory) => f.write_str("allow-always-directory"),
             Decision::Deny => f.write_str("deny"),
@@ -68,20 +124,18 @@ impl FromStr for Decision {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Decision, String> {
-        let minutes = || {
-            let number = word.strip_prefix("allow-")?.strip_suffix('m')?;
-            let is_plain = number.bytes().all(|byte| byte.is_ascii_digit());
-            is_plain.then(|| number.parse().ok()).flatten()
-        };
         match word {
             "allow-once" => Ok(Decision::AllowOnce),
-            "allow-session" => Ok(Decision::AllowFor(Span::Session)),
             "allow-always" => Ok(Decision::AllowAlways(GrantWidth::Narrow)),
             "allow-always-directory" => Ok(Decision::AllowAlways(GrantWidth::Directory)),
             "deny" => Ok(Decision::Deny),
-            _ => minutes()
-                .map(|minutes| Decision::AllowFor(Span::Minutes(minutes)))
-                .ok_or_else(|| format!("one of {WORDS}")),
+            _ => {
+                let allow = word.strip_prefix("allow-").and_then(read_width);
+                let deny = word.strip_prefix("deny-").and_then(read_width);
+                let allow = allow.map(|(width, span)| Decision::AllowFor(width, span));
+                let deny = deny.map(|(width, span)| Decision::DenyFor(width, span));
+                allow.or(deny).ok_or_else(|| format!("one of {WORDS}"))
+            }
         }
     }
 }
@@ -96,12 +150,11 @@ pub enum RouteFailure {
     Failed,
 }
 
-/// A temporary grant, kept in memory only. Until it ends, calls with exactly this binding (the same arguments,
-/// environment, directory, file and script, of the same agent in the same session) are not asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why a call is not asked about: an earlier answer covers it. Kept in memory only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TemporaryGrant {
-    /// The calls it covers.
-    pub binding: Binding,
+    /// Whether it is for one command.
+    pub is_for_command: bool,
     /// When it ends; `None` if it lasts as long as the guard.
     pub until: Option<Instant>,
 }
@@ -126,11 +179,14 @@ pub enum Resolution {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// None of `approvals.routes` can be reached, so `exec.askFallback` applies.
-    #[error("no-approval-route: no route in approvals.routes can be reached")]
+    #[error("no-approval-route: nobody can be asked now")]
     NoRoute,
-    /// An equal call was an equal call was denied a moment ago.
+    /// An equal call was denied a moment ago.
     #[error("an equal call was denied a moment ago")]
     DeniedLately,
+    /// An earlier answer denies the file or its directory for longer.
+    #[error("an earlier answer denies it ({0})")]
+    Denied(Decision),
     /// The agent has as many pending cards as `approvals.maxPending` allows.
     #[error(
         "{most} questions wait for an answer (approvals.maxPending): answer some of them first (`openclaw-guard approvals list`)"
@@ -180,6 +236,11 @@ pub enum ResolveError {
     /// The question is not about a file whose directory may be allowed.
     #[error("allow-always-directory is unavailable: it is for files, below the home directory or elsewhere")]
     NoDirectory,
+    /// The question is not about a file, or nothing is known that the answer would be for.
+    #[error(
+        "{0} is unavailable for this question: `openclaw-guard approvals list --json` has its answers at \"answers\""
+    )]
+    NotOffered(Decision),
     /// The answer would hold for later calls, but the policy asks for each of them.
     #[error("{0} is unavailable: the policy asks for this every time")]
     AskedEachTime(Decision),
@@ -197,9 +258,10 @@ impl ResolveError {
             ResolveError::AlreadyResolved => "APPROVAL_ALREADY_RESOLVED",
             ResolveError::Expired | ResolveError::NoRoute => "APPROVAL_EXPIRED",
             ResolveError::Withdrawn => "APPROVAL_WITHDRAWN",
-            ResolveError::NoAlways(_) | ResolveError::NoDirectory | ResolveError::AskedEachTime(_) => {
-                "APPROVAL_ALLOW_ALWAYS_UNAVAILABLE"
-            }
+            ResolveError::NoAlways(_)
+            | ResolveError::NoDirectory
+            | ResolveError::NotOffered(_)
+            | ResolveError::AskedEachTime(_) => "APPROVAL_ALLOW_ALWAYS_UNAVAILABLE",
             ResolveError::NoRevision(_) => "APPROVAL_NO_REVISION",
         }
     }

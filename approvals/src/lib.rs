@@ -1,7 +1,7 @@
 //! Asking a human: held calls wait here for an answer.
 //!
 //! `pending` holds the state: the pending questions, their `cards` and their `binding`, the `resolved` questions, and
-//! the temporary `grants`. It has no clock of its own. [`manager`] adds a lock, a clock and a log. [`runtime`] is the
+//! the temporary `grants` and `file_grants`. It has no clock of its own. [`manager`] adds a lock, a clock and a log. [`runtime`] is the
 //! thread that expires questions and runs the [`routes`]. [`page_lock`] keeps guarded processes away from the approvals
 //! page.
 
@@ -11,6 +11,7 @@ mod code_input;
 pub mod decision;
 mod digest;
 mod event;
+mod file_grants;
 mod grants;
 mod lifecycle;
 pub mod manager;
@@ -37,10 +38,14 @@ pub use code_input::{CodeInput, InputSource};
 pub use decision::{Decision, Refusal, Resolution};
 pub use digest::Digest;
 pub use event::{Event, Log, QuestionChange};
+pub use file_grants::AskedFile;
 pub use lifecycle::{DenyReason, Ending, Going, Lifecycle};
 pub use manager::{AskOutcome, Cancel, Manager, Ticket};
 pub use page_lock::served;
-pub use question::{BoundScript, Exec, Executable, Id, Process, Question, Repeat, Subject};
+pub use question::{
+    AskedDirectory, BoundScript, Exec, Executable, Id, Process, Question, Reach, Repeat, Subject,
+    WhichDirectory,
+};
 pub use routes::gateway::reply;
 pub use routes::guard_socket::protocol;
 pub use runtime::Approvals;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use guard_openclaw::clock::now_ms;
 use guard_openclaw::gateway::GatewaySettings;
 use guard_openclaw::ids;
+use guard_policy::Access;
 use guard_policy::approval::{Recipient, Route, TurnSource};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{Notify, broadcast, oneshot};
@@ -17,6 +18,7 @@ use super::decision::{
     AnsweredBy, Decision, Refusal, Resolution, ResolveError, RouteFailure, TemporaryGrant,
 };
 use super::event::{Event, Log};
+use super::file_grants::AskedFile;
 use super::lifecycle::Lifecycle;
 use super::outcome::{Lookup, PendingCard, Registered, Resolved, SaveRequest};
 use super::pending::PendingApprovals;
@@ -46,6 +48,8 @@ struct ManagerState {
     pending: PendingApprovals,
     settings: Settings,
     reachable: BTreeSet<Route>,
+    /// The peers that follow the questions over the guard's socket.
+    watchers: usize,
     events: u64,
     closed: Option<Closed>,
 }
@@ -74,7 +78,7 @@ pub enum AskOutcome {
     /// The question has already ended like this.
     Ended(Resolution),
     /// A grant covers the call, so it may go on.
-    Granted(Box<TemporaryGrant>),
+    Granted(TemporaryGrant),
     /// The question was not asked.
     Refused(Refusal),
 }
@@ -86,6 +90,7 @@ impl Manager {
             pending: PendingApprovals::default(),
             settings,
             reachable: BTreeSet::from([Route::Cli]),
+            watchers: 0,
             events: 0,
             closed: None,
         };
@@ -103,15 +108,26 @@ impl Manager {
         self.with(|state, _| state.settings = settings);
     }
 
-    /// Sets whether a route could bring an answer now. `cli` always can.
+    /// Sets whether a route could bring an answer now. `cli` can while somebody watches, and always if
+    /// `approvals.routes` names it.
     pub fn reach(&self, route: Route, is_reachable: bool) {
         self.with(|state, _| {
-            if is_reachable || route == Route::Cli {
+            let is_watched = route == Route::Cli && (state.watchers > 0 || state.settings.names(Route::Cli));
+            if is_reachable || is_watched {
                 state.reachable.insert(route);
             } else {
                 state.reachable.remove(&route);
             }
         });
+    }
+
+    /// Counts somebody who follows the questions, as long as the returned value lives.
+    pub fn watch(&self) -> Watcher {
+        self.with(|state, _| {
+            state.watchers += 1;
+            state.reachable.insert(Route::Cli);
+        });
+        Watcher(self.clone())
     }
 
     /// Whether `approvals.routes` lets this route answer.
@@ -121,7 +137,7 @@ impl Manager {
 
     /// Whether `approvals.routes` names this route.
     pub fn names(&self, route: Route) -> bool {
-        self.with(|state, _| state.settings.routes.as_ref().is_some_and(|routes| routes.contains(&route)))
+        self.with(|state, _| state.settings.names(route))
     }
 
     /// The settings of the gateway.
@@ -215,6 +231,19 @@ impl Manager {
     /// (`resolved::GRACE_INTERVAL`).
     pub fn consume(&self, call: Id) -> bool {
         self.with(|state, now| state.pending.consume(call, now))
+    }
+
+    /// Whether a file may get another name, at which the policy asks about this bit, without gaining it by an answer for
+    /// files. `old` is the file as it is asked about now; `None` if the policy does not ask. Answers for the very file that
+    /// had the new name end.
+    pub fn lets_move(&self, bit: Access, old: Option<AskedFile<'_>>, new: AskedFile<'_>) -> bool {
+        self.with(|state, now| state.pending.lets_move(bit, old, new, now))
+    }
+
+    /// Drops the answers for files that the policy does not ask about any more, or by another rule: `asks` returns the
+    /// rule, as [`Question::rule`] has it.
+    pub fn keep_file_grants(&self, asks: impl Fn(&[u8], Access) -> Option<String>) {
+        self.with(|state, _| state.pending.keep_file_grants(asks));
     }
 
     /// Withdraws a call's question for all its waiters, because the caller is gone.
@@ -343,6 +372,17 @@ impl Manager {
 impl fmt::Debug for Manager {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Manager")
+    }
+}
+
+/// Somebody who follows the questions and can answer them.
+#[derive(Debug)]
+#[must_use = "who drops it watches no more"]
+pub struct Watcher(Manager);
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.0.with(|state, _| state.watchers -= 1);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use guard_policy::approval::Saving;
 use tokio::sync::oneshot;
 
-use super::decision::{Decision, GrantWidth, Refusal, Resolution, ResolveError, TemporaryGrant};
+use super::decision::{Decision, GrantWidth, Refusal, Resolution, ResolveError, Span, TemporaryGrant};
 use super::event::{CardRevision, QuestionChange};
 use super::question::{Always, Id, PendingRequest, Question, Repeat};
 
@@ -17,7 +17,7 @@ pub enum Registered {
     /// The question has already ended.
     Ended(Resolution),
     /// A grant covers the call, so it may go on.
-    Granted(Box<TemporaryGrant>),
+    Granted(TemporaryGrant),
     /// The question is not asked.
     Refused(Refusal),
 }
@@ -29,8 +29,8 @@ pub struct Resolved {
     pub id: Id,
     /// The questions that were answered; empty if they already had this answer.
     pub answered: Vec<Id>,
-    /// These questions, as their card listed them until now.
-    pub card: Option<PendingCard>,
+    /// These questions, as their cards listed them until now.
+    pub cards: Vec<PendingCard>,
     /// What has to be saved.
     pub saves: Vec<SaveRequest>,
 }
@@ -110,7 +110,10 @@ fn permitted(question: &Question, decision: Decision) -> Result<&[Saving], Resol
     match decision {
         Decision::AllowOnce | Decision::Deny => Ok(&[]),
         _ if question.repeat == Repeat::AskedEachTime => Err(ResolveError::AskedEachTime(decision)),
-        Decision::AllowFor(_) => Ok(&[]),
+        Decision::AllowFor(GrantWidth::Narrow, Span::Session | Span::Minutes(_)) => Ok(&[]),
+        Decision::AllowFor(width, span) if has_reach(question, width, span) => Ok(&[]),
+        Decision::DenyFor(width, span) if has_reach(question, width, span) => Ok(&[]),
+        Decision::AllowFor(..) | Decision::DenyFor(..) => Err(ResolveError::NotOffered(decision)),
         Decision::AllowAlways(width) => match (&question.always, width) {
             (Always::Saves { narrow, .. }, GrantWidth::Narrow) => Ok(narrow),
             (Always::Saves { directory, .. }, GrantWidth::Directory) if !directory.is_empty() => {
@@ -120,4 +123,17 @@ fn permitted(question: &Question, decision: Decision) -> Result<&[Saving], Resol
             (Always::Never(why), _) => Err(ResolveError::NoAlways(why.clone())),
         },
     }
+}
+
+/// Whether an answer to a question can be for this much.
+fn has_reach(question: &Question, width: GrantWidth, span: Span) -> bool {
+    question.reach.as_ref().is_some_and(|reach| {
+        let has_width = width == GrantWidth::Narrow || reach.directory.is_some();
+        has_width && (span != Span::Command || reach.command.is_some())
+    })
+}
+
+/// The answers that a question can be given.
+pub fn answers(question: &Question) -> impl Iterator<Item = Decision> {
+    Decision::all().filter(|decision| permitted(question, *decision).is_ok())
 }

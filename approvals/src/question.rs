@@ -36,6 +36,45 @@ pub struct Question {
     pub always: Always,
     /// Whether an approval may hold for later calls.
     pub repeat: Repeat,
+    /// How far an answer may reach beyond equal calls. `None` for a program, for code, and for a socket.
+    pub reach: Option<Reach>,
+}
+
+/// How far an answer to a question about a file may reach.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// The directory that an answer may be for: that of the file, a directory that is read, or one that is to be made.
+    pub directory: Option<AskedDirectory>,
+    /// The directories that the file is in. A directory that is only read counts as in itself.
+    pub inside: Vec<AskedDirectory>,
+    /// The command that the caller belongs to: the process below the first process of the session, or that process
+    /// itself. `None` if the processes above the caller are not all known for certain.
+    pub command: Option<Process>,
+}
+
+/// A directory, told from others that get its name later.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AskedDirectory {
+    /// The real path.
+    pub path: Vec<u8>,
+    /// Which directory it is.
+    pub which: WhichDirectory,
+}
+
+/// Which directory has a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WhichDirectory {
+    /// One that is there.
+    There {
+        /// The file system's device number.
+        device: u64,
+        /// The inode number.
+        inode: u64,
+        /// Whether the tree has made it.
+        is_made: bool,
+    },
+    /// One that the tree is about to make.
+    New,
 }
 
 /// The action to approve.
@@ -144,6 +183,11 @@ impl PendingRequest {
 }
 
 impl Question {
+    /// The rule that asks.
+    pub fn rule(&self) -> String {
+        self.reason.asking()
+    }
+
     /// The program's arguments as one line; `None` for a file.
     pub fn command(&self) -> Option<String> {
         match &self.subject {
@@ -175,7 +219,17 @@ impl Question {
             Always::Saves { narrow, directory } => narrow.iter().chain(directory).map(size).sum(),
             Always::Never(why) => why.len(),
         };
-        size_of::<Question>() + own + reason + asked_by + always + self.agent.len() + self.session.len()
+        let directories = self.reach.iter().flat_map(|reach| reach.directory.iter().chain(&reach.inside));
+        let reach: usize =
+            directories.map(|directory| directory.path.len() + size_of::<AskedDirectory>()).sum();
+        size_of::<Question>()
+            + own
+            + reason
+            + asked_by
+            + always
+            + reach
+            + self.agent.len()
+            + self.session.len()
     }
 }
 

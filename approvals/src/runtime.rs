@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use guard_openclaw::gateway::{Credentials, GatewaySettings};
 use guard_openclaw::tasks::restart_task_on_panic;
+use guard_policy::Page;
 use guard_policy::approval::Route;
 use guard_shim::failpoints::{Fallible, fail_point};
 use parking_lot::Mutex;
@@ -17,6 +18,7 @@ use super::decision::Refusal;
 use super::event::Log;
 use super::lifecycle::{Going, Lifecycle, RunningProcess};
 use super::manager::{AskOutcome, Manager};
+use super::page_lock::served;
 use super::persist::GrantStore;
 use super::question::{Id, Question};
 use super::routes::gateway;
@@ -69,12 +71,25 @@ impl Approvals {
         let request = Arc::new(self.manager.create(question));
         let asked = match self.start() {
             Ok(()) => {
-                self.probe.report(&self.manager, &self.find, &self.around.is_member);
+                self.look_for_routes();
                 self.manager.register(&request)
             }
             Err(why) => AskOutcome::Refused(Refusal::Broken(why)),
         };
         (request.id, asked)
+    }
+
+    /// Tells the manager which routes could bring an answer now, so that a question that nobody can answer does not
+    /// wait. The guard's socket is too new for a watcher to be connected at the first question; a watcher has the page's
+    /// lock or the approvals socket.
+    fn look_for_routes(&self) {
+        self.manager.reach(Route::Cli, served(&self.around.state) != Page::Down);
+        // A gateway that is configured and does not answer is asked all the same: the tree may be the reason.
+        let is_absent = || self.access(false)().is_err_and(|why| why.is_absence());
+        let has_gateway =
+            self.manager.wants(Route::Gateway) && (self.manager.names(Route::Gateway) || !is_absent());
+        self.manager.reach(Route::Gateway, has_gateway);
+        self.probe.report(&self.manager, &self.find, &self.around.is_member);
     }
 
     /// Reports on a started program until it ends.
@@ -122,7 +137,6 @@ impl Approvals {
             Arc::clone(&around.is_member),
             Arc::clone(&around.warn),
         );
-        self.manager.reach(Route::Gateway, true);
         let line = Arc::new(gateway::Connection::new(self.access(false)));
         let gateway = gateway::GatewayAsker::new(manager.clone(), grant_store.clone(), line, &around);
         let session = around.session_key.clone();

@@ -47,6 +47,11 @@ impl Settings {
         self.routes.as_ref().is_none_or(|routes| routes.contains(&route))
     }
 
+    /// Whether `approvals.routes` names this route.
+    pub fn names(&self, route: Route) -> bool {
+        self.routes.as_ref().is_some_and(|routes| routes.contains(&route))
+    }
+
     /// Whether a route could bring an answer, if the routes in `reachable` can be reached.
     pub fn opens(&self, reachable: &BTreeSet<Route>, route: Route) -> bool {
         self.wants(route) && reachable.contains(&route)

@@ -67,6 +67,7 @@ pub fn question(argv: &[&str]) -> Question {
             arg_pattern: argv.join(" "),
         })]),
         repeat: Repeat::Allowed,
+        reach: None,
     }
 }
 

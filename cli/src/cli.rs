@@ -1,6 +1,8 @@
 //! The command line.
 
+use std::env;
 use std::ffi::OsString;
+use std::io::{IsTerminal, stdin};
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
@@ -16,7 +18,11 @@ use crate::init;
 use crate::learn;
 use crate::manual::{self, completions, help};
 use crate::policy::PolicyCommand;
+use crate::sandbox::SandboxCommand;
+use crate::tools::ToolsCommand;
+use crate::trust;
 use crate::why;
+use crate::words;
 
 /// Run a command under a policy that decides about every program and file
 ///
@@ -25,17 +31,19 @@ use crate::why;
 #[derive(Debug, Parser)]
 #[command(
     version,
-    override_usage = "openclaw-guard [OPTIONS] -- <CMD>...\n       openclaw-guard [OPTIONS] <COMMAND>",
+    override_usage = words::USAGE,
     after_help = "Examples:\n  \
-        openclaw-guard -- bash                       a guarded shell\n  \
+        openclaw-guard                               a guarded shell\n  \
+        openclaw-guard npm test                      a guarded command\n  \
         openclaw-guard init --template coding        write a first policy",
     after_long_help = "Examples:\n  \
-        openclaw-guard -- bash                       a guarded shell\n  \
+        openclaw-guard                               a guarded shell ($SHELL)\n  \
+        openclaw-guard npm test                      a guarded command\n  \
+        openclaw-guard -- man ls                     a command with the name of a subcommand\n  \
         openclaw-guard --policy guard.json -- make   run under another policy\n  \
         openclaw-guard --observe -- npm test         deny nothing, log what would be denied\n  \
         openclaw-guard check --read ~/.ssh/id_rsa    ask the policy, run nothing\n  \
-        openclaw-guard init --template coding        write a first policy\n  \
-        openclaw-guard policy validate guard.json    list errors and warnings, with lines\n\n\
+        openclaw-guard init --template coding        write a first policy\n\n\
         Exit status: the command's; 125 the guard failed, 126 the command was denied, 127 it was not\n\
         found. If a signal ends the command, the guard ends by the same signal."
 )]
@@ -44,7 +52,7 @@ pub struct Cli {
     pub options: Options,
     #[command(subcommand)]
     pub task: Option<Task>,
-    /// The command and its arguments
+    /// The command; `--` may be left out unless it has a subcommand's name
     #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }
@@ -55,12 +63,19 @@ impl Cli {
     /// # Errors
     /// What is wrong with it. --help and --version are also returned as errors.
     pub fn read() -> Result<Cli, clap::Error> {
-        let matches = Cli::command().try_get_matches().map_err(|error| match error.kind() {
-            ErrorKind::DisplayHelp => help::asked_for(&Cli::command(), error),
+        let typed: Vec<OsString> = env::args_os().collect();
+        let names_command = typed.iter().any(|word| word == "--");
+        let words = words::with_separator(&Cli::command(), typed)?;
+        let matches = Cli::command().try_get_matches_from(&words).map_err(|error| match error.kind() {
+            ErrorKind::DisplayHelp => help::asked_for(&Cli::command(), &words, error),
             _ => error,
         })?;
         let mut cli = Cli::from_arg_matches(&matches)?;
         cli.options.agent_is_named = matches.value_source("agent") == Some(ValueSource::CommandLine);
+        // Without a terminal, and after `--`, a missing command is a mistake of a script: a shell would hide it.
+        if cli.task.is_none() && cli.command.is_empty() && !names_command && stdin().is_terminal() {
+            cli.command.push(words::shell().into());
+        }
         Ok(cli)
     }
 }
@@ -112,6 +127,19 @@ pub enum Task {
     /// Show, validate or test a policy, or print its schema
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// Explain and check the sandboxes that openclaw.json describes
+    #[command(subcommand)]
+    Sandbox(SandboxCommand),
+    /// Show which of OpenClaw's tools an agent has
+    #[command(subcommand)]
+    Tools(ToolsCommand),
+    /// Let what a project's own policy allows count
+    Trust(trust::TrustArgs),
+    /// Print the version
+    #[command(
+        after_help = "Example:\n  openclaw-guard version\n\nExit status: 0, 125 the output cannot be written."
+    )]
+    Version,
     /// Explain why something is denied, and what would allow it
     Why(why::WhyArgs),
 }

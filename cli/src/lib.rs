@@ -7,15 +7,24 @@
 pub mod approvals;
 mod audit;
 mod bench;
+mod charset;
 mod check;
 mod cli;
 mod doctor;
 mod edit;
 mod init;
+mod inside;
 mod learn;
 mod manual;
 mod policy;
+mod sandbox;
+mod tools;
+mod trust;
 mod why;
+mod words;
+
+use std::borrow::Cow;
+use std::io::{self, Write};
 
 use clap::CommandFactory;
 use guard_supervisor::exit::Exit;
@@ -28,8 +37,12 @@ pub fn main() -> std::process::ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             // --help and --version are also returned as errors.
-            let _ = error.print();
-            return if error.use_stderr() { Exit::Failure.into() } else { Exit::Success.into() };
+            show(&error);
+            if !error.use_stderr() {
+                return Exit::Success.into();
+            }
+            name_program();
+            return Exit::Failure.into();
         }
     };
     if let Err(error) = guard_supervisor::config::untrusted_environment::replace(&cli.options) {
@@ -37,6 +50,10 @@ pub fn main() -> std::process::ExitCode {
         return Exit::Failure.into();
     }
     log_to_stderr(cli.options.verbose);
+    if let Some(line) = inside::refusal(&cli.options, cli.task.as_ref()) {
+        eprintln!("{line}");
+        return Exit::Failure.into();
+    }
     let done = match &cli.task {
         Some(Task::Check(question)) => {
             check::check(&cli.options, question).map_err(|error| error.to_string())
@@ -63,6 +80,12 @@ pub fn main() -> std::process::ExitCode {
             manual::act(Cli::command(), arguments).map_err(|error| error.to_string())
         }
         Some(Task::Policy(action)) => policy::act(&cli.options, action).map_err(|error| error.to_string()),
+        Some(Task::Tools(action)) => tools::act(&cli.options, action).map_err(|error| error.to_string()),
+        Some(Task::Sandbox(action)) => sandbox::act(&cli.options, action).map_err(|error| error.to_string()),
+        Some(Task::Trust(arguments)) => {
+            trust::act(&cli.options, arguments).map_err(|error| error.to_string())
+        }
+        Some(Task::Version) => manual::version().map_err(|error| format!("cannot write: {error}")),
         Some(Task::Why(question)) => why::act(&cli.options, question).map_err(|error| error.to_string()),
         None => guard_supervisor::run::run(&cli.options, &cli.command).map_err(|error| error.to_string()),
     };
@@ -70,8 +93,31 @@ pub fn main() -> std::process::ExitCode {
         Ok(exit) => exit.into(),
         Err(problem) => {
             eprintln!("openclaw-guard: {problem}");
+            name_program();
             Exit::Failure.into()
         }
+    }
+}
+
+/// Prints an error, the help or the version.
+fn show(error: &clap::Error) {
+    let text = error.render();
+    match charset::fitted(&text.to_string()) {
+        Cow::Owned(plain) if error.use_stderr() => eprint!("{plain}"),
+        Cow::Owned(plain) => {
+            let _ = io::stdout().write_all(plain.as_bytes());
+        }
+        Cow::Borrowed(_) => {
+            let _ = error.print();
+        }
+    }
+}
+
+/// After an error: says how to run the program whose name was taken for a subcommand, if there is one.
+fn name_program() {
+    let words: Vec<_> = std::env::args_os().collect();
+    if let Some(name) = words::namesake(&Cli::command(), &words) {
+        eprintln!("openclaw-guard: to run the program {name}, give -- before it: openclaw-guard -- {name}");
     }
 }
 

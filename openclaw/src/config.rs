@@ -54,6 +54,11 @@ impl Config {
         matches!(self.content, Ok(Some(_)))
     }
 
+    /// Returns all that the file says, if it exists and could be parsed.
+    pub fn content(&self) -> Option<&Value> {
+        self.content.as_ref().ok()?.as_ref()
+    }
+
     /// Returns the value at a dotted path such as `gateway.remote.url`; null counts as absent.
     pub fn at(&self, path: &str) -> Option<&Value> {
         let top = self.content.as_ref().ok()?.as_ref()?;

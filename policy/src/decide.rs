@@ -1,14 +1,16 @@
 //! `decide`, the one function that answers every question to the policy.
 
+use crate::git_config::{changed_keys, module_depth};
 use crate::programs::Listed;
 use crate::verdict::CompiledReason;
-use crate::{Access, Ask, Exec, Grant, Outcome, Policy, Request, Security, Site, Verdict};
+use crate::{Access, Ask, Exec, Grant, Outcome, Policy, Reason, Request, Security, Site, Source, Verdict};
 
 /// Answers a request. Total: every policy and every request give a verdict.
 pub fn decide<'p>(policy: &'p Policy, request: &Request<'_>) -> Verdict<'p> {
     match request {
         Request::File { path, access } => decide_file(policy, path, *access, None),
         Request::FileAt { path, access, site } => decide_file(policy, path, *access, Some(*site)),
+        Request::GitConfig { path, old, new } => decide_git_config(path, old, new),
         Request::Exec(exec) => decide_exec(policy, exec),
         Request::Connect(connection) => policy.network.connect(connection),
         Request::Bind { address, transport, page } => policy.network.bind(*address, *transport, *page),
@@ -45,7 +47,38 @@ fn decide_file<'p>(policy: &'p Policy, path: &[u8], access: Access, site: Option
     .map(|(_, grant, reason)| (grant, reason))
     .min_by_key(|(grant, _)| *grant)
     .unwrap_or((Grant::No, found.r));
-    verdict(outcome(grant), reason)
+    let verdict = verdict(outcome(grant), reason);
+    // An attempt on what would run outside is always worth a line.
+    let is_kept = access.contains(Access::WRITE) && found.is_kept_from_writing();
+    match policy.map.quiet_reason(path).filter(|_| !is_kept) {
+        Some(quiet) => quietly(verdict, quiet),
+        None => verdict,
+    }
+}
+
+/// Denies without a question or a line what is not allowed. A denial keeps its reason, which says what to change.
+fn quietly<'p>(verdict: Verdict<'p>, quiet: &'p CompiledReason) -> Verdict<'p> {
+    let reason = match verdict.outcome {
+        Outcome::Allow => return verdict,
+        Outcome::Ask => quiet.to_reason(),
+        Outcome::Deny => verdict.reason,
+    };
+    Verdict { outcome: Outcome::Deny, reason: reason.quietly() }
+}
+
+/// Judges the content alone: whether the path may be written is another request.
+fn decide_git_config(path: &[u8], old: &[u8], new: &[u8]) -> Verdict<'static> {
+    let (outcome, rule) = match changed_keys(old, new, module_depth(path)) {
+        Ok(names) if names.is_empty() => (Outcome::Allow, "no key changes".to_owned()),
+        Ok(names) => (Outcome::Allow, format!("only keys change that run nothing: {}", names.join(", "))),
+        Err(refusal) => {
+            let todo = "make this change yourself, outside the guard";
+            (Outcome::Deny, format!("{}: {}; {todo}", refusal.subject, refusal.why))
+        }
+    };
+    let text = format!("git's new configuration: {rule}");
+    let rule = format!("builtin persistence \"git\": {rule}");
+    Verdict { outcome, reason: Reason::new(Source::Builtin, "permissions.persistence.git", rule, text) }
 }
 
 fn decide_exec<'p>(policy: &'p Policy, exec: &Exec<'_>) -> Verdict<'p> {
@@ -81,7 +114,7 @@ impl Policy {
         let allowed = match request {
             Request::File { .. } | Request::FileAt { .. } => fallback == Security::Full,
             // Never asked for.
-            Request::Connect(_) | Request::Bind { .. } => false,
+            Request::Connect(_) | Request::Bind { .. } | Request::GitConfig { .. } => false,
             Request::Exec(exec) => {
                 let found = self.map.find_program(exec.path);
                 let listed = self.programs.listed(exec, found.is_protected());

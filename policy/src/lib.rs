@@ -14,6 +14,7 @@ mod compile;
 mod config;
 mod decide;
 pub mod environment;
+pub mod git_config;
 pub mod learn;
 mod network;
 mod paths;
@@ -23,11 +24,15 @@ pub mod redact;
 pub mod remedy;
 mod request;
 pub mod store;
+mod templates;
 pub mod text;
+pub mod tools;
 mod verdict;
 
 pub use compile::builtin::templates as known;
 pub use compile::host::{Host, OpenclawStore, OwnStore};
+pub use compile::profiles::Profile;
+pub use compile::project::ProjectGrant;
 pub use config::audit::{AuditSettings, OnError};
 pub use config::document::Document;
 pub use config::edit::{BadPattern, Change, Draft, Scope};
@@ -35,16 +40,19 @@ pub use config::examples::{EntryExample, Example};
 pub use config::explain::{Section, Setting};
 pub use config::mode::{Ask, Overrides, Preset, Security};
 pub use config::problem::Problem;
+pub use config::project::{ProjectFile, ProjectTrust};
 pub use config::reader::{Location, locate};
 pub use config::schema::schema;
 pub use decide::decide;
-pub use network::{Connection, Gateway, GatewayConfig, Interface, Page, Transport};
+pub use network::{AddressClass, Connection, Gateway, GatewayConfig, Interface, Page, Transport, resolvers};
+pub use paths::expansion::Bases;
 pub use paths::normalize;
 pub use paths::permission::{Bits, Grant, Permission, Rights};
-pub use paths::persistence::{PersistenceSites, Shape};
+pub use paths::persistence::{GitConfigNames, PersistenceSites, Shape, ShapeKind};
 pub use paths::tiers::{
     Classes, Exactness, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind, Tiers,
 };
+pub use paths::workspace::Workspace;
 pub use policy::Policy;
 pub use programs::allowlist::{
     ProgramMatch, cwd_argv_pattern, matches_allowlist_pattern, matches_arg_pattern,
@@ -52,6 +60,7 @@ pub use programs::allowlist::{
 pub use programs::program_copies::{WithheldProgram, decide_copy};
 pub use programs::safe_bins;
 pub use request::{Access, Exec, Request, Role, Site};
+pub use templates::{Template, TemplateValues};
 pub use verdict::{Outcome, Reason, Source, Verdict};
 
 /// What the arguments of a program say of it, and what "allow always" saves of it.
@@ -60,6 +69,11 @@ pub mod analysis {
     pub use crate::programs::command_line::quoted;
     pub use crate::programs::inline_eval::{Hit, Inline, inline_eval, inline_eval_of, is_interpreter};
     pub use crate::programs::script::{CodeOnInput, InputKind, Operands, script_operands};
+}
+
+/// OpenClaw's protection of its tools of the Web against server-side request forgery.
+pub mod ssrf {
+    pub use crate::network::{HostCheck, LookupAddress, SsrfError, SsrfPolicy};
 }
 
 /// How a human is asked, what is shown of a command, and what an "always" saves.

@@ -1,9 +1,14 @@
 //! The compiled policy and what the supervisor asks of it.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
+
 use crate::config::approvals::Approvals;
 use crate::config::audit::AuditSettings;
+use crate::config::layers::ExtendedTemplate;
 use crate::environment::{Inherit, Inherited, Variable, inherited, prepended};
 use crate::network::Network;
+use crate::paths::ceilings::Ceilings;
 use crate::paths::exec_roots::is_below;
 use crate::paths::path_rules::PathRules;
 use crate::programs::Programs;
@@ -16,6 +21,7 @@ use crate::{Ask, Rights, Security, Shape};
 pub struct Policy {
     pub(crate) agent: String,
     pub(crate) home: Vec<u8>,
+    pub(crate) workspace: Option<Vec<u8>>,
     pub(crate) map: PathRules,
     pub(crate) programs: Programs,
     pub(crate) roots: Vec<Vec<u8>>,
@@ -30,12 +36,19 @@ pub struct Policy {
     pub(crate) inherit: Inherit,
     pub(crate) path_prepend: Vec<Vec<u8>>,
     pub(crate) warnings: Vec<String>,
+    /// The template that guard.json extends, to explain the policy by.
+    pub(crate) extended: Option<Arc<ExtendedTemplate>>,
 }
 
 impl Policy {
     /// The agent it was compiled for.
     pub fn agent(&self) -> &str {
         &self.agent
+    }
+
+    /// What `${workspace}` stands for. `None` where guard.json does not name it, or nothing may be one.
+    pub fn workspace(&self) -> Option<&[u8]> {
+        self.workspace.as_deref()
     }
 
     /// `exec.security`, tightened by the overrides.
@@ -135,6 +148,12 @@ impl Policy {
         !self.map.find(path).is_protected()
     }
 
+    /// True when the tree may write at this real path without asking. What persistence keeps from it counts as
+    /// writable: other policies may not protect that.
+    pub fn writable_unasked(&self, path: &[u8]) -> bool {
+        self.map.find(path).is_the_trees()
+    }
+
     /// Why no symbolic link may stand at a real path, if none may: below it is a place where nothing may be left behind,
     /// and that would be somewhere else then.
     /// A link before something denied would lead what is written there later, such as a token, to where the tree may
@@ -179,13 +198,13 @@ impl Policy {
         self.network.ports()
     }
 
-    /// Whether what is said of a port depends on whose address it is: [`crate::Connection::interface`] is to be found out.
-    pub fn needs_interfaces(&self, port: u16) -> bool {
-        self.network.needs_interfaces(port)
+    /// Whether what is said of an address depends on whose it is: [`crate::Connection::interface`] is to be found out.
+    pub fn needs_interfaces(&self, address: SocketAddr) -> bool {
+        self.network.needs_interfaces(address)
     }
 
     /// True for the home directory and what contains it: too much to be opened by one answer.
-    pub(crate) fn is_home_or_above(&self, directory: &[u8]) -> bool {
+    pub fn is_home_or_above(&self, directory: &[u8]) -> bool {
         is_below(&self.home, directory)
     }
 
@@ -193,7 +212,9 @@ impl Policy {
     /// both forms where a link was resolved: a sentence and the rights.
     pub fn listing(&self) -> impl Iterator<Item = (&str, Rights)> {
         let map = &self.map;
-        let all = map.denies.iter().chain(map.protected.entries()).chain(&map.rules).chain(&map.base);
+        let of_projects = map.ceilings.iter().flat_map(Ceilings::entries);
+        let all = map.denies.iter().chain(of_projects).chain(map.protected.entries());
+        let all = all.chain(&map.rules).chain(&map.base);
         all.map(|e| (e.reason.text.as_str(), e.rights))
     }
 }

@@ -71,6 +71,9 @@ pub enum Site {
     /// Nothing there is protected by its shape, or the tree made, in this session, each directory that holds it: then it
     /// is the tree's own.
     Own,
+    /// As [`Site::Own`], but for git: the path is a repository's configuration whose new content is judged by itself
+    /// ([`Request::GitConfig`]), or the tree's own lock of one.
+    GitConfig,
     /// The file is, or would become, what runs by itself in a git repository that another name than `.git` has.
     Repository,
 }
@@ -93,6 +96,15 @@ pub enum Request<'a> {
         access: Access,
         /// What is known of the place.
         site: Site,
+    },
+    /// May git put this content in place of a repository's configuration?
+    GitConfig {
+        /// The real path of the configuration.
+        path: &'a [u8],
+        /// What is there now; empty if nothing is.
+        old: &'a [u8],
+        /// What would be there.
+        new: &'a [u8],
     },
     /// May this program start?
     Exec(Exec<'a>),

@@ -40,6 +40,10 @@ pub enum Source {
     Agent,
     /// The top level of `guard.json`.
     Global,
+    /// The template that `guard.json` extends.
+    Template,
+    /// A project's own file.
+    Project,
     /// A value that `guard.json` leaves out.
     Default,
     /// What the guard brings: the base, its own files, the policy without a file.
@@ -52,6 +56,23 @@ pub enum Source {
     Operator,
 }
 
+impl Source {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Source::Agent => "agent",
+            Source::Global => "global",
+            Source::Template => "template",
+            Source::Project => "project",
+            Source::Default => "default",
+            Source::Builtin => "builtin",
+            Source::Openclaw => "openclaw",
+            Source::Saved => "saved",
+            Source::Operator => "operator",
+        }
+    }
+}
+
 /// Why a verdict is what it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reason<'p> {
@@ -62,6 +83,9 @@ pub struct Reason<'p> {
     /// One sentence for a human.
     pub text: Cow<'p, str>,
     rule: Cow<'p, str>,
+    /// Whether a denial gets no line on the terminal.
+    #[serde(rename = "quiet", skip_serializing_if = "std::ops::Not::not")]
+    is_quiet: bool,
 }
 
 /// The config path of what is denied without a line on the terminal; the audit log has it.
@@ -77,13 +101,13 @@ impl<'p> Reason<'p> {
         rule: impl Into<Cow<'p, str>>,
         text: impl Into<Cow<'p, str>>,
     ) -> Reason<'p> {
-        Reason { source, path: path.into(), text: text.into(), rule: rule.into() }
+        Reason { source, path: path.into(), text: text.into(), rule: rule.into(), is_quiet: false }
     }
 
     /// A reason from outside the policy for what happens in ordinary work: see [`Reason::is_unmentioned`].
     pub fn unmentioned(text: impl Into<Cow<'p, str>>) -> Reason<'p> {
         let text = text.into();
-        Reason { source: Source::Builtin, path: UNMENTIONED.into(), rule: text.clone(), text }
+        Reason::new(Source::Builtin, UNMENTIONED, text.clone(), text)
     }
 
     /// The same reason for another file than it speaks of: `what` says what that is to it, `more` how it stands.
@@ -98,9 +122,24 @@ impl<'p> Reason<'p> {
         &self.rule
     }
 
+    /// The same reason, for a path that the policy lists as quiet.
+    pub(crate) fn quietly(self) -> Reason<'p> {
+        Reason { is_quiet: true, ..self }
+    }
+
+    /// Whether the policy lists the path as quiet: the log has the denial, and a terminal gets no line.
+    pub fn is_quiet(&self) -> bool {
+        self.is_quiet
+    }
+
+    /// What tells the rule from others that ask: its place, and its short form.
+    pub fn asking(&self) -> String {
+        format!("{} {}", self.path, self.rule)
+    }
+
     /// Whether a denial for this reason happens in ordinary work and deserves no line on a terminal.
     pub fn is_unmentioned(&self) -> bool {
-        self.source == Source::Builtin && self.path.starts_with(UNMENTIONED)
+        self.is_quiet || self.source == Source::Builtin && self.path.starts_with(UNMENTIONED)
     }
 
     /// Whether a denial for this reason holds where nothing else is blocked, too (`--observe`): what it closes answers for
@@ -116,6 +155,7 @@ impl<'p> Reason<'p> {
             path: Cow::Owned(self.path.into_owned()),
             text: Cow::Owned(self.text.into_owned()),
             rule: Cow::Owned(self.rule.into_owned()),
+            is_quiet: self.is_quiet,
         }
     }
 }

@@ -184,6 +184,16 @@ fn approvals_say_how_a_human_is_asked() {
         shown(&compile(&json!({ "version": 1 })), "approvals.routes"),
         "cli, terminal, socket, gateway"
     );
+    let capped = |security: &str| {
+        let document = json!({ "version": 1, "exec": { "security": security, "askFallback": "full" } });
+        let parsed = Document::parse("guard.json", &document.to_string()).expect("a policy");
+        let fallback =
+            compile(&document).explain(Some(&parsed)).into_iter().find(|one| one.name == "exec.askFallback");
+        let fallback = fallback.expect("a setting");
+        (fallback.value, fallback.note.starts_with("capped: guard.json says full"))
+    };
+    assert_eq!(capped("allowlist"), ("allowlist".to_owned(), true));
+    assert_eq!(capped("full"), ("full".to_owned(), false));
     let problem = &problems(r#"{"version": 1, "approvals": {"routes": ["cli", "gatewy"]}}"#)[0];
     assert_eq!(
         problem,

@@ -35,6 +35,10 @@ fn udp<'p>(policy: &'p Policy, address: &str) -> Verdict<'p> {
     connect_as(policy, address, Transport::Udp, Interface::Unknown)
 }
 
+fn needs_interfaces(policy: &Policy, port: u16) -> bool {
+    policy.needs_interfaces(SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)), port))
+}
+
 fn denied_of(policy: &Policy, addresses: &[&'static str]) -> Vec<&'static str> {
     addresses.iter().copied().filter(|address| tcp(policy, address).outcome == Outcome::Deny).collect()
 }
@@ -94,7 +98,7 @@ fn the_gateway_is_denied_by_default_and_nothing_else() {
             let own = connect_as(&policy, &address, Transport::Tcp, Interface::Own);
             assert_eq!(own.outcome, Outcome::Deny, "{address}");
         }
-        assert!(policy.needs_interfaces(18789) && !policy.needs_interfaces(80));
+        assert!(needs_interfaces(&policy, 18789) && !needs_interfaces(&policy, 80));
     }
 }
 
@@ -189,7 +193,9 @@ fn denials_cover_the_addresses_that_they_name() {
         "1.2.3.4:25",
         "[2001:db8::1]:25",
     ];
-    let of = |deny: &str| denied_of(&policy(json!({ "deny": [deny], "gateway": "allow" })), &addresses);
+    let of = |deny: &str| {
+        denied_of(&policy(json!({ "deny": [deny], "allow": ["fe80::1"], "gateway": "allow" })), &addresses)
+    };
     assert_eq!(
         of("127.0.0.1:8080"),
         ["127.0.0.1:8080", "0.0.0.0:8080", "[::]:8080", "[::ffff:127.0.0.1]:8080"]
@@ -219,7 +225,21 @@ fn localhost_is_wherever_this_host_is() {
     let own = |address: &str| connect_as(&policy, address, Transport::Tcp, Interface::Own).outcome;
     assert_eq!(own("192.168.0.7:5432"), Outcome::Deny);
     assert_eq!(own("192.168.0.7:5433"), Outcome::Allow);
-    assert!(policy.needs_interfaces(5432) && !policy.needs_interfaces(5433));
+    assert!(needs_interfaces(&policy, 5432) && !needs_interfaces(&policy, 5433));
+}
+
+/// In doubt, an address is denied as this host's, and as another's.
+#[test]
+fn an_address_that_may_be_this_hosts_has_no_exception() {
+    let policy = policy(json!({ "deny": ["localhost:5432"], "private": "deny" }));
+    let outcome = |address: &str, interface| connect_as(&policy, address, Transport::Udp, interface).outcome;
+    for address in
+        ["192.168.0.7:1", "224.0.0.251:5353", "255.255.255.255:9", "[fe80::1]:9", "192.168.0.7:5432"]
+    {
+        assert_eq!(outcome(address, Interface::Perhaps), Outcome::Deny, "{address}");
+    }
+    assert_eq!(outcome("192.168.0.7:1", Interface::Own), Outcome::Allow);
+    assert_eq!(outcome("9.9.9.9:53", Interface::Perhaps), Outcome::Allow);
 }
 
 #[test]
@@ -367,9 +387,10 @@ proptest! {
             }
             let expected = bits(ip)[..prefix_bits] == own[..prefix_bits] && is_mapped(ip) == is_of_v4;
             let verdict = tcp(&policy, &SocketAddr::new(ip, port).to_string());
-            prop_assert_eq!(verdict.outcome == Outcome::Deny, expected, "{} {}", ip, policy.explain(None).len());
+            let is_denied = verdict.reason.path == "network.connect.deny[0]";
+            prop_assert_eq!(is_denied, expected, "{} {}", ip, policy.explain(None).len());
             let elsewhere = tcp(&policy, &SocketAddr::new(ip, port ^ 1).to_string());
-            prop_assert_eq!(elsewhere.outcome, Outcome::Allow);
+            prop_assert_ne!(elsewhere.reason.path, "network.connect.deny[0]");
         }
     }
 
@@ -380,8 +401,225 @@ proptest! {
             .filter(|text| parse(&json!({ "version": 1, "network": { "connect": { "deny": [text] } } }).to_string()).is_ok())
             .collect();
         let address = SocketAddr::new(ip, port).to_string();
-        let alone = read.iter().any(|text| tcp(&policy(json!({ "deny": [text], "gateway": "allow" })), &address).outcome == Outcome::Deny);
-        let together = tcp(&policy(json!({ "deny": read, "gateway": "allow" })), &address).outcome == Outcome::Deny;
+        // An address's class denies some of them anyway.
+        let is_denied = |policy: &Policy| tcp(policy, &address).reason.path.starts_with("network.connect.deny");
+        let alone = read.iter().any(|text| is_denied(&policy(json!({ "deny": [text], "gateway": "allow" }))));
+        let together = is_denied(&policy(json!({ "deny": read, "gateway": "allow" })));
         prop_assert_eq!(alone, together);
+    }
+}
+
+/// Link-local addresses, in forms that lead to them.
+const LINK_LOCAL: [&str; 6] = [
+    "169.254.1.1",
+    "[fe80::1]",
+    "[febf::1]",
+    "[::ffff:169.254.1.1]",
+    "[2002:a9fe:101::1]",
+    "[64:ff9b::a9fe:101]",
+];
+/// Addresses of metadata services, in forms that lead to them.
+const METADATA: [&str; 10] = [
+    "169.254.169.254",
+    "169.254.170.2",
+    "100.100.100.200",
+    "168.63.129.16",
+    "[fd00:ec2::254]",
+    "[::ffff:169.254.169.254]",
+    "[::169.254.169.254]",
+    "[64:ff9b:1::a9fe:a9fe]",
+    "[2002:a83f:8110::1]",
+    "[2a00:1450::5efe:a9fe:a9fe]",
+];
+
+#[test]
+fn link_local_and_metadata_addresses_need_an_entry_of_their_own() {
+    let without = Policy::without_file("main", &host(), &Overrides::default());
+    for policy in [without, policy(json!({})), policy(json!({ "ports": [80] }))] {
+        for (address, class) in LINK_LOCAL
+            .map(|address| (address, "link-local"))
+            .into_iter()
+            .chain(METADATA.map(|a| (a, "metadata")))
+        {
+            for transport in [Transport::Tcp, Transport::Udp] {
+                let verdict = connect_as(&policy, &format!("{address}:80"), transport, Interface::Unknown);
+                assert_eq!(verdict.outcome, Outcome::Deny, "{address}");
+                assert_eq!(verdict.reason.path, "network.connect.allow");
+                let rule = format!("a {class} address that network.connect.allow does not name");
+                assert_eq!(verdict.reason.rule(), rule, "{address}");
+            }
+            let ip: SocketAddr = format!("{address}:80").parse().unwrap();
+            assert_eq!(policy.needs_interfaces(ip), class == "link-local", "{address}");
+            // This host's own link-local address is this host; a metadata service of its own still is one.
+            let own = connect_as(&policy, &format!("{address}:80"), Transport::Tcp, Interface::Own);
+            assert_eq!(own.outcome == Outcome::Deny, class == "metadata", "{address}");
+        }
+        for address in [
+            "10.0.0.1:80",
+            "192.168.1.1:80",
+            "[fd00::1]:80",
+            "169.253.1.1:80",
+            "224.0.0.251:80",
+            "127.0.0.1:80",
+        ] {
+            assert_eq!(tcp(&policy, address).outcome, Outcome::Allow, "{address}");
+        }
+    }
+}
+
+#[test]
+fn an_exception_is_one_address() {
+    let allow = ["169.254.169.254:80", "fe80::1", "[fd00:ec2::254]:*"];
+    let policy = policy(json!({ "allow": allow, "ports": [80, 443] }));
+    for (address, is_allowed) in [
+        ("169.254.169.254:80", true),
+        ("[::ffff:169.254.169.254]:80", true),
+        ("169.254.169.254:443", false),
+        ("169.254.169.253:80", false),
+        // The same service, but another way to it than the one that was named.
+        ("[64:ff9b::a9fe:a9fe]:80", false),
+        ("[fe80::1]:443", true),
+        ("[fe80::1]:22", false),
+        ("[fd00:ec2::254]:443", true),
+    ] {
+        assert_eq!(tcp(&policy, address).outcome == Outcome::Allow, is_allowed, "{address}");
+    }
+    let denied = self::policy(json!({ "allow": ["169.254.1.1"], "deny": ["169.254.0.0/16"] }));
+    assert_eq!(tcp(&denied, "169.254.1.1:80").reason.path, "network.connect.deny[0]");
+    for (text, problem) in [
+        (
+            "169.254.0.0/16",
+            "\"169.254.0.0/16\" is not one address: link-local addresses are named each by itself",
+        ),
+        ("fe80::/64", "\"fe80::/64\" is not one address"),
+        ("*:80", "\"*:80\" is not an address or a prefix"),
+        ("localhost", "\"localhost\" is not an address or a prefix"),
+        ("127.0.0.1", "127.0.0.1 is loopback, and needs no exception"),
+        ("8.8.8.8:53", "8.8.8.8 is public, and needs no exception"),
+        ("metadata.google.internal", "names are not resolved"),
+    ] {
+        let said = self::problem(json!({ "allow": [text] }));
+        assert!(said.contains(problem), "{said}");
+    }
+}
+
+/// Addresses that are neither public nor of this host, and are reached unless `private` denies it.
+const PRIVATE: [&str; 12] = [
+    "10.0.0.1",
+    "172.16.0.1",
+    "192.168.255.255",
+    "100.64.0.1",
+    "198.18.0.1",
+    "224.0.0.251",
+    "240.0.0.1",
+    "[fd00::1]",
+    "[fec0::1]",
+    "[::ffff:10.0.0.1]",
+    "[2002:a00:1::]",
+    "[2002:7f00:1::]",
+];
+
+#[test]
+fn private_networks_may_be_denied() {
+    let deny = policy(json!({ "private": "deny" }));
+    for address in PRIVATE {
+        for transport in [Transport::Tcp, Transport::Udp] {
+            let to = format!("{address}:443");
+            let verdict = connect_as(&deny, &to, transport, Interface::Unknown);
+            assert_eq!(
+                (verdict.outcome, verdict.reason.rule()),
+                (Outcome::Deny, "network.connect.private \"deny\""),
+                "{address}"
+            );
+            assert!(deny.needs_interfaces(to.parse().unwrap()), "{address}");
+            for allowing in [policy(json!({})), policy(json!({ "private": "allow" }))] {
+                assert_eq!(
+                    connect_as(&allowing, &to, transport, Interface::Unknown).outcome,
+                    Outcome::Allow,
+                    "{address}"
+                );
+                assert!(!allowing.needs_interfaces(to.parse().unwrap()), "{address}");
+            }
+            assert_eq!(
+                connect_as(&deny, &to, transport, Interface::Own).outcome,
+                Outcome::Allow,
+                "{address}"
+            );
+        }
+    }
+    for address in LOOPBACK {
+        assert_eq!(tcp(&deny, &format!("{address}:443")).outcome, Outcome::Allow, "{address}");
+    }
+    for address in ["8.8.8.8:443", "[2a00::1]:443", "[::ffff:8.8.8.8]:443"] {
+        assert_eq!(tcp(&deny, address).outcome, Outcome::Allow, "{address}");
+    }
+}
+
+#[test]
+fn exceptions_to_a_denial_of_private_networks() {
+    let allow =
+        ["10.1.0.0/16", "192.168.0.1:443", "fd00::/8", "100.64.0.0/10", "0.0.0.0/0:99", "169.254.1.1"];
+    let policy = policy(json!({ "private": "deny", "allow": allow }));
+    for (address, is_allowed) in [
+        ("10.1.2.3:1", true),
+        ("[::ffff:10.1.2.3]:1", true),
+        ("10.2.2.3:1", false),
+        ("10.2.2.3:99", true),
+        ("192.168.0.1:443", true),
+        ("192.168.0.1:80", false),
+        ("192.168.0.2:443", false),
+        ("[fd12::1]:22", true),
+        ("100.100.100.201:80", true),
+        ("169.254.1.1:80", true),
+        // A prefix never names a metadata service or a link-local address.
+        ("100.100.100.200:80", false),
+        ("[fd00:ec2::254]:80", false),
+        ("169.254.169.254:99", false),
+        ("169.254.1.2:99", false),
+    ] {
+        assert_eq!(tcp(&policy, address).outcome == Outcome::Allow, is_allowed, "{address}");
+    }
+    assert_eq!(
+        problem(json!({ "private": "ask" })),
+        "network.connect.private: \"ask\" is none of deny, allow"
+    );
+}
+
+/// Some clouds and links have their name server at such an address.
+#[test]
+fn the_hosts_resolvers_may_be_asked() {
+    let resolvers = guard_policy::resolvers("nameserver 169.254.169.254\nnameserver fe80::1%eth0\n");
+    let policy =
+        compile_with(&json!({ "version": 1 }), "main", &Host { resolvers, ..host() }, &Overrides::default());
+    for address in ["169.254.169.254", "[fe80::1]", "[::ffff:169.254.169.254]"] {
+        for transport in [Transport::Tcp, Transport::Udp] {
+            let ask =
+                |port: u16| connect_as(&policy, &format!("{address}:{port}"), transport, Interface::Unknown);
+            assert_eq!(ask(53).outcome, Outcome::Allow, "{address}");
+            assert_eq!(ask(80).outcome, Outcome::Deny, "{address}");
+        }
+    }
+    assert_eq!(udp(&policy, "169.254.169.253:53").outcome, Outcome::Deny);
+}
+
+proptest! {
+    /// Whatever a policy says but by its own entry, and however the address is written.
+    #[test]
+    fn no_other_rule_opens_a_metadata_service(
+        address in prop::sample::select(METADATA.to_vec()),
+        port in 1u16..,
+        is_own in any::<bool>(),
+        is_udp in any::<bool>(),
+        ports in any::<bool>(),
+        gateway in any::<bool>(),
+    ) {
+        let mut connect = json!({ "allow": ["169.254.1.1", "[fe80::1]:80"] });
+        if ports { connect["ports"] = json!([port]); }
+        if gateway { connect["gateway"] = json!("allow"); }
+        let transport = if is_udp { Transport::Udp } else { Transport::Tcp };
+        let interface = if is_own { Interface::Own } else { Interface::Unknown };
+        let policy = policy(connect);
+        let verdict = connect_as(&policy, &format!("{address}:{port}"), transport, interface);
+        prop_assert_eq!(verdict.outcome, Outcome::Deny);
     }
 }

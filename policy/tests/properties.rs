@@ -5,8 +5,8 @@ mod common;
 
 use common::{HOME, compile, compile_with, host};
 use guard_policy::{
-    Access, Ask, Exec, Grant, Host, Outcome, Overrides, PersistenceSites, Policy, Preset, Request, Rights,
-    Role, Security, cwd_argv_pattern, decide,
+    Access, Ask, Document, Exec, Grant, Host, Outcome, Overrides, PersistenceSites, Policy, Preset,
+    ProjectFile, ProjectTrust, Request, Rights, Role, Security, cwd_argv_pattern, decide,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -151,13 +151,33 @@ impl Doc {
     }
 
     fn policy_with(&self, overrides: &Overrides) -> Policy {
+        self.policy_beside(overrides, &[])
+    }
+
+    /// What a project's file can have of it.
+    fn project(&self, trust: ProjectTrust) -> ProjectFile {
+        let mut json = self.json();
+        let exec = json["exec"].as_object_mut().unwrap();
+        exec.retain(|key, _| {
+            ["mode", "security", "ask", "askFallback", "safeBins", "carriers"].contains(&&**key)
+        });
+        let agent = json["agents"]["main"]["exec"].as_object_mut().unwrap();
+        agent.retain(|key, _| ["mode", "security", "ask", "askFallback"].contains(&&**key));
+        let permissions = json["permissions"].as_object_mut().unwrap();
+        permissions.retain(|key, _| key == "filesystem");
+        permissions["filesystem"].as_object_mut().unwrap().remove("default");
+        let document = Document::parse_project("project", &json.to_string()).unwrap();
+        ProjectFile { directory: b"/a".to_vec(), document, trust }
+    }
+
+    fn policy_beside(&self, overrides: &Overrides, projects: &[ProjectFile]) -> Policy {
         let of = |whole: bool| {
             let protected = self.protected.iter().filter(|(_, is_whole)| *is_whole == whole);
             protected.map(|(path, _)| path.as_bytes().to_vec()).collect()
         };
         let persistence_sites =
             PersistenceSites { git_others: of(true), guard: of(false), ..PersistenceSites::default() };
-        compile_with(&self.json(), "main", &Host { persistence_sites, ..host() }, overrides)
+        compile_with(&self.json(), "main", &Host { persistence_sites, projects, ..host() }, overrides)
     }
 
     /// What persistence keeps under this document.
@@ -387,6 +407,40 @@ proptest! {
         let allowed = |policy: &Policy| outcomes(policy, path.as_bytes()).iter().map(|o| *o == Outcome::Allow).collect::<Vec<_>>();
         let (after, before) = (allowed(&after), allowed(&before));
         prop_assert!(after.iter().zip(&before).all(|(a, b)| a <= b));
+    }
+
+    /// What a project's file allows counts only if it is trusted, and then only where the policy asks.
+    #[test]
+    fn a_project_file_never_gives(doc in doc(), project in doc(), path in path(), other in path()) {
+        let without = doc.policy();
+        for trust in [ProjectTrust::Untrusted, ProjectTrust::Trusted] {
+            let is_trusted = trust == ProjectTrust::Trusted;
+            let project = project.project(trust);
+            let with = doc.policy_beside(&Overrides::default(), std::slice::from_ref(&project));
+            for path in [&path, &other] {
+                let path = path.as_bytes();
+                let (before, after) = (outcomes(&without, path), outcomes(&with, path));
+                let is_less = |(after, before): (&Outcome, &Outcome)| {
+                    after <= before || is_trusted && *before == Outcome::Ask
+                };
+                prop_assert!(after.iter().zip(&before).all(is_less), "{after:?} {before:?}");
+                // What it takes away makes nothing trusted.
+                prop_assert!(is_trusted || with.writable(path) == without.writable(path));
+                prop_assert!(is_trusted || with.writable_unasked(path) == without.writable_unasked(path));
+                if is_trusted {
+                    continue;
+                }
+                prop_assert!(with.rights(path).within(without.rights(path)));
+                prop_assert!(!with.is_uniform(path, Access::READ) || without.is_uniform(path, Access::READ));
+                for request in [
+                    Request::File { path, access: Access::READ | Access::WRITE },
+                    Request::Exec(Exec { path, argv: &[path.to_vec()], cwd: HOME, role: Role::Program }),
+                ] {
+                    let settled = |policy: &Policy| policy.fallback(&request, decide(policy, &request)).outcome;
+                    prop_assert!(settled(&with) <= settled(&without));
+                }
+            }
+        }
     }
 
     #[test]

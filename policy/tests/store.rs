@@ -4,8 +4,9 @@
 mod common;
 
 use common::ids;
-use guard_policy::store::{Added, BaseHash, Inactive, NewEntry, Store, StoreContents};
-use guard_policy::{Ask, Problem, Security};
+use guard_policy::approval::FileRule;
+use guard_policy::store::{Added, BaseHash, Inactive, NewEntry, SavedAnswer, Store, StoreContents};
+use guard_policy::{Ask, Bits, Problem, Security};
 use serde_json::{Value, json};
 
 fn read(text: &str) -> Result<StoreContents, Problem> {
@@ -295,4 +296,42 @@ fn the_hash_is_of_the_text() {
     let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     assert_eq!(BaseHash::new(b"abc").to_string(), abc);
     assert_ne!(BaseHash::new(b"abc\n"), BaseHash::new(b"abc"));
+}
+
+#[test]
+fn what_always_saved_is_listed_and_taken_back() {
+    let before = json!({
+        "version": 1,
+        "agents": {
+            "main": {
+                "allowlist": [
+                    { "id": "1", "pattern": "/usr/bin/git", "argPattern": "sha256:cwd-argv:v1:x", "source": "allow-always" },
+                    { "id": "2", "pattern": "/usr/bin/git" },
+                ],
+                "permissions": { "filesystem": { "rules": { "/srv/a": "r", "/srv/b": "rw", "/srv/c": "no bits" } } },
+            },
+            "*": { "permissions": { "filesystem": { "rules": { "/srv/a": "r" } } } },
+        },
+    });
+    let mut store = store(&before);
+    let all = store.saved_answers();
+    assert_eq!(all.len(), 5, "{all:?}");
+    let ids: std::collections::BTreeSet<_> = all.iter().map(SavedAnswer::id).collect();
+    assert_eq!(ids.len(), 5);
+    assert!(ids.iter().all(|id| id.len() == 12), "{ids:?}");
+    assert_eq!(all.iter().map(SavedAnswer::is_bound).collect::<Vec<_>>(), [true, false, false, false, false]);
+    // Only this one goes: not its like without arguments, and not the same rule of every agent.
+    assert!(store.forget(&all[0]) && store.forget(&all[2]));
+    assert!(!store.forget(&all[0]), "it is gone");
+    assert_eq!(store.saved_answers(), [all[1].clone(), all[3].clone(), all[4].clone()]);
+    let written = written(&store);
+    assert_eq!(written["agents"]["main"]["allowlist"].as_array().map(Vec::len), Some(1));
+    assert_eq!(written["agents"]["main"]["permissions"]["filesystem"]["rules"]["/srv/c"], "no bits");
+    // A rule that has grown since it was listed stays.
+    assert!(
+        store
+            .add_rule("main", &FileRule { pattern: "/srv/b".to_owned(), bits: Bits::parse("x").unwrap() })
+            .is_some()
+    );
+    assert!(!store.forget(&all[3]));
 }

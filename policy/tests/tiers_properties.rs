@@ -10,8 +10,8 @@ use common::disk::{Disk, Thing};
 use common::{compile_with, host};
 use guard_policy::store::Store;
 use guard_policy::{
-    Access, Ask, Exactness, HierarchyKind, Host, MAX_HIERARCHIES, Outcome, Overrides, OwnStore,
-    PersistenceSites, Policy, Request, Tiers, decide,
+    Access, Ask, Document, Exactness, HierarchyKind, Host, MAX_HIERARCHIES, Outcome, Overrides, OwnStore,
+    PersistenceSites, Policy, ProjectFile, ProjectTrust, Request, Tiers, decide,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -62,6 +62,8 @@ struct Doc {
     answers: Vec<(String, &'static str)>,
     /// Places that persistence keeps.
     protected: Vec<String>,
+    /// Rules and denials of a project's file.
+    project: (Vec<(String, String)>, Vec<String>),
 }
 
 /// Everything that may be written.
@@ -76,18 +78,10 @@ fn any_doc() -> impl Strategy<Value = Doc> {
         any::<bool>(),
         prop::collection::vec(path(), 0..2),
         prop::collection::vec((pattern(), bits), 0..4),
-        prop::collection::vec(path(), 0..3),
+        (prop::collection::vec(path(), 0..3), project()),
     )
-        .prop_map(|(rules, deny, default, base, ask, strict, roots, answers, protected)| Doc {
-            protected,
-            rules,
-            deny,
-            default,
-            base,
-            ask,
-            strict,
-            roots,
-            answers,
+        .prop_map(|(rules, deny, default, base, ask, strict, roots, answers, (protected, project))| {
+            Doc { protected, project, rules, deny, default, base, ask, strict, roots, answers }
         })
 }
 
@@ -105,9 +99,11 @@ fn plain_doc() -> impl Strategy<Value = Doc> {
         prop_oneof![9 => Just(Ask::Off), 1 => Just(Ask::OnMiss)],
         prop::collection::vec(path(), 0..2),
         prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(path(), 1..3)],
+        project(),
     )
-        .prop_map(|(rules, deny, default, base, ask, roots, protected)| Doc {
+        .prop_map(|(rules, deny, default, base, ask, roots, protected, project)| Doc {
             protected,
+            project,
             rules,
             deny,
             default,
@@ -117,6 +113,11 @@ fn plain_doc() -> impl Strategy<Value = Doc> {
             roots,
             answers: Vec::new(),
         })
+}
+
+fn project() -> impl Strategy<Value = (Vec<(String, String)>, Vec<String>)> {
+    let rules = prop::collection::vec((pattern(), permission(true)), 0..3);
+    prop_oneof![2 => Just(Default::default()), 1 => (rules, prop::collection::vec(pattern(), 0..2))]
 }
 
 /// A directory's names grow from it; what is below what is none is left out.
@@ -169,7 +170,17 @@ impl Doc {
         let reading = Store::parse_own("approvals.json", &store.to_string(), &mut common::ids()).unwrap();
         let protected = self.protected.iter().map(|path| path.as_bytes().to_vec()).collect();
         let persistence_sites = PersistenceSites { guard: protected, ..PersistenceSites::default() };
-        let host = Host { own: OwnStore::Present(&reading), persistence_sites, ..host() };
+        let (rules, deny) = &self.project;
+        let rules: serde_json::Map<_, _> = rules.iter().map(|(p, r)| (p.clone(), json!(r))).collect();
+        let project = json!({"version": 1, "permissions": {"filesystem": {"rules": rules, "deny": deny}}});
+        let project = ProjectFile {
+            directory: b"/home/u/work".to_vec(),
+            document: Document::parse_project("project", &project.to_string()).unwrap(),
+            trust: ProjectTrust::Untrusted,
+        };
+        let projects = if self.project == Default::default() { vec![] } else { vec![project] };
+        let host =
+            Host { own: OwnStore::Present(&reading), persistence_sites, projects: &projects, ..host() };
         compile_with(&guard, "main", &host, &Overrides::default())
     }
 }

@@ -44,7 +44,12 @@ fn ordinary_work_needs_no_prompt() {
     check(
         &policy,
         &[
-            ("/home/u/work/src/main.rs /home/u/work/target/debug/build/x", "aaa"),
+            (
+                "/home/u/work/src/main.rs /home/u/work/target/debug/build/x \
+                 /home/u/.npm/_npx/1/node_modules/.bin/tool",
+                "aaa",
+            ),
+            ("/var/lib/dpkg/status /var/log/journal/1/system.journal /dev/kmsg", "add"),
             (
                 "/usr/bin/git /usr/lib/gcc/x/cc1 /usr/bin/bash /opt/node/bin/node /home/u/.cargo/bin/cargo",
                 "ada",
@@ -104,6 +109,7 @@ fn a_home_or_what_contains_it_is_no_project() {
             &[
                 ("/home/u/notes.txt", "???"),
                 ("/home/u/bin/x", "?d?"),
+                ("/home/u/.npm/_npx/1/tool", "aad"),
                 ("/usr/bin/git", "ada"),
                 ("/home/u/.ssh/x", "ddd"),
             ],

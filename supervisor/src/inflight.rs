@@ -3,6 +3,7 @@
 //! Handing a file over and replying in one step saves a wake-up of the caller, which may then run before the supervisor
 //! closes its copy. Calls that would notice the copy wait for its end.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, RwLock, RwLockReadGuard};
@@ -20,6 +21,9 @@ static ALL: RwLock<()> = RwLock::new(());
 static WRITABLE: Mutex<Vec<Identity>> = Mutex::new(Vec::new());
 static CLOSED: Condvar = Condvar::new();
 
+/// Whether the tree has asked for events of files.
+static WATCHED: AtomicBool = AtomicBool::new(false);
+
 /// The supervisor has a copy of a file while this lives.
 pub struct Inflight {
     _all: RwLockReadGuard<'static, ()>,
@@ -28,10 +32,16 @@ pub struct Inflight {
 
 impl Inflight {
     /// The supervisor is about to hand over a copy. `written` is the file, if it is open for writing.
-    pub fn begin(written: Option<Identity>) -> Inflight {
+    ///
+    /// Returns `None` if the copy must be closed before the caller goes on: a watcher would see a file written and closed
+    /// without IN_CLOSE_WRITE (inotify(7)), which comes with the last descriptor.
+    pub fn begin(written: Option<Identity>) -> Option<Inflight> {
         let all = ALL.read();
+        if written.is_some() && WATCHED.load(Ordering::SeqCst) {
+            return None;
+        }
         WRITABLE.lock().extend(written);
-        Inflight { _all: all, written }
+        Some(Inflight { _all: all, written })
     }
 }
 
@@ -53,6 +63,12 @@ pub fn wait_for_all() {
     drop(ALL.write());
 }
 
+/// A process of the tree is about to get an inotify instance. From now on, no copy of a written file outlives its call.
+pub fn watch() {
+    WATCHED.store(true, Ordering::SeqCst);
+    wait_for_all();
+}
+
 /// Waits until the supervisor has no copy left that a file can be written through. Otherwise a program that was just
 /// written would be busy (ETXTBSY in execve(2)), a watcher would see a file renamed or removed before it is closed
 /// (IN_CLOSE_WRITE in inotify(7)), and NFS would keep a removed file under another name.
@@ -71,10 +87,14 @@ mod tests {
         Identity { device: u64::MAX, inode }
     }
 
+    fn begin(written: Option<Identity>) -> Inflight {
+        Inflight::begin(written).expect("nothing is watched")
+    }
+
     #[test]
     fn a_call_waits_for_copies_of_its_own_file() {
-        let (first, second) = (Inflight::begin(Some(file(1))), Inflight::begin(Some(file(1))));
-        let other = Inflight::begin(Some(file(2)));
+        let (first, second) = (begin(Some(file(1))), begin(Some(file(1))));
+        let other = begin(Some(file(2)));
         let waits = std::thread::spawn(|| {
             let since = Instant::now();
             wait_for(file(1));
@@ -87,13 +107,13 @@ mod tests {
         assert!(WRITABLE.lock().contains(&file(2)));
         drop(other);
         // Files that are only read are not waited for.
-        let _read = Inflight::begin(None);
+        let _read = begin(None);
         wait_for(file(2));
     }
 
     #[test]
     fn a_caller_that_does_not_run_delays_others_for_a_while() {
-        let _held = Inflight::begin(Some(file(3)));
+        let _held = begin(Some(file(3)));
         let since = Instant::now();
         wait_for(file(3));
         assert!(since.elapsed() >= MAX_WAIT);

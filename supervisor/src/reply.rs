@@ -107,7 +107,7 @@ fn install(
     copy: SupervisorCopy,
 ) -> Result<Option<i64>, Errno> {
     let inflight = match copy {
-        SupervisorCopy::MayLinger { written } => Some(Inflight::begin(written)),
+        SupervisorCopy::MayLinger { written } => Inflight::begin(written),
         SupervisorCopy::CloseBeforeReply => None,
     };
     let reply = inflight.is_some();

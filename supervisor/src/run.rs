@@ -17,7 +17,7 @@ use crate::audit::{AuditLog, Journal, Limits, Writer};
 use crate::config::environment::{self, candidates};
 use crate::config::options::{LogTo, Options, Tier};
 use crate::config::reload::PolicySource;
-use crate::config::{self, Disk, Paths, SetupError, untrusted_environment};
+use crate::config::{self, Disk, Paths, SetupError, profile, untrusted_environment};
 use crate::exit::Exit;
 use crate::judge::recorder::Recorder;
 use crate::kernel::trace::yama;
@@ -103,12 +103,19 @@ fn start(
     may_trace()?;
     let text = config::read(&paths, |path| std::fs::read(path))?;
     let mut stores = Stores::load(&paths.state_directory);
-    let compile = |stores: &Stores| config::compile(options, &paths, Disk::Used, text.as_deref(), stores);
-    let mut policy = compile(&stores)?;
+    config::settle_projects(options, &mut paths)?;
+    config::settle_workspace(options, &mut paths, text.as_deref(), &stores);
+    let compile =
+        |paths: &Paths, stores: &Stores| config::compile(options, paths, Disk::Used, text.as_deref(), stores);
+    let mut policy = compile(&paths, &stores)?;
+    let profile = profile::find(options, &paths, name, &policy);
+    if profile.lay_over(&mut paths) {
+        policy = compile(&paths, &stores)?;
+    }
     if policy.approvals().gateway().admin() {
         let asked = gateway::ask_first(&policy, &paths.state_directory);
         stores.gateways = approvals_store::load_gateways(&paths.state_directory);
-        policy = compile(&stores)?;
+        policy = compile(&paths, &stores)?;
         if let Err(why) = asked {
             eprintln!("openclaw-guard: {}", shown(why.as_bytes()));
         }
@@ -118,6 +125,7 @@ fn start(
     let given = untrusted_environment::given(options).map_err(RunError::Environment)?;
     let inherited = environment::filtered(given, &policy, &paths.state_directory);
     let log = policy.audit().clone();
+    let in_force = policy.clone();
     if recorder.is_some() {
         policy = config::open(options, &paths)?;
     }
@@ -137,8 +145,13 @@ fn start(
         kernel_writes: untrapped.writes,
     }));
     let audit = writer(options, &mut paths, &log)?;
+    // The log has made the state directory, if that is where it is.
+    config::record_workspace(options, &paths, &in_force)?;
     if recorder.is_none() {
         announce(options, &policy, &paths, &floor.plan, &state);
+        if let Some(line) = profile.line().filter(|_| !options.quiet) {
+            eprintln!("openclaw-guard: {line}");
+        }
     }
     if !options.quiet {
         environment::announce(options, &inherited);

@@ -247,3 +247,77 @@ fn policy_and_check_say_what_is_saved() {
     assert!(broken.stderr.contains("approvals.json:2:"), "{}", broken.stderr);
     assert!(broken.stderr.contains("what was allowed \"always\" is not in force"), "{}", broken.stderr);
 }
+
+#[test]
+fn what_is_forgotten_is_asked_about_again() {
+    let world = world();
+    let root = world.root().display().to_string();
+    let approvals = |arguments: &[&str]| ended(world.command().arg("approvals").args(arguments));
+    assert_eq!(approvals(&["saved"]).stdout, "no answers are saved\n");
+    assert_eq!(approvals(&["saved", "--json"]).stdout, "[]\n");
+    let mut one = Shell::start(&world);
+    answered(&world, &mut one, "uname -s", "allow-always");
+    answered(&world, &mut one, "cat ../data/a", "allow-always");
+    // A guard that starts with the answer in force forgets it, too.
+    let mut later = Shell::start(&world);
+    assert_eq!(later.run("cat ../data/a; uname -s"), "data/a\nLinux\n");
+
+    let listed = approvals(&["saved"]).stdout;
+    let file = format!("{root}/data/a");
+    assert!(listed.contains(&format!("main      r      {file}\n")), "{listed}");
+    assert!(listed.contains(&format!("start  {}  (with the same arguments", program("uname"))), "{listed}");
+    let json: Value = serde_json::from_str(&approvals(&["saved", "--json"]).stdout).expect("JSON");
+    let id = json[0]["id"].as_str().expect("an id").to_owned();
+
+    for (word, why) in [("", "no such answer"), ("nothing", "no such answer")] {
+        let refused = approvals(&["forget", word]);
+        assert_eq!(refused.status, 1);
+        assert!(refused.stderr.contains(why), "{}", refused.stderr);
+    }
+    assert_eq!(approvals(&["forget"]).status, 125);
+    // Nothing goes if one of them is not there.
+    assert_eq!(approvals(&["forget", &file, "nothing"]).status, 1);
+    let forgotten = approvals(&["forget", &file, &id[..6], &file]);
+    assert_eq!(forgotten.status, 0, "{}", forgotten.stderr);
+    assert_eq!(forgotten.stdout.matches("forgotten: ").count(), 2, "{}", forgotten.stdout);
+    assert_eq!(approvals(&["saved"]).stdout, "no answers are saved\n");
+    for shell in [&mut one, &mut later] {
+        for line in ["uname -s", "cat ../data/a"] {
+            // Until the guard has noticed.
+            answered(&world, shell, &format!("while {line}; do :; done"), "deny");
+        }
+    }
+}
+
+#[test]
+fn only_what_always_saved_is_forgotten_in_openclaws_store() {
+    let world = world();
+    let store = world.write(
+        "home/.openclaw/exec-approvals.json",
+        r#"{"version": 1, "agents": {"main": {"allowlist": [{"id": "1", "pattern": "/usr/bin/git"}]}}}"#,
+    );
+    let mut shell = Shell::start(&world);
+    answered(&world, &mut shell, "uname -s", "allow-always");
+    let forgotten = ended(world.command().args(["approvals", "forget", "--all"]));
+    assert_eq!(forgotten.stdout.matches("forgotten: ").count(), 1, "{}", forgotten.stdout);
+    let left: Value = serde_json::from_str(&fs::read_to_string(store).unwrap()).unwrap();
+    assert_eq!(left["agents"]["main"]["allowlist"].as_array().map(Vec::len), Some(1));
+    assert_eq!(left["agents"]["main"]["allowlist"][0]["pattern"], "/usr/bin/git");
+}
+
+/// The tree cannot reach the stores, whoever asks for it.
+#[test]
+fn a_guarded_command_forgets_nothing() {
+    let text = r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
+        "permissions": {"filesystem": {"rules": {"/**": "rwx"}, "default": "rwx"}}}"#;
+    let world = World::bare().policy(text);
+    let saved = r#"{"version":1,"agents":{"main":{"permissions":{"filesystem":{"rules":{"/srv/a":"r"}}}}}}"#;
+    world.write("home/.openclaw/guard/approvals.json", saved);
+    let guard = guard_tests::guard().display().to_string();
+    for arguments in [&["saved"][..], &["forget", "--all"]] {
+        let ended = world.guarded(&[&[guard.as_str(), "approvals"], arguments].concat());
+        assert_eq!(ended.status, 125, "{}", ended.stdout);
+        assert!(!ended.stdout.contains("/srv/a"), "{}", ended.stdout);
+    }
+    assert_eq!(world.read("home/.openclaw/guard/approvals.json").as_deref(), Some(saved));
+}

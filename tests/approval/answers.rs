@@ -1,6 +1,11 @@
 //! The effect of an answer, and of one that comes late or twice.
 
-use crate::world::{path, world, world_with};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use guard_tests::guard;
+
+use crate::world::{path, world, world_with, world_without_routes};
 
 #[test]
 fn a_yes_is_used_once() {
@@ -71,6 +76,44 @@ fn without_a_route_the_call_does_not_wait() {
     let ended = world.start(&[path(&world, "bin/asked"), "x".to_owned()]).end();
     assert_eq!(ended.status, 126);
     assert!(ended.stderr.contains("no-approval-route"), "{}", ended.stderr);
+}
+
+/// The timeout is an hour.
+#[test]
+fn nobody_there_is_known_at_once() {
+    let world = world_without_routes("");
+    let line = format!("{0} x; {0} y; cat {1}", path(&world, "bin/asked"), path(&world, "else/file"));
+    let held = world.start(&["bash", "-c", &line]);
+    let ended = held.end();
+    assert_eq!((ended.status, &*ended.stdout), (1, ""), "{}", ended.stderr);
+    assert_eq!(
+        ended.stderr.matches("nobody can be asked: none of the routes").count(),
+        1,
+        "{}",
+        ended.stderr
+    );
+    assert!(!ended.stderr.contains("waits for approval"), "{}", ended.stderr);
+    let asked = world.audit().into_iter().filter(|line| line["event"] == "requested").count();
+    assert_eq!(asked, 0, "no question was shown to anybody");
+}
+
+#[test]
+fn somebody_who_watches_is_somebody() {
+    let world = world_without_routes("");
+    let mut watch = Command::new(guard());
+    watch.args(["approvals", "watch", "--json"]).env("HOME", world.home()).current_dir(world.root());
+    watch.env_remove("OPENCLAW_STATE_DIR").env_remove("OPENCLAW_HOME").stdin(Stdio::piped());
+    let mut watch = watch.stdout(Stdio::piped()).spawn().expect("to start the watch");
+    let mut lines = BufReader::new(watch.stdout.take().expect("a pipe")).lines();
+    assert!(lines.next().expect("a line").expect("text").contains("listening"));
+    let held = world.start(&[path(&world, "bin/asked"), "x".to_owned()]);
+    let asked = world.wait_for(1).remove(0);
+    assert_eq!(world.resolve(&asked, "allow-once").status, 0);
+    assert_eq!(held.end().stdout, "x\n");
+    watch.kill().expect("to end it");
+    watch.wait().expect("its end");
+    let ended = world.start(&[path(&world, "bin/asked"), "x".to_owned()]).end();
+    assert_eq!(ended.status, 126, "{}", ended.stderr);
 }
 
 /// The fallback applies when there is nobody to ask, but not after another failure.

@@ -64,7 +64,6 @@ fn a_flood_is_refused_and_costs_no_memory() {
     let count = rounds(5_000, 100_000);
     let world = world_with(600_000, "");
     files(&world, 16);
-    world.write("work/opener.py", OPENER);
     let flood = format!(
         r#"
 import time
@@ -80,8 +79,10 @@ print('flood of', {count}, 'in', round(time.monotonic() - begin, 1), 's', flush=
         path(&world, "else")
     );
     world.write("work/flood.py", flood);
+    // Each is a command, and has a card of its own.
     let line = format!(
-        "/usr/bin/python3 opener.py {} 16 & until [ -e go ]; do sleep 0.05; done; /usr/bin/python3 flood.py; wait",
+        "for n in {{0..15}}; do echo \" $(cat {}/$n)\" & done
+        until [ -e go ]; do sleep 0.05; done; /usr/bin/python3 flood.py; wait",
         path(&world, "else")
     );
     let begin = std::time::Instant::now();

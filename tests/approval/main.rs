@@ -14,4 +14,5 @@ mod scripts;
 mod shell;
 mod tools;
 mod watch;
+mod widths;
 mod world;

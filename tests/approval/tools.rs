@@ -136,8 +136,7 @@ fn a_python_subprocess() {
 
 #[test]
 fn a_pager_configured_in_git_is_asked_about() {
-    let world = world()
-        .policy_text(|text| text.replace("\"agents\"", "\"approvals\": {\"routes\": [\"cli\"]}, \"agents\""));
+    let world = world().policy_text(|text| text.replace(r#"["cli", "terminal", "socket"]"#, r#"["cli"]"#));
     let asked = path(&world, "bin/asked");
     let native = world.native(&[
         "sh",

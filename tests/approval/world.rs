@@ -8,13 +8,25 @@ use guard_tests::World;
 /// `bin/asked` prints its arguments and is in no allowlist. The system's programs may run. Files in `else/`
 /// may be read and written after a yes. Questions time out after `timeout` milliseconds.
 pub fn world_with(timeout: u64, more: &str) -> World {
-    let text = format!(
+    filled(World::bare().policy(&text(timeout, more)).attended())
+}
+
+/// Returns such a world whose policy names no routes: a question waits only if somebody is there.
+#[allow(dead_code, reason = "the tests of the page include this file, too")]
+pub fn world_without_routes(more: &str) -> World {
+    filled(World::bare().policy(&text(3_600_000, more)).asking())
+}
+
+fn text(timeout: u64, more: &str) -> String {
+    format!(
         r#"{{"version": 1, "exec": {{"security": "allowlist", "ask": "on-miss", "timeoutMs": {timeout},
             "carriers": ["bash", "sh", "dash", "env"]}},
             "agents": {{"*": {{"allowlist": [{{"pattern": "/usr/**"}}, {{"pattern": "@/bin/free"}}]}}}},
             "permissions": {{"filesystem": {{"rules": {{SYSTEM, "/root/.pyenv/**": "r-x", "@/work/**": "rwx", "@/bin/**": "r-x"}}, "default": "---"}}}}{more}}}"#
-    );
-    let world = World::bare().policy(&text).attended();
+    )
+}
+
+fn filled(world: World) -> World {
     for name in ["asked", "free"] {
         executable(&world.write(format!("bin/{name}"), std::fs::read("/bin/echo").expect("echo")));
     }

@@ -192,6 +192,55 @@ fn safe_bins() {
     });
 }
 
+/// Hosts that are blocked here and not by OpenClaw: docs/compatibility.md, "Hosts of the Web".
+const STRICTER_HOSTS: [&str; 6] =
+    ["168.63.129.16", "2001:10::1", "5f00::1", "①②⑦.⓪.⓪.①", "１２７.０.０.１", "127。0。0。1"];
+
+#[test]
+fn hosts_of_the_web() {
+    let fixture = parsed(data!("ssrf.json"));
+    let question = |case: &Value| {
+        let mut question = case.as_object().expect("a case").clone();
+        question.remove("expect");
+        question.insert("op".to_owned(), json!("ssrf"));
+        Value::from(question)
+    };
+    let stricter = json!({ "blockedHostname": false, "privateIp": true, "blocked": true });
+    agree("ssrf", cases(&fixture), question, |case, answer| {
+        let is_stricter = case["host"].as_str().is_some_and(|host| STRICTER_HOSTS.contains(&host));
+        *answer == if is_stricter { stricter.clone() } else { case["expect"].clone() }
+    });
+}
+
+/// The question needs nothing but a case's `config` and `context`.
+#[test]
+fn tools() {
+    let fixture = parsed(data!("tool-policy.json"));
+    let question =
+        |case: &Value| json!({ "op": "tools", "config": case["config"], "context": case["context"] });
+    agree("tool-policy", cases(&fixture), question, |case, answer| *answer == case["expect"]);
+}
+
+#[test]
+fn tools_of_another_release_and_other_plugins() {
+    let question = |more: Value| {
+        let mut question =
+            json!({ "op": "tools", "config": { "tools": { "allow": ["image", "my_tool", "x"] } } });
+        question.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        question.to_string()
+    };
+    let answers = answers(&[
+        question(json!({ "release": "2026.4.14", "plugins": { "x_tool": "X" } })),
+        question(json!({ "plugins": {} })),
+        question(json!({ "context": { "surface": "http" } })),
+    ]);
+    assert_eq!(answers[0]["allowed"], json!(["image", "x_tool"]));
+    assert_eq!(answers[1]["allowed"], json!([]));
+    let warning = answers[1]["warnings"][0].as_str().expect("a warning");
+    assert!(warning.contains("unknown entries (image, my_tool, x)"), "{warning}");
+    assert_eq!(answers[2]["steps"][2]["step"], "gateway http tools");
+}
+
 #[test]
 fn questions_are_read_strictly() {
     for bad in [
@@ -206,7 +255,23 @@ fn questions_are_read_strictly() {
         r#"{"op":"display","text":"a","text":"b"}"#,
         r#"{"op":"cwd-argv","argv":["a"]}"#,
         r#"{"op":"safe-bin","bin":"tr"}"#,
+        r#"{"op":"tools"}"#,
+        r#"{"op":"tools","config":{},"more":1}"#,
+        r#"{"op":"tools","config":{},"context":{"owner":true}}"#,
+        r#"{"op":"tools","config":{},"release":"2027.1.1"}"#,
+        r#"{"op":"tools","config":{"tools":{"deny":"exec"}}}"#,
+        r#"{"op":"tools","config":{},"context":{"agent":"a","sessionKey":"agent:b:main"}}"#,
         r#"{"op":"allowlist","pattern":"a","target":"\ud800"}"#,
+        r#"{"op":"ssrf","host":"a"}"#,
+        r#"{"op":"ssrf","kind":"name","host":"a"}"#,
+        r#"{"op":"ssrf","kind":"host"}"#,
+        r#"{"op":"ssrf","kind":"host","host":"a","host":"b"}"#,
+        r#"{"op":"ssrf","kind":"host","host":"a","url":"http://a"}"#,
+        r#"{"op":"ssrf","kind":"host","host":"a","policy":{"allowPrivate":true}}"#,
+        r#"{"op":"ssrf","kind":"host","host":"a","policy":{"allowPrivateNetwork":"false"}}"#,
+        r#"{"op":"ssrf","kind":"resolve","host":"a"}"#,
+        r#"{"op":"ssrf","kind":"resolve","host":"a","resolvesTo":["10.0.0.1"]}"#,
+        r#"{"op":"ssrf","kind":"url","host":"a","resolvesTo":[]}"#,
     ] {
         let world = World::bare();
         let ended = ended_with_input(world.command().args(["check", "--batch"]), bad.as_bytes());

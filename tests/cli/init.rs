@@ -26,7 +26,8 @@ fn init_writes_a_policy_that_holds() {
     assert_eq!((mode(&file), mode(&world.home().join(".openclaw"))), (0o600, 0o700));
     let lines: Vec<&str> = written.stdout.lines().collect();
     assert_eq!(lines[0], format!("{}: coding, build and test one project", file.display()));
-    assert_eq!(lines[1], format!("  in     {}", world.work().display()));
+    let place = "the project that it is started in (${workspace})";
+    assert_eq!(lines[1], format!("  in     {place}, here {}", world.work().display()));
     for (line, word) in lines[2..5].iter().zip(["  runs ", "  writes ", "  asks "]) {
         assert!(line.starts_with(word), "{line}");
     }
@@ -86,7 +87,8 @@ fn a_policy_may_lie_elsewhere() {
         written.stdout
     );
     assert!(mode(&file) == 0o600 && !world.home().join(".openclaw").exists());
-    assert_eq!(named(&[]).status, 125);
+    assert_eq!(named(&["--template", "coding"]).status, 0);
+    assert_eq!(named(&["--template", "scratch"]).status, 125);
     // A link stays a link, and a dangling one is refused.
     fs::remove_file(&file).expect("a file");
     symlink(world.root().join("real.json"), &file).expect("a link");
@@ -113,7 +115,9 @@ fn init_print_writes_no_file() {
     let world = World::bare();
     let printed = init(&world, &["--print"]);
     assert!(printed.status == 0 && !world.home().join(".openclaw").exists(), "{}", printed.stderr);
-    assert!(printed.stdout.starts_with("// coding: ") && printed.stdout.contains("/work/**\": \"rwx\""));
+    assert!(
+        printed.stdout.starts_with("// coding: ") && printed.stdout.contains("\"${workspace}/**\": \"rwx\"")
+    );
     assert_eq!(init(&world, &[]).status, 0);
     assert_eq!(world.read("home/.openclaw/guard.json"), Some(printed.stdout));
     assert_eq!(init(&world, &["--print"]).status, 0, "one that is there is no matter");
@@ -154,9 +158,6 @@ fn init_refuses_the_home_as_workspace() {
             refused.stderr
         );
     }
-    let mut command = world.command();
-    let refused = ended(command.current_dir(world.home()).arg("init"));
-    assert!(refused.status == 125 && refused.stderr.contains("your home directory"), "{}", refused.stderr);
     // Also through a link.
     symlink(world.home(), world.work().join("link")).expect("a link");
     assert_eq!(init(&world, &["--workspace", "link"]).status, 125);
@@ -178,7 +179,20 @@ fn init_refuses_the_home_as_workspace() {
         let refused = init(&world, &["--workspace", directory]);
         assert!(refused.status == 125 && refused.stderr.contains(why), "{directory}: {}", refused.stderr);
     }
+    // The template that names the current directory.
+    let mut command = world.command();
+    let refused = ended(command.current_dir(world.home()).args(["init", "--template", "openclaw"]));
+    assert!(refused.status == 125 && refused.stderr.contains("your home directory"), "{}", refused.stderr);
     assert!(!world.home().join(".openclaw/guard.json").exists());
+    // One that names none may be written anywhere.
+    let mut command = world.command();
+    let written = ended(command.current_dir(world.home()).arg("init"));
+    assert_eq!(written.status, 0, "{}", written.stderr);
+    assert!(
+        written.stdout.contains("  in     the project that it is started in (${workspace})\n"),
+        "{}",
+        written.stdout
+    );
 }
 
 #[test]
@@ -189,24 +203,27 @@ fn odd_names_are_written_as_they_are_or_refused() {
     {
         let workspace = world.work().join(name);
         fs::create_dir_all(&workspace).expect("a directory");
-        let mut command = world.command();
-        let printed = ended(command.current_dir(&workspace).args(["init", "--force"]));
-        assert_eq!(printed.status, 0, "{name:?}: {}", printed.stderr);
-        let odd = |text: &str| text.contains(|c: char| c.is_control() && c != '\n' || c == '\u{202e}');
-        let text = world.read("home/.openclaw/guard.json").expect("a policy");
-        assert!(!odd(&text) && !odd(&printed.stdout), "{name:?}");
-        let mut command = world.command();
-        let ran =
-            ended(command.current_dir(&workspace).args(["--", "sh", "-c", "echo x > here && cat here"]));
-        assert_eq!((ran.status, ran.stdout.as_str()), (0, "x\n"), "{name:?}: {}", ran.stderr);
+        for named in [&["init", "--force"][..], &["init", "--force", "--workspace", "."]] {
+            let printed = ended(world.command().current_dir(&workspace).args(named));
+            assert_eq!(printed.status, 0, "{name:?}: {}", printed.stderr);
+            let odd = |text: &str| text.contains(|c: char| c.is_control() && c != '\n' || c == '\u{202e}');
+            let text = world.read("home/.openclaw/guard.json").expect("a policy");
+            assert!(!odd(&text) && !odd(&printed.stdout), "{name:?}");
+            let mut command = world.command();
+            let ran =
+                ended(command.current_dir(&workspace).args(["--", "sh", "-c", "echo x > here && cat here"]));
+            assert_eq!((ran.status, ran.stdout.as_str()), (0, "x\n"), "{name:?}: {}", ran.stderr);
+        }
     }
     for name in [&b"a*b"[..], b"a?b", b"\xff"] {
         let workspace = world.work().join(std::ffi::OsStr::from_bytes(name));
         fs::create_dir_all(&workspace).expect("a directory");
-        let refused = ended(world.command().current_dir(&workspace).args(["init", "--print"]));
+        let mut command = world.command();
+        let refused = ended(command.current_dir(&workspace).args(["init", "--print", "--workspace", "."]));
         assert_eq!((refused.status, refused.stdout.as_str()), (125, ""), "{name:?}");
         assert!(refused.stderr.contains("no rule can name"), "{}", refused.stderr);
-        // A template without a rule for the workspace accepts the name.
+        // `${workspace}` is any name, and a template without a rule for the workspace accepts it, too.
+        assert_eq!(ended(world.command().current_dir(&workspace).args(["init", "--print"])).status, 0);
         let mut command = world.command();
         let other =
             ended(command.current_dir(&workspace).args(["init", "--print", "--template", "read-only"]));
@@ -246,5 +263,35 @@ fn neither_work_nor_temporary_files_are_where_secrets_are() {
         let printed = ended(world.command().args(["init", "--print"]).env("TMPDIR", directory));
         assert_eq!(printed.status, 0, "{}", printed.stderr);
         assert!(!printed.stdout.contains(&format!("\"{}/**\": \"rwx", directory.trim_end_matches('/'))));
+    }
+}
+
+#[test]
+fn a_short_policy_extends_the_template() {
+    let world = World::bare();
+    let written = init(&world, &["--short", "--template", "claude-code"]);
+    assert_eq!((written.status, written.stderr.as_str()), (0, ""));
+    let text = world.read("home/.openclaw/guard.json").expect("a policy");
+    assert!(text.lines().count() < 12 && text.contains("\"extends\": \"claude-code\""), "{text}");
+    assert_eq!(ended(world.command().args(["policy", "validate", "--strict"])).status, 0);
+    assert_eq!(world.sh("echo x > here && mkdir -p ~/.claude && echo x > ~/.claude/x").status, 0);
+    assert_ne!(world.sh("echo x > ~/there").status, 0);
+    let refused = init(&World::bare(), &["--short", "--template", "openclaw"]);
+    assert!(refused.status == 125 && refused.stderr.contains("--short"), "{}", refused.stderr);
+}
+
+#[test]
+fn the_same_template_has_nothing_to_do_in_the_next_project() {
+    for short in [&["--short"][..], &[]] {
+        let world = World::bare();
+        assert_eq!(init(&world, short).status, 0);
+        let text = world.read("home/.openclaw/guard.json");
+        for arguments in [&[][..], &["--template", "coding"]] {
+            let again = init(&world, &[short, arguments].concat());
+            assert!(again.status == 0 && again.stdout.starts_with("nothing to do: "), "{}", again.stderr);
+        }
+        // Another template is another policy.
+        assert_eq!(init(&world, &["--template", "scratch"]).status, 125);
+        assert_eq!(world.read("home/.openclaw/guard.json"), text);
     }
 }

@@ -54,6 +54,29 @@ fn a_line_says_what_where_and_by_which_rule() {
 }
 
 #[test]
+fn quiet_paths_are_denied_and_logged_without_a_line() {
+    let world = World::bare().policy(
+        r#"{"version": 1, "exec": {"security": "full", "ask": "on-miss"},
+            "permissions": {"filesystem": {"rules": {SYSTEM, "@/**": "rwx", "~/?**": "???"},
+            "deny": ["~/.npmrc", "~/secret"], "quiet": ["~/.npmrc", "~/.viminfo"], "default": "---"}}}"#,
+    );
+    for name in [".npmrc", ".viminfo", "secret"] {
+        world.write(format!("home/{name}"), "text");
+    }
+    let ended = world.sh("cat ~/secret; cat ~/.npmrc ~/.viminfo; echo x > ~/.viminfo; echo $?");
+    let lines = ended.guard_lines();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains("/home/secret"), "{lines:?}");
+    assert_eq!(ended.stdout.trim(), "2");
+    assert_eq!(ended.stderr.matches("Permission denied").count(), 4, "{}", ended.stderr);
+    let quiet: Vec<_> = world.audit().into_iter().filter(|line| line["because"]["quiet"] == true).collect();
+    assert_eq!(quiet.len(), 3, "{quiet:?}");
+    // The last denial that had a line, not the last one of all.
+    let why = guard_tests::ended(world.command().args(["why", "--last"])).stdout;
+    assert!(why.contains("secret") && !why.contains(".viminfo"), "{why}");
+}
+
+#[test]
 fn allowed_and_missing_files_print_no_line() {
     let world = world();
     let ended = world.sh("echo x > f; cat f ../read/file; cat none ~/secret/none ../locked/none; ls none; stat ~/secret/key; test -r ~/secret/key; cd ~/secret; readlink ~/secret/key");

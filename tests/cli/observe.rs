@@ -34,6 +34,23 @@ fn everything_goes_on_as_without_a_guard() {
 }
 
 #[test]
+fn what_would_be_asked_is_reported_as_a_question() {
+    let world = World::bare().policy(
+        r#"{"version": 1, "exec": {"security": "allowlist", "ask": "on-miss"}, "permissions": {"filesystem": {"rules": {SYSTEM, "@/**": "rwx"}, "deny": ["~/secret/**"], "default": "---"}}}"#,
+    );
+    world.write("home/secret/key", "secret\n");
+    let script = "cat ~/secret/key /var/lib/dpkg/status > /dev/null; echo $?";
+    let ended = ended(world.command().args(["--observe", "--", "bash", "-c", script]));
+    assert_eq!(ended.stdout, "0\n", "{}", ended.stderr);
+    let lines = ended.guard_lines();
+    for part in ["denied read ", "asked about read /var/lib/dpkg/status (", "asked about exec "] {
+        assert!(lines.iter().any(|line| line.contains(&format!("would have {part}"))), "{part}: {lines:?}");
+    }
+    let asked = |line: &&serde_json::Value| line["verdict"] == "ask";
+    assert!(world.audit().iter().filter(asked).any(|line| line["path"] == "/var/lib/dpkg/status"));
+}
+
+#[test]
 fn without_observe_the_same_is_blocked() {
     let world = world();
     let ended = world.guarded(&["bash", "-c", "cat ~/secret/key"]);

@@ -190,3 +190,36 @@ fn standard_input_and_output_are_the_commands() {
     let ended = world.native(&["bash", "-c", &line]);
     assert_eq!(ended.stdout, "b\na\ne\ny\ny\n", "{}", ended.stderr);
 }
+
+/// Each says in one sentence what to do, before it tries what the guard would deny and log.
+#[test]
+fn inside_a_guard_subcommands_say_where_they_work() {
+    let world = World::open();
+    let guard = guard().display().to_string();
+    for words in [
+        "why",
+        "why --last",
+        "allow read /srv/x",
+        "deny exec curl",
+        "approvals list",
+        "approvals saved",
+        "audit tail",
+        "check ls",
+        "init",
+        "policy show",
+        "learn -- true",
+        "-- true",
+    ] {
+        let argv: Vec<&str> = [guard.as_str()].into_iter().chain(words.split(' ')).collect();
+        // The variable would name the policy of the guard around.
+        let ended = world.guarded(&[&["env", "-u", "OPENCLAW_GUARD_POLICY"][..], &argv].concat());
+        assert_eq!((ended.status, &*ended.stdout), (125, ""), "{words}: {}", ended.stderr);
+        let lines = ended.guard_lines();
+        assert_eq!(lines.len(), 1, "{words}: {}", ended.stderr);
+        assert!(lines[0].contains("this runs inside a guard, which "), "{words}: {}", ended.stderr);
+    }
+    assert_eq!(world.denied(), Vec::<String>::new());
+    for words in [&["version"][..], &["completions", "bash"], &["policy", "schema"], &["check", "--batch"]] {
+        assert_eq!(world.guarded(&[&[guard.as_str()], words].concat()).status, 0, "{words:?}");
+    }
+}

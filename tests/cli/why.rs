@@ -253,12 +253,9 @@ fn a_missing_log_or_line_is_reported() {
     assert!(ended.status == 1 && ended.stderr.contains("the audit log has no denials"), "{}", ended.stderr);
     let ended = give(&world, &["why", "ffffffffff"]);
     assert!(ended.status == 1 && ended.stderr.contains("begins with ffffffffff"), "{}", ended.stderr);
-    for words in [
-        &["why"][..],
-        &["why", "--last", "--read", "x"],
-        &["why", "--exec"],
-        &["why", "--exec", "no-such-program"],
-    ] {
+    for words in
+        [&["why", "--last", "--read", "x"][..], &["why", "--exec"], &["why", "--exec", "no-such-program"]]
+    {
         assert_eq!(give(&world, words).status, 125, "{words:?}");
     }
 }

@@ -46,7 +46,8 @@ else: print(error(c.linkat(fd, b'', -100, b'linked', 0x1000)))";
 
 #[test]
 fn the_flags_of_an_open_file_lack_o_nofollow() {
-    let flags = "open('f', 'w'); fd = os.open('f', os.O_NOFOLLOW)\nprint(fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_NOFOLLOW != 0)";
+    let flags = "os.mkdir('d'); os.symlink('d', 'l'); open('d/f', 'w'); fd = os.open('l/f', os.O_NOFOLLOW)
+print(fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_NOFOLLOW != 0)";
     assert_eq!(found(flags), ["True", "False"]);
 }
 

@@ -36,7 +36,9 @@ replayed! {
     doctor => "docs/doctor.md",
     learn => "docs/learn.md",
     policy => "docs/policy.md",
+    sandbox => "docs/sandbox.md",
     templates => "docs/templates.md",
+    tools => "docs/tools.md",
     why => "docs/why.md",
 }
 

@@ -6,13 +6,13 @@ use std::process::Command;
 use guard_tests::{World, ended};
 
 /// One attack. Every step runs with `sh -c`; `$W` is the world's directory.
-struct Planted {
+pub struct Planted {
     /// The operator's preparation, in `work`.
-    before: &'static str,
+    pub before: &'static str,
     /// The guarded runs: the directory below the world in which each begins, and what it does.
-    runs: &'static [(&'static str, &'static str)],
+    pub runs: &'static [(&'static str, &'static str)],
     /// What the operator does afterwards, in `work`.
-    after: &'static str,
+    pub after: &'static str,
 }
 
 /// A hook that leaves the mark.
@@ -41,7 +41,7 @@ fn leaves_a_mark(planted: &Planted, made: fn() -> World, is_kept: bool) -> bool 
     mark.exists()
 }
 
-fn operator<'c>(world: &World, command: &'c mut Command) -> &'c mut Command {
+pub fn operator<'c>(world: &World, command: &'c mut Command) -> &'c mut Command {
     let root = world.root();
     command.env("MARK", root.join("mark")).env("W", &root).env("GIT_CONFIG_NOSYSTEM", "1");
     for name in ["AUTHOR", "COMMITTER"] {
@@ -50,7 +50,8 @@ fn operator<'c>(world: &World, command: &'c mut Command) -> &'c mut Command {
     command.env_remove("GIT_CONFIG_GLOBAL")
 }
 
-fn comes_to_nothing(planted: &Planted) {
+/// Checks that the operator runs nothing of it, but would if nothing were protected.
+pub fn comes_to_nothing(planted: &Planted) {
     for made in [World::open, World::floored] {
         assert!(
             leaves_a_mark(planted, made, false),
@@ -63,6 +64,20 @@ fn comes_to_nothing(planted: &Planted) {
             planted.runs
         );
     }
+}
+
+/// The same for the many spellings of one attack: each is tried once.
+pub fn each_comes_to_nothing(planted: &Planted) {
+    assert!(
+        leaves_a_mark(planted, World::open, false),
+        "it does not work where nothing is kept: {:?}",
+        planted.runs
+    );
+    assert!(
+        !leaves_a_mark(planted, World::floored, true),
+        "the operator ran what the tree left: {:?}",
+        planted.runs
+    );
 }
 
 const COMMIT: &str = "cd project && git commit -q --allow-empty -m x";

@@ -68,7 +68,7 @@ fn files(directory: &Path, found: &mut BTreeMap<Vec<u8>, Vec<u8>>) {
     }
 }
 
-/// What the operator's repositories run, with its content.
+/// What the operator's repositories run, with its content: of a configuration what git itself may not change.
 fn executed(work: &Path) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let mut found = BTreeMap::new();
     for repository in [".git", "project/.git", "bare.git"] {
@@ -76,7 +76,10 @@ fn executed(work: &Path) -> BTreeMap<Vec<u8>, Vec<u8>> {
         files(&repository.join("hooks"), &mut found);
         for name in ["config", "info/attributes"] {
             if let Ok(content) = fs::read(repository.join(name)) {
-                found.insert(repository.join(name).as_os_str().as_bytes().to_vec(), content);
+                let is_trial = |line: &&[u8]| line.trim_ascii().starts_with(b"filemode = ");
+                let lines: Vec<&[u8]> =
+                    content.split(|byte| *byte == b'\n').filter(|line| !is_trial(line)).collect();
+                found.insert(repository.join(name).as_os_str().as_bytes().to_vec(), lines.join(&b'\n'));
             }
         }
     }

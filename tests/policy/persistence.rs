@@ -374,12 +374,17 @@ fn a_denial_says_what_would_allow_it_and_is_final() {
     for (path, set, when) in [
         (world.home().join(".bashrc"), "shell", "in the next shell"),
         (world.home().join(".zshrc"), "shell", "in the next shell"),
-        // git would write this one first, and then rename it.
-        (world.work().join(".git/config.lock"), "git", "when git is used next"),
     ] {
         let expected = denied(path, set, when);
         assert!(lines.contains(&&*expected), "{expected}\n{lines:#?}");
     }
+    // git makes a lock first, and its content is judged when it becomes the configuration.
+    let expected = format!(
+        "openclaw-guard: denied write {} (builtin persistence \"git\": added a.b: it is not among the keys that are known to \
+         run nothing; make this change yourself, outside the guard)",
+        world.work().join(".git/config").display()
+    );
+    assert!(lines.contains(&&*expected), "{expected}\n{lines:#?}");
     assert_eq!(world.read("work/.git/config"), before);
     assert!(world.read("home/.bashrc").is_none() && world.read("home/.zshrc").is_none());
 }

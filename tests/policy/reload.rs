@@ -458,3 +458,25 @@ fn whom_tcp_may_reach_counts_at_once() {
     assert_eq!(reached(&mut shell), [true, false]);
     shell.end();
 }
+
+#[test]
+fn the_workspace_of_a_run_stays_the_one_of_its_start() {
+    const RULES: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"filesystem": {
+        "rules": {SYSTEM, "${workspace}/**": "rwx"}}}}"#;
+    let world = World::bare().policy(RULES);
+    for name in ["home/code/a", "home/code/b"] {
+        fs::create_dir_all(world.root().join(name)).expect("directories");
+    }
+    let mut command = world.command();
+    command.current_dir(world.home().join("code/a"));
+    let mut shell = Shell::of(world, command);
+    // By now it is a repository, and the policy that comes is another one.
+    fs::create_dir(shell.world.home().join("code/.git")).expect("a directory");
+    let text = shell.world.read("guard.json").expect("a policy").replace("\"rwx\"", "\"rw-\"");
+    shell.world.write("guard.json", text);
+    until("the new policy is in force", || !shell.run("cp /usr/bin/true t && ./t; echo $?").ends_with("0\n"));
+    shell.run("echo x > own; echo x > ../b/x");
+    let at = |name: &str| shell.world.home().join("code").join(name).exists();
+    assert!(at("a/own") && !at("b/x"), "{}", shell.errors());
+    shell.end();
+}

@@ -101,3 +101,55 @@ fn the_entry_that_always_saves_was_on_the_screen() {
     assert!(world.read("home/.openclaw/guard/approvals.json").is_none_or(|text| !text.contains("bin/asked")));
     session.leave();
 }
+
+#[test]
+fn a_directory_is_let_have_for_a_command() {
+    let world = world();
+    for name in ["file", "other"] {
+        world.write(format!("else/{name}"), format!("content of {name}\n"));
+    }
+    let mut session = Session::start(&world);
+    session.line("cat ../else/file ../else/other");
+    session.prompted();
+    session.answer("c");
+    session.unprompted();
+    session.emulator.expect("content of other");
+    // The next command is another one, and its retries are denied without a question.
+    session.line("cat ../else/file ../else/other; echo over");
+    session.prompted();
+    session.answer("nc");
+    session.unprompted();
+    session.emulator.expect("\nover");
+    session.leave();
+}
+
+#[test]
+fn a_program_has_no_directory() {
+    let world = world();
+    let mut session = Session::start(&world);
+    session.line("$ASKED x");
+    session.prompted();
+    session.answer("c");
+    session.emulator.expect("that answer is not offered");
+    session.answer("n");
+    session.unprompted();
+    session.leave();
+}
+
+#[test]
+fn a_card_shows_each_file_before_it_is_answered() {
+    let world = world();
+    for name in ["file", "other"] {
+        world.write(format!("else/{name}"), format!("content of {name}\n"));
+    }
+    let mut session = Session::start(&world);
+    session.line("bash -c 'cat ../else/file & cat ../else/other & wait; echo over'");
+    session.emulator.expect("call 2");
+    session.prompted();
+    session.answer("y");
+    session.unprompted();
+    session.emulator.expect("\nover");
+    let text = session.emulator.picture().text;
+    assert!(text.contains("content of file") && text.contains("content of other"), "{text}");
+    session.leave();
+}

@@ -95,22 +95,31 @@ impl Session {
         std::fs::write(format!("{}/work/due", self.root), "").expect("a file");
     }
 
-    /// Answers as a human does: sees the key before pressing Enter, and types it again if the prompt did not
-    /// accept it yet.
-    pub fn answer(&mut self, key: &str) {
+    /// Answers as a human does: sees each key before the next one and before pressing Enter, and types it again if the
+    /// prompt did not accept it yet.
+    pub fn answer(&mut self, keys: &str) {
+        for (at, key) in keys.char_indices() {
+            self.key(key, &keys[..at + key.len_utf8()]);
+        }
+        self.emulator.keys("\r");
+    }
+
+    fn key(&mut self, key: char, line: &str) {
         let typed = |picture: &Picture| {
-            picture.text.lines().any(|line| line.strip_prefix('>').is_some_and(|line| line.trim() == key))
+            picture
+                .text
+                .lines()
+                .any(|shown| shown.strip_prefix('>').is_some_and(|shown| shown.trim() == line))
         };
         let end = Instant::now() + limit();
         while !typed(&self.emulator.picture()) {
-            assert!(Instant::now() < end, "{key:?} is not taken:\n{}", self.emulator.picture().text);
-            self.emulator.keys(key);
+            assert!(Instant::now() < end, "{line:?} is not taken:\n{}", self.emulator.picture().text);
+            self.emulator.keys(&key.to_string());
             let soon = Instant::now() + Duration::from_secs(5);
             while !typed(&self.emulator.picture()) && Instant::now() < soon {
                 sleep(Duration::from_millis(20));
             }
         }
-        self.emulator.keys("\r");
     }
 
     /// Returns what is shown, with everything made equal that differs from run to run.

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::sync::PoisonError;
+use std::time::Duration;
 
 use guard_tests::{Ended, until};
 
@@ -60,8 +61,21 @@ const AMONG: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"}
 
 #[test]
 fn nothing_goes_on_in_the_kernel_once_a_secret_is_among_programs() {
+    attack_once_a_secret_appears(AMONG, None);
+}
+
+/// The policy denies the path only since a reload, and nothing else changes there before the secret appears.
+#[test]
+fn nothing_goes_on_in_the_kernel_once_a_newly_denied_secret_is_among_programs() {
+    let before = AMONG.replace("@/shut/file", "@/shut/other");
+    attack_once_a_secret_appears(&before, Some(("shut/other", "shut/file")));
+}
+
+/// Runs the reading attacker against `shut/file`, which appears while the command runs, and after the policy was
+/// edited, if `edit` gives a text to replace and another.
+fn attack_once_a_secret_appears(policy: &str, edit: Option<(&str, &str)>) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut arena = arena_under(AMONG);
+    let mut arena = arena_under(policy);
     let root = arena.root();
     fs::remove_file(root.join("shut/file")).expect("a file");
     arena.world.set_tiers("broker,floored");
@@ -74,6 +88,16 @@ fn nothing_goes_on_in_the_kernel_once_a_secret_is_among_programs() {
     command.args(["-v", "--", "/usr/bin/sh", "-c", &wait]);
     let held = arena.world.start_command(command);
     until("the first program runs", || arena.world.audit().iter().any(|line| line["operation"] == "exec"));
+    if let Some((old, new)) = edit {
+        // Later than the second in which the guard looks every 50 ms.
+        std::thread::sleep(Duration::from_millis(1500));
+        let policy = arena.world.read("guard.json").expect("a policy");
+        assert!(policy.contains(old));
+        arena.world.write("guard.json", policy.replace(old, new));
+        until("the policy is read again", || {
+            arena.world.audit().iter().any(|line| line["operation"] == "reload")
+        });
+    }
     arena.world.write("shut/file", "TOPSECRET");
     // Until now, reads were left to the kernel: this reports a change.
     until("the guard notices", || held.stderr().contains("tiers now: broker, floored (writes)"));

@@ -78,7 +78,7 @@ impl Arena {
     }
 
     /// Returns everything that no attack may change: what is below the closed directories and the home, and
-    /// whether a mark was left.
+    /// whether a mark was left. Not the record of workspaces, to which the guard itself adds each run, with its directory.
     ///
     /// # Panics
     /// When a directory cannot be read.
@@ -87,6 +87,11 @@ impl Arena {
         let mut state = BTreeMap::new();
         for name in ["shut", "only", "hide", "home"] {
             collect(&self.root().join(name), &mut state);
+        }
+        let own = self.root().join("home/.openclaw/guard");
+        state.remove(&own.join("workspaces.jsonl"));
+        if !state.keys().any(|path| path.starts_with(&own) && *path != own) {
+            state.remove(&own);
         }
         let mark = self.root().join("work/escaped");
         if mark.exists() {

@@ -136,6 +136,8 @@ pub struct World {
     directory: TempDir,
     policy: Option<PathBuf>,
     attended: bool,
+    /// Whether its policies get [`with_routes`].
+    has_routes: bool,
     tiers: Option<String>,
 }
 
@@ -145,6 +147,18 @@ pub const TIERS: [&str; 4] = ["broker", "broker,floored", "broker,kernel", "brok
 /// Rules for programs and libraries of the system, for policies of tests.
 pub const SYSTEM: &str = r#""/usr/**": "r-x", "/bin/**": "r-x", "/lib/**": "r-x", "/lib64/**": "r-x", "/etc/**": "r--", "/proc/**": "r--", "/sys/**": "r--", "/dev/**": "rw-""#;
 
+/// Inserts `approvals.routes` into the text of a policy that has none.
+fn with_routes(text: &str) -> String {
+    const ROUTES: &str = r#""routes": ["cli", "terminal", "socket"]"#;
+    if text.contains("\"routes\"") {
+        return text.to_owned();
+    }
+    match text.contains("\"approvals\": {") {
+        true => text.replacen("\"approvals\": {", &format!("\"approvals\": {{{ROUTES}, "), 1),
+        false => text.replacen("\"version\": 1", &format!("\"version\": 1, \"approvals\": {{{ROUTES}}}"), 1),
+    }
+}
+
 impl World {
     /// Creates a world without a policy file: the built-in policy applies.
     #[must_use]
@@ -153,7 +167,7 @@ impl World {
         fs::create_dir(directory.path().join("home")).expect("a home");
         fs::create_dir(directory.path().join("work")).expect("a workspace");
         let tiers = std::env::var("GUARD_TIERS").ok().filter(|tiers| !tiers.is_empty());
-        World { directory, policy: None, attended: false, tiers }
+        World { directory, policy: None, attended: false, has_routes: false, tiers }
     }
 
     /// Creates a world that allows everything, also leaving something behind, for tests of mechanism and not
@@ -185,6 +199,7 @@ impl World {
     #[must_use]
     pub fn policy(mut self, text: &str) -> World {
         let text = text.replace("SYSTEM", SYSTEM).replace('@', self.root().to_str().expect("a plain path"));
+        let text = if self.has_routes { with_routes(&text) } else { text };
         let path = self.root().join("guard.json");
         fs::write(&path, text).expect("a policy");
         self.policy = Some(path);
@@ -204,9 +219,17 @@ impl World {
         self.policy.as_deref()
     }
 
-    /// Has somebody answer questions; otherwise the policy's fallback settles them at once.
+    /// Has somebody answer questions; otherwise the policy's fallback settles them at once. Where the policy names no
+    /// routes, it gets those that need no gateway: a question waits for `approvals resolve` only if `cli` is named.
     #[must_use]
     pub fn attended(mut self) -> World {
+        (self.attended, self.has_routes) = (true, true);
+        if self.policy.is_some() { self.policy_text(|text| text) } else { self }
+    }
+
+    /// As [`World::attended`], with the policy as it is.
+    #[must_use]
+    pub fn asking(mut self) -> World {
         self.attended = true;
         self
     }

@@ -176,7 +176,7 @@ static TIME: LazyLock<Regex> = LazyLock::new(|| regex(r"\b\d{4}-\d\d-\d\d[ T]\d\
 /// Matches the time left to answer.
 static LEFT: LazyLock<Regex> = LazyLock::new(|| regex(r"\d+ s left"));
 /// Matches the line about who asks, which contains process numbers.
-static ASKED_BY: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^(\s*asked by .*)$"));
+static ASKED_BY: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^(\s*(?:asked by|command) .*)$"));
 static DIGITS: LazyLock<Regex> = LazyLock::new(|| regex(r"\d+"));
 
 fn regex(text: &str) -> Regex {

@@ -19,7 +19,16 @@ const OUT: &str = "cat ~/.ssh/id_rsa; cat ~/other/notes; echo x > ~/x; echo stil
 
 /// Returns the session of an agent that is in a directory of `PATH`.
 fn session(template: &str, directory: PathBuf) -> Session {
-    let session = Session::with(template, Some(directory.to_str().expect("a plain path")));
+    prepared(Session::with(template, Some(directory.to_str().expect("a plain path"))))
+}
+
+/// Returns such a session without a policy, where only the agent's profile opens what is its own. Its home is in /tmp, where
+/// even the names in a home are asked for.
+fn profiled(directory: PathBuf) -> Session {
+    prepared(Session::without_policy(directory.to_str().expect("a plain path")))
+}
+
+fn prepared(session: Session) -> Session {
     session.world.write("home/.ssh/id_rsa", SECRET);
     session.world.write("home/other/notes", SECRET);
     session
@@ -57,26 +66,43 @@ fn look(session: &Session, model: &Model, ended: &Ended, denied: &[&str]) {
     assert_eq!(found, denied, "{output}");
 }
 
-/// Claude Code: its shell, its own tools for files, and no questions of its own.
+/// What is refused to Claude Code.
+const DENIED: [&str; 4] =
+    ["read home/.ssh/id_rsa", "read home/other/notes", "write home/.claude/settings.json", "write home/x"];
+
+fn claude_code_directory() -> PathBuf {
+    installed_directory("claude-code", None).join("node_modules/@anthropic-ai/claude-code-linux-x64")
+}
+
 #[test]
 fn claude_code() {
-    if !is_long_form() {
-        return;
+    if is_long_form() {
+        let ended = claude_code_works(&session("claude-code", claude_code_directory()), &DENIED, &[]);
+        assert!(!ended.stderr.contains("profile claude-code: "), "a line: {}", ended.stderr);
     }
-    let directory =
-        installed_directory("claude-code", None).join("node_modules/@anthropic-ai/claude-code-linux-x64");
-    let session = session("claude-code", directory);
+}
+
+#[test]
+fn claude_code_without_a_policy() {
+    if is_long_form() {
+        let denied = [&["read home"][..], &DENIED].concat();
+        claude_code_works(&profiled(claude_code_directory()), &denied, &["--profile", "claude-code"]);
+    }
+}
+
+/// Claude Code: its shell, its own tools for files, and no questions of its own.
+fn claude_code_works(session: &Session, denied: &[&str], profile: &[&str]) -> Ended {
     let bash = |command: &str| Step::Call("Bash", json!({"command": command, "description": "a step"}));
     let write = |name: &str, text: &str| {
-        Step::Call("Write", json!({"file_path": path(&session, name), "content": text}))
+        Step::Call("Write", json!({"file_path": path(session, name), "content": text}))
     };
-    let file = path(&session, "work/written.txt");
+    let file = path(session, "work/written.txt");
     let model = Model::start(vec![
         bash("echo made > made; git init -q . && git status --short"),
         write("work/written.txt", "hello\n"),
         Step::Call("Edit", json!({"file_path": file, "old_string": "hello", "new_string": "changed"})),
         bash(OUT),
-        Step::Call("Read", json!({"file_path": path(&session, "home/.ssh/id_rsa")})),
+        Step::Call("Read", json!({"file_path": path(session, "home/.ssh/id_rsa")})),
         write("home/x", "x"),
         write("home/.claude/settings.json", "{}"),
         bash("echo after > after"),
@@ -88,73 +114,94 @@ fn claude_code() {
         .env("DISABLE_AUTOUPDATER", "1");
     // It requires a declaration that root is in a sandbox; here that is true.
     command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1").env("IS_SANDBOX", "1");
-    let ended = ended(command.args(["--", "claude", "-p", "--dangerously-skip-permissions", "go on"]));
+    let ended =
+        ended(command.args(profile).args(["--", "claude", "-p", "--dangerously-skip-permissions", "go on"]));
     assert!(ended.stdout.contains("all done"), "{}", ended.stdout);
-    let denied = [
-        "read home/.ssh/id_rsa",
-        "read home/other/notes",
-        "write home/.claude/settings.json",
-        "write home/x",
+    look(session, &model, &ended, denied);
+    ended
+}
+
+fn codex_directory() -> PathBuf {
+    installed_directory("codex", None).join("node_modules/.bin")
+}
+
+/// Returns the arguments of `codex exec` with a scripted model.
+fn codex_arguments(model: &Model, sandbox: &str) -> Vec<String> {
+    let provider = format!(
+        "model_providers.scripted={{name=\"scripted\",base_url=\"{}/v1\",env_key=\"KEY\",wire_api=\"responses\"}}",
+        model.url()
+    );
+    let fixed = [
+        "exec",
+        "--skip-git-repo-check",
+        "--sandbox",
+        sandbox,
+        "-c",
+        "model_provider=scripted",
+        "-c",
+        &provider,
     ];
-    look(&session, &model, &ended, &denied);
+    fixed.into_iter().chain(["-c", "model=scripted", "go on"]).map(str::to_owned).collect()
+}
+
+fn codex_runs(command: &str) -> Step {
+    Step::Call("exec_command", json!({"cmd": command}))
+}
+
+/// What is refused to Codex.
+const DENIED_TO_CODEX: [&str; 4] =
+    ["read home/.ssh/id_rsa", "read home/other/notes", "write home/.codex/config.toml", "write home/x"];
+
+#[test]
+fn codex() {
+    if is_long_form() && has(&["node"]) {
+        codex_works(&session("codex", codex_directory()), &DENIED_TO_CODEX, &[]);
+    }
+}
+
+#[test]
+fn codex_without_a_policy() {
+    if is_long_form() && has(&["node"]) {
+        codex_works(&profiled(codex_directory()), &DENIED_TO_CODEX, &["--profile", "codex"]);
+    }
 }
 
 /// Codex with its own sandbox off.
-#[test]
-fn codex() {
-    if !is_long_form() || !has(&["node"]) {
-        return;
-    }
-    let session = session("codex", installed_directory("codex", None).join("node_modules/.bin"));
-    let arguments = |model: &Model, sandbox: &str| {
-        let provider = format!(
-            "model_providers.scripted={{name=\"scripted\",base_url=\"{}/v1\",env_key=\"KEY\",wire_api=\"responses\"}}",
-            model.url()
-        );
-        let fixed = [
-            "exec",
-            "--skip-git-repo-check",
-            "--sandbox",
-            sandbox,
-            "-c",
-            "model_provider=scripted",
-            "-c",
-            &provider,
-        ];
-        fixed.into_iter().chain(["-c", "model=scripted", "go on"]).map(str::to_owned).collect::<Vec<_>>()
-    };
+fn codex_works(session: &Session, denied: &[&str], profile: &[&str]) {
     // Runs once without the guard, as the template says: Codex then puts its own skills into ~/.codex.
     let idle = Model::start(Vec::new());
     let mut command = session.native_command();
-    let first = ended(command.env("KEY", "none").arg("codex").args(arguments(&idle, "read-only")));
+    let first = ended(command.env("KEY", "none").arg("codex").args(codex_arguments(&idle, "read-only")));
     assert_eq!(first.status, 0, "{}\n{}", first.stdout, first.stderr);
 
-    let run = |command: &str| Step::Call("exec_command", json!({"cmd": command}));
     let patch =
-        |body: &str| run(&format!("apply_patch <<'EOF'\n*** Begin Patch\n{body}\n*** End Patch\nEOF"));
-    let steps = vec![
-        run("echo made > made; git init -q . && git status --short"),
+        |body: &str| codex_runs(&format!("apply_patch <<'EOF'\n*** Begin Patch\n{body}\n*** End Patch\nEOF"));
+    let model = Model::start(vec![
+        codex_runs("echo made > made; git init -q . && git status --short"),
         patch("*** Add File: written.txt\n+hello"),
         patch("*** Update File: written.txt\n@@\n-hello\n+changed"),
-        run(OUT),
-        patch(&format!("*** Add File: {}\n+x", path(&session, "home/x"))),
-        patch(&format!("*** Add File: {}\n+x", path(&session, "home/.codex/config.toml"))),
-        run("echo after > after"),
-    ];
-    let model = Model::start(steps.clone());
+        codex_runs(OUT),
+        patch(&format!("*** Add File: {}\n+x", path(session, "home/x"))),
+        patch(&format!("*** Add File: {}\n+x", path(session, "home/.codex/config.toml"))),
+        codex_runs("echo after > after"),
+    ]);
     let mut command = session.command();
-    command.env("KEY", "none").args(["--", "codex"]).args(arguments(&model, "danger-full-access"));
-    let done = ended(&mut command);
-    let denied =
-        ["read home/.ssh/id_rsa", "read home/other/notes", "write home/.codex/config.toml", "write home/x"];
-    look(&session, &model, &done, &denied);
+    command.env("KEY", "none").args(profile).args(["--", "codex"]);
+    command.args(codex_arguments(&model, "danger-full-access"));
+    look(session, &model, &ended(&mut command), denied);
+}
 
-    // With its own sandbox on it runs nothing, as the template says.
+/// With its own sandbox on, Codex runs nothing, as the template says.
+#[test]
+fn codex_with_its_own_sandbox() {
+    if !is_long_form() || !has(&["node"]) {
+        return;
+    }
     for sandbox in ["read-only", "workspace-write"] {
-        let session = self::session("codex", installed_directory("codex", None).join("node_modules/.bin"));
-        let model = Model::start(steps[..1].to_vec());
+        let session = session("codex", codex_directory());
+        let model = Model::start(vec![codex_runs("echo made > made")]);
         let mut command = session.command();
-        command.env("KEY", "none").args(["--", "codex"]).args(arguments(&model, sandbox));
+        command.env("KEY", "none").args(["--", "codex"]).args(codex_arguments(&model, sandbox));
         let ended = ended(&mut command);
         assert_eq!(ended.status, 0, "{}", ended.stderr);
         assert!(!session.world.work().join("made").exists(), "{sandbox}: {}", ended.stderr);

@@ -16,9 +16,20 @@ impl Session {
         Session::with(template, None)
     }
 
-    /// Creates such a world with somebody to answer.
+    /// Creates a world with a directory of tools in `PATH`, and without a policy.
+    pub fn without_policy(tools: &str) -> Session {
+        Session { world: World::bare(), path: path(Some(tools)) }
+    }
+
+    /// Creates such a world with somebody to answer, by `approvals resolve`.
     pub fn attended(template: &str) -> Session {
-        Session::begin(World::bare().attended(), template, None)
+        let session = Session::begin(World::bare().attended(), template, None);
+        let file = session.world.home().join(".openclaw/guard.json");
+        let text = std::fs::read_to_string(&file).expect("a policy");
+        let text =
+            text.replacen("\"version\": 1,", "\"version\": 1, \"approvals\": {\"routes\": [\"cli\"]},", 1);
+        std::fs::write(&file, text).expect("a policy");
+        session
     }
 
     /// Creates such a world with a directory of tools in `PATH`.

@@ -78,10 +78,11 @@ fn a_job_may_start_in_the_background() {
 #[test]
 fn a_command_in_another_session_leaves_the_keyboard_alone() {
     let shown = same(|session| {
-        let script = "echo ready; while ! [ -e go ]; do sleep 0.05; done; echo over > f";
-        // Uses a subshell: when a shell reports the end of its job is chance.
-        session.line(&format!("(setsid $RUN sh -c '{script}' &)"), &["ready\r\n"]);
-        session.line("", &[]);
+        let script = "echo ready; : > begun; while ! [ -e go ]; do sleep 0.05; done; echo over > f";
+        // Uses a subshell: when a shell reports the end of its job is chance. The prompt comes after the command's line.
+        let begins = "until [ -e begun ]; do sleep 0.05; done; sleep 0.2";
+        session.line(&format!("(setsid $RUN sh -c '{script}' &); {begins}"), &["ready\r\n"]);
+        session.prompt();
         session.line("stty -a | grep -o '.icanon'", &["icanon\r\n"]);
         session.prompt();
         session.line("touch go; while ! [ -e f ]; do sleep 0.05; done; cat f", &["over\r\n"]);

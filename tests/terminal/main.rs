@@ -6,5 +6,6 @@ mod jobs;
 mod modes;
 mod pipelines;
 mod remote;
+mod screens;
 mod session;
 mod tools;

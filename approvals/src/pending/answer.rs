@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::decision::{AnsweredBy, Decision, Resolution, ResolveError, Span};
+use super::super::decision::{AnsweredBy, Decision, Resolution, ResolveError};
 use super::super::event::QuestionChange;
+use super::super::file_grants::{FileGrant, until};
 use super::super::outcome::{Lookup, Resolved, SaveRequest, saves};
-use super::super::question::{Id, Repeat};
+use super::super::question::{Id, Question, Repeat};
 use super::super::resolved::Record;
 use super::{Pending, PendingApprovals};
 
@@ -33,14 +34,14 @@ impl PendingApprovals {
         let id = match self.find(prefix, now)? {
             Lookup::Pending(id) => id,
             Lookup::Ended(id, Resolution::Resolved(before)) if before == decision => {
-                return Ok(Resolved { id, answered: Vec::new(), card: None, saves: Vec::new() });
+                return Ok(Resolved { id, answered: Vec::new(), cards: Vec::new(), saves: Vec::new() });
             }
             Lookup::Ended(_, Resolution::Resolved(_)) => return Err(ResolveError::AlreadyResolved),
             Lookup::Ended(_, Resolution::Expired) => return Err(ResolveError::Expired),
             Lookup::Ended(_, Resolution::NoRoute | Resolution::Failed) => return Err(ResolveError::NoRoute),
             Lookup::Ended(_, Resolution::Withdrawn) => return Err(ResolveError::Withdrawn),
         };
-        let answered = match revision {
+        let mut answered = match revision {
             None => vec![id],
             Some(revision) => {
                 let card = self.pending.get(&id).map(|pending| &pending.card);
@@ -50,30 +51,51 @@ impl PendingApprovals {
         };
         let questions = answered.iter().filter_map(|id| Some((*id, &self.pending.get(id)?.request.question)));
         let saves = saves(questions, decision)?;
-        let mut card = self.listings().into_iter().find(|card| card.has(id));
-        card.iter_mut().for_each(|card| card.requests.retain(|(request, _)| answered.contains(&request.id)));
+        let mut cards = self.listings();
         for id in &answered {
             self.answer(*id, decision, by, now);
         }
+        // What a wide answer is for need not be asked about any more.
+        for id in self.covered(decision) {
+            self.end(id, Resolution::Resolved(decision), QuestionChange::Resolved { decision, by }, now);
+            answered.push(id);
+        }
+        cards.iter_mut().for_each(|card| card.requests.retain(|(request, _)| answered.contains(&request.id)));
+        cards.retain(|card| !card.requests.is_empty());
         for question in saves.iter().flat_map(|save| &save.questions) {
             if let Some(record) = self.ended.get_mut(question) {
                 record.unsaved += 1;
             }
         }
-        Ok(Resolved { id, answered, card, saves })
+        Ok(Resolved { id, answered, cards, saves })
+    }
+
+    /// The pending questions that this answer has just decided, too.
+    fn covered(&self, decision: Decision) -> Vec<Id> {
+        let is_covered = |question: &Question| match decision {
+            Decision::AllowFor(..) => self.file_grants.allowing(question).is_some(),
+            Decision::DenyFor(..) => self.file_denials.denying(question).is_some(),
+            Decision::AllowOnce | Decision::AllowAlways(_) | Decision::Deny => false,
+        };
+        let pending = self.pending.iter().filter(|(_, pending)| is_covered(&pending.request.question));
+        pending.map(|(id, _)| *id).collect()
     }
 
     fn answer(&mut self, id: Id, decision: Decision, by: AnsweredBy, now: Instant) {
         let Some(pending) = self.pending.get(&id) else { return };
-        let (binding, repeat) = (pending.binding.clone(), pending.request.question.repeat);
+        let (binding, question) = (pending.binding.clone(), &pending.request.question);
         match decision {
             Decision::Deny => self.denials.insert(binding, Some(now + BURST_INTERVAL)),
-            _ if repeat == Repeat::AskedEachTime => {}
+            _ if question.repeat == Repeat::AskedEachTime => {}
             Decision::AllowOnce => {}
-            Decision::AllowFor(Span::Session) => self.grants.insert(binding, None),
-            Decision::AllowFor(Span::Minutes(minutes)) => {
-                let minutes = Duration::from_secs(60 * u64::from(minutes.get()));
-                self.grants.insert(binding, Some(now + minutes));
+            Decision::AllowFor(_, span) => match FileGrant::new(question, decision, now) {
+                Some(grant) => self.file_grants.insert(grant),
+                None => self.grants.insert(binding, until(span, now)),
+            },
+            Decision::DenyFor(..) => {
+                if let Some(denial) = FileGrant::new(question, decision, now) {
+                    self.file_denials.insert(denial);
+                }
             }
             Decision::AllowAlways(_) => self.grants.insert(binding, Some(now + BURST_INTERVAL)),
         }

@@ -8,11 +8,11 @@ mod withdraw;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use guard_policy::Access;
 use guard_policy::approval::Route;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-#[cfg(test)]
 pub use answer::BURST_INTERVAL;
 #[cfg(test)]
 pub use withdraw::LINGER_INTERVAL;
@@ -21,6 +21,7 @@ use super::binding::{Binding, CardKey};
 use super::cards::Cards;
 use super::decision::{Resolution, ResolveError, RouteFailure};
 use super::event::QuestionChange;
+use super::file_grants::{AskedFile, FileGrants};
 use super::grants::TemporaryGrants;
 use super::lifecycle::Lifecycle;
 use super::outcome::{Happened, Lookup, PendingCard};
@@ -63,6 +64,10 @@ pub struct PendingApprovals {
     ended: ResolvedApprovals,
     denials: TemporaryGrants,
     grants: TemporaryGrants,
+    file_denials: FileGrants,
+    file_grants: FileGrants,
+    /// What nobody has answered a moment ago.
+    expired: TemporaryGrants,
     bytes: usize,
     waiters: usize,
     newest_waiter: u64,
@@ -81,6 +86,10 @@ impl PendingApprovals {
             if self.pending.get(&id).is_some_and(Pending::has_failed) {
                 self.end(id, Resolution::Failed, QuestionChange::Failed, now);
             } else {
+                // A program that walks over PATH repeats the call at once, and nobody is there to be asked again.
+                if let Some(pending) = self.pending.get(&id) {
+                    self.expired.insert(pending.binding.clone(), Some(now + BURST_INTERVAL));
+                }
                 self.end(id, Resolution::Expired, QuestionChange::Expired, now);
             }
         }
@@ -94,6 +103,27 @@ impl PendingApprovals {
         self.forget(forgotten);
         self.denials.forget(now);
         self.grants.forget(now);
+        self.file_denials.forget(now);
+        self.file_grants.forget(now);
+        self.expired.forget(now);
+    }
+
+    /// Whether a file may get another name without gaining this bit there, as [`FileGrants::lets_move`] says.
+    pub fn lets_move(
+        &mut self,
+        bit: Access,
+        old: Option<AskedFile<'_>>,
+        new: AskedFile<'_>,
+        now: Instant,
+    ) -> bool {
+        self.pass(now);
+        self.file_grants.lets_move(bit, old, new)
+    }
+
+    /// Keeps only answers for files that the policy still asks about: `asks` returns the rule.
+    pub fn keep_file_grants(&mut self, asks: impl Fn(&[u8], Access) -> Option<String>) {
+        self.file_grants.keep(&asks);
+        self.file_denials.keep(&asks);
     }
 
     /// When [`PendingApprovals::pass`] has to be called next.
@@ -148,7 +178,8 @@ impl PendingApprovals {
     #[cfg(test)]
     pub fn held(&self) -> [usize; 6] {
         let ended = self.ended.ids().count();
-        let lasting = self.denials.len() + self.grants.len();
+        let lasting = self.denials.len() + self.grants.len() + self.expired.len();
+        let lasting = lasting + self.file_denials.len() + self.file_grants.len();
         [self.pending.len(), self.calls.len(), self.bytes, ended, lasting, self.waiters]
     }
 }

@@ -66,8 +66,21 @@ impl PendingApprovals {
         if self.denials.get(binding).is_some() {
             return Some(Registered::Refused(Refusal::DeniedLately));
         }
-        if let Some(until) = self.grants.get(binding).filter(|_| request.question.repeat == Repeat::Allowed) {
-            return Some(Registered::Granted(Box::new(TemporaryGrant { binding: binding.clone(), until })));
+        let question = &request.question;
+        if let Some(denial) = self.file_denials.denying(question) {
+            return Some(Registered::Refused(Refusal::Denied(denial.decision)));
+        }
+        if let Some(until) = self.grants.get(binding).filter(|_| question.repeat == Repeat::Allowed) {
+            return Some(Registered::Granted(TemporaryGrant { is_for_command: false, until }));
+        }
+        if let Some(grant) =
+            self.file_grants.allowing(question).filter(|_| question.repeat == Repeat::Allowed)
+        {
+            let (is_for_command, until) = (grant.is_for_command(), grant.until);
+            return Some(Registered::Granted(TemporaryGrant { is_for_command, until }));
+        }
+        if self.expired.get(binding).is_some() {
+            return Some(Registered::Ended(Resolution::Expired));
         }
         let question = self.by_binding.get(binding).copied()?;
         let waits = self.wait(question, request.id);

@@ -104,6 +104,7 @@ impl PendingApprovals {
     pub fn close(&mut self, now: Instant) {
         self.withdraw_all(now);
         self.grants.clear();
+        self.file_grants.clear();
     }
 
     /// Withdraws every question. What was granted stays.

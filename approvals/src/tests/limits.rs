@@ -32,6 +32,26 @@ async fn a_question_without_a_route_ends_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_command_line_is_a_route_while_somebody_watches_or_the_policy_names_it() {
+    let (manager, _) = started(settings());
+    manager.reach(Route::Cli, false);
+    assert_eq!(refusal(&manager, &question(&["/bin/a"])), Refusal::NoRoute);
+    let watchers = (manager.watch(), manager.watch());
+    drop(watchers.0);
+    manager.reach(Route::Cli, false);
+    let _waits = waiting(&manager, &question(&["/bin/a"]));
+    drop(watchers.1);
+    manager.reach(Route::Cli, false);
+    assert_eq!(refusal(&manager, &question(&["/bin/b"])), Refusal::NoRoute);
+    manager.configure(Settings { routes: Some(vec![Route::Cli]), ..settings() });
+    manager.reach(Route::Cli, false);
+    let _named = waiting(&manager, &question(&["/bin/b"]));
+    manager.configure(Settings { routes: Some(vec![Route::Socket]), ..settings() });
+    let _watcher = manager.watch();
+    assert_eq!(refusal(&manager, &question(&["/bin/c"])), Refusal::NoRoute, "a route that is not wanted");
+}
+
+#[tokio::test(start_paused = true)]
 async fn cards_are_limited_for_each_agent() {
     let (manager, _) = started(Settings { max_pending: 2, ..settings() });
     let tickets = ["/bin/a", "/bin/b"].map(|path| waiting(&manager, &question(&[path])));
@@ -152,7 +172,7 @@ async fn nobody_waits_when_the_time_is_not_kept() {
     let time = tokio::spawn(manager.clone().expire_loop());
     let ticket = waiting(&manager, &question(&["/bin/a"]));
     let granted = waiting(&manager, &question(&["/bin/b"]));
-    answer(&manager, &granted, Decision::AllowFor(Span::Session)).unwrap();
+    answer(&manager, &granted, Decision::AllowFor(GrantWidth::Narrow, Span::Session)).unwrap();
     time.abort();
     assert_eq!(ticket.ended().await, Resolution::Withdrawn);
     assert!(matches!(refusal(&manager, &question(&["/bin/a"])), Refusal::Broken(_)));

@@ -7,6 +7,7 @@ mod persist;
 mod races;
 mod rows;
 mod signals;
+mod widths;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

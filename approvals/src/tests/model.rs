@@ -37,8 +37,8 @@ fn steps() -> impl Strategy<Value = Vec<ModelStep>> {
         ONCE,
         DENY,
         ALWAYS,
-        Decision::AllowFor(Span::Session),
-        Decision::AllowFor(Span::Minutes(NonZeroU16::MIN)),
+        Decision::AllowFor(GrantWidth::Narrow, Span::Session),
+        Decision::AllowFor(GrantWidth::Narrow, Span::Minutes(NonZeroU16::MIN)),
     ]);
     let step = prop_oneof![
         6 => (0..6_usize).prop_map(ModelStep::Ask),
@@ -126,6 +126,10 @@ fn run(steps: Vec<ModelStep>) -> Result<(), TestCaseError> {
                     Registered::Refused(Refusal::DeniedLately) => {
                         prop_assert!(model.denials.get(&kind).is_some_and(|until| *until > now));
                     }
+                    Registered::Ended(Resolution::Expired) => {
+                        let mut same = model.calls.iter().filter(|call| call.request.question == kinds[kind]);
+                        prop_assert!(same.any(|call| call.request.deadline <= now), "none of them was late");
+                    }
                     Registered::Refused(Refusal::TooMany { most: 3 }) => {
                         prop_assert!(pending.listings().len() == 3 && waits_already.is_none());
                     }
@@ -176,7 +180,9 @@ fn run(steps: Vec<ModelStep>) -> Result<(), TestCaseError> {
                         _ => {
                             let span = match decision {
                                 Decision::AllowAlways(_) => BURST_INTERVAL,
-                                Decision::AllowFor(Span::Session) => Duration::from_secs(1 << 30),
+                                Decision::AllowFor(GrantWidth::Narrow, Span::Session) => {
+                                    Duration::from_secs(1 << 30)
+                                }
                                 _ => Duration::from_secs(60),
                             };
                             let until = model.grants.entry(kind).or_insert(now);

@@ -64,6 +64,20 @@ async fn nobody_answers() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_nobody_answered_is_not_asked_again_at_once() {
+    let (manager, log) = started(settings());
+    let asked = question(&["/bin/a"]);
+    assert_eq!(waiting(&manager, &asked).ended().await, Resolution::Expired);
+    let before = log.whats().len();
+    let again = ask(&manager, &asked);
+    assert!(matches!(again, AskOutcome::Ended(Resolution::Expired)), "{again:?}");
+    assert_eq!(log.whats().len(), before, "nobody sees a question");
+    let _other = waiting(&manager, &question(&["/bin/b"]));
+    sleep(BURST_INTERVAL).await;
+    let _later = waiting(&manager, &asked);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_time_is_that_of_the_settings_and_no_time_overflows() {
     let (manager, _) = started(Settings { timeout: Duration::from_millis(u64::MAX), ..settings() });
     let request = request(&manager, &question(&["/bin/a"]));
@@ -98,7 +112,7 @@ async fn an_ended_question_stays_known_for_a_while() {
     let id = ticket.call().to_string();
     assert_eq!(answer(&manager, &ticket, DENY), Ok(1));
     assert_eq!(answer(&manager, &ticket, DENY), Ok(0), "the same again is fine");
-    for other in [ONCE, ALWAYS, Decision::AllowFor(Span::Session)] {
+    for other in [ONCE, ALWAYS, Decision::AllowFor(GrantWidth::Narrow, Span::Session)] {
         let error = answer(&manager, &ticket, other).unwrap_err();
         assert_eq!(error.to_string(), "approval already resolved");
     }
@@ -211,7 +225,7 @@ async fn any_difference_makes_another_question() {
     ];
     let (manager, _) = started(settings());
     let granted = waiting(&manager, &base);
-    assert_eq!(answer(&manager, &granted, Decision::AllowFor(Span::Session)), Ok(1));
+    assert_eq!(answer(&manager, &granted, Decision::AllowFor(GrantWidth::Narrow, Span::Session)), Ok(1));
     let tickets: Vec<_> = others.iter().map(|other| waiting(&manager, other)).collect();
     let ids: std::collections::BTreeSet<_> = manager
         .snapshot()
@@ -337,13 +351,13 @@ async fn a_question_asked_each_time_gets_no_lasting_answer() {
     let (manager, _) = started(settings());
     let each = Question { repeat: Repeat::AskedEachTime, ..question(&["/bin/a"]) };
     let ticket = waiting(&manager, &each);
-    for decision in [ALWAYS, Decision::AllowFor(Span::Session)] {
+    for decision in [ALWAYS, Decision::AllowFor(GrantWidth::Narrow, Span::Session)] {
         assert_eq!(answer(&manager, &ticket, decision), Err(ResolveError::AskedEachTime(decision)));
     }
     assert_eq!(answer(&manager, &ticket, ONCE), Ok(1));
     // A grant from before the policy asked each time does not apply either.
     let plain = waiting(&manager, &question(&["/bin/b"]));
-    assert_eq!(answer(&manager, &plain, Decision::AllowFor(Span::Session)), Ok(1));
+    assert_eq!(answer(&manager, &plain, Decision::AllowFor(GrantWidth::Narrow, Span::Session)), Ok(1));
     let _asked = waiting(&manager, &Question { repeat: Repeat::AskedEachTime, ..question(&["/bin/b"]) });
 }
 
@@ -364,7 +378,7 @@ async fn a_denial_stands_for_the_burst() {
 async fn grants_hold_as_long_as_they_say() {
     let (manager, log) = started(settings());
     let ticket = waiting(&manager, &question(&["/bin/a"]));
-    let minutes = Decision::AllowFor(Span::Minutes(NonZeroU16::new(10).unwrap()));
+    let minutes = Decision::AllowFor(GrantWidth::Narrow, Span::Minutes(NonZeroU16::new(10).unwrap()));
     assert_eq!(answer(&manager, &ticket, minutes), Ok(1));
     assert!(manager.consume(ticket.call()));
     advance(SECOND * 599).await;
@@ -374,7 +388,7 @@ async fn grants_hold_as_long_as_they_say() {
     assert_eq!(log.whats().last(), Some(&QuestionChange::Granted));
     advance(SECOND).await;
     let ticket = waiting(&manager, &question(&["/bin/a"]));
-    assert_eq!(answer(&manager, &ticket, Decision::AllowFor(Span::Session)), Ok(1));
+    assert_eq!(answer(&manager, &ticket, Decision::AllowFor(GrantWidth::Narrow, Span::Session)), Ok(1));
     advance(SECOND * 1_000_000).await;
     assert!(
         matches!(ask(&manager, &question(&["/bin/a"])), AskOutcome::Granted(grant) if grant.until.is_none())

@@ -14,6 +14,12 @@ pub fn render(pid: u32, approval: &Approval, now_ms: u64) -> String {
     let mut add = |name: &str, text: String| lines.push(line(name, &text));
     add("asked by", format!("{} (agent {}, guard {pid})", approval.askers(), show(&approval.agent_id)));
     add("because", format!("{} ({})", show(&approval.reason.text), show(&approval.reason.rule)));
+    if let Some(directory) = &approval.directory {
+        add("within", show(directory));
+    }
+    if let Some(command) = approval.command_line() {
+        add("command", command);
+    }
     match &approval.always {
         Saved::Saves { saves, directory } => {
             for (name, all) in [("always", saves), ("directory", directory)] {

@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::super::approvals::watch::{ServeArguments, ServeError, WatchArguments, WatchError, serve, watch};
 use super::card::{answered, render};
 use super::client::{GuardReply, Guards};
+use super::saved::{self, ForgetArguments, SavedArguments, SavedError};
 
 /// What to do with approvals.
 #[derive(Debug, Subcommand)]
@@ -28,6 +29,10 @@ pub enum ApprovalsCommand {
     Watch(WatchArguments),
     /// Show and answer questions on a web page for browsers on this host
     Serve(ServeArguments),
+    /// List the answers that "always" has saved
+    Saved(SavedArguments),
+    /// Take saved answers back
+    Forget(ForgetArguments),
 }
 
 /// How to list.
@@ -47,17 +52,22 @@ pub struct ListArguments {
 #[command(after_help = "Examples:\n  \
     openclaw-guard approvals resolve 3f0c allow-once\n  \
     openclaw-guard approvals resolve 3f0c allow-10m\n  \
+    openclaw-guard approvals resolve 3f0c allow-directory-command\n  \
     openclaw-guard approvals resolve 3f0c allow-always-directory\n  \
     openclaw-guard approvals resolve 3f0c deny --revision 4\n\n\
     allow-once allows the calls that wait now. allow-session and allow-Nm also allow equal calls, as\n\
     long as the guard runs or for N minutes. allow-always saves what `list` shows at \"always\", for\n\
     all of the user's guards; allow-always-directory saves what `list` shows at \"directory\".\n\n\
+    For a file, allow-command, allow-session and allow-Nm are for any use of it with this access, and\n\
+    with -directory- (allow-directory-command) for what `list` shows at \"within\". -command is for the\n\
+    process that `list` shows at \"command\", and all that it starts. With deny- instead of allow-,\n\
+    the same is denied without a question. `list --json` has the answers of a question at \"answers\".\n\n\
     Exit status: 0 answered; 1 not answered (unknown, ambiguous, resolved already, expired,\n\
     unavailable); 125 when a guard could not be reached.")]
 pub struct ResolveArguments {
     /// The id, or a prefix that no other id has
     id: String,
-    /// allow-once, allow-always, allow-always-directory, allow-session, allow-Nm or deny
+    /// allow-once, allow-always, allow-always-directory, allow-session, allow-Nm, deny, or one of those below
     decision: Decision,
     /// Answer every call that the question's card listed at revision N; `list` shows the revision
     #[arg(long, value_name = "N")]
@@ -73,6 +83,8 @@ pub enum ApprovalsError {
     Watch(#[from] WatchError),
     #[error(transparent)]
     Serve(#[from] ServeError),
+    #[error(transparent)]
+    Saved(#[from] SavedError),
     #[error("cannot list the guards in {path}: {error}")]
     Sockets { path: String, error: std::io::Error },
     #[error("cannot reach guard {pid}: {error}")]
@@ -87,27 +99,28 @@ pub enum ApprovalsError {
 /// When guards cannot be asked, or the output cannot be written.
 pub fn act(options: &Options, action: &ApprovalsCommand) -> Result<Exit, ApprovalsError> {
     let paths = Paths::find(options)?;
-    match action {
+    let state = &paths.state_directory;
+    let done = match action {
         ApprovalsCommand::Watch(arguments) => return Ok(watch(&paths, arguments)?),
         ApprovalsCommand::Serve(arguments) => return Ok(serve(&paths, options, arguments)?),
-        ApprovalsCommand::List(_) | ApprovalsCommand::Resolve(_) => {}
-    }
-    let state = paths.state_directory;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let done = runtime.block_on(async {
-        match action {
-            ApprovalsCommand::List(arguments) => list(&state, arguments).await,
-            ApprovalsCommand::Resolve(arguments) => resolve(&state, arguments).await,
-            ApprovalsCommand::Watch(_) | ApprovalsCommand::Serve(_) => Ok(Exit::Success),
-        }
-    });
+        ApprovalsCommand::List(arguments) => run(list(state, arguments)),
+        ApprovalsCommand::Resolve(arguments) => run(resolve(state, arguments)),
+        ApprovalsCommand::Saved(arguments) => saved::list(state, arguments).map_err(ApprovalsError::from),
+        ApprovalsCommand::Forget(arguments) => saved::forget(state, arguments).map_err(ApprovalsError::from),
+    };
     match done {
         // A closed pipe means that the reader has seen enough.
-        Err(ApprovalsError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+        Err(ApprovalsError::Output(error) | ApprovalsError::Saved(SavedError::Output(error)))
+            if error.kind() == std::io::ErrorKind::BrokenPipe =>
+        {
             Ok(Exit::Success)
         }
         done => done,
     }
+}
+
+fn run(action: impl Future<Output = Result<Exit, ApprovalsError>>) -> Result<Exit, ApprovalsError> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(action)
 }
 
 async fn ask(guards: &Guards, state: &Path, method: &Method) -> Result<Vec<GuardReply>, ApprovalsError> {

@@ -47,7 +47,11 @@ fn approvals(state: &TempDir, is_member: bool) -> Approvals {
         warn: Arc::new(|problem| panic!("{problem}")),
         terminal: None,
     };
-    let approvals = Approvals::new(settings(), (), around);
+    let approvals = Approvals::new(
+        Settings { routes: Some(vec![Route::Cli, Route::Terminal]), ..settings() },
+        (),
+        around,
+    );
     approvals.start().expect("a thread");
     approvals
 }

@@ -12,6 +12,8 @@ use guard_policy::text::shown;
 use guard_supervisor::config::options::Options;
 use guard_supervisor::exit::Exit;
 
+use crate::charset::fitted;
+
 /// What `bench` is asked.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
@@ -149,13 +151,14 @@ fn print(runs: &BTreeMap<Mode, Vec<Timings>>, json: bool) -> std::io::Result<()>
         let all: serde_json::Map<_, _> = names.iter().map(medians).collect();
         return writeln!(out, "{}", serde_json::Value::Object(all));
     }
+    let (micros, times) = (fitted("µs"), fitted("×"));
     writeln!(out, "{:<28}{:>12}{:>18}{:>18}{:>18}", "", "native", "broker", "floored", "kernel")?;
     for name in names {
         let native = of(Mode::Native, name);
-        write!(out, "{name:<28}{:>9.2} µs", native / 1000.0)?;
+        write!(out, "{name:<28}{:>9.2} {micros}", native / 1000.0)?;
         for way in &Mode::ALL[1..] {
             let figure = of(*way, name);
-            write!(out, "{:>9.2} µs{:>5.1}×", figure / 1000.0, figure / native)?;
+            write!(out, "{:>9.2} {micros}{:>5.1}{times}", figure / 1000.0, figure / native)?;
         }
         writeln!(out)?;
     }

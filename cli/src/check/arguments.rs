@@ -10,9 +10,9 @@ use clap::Args;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     openclaw-guard check --write ./notes.txt\n  \
-    openclaw-guard check -- git status\n  \
+    openclaw-guard check git status\n  \
     openclaw-guard check --connect 127.0.0.1:18789\n  \
-    openclaw-guard check -- 'ls -la | rg x'\n  \
+    openclaw-guard check 'ls -la | rg x'\n  \
     openclaw-guard check --batch < questions.jsonl\n\n\
     A batch is JSON Lines; each question gets a line with its answer:\n  \
     {\"op\":\"read\",\"path\":\"~/x\"}\n  \

@@ -40,7 +40,7 @@ pub fn answer(text: &OsStr, is_json: bool, policy: &Policy, paths: &Paths) -> Re
     } else {
         out.write_all(render(text, &evaluation, &verdicts).as_bytes())
     };
-    written.map_err(CheckError::Output)?;
+    super::output::written(written)?;
     Ok(super::output::status(verdicts.whole.outcome))
 }
 

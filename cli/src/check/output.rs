@@ -1,9 +1,13 @@
 //! The answer for programs: a line of JSON and an exit status.
 
+use std::io;
+
 use guard_policy::text::shown_json;
 use guard_policy::{Outcome, Reason, Source, Verdict};
 use guard_supervisor::exit::Exit;
 use serde::Serialize;
+
+use super::CheckError;
 
 #[derive(Serialize)]
 struct CheckOutput<'a> {
@@ -33,6 +37,17 @@ pub fn status(outcome: Outcome) -> Exit {
         Outcome::Allow => Exit::Success,
         Outcome::Deny => Exit::Denied,
         Outcome::Ask => Exit::Ask,
+    }
+}
+
+/// What writing the answer gave. A reader that has seen enough and closed its pipe is no error.
+///
+/// # Errors
+/// Any other error.
+pub fn written(done: io::Result<()>) -> Result<(), CheckError> {
+    match done {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CheckError::Output(error)),
+        _ => Ok(()),
     }
 }
 

@@ -107,6 +107,6 @@ fn render(
         let [rule, text] = [reason.rule(), &*reason.text].map(|text| shown(text.as_bytes()));
         writeln!(out, "{word} {operation} {}\n  {rule}\n  {text}", shown(subject))
     };
-    written.map_err(CheckError::Output)?;
+    super::output::written(written)?;
     Ok(super::output::status(verdict.outcome))
 }

@@ -48,6 +48,7 @@ fn guard_files(paths: &Paths, reach: &Exposure<'_>) -> Vec<GuardFile> {
         of("exec-approvals.json", state.join(approvals_store::NAME), Secrecy::Private),
         of("guard", own.clone(), Secrecy::Private),
         of("approvals.json", approvals_store::own(state), Secrecy::Private),
+        of("workspaces", own.join("workspaces.jsonl"), Secrecy::Private),
         of("gateway-policy.json", approvals_store::gateways(state), Secrecy::Private),
         of("device.json", own.join(gateway::DEVICE), Secrecy::Secret),
         of("audit-files", audit::beside(&log), Secrecy::Private),

@@ -4,14 +4,14 @@
 //! and only the topic `gateway` asks anyone.
 
 mod environment;
-mod feature;
+pub mod feature;
 mod files;
 mod finding;
 mod floor;
 mod gateway;
 mod host;
 mod kernel;
-mod listener;
+pub mod listener;
 mod openclaw;
 mod owners;
 mod path;

@@ -1,6 +1,7 @@
 //! Checks that guard.json exists and is valid.
 
 use guard_policy::Policy;
+use guard_policy::text::shown;
 use guard_supervisor::config::options::Options;
 use guard_supervisor::config::{self, Disk, Paths};
 
@@ -47,7 +48,19 @@ pub fn look(options: &Options, paths: &Paths, findings: &mut Findings) -> Option
             validate.as_str(),
         );
     }
-    taken(source.policy(&options.agent, Disk::Used), &validate, findings)
+    let policy = taken(source.policy(&options.agent, Disk::Used), &validate, findings)?;
+    workspace(&policy, findings);
+    Some(policy)
+}
+
+/// Says what `${workspace}` is here, if the policy names it.
+fn workspace(policy: &Policy, findings: &mut Findings) {
+    if let Some(workspace) = policy.workspace() {
+        findings.ok("workspace", format!("${{workspace}} is {}", shown(workspace)));
+    }
+    for warning in policy.warnings().iter().filter(|warning| warning.starts_with("${workspace}")) {
+        findings.note("workspace", warning.clone());
+    }
 }
 
 fn taken<E: std::fmt::Display>(

@@ -5,6 +5,8 @@ use std::io::{self, IsTerminal, Write};
 
 use guard_policy::text::{shown, shown_json};
 
+use crate::charset::fitted;
+
 use super::finding::{Finding, Findings, State};
 
 /// Whether colours are shown.
@@ -58,7 +60,7 @@ pub fn json(findings: &Findings) -> io::Result<()> {
 /// Returns an I/O error when the output cannot be written.
 pub fn text(findings: &Findings, colours: Colours) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(written(findings, colours).as_bytes())?;
+    out.write_all(fitted(&written(findings, colours)).as_bytes())?;
     out.flush()
 }
 

@@ -35,6 +35,25 @@ pub fn blocked_by(source: Source, path: &str, text: &str, operation: Option<Oper
                  they can only tighten guard.json",
             );
         }
+        Source::Project => {
+            let file = path.split_once(": ").map_or(path, |(file, _)| file);
+            return BlockedBy::new(format!(
+                "change {file} yourself, outside of the guard: it is the project's own policy and takes away from yours"
+            ));
+        }
+        Source::Template if path.contains("filesystem.deny[") => {
+            return BlockedBy::new(
+                "guard.json extends this template, and its denials hold: write it out with `openclaw-guard init --force \
+                 --template NAME`, and remove the denial there",
+            )
+            .unwise(SECRETS);
+        }
+        Source::Template => {
+            let key = path.split_once(": ").map_or(path, |(_, key)| key);
+            return BlockedBy::new(format!(
+                "set {key} in guard.json, which counts before the template that it extends"
+            ));
+        }
         Source::Operator => {
             return BlockedBy::new(
                 "remove --exec-security, --exec-ask, OC_EXEC_SECURITY and OC_EXEC_ASK: the command line or the environment \
@@ -56,6 +75,11 @@ pub fn blocked_by(source: Source, path: &str, text: &str, operation: Option<Oper
         )
         .unwise("a program that reaches the gateway and has its token can answer the guard's questions"),
         "network.connect.ports" => BlockedBy::new("add the port to network.connect.ports in guard.json"),
+        "network.connect.allow" => BlockedBy::new("add the address to network.connect.allow in guard.json")
+            .unwise("what answers there trusts whoever is on this machine or link"),
+        "network.connect.private" => {
+            BlockedBy::new("add the address or its network to network.connect.allow in guard.json")
+        }
         "approvals.gateway.tokenFile" => {
             BlockedBy::new("nothing: no policy can allow the guarded tree to open the gateway's token")
         }

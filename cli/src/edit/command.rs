@@ -15,7 +15,7 @@ use super::EditError;
 use super::blocker::blocked_by;
 use super::context::EditContext;
 use super::diff::{Colour, unified};
-use super::plan::{Aim, Denials, EditPlan, Effect, NoPlan, Unchangeable, deny_all, plan};
+use super::plan::{Aim, Changed, Denials, EditPlan, Effect, NoPlan, Unchangeable, deny_all, plan};
 use super::request::{EditRequest, EditRequestError, Limit};
 
 /// What to allow.
@@ -262,6 +262,16 @@ fn print_result(
 ) -> Result<Exit, CommandError> {
     let (old, new) = (context.text()?.unwrap_or_default(), plan.draft.text());
     let is_written = !plan.changes.is_empty() && !how.dry_run;
+    let mut notes = request.notes.clone();
+    let is_for_all = |change: &Changed| {
+        [Some(&change.key), change.is.as_ref()]
+            .into_iter()
+            .flatten()
+            .any(|text| text.contains("${workspace}"))
+    };
+    if plan.changes.iter().any(is_for_all) {
+        notes.push("the rule names ${workspace}, so it holds in every project under this policy".to_owned());
+    }
     if how.json {
         print(&json!({
             "file": context.name(),
@@ -269,11 +279,11 @@ fn print_result(
             "changes": plan.changes,
             "diff": unified(&context.name(), old, new, Colour::No),
             "takesRestart": plan.takes_effect == Effect::AtNextStart,
-            "notes": request.notes,
+            "notes": notes,
         }))?;
         return Ok(Exit::Success);
     }
-    for note in &request.notes {
+    for note in &notes {
         eprintln!("openclaw-guard: {note}");
     }
     let mut out = io::stdout().lock();

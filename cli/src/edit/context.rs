@@ -25,9 +25,11 @@ impl EditContext {
     /// # Errors
     /// When the policy cannot be read.
     pub fn find(options: &Options) -> Result<EditContext, SetupError> {
-        let paths = Paths::find(options)?;
+        let mut paths = Paths::find(options)?;
         let text = config::read(&paths, |path| std::fs::read(path))?;
         let stores = Stores::load(&paths.state_directory);
+        config::settle_projects(options, &mut paths)?;
+        config::settle_workspace(options, &mut paths, text.as_deref(), &stores);
         Ok(EditContext { options: options.clone(), paths, stores, text })
     }
 

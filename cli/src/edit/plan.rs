@@ -240,14 +240,14 @@ impl Making<'_> {
 
     /// The rights of the scope's own rule; if there is none, the rights in force.
     fn rights(&self, need: &Need) -> Rights {
-        match self.draft.rule(self.scope, &need.rule, self.context.home()) {
+        match self.draft.rule(self.scope, &need.rule, self.context.paths.bases()) {
             Some((_, permission)) => permission.0,
             None => need.part.path().map_or(Rights::NONE, |path| self.policy.rights(path)),
         }
     }
 
     fn rule(&mut self, need: &Need, rights: Rights) -> Result<bool, NoPlan> {
-        let old = self.draft.rule(self.scope, &need.rule, self.context.home());
+        let old = self.draft.rule(self.scope, &need.rule, self.context.paths.bases());
         let pattern = old.as_ref().map_or(&need.rule, |(written, _)| written).clone();
         let change = self.draft.set_rule(self.scope, &pattern, Permission(rights))?;
         let key = format!("{}[\"{pattern}\"]", self.scope.key("permissions.filesystem.rules"));

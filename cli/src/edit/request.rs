@@ -26,6 +26,8 @@ pub enum EditRequestError {
         shown(pattern.as_bytes())
     )]
     TooWide { pattern: String, area: &'static str },
+    #[error("{}: there is no workspace here: run the command in a project's directory", shown(.0.as_bytes()))]
+    NoWorkspace(String),
     #[error("{}: command not found; name the program by its path", shown(.0.as_bytes()))]
     NotFound(OsString),
 }
@@ -93,7 +95,7 @@ impl EditRequest {
         for word in words {
             let rule = request.pattern(word, paths)?.pattern;
             check(&rule, paths, limit)?;
-            let path = sample(&rule, home(paths));
+            let path = sample(&rule, paths.bases());
             let is_socket = |path: &[u8]| {
                 let found = Path::new(OsStr::from_bytes(path)).symlink_metadata();
                 found.is_ok_and(|metadata| metadata.file_type().is_socket())
@@ -127,7 +129,7 @@ impl EditRequest {
                 Some(path) => request.program(&path, vec![word.as_bytes().to_vec()], None, bits, paths),
                 None => {
                     check(&pattern, paths, limit)?;
-                    let path = sample(&pattern, home(paths));
+                    let path = sample(&pattern, paths.bases());
                     let argv = vec![path.clone()];
                     let cwd = paths.cwd.as_os_str().as_bytes().to_vec();
                     let part = PathQuery::Start { path, argv, cwd, role: Role::Program };
@@ -195,6 +197,9 @@ impl EditRequest {
         if text.starts_with("**") || text.starts_with('~') && text != "~" && !text.starts_with("~/") {
             return Ok(Meant { pattern: text.to_owned(), literal: None });
         }
+        if let Some(rest) = text.strip_prefix("${workspace}").filter(|rest| is_path(rest)) {
+            return self.of_workspace(text, rest, paths);
+        }
         let path = match text.strip_prefix('~') {
             Some(rest) => format!("{}{rest}", paths.home.display()),
             None => paths.cwd.join(text).to_string_lossy().into_owned(),
@@ -228,6 +233,22 @@ impl EditRequest {
         Ok(Meant { pattern, literal })
     }
 
+    /// A word that begins with the workspace stays one: it is about every project.
+    fn of_workspace(&mut self, text: &str, rest: &str, paths: &Paths) -> Result<Meant, EditRequestError> {
+        let Some(workspace) = paths.bases().workspace else {
+            return Err(EditRequestError::NoWorkspace(text.to_owned()));
+        };
+        let path = [workspace, rest.as_bytes()].concat();
+        let is_directory = rest.ends_with('/') || Path::new(OsStr::from_bytes(&path)).is_dir();
+        if rest.contains(['*', '?']) || !is_directory {
+            return Ok(Meant { pattern: text.to_owned(), literal: None });
+        }
+        let pattern = format!("{}/**", text.trim_end_matches('/'));
+        let text = shown(text.as_bytes());
+        self.notes.push(format!("{text} is a directory: the rule covers all of it, {pattern}"));
+        Ok(Meant { pattern, literal: None })
+    }
+
     /// Resolves a path, and notes when the result differs.
     fn led(&mut self, path: &Path) -> PathBuf {
         let plain: PathBuf = path.components().collect();
@@ -259,12 +280,17 @@ fn find(name: &OsStr, policy: &Policy, paths: &Paths) -> Result<PathBuf, EditReq
     lookup::program(name, &env, &paths.cwd).ok_or_else(|| EditRequestError::NotFound(name.to_owned()))
 }
 
+/// Whether this can follow a directory in a pattern.
+fn is_path(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with('/')
+}
+
 fn home(paths: &Paths) -> &[u8] {
     paths.home.as_os_str().as_bytes()
 }
 
 fn check(pattern: &str, paths: &Paths, limit: Limit) -> Result<(), EditRequestError> {
-    let area = match width(pattern, home(paths)) {
+    let area = match width(pattern, paths.bases()) {
         _ if limit == Limit::None => return Ok(()),
         Coverage::Some => return Ok(()),
         Coverage::Home => "the home directory",

@@ -1,7 +1,5 @@
-//! `openclaw-guard init`: writes a first guard.json.
+//! `openclaw-guard init`: writes a first guard.json, which serves every project unless one is named.
 
-mod fill;
-mod template;
 mod workspace;
 mod write;
 
@@ -9,17 +7,17 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use guard_openclaw::approvals_store::Stores;
 use guard_policy::text::{quoted, shown, shown_json};
-use guard_policy::{Access, Outcome, Request, decide};
+use guard_policy::{Access, Outcome, Policy, Request, Template, decide};
 use guard_supervisor::config::options::Options;
 use guard_supervisor::config::{self, Disk, Paths, SetupError};
 use guard_supervisor::exit::Exit;
 use serde_json::json;
 
 use crate::edit::EditError;
-use template::Template;
 use workspace::Workspace;
 use write::Existing;
 
@@ -29,16 +27,25 @@ use write::Existing;
     cd ~/project && openclaw-guard init\n  \
     openclaw-guard init --template claude-code --workspace ~/project\n  \
     openclaw-guard init --template scratch --print | less\n  \
+    openclaw-guard init --short                           {\"extends\": \"coding\"}, and your own rules\n  \
     openclaw-guard --policy ./guard.json init --force     keeps the old one as guard.json.old\n  \
     openclaw-guard init --list --json | jq -r '.[].name'\n\n\
     Exit status: 0, 125 nothing was written.")]
 pub struct InitArgs {
-    /// The template; --list describes them
-    #[arg(long, value_enum, value_name = "NAME", default_value_t = Template::Coding)]
-    template: Template,
-    /// The directory that the agent works in [default: the current directory]
+    /// The template; --list describes them [default: coding]
+    #[arg(long, value_parser = template(), value_name = "NAME")]
+    template: Option<Template>,
+    /// Name this directory in the policy, which then serves no other project
+    ///
+    /// Without it the policy names ${workspace}, the project that the guard is started in. The template openclaw always
+    /// names a directory, by default the current one.
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
+    /// Write ten lines that extend the template, instead of all of its rules
+    ///
+    /// The rules are then those of the guard that is installed, and your own come before them.
+    #[arg(long, conflicts_with = "workspace")]
+    short: bool,
     /// List the templates
     #[arg(long, conflicts_with_all = ["print", "force"])]
     list: bool,
@@ -51,6 +58,12 @@ pub struct InitArgs {
     /// Replace an existing policy, and keep it beside the new one
     #[arg(long)]
     force: bool,
+}
+
+fn template() -> impl TypedValueParser<Value = Template> {
+    let unknown = || "no such template".to_owned();
+    PossibleValuesParser::new(Template::NAMES)
+        .try_map(move |name| Template::from_name(&name).ok_or_else(unknown))
 }
 
 /// Why nothing was written.
@@ -91,12 +104,17 @@ pub enum InitError {
     )]
     Denied { path: PathBuf, reason: String, is_openclaw: bool },
     #[error(
-        "the policy {path} exists already: change it with `openclaw-guard allow` or `openclaw-guard learn`, or give \
+        "the policy {path} exists already{serves}: change it with `openclaw-guard allow` or `openclaw-guard learn`, or give \
          --force to replace it and keep it as {old}",
         path = shown(path.as_os_str().as_bytes()),
-        old = shown(old.as_os_str().as_bytes())
+        old = shown(old.as_os_str().as_bytes()),
+        serves = if *is_for_all { "" } else { ", for the directories that it names" }
     )]
-    Exists { path: PathBuf, old: PathBuf },
+    Exists { path: PathBuf, old: PathBuf, is_for_all: bool },
+    #[error(
+        "the template openclaw names a directory of this machine, so it is written out: leave out --short"
+    )]
+    NotShort,
     #[error(transparent)]
     Edit(#[from] EditError),
     #[error("cannot write {path}: {error}", path = shown(path.as_os_str().as_bytes()))]
@@ -114,33 +132,72 @@ pub fn act(options: &Options, arguments: &InitArgs) -> Result<Exit, InitError> {
         return list(arguments.json).map_err(InitError::Output);
     }
     let paths = Paths::find(options)?;
-    let template = arguments.template;
-    let workspace = Workspace::find(&paths, arguments.workspace.as_deref())?;
+    if let Some(here) = already(options, &paths, arguments) {
+        print_already(options, &paths, &here).map_err(InitError::Output)?;
+        return Ok(Exit::Success);
+    }
+    let template = arguments.template.unwrap_or(Template::Coding);
+    let workspace = Workspace::find(&paths, template, arguments.workspace.as_deref())?;
     if template.is_for_a_workspace() {
         workspace.check(&paths)?;
     }
-    let text = fill::fill(template.text(), &workspace.values(&paths));
-    look_over(options, &paths, &workspace, template, &text)?;
+    let text = match arguments.short {
+        true if template == Template::Openclaw => return Err(InitError::NotShort),
+        true => template.extended(),
+        false => template.filled(&workspace.values(&paths)),
+    };
+    let policy = look_over(options, &paths, &workspace, template, &text)?;
     if arguments.print {
         io::stdout().lock().write_all(text.as_bytes()).map_err(InitError::Output)?;
         return Ok(Exit::Success);
     }
     let existing = if arguments.force { Existing::Kept } else { Existing::Left };
     let old = write::write(&paths, &text, existing)?;
-    print_summary(options, &paths, &workspace, template, old.as_deref()).map_err(InitError::Output)?;
+    let place = workspace.place(&policy);
+    print_summary(options, &paths, &place, template, old.as_deref()).map_err(InitError::Output)?;
     Ok(Exit::Success)
 }
 
-/// Checks that the new policy is valid, and permits work in the workspace.
+/// Returns the policy that is there, if it serves this project as it is and nothing else is asked for.
+fn already(options: &Options, paths: &Paths, arguments: &InitArgs) -> Option<Policy> {
+    let asks_for_more = arguments.force || arguments.print || arguments.workspace.is_some();
+    let is_another = || arguments.template.is_some_and(|template| !write::is_of(paths, template));
+    if asks_for_more || !write::serves_all(paths) || is_another() {
+        return None;
+    }
+    // A policy with an error serves nobody.
+    config::policy(options, paths, Disk::Used).ok()
+}
+
+/// Reports that nothing is to be done here.
+fn print_already(options: &Options, paths: &Paths, policy: &Policy) -> io::Result<()> {
+    if options.quiet {
+        return Ok(());
+    }
+    let mut out = io::stdout().lock();
+    let file = shown(paths.policy.as_os_str().as_bytes());
+    match policy.workspace() {
+        Some(workspace) => {
+            writeln!(out, "nothing to do: {file} serves every project, here {}", shown(workspace))?
+        }
+        None => writeln!(out, "nothing to do: {file} serves every project, but this directory is none")?,
+    }
+    for warning in policy.warnings().iter().filter(|warning| warning.starts_with("${workspace}")) {
+        writeln!(out, "  {}", shown(warning.as_bytes()))?;
+    }
+    writeln!(out, "  --force replaces it; --workspace DIR and --policy FILE make one for a single project")
+}
+
+/// Checks that the new policy is valid, and permits work in the workspace that it names.
 fn look_over(
     options: &Options,
     paths: &Paths,
     workspace: &Workspace,
     template: Template,
     text: &str,
-) -> Result<(), InitError> {
+) -> Result<Policy, InitError> {
     let policy = config::compile(options, paths, Disk::Used, Some(text.as_bytes()), &Stores::ABSENT)?;
-    let path = workspace.path();
+    let Some(path) = workspace.named() else { return Ok(policy) };
     let request = Request::File { path: path.as_os_str().as_bytes(), access: Access::READ };
     let verdict = decide(&policy, &request);
     if template.is_for_a_workspace() && verdict.outcome != Outcome::Allow {
@@ -151,23 +208,22 @@ fn look_over(
             is_openclaw: template == Template::Openclaw,
         });
     }
-    Ok(())
+    Ok(policy)
 }
 
 fn list(json: bool) -> io::Result<Exit> {
     let mut out = io::stdout().lock();
     if json {
         let one = |template: &Template| {
-            let (name, title) = template.title();
-            json!({ "name": name, "title": title, "allows": template.says().collect::<Vec<_>>() })
+            let allows: Vec<_> = template.says().collect();
+            json!({ "name": template.as_str(), "title": template.title(), "allows": allows })
         };
-        let all: Vec<_> = Template::value_variants().iter().map(one).collect();
+        let all: Vec<_> = Template::ALL.iter().map(one).collect();
         writeln!(out, "{}", shown_json(&serde_json::to_string_pretty(&all)?))?;
         return Ok(Exit::Success);
     }
-    for template in Template::value_variants() {
-        let (name, title) = template.title();
-        writeln!(out, "{name:<16} {title}")?;
+    for template in Template::ALL {
+        writeln!(out, "{:<16} {}", template.as_str(), template.title())?;
     }
     Ok(Exit::Success)
 }
@@ -176,7 +232,7 @@ fn list(json: bool) -> io::Result<Exit> {
 fn print_summary(
     options: &Options,
     paths: &Paths,
-    workspace: &Workspace,
+    place: &str,
     template: Template,
     old: Option<&Path>,
 ) -> io::Result<()> {
@@ -185,10 +241,9 @@ fn print_summary(
     }
     let mut out = io::stdout().lock();
     let path = |path: &Path| shown(path.as_os_str().as_bytes());
-    let (name, title) = template.title();
-    writeln!(out, "{}: {name}, {title}", path(&paths.policy))?;
+    writeln!(out, "{}: {}, {}", path(&paths.policy), template.as_str(), template.title())?;
     if template.is_for_a_workspace() {
-        writeln!(out, "  in     {}", path(workspace.path()))?;
+        writeln!(out, "  in     {place}")?;
     }
     for line in template.says() {
         writeln!(out, "  {line}")?;

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use guard_policy::{Document, Template};
 use guard_supervisor::config::Paths;
 
 use super::InitError;
@@ -40,12 +41,27 @@ pub fn write(paths: &Paths, text: &str, existing: Existing) -> Result<Option<Pat
     }
     if existing == Existing::Left {
         let old = free_name(path);
-        return Err(InitError::Exists { path: path.clone(), old });
+        return Err(InitError::Exists { path: path.clone(), old, is_for_all: serves_all(paths) });
     }
     let was = fs::read(path).map_err(failed(path))?;
     let old = keep(path, &was)?;
     replace(path, Some(&was), text.as_bytes())?;
     Ok(Some(old))
+}
+
+/// Whether there is a policy that names `${workspace}`.
+pub fn serves_all(paths: &Paths) -> bool {
+    let text =
+        Some(&paths.policy).filter(|path| path.is_file()).and_then(|path| fs::read_to_string(path).ok());
+    let document = text.and_then(|text| Document::parse("", &text).ok());
+    document.is_some_and(|document| document.names_workspace())
+}
+
+/// Whether there is a policy that was written from a template, or extends it.
+pub fn is_of(paths: &Paths, template: Template) -> bool {
+    let Ok(text) = fs::read_to_string(&paths.policy) else { return false };
+    let extends = || Document::parse("", &text).is_ok_and(|document| document.extends() == Some(template));
+    text.starts_with(&format!("// {}: ", template.as_str())) || extends()
 }
 
 /// Saves the old policy under an unused name.

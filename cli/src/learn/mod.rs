@@ -113,6 +113,12 @@ pub fn act(options: &Options, arguments: &LearnArgs) -> Result<Exit, LearnError>
     paths.deny(&target.files());
     let in_force = config::policy(options, &paths, Disk::Used)?;
     paths.close(&in_force, &Stores::load(&paths.state_directory));
+    let text = match &target {
+        OutputTarget::Existing { text, .. } => Some(text.as_bytes()),
+        OutputTarget::Stdout | OutputTarget::New(_) => None,
+    };
+    let stores = Stores::load(&paths.state_directory);
+    config::settle_workspace(options, &mut paths, text, &stores);
     let (recorder, recording) = guard_supervisor::judge::recorder::pair().map_err(LearnError::Record)?;
     print::start(options, &arguments.command);
     let ended = run::learn(options, &arguments.command, paths.clone(), recorder)?;

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::LearnArgs;
 use super::target::{OutputTarget, TargetOutcome};
+use crate::charset::fitted;
 
 /// How many entries of a list are shown.
 const MAX_SHOWN: usize = 25;
@@ -147,7 +148,7 @@ impl Summary<'_> {
         eprintln!("openclaw-guard: {title}");
         lines.take(MAX_SHOWN).for_each(|line| eprintln!("  {line}"));
         if count > MAX_SHOWN {
-            eprintln!("  … and {} more (--json lists all)", count - MAX_SHOWN);
+            eprintln!("  {} and {} more (--json lists all)", fitted("…"), count - MAX_SHOWN);
         }
     }
 

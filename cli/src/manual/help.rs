@@ -1,30 +1,36 @@
 //! The output of `-h` and `--help`: the first has what is needed daily, the second everything. clap's long help would
 //! give each option several lines, too many for a screen; the manual has the texts that are left out here.
 
+use std::ffi::OsString;
+
 use clap::builder::PossibleValue;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command};
 
-/// The heading for options that every command has.
-const GLOBAL: &str = "Global options";
+/// Stands in a subcommand's help for the options that every command has.
+const GLOBAL: &str =
+    "The options of `openclaw-guard --help` work here, too: --policy FILE, --agent NAME, ...";
 
-/// Replaces clap's help by ours where the command line asks for the full help.
-pub fn asked_for(program: &Command, found: clap::Error) -> clap::Error {
+/// Replaces clap's help by ours.
+pub fn asked_for(program: &Command, words: &[OsString], found: clap::Error) -> clap::Error {
     let is_help = |error: &clap::Error| error.kind() == ErrorKind::DisplayHelp;
     // Only -h is defined here, so that other ways to ask for help are errors.
     let brief = Arg::new("brief").short('h').global(true).action(ArgAction::HelpShort);
     let brief = program.clone().disable_help_flag(true).disable_help_subcommand(true).arg(brief);
-    if brief.try_get_matches().is_err_and(|error| is_help(&error)) {
-        return found;
-    }
-    whole(program.clone()).try_get_matches().err().filter(is_help).unwrap_or(found)
+    let is_brief = brief.try_get_matches_from(words).is_err_and(|error| is_help(&error));
+    let command = if is_brief { without_global(program.clone()) } else { whole(program.clone()) };
+    command.try_get_matches_from(words).err().filter(is_help).unwrap_or(found)
 }
 
 /// The command with everything in its short help, and built.
 pub fn whole(command: Command) -> Command {
-    let mut command = short(command);
+    without_global(short(command))
+}
+
+/// The command, built, with the options that every command has in its own help only.
+fn without_global(mut command: Command) -> Command {
     command.build();
-    command.mut_subcommands(headed)
+    command.mut_subcommands(hidden)
 }
 
 /// Removes the texts that would make the long help differ.
@@ -51,9 +57,14 @@ fn values_named(argument: Arg) -> Arg {
     argument.hide_possible_values(true).help(help)
 }
 
-/// Puts the options that every command has under a heading of their own.
-fn headed(command: Command) -> Command {
-    let command = command
-        .mut_args(|argument| if argument.is_global_set() { argument.help_heading(GLOBAL) } else { argument });
-    command.mut_subcommands(headed)
+fn hidden(command: Command) -> Command {
+    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let gap = if after.is_empty() { "" } else { "\n\n" };
+    command
+        .mut_args(|argument| {
+            let is_global = argument.is_global_set();
+            argument.hide(is_global)
+        })
+        .after_help(format!("{after}{gap}{GLOBAL}"))
+        .mut_subcommands(hidden)
 }

@@ -81,6 +81,15 @@ fn every(command: &Command) -> Vec<&Command> {
     std::iter::once(command).chain(below.flat_map(every)).collect()
 }
 
+/// Prints what `--version` prints.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn version() -> io::Result<Exit> {
+    print(concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION"), "\n"))?;
+    Ok(Exit::Success)
+}
+
 /// Prints a text to standard output; ignores a closed pipe.
 fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();

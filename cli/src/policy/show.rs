@@ -22,8 +22,9 @@ use super::tiers;
     openclaw-guard policy show                         guard.json without its comments\n  \
     openclaw-guard policy show --effective --agent ci  an agent's values, with their sources\n  \
     openclaw-guard policy show --tiers                 what the kernel decides, and why not more\n\n\
-    The source of a value is agent, global (the top level of guard.json), openclaw (OpenClaw's\n\
-    approvals), operator (the command line), default or builtin.\n\n\
+    The source of a value is agent, global (the top level of guard.json), template (what it extends),\n\
+    project (.openclaw/guard.json), openclaw (OpenClaw's approvals), operator (the command line),\n\
+    default or builtin.\n\n\
     Exit status: 0, 125 the policy cannot be read or has errors.")]
 pub struct ShowArgs {
     /// Show every value in force with its source
@@ -131,10 +132,12 @@ pub fn title(section: Section) -> &'static str {
         Section::Programs => "programs that may start, if the rules below grant x",
         Section::Roots => "the directories from which programs can start (exec.roots)",
         Section::Denied => "denied, whatever the rules say",
+        Section::Quiet => "quiet: denied without a question or a line, unless a rule below allows it",
         Section::Persistence => {
             "protected from writing, whatever the rules say: these files run outside the guard (permissions.persistence)"
         }
         Section::Rules => "rules, the longest pattern first",
+        Section::Projects => "left by project files (.openclaw/guard.json), whatever grants more",
         Section::Base => "the base, for paths that no rule covers",
         Section::Rest => "everything else",
         Section::Saved => "allowed \"always\", where a rule above asks",
@@ -149,18 +152,19 @@ fn line(setting: &Setting) -> String {
     let text = match section {
         Section::Values => format!("{name:<21} {}", if value.is_empty() { "-" } else { value }),
         Section::Programs | Section::Persistence => format!("{name}  {value}"),
-        Section::Roots | Section::Denied => name.to_owned(),
-        Section::Rules | Section::Base | Section::Rest | Section::Saved => format!("{value}  {name}"),
+        Section::Roots | Section::Denied | Section::Quiet => name.to_owned(),
+        Section::Rules | Section::Projects | Section::Base | Section::Rest | Section::Saved => {
+            format!("{value}  {name}")
+        }
     };
-    let note =
-        if note.is_empty() || *section == Section::Denied { String::new() } else { format!("  {note}") };
+    let is_said_by_section = matches!(section, Section::Denied | Section::Quiet);
+    let note = if note.is_empty() || is_said_by_section { String::new() } else { format!("  {note}") };
     format!("{text}  ({by}){note}")
 }
 
 /// The source and place of a setting: `agent, agents.main.exec.mode`.
 pub fn by(setting: &Setting) -> String {
-    let source = serde_json::to_value(setting.source).ok().and_then(|word| word.as_str().map(str::to_owned));
-    let mut by = source.unwrap_or_default();
+    let mut by = setting.source.as_str().to_owned();
     if !setting.path.is_empty() && setting.path != setting.name {
         by.push_str(", ");
         by.push_str(&setting.path);

@@ -81,16 +81,25 @@ impl PolicyText {
     }
 
     /// Compiles the policy for one agent. If the disk is not used, the approvals stores are not read either, so that
-    /// the result is the same on every machine.
+    /// the result is the same on every machine; where there is no workspace, it is `~/project`.
     ///
     /// # Errors
     /// When the document or the command line is invalid.
     pub fn policy(&self, agent: &str, disk: Disk) -> Result<Policy, PolicyError> {
         let options = Options { agent: agent.to_owned(), ..self.options.clone() };
+        let compile =
+            |paths: &Paths, stores: &Stores| config::compile(&options, paths, disk, Some(&self.text), stores);
         let stores = match disk {
             Disk::Used => Stores::load(&self.paths.state_directory),
             Disk::Unused => Stores::ABSENT,
         };
-        Ok(config::compile(&options, &self.paths, disk, Some(&self.text), &stores)?)
+        let policy = compile(&self.paths, &stores)?;
+        if disk == Disk::Used || policy.workspace().is_some() {
+            return Ok(policy);
+        }
+        // The examples are about some workspace, also in a directory that cannot be one.
+        let mut paths = self.paths.clone();
+        paths.work_in(&paths.home.join("project"));
+        Ok(compile(&paths, &stores)?)
     }
 }

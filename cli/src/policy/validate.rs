@@ -84,9 +84,9 @@ fn warnings(source: &PolicyText, document: &Document) -> Result<Vec<Finding>, Po
     for agent in std::iter::once(source.agent()).chain(named) {
         let policy = Arc::new(source.policy(agent, Disk::Used)?);
         let left_out = ContentMatcher::new(Arc::clone(&policy)).warning();
-        for sentence in
-            policy.warnings().iter().cloned().chain(policy.lint(document, &exists)).chain(left_out)
-        {
+        // What the workspace is depends on the directory and not on the policy.
+        let own = policy.warnings().iter().filter(|warning| !warning.starts_with("${workspace}"));
+        for sentence in own.cloned().chain(policy.lint(document, &exists)).chain(left_out) {
             if !sentences.contains(&sentence) {
                 sentences.push(sentence);
             }

@@ -50,7 +50,7 @@ type ParsedQuestion = Result<(EditContext, WhyQuery), String>;
 /// # Errors
 /// When the audit log cannot be read, or there is no question.
 pub fn find(context: EditContext, options: &Options, question: &WhyArgs) -> Result<ParsedQuestion, WhyError> {
-    if question.last {
+    if question.is_last() {
         let log = Log::open(&audit_log(options)?)?;
         return Ok(match last(&log)? {
             Some(entry) => Ok(recorded(context, options, entry)),
@@ -75,7 +75,8 @@ fn last(log: &Log) -> Result<Option<AuditEntry>, ReadError> {
     for entry in log.latest() {
         let entry = entry?;
         let Some(denial) = entry.denial() else { continue };
-        if !denial.reason.path.starts_with("builtin.unmentioned") {
+        let reason = &denial.reason;
+        if !reason.is_quiet && !reason.path.starts_with("builtin.unmentioned") {
             return Ok(Some(entry));
         }
         unreported = unreported.or(Some(entry));

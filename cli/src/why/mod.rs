@@ -25,7 +25,7 @@ use crate::edit::EditContext;
 /// What is asked.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    openclaw-guard why --last\n  \
+    openclaw-guard why                  the last denial\n  \
     openclaw-guard why 3f9a2c01\n  \
     openclaw-guard why --write ~/x/notes\n  \
     openclaw-guard why --exec -- git push\n\n\
@@ -35,7 +35,7 @@ pub struct WhyArgs {
     /// The id of a line of the audit log or of a question, or a prefix of it
     #[arg(conflicts_with_all = ["last", "read", "write", "exec", "command"])]
     id: Option<String>,
-    /// Explain the last denial in the audit log
+    /// Explain the last denial in the audit log, as `why` alone does
     #[arg(long, conflicts_with_all = ["read", "write", "exec", "command"])]
     last: bool,
     /// Explain reading this file
@@ -55,6 +55,15 @@ pub struct WhyArgs {
     command: Vec<OsString>,
 }
 
+impl WhyArgs {
+    /// Whether the question is about the last denial.
+    fn is_last(&self) -> bool {
+        let names_file = self.read.is_some() || self.write.is_some();
+        let names_program = self.exec.is_some() || !self.command.is_empty();
+        self.last || !(self.id.is_some() || names_file || names_program)
+    }
+}
+
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum WhyError {
@@ -63,7 +72,7 @@ pub enum WhyError {
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error(
-        "there is no question: give --last, an id, --read PATH, --write PATH or --exec -- CMD (`openclaw-guard why --help`)"
+        "there is no question: give an id, --read PATH, --write PATH or --exec -- CMD (`openclaw-guard why --help`)"
     )]
     NoQuestion,
     #[error("{}: command not found; name the program by its path", shown(.0.as_encoded_bytes()))]
@@ -86,10 +95,13 @@ pub fn act(options: &Options, question: &WhyArgs) -> Result<Exit, WhyError> {
         }
     };
     let answer = answer::answer(&context, options, asked)?;
-    if question.json {
-        crate::edit::print(&print::json(&context, &answer))?;
-    } else {
-        print::print(&context, &answer)?;
+    let printed = match question.json {
+        true => crate::edit::print(&print::json(&context, &answer)),
+        false => print::print(&context, &answer),
+    };
+    match printed {
+        // A closed pipe means that the reader has seen enough.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(Exit::Success),
     }
-    Ok(Exit::Success)
 }

@@ -44,7 +44,7 @@ pub fn guard() -> &'static Guard {
         let policy = Policy::compile(&document, "main", &host, &Overrides::default()).unwrap();
         // No process is a member of this tree.
         let tree = Tree { reaper: i32::MAX, supervisor: 1, front: 1, leader: None };
-        let manner = ReportOptions { lines: false, observe: false, allowed: false };
+        let manner = ReportOptions::default();
         let context = Context::default();
         let reporter = Reporter::start(manner, Writer::none(), context, tree).unwrap();
         let resolver = Resolver::new().unwrap();

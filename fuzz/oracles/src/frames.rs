@@ -126,6 +126,7 @@ fn question(path: &str) -> Question {
         reason: Reason::new(Source::Default, "default", "ask", "nothing names it"),
         always: Always::Never("nothing is saved".to_owned()),
         repeat: Repeat::Allowed,
+        reach: None,
     }
 }
 

@@ -109,6 +109,21 @@ impl Tree {
         chain
     }
 
+    /// Returns a member and all its ancestors below the guard's processes; `None` if not all of them are known for certain.
+    ///
+    /// They are read twice: a process that was the next one's parent at the second look, and had its number at both, was
+    /// never another one in between. The caller must know that `pid` itself is the same at the end.
+    pub fn lineage(&self, pid: Tid) -> Option<Vec<procfs::process::Stat>> {
+        let look = || self.line(pid).collect::<Vec<_>>();
+        let (first, second) = (look(), look());
+        let identity = |all: &[procfs::process::Stat]| -> Vec<_> {
+            all.iter().map(|stat| (stat.pid, stat.starttime, stat.ppid)).collect()
+        };
+        let top = second.last()?.ppid;
+        let is_whole = top == self.reaper || Some(top) == self.leader;
+        (is_whole && identity(&first) == identity(&second)).then_some(second)
+    }
+
     /// Iterates over the same processes, with all fields of each `/proc/PID/stat`.
     pub fn line(&self, pid: Tid) -> impl Iterator<Item = procfs::process::Stat> {
         let mut at = pid;

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use super::builtin::minimal;
+use crate::config::project::{ProjectFile, ProjectTrust};
+use crate::paths::ceilings::Ceilings;
 use crate::paths::entry::CompiledPattern;
 use crate::paths::expansion::{Expanded, Paths, expand, replaceable_link, show};
 use crate::paths::path_rules::PathRules;
 use crate::paths::persistence::ProtectedPaths;
-use crate::paths::saved_rules::Answers;
+use crate::paths::saved_rules::{Answers, SavedRule};
 use crate::verdict::CompiledReason;
 use crate::{Ask, Grant, OwnStore, Permission, Rights, Source};
 
@@ -20,7 +22,9 @@ pub(crate) struct MapBuilder<'a> {
     denies: Vec<CompiledPattern>,
     rules: Vec<CompiledPattern>,
     base: Vec<CompiledPattern>,
-    answers: Answers,
+    quiet: Vec<CompiledPattern>,
+    answers: Vec<SavedRule>,
+    ceilings: Vec<Ceilings>,
     protected: ProtectedPaths,
     /// The links on the way to what is denied, each with the reason of the denial.
     ways: Vec<(Vec<u8>, Arc<CompiledReason>)>,
@@ -39,7 +43,9 @@ impl<'a> MapBuilder<'a> {
             denies: Vec::new(),
             rules: Vec::new(),
             base: Vec::new(),
-            answers: Answers::default(),
+            quiet: Vec::new(),
+            answers: Vec::new(),
+            ceilings: Vec::new(),
             protected: ProtectedPaths::default(),
             ways: Vec::new(),
             redirected: Vec::new(),
@@ -58,9 +64,26 @@ impl<'a> MapBuilder<'a> {
     /// Denies a pattern. One without wildcards also denies everything below it, and is resolved to its end:
     /// an operator who names a directory or a link means what is there.
     pub(crate) fn deny(&mut self, expanded: &Expanded, reason: &CompiledReason) {
-        let real = expanded.resolved(&self.paths, true);
-        let reason = Arc::new(reason.clone());
+        let denied = self.denied(expanded, reason.clone());
+        self.denies.extend(denied);
+    }
+
+    /// Returns the forms of a pattern that is denied.
+    fn denied(&mut self, expanded: &Expanded, reason: CompiledReason) -> Vec<CompiledPattern> {
+        let reason = Arc::new(reason);
         self.ways.extend(expanded.links(&self.paths).into_iter().map(|link| (link, Arc::clone(&reason))));
+        self.withheld(expanded, &reason)
+    }
+
+    /// Makes a pattern quiet, with what [`MapBuilder::deny`] would cover.
+    pub(crate) fn quiet(&mut self, expanded: &Expanded, reason: CompiledReason) {
+        let patterns = self.withheld(expanded, &Arc::new(reason));
+        self.quiet.extend(patterns);
+    }
+
+    fn withheld(&self, expanded: &Expanded, reason: &Arc<CompiledReason>) -> Vec<CompiledPattern> {
+        let real = expanded.resolved(&self.paths, true);
+        let mut patterns = Vec::new();
         for form in [Some(expanded), real.as_ref()].into_iter().flatten() {
             let glob = form.glob(true);
             if glob.is_literal() {
@@ -69,9 +92,42 @@ impl<'a> MapBuilder<'a> {
                     literal: form.literal.strip_suffix(b"/").unwrap_or(&form.literal).to_vec(),
                 };
                 let glob = below.glob(true);
-                self.denies.push(CompiledPattern { glob, rights: Rights::NONE, reason: Arc::clone(&reason) });
+                patterns.push(CompiledPattern { glob, rights: Rights::NONE, reason: Arc::clone(reason) });
             }
-            self.denies.push(CompiledPattern { glob, rights: Rights::NONE, reason: Arc::clone(&reason) });
+            patterns.push(CompiledPattern { glob, rights: Rights::NONE, reason: Arc::clone(reason) });
+        }
+        patterns
+    }
+
+    /// Adds the files of projects: what they take away and, if they are trusted, what they allow. Nothing may change
+    /// them, whatever persistence protects. Must come after [`MapBuilder::persistence`].
+    pub(crate) fn projects(&mut self, projects: &[ProjectFile], agent: &str) {
+        let home = self.paths.home;
+        for project in projects {
+            let (mut always, mut rules) = (Vec::new(), Vec::new());
+            project.denials(agent, home, |expanded, reason| always.extend(self.denied(expanded, reason)));
+            project.each_rule(agent, home, |expanded, permission, reason| {
+                let rights = self.effective(permission.0);
+                let reason = Arc::new(reason);
+                let links = if rights == Rights::NONE { expanded.links(&self.paths) } else { Vec::new() };
+                self.ways.extend(links.into_iter().map(|link| (link, Arc::clone(&reason))));
+                let entry = |form: &Expanded| CompiledPattern {
+                    glob: form.glob(true),
+                    rights,
+                    reason: Arc::clone(&reason),
+                };
+                // The tree may have made the link, and then the rule must not loosen another one.
+                always.extend(expanded.resolved(&self.paths, false).as_ref().map(entry));
+                rules.push(entry(expanded));
+            });
+            self.ceilings.push(Ceilings::new(always, rules));
+            if project.trust == ProjectTrust::Trusted {
+                self.answers.extend(project.answers(agent, home));
+            }
+            let file = project.path();
+            let directory = file.strip_suffix(b"/guard.json").unwrap_or(&file).to_vec();
+            self.protected.add(&directory, project.own_reason());
+            self.protected.add(&file, project.own_reason());
         }
     }
 
@@ -111,7 +167,7 @@ impl<'a> MapBuilder<'a> {
     /// tree write.
     pub(crate) fn answers(&mut self, store: &OwnStore<'_>, agent: &str) {
         let (answers, warnings) = store.answers(agent, self.paths.home, self.ask);
-        self.answers = Answers::new(answers);
+        self.answers.extend(answers);
         self.warnings.extend(warnings);
     }
 
@@ -137,7 +193,8 @@ impl<'a> MapBuilder<'a> {
         let default = self.effective(default.0);
         let default = Rights { r: missed(default.r), w: missed(default.w), x: missed(default.x) };
         let map = PathRules::new(self.denies, self.rules.clone(), self.base, default, default_reason)
-            .with_answers(self.answers);
+            .with_quiet(self.quiet)
+            .with_answers(Answers::new(self.answers));
         for (written, real, rights, reason) in self.redirected {
             let writable = |entry: &[u8]| {
                 let found = map.find(entry);
@@ -162,7 +219,7 @@ impl<'a> MapBuilder<'a> {
                 )),
             }
         }
-        let map = map.with_rules(self.rules);
+        let map = map.with_rules(self.rules).with_ceilings(self.ceilings);
         // The next policy must follow them to the same places. What is below them is judged by its real path.
         for (link, reason) in self.ways {
             if map.find(&link).rights.w != Grant::No {

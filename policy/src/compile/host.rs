@@ -1,8 +1,13 @@
 //! The machine for which a policy is compiled, and the contents of its approvals stores.
 
+use std::net::IpAddr;
+
+use super::profiles::Profile;
+use crate::config::project::ProjectFile;
 use crate::network::Gateway;
-use crate::paths::expansion::Paths;
+use crate::paths::expansion::{Bases, Paths};
 use crate::paths::persistence::PersistenceSites;
+use crate::paths::workspace::Workspace;
 use crate::store::StoreContents;
 
 /// The machine where the policy applies: everything that the compiler must know of it, gathered by the
@@ -12,6 +17,10 @@ pub struct Host<'a> {
     pub home: &'a [u8],
     /// The real path of the start directory.
     pub cwd: &'a [u8],
+    /// What `${workspace}` stands for in guard.json.
+    pub workspace: Workspace,
+    /// The profile of the program that is guarded.
+    pub profile: Option<Profile>,
     /// The real directories of `$PATH`: where the toolchains are, for the policy without a file.
     pub path_dirs: Vec<Vec<u8>>,
     /// Real paths denied with everything below them, whatever the document grants: OpenClaw's state
@@ -26,8 +35,12 @@ pub struct Host<'a> {
     /// The guard's own approvals store. Its entries count, and its rules for files grant what the map asks
     /// for.
     pub own: OwnStore<'a>,
+    /// The files of the projects that the start directory is in.
+    pub projects: &'a [ProjectFile],
     /// Where OpenClaw's gateway listens.
     pub gateway: Gateway,
+    /// The name servers of this host, which may be asked even where they are link-local.
+    pub resolvers: Vec<IpAddr>,
     /// The machine-specific locations of files that run by themselves later.
     pub persistence_sites: PersistenceSites,
     /// Returns the real path of something that exists, else `None`. `&|_| None` in pure use.
@@ -38,9 +51,14 @@ pub struct Host<'a> {
 }
 
 impl<'a> Host<'a> {
-    /// Returns what the expansion of patterns needs.
+    /// Returns what the expansion of patterns needs, except those of guard.json.
     pub(crate) fn paths(&self) -> Paths<'a> {
-        Paths { home: self.home, realpath: self.realpath, trail: self.trail }
+        Paths { home: self.home, workspace: None, realpath: self.realpath, trail: self.trail }
+    }
+
+    /// Returns what the patterns of guard.json may begin with.
+    pub(crate) fn bases(&self) -> Bases<'_> {
+        Bases { home: self.home, workspace: self.workspace.root.as_deref() }
     }
 
     /// Returns a host with only these two paths: no toolchains, stores, links or files of the guard's own.
@@ -48,13 +66,17 @@ impl<'a> Host<'a> {
         Host {
             home,
             cwd,
+            workspace: Workspace::default(),
+            profile: None,
             path_dirs: Vec::new(),
             always_denied: Vec::new(),
             temp_dirs: Vec::new(),
             openclaw: OpenclawStore::Absent,
             gateways: OpenclawStore::Absent,
             own: OwnStore::Absent,
+            projects: &[],
             gateway: Gateway::default(),
+            resolvers: Vec::new(),
             persistence_sites: PersistenceSites::default(),
             realpath: &|_| None,
             trail: &|path| vec![path.to_vec()],

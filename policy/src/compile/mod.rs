@@ -2,12 +2,18 @@
 
 mod builder;
 pub(crate) mod builtin;
+mod every_policy;
 mod gateway_token;
 pub(crate) mod host;
 pub(crate) mod modes;
+mod profile_rules;
+pub(crate) mod profiles;
+pub(crate) mod project;
 pub(crate) mod stores;
+mod template;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::config::allowlist_entry::AllowlistEntry;
 use crate::config::audit::AuditSettings;
@@ -17,25 +23,20 @@ use crate::config::persistence::switched_off;
 use crate::environment::path_directories;
 use crate::network::Network;
 use crate::paths::exec_roots;
-use crate::paths::expansion::{Expanded, Paths, expand, expand_home, show};
+use crate::paths::expansion::{Expanded, Paths, expand_home, show};
 use crate::paths::path_rules::PathRules;
 use crate::paths::persistence::{self, Hint};
-use crate::programs::allowlist::{Allowlist, CompiledEntry};
-use crate::programs::modes::Modes;
-use crate::programs::reasons::ExecReasons;
+use crate::paths::workspace::{Workspace, names_workspace};
+use crate::programs::DEFAULT_CARRIERS;
+use crate::programs::allowlist::CompiledEntry;
 use crate::programs::safe_bins::SafeBins;
-use crate::programs::{DEFAULT_CARRIERS, Programs};
 use crate::verdict::CompiledReason;
 use crate::{Host, Overrides, Permission, Policy, Problem, Rights, Source};
 use builder::MapBuilder;
+use every_policy::{DEFAULT_RUNNING_NOTICE_MS, DEFAULT_TIMEOUT_MS, always_denied, default_reason, programs};
 use gateway_token::TokenFile;
 use modes::modes;
 use stores::openclaw::Stores;
-
-/// How long a human has to answer if `guard.json` does not set it.
-pub(crate) const DEFAULT_TIMEOUT_MS: u64 = 120_000;
-/// When OpenClaw 2026.4.12 reports "still running" (src/agents/bash-tools.exec-runtime.ts).
-pub(crate) const DEFAULT_RUNNING_NOTICE_MS: u64 = 10_000;
 
 impl Policy {
     /// Compiles a document for one agent.
@@ -45,10 +46,11 @@ impl Policy {
         host: &Host,
         overrides: &Overrides,
     ) -> Result<Policy, Vec<Problem>> {
-        let layers = layers(doc, agent);
+        let extended = template::extended(doc, host)?;
+        let layers = layers(doc, extended.as_ref(), agent);
         let paths = host.paths();
         let stores = Stores::new(host, doc.approvals.gateway.admin());
-        let modes = modes(&layers).tightened(agent, &stores, overrides);
+        let modes = modes(&layers).tightened(agent, &stores, overrides, host.projects);
 
         let mut builder = MapBuilder::new(paths, modes.ask());
         always_denied(&mut builder, host);
@@ -56,8 +58,13 @@ impl Policy {
         if let Some(token) = &token {
             token.deny(&mut builder);
         }
-        denies(&mut builder, &layers);
-        rules(&mut builder, &layers);
+        denies(&mut builder, &layers, &host.workspace);
+        rules(&mut builder, &layers, &host.workspace);
+        quiet(&mut builder, &layers, &host.workspace);
+        if let Some(profile) = host.profile {
+            // After the rules: of two equal patterns the first counts.
+            profile.add_rules(&mut builder);
+        }
         if layers.iter().find_map(|l| l.permissions.base).unwrap_or(true) {
             builder.base();
         }
@@ -65,9 +72,14 @@ impl Policy {
         builder.answers(&host.own, agent);
         let is_on = |set| switched_off(layers.iter().map(Layer::persistence), set).is_none();
         builder.persistence(persistence::protected_paths(host, Hint::Key, is_on));
+        builder.projects(host.projects, agent);
         let (map, mut warnings) = builder.finish(default, default_reason);
+        warnings.extend(host.profile.and_then(|profile| profile.warning(&map, host.home)));
         let gateway_token = token.map(|token| token.vetted_path(&map, &paths));
         warnings.extend(gateway_token::warning(gateway_token.as_ref()));
+        let is_of_workspaces = doc.names_workspace();
+        warnings.extend(host.workspace.note.clone().filter(|_| is_of_workspaces));
+        let written = Paths { workspace: host.workspace.root.as_deref(), ..paths };
 
         let mut entries = Vec::new();
         for layer in &layers {
@@ -80,17 +92,21 @@ impl Policy {
                     text: format!("the allowlist has \"{}\"", entry.pattern),
                     path,
                 };
-                let compiled = CompiledEntry::compile(entry, &paths, &map, reason);
+                let compiled = CompiledEntry::compile(entry, &written, &map, reason);
                 entries.extend(compiled.entry);
                 warnings.extend(compiled.warning);
             }
         }
+        entries.extend(host.profile.into_iter().flat_map(|profile| profile.entries(&paths, &map)));
         let has_skills = has_skills(&layers);
         let (openclaw, notes) = stores.entries(agent, &paths, &map, has_skills);
         entries.extend(openclaw);
         warnings.extend(notes);
         let (saved, notes) = host.own.entries(agent, &paths, &map);
         entries.extend(saved);
+        warnings.extend(notes);
+        let (of_projects, notes) = project::entries(host.projects, agent, modes.ask(), &paths, &map);
+        entries.extend(of_projects);
         warnings.extend(notes);
         let skills = if has_skills { skills(doc, &paths, &map) } else { Vec::new() };
         let carriers = match &doc.exec.carriers {
@@ -115,17 +131,26 @@ impl Policy {
         );
         let roots = exec_roots::roots(configured.as_deref(), &map, &paths, &mut warnings);
         let asked = doc.approvals.gateway.url();
-        let (network, notes) = Network::compile(&doc.network.connect, &host.gateway, asked);
+        let (mut network, notes) =
+            Network::compile(&doc.network.connect, &host.gateway, asked, &host.resolvers);
         warnings.extend(notes);
+        let mut approvals = doc.approvals.clone();
+        if let (None, Some(extended)) = (&approvals.routes, &extended) {
+            approvals.routes.clone_from(&extended.document.approvals.routes);
+        }
+        let mut programs = programs(&modes, entries, skills, carriers, safe_bins, strict(&layers));
+        project::restrict(host.projects, &mut programs, &mut network);
+        warnings.extend(project::warnings(host, agent, &map, &programs));
         Ok(Policy {
             agent: agent.to_owned(),
             home: host.home.to_vec(),
+            workspace: host.workspace.root.clone().filter(|_| is_of_workspaces),
             map,
-            programs: programs(&modes, entries, skills, carriers, safe_bins, strict(&layers)),
+            programs,
             roots,
             timeout_ms: doc.exec.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS),
             running_notice_ms: doc.exec.running_notice_ms.unwrap_or(DEFAULT_RUNNING_NOTICE_MS),
-            approvals: doc.approvals.clone(),
+            approvals,
             gateway_token,
             unix_datagram: doc.network.unix_datagram.unwrap_or(false),
             network,
@@ -134,6 +159,7 @@ impl Policy {
             inherit: doc.exec.environment.unwrap_or_default(),
             path_prepend,
             warnings,
+            extended: extended.map(Arc::new),
         })
     }
 }
@@ -164,56 +190,72 @@ fn skills(doc: &Document, paths: &Paths<'_>, map: &PathRules) -> Vec<CompiledEnt
     doc.exec.skills.bins.iter().enumerate().filter_map(entry).collect()
 }
 
-/// Denies the state directory and the guard's own files.
-pub(crate) fn always_denied(builder: &mut MapBuilder<'_>, host: &Host) {
-    for path in &host.always_denied {
-        let shown = show(path);
-        let reason = CompiledReason {
-            source: Source::Builtin,
-            path: format!("builtin.deny[\"{shown}\"]"),
-            rule: format!("builtin deny \"{shown}\""),
-            text: format!("{shown} is always denied: it belongs to the guard or to OpenClaw"),
-        };
-        let literal = path.strip_suffix(b"/").unwrap_or(path).to_vec();
-        builder.deny(&Expanded { literal, pattern: String::new() }, &reason);
-    }
-}
-
-fn denies(builder: &mut MapBuilder<'_>, layers: &[Layer<'_>]) {
+fn denies(builder: &mut MapBuilder<'_>, layers: &[Layer<'_>], workspace: &Workspace) {
     for layer in layers {
         let section = format!("{}permissions.filesystem.deny", layer.prefix);
         for pattern in &layer.permissions.filesystem.deny {
-            let reason = CompiledReason {
-                source: layer.source,
-                path: format!("{section}[\"{pattern}\"]"),
-                rule: format!("{section} \"{pattern}\""),
-                text: format!("\"{pattern}\" is denied"),
-            };
-            builder.deny(&expand(pattern, builder.paths.home), &reason);
+            for expanded in workspace.denials(pattern, builder.paths.home) {
+                let reason = CompiledReason {
+                    source: layer.source,
+                    path: format!("{section}[\"{pattern}\"]"),
+                    rule: format!("{section} \"{pattern}\""),
+                    text: format!("\"{pattern}\" is denied{}", here(pattern, &expanded)),
+                };
+                builder.deny(&expanded, &reason);
+            }
         }
     }
 }
 
-fn rules(builder: &mut MapBuilder<'_>, layers: &[Layer<'_>]) {
+fn quiet(builder: &mut MapBuilder<'_>, layers: &[Layer<'_>], workspace: &Workspace) {
+    for layer in layers {
+        let section = format!("{}permissions.filesystem.quiet", layer.prefix);
+        for pattern in &layer.permissions.filesystem.quiet {
+            for expanded in workspace.denials(pattern, builder.paths.home) {
+                let reason = CompiledReason {
+                    source: layer.source,
+                    path: format!("{section}[\"{pattern}\"]"),
+                    rule: format!("{section} \"{pattern}\""),
+                    text: format!(
+                        "\"{pattern}\" is quiet{}: what no rule allows is denied there, and nobody is asked",
+                        here(pattern, &expanded)
+                    ),
+                };
+                builder.quiet(&expanded, reason);
+            }
+        }
+    }
+}
+
+fn rules(builder: &mut MapBuilder<'_>, layers: &[Layer<'_>], workspace: &Workspace) {
     // Keyed by the expanded pattern, so that `~/a/` replaces `/home/u/a/**`. Two spellings in one layer both
     // stay; being equally long, they grant what both grant.
     let mut decided: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
     for (depth, layer) in layers.iter().enumerate() {
         let section = format!("{}permissions.filesystem.rules", layer.prefix);
         for (pattern, permission) in &layer.permissions.filesystem.rules {
-            let expanded = expand(pattern, builder.paths.home);
-            let key = [&expanded.literal, expanded.pattern.as_bytes()].concat();
-            if *decided.entry(key).or_insert(depth) != depth {
-                continue;
+            for expanded in workspace.rules(pattern, *permission, builder.paths.home) {
+                let key = [&expanded.literal, expanded.pattern.as_bytes()].concat();
+                if *decided.entry(key).or_insert(depth) != depth {
+                    continue;
+                }
+                let reason = CompiledReason {
+                    source: layer.source,
+                    path: format!("{section}[\"{pattern}\"]"),
+                    rule: format!("{section} \"{pattern}\": \"{permission}\""),
+                    text: format!("\"{pattern}\" {}{}", permission.in_words(), here(pattern, &expanded)),
+                };
+                builder.rule(&expanded, *permission, reason);
             }
-            let reason = CompiledReason {
-                source: layer.source,
-                path: format!("{section}[\"{pattern}\"]"),
-                rule: format!("{section} \"{pattern}\": \"{permission}\""),
-                text: format!("\"{pattern}\" {}", permission.in_words()),
-            };
-            builder.rule(&expanded, *permission, reason);
         }
+    }
+}
+
+/// What a pattern with a placeholder is on this host.
+fn here(pattern: &str, expanded: &Expanded) -> String {
+    match names_workspace(pattern) {
+        true => format!(" (here {}{})", show(&expanded.literal), expanded.pattern),
+        false => String::new(),
     }
 }
 
@@ -224,42 +266,4 @@ fn default(layers: &[Layer<'_>]) -> (Permission, CompiledReason) {
         None => (Permission(Rights::NONE), Source::Default, ""),
     };
     (permission, default_reason(permission, source, &format!("{prefix}permissions.filesystem.default")))
-}
-
-pub(crate) fn default_reason(permission: Permission, source: Source, path: &str) -> CompiledReason {
-    CompiledReason {
-        source,
-        path: path.to_owned(),
-        rule: format!("{path} \"{permission}\""),
-        text: format!("no rule covers the path, and the default is {permission}"),
-    }
-}
-
-/// Builds the exec side of a policy, with its reasons.
-pub(crate) fn programs(
-    modes: &Modes,
-    entries: Vec<CompiledEntry>,
-    skills: Vec<CompiledEntry>,
-    carriers: (Vec<String>, Source),
-    safe_bins: SafeBins,
-    strict: Option<(Source, String)>,
-) -> Programs {
-    let reasons = ExecReasons::new(modes, carriers.1);
-    let strict_inline_eval = strict.map(|source| CompiledReason {
-        source: source.0,
-        path: source.1.clone(),
-        rule: source.1,
-        text: "its arguments contain code, which is asked about every time".to_owned(),
-    });
-    Programs {
-        strict_inline_eval,
-        security: modes.security.value,
-        ask: modes.ask.value,
-        fallback: modes.fallback.value,
-        allowlist: Allowlist::new(entries),
-        skills: Allowlist::new(skills),
-        carriers: carriers.0,
-        safe_bins,
-        reasons,
-    }
 }

@@ -4,6 +4,7 @@ use super::host::{Host, OpenclawStore};
 use super::stores::openclaw::{StoreOwner, Stores};
 use crate::config::document::Mode;
 use crate::config::layers::Layer;
+use crate::config::project::ProjectFile;
 use crate::programs::modes::{Given, Modes};
 use crate::store::{Setting, Store};
 use crate::verdict::CompiledReason;
@@ -21,7 +22,7 @@ pub(crate) fn modes(layers: &[Layer<'_>]) -> Modes {
 
 /// Returns the modes of the policy without a file.
 pub(crate) fn default_modes(agent: &str, host: &Host, overrides: &Overrides) -> Modes {
-    modes(&[]).tightened(agent, &Stores::new(host, false), overrides)
+    modes(&[]).tightened(agent, &Stores::new(host, false), overrides, host.projects)
 }
 
 fn scalar<T>(
@@ -38,10 +39,16 @@ fn scalar<T>(
 }
 
 impl Modes {
-    /// Applies OpenClaw's own stores and the command line, which only tighten: `minSecurity` of both
+    /// Applies OpenClaw's own stores, the command line and project files, which only tighten: `minSecurity` of both
     /// securities, `maxAsk` of both asks, `minSecurity` of both fallbacks and of the security (OpenClaw
     /// 2026.9.6).
-    pub(crate) fn tightened(self, agent: &str, stores: &Stores<'_>, overrides: &Overrides) -> Modes {
+    pub(crate) fn tightened(
+        self,
+        agent: &str,
+        stores: &Stores<'_>,
+        overrides: &Overrides,
+        projects: &[ProjectFile],
+    ) -> Modes {
         let asked = self.ask.value;
         let mut modes = self;
         for (holder, store) in stores.iter() {
@@ -54,6 +61,7 @@ impl Modes {
         let path = |key: &str| format!("exec.{key}");
         modes.security.least(overrides.security.map(|value| (value, path("security"))), Source::Operator);
         modes.ask.most(overrides.ask.map(|value| (value, path("ask"))), Source::Operator);
+        projects.iter().for_each(|project| modes.tighten_by(agent, project));
         modes.fallback.value = modes.fallback.value.min_security(modes.security.value);
         // If guard.json asks nobody, an unanswered question must not allow more than the allowlist.
         if asked == Ask::Off && modes.ask.value != Ask::Off {
@@ -61,6 +69,24 @@ impl Modes {
             modes.fallback.least(Some((Security::Allowlist, path("askFallback"))), source);
         }
         modes
+    }
+
+    /// Tightens the modes by a project's file. An `ask` counts only where the policy asks: where it does not, asking would be more than
+    /// denying.
+    fn tighten_by(&mut self, agent: &str, project: &ProjectFile) {
+        let layers = project.layers(agent);
+        let place = |layer: &Layer<'_>, key: &str| project.key_path(&format!("{}exec.{key}", layer.prefix));
+        let first = |get: &dyn Fn(&Mode) -> Option<(Security, &'static str)>| {
+            let found = layers.iter().find_map(|layer| get(&layer.mode).map(|set| (set, layer)));
+            found.map(|((value, key), layer)| (value, place(layer, key)))
+        };
+        self.security.least(first(&Mode::security), Source::Project);
+        self.fallback.least(first(&Mode::fallback), Source::Project);
+        if self.ask.value != Ask::Off {
+            let found = layers.iter().find_map(|layer| layer.mode.ask().map(|set| (set, layer)));
+            let ask = found.map(|((value, key), layer)| (value, place(layer, key)));
+            self.ask.most(ask, Source::Project);
+        }
     }
 
     fn tighten(&mut self, agent: &str, holder: StoreOwner, store: &Store) {

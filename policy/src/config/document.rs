@@ -10,10 +10,14 @@ use super::allowlist_entry::AllowlistEntry;
 use super::approvals::Approvals;
 use super::audit::Audit;
 use super::persistence::Persistence;
-use super::schema_patterns::{DESTINATION, DIRECTORY, FILE_PATTERN, PATH_DIRECTORY, PROGRAM};
+use super::schema_patterns::{
+    DENY_PATTERN, DESTINATION, DIRECTORY, EXCEPTION, PATH_DIRECTORY, PROGRAM, RULE_PATTERN,
+};
 use crate::environment::Inherit;
+use crate::paths::expansion::trim;
+use crate::paths::workspace::names_workspace;
 use crate::programs::safe_bins::Profile;
-use crate::{Ask, Outcome, Permission, Preset, Security};
+use crate::{Ask, Outcome, Permission, Preset, Security, Template};
 
 /// A parsed `guard.json`. Everything it leaves out is absent here: defaults are the compiler's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -25,6 +29,9 @@ pub struct Document {
     /// The version of this format: 1.
     #[schemars(extend("const" = 1))]
     pub(crate) version: u64,
+    /// A template whose rules count below those of this file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) extends: Option<Template>,
     /// Which programs may start.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) exec: ExecSection,
@@ -183,14 +190,20 @@ pub(crate) struct Permissions {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Filesystem {
-    /// Permissions by pattern. The longest matching pattern counts.
+    /// Permissions by pattern. The longest matching pattern counts. `${workspace}` is the directory to work in,
+    /// `${above}` each directory above it.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(extend("propertyNames" = { "pattern": FILE_PATTERN }))]
+    #[schemars(extend("propertyNames" = { "pattern": RULE_PATTERN }))]
     pub(crate) rules: BTreeMap<String, Permission>,
     /// Patterns that are denied, whatever the rules say.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(inner(regex(pattern = FILE_PATTERN)))]
+    #[schemars(inner(regex(pattern = DENY_PATTERN)))]
     pub(crate) deny: Vec<String>,
+    /// Patterns of paths that nobody misses, such as histories. What is not allowed there is denied without a question and
+    /// without a line on the terminal.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(regex(pattern = DENY_PATTERN)))]
+    pub(crate) quiet: Vec<String>,
     /// The permission of paths that no rule covers. Default: `---`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) default: Option<Permission>,
@@ -248,33 +261,42 @@ pub(crate) struct Connect {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(inner(regex(pattern = DESTINATION)))]
     pub(crate) deny: Vec<String>,
+    /// Addresses and prefixes that `private` does not deny, and link-local and metadata addresses that may be reached,
+    /// these each by itself; with or without a port (`10.1.0.0/16`, `169.254.169.254:80`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(regex(pattern = EXCEPTION)))]
+    pub(crate) allow: Vec<String>,
     /// The only TCP ports that may be connected to. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(inner(range(min = 1, max = 65535)))]
     pub(crate) ports: Option<Vec<u16>>,
     /// Whether programs may connect to the port of OpenClaw's gateway on this host, and listen on it. Default: deny.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) gateway: Option<GatewayAccess>,
+    pub(crate) gateway: Option<ConnectAccess>,
+    /// Whether programs may connect to other hosts of private networks, and to reserved and multicast addresses. Default:
+    /// allow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) private: Option<ConnectAccess>,
 }
 
-/// `network.connect.gateway`.
+/// `network.connect.gateway` and `network.connect.private`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum GatewayAccess {
+pub(crate) enum ConnectAccess {
     /// Denied.
     Deny,
     /// Allowed, unless the rest of `network.connect` denies it.
     Allow,
 }
 
-impl GatewayAccess {
+impl ConnectAccess {
     /// Every value, as written.
     pub(crate) const NAMES: [&'static str; 2] = ["deny", "allow"];
 
-    pub(crate) fn from_name(name: &str) -> Option<GatewayAccess> {
+    pub(crate) fn from_name(name: &str) -> Option<ConnectAccess> {
         match name {
-            "deny" => Some(GatewayAccess::Deny),
-            "allow" => Some(GatewayAccess::Allow),
+            "deny" => Some(ConnectAccess::Deny),
+            "allow" => Some(ConnectAccess::Allow),
             _ => None,
         }
     }
@@ -287,6 +309,11 @@ impl Document {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
+    /// `extends`: the template below this document.
+    pub fn extends(&self) -> Option<Template> {
+        self.extends
+    }
+
     /// `approvals`: how a human is asked.
     pub fn approvals(&self) -> &Approvals {
         &self.approvals
@@ -295,6 +322,19 @@ impl Document {
     /// The agents that have a section, including `*`.
     pub fn agents(&self) -> impl Iterator<Item = &str> {
         self.agents.keys().map(String::as_str)
+    }
+
+    /// Whether a pattern depends on the workspace.
+    pub fn names_workspace(&self) -> bool {
+        let sections = self.agents.values().map(|agent| &agent.permissions).chain([&self.permissions]);
+        let files = sections.map(|permissions| &permissions.filesystem);
+        let of_files = |files: &Filesystem| {
+            files.rules.keys().chain(&files.deny).chain(&files.quiet).any(|one| names_workspace(one))
+        };
+        let mut entries = self.agents.values().flat_map(|agent| &agent.allowlist);
+        files.into_iter().any(of_files)
+            || entries.any(|entry| names_workspace(trim(&entry.pattern)))
+            || self.extends.is_some_and(Template::is_for_a_workspace)
     }
 
     /// `audit.path`, as written: `~` is not expanded.

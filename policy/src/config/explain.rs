@@ -7,8 +7,9 @@ use super::document::{Connect, Document, ExecSection, Mode};
 use super::layers::{Layer, layers};
 use super::persistence::switched_off;
 use crate::network::listed;
+use crate::paths::ceilings::Ceilings;
 use crate::paths::entry::CompiledPattern;
-use crate::paths::expansion::{show, trim};
+use crate::paths::expansion::{WORKSPACE, show, trim};
 use crate::paths::persistence::Set;
 use crate::paths::saved_rules::SavedRule;
 use crate::programs::command_line::quoted;
@@ -27,10 +28,14 @@ pub enum Section {
     Roots,
     /// Denials, which come before every rule.
     Denied,
+    /// Paths where a denial is neither asked about nor printed.
+    Quiet,
     /// Paths that may not be written, whatever the rules say.
     Persistence,
     /// Rules, the longest pattern first.
     Rules,
+    /// What files of projects take away: the most that is left.
+    Projects,
     /// The built-in base.
     Base,
     /// The default for paths that no rule covers.
@@ -79,6 +84,7 @@ impl Policy {
         let nothing = Document::default();
         let document = document.unwrap_or(&nothing);
         let mut settings = self.values(document);
+        settings.extend(self.workspace_setting(document));
         settings.extend(self.started(document));
         let builtin = if document.exec.roots.is_some() { Source::Global } else { Source::Default };
         let root = |root: &Vec<u8>| Setting::new(Section::Roots, show(root), "x", (builtin, "exec.roots"));
@@ -98,7 +104,7 @@ impl Policy {
             Setting::new(Section::Values, name, value, (source, if is_given { name } else { "" }))
         };
         let switch = |key: &str, get: fn(&Mode) -> Option<bool>| {
-            let layers = layers(document, &self.agent);
+            let layers = layers(document, self.extended.as_deref(), &self.agent);
             let given = layers.into_iter().find_map(|layer| {
                 get(&layer.mode).map(|on| (on, layer.source, format!("{}exec.{key}", layer.prefix)))
             });
@@ -118,18 +124,31 @@ impl Policy {
         let fingerprint = gateway.fingerprint().map(|print| print.to_string()).unwrap_or_default();
         let connect = &document.network.connect;
         let denied: Vec<_> = self.network.denials().collect();
+        let excepted: Vec<_> = self.network.exceptions().collect();
+        let fallback = layers(document, self.extended.as_deref(), &self.agent)
+            .into_iter()
+            .find_map(|layer| layer.mode.fallback());
+        let capped = match fallback {
+            Some((wanted, _)) if wanted != self.ask_fallback() => {
+                format!(
+                    "capped: guard.json says {}, and exec.security or another source allows less",
+                    wanted.as_str()
+                )
+            }
+            _ => String::new(),
+        };
         let directories: Vec<_> = self.path_prepend.iter().map(|dir| show(dir)).collect();
         vec![
             mode("exec.security", self.security().as_str(), &reasons.full),
             mode("exec.ask", self.ask().as_str(), &reasons.always),
-            mode("exec.askFallback", self.ask_fallback().as_str(), &reasons.fallback),
+            mode("exec.askFallback", self.ask_fallback().as_str(), &reasons.fallback).noted(capped),
             single("exec.timeoutMs", self.timeout_ms.to_string(), timeout_ms.is_some()),
             single("exec.runningNoticeMs", self.running_notice_ms.to_string(), running_notice_ms.is_some()),
             switch("strictInlineEval", |mode| mode.strict_inline_eval),
             switch("autoAllowSkills", |mode| mode.auto_allow_skills),
             single("exec.environment", self.inherit.as_str().to_owned(), environment.is_some()),
             single("exec.pathPrepend", directories.join(":"), path_prepend.is_some()),
-            single("approvals.routes", routes, asked.routes.is_some()),
+            single("approvals.routes", routes, document.approvals.routes.is_some()),
             single("approvals.maxPending", asked.max_pending().to_string(), asked.max_pending.is_some()),
             single("approvals.notify", notify, asked.notify.is_some()),
             single("approvals.gateway.url", url, gateway.url.is_some()),
@@ -149,12 +168,18 @@ impl Policy {
                 document.network.unix_datagram.is_some(),
             ),
             single("network.connect.deny", denied.join(", "), !connect.deny.is_empty()),
+            single("network.connect.allow", excepted.join(", "), !connect.allow.is_empty()),
             single(
                 "network.connect.ports",
                 self.tcp_ports().map_or_else(|| "all".to_owned(), listed),
                 connect.ports.is_some(),
             ),
             self.gateway(connect),
+            single(
+                "network.connect.private",
+                if self.network.denies_private() { "deny" } else { "allow" }.to_owned(),
+                connect.private.is_some(),
+            ),
             single("audit.path", self.audit.path.clone().unwrap_or_default(), document.audit.path.is_some()),
             single(
                 "audit.onError",
@@ -165,6 +190,14 @@ impl Policy {
             single("audit.keep", self.audit.keep.to_string(), document.audit.keep.is_some()),
             single("audit.journald", self.audit.journald.to_string(), document.audit.journald.is_some()),
         ]
+    }
+
+    /// What `${workspace}` stands for, if the document names it.
+    fn workspace_setting(&self, document: &Document) -> Option<Setting> {
+        let value = self.workspace().map_or_else(|| "nothing".to_owned(), show);
+        let note = self.warnings.iter().find(|warning| warning.starts_with(WORKSPACE));
+        let setting = Setting::new(Section::Values, WORKSPACE, value, (Source::Default, ""));
+        document.names_workspace().then(|| setting.noted(note.map_or("", String::as_str)))
     }
 
     fn gateway(&self, connect: &Connect) -> Setting {
@@ -204,7 +237,7 @@ impl Policy {
             .map(|(forms, limit, reason)| of(forms, "entry", reason).noted(limit))
             .collect();
         let mut written = Vec::new();
-        for layer in layers(document, &self.agent) {
+        for layer in layers(document, self.extended.as_deref(), &self.agent) {
             for (i, entry) in layer.agent.map_or(&[][..], |agent| &agent.allowlist).iter().enumerate() {
                 let path = format!("{}allowlist[{i}]", layer.prefix);
                 if active.iter().any(|setting| setting.path == path) {
@@ -238,18 +271,22 @@ impl Policy {
                     (*source, path.as_str()),
                 );
                 // For a rule, name and value already show what it grants and where a link leads.
-                if section == Section::Denied { setting.noted(text) } else { setting }
+                if matches!(section, Section::Denied | Section::Quiet) {
+                    setting.noted(text)
+                } else {
+                    setting
+                }
             }
         };
         // A denied path is compiled to itself and to everything below it. List only the second, which covers the first.
-        let is_covered = |entry: &&CompiledPattern| {
+        let is_covered = |entry: &CompiledPattern, list: &[CompiledPattern]| {
             let below = format!("{}/**", entry.glob.text().trim_end_matches('/'));
-            map.denies
-                .iter()
-                .any(|other| other.reason.path == entry.reason.path && other.glob.text() == below)
+            list.iter().any(|other| other.reason.path == entry.reason.path && other.glob.text() == below)
         };
-        let denied = map.denies.iter().filter(|entry| !is_covered(entry)).map(of(Section::Denied));
-        let mut settings: Vec<Setting> = denied.collect();
+        let mut settings = Vec::new();
+        for (section, list) in [(Section::Denied, &map.denies), (Section::Quiet, &map.quiet)] {
+            settings.extend(list.iter().filter(|entry| !is_covered(entry, list)).map(of(section)));
+        }
         settings.extend(map.protected.entries().iter().map(|entry| {
             let CompiledReason { source, path, .. } = &*entry.reason;
             let set = path.strip_prefix("permissions.persistence.").unwrap_or("a link to what is denied");
@@ -262,6 +299,7 @@ impl Policy {
             Setting::new(Section::Persistence, set.as_str(), "off", (source, path.as_str()))
         }));
         settings.extend(map.rules.iter().map(of(Section::Rules)));
+        settings.extend(map.ceilings.iter().flat_map(Ceilings::entries).map(of(Section::Projects)));
         settings.extend(map.base.iter().map(of(Section::Base)));
         let rest = map.default_reason();
         let value = Permission(map.default).to_string();
@@ -275,7 +313,7 @@ impl Policy {
 
     /// The persistence sets that are switched off, with the source and key of each switch.
     fn unprotected(&self, document: &Document) -> Vec<(Set, Source, String)> {
-        let layers = layers(document, &self.agent);
+        let layers = layers(document, self.extended.as_deref(), &self.agent);
         let off = |set| {
             let (source, path) = switched_off(layers.iter().map(Layer::persistence), set)?;
             Some((set, source, path))

@@ -1,14 +1,23 @@
-//! The sections of a document that apply to one agent: its own, that of `*`, and the top level.
+//! The sections of a document that apply to one agent: its own, that of `*`, and the top level; below them the template
+//! that the document extends.
 
 use super::document::{Agent, Document, Mode, Permissions};
 use super::persistence::Persistence;
 use super::reader::join;
+use crate::Template;
 use crate::verdict::Source;
+
+/// The template that a document extends, for a host.
+#[derive(Clone, Debug)]
+pub(crate) struct ExtendedTemplate {
+    pub(crate) template: Template,
+    pub(crate) document: Document,
+}
 
 /// A section of the document that applies to the agent.
 pub(crate) struct Layer<'d> {
     pub(crate) source: Source,
-    /// `agents.main.`, or nothing for the top level.
+    /// `agents.main.`, or nothing for the top level; `template coding: ` for that template.
     pub(crate) prefix: String,
     pub(crate) mode: Mode,
     pub(crate) permissions: &'d Permissions,
@@ -23,7 +32,11 @@ impl<'d> Layer<'d> {
 }
 
 /// The sections that apply, the most specific first.
-pub(crate) fn layers<'d>(doc: &'d Document, agent: &str) -> Vec<Layer<'d>> {
+pub(crate) fn layers<'d>(
+    doc: &'d Document,
+    extended: Option<&'d ExtendedTemplate>,
+    agent: &str,
+) -> Vec<Layer<'d>> {
     let mut layers = Vec::new();
     let names = if agent == "*" { vec!["*"] } else { vec![agent, "*"] };
     for name in names {
@@ -44,5 +57,12 @@ pub(crate) fn layers<'d>(doc: &'d Document, agent: &str) -> Vec<Layer<'d>> {
         permissions: &doc.permissions,
         agent: None,
     });
+    layers.extend(extended.map(|ExtendedTemplate { template, document }| Layer {
+        source: Source::Template,
+        prefix: format!("template {}: ", template.as_str()),
+        mode: document.exec.mode,
+        permissions: &document.permissions,
+        agent: None,
+    }));
     layers
 }

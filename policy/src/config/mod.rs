@@ -12,6 +12,7 @@ pub(crate) mod lint;
 pub(crate) mod mode;
 pub(crate) mod persistence;
 pub(crate) mod problem;
+pub(crate) mod project;
 pub(crate) mod reader;
 pub(crate) mod schema;
 pub(crate) mod schema_patterns;

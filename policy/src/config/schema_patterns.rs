@@ -6,10 +6,15 @@ pub(crate) const PROGRAM: &str = r"^[^/]*[^/\s][^/]*$";
 pub(crate) const DIRECTORY: &str = r"^(/|~$|~/)[^*?]*$";
 /// A directory of PATH. A colon would split it in two.
 pub(crate) const PATH_DIRECTORY: &str = r"^(/|~$|~/)[^*?:]*$";
-/// A pattern of the file map.
-pub(crate) const FILE_PATTERN: &str = r"^(/|~$|~/|\*\*)";
+/// A pattern of `deny`.
+pub(crate) const DENY_PATTERN: &str = r"^(/|~$|~/|\$\{workspace\}($|/)|\*\*)";
+/// A pattern of `rules`.
+pub(crate) const RULE_PATTERN: &str = r"^(/|~$|~/|\$\{workspace\}($|/)|\$\{above\}$|\*\*)";
 /// The destination of a connection: an address or a prefix, with an optional port.
 pub(crate) const DESTINATION: &str = r"^(\*|[Ll][Oo][Cc][Aa][Ll][Hh][Oo][Ss][Tt]|[0-9.]+(/[0-9]+)?|\[[0-9A-Fa-f:.]+\](/[0-9]+)?)(:(\*|[0-9]+))?$|^[0-9A-Fa-f:.]+(/[0-9]+)?$";
+/// An address or a prefix, with or without a port.
+pub(crate) const EXCEPTION: &str =
+    r"^([0-9.]+|\[[0-9A-Fa-f:.]+\])(/[0-9]+)?(:(\*|[0-9]+))?$|^[0-9A-Fa-f:.]+(/[0-9]+)?$";
 /// A file, without wildcards.
 pub(crate) const FILE: &str = r"^(/|~/)[^*?]*[^*?/]$";
 /// The URL of a gateway.

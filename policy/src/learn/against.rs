@@ -161,7 +161,7 @@ struct Merging<'m> {
 
 impl Merging<'_> {
     fn glob(&self, pattern: &str) -> Glob {
-        expand(pattern, self.session.host.home).glob(true)
+        expand(pattern, self.session.host.bases()).glob(true)
     }
 
     /// Adds the rules that the missing observations need: for each the longest rule that covers it, which would decide.
@@ -263,7 +263,7 @@ impl Merging<'_> {
     }
 
     fn programs(&mut self, proposal: &Proposal, missing: &[&Observation]) {
-        let allowlist = |pattern: &str| expand(pattern, self.session.host.home).glob(false);
+        let allowlist = |pattern: &str| expand(pattern, self.session.host.bases()).glob(false);
         let programs: Vec<(Glob, String)> =
             proposal.programs.iter().map(|pattern| (allowlist(pattern), pattern.clone())).collect();
         let mut needed: BTreeSet<String> = BTreeSet::new();
@@ -312,8 +312,8 @@ impl Merging<'_> {
         [self.session.agent, "*"].into_iter().find_map(|agent| {
             let mut entries = self.document.agents.get(agent)?.allowlist.iter().enumerate();
             let limited = entries.find(|(_, entry)| {
-                let home = self.session.host.home;
-                entry.arg_pattern.is_some() && matches_allowlist_pattern(&entry.pattern, home, path)
+                let bases = self.session.host.bases();
+                entry.arg_pattern.is_some() && matches_allowlist_pattern(&entry.pattern, bases, path)
             });
             limited.map(|(i, _)| format!("agents.{agent}.allowlist[{i}].argPattern"))
         })

@@ -18,6 +18,8 @@ pub enum Transport {
 pub enum Interface {
     /// It does: a connection to it arrives at this host.
     Own,
+    /// It may. What is kept from this host's own services holds, and so does what is kept from other hosts.
+    Perhaps,
     /// It does not, or the caller has not looked.
     Unknown,
 }

@@ -1,8 +1,10 @@
-//! A destination in `network.connect.deny`, such as `10.0.0.0/8:443`.
+//! A destination in `network.connect`, such as `10.0.0.0/8:443`.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use super::address::AddressClass;
+use super::prefix::{Prefix, digits};
 use crate::config::problem::nearest;
 
 /// A set of addresses, with one port or all ports.
@@ -19,13 +21,6 @@ enum Hosts {
     Local,
     /// A prefix; a single address is a prefix of full length.
     Prefix(Prefix),
-}
-
-/// A prefix of IPv4 or IPv6 addresses. IPv4-mapped addresses are converted to IPv4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Prefix {
-    network: IpAddr,
-    length: u8,
 }
 
 const LOCALHOST: &str = "localhost";
@@ -47,9 +42,36 @@ impl Destination {
         let hosts = match (host, length) {
             ("*", None) => Hosts::All,
             (name, None) if name.eq_ignore_ascii_case(LOCALHOST) => Hosts::Local,
-            _ => Hosts::Prefix(Prefix::parse(host, length)?),
+            _ => Hosts::Prefix(prefix(host, length)?),
         };
         Ok(Destination { hosts, port })
+    }
+
+    /// Parses an exception: addresses that are not public, with one port or all. Link-local and metadata addresses are
+    /// named each by itself.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong.
+    pub(crate) fn parse_exception(text: &str) -> Result<Destination, String> {
+        let destination = Destination::parse(text)?;
+        let Hosts::Prefix(prefix) = &destination.hosts else {
+            return Err(format!("\"{text}\" is not an address or a prefix"));
+        };
+        match AddressClass::of(prefix.network()) {
+            class @ (AddressClass::Public | AddressClass::Loopback) => {
+                Err(format!("{} is {class}, and needs no exception", prefix.network()))
+            }
+            class @ (AddressClass::LinkLocal | AddressClass::Metadata) if prefix.address().is_none() => {
+                Err(format!("\"{text}\" is not one address: {class} addresses are named each by itself"))
+            }
+            _ => Ok(destination),
+        }
+    }
+
+    /// Whether it is one address, and covers that.
+    pub(crate) fn names(&self, address: SocketAddr) -> bool {
+        let is_one = matches!(&self.hosts, Hosts::Prefix(prefix) if prefix.address().is_some());
+        is_one && self.covers(address, false)
     }
 
     /// Whether it covers an address. `is_local` says whether the address is this host's own.
@@ -123,54 +145,8 @@ fn split(text: &str) -> Result<Parts<'_>, String> {
     }
 }
 
-impl Prefix {
-    fn parse(address: &str, length: Option<&str>) -> Result<Prefix, String> {
-        let address: IpAddr = address.parse().map_err(|_| unknown(address))?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let length = match length {
-            None => most,
-            Some(text) => digits(text)
-                .filter(|length| *length <= u32::from(most))
-                .map(|length| length as u8)
-                .ok_or_else(|| format!("\"/{text}\" is not a length from 0 to {most}"))?,
-        };
-        let network = masked(address, length);
-        if network != address {
-            let whole = Prefix { network, length };
-            return Err(format!(
-                "{address} is not the beginning of such a prefix; did you mean \"{whole}\"?"
-            ));
-        }
-        Ok(Prefix { network, length }.canonical())
-    }
-
-    fn canonical(self) -> Prefix {
-        const MAPPED: u8 = 96;
-        match self.network.to_canonical() {
-            network @ IpAddr::V4(_) if self.network.is_ipv6() && self.length >= MAPPED => {
-                Prefix { network, length: self.length - MAPPED }
-            }
-            _ => self,
-        }
-    }
-
-    fn covers(&self, ip: IpAddr) -> bool {
-        ip.is_ipv4() == self.network.is_ipv4() && masked(ip, self.length) == self.network
-    }
-}
-
-/// The address with all bits after the first `length` set to zero.
-fn masked(ip: IpAddr, length: u8) -> IpAddr {
-    match ip {
-        IpAddr::V4(v4) => {
-            let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
-            Ipv4Addr::from_bits(v4.to_bits() & mask).into()
-        }
-        IpAddr::V6(v6) => {
-            let mask = u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0);
-            Ipv6Addr::from_bits(v6.to_bits() & mask).into()
-        }
-    }
+fn prefix(host: &str, length: Option<&str>) -> Result<Prefix, String> {
+    Prefix::parse(host.parse().map_err(|_| unknown(host))?, length)
 }
 
 fn unknown(host: &str) -> String {
@@ -186,22 +162,6 @@ fn unknown(host: &str) -> String {
 /// Parses a port, which must not be 0.
 pub(crate) fn port(text: &str) -> Option<u16> {
     digits(text).and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0)
-}
-
-/// Parses a number that consists of digits only: no sign.
-fn digits(text: &str) -> Option<u32> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
-}
-
-impl fmt::Display for Prefix {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let whole = if self.network.is_ipv4() { 32 } else { 128 };
-        match self.network {
-            IpAddr::V4(v4) => write!(f, "{v4}")?,
-            IpAddr::V6(v6) => write!(f, "[{v6}]")?,
-        }
-        if self.length < whole { write!(f, "/{}", self.length) } else { Ok(()) }
-    }
 }
 
 impl fmt::Display for Destination {

@@ -1,25 +1,44 @@
 //! Network rules: where the tree may connect, and where it may not listen.
 
+mod address;
 mod connection;
 mod destination;
 mod gateway;
+mod hostname;
+mod hostname_pattern;
 mod page;
+mod prefix;
+mod resolvers;
+mod special_use;
+mod ssrf;
+mod web_origin;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
+pub use address::AddressClass;
 pub use connection::{Connection, Interface, Transport};
 pub(crate) use destination::{Destination, is_loopback, port};
 pub use gateway::{Gateway, GatewayConfig};
 pub use page::Page;
+pub use resolvers::resolvers;
+pub use ssrf::{HostCheck, LookupAddress, SsrfError, SsrfPolicy};
 
 use crate::config::approvals::{GatewayHost, GatewayUrl};
-use crate::config::document::{Connect, GatewayAccess};
+use crate::config::document::{Connect, ConnectAccess};
 use crate::verdict::{ABSOLUTE, CompiledReason, Outcome, Source, Verdict};
 
 /// `network.connect`, compiled. The reasons are built in advance, so that a decision allocates nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct Network {
     denies: Vec<(Destination, CompiledReason)>,
+    /// The exceptions to what the class of an address denies.
+    allows: Vec<Destination>,
+    /// The name servers of this host, which may be asked wherever they are.
+    resolvers: Vec<IpAddr>,
+    by_metadata: CompiledReason,
+    by_link_local: CompiledReason,
+    /// `None` if private networks may be reached.
+    by_private: Option<CompiledReason>,
     /// The only allowed TCP ports, sorted; `None` if all are allowed.
     ports: Option<Vec<u16>>,
     by_port: CompiledReason,
@@ -39,6 +58,7 @@ impl Network {
         section: &Connect,
         gateway: &Gateway,
         asked: Option<&GatewayUrl>,
+        resolvers: &[IpAddr],
     ) -> (Network, Vec<String>) {
         let denies = section.deny.iter().enumerate().filter_map(|(i, text)| {
             let reason = CompiledReason {
@@ -56,7 +76,7 @@ impl Network {
             ports.dedup();
             ports
         });
-        let is_allowed = section.gateway == Some(GatewayAccess::Allow);
+        let is_allowed = section.gateway == Some(ConnectAccess::Allow);
         let (mut denied, warnings) =
             if is_allowed { Default::default() } else { (gateway.ports.clone(), gateway.warnings.clone()) };
         let asked = asked.filter(|_| !is_allowed);
@@ -69,6 +89,22 @@ impl Network {
         });
         let network = Network {
             denies: denies.collect(),
+            allows: section.allow.iter().filter_map(|text| Destination::parse_exception(text).ok()).collect(),
+            resolvers: resolvers.to_vec(),
+            by_metadata: by_class(
+                AddressClass::Metadata,
+                "a cloud hands out the machine's credentials there; only its own entry in network.connect.allow opens it",
+            ),
+            by_link_local: by_class(
+                AddressClass::LinkLocal,
+                "it leads to whatever is on this link; only its own entry in network.connect.allow opens it",
+            ),
+            by_private: (section.private == Some(ConnectAccess::Deny)).then(|| CompiledReason {
+                source: Source::Global,
+                path: "network.connect.private".to_owned(),
+                rule: "network.connect.private \"deny\"".to_owned(),
+                text: "the address is not public, and network.connect.allow does not name it".to_owned(),
+            }),
             by_port: CompiledReason {
                 source: Source::Global,
                 path: "network.connect.ports".to_owned(),
@@ -99,10 +135,42 @@ impl Network {
         (network, warnings)
     }
 
+    /// Takes away what the section of a project's file takes away. `key` is where the section is.
+    pub(crate) fn restrict(&mut self, section: &Connect, key: &str) {
+        let reason = |name: &str, text: &str| CompiledReason {
+            source: Source::Project,
+            path: format!("{key}.{name}"),
+            rule: format!("{key}.{name}"),
+            text: text.to_owned(),
+        };
+        let denied =
+            section.deny.iter().filter_map(|text| Destination::parse(text).ok().map(|one| (one, text)));
+        self.denies.extend(denied.map(|(one, text)| (one, reason("deny", &format!("\"{text}\" is denied")))));
+        if let Some(only) = &section.ports {
+            let ports = self.ports.take();
+            let mut both: Vec<u16> = match &ports {
+                Some(ports) => ports.iter().copied().filter(|port| only.contains(port)).collect(),
+                None => only.clone(),
+            };
+            both.sort_unstable();
+            both.dedup();
+            if ports.as_ref() != Some(&both) {
+                self.by_port =
+                    reason("ports", "the port is not in network.connect.ports of the project's own policy");
+            }
+            self.ports = Some(both);
+        }
+        if section.private == Some(ConnectAccess::Deny) && self.by_private.is_none() {
+            let text = "the address is not public, and the project's own policy denies it";
+            self.by_private = Some(reason("private", text));
+        }
+    }
+
     pub(crate) fn connect(&self, connection: &Connection) -> Verdict<'_> {
         let Connection { address, transport, interface, page } = *connection;
         let (port, is_tcp) = (address.port(), transport == Transport::Tcp);
-        let is_local = interface == Interface::Own || destination::is_loopback(address.ip());
+        let is_loopback = destination::is_loopback(address.ip());
+        let is_local = interface != Interface::Unknown || is_loopback;
         if is_tcp && is_local && page.may_be_at(port) {
             return verdict(Outcome::Deny, self.by(page));
         }
@@ -114,13 +182,36 @@ impl Network {
             {
                 verdict(Outcome::Deny, &self.by_gateway)
             }
-            None if is_tcp
-                && self.ports.as_ref().is_some_and(|ports| ports.binary_search(&port).is_err()) =>
-            {
-                verdict(Outcome::Deny, &self.by_port)
-            }
-            None => verdict(Outcome::Allow, &self.allowed),
+            None => match self.by_class(address, interface == Interface::Own || is_loopback) {
+                Some(reason) => verdict(Outcome::Deny, reason),
+                None if is_tcp
+                    && self.ports.as_ref().is_some_and(|ports| ports.binary_search(&port).is_err()) =>
+                {
+                    verdict(Outcome::Deny, &self.by_port)
+                }
+                None => verdict(Outcome::Allow, &self.allowed),
+            },
         }
+    }
+
+    /// Why the class of an address denies it. This host may have a metadata service of its own.
+    fn by_class(&self, address: SocketAddr, is_local: bool) -> Option<&CompiledReason> {
+        let ip = address.ip().to_canonical();
+        let allows = |names: fn(&Destination, SocketAddr) -> bool| {
+            self.allows.iter().any(|destination| names(destination, address))
+        };
+        let (reason, is_excepted) = match AddressClass::of(ip) {
+            AddressClass::Metadata => (&self.by_metadata, allows(Destination::names)),
+            AddressClass::Public => return None,
+            _ if is_local => return None,
+            AddressClass::LinkLocal => (&self.by_link_local, allows(Destination::names)),
+            _ => {
+                let reason = self.by_private.as_ref()?;
+                (reason, allows(|destination, address| destination.covers(address, false)))
+            }
+        };
+        let is_resolver = address.port() == resolvers::DNS && self.resolvers.contains(&ip);
+        (!is_excepted && !is_resolver).then_some(reason)
     }
 
     /// Decides about listening. A process on the gateway's port would receive the gateway's token while the gateway is
@@ -153,14 +244,30 @@ impl Network {
         self.denies.iter().map(|(destination, _)| destination.to_string())
     }
 
+    /// Whether other hosts of private networks are denied.
+    pub(crate) fn denies_private(&self) -> bool {
+        self.by_private.is_some()
+    }
+
+    /// The exceptions to what the class of an address denies, in the form in which they are compared.
+    pub(crate) fn exceptions(&self) -> impl Iterator<Item = String> {
+        self.allows.iter().map(Destination::to_string)
+    }
+
     /// The only allowed TCP ports, sorted; `None` if all are allowed.
     pub(crate) fn ports(&self) -> Option<&[u16]> {
         self.ports.as_deref()
     }
 
-    /// Whether the verdict on a port depends on this host's interfaces.
-    pub(crate) fn needs_interfaces(&self, port: u16) -> bool {
+    /// Whether the verdict on an address depends on this host's interfaces.
+    pub(crate) fn needs_interfaces(&self, address: SocketAddr) -> bool {
+        let port = address.port();
         self.gateway.contains(&port)
+            || match AddressClass::of(address.ip()) {
+                AddressClass::Public | AddressClass::Metadata => false,
+                AddressClass::LinkLocal => true,
+                _ => self.denies_private(),
+            }
             || self.denies.iter().any(|(destination, _)| destination.needs_interfaces(port))
     }
 
@@ -172,6 +279,16 @@ impl Network {
     /// The gateway's denied address on another host, if any.
     pub(crate) fn gateway_elsewhere(&self) -> Option<SocketAddr> {
         self.gateway_elsewhere
+    }
+}
+
+/// The reason to deny a class of addresses.
+fn by_class(class: AddressClass, text: &str) -> CompiledReason {
+    CompiledReason {
+        source: Source::Default,
+        path: "network.connect.allow".to_owned(),
+        rule: format!("a {class} address that network.connect.allow does not name"),
+        text: text.to_owned(),
     }
 }
 

@@ -1,10 +1,11 @@
 //! Bounds of what a map grants below a directory, without looking at paths there.
 
+use super::ceilings::Ceilings;
 use super::entry::CompiledPattern;
 use super::glob::{Below, Glob};
 use super::persistence::ProtectedPaths;
 use super::saved_rules::SavedRule;
-use crate::{Grant, Rights};
+use crate::{Bits, Grant, Rights};
 
 /// The part of a map that can apply below some directory.
 #[derive(Clone, Debug)]
@@ -14,6 +15,7 @@ pub(crate) struct RightsBelow<'m> {
     pub(super) rules: Vec<&'m CompiledPattern>,
     pub(super) base: Vec<&'m CompiledPattern>,
     pub(super) protected: &'m ProtectedPaths,
+    pub(super) ceilings: &'m [Ceilings],
     pub(super) answers: Vec<&'m SavedRule>,
     pub(super) default: Rights,
 }
@@ -29,6 +31,7 @@ impl<'m> RightsBelow<'m> {
             rules: entries(&self.rules),
             base: entries(&self.base),
             protected: self.protected,
+            ceilings: self.ceilings,
             answers: self.answers.iter().copied().filter(|a| a.glob.below(dir) != Below::Nothing).collect(),
             default: self.default,
         }
@@ -51,10 +54,30 @@ impl<'m> RightsBelow<'m> {
             let answers = self.answers.iter().filter(|answer| answer.glob.below(dir) == Below::Everything);
             least = answers.fold(least, |least, answer| answer.bits.answer(least));
         }
+        let left = self.ceilings.iter().map(|ceilings| ceilings.least_below(dir, &skip));
+        let least = left.fold(least, Rights::meet);
         self.protected.any_below(dir).map_or(least, |entry| least.meet(entry.rights))
     }
 
-    /// Returns the rights that anything strictly below `dir` has at most.
+    /// Returns the bits that the rules ask for somewhere strictly below `dir`, as far as can be told, and answers do not
+    /// grant everywhere.
+    pub(crate) fn asked(&self, dir: &[u8]) -> Option<Bits> {
+        if self.denies.iter().any(|e| e.glob.below(dir) == Below::Everything) {
+            return None;
+        }
+        let (rules, covered) = self.deciding(dir);
+        let answers: Vec<_> =
+            self.answers.iter().filter(|a| a.glob.below(dir) == Below::Everything).collect();
+        let answered = |rights| answers.iter().fold(rights, |rights, answer| answer.bits.answer(rights));
+        let rest = (!covered).then_some(self.default);
+        let asked = rules
+            .map(|rule| rule.rights)
+            .chain(rest)
+            .filter_map(|rights| Bits::from_rights(answered(rights), |grant| grant == Grant::Ask));
+        asked.reduce(Bits::union)
+    }
+
+    /// Returns the rights that anything strictly below `dir` has at most. What project files take away is not counted.
     pub(crate) fn most(&self, dir: &[u8]) -> Rights {
         if self.denies.iter().any(|e| e.glob.below(dir) == Below::Everything) {
             return Rights::NONE;

@@ -1,20 +1,55 @@
-//! Turns a pattern as written into the forms that are matched: `~` expanded, a trailing slash turned into
-//! `/**`, the literal leading directories resolved.
+//! Turns a pattern as written into the forms that are matched: `~` and `${workspace}` expanded, a trailing slash turned
+//! into `/**`, the literal leading directories resolved.
 
 use super::glob::{Glob, MAX_PATTERN};
+
+/// The placeholder of the directory to work in.
+pub(crate) const WORKSPACE: &str = "${workspace}";
+/// The placeholder of each directory above it, as the whole pattern of a rule.
+pub(crate) const ABOVE: &str = "${above}";
 
 /// Trims like ECMAScript: a byte order mark is white space, U+0085 (a line end of Unicode) is not.
 pub(crate) fn trim(text: &str) -> &str {
     text.trim_matches(|c: char| c == '\u{feff}' || c.is_whitespace() && c != '\u{85}')
 }
 
+/// The directories that may stand at the start of a pattern under another name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bases<'a> {
+    /// What `~` stands for.
+    pub home: &'a [u8],
+    /// What `${workspace}` stands for. Without one, a pattern that begins with it matches nothing.
+    pub workspace: Option<&'a [u8]>,
+}
+
+/// A home alone: for texts in which `${workspace}` has no meaning, such as saved answers.
+impl<'a> From<&'a [u8]> for Bases<'a> {
+    fn from(home: &'a [u8]) -> Bases<'a> {
+        Bases { home, workspace: None }
+    }
+}
+
+impl<'a, const N: usize> From<&'a [u8; N]> for Bases<'a> {
+    fn from(home: &'a [u8; N]) -> Bases<'a> {
+        Bases { home, workspace: None }
+    }
+}
+
 /// The parts of the host that expansion needs.
 #[derive(Clone, Copy)]
 pub(crate) struct Paths<'a> {
     pub(crate) home: &'a [u8],
+    /// `None` for the approvals stores, which know no workspace.
+    pub(crate) workspace: Option<&'a [u8]>,
     pub(crate) realpath: &'a dyn Fn(&[u8]) -> Option<Vec<u8>>,
     /// The links on the way to a path, as `Host::trail`.
     pub(crate) trail: &'a dyn Fn(&[u8]) -> Vec<Vec<u8>>,
+}
+
+impl<'a> Paths<'a> {
+    pub(crate) fn bases(&self) -> Bases<'a> {
+        Bases { home: self.home, workspace: self.workspace }
+    }
 }
 
 /// A pattern with `~` expanded: literal bytes, then text in the glob dialect.
@@ -24,8 +59,32 @@ pub(crate) struct Expanded {
     pub(crate) pattern: String,
 }
 
-/// Returns what is wrong with a file pattern, if anything. Needs no host.
+/// Returns what is wrong with a pattern of `deny` in guard.json, if anything. Needs no host.
 pub(crate) fn problem(pattern: &str) -> Option<String> {
+    if let Some(rest) = pattern.strip_prefix(WORKSPACE) {
+        let is_whole = rest.is_empty() || rest.starts_with('/');
+        return match is_whole {
+            // What follows is part of a path like any other.
+            true => file_problem(if rest.is_empty() { "/" } else { rest }),
+            false => Some(format!("{WORKSPACE} is expanded only alone or before /")),
+        };
+    }
+    if pattern == ABOVE {
+        return Some(format!("{ABOVE} can only be the pattern of a rule"));
+    }
+    if pattern.starts_with("${") {
+        return Some(format!("the only placeholders are {WORKSPACE}, alone or before /, and {ABOVE}, alone"));
+    }
+    file_problem(pattern)
+}
+
+/// Returns what is wrong with the pattern of a rule in guard.json, if anything.
+pub(crate) fn rule_problem(pattern: &str) -> Option<String> {
+    if pattern == ABOVE { None } else { problem(pattern) }
+}
+
+/// Returns what is wrong with a file pattern without placeholders, if anything: that of a saved rule.
+pub(crate) fn file_problem(pattern: &str) -> Option<String> {
     if !(pattern.starts_with('/') || pattern == "~" || pattern.starts_with("~/") || pattern.starts_with("**"))
     {
         return Some(match pattern {
@@ -51,13 +110,30 @@ pub(crate) fn problem(pattern: &str) -> Option<String> {
     None
 }
 
-/// Expands a file pattern: `~`, and `dir/` to `dir/**`.
-pub(crate) fn expand(pattern: &str, home: &[u8]) -> Expanded {
-    let mut expanded = expand_home(pattern, home);
+/// Expands a file pattern: `~`, `${workspace}`, and `dir/` to `dir/**`.
+pub(crate) fn expand<'b>(pattern: &str, bases: impl Into<Bases<'b>>) -> Expanded {
+    let mut expanded = expand_base(pattern, bases);
     if expanded.pattern.ends_with('/') {
         expanded.pattern.push_str("**");
     }
     expanded
+}
+
+/// Expands the directory at the start only, for an allowlist.
+pub(crate) fn expand_base<'b>(pattern: &str, bases: impl Into<Bases<'b>>) -> Expanded {
+    let bases = bases.into();
+    match bases.workspace.filter(|_| is_of_workspace(pattern)) {
+        Some(workspace) => {
+            let literal = workspace.strip_suffix(b"/").unwrap_or(workspace).to_vec();
+            Expanded { literal, pattern: pattern[WORKSPACE.len()..].to_owned() }
+        }
+        None => expand_home(pattern, bases.home),
+    }
+}
+
+/// Returns whether a pattern begins with the workspace.
+pub(crate) fn is_of_workspace(pattern: &str) -> bool {
+    pattern.strip_prefix(WORKSPACE).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Expands `~` only, as OpenClaw does for an allowlist.
@@ -184,7 +260,7 @@ mod tests {
     }
 
     fn paths() -> Paths<'static> {
-        Paths { home: b"/home/u", realpath: &realpath, trail: &trail }
+        Paths { home: b"/home/u", workspace: None, realpath: &realpath, trail: &trail }
     }
 
     fn resolve(pattern: &str, whole: bool) -> Option<String> {
@@ -214,12 +290,55 @@ mod tests {
     }
 
     #[test]
+    fn a_workspace_is_literal_and_stands_only_at_the_start() {
+        let of = |pattern: &str, workspace: Option<&'static [u8]>| {
+            let expanded = expand(pattern, Bases { home: b"/home/u", workspace });
+            (show(&expanded.literal), expanded.pattern)
+        };
+        let whole = |literal: &str, pattern: &str| (literal.to_owned(), pattern.to_owned());
+        assert_eq!(of("${workspace}/a*/", Some(b"/w/*")), whole("/w/*", "/a*/**"));
+        assert_eq!(of("${workspace}", Some(b"/w")), whole("/w", ""));
+        assert_eq!(of("${workspace}x", Some(b"/w")), whole("", "${workspace}x"));
+        assert_eq!(of("/a/${workspace}", Some(b"/w")), whole("", "/a/${workspace}"));
+        assert_eq!(of("~/${workspace}", Some(b"/w")), whole("/home/u", "/${workspace}"));
+        // Without a workspace it begins with no slash, as no path does.
+        let nothing = expand("${workspace}/**", b"/home/u").glob(true);
+        for path in [&b"/"[..], b"/w", b"/${workspace}/x", b"/home/u/${workspace}/x"] {
+            assert!(!nothing.covers(path));
+        }
+    }
+
+    #[test]
     fn patterns_that_could_never_match_are_refused() {
         for pattern in ["", "a", "./a", "*", "*/a", "~u/x", "/a/../b", "/a/./b", "/a//b", "/a\0"] {
-            assert!(problem(pattern).is_some(), "{pattern:?}");
+            assert!(problem(pattern).is_some() && file_problem(pattern).is_some(), "{pattern:?}");
         }
-        for pattern in ["/", "/a", "~", "~/", "~/a/**", "**/.env", "**", "/a/..b", "/a/.b"] {
-            assert_eq!(problem(pattern), None, "{pattern:?}");
+        for pattern in ["/", "/a", "~", "~/", "~/a/**", "**/.env", "**", "/a/..b", "/a/.b", "/a/${workspace}"]
+        {
+            assert!(problem(pattern).is_none() && file_problem(pattern).is_none(), "{pattern:?}");
+        }
+        for pattern in ["${workspace}", "${workspace}/", "${workspace}/**", "${workspace}/a*/b"] {
+            assert!(rule_problem(pattern).is_none() && problem(pattern).is_none(), "{pattern:?}");
+            assert!(file_problem(pattern).is_some(), "{pattern:?}");
+        }
+        assert!(rule_problem(ABOVE).is_none() && problem(ABOVE).is_some() && file_problem(ABOVE).is_some());
+        for pattern in [
+            "${workspace}x",
+            "${workspace}../x",
+            "${workspace}/../x",
+            "${workspace}//x",
+            "${workspace}/a\0",
+            "${workspace }/x",
+            "${Workspace}/x",
+            "${workspac}/x",
+            "${home}/x",
+            "${above}/x",
+            "${above}/**",
+            "$workspace/x",
+            "~/../${workspace}",
+            "x/${workspace}",
+        ] {
+            assert!(rule_problem(pattern).is_some(), "{pattern:?}");
         }
     }
 

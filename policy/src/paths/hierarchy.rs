@@ -1,5 +1,6 @@
 //! What the map means for whole directories: whether they may be moved, and whether they are uniform.
 
+use super::ceilings::Ceilings;
 use super::exec_roots::is_below;
 use super::glob::{Below, Glob};
 use crate::{Access, Grant, Policy};
@@ -44,7 +45,8 @@ impl Policy {
     /// Returns the paths below `dir` without which [`Policy::is_uniform`] would hold for reading: as long as none of
     /// them exists, everything below `dir` may be read. `None` if there is no such list.
     pub fn unreadable_below(&self, dir: &[u8]) -> Option<Vec<&[u8]>> {
-        let denies = self.map.denies.iter().map(|entry| &entry.glob);
+        let of_projects = self.map.ceilings.iter().flat_map(Ceilings::denials);
+        let denies = self.map.denies.iter().chain(of_projects).map(|entry| &entry.glob);
         let denies = denies.filter(|glob| glob.below(dir) != Below::Nothing);
         let mut tops: Vec<&[u8]> = denies.map(Glob::top).collect();
         tops.sort_unstable();

@@ -1,6 +1,7 @@
 //! File permissions: what a real path grants, by patterns of paths.
 
 pub(crate) mod bounds;
+pub(crate) mod ceilings;
 pub(crate) mod entry;
 pub(crate) mod exec_roots;
 pub(crate) mod expansion;
@@ -13,3 +14,4 @@ pub(crate) mod permission;
 pub(crate) mod persistence;
 pub(crate) mod saved_rules;
 pub(crate) mod tiers;
+pub(crate) mod workspace;

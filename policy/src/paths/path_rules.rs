@@ -1,6 +1,7 @@
 //! The compiled file map: which path grants what, and the reason.
 
 use super::bounds::RightsBelow;
+use super::ceilings::Ceilings;
 use super::entry::{CompiledPattern, Match};
 use super::glob::Glob;
 use super::index::Index;
@@ -12,7 +13,7 @@ use crate::request::Site;
 use crate::verdict::{CompiledReason, Source};
 
 /// The map: denials, then the longest rule, then the base, then the default. `answers` then grant what that
-/// asks for; finally persistence withholds `w`.
+/// asks for; finally project files take away, and persistence withholds `w`.
 #[derive(Clone, Debug)]
 pub(crate) struct PathRules {
     pub(crate) denies: Vec<CompiledPattern>,
@@ -21,11 +22,15 @@ pub(crate) struct PathRules {
     pub(crate) base: Vec<CompiledPattern>,
     /// Places that may not be written, whatever grants it.
     pub(crate) protected: ProtectedPaths,
+    /// What is left by the files of projects, whatever grants it.
+    pub(crate) ceilings: Vec<Ceilings>,
     /// The index of the four lists above, in this order.
     index: Index,
     /// If misses are asked about, a bit that the default withholds is already `Ask` here.
     pub(crate) default: Rights,
     pub(crate) answers: Answers,
+    /// Where a denial is not worth a line, nor a question.
+    pub(crate) quiet: Vec<CompiledPattern>,
     default_reason: CompiledReason,
     /// The reason for a path that is not real, where nothing is granted.
     no_path: CompiledReason,
@@ -55,9 +60,11 @@ impl PathRules {
             rules: Vec::new(),
             base,
             protected: ProtectedPaths::default(),
+            ceilings: Vec::new(),
             index: Index::default(),
             default,
             answers: Answers::default(),
+            quiet: Vec::new(),
             default_reason,
             no_path,
         };
@@ -82,9 +89,29 @@ impl PathRules {
         self
     }
 
+    /// Returns the map with these ceilings.
+    pub(crate) fn with_ceilings(self, ceilings: Vec<Ceilings>) -> PathRules {
+        PathRules { ceilings, ..self }
+    }
+
+    /// Returns the map without project files and persistence.
+    pub(crate) fn without_ceilings(&self) -> PathRules {
+        self.clone().with_ceilings(Vec::new()).with_persistence(ProtectedPaths::default())
+    }
+
     /// Returns the map with these saved answers.
     pub(crate) fn with_answers(self, answers: Answers) -> PathRules {
         PathRules { answers, ..self }
+    }
+
+    /// Returns the map with these quiet patterns.
+    pub(crate) fn with_quiet(self, quiet: Vec<CompiledPattern>) -> PathRules {
+        PathRules { quiet, ..self }
+    }
+
+    /// Returns the reason for which a real path is quiet.
+    pub(crate) fn quiet_reason(&self, path: &[u8]) -> Option<&CompiledReason> {
+        self.quiet.iter().find(|entry| entry.glob.covers(path)).map(|entry| &*entry.reason)
     }
 
     /// Returns the map without the denials for which `skip` is true.
@@ -100,13 +127,13 @@ impl PathRules {
 
     /// Finds what a real path grants, where `site` is known of what lies around it.
     pub(crate) fn find_at(&self, path: &[u8], site: Option<Site>) -> Match<'_> {
-        let mut found = self.find_listed(path);
+        let mut found = self.find_listed(path, site == Some(Site::GitConfig));
         if found.rights.w != Grant::No {
             let shapes = self.protected.shapes();
             let reason = match site {
                 None => shapes.first(path),
                 Some(Site::Repository) => shapes.reason(Set::Git),
-                Some(Site::Own) => None,
+                Some(Site::Own | Site::GitConfig) => None,
             };
             if let Some(reason) = reason {
                 found.withhold_write(reason);
@@ -115,8 +142,9 @@ impl PathRules {
         found
     }
 
-    /// Finds what a real path grants, by everything that is listed as a pattern.
-    fn find_listed(&self, path: &[u8]) -> Match<'_> {
+    /// Finds what a real path grants, by everything that is listed as a pattern. With `is_git_config`, a repository's
+    /// configuration is not protected for being one.
+    fn find_listed(&self, path: &[u8], is_git_config: bool) -> Match<'_> {
         if !is_real(path) {
             return Match::new(Rights::NONE, &self.no_path);
         }
@@ -143,7 +171,8 @@ impl PathRules {
                 }
             } else if i >= bases {
                 let entry = &self.protected.entries()[i - bases];
-                if protecting.is_none() && entry.glob.covers(path) {
+                let is_let_through = is_git_config && self.protected.is_git_config(entry, path);
+                if protecting.is_none() && !is_let_through && entry.glob.covers(path) {
                     protecting = Some(entry);
                 }
             } else if longest.is_none() {
@@ -160,7 +189,12 @@ impl PathRules {
             (None, None) => base,
         };
         self.answers.answer(path, &mut found);
+        // What follows prevents writing, and makes nothing that is already there trustworthy.
         found.granted_w = found.rights.w;
+        if !self.ceilings.is_empty() {
+            self.ceilings.iter().for_each(|ceilings| ceilings.lower(path, &mut found));
+            self.answers.answer(path, &mut found);
+        }
         if let Some(entry) = protecting {
             found.meet(entry);
         }
@@ -179,6 +213,7 @@ impl PathRules {
             rules: self.rules.iter().collect(),
             base: self.base.iter().collect(),
             protected: &self.protected,
+            ceilings: &self.ceilings,
             answers: self.answers.iter().collect(),
             default: self.default,
         }
@@ -189,7 +224,8 @@ impl PathRules {
         let inside = [dir.strip_suffix(b"/").unwrap_or(dir), b"/"].concat();
         let is_below = |literal: &[u8]| literal.len() > inside.len() && literal.starts_with(&inside);
         let rules = self.rules.iter().filter(|rule| rule.rights == Rights::NONE);
-        self.denies.iter().chain(rules).find(|entry| is_below(entry.glob.literal()))
+        let of_projects = self.ceilings.iter().flat_map(Ceilings::denials);
+        self.denies.iter().chain(rules).chain(of_projects).find(|entry| is_below(entry.glob.literal()))
     }
 
     /// Returns the rights that everything strictly below `dir` has at least. Ignores denials for which `skip`

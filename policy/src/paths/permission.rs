@@ -140,6 +140,12 @@ impl Bits {
         Bits { r: self.r || other.r, w: self.w || other.w, x: self.x || other.x }
     }
 
+    /// Returns the bits that are in both sets; `None` if there are none.
+    pub fn intersection(self, other: Bits) -> Option<Bits> {
+        let both = Bits { r: self.r && other.r, w: self.w && other.w, x: self.x && other.x };
+        (both.r || both.w || both.x).then_some(both)
+    }
+
     /// Returns true when every bit of `other` is in `self`.
     pub fn contains(self, other: Bits) -> bool {
         self.union(other) == self

@@ -3,6 +3,7 @@
 //! The supervisor looks at the disk: if a program is about to run from where the tree writes, it compares it
 //! with the files that [`Policy::withheld`] names, and calls [`decide_copy`].
 
+use crate::paths::ceilings::Ceilings;
 use crate::paths::expansion::show;
 use crate::paths::glob::Glob;
 use crate::{Exec, Grant, Outcome, Policy, Request, Source, Verdict, decide};
@@ -40,7 +41,8 @@ impl Policy {
     /// Returns the patterns for programs that may not start without asking. Leaves out what the guard itself
     /// denies, which is secrets, and what the tree may write: the tree chooses the contents of those.
     pub fn withheld(&self) -> Vec<WithheldProgram> {
-        let named = self.map.denies.iter().chain(&self.map.rules).filter(|entry| {
+        let of_projects = self.map.ceilings.iter().flat_map(Ceilings::entries);
+        let named = self.map.denies.iter().chain(&self.map.rules).chain(of_projects).filter(|entry| {
             entry.reason.source != Source::Builtin
                 && entry.rights.x != Grant::Yes
                 && entry.rights.w != Grant::Yes

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::normalize;
-use crate::paths::expansion::problem;
+use crate::paths::expansion::file_problem as problem;
 use crate::paths::saved_rules::FileRule;
 use crate::programs::Listed;
 use crate::programs::allow_always::{AllowAlways, BoundEntry, Once, derive};
@@ -77,7 +77,7 @@ pub fn always(policy: &Policy, requests: &[Request<'_>], is_directory: &dyn Fn(&
                 savings.file(policy, path, *access, is_directory(path))
             }
             // The guard never asks about these.
-            Request::Connect(_) | Request::Bind { .. } => continue,
+            Request::GitConfig { .. } | Request::Connect(_) | Request::Bind { .. } => continue,
         };
         if let Err(why) = added {
             return Always::Never(why);

@@ -4,7 +4,7 @@ use super::always::literal;
 use crate::compile::builtin::system::DENIED;
 use crate::learn::secrets::is_named_so;
 use crate::paths::exec_roots::is_below;
-use crate::paths::expansion::{Expanded, expand, show};
+use crate::paths::expansion::{Bases, Expanded, expand, show};
 
 /// The kind of object at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,11 +101,11 @@ fn leading(pattern: &Expanded) -> Vec<u8> {
 }
 
 /// How much a pattern covers. Tests it on names that no file has.
-pub fn width(pattern: &str, home: &[u8]) -> Coverage {
+pub fn width<'b>(pattern: &str, bases: impl Into<Bases<'b>>) -> Coverage {
     /// Names that no file has. Covering all hidden files counts as covering all: they include secrets and settings.
     const UNKNOWN: [&[u8]; 2] = [b"\x01 a name that nobody has", b".\x01 a hidden one"];
-    let expanded = expand(pattern, home);
-    let glob = expanded.glob(true);
+    let bases = bases.into();
+    let glob = expand(pattern, bases).glob(true);
     let covers = |top: &[u8]| {
         let top = top.strip_suffix(b"/").unwrap_or(top);
         let own = if top.is_empty() { &b"/"[..] } else { top };
@@ -117,14 +117,14 @@ pub fn width(pattern: &str, home: &[u8]) -> Coverage {
     };
     match () {
         () if covers(b"") => Coverage::Everything,
-        () if covers(home) => Coverage::Home,
+        () if covers(bases.home) => Coverage::Home,
         () => Coverage::Some,
     }
 }
 
 /// A path that a pattern covers.
-pub fn sample(pattern: &str, home: &[u8]) -> Vec<u8> {
-    let Expanded { literal, pattern } = expand(pattern, home);
+pub fn sample<'b>(pattern: &str, bases: impl Into<Bases<'b>>) -> Vec<u8> {
+    let Expanded { literal, pattern } = expand(pattern, bases);
     let mut path = literal;
     let mut rest = pattern.as_str();
     while let Some(at) = rest.find(['*', '?']) {

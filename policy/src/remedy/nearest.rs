@@ -39,7 +39,7 @@ impl Policy {
                 self.nearest_rule(exec.path, Access::MAP)
             }
             Request::Exec(exec) => self.nearest_entry(exec),
-            Request::Connect(_) | Request::Bind { .. } => None,
+            Request::GitConfig { .. } | Request::Connect(_) | Request::Bind { .. } => None,
         }
     }
 

@@ -2,14 +2,15 @@
 //!
 //! A [`Store`] is the JSON document itself, normalised as OpenClaw does when it reads one. Unknown keys and the order
 //! of keys survive, because the document is not converted to another form. Only this module accesses the document.
-//! Reading and normalising are in `read`, `shape` and `normalise`, the allowlist in `entries`, file rules in `rules`,
-//! text and hash in `print`.
+//! Reading and normalising are in `read`, `shape` and `normalise`, the allowlist in `entries`, file rules in `rules`, the
+//! list of all that is saved in `saved`, text and hash in `print`.
 
 mod entries;
 mod normalise;
 mod print;
 mod read;
 mod rules;
+mod saved;
 mod shape;
 
 use serde_json::{Map, Value};
@@ -17,6 +18,7 @@ use serde_json::{Map, Value};
 pub use entries::{Added, Inactive, NewEntry, StoreEntry};
 pub use print::BaseHash;
 pub use read::StoreContents;
+pub use saved::{SavedAnswer, SavedGrant};
 
 use crate::{Ask, Security};
 

@@ -9,7 +9,7 @@ use crate::Bits;
 use crate::paths::saved_rules::FileRule;
 
 /// The keys that lead to the rules in an agent's section.
-const SECTION: [&str; 3] = ["permissions", "filesystem", "rules"];
+pub(super) const SECTION: [&str; 3] = ["permissions", "filesystem", "rules"];
 
 impl Store {
     /// The file rules of an agent: those of `*`, then its own, each with its key. Invalid rules are skipped.
@@ -103,11 +103,11 @@ impl Store {
     }
 }
 
-fn bits(value: &Value) -> Option<Bits> {
+pub(super) fn bits(value: &Value) -> Option<Bits> {
     Bits::parse(value.as_str()?)
 }
 
-fn section(agent: &Map<String, Value>) -> Option<&Map<String, Value>> {
+pub(super) fn section(agent: &Map<String, Value>) -> Option<&Map<String, Value>> {
     let mut section = agent;
     for name in SECTION {
         section = section.get(name)?.as_object()?;

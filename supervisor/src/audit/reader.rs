@@ -125,6 +125,9 @@ pub struct LoggedReason {
     pub path: String,
     /// One sentence.
     pub text: String,
+    /// Whether the policy lists the path as quiet.
+    #[serde(default, rename = "quiet")]
+    pub is_quiet: bool,
 }
 
 #[derive(Deserialize)]

@@ -285,6 +285,8 @@ struct RecordReason<'a> {
     source: Source,
     path: &'a str,
     text: &'a str,
+    #[serde(rename = "quiet", skip_serializing_if = "std::ops::Not::not")]
+    is_quiet: bool,
 }
 
 impl<'a> RecordLine<'a> {
@@ -306,6 +308,7 @@ impl<'a> RecordLine<'a> {
                 source: event.reason.source,
                 path: &event.reason.path,
                 text: &event.reason.text,
+                is_quiet: event.reason.is_quiet(),
             },
             tier: "broker",
             micros: event.micros,

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use guard_policy::git_config::{Entry, parse};
+
 /// The maximum size of a configuration, in bytes.
-pub const MAX_BYTES: u64 = 1 << 20;
+pub const MAX_BYTES: u64 = guard_policy::git_config::MAX_BYTES as u64;
 
 /// A line of a configuration. Sections and keys are in lower case.
 #[derive(Debug, Default)]
@@ -18,9 +20,26 @@ pub struct GitSetting {
     pub value: String,
 }
 
-/// Reads a configuration. None if it cannot be read or is too large.
-pub fn read(file: &Path) -> Option<Vec<GitSetting>> {
-    text(file).map(|text| parse(&text))
+/// Reads a configuration, and whether all of it was understood: it is there, not too large, and git would read it.
+pub fn read(file: &Path) -> (Vec<GitSetting>, bool) {
+    let Some(bytes) = bytes(file) else { return (Vec::new(), false) };
+    match parse(&bytes) {
+        Ok(entries) => (entries.iter().filter_map(GitSetting::of).collect(), true),
+        Err(_) => (parse_loosely(&String::from_utf8_lossy(&bytes)), false),
+    }
+}
+
+impl GitSetting {
+    fn of(entry: &Entry) -> Option<GitSetting> {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let value = entry.value.as_deref().filter(|value| !value.is_empty())?;
+        Some(GitSetting {
+            section: text(entry.section()),
+            subsection: entry.subsection().map(text).unwrap_or_default(),
+            key: text(entry.key()),
+            value: text(value),
+        })
+    }
 }
 
 /// Returns the text after `word` in a file of one line; None if it is empty or the word is missing.
@@ -31,16 +50,19 @@ pub fn line_after(file: &Path, word: &str) -> Option<String> {
 }
 
 fn text(file: &Path) -> Option<String> {
+    bytes(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn bytes(file: &Path) -> Option<Vec<u8>> {
     let meta = std::fs::metadata(file).ok()?;
     if !meta.is_file() || meta.len() > MAX_BYTES {
         return None;
     }
-    std::fs::read(file).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    std::fs::read(file).ok()
 }
 
-/// Returns the settings in a text (git-config(1), "Syntax"). Enough to find paths: a value that continues in the next
-/// line is cut.
-fn parse(text: &str) -> Vec<GitSetting> {
+/// Returns what can be found in a text that does not parse. A value that continues in the next line is cut.
+fn parse_loosely(text: &str) -> Vec<GitSetting> {
     let mut settings = Vec::new();
     let (mut section, mut subsection) = (String::new(), String::new());
     for line in text.lines() {
@@ -77,9 +99,26 @@ mod tests {
 
     #[test]
     fn settings_are_found_as_git_reads_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("config");
+        // A header that ends elsewhere than at the first bracket, and a value in two lines.
+        let text =
+            "[branch \"a]\"] [core] hooksPath = a\\\n b\n[include]\n\tpath = \"x\\\\y\"\n[core]\n\tbare\n";
+        std::fs::write(&file, text).unwrap();
+        let (settings, is_whole) = read(&file);
+        let found: Vec<_> = settings.iter().map(|one| (&*one.section, &*one.key, &*one.value)).collect();
+        assert_eq!(found, [("core", "hookspath", "a b"), ("include", "path", "x\\y")]);
+        assert!(is_whole && !read(directory.path()).1);
+        std::fs::write(&file, "[core]\n\thooksPath = x\n[broken").unwrap();
+        let (settings, is_whole) = read(&file);
+        assert_eq!((settings[0].value.as_str(), is_whole), ("x", false));
+    }
+
+    #[test]
+    fn what_does_not_parse_is_searched_line_by_line() {
         let text = "# [core]\n[core] hooksPath = a b ; c\n\tHooksPath=\"with # ; in\" # c\n[includeIf \"gitdir:~/x/\"]\n\
             path = ../y\n[core]\n  bare\n  empty =\n[remote \"core\"]\nurl = x\n[Core.sub]\nworktree = w\n[broken\nx = y\n";
-        let found = parse(text);
+        let found = parse_loosely(text);
         let found: Vec<_> =
             found.iter().map(|one| (one.section.as_str(), one.key.as_str(), one.value.as_str())).collect();
         assert_eq!(

@@ -6,9 +6,14 @@ pub mod options;
 mod paths;
 pub(crate) mod persistence_sites;
 mod planted_links;
+pub mod profile;
+pub mod project_files;
 pub mod realpath;
 pub(crate) mod reload;
+pub mod trusted_projects;
 pub mod untrusted_environment;
+mod workspace;
+mod workspace_record;
 
 use std::env;
 use std::ffi::OsString;
@@ -18,7 +23,9 @@ use std::path::{Path, PathBuf};
 use guard_openclaw::approvals_store::{self, Stores};
 use guard_policy::approval::GatewayUrl;
 use guard_policy::text::shown;
-use guard_policy::{Ask, Document, Host, OpenclawStore, Overrides, OwnStore, Policy, Problem, Security};
+use guard_policy::{
+    Ask, Document, Host, OpenclawStore, Overrides, OwnStore, Policy, Problem, Security, Workspace,
+};
 
 use crate::config::options::Options;
 use crate::config::realpath::Links;
@@ -42,6 +49,17 @@ pub enum SetupError {
         /// The file, as the operator named it.
         path: PathBuf,
     },
+    /// A project's file cannot be read.
+    #[error(
+        "cannot use the project's {path}: {error}; repair it or remove it, since what it takes away is not known",
+        path = shown(path.as_os_str().as_bytes())
+    )]
+    Project {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
     /// guard.json does not parse or compile; holds all of its problems.
     #[error("{}", lines(.0))]
     Invalid(Vec<Problem>),
@@ -54,6 +72,17 @@ pub enum SetupError {
         "it removes rights that the kernel already grants (`openclaw-guard policy show --tiers`): restart the guard, or start it with --tiers broker,floored"
     )]
     TakesFromKernel,
+    /// The start directory cannot be recorded.
+    #[error(
+        "cannot write {path}: {error}; without it a guarded program could choose the workspace of the next run",
+        path = shown(path.as_os_str().as_bytes())
+    )]
+    Unrecorded {
+        /// The record.
+        path: PathBuf,
+        /// Why it could not be written.
+        error: std::io::Error,
+    },
     /// The current directory has no path, so relative paths cannot be resolved.
     #[error("cannot find the current directory: {0}")]
     NoDirectory(std::io::Error),
@@ -125,24 +154,58 @@ pub fn compile(
     stores: &Stores,
 ) -> Result<Policy, SetupError> {
     let overrides = overrides(options)?;
-    let links = Links::default();
-    let resolve = |path: &[u8]| resolved(&links, path);
-    let unresolved = |_: &[u8]| None;
-    let trail = |path: &[u8]| links.trail(path);
-    let as_written = |path: &[u8]| vec![path.to_vec()];
     let text = text
         .map(|text| str::from_utf8(text).map_err(|_| SetupError::NotText { path: paths.policy.clone() }))
         .transpose()?;
     let document = text.map(|text| Document::parse(&paths.policy.to_string_lossy(), text));
     let document = document.transpose().map_err(SetupError::Invalid)?;
-    let asked = document.as_ref().and_then(|document| document.approvals().gateway().url());
+    let found;
+    let projects = match (&paths.projects, disk) {
+        (Some(settled), _) => settled,
+        (None, Disk::Used) => {
+            found = project_files::find(options, paths)?;
+            &found
+        }
+        (None, Disk::Unused) => &Vec::new(),
+    };
+    with_host(paths, disk, document.as_ref(), stores, |host| match &document {
+        Some(document) => {
+            // Which directory is the workspace does not depend on a project's file.
+            let mut host = host;
+            if document.names_workspace() {
+                let found = || workspace_of(options, paths, document, &host, &overrides);
+                host.workspace = paths.workspace.clone().unwrap_or_else(found);
+            }
+            host.projects = projects;
+            Policy::compile(document, &options.agent, &host, &overrides).map_err(SetupError::Invalid)
+        }
+        None => Ok(Policy::without_file(&options.agent, &Host { projects, ..host }, &overrides)),
+    })
+}
+
+/// Calls `ask` with the host as it is for a document. It has no workspace yet.
+fn with_host<T>(
+    paths: &Paths,
+    disk: Disk,
+    document: Option<&Document>,
+    stores: &Stores,
+    ask: impl FnOnce(Host<'_>) -> T,
+) -> T {
+    let links = Links::default();
+    let resolve = |path: &[u8]| resolved(&links, path);
+    let unresolved = |_: &[u8]| None;
+    let trail = |path: &[u8]| links.trail(path);
+    let as_written = |path: &[u8]| vec![path.to_vec()];
+    let asked = document.and_then(|document| document.approvals().gateway().url());
     let gateways = approvals_store::governing(&stores.gateways, asked.map(GatewayUrl::as_str));
-    let host = Host {
+    ask(Host {
         home: paths.home.as_os_str().as_bytes(),
         cwd: paths.cwd.as_os_str().as_bytes(),
+        workspace: Workspace::default(),
+        profile: paths.profile,
         path_dirs: paths.path_dirs.clone(),
         always_denied: paths
-            .denied_with(&stores.openclaw, document.as_ref().and_then(|document| document.audit_path())),
+            .denied_with(&stores.openclaw, document.and_then(|document| document.audit_path())),
         temp_dirs: paths.temp_dirs.clone(),
         openclaw: openclaw(&stores.openclaw),
         gateways: match &gateways {
@@ -150,16 +213,75 @@ pub fn compile(
             Err(why) => OpenclawStore::Broken(why),
         },
         own: own(&stores.own),
+        projects: &[],
         gateway: paths.gateway.clone(),
+        resolvers: paths.resolvers.clone(),
         persistence_sites: paths.persistence_sites.clone(),
         realpath: if disk == Disk::Used { &resolve } else { &unresolved },
         trail: if disk == Disk::Used { &trail } else { &as_written },
+    })
+}
+
+/// Finds the workspace for a policy. `host` has none yet.
+fn workspace_of(
+    options: &Options,
+    paths: &Paths,
+    document: &Document,
+    host: &Host<'_>,
+    overrides: &Overrides,
+) -> Workspace {
+    let agents = || document.agents().chain([options.agent.as_str()]);
+    let lets = |agent: &str, path: &[u8]| {
+        // A policy that does not compile is refused; until then it may grant anything.
+        Policy::compile(document, agent, host, overrides).map_or(true, |policy| policy.writable_unasked(path))
     };
-    match document {
-        Some(document) => {
-            Policy::compile(&document, &options.agent, &host, &overrides).map_err(SetupError::Invalid)
+    workspace::find(options, paths, |path| agents().any(|agent| lets(agent, path)))
+}
+
+/// Fixes which projects' files count, and what they say.
+///
+/// # Errors
+/// If one of them cannot be read or is invalid.
+pub fn settle_projects(options: &Options, paths: &mut Paths) -> Result<(), SetupError> {
+    paths.projects = Some(project_files::find(options, paths)?);
+    Ok(())
+}
+
+/// Fixes what `${workspace}` stands for, for this policy and for each that is read later. One that begins to name it later
+/// gets the start directory.
+pub fn settle_workspace(options: &Options, paths: &mut Paths, text: Option<&[u8]>, stores: &Stores) {
+    let text = text.and_then(|text| str::from_utf8(text).ok());
+    // An invalid policy is refused when it is compiled.
+    let document = text.and_then(|text| Document::parse("", text).ok());
+    let workspace = match document.filter(Document::names_workspace) {
+        Some(document) => with_host(paths, Disk::Used, Some(&document), stores, |host| {
+            workspace_of(options, paths, &document, &host, &Overrides::default())
+        }),
+        None => workspace::start(options, paths),
+    };
+    paths.workspace = Some(workspace);
+}
+
+/// Records the directories in which a run under this policy may make a `.git`: it does not count there as the top of a
+/// workspace.
+///
+/// # Errors
+/// If that cannot be recorded and the policy names the workspace.
+pub fn record_workspace(options: &Options, paths: &Paths, policy: &Policy) -> Result<(), SetupError> {
+    // Nothing is granted for the sake of an untrusted start directory. And where there is no state directory, none is
+    // made for a policy that does not name the workspace.
+    let is_needed = policy.workspace().is_some() || paths.state_directory.is_dir();
+    if options.untrusted_environment || !is_needed {
+        return Ok(());
+    }
+    let writable = |path: &[u8]| policy.writable_unasked(path);
+    match workspace_record::write(&paths.state_directory, &paths.cwd, &paths.home, writable) {
+        Err((path, error)) if policy.workspace().is_some() => Err(SetupError::Unrecorded { path, error }),
+        Err((path, error)) => {
+            tracing::info!("cannot write {}: {error}", path.display());
+            Ok(())
         }
-        None => Ok(Policy::without_file(&options.agent, &host, &overrides)),
+        Ok(()) => Ok(()),
     }
 }
 
@@ -169,17 +291,20 @@ fn resolved(links: &Links, path: &[u8]) -> Option<Vec<u8>> {
     if path.starts_with(b"/proc/") { Some(path.to_vec()) } else { links.real(path) }
 }
 
-/// Calls `ask` with the host without its approvals stores, for policies that do not depend on them.
+/// Calls `ask` with the host without its approvals stores and the command's profile, for policies that do not depend on
+/// them.
 pub fn on_host<T>(paths: &Paths, ask: impl FnOnce(&Host<'_>) -> T) -> T {
     let links = Links::default();
     let resolve = |path: &[u8]| resolved(&links, path);
     let trail = |path: &[u8]| links.trail(path);
     let bare = Host::bare(paths.home.as_os_str().as_bytes(), paths.cwd.as_os_str().as_bytes());
     ask(&Host {
+        workspace: paths.workspace.clone().unwrap_or_default(),
         path_dirs: paths.path_dirs.clone(),
         always_denied: paths.always_denied.clone(),
         temp_dirs: paths.temp_dirs.clone(),
         gateway: paths.gateway.clone(),
+        resolvers: paths.resolvers.clone(),
         persistence_sites: paths.persistence_sites.clone(),
         realpath: &resolve,
         trail: &trail,

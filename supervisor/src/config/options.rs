@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use guard_policy::{Ask, Security};
+use guard_policy::{Ask, Profile, Security};
 
 /// What holds for every task.
 #[derive(Args, Clone, Debug)]
@@ -14,7 +14,9 @@ pub struct Options {
     /// Print more; twice: debug messages
     #[arg(short, long, global = true, action = clap::ArgAction::Count, hide_short_help = true)]
     pub verbose: u8,
-    /// The policy file [default: guard.json in $OPENCLAW_STATE_DIR or ~/.openclaw]
+    /// The policy file [default: guard.json in the state directory]
+    ///
+    /// The state directory is $OPENCLAW_STATE_DIR or ~/.openclaw.
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub policy: Option<PathBuf>,
     /// The agent whose rules apply
@@ -23,12 +25,17 @@ pub struct Options {
     /// Whether the command line names it
     #[arg(skip)]
     pub agent_is_named: bool,
+    /// An agent whose own files are allowed; or none [default: the command]
+    ///
+    /// claude-code, codex, aider, gemini-cli, opencode; policy.md, "Profiles", lists what each has.
+    #[arg(long, global = true, value_name = "NAME", value_parser = profile, hide_short_help = true)]
+    pub profile: Option<ProfileChoice>,
     /// OpenClaw's key of this session [default: $OPENCLAW_MCP_SESSION_KEY]
     ///
     /// The gateway shows questions in this session.
     #[arg(long, global = true, value_name = "KEY", hide_short_help = true)]
     pub session_key: Option<String>,
-    /// The home directory: ~ in the policy [default: $OPENCLAW_HOME or $HOME]
+    /// ~ in the policy [default: $OPENCLAW_HOME or $HOME]
     ///
     /// If neither variable is set: the user's home directory in the password database.
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, hide_short_help = true)]
@@ -103,6 +110,25 @@ pub enum Tier {
     Floored,
     /// The floor alone.
     Kernel,
+}
+
+/// The profile that the command line names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProfileChoice {
+    /// No profile.
+    Without,
+    /// This one.
+    Named(Profile),
+}
+
+fn profile(name: &str) -> Result<ProfileChoice, String> {
+    let names = || Profile::ALL.map(Profile::as_str).join(", ");
+    match name {
+        "none" => Ok(ProfileChoice::Without),
+        name => Profile::from_name(name)
+            .map(ProfileChoice::Named)
+            .ok_or_else(|| format!("one of {}, none", names())),
+    }
 }
 
 fn security(name: &str) -> Result<Security, String> {

@@ -1,17 +1,20 @@
 //! The paths of this host that the guard uses, found once at the start.
 
 use std::env;
+use std::net::IpAddr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use guard_openclaw::approvals_store::{self, Stores};
 use guard_openclaw::gateway;
 use guard_openclaw::real_path::real;
-use guard_policy::{Gateway, Host, PersistenceSites, Policy, known};
+use guard_policy::{
+    Bases, Gateway, Host, PersistenceSites, Policy, Profile, ProjectFile, Workspace, known, resolvers,
+};
 
 use super::SetupError;
 use crate::audit;
-use crate::config::options::Options;
+use crate::config::options::{Options, ProfileChoice};
 use crate::config::persistence_sites;
 use crate::config::planted_links::PlantedLinks;
 use crate::config::realpath::Links;
@@ -41,8 +44,18 @@ pub struct Paths {
     audit_named: bool,
     /// The real path of the current directory.
     pub cwd: PathBuf,
+    /// The real path of the directory that the guard is started in, whoever chose it.
+    pub(super) start: PathBuf,
+    /// The files of the projects that it is in, once they are settled.
+    pub(super) projects: Option<Vec<ProjectFile>>,
+    /// What `${workspace}` stands for, once that is settled.
+    pub(super) workspace: Option<Workspace>,
+    /// The profile that is laid over the policy.
+    pub(super) profile: Option<Profile>,
     /// Where OpenClaw's gateway listens.
     pub(super) gateway: Gateway,
+    /// The name servers at the start.
+    pub(super) resolvers: Vec<IpAddr>,
     /// The paths that no policy may open to the tree: OpenClaw's state, here and at the usual place, its configuration,
     /// and the policy.
     /// `close` adds the audit log.
@@ -96,7 +109,16 @@ impl Paths {
             policy,
             audit_named: options.audit.is_some(),
             audit: options.audit.clone().unwrap_or_else(|| state.join("guard/audit.jsonl")),
+            start: cwd.clone(),
+            projects: None,
+            workspace: None,
+            profile: match options.profile {
+                Some(ProfileChoice::Named(profile)) => Some(profile),
+                Some(ProfileChoice::Without) | None => None,
+            },
             gateway: gateway::find(&config),
+            // Without the file, or with one that is no text, only loopback is asked (resolv.conf(5)).
+            resolvers: resolvers(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
             always_denied: Vec::new(),
             path_dirs: real_directories(
                 &links,
@@ -125,6 +147,14 @@ impl Paths {
         Ok(paths)
     }
 
+    /// Whether a file is a policy of the operator's own, and no project's: the policy in force, or one of a state
+    /// directory.
+    pub(super) fn is_own_policy(&self, file: &Path) -> bool {
+        let states = [self.state_directory.clone()].into_iter().chain(usual_states(&self.home));
+        file == self.policy_file
+            || states.map(|state| real(&state)).any(|state| file.parent() == Some(&*state))
+    }
+
     /// Returns the program directories of the built-in policy on this host, as patterns. `workspace` is the
     /// real path of the directory to work in.
     pub fn programs(&self, workspace: &Path) -> Vec<String> {
@@ -136,6 +166,31 @@ impl Paths {
             realpath: &|path| links.real(path),
             ..Host::bare(self.home.as_os_str().as_bytes(), workspace.as_os_str().as_bytes())
         })
+    }
+
+    /// Returns a pattern of programs that are not part of a project, if this directory contains their place.
+    pub fn programs_in(&self, directory: &Path) -> Option<String> {
+        let home = self.home.as_os_str().as_bytes();
+        let is_inside = |pattern: &String| {
+            let place = pattern.strip_suffix("/**").unwrap_or(pattern);
+            let place = match place.strip_prefix('~') {
+                Some(rest) => [home, rest.as_bytes()].concat(),
+                None => place.as_bytes().to_vec(),
+            };
+            Path::new(std::ffi::OsStr::from_bytes(&place)).starts_with(directory)
+        };
+        self.programs(directory).into_iter().find(is_inside)
+    }
+
+    /// Returns what the patterns of guard.json may begin with, once that is settled.
+    pub fn bases(&self) -> Bases<'_> {
+        let workspace = self.workspace.as_ref().and_then(|workspace| workspace.root.as_deref());
+        Bases { home: self.home.as_os_str().as_bytes(), workspace }
+    }
+
+    /// Names the workspace, whatever is found here.
+    pub fn work_in(&mut self, directory: &Path) {
+        self.workspace = Some(Workspace::at(directory.as_os_str().as_bytes()));
     }
 
     /// Returns the real directories for temporary files.

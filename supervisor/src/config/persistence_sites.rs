@@ -185,13 +185,13 @@ impl Repositories {
         }
     }
 
-    /// Reads a configuration. If it is there and cannot be read, the work tree counts as unread.
+    /// Reads a configuration. If it is there and cannot be read as git does, the work tree counts as unread.
     fn settings_of(&mut self, config: &Path, top: &Path) -> Vec<GitSetting> {
-        let settings = git_config::read(config);
-        if settings.is_none() && is_there(config) {
+        let (settings, is_whole) = git_config::read(config);
+        if !is_whole && is_there(config) {
             self.unread(top);
         }
-        settings.unwrap_or_default()
+        settings
     }
 
     /// Adds the paths that a configuration names.

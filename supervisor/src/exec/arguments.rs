@@ -26,20 +26,18 @@ impl Strings {
     ///
     /// # Errors
     /// EFAULT and E2BIG, as the kernel returns them. If the caller is gone, this may read another process.
-    pub fn read(caller: &Caller<'_>, address: u64, left: &mut usize) -> Result<Strings, Errno> {
+    pub fn read(memory: &mut Windows<'_, '_>, address: u64, left: &mut usize) -> Result<Strings, Errno> {
         let mut strings = Strings::default();
         if address == 0 {
             return Ok(strings);
         }
-        let mut pointers = Windows::new(caller);
-        let mut texts = Windows::new(caller);
         for index in 0.. {
             let at = address.checked_add(index * 8).ok_or(Errno::FAULT)?;
-            let pointer = pointers.word(at)?;
+            let pointer = memory.word(at)?;
             if pointer == 0 {
                 break;
             }
-            let text = texts.string(pointer)?;
+            let text = memory.string(pointer)?;
             *left = left.checked_sub(text.len() + 1 + 8).ok_or(Errno::TOOBIG)?;
             strings.items.push(text);
         }
@@ -57,8 +55,8 @@ pub fn joined<'s>(items: impl Iterator<Item = &'s Vec<u8>> + Clone) -> Vec<u8> {
     bytes
 }
 
-/// Windows of the caller's memory, read ahead.
-struct Windows<'c, 'k> {
+/// Windows of the caller's memory, read ahead. Each part is read once, as long as there are few.
+pub struct Windows<'c, 'k> {
     caller: &'c Caller<'k>,
     windows: Vec<Window>,
     /// The window that was hit last, and the one that is replaced next.
@@ -82,7 +80,8 @@ impl Window {
 }
 
 impl<'c, 'k> Windows<'c, 'k> {
-    fn new(caller: &'c Caller<'k>) -> Self {
+    /// Nothing is read yet.
+    pub fn new(caller: &'c Caller<'k>) -> Self {
         Windows { caller, windows: Vec::new(), last: 0, next: 0 }
     }
 
@@ -115,6 +114,10 @@ impl<'c, 'k> Windows<'c, 'k> {
     }
 
     fn word(&mut self, address: u64) -> Result<u64, Errno> {
+        if let Some(word) = self.from(address)?.first_chunk() {
+            return Ok(u64::from_ne_bytes(*word));
+        }
+        // It crosses the end of a window.
         let mut bytes = [0; 8];
         for (offset, byte) in bytes.iter_mut().enumerate() {
             *byte = self.from(address.checked_add(offset as u64).ok_or(Errno::FAULT)?)?[0];
@@ -127,7 +130,7 @@ impl<'c, 'k> Windows<'c, 'k> {
         loop {
             let at = address.checked_add(text.len() as u64).ok_or(Errno::FAULT)?;
             let bytes = self.from(at)?;
-            let end = bytes.iter().position(|&byte| byte == 0);
+            let end = memchr::memchr(0, bytes);
             text.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
             if text.len() >= MAX_LEN {
                 return Err(Errno::TOOBIG);

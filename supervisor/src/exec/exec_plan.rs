@@ -125,6 +125,10 @@ impl<'p> ExecPlan<'p> {
         }
         for step in &self.0 {
             let mut verdict = step.verdict.clone();
+            if verdict.outcome == Outcome::Ask && guard.observe {
+                guard.note_question(caller, Operation::Exec, &step.path, &step.argv, &verdict.reason);
+                continue;
+            }
             if verdict.outcome == Outcome::Ask {
                 verdict = state.verdict(verdict, |verdict| step.fallback(guard.policy(), verdict));
             }

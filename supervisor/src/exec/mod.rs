@@ -35,7 +35,7 @@ use crate::reply::{ContinueReason, HandlerResult, Reply};
 use crate::resolve::{Dots, FastLookup, FastPath, Identity, Last, Object, Target, link_to, real_path};
 use crate::syscall::Request;
 use crate::worker::ensure_spare_worker;
-use arguments::Strings;
+use arguments::{Strings, Windows};
 use image::Image;
 use scripts::Named;
 use verify::Expected;
@@ -86,8 +86,9 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
         return Err(Errno::NOENT);
     }
     let mut left = arguments::MAX_BYTES;
-    let argv = Strings::read(caller, strings.0, &mut left)?;
-    let environment = Strings::read(caller, strings.1, &mut left)?;
+    let mut memory = Windows::new(caller);
+    let argv = Strings::read(&mut memory, strings.0, &mut left)?;
+    let environment = Strings::read(&mut memory, strings.1, &mut left)?;
     caller.check()?;
     let path = written.as_bytes().to_vec();
     let exec_request = ExecRequest { dirfd, path, flags, argv, environment };

@@ -10,6 +10,9 @@ use crate::judge::guard::Guard;
 /// Re-reads the approvals stores if they have changed.
 type CatchUp = Box<dyn Fn() + Send + Sync>;
 
+/// Runs after the guard was replaced.
+type Updated = Box<dyn Fn() + Send + Sync>;
+
 /// The shared guard. A call uses the guard in force when it is received; a replacement applies to later calls.
 pub struct Current {
     guard: RwLock<Arc<Guard>>,
@@ -17,12 +20,19 @@ pub struct Current {
     changes: AtomicU64,
     /// Re-reads the approvals stores, if set.
     catch_up: OnceLock<CatchUp>,
+    /// Called after each replacement, if set.
+    updated: OnceLock<Updated>,
 }
 
 impl Current {
     /// Creates this with the given guard in force.
     pub fn new(guard: Guard) -> Current {
-        Current { guard: RwLock::new(Arc::new(guard)), changes: AtomicU64::new(0), catch_up: OnceLock::new() }
+        Current {
+            guard: RwLock::new(Arc::new(guard)),
+            changes: AtomicU64::new(0),
+            catch_up: OnceLock::new(),
+            updated: OnceLock::new(),
+        }
     }
 
     /// The guard in force.
@@ -46,11 +56,21 @@ impl Current {
         let _ = self.catch_up.set(Box::new(catch_up));
     }
 
+    /// Sets the function to call after each replacement. It must not replace the guard itself.
+    pub fn notify(&self, updated: impl Fn() + Send + Sync + 'static) {
+        let _ = self.updated.set(Box::new(updated));
+    }
+
     /// Puts another guard in force, made from the one before. Nothing else is put in force meanwhile.
     pub fn update(&self, change: impl FnOnce(&Guard) -> Guard) {
-        let mut guard = self.guard.write();
-        *guard = Arc::new(change(&guard));
-        self.changes.fetch_add(1, Ordering::Release);
+        {
+            let mut guard = self.guard.write();
+            *guard = Arc::new(change(&guard));
+            self.changes.fetch_add(1, Ordering::Release);
+        }
+        if let Some(updated) = self.updated.get() {
+            updated();
+        }
     }
 
     /// A view for one worker.

@@ -21,6 +21,7 @@ use crate::caller::Caller;
 use crate::exec::{ContentMatcher, ExecLocks, Scripts};
 use crate::judge::bound_sockets::BoundSockets;
 use crate::judge::consent::{Background, ConsentState};
+use crate::judge::git_locks::GitLocks;
 use crate::judge::local_address::interface_of;
 use crate::judge::made_directories::MadeDirectories;
 use crate::judge::recorder::Recorder;
@@ -65,6 +66,8 @@ pub struct Guard {
     pub bound_sockets: Arc<BoundSockets>,
     /// The directories that the tree has made.
     pub made: Arc<MadeDirectories>,
+    /// The locks of git configurations that the tree has made.
+    pub git_locks: Arc<GitLocks>,
 }
 
 /// The policy's verdict on a program that is a copy of these: the strictest of the verdicts on each.
@@ -116,6 +119,7 @@ impl Guard {
             scripts: Arc::default(),
             bound_sockets: Arc::default(),
             made: Arc::default(),
+            git_locks: Arc::default(),
         }
     }
 
@@ -190,7 +194,7 @@ impl Guard {
 
     /// The guard's part of a question.
     pub fn background(&self) -> Background<'_> {
-        Background { policy: self.policy(), session: self.session(), tree: &self.tree }
+        Background { policy: self.policy(), session: self.session(), tree: &self.tree, made: &self.made }
     }
 
     /// The consent for a call that needs it. If nobody was asked yet, the caller must refuse for now, without a log
@@ -300,7 +304,11 @@ impl Guard {
     ) -> Result<(), Errno> {
         // It is denied whether or not it can be logged.
         let _ = self.note(caller, operation, path, argv, because, Outcome::Deny);
-        if self.observe && !because.is_absolute() { Ok(()) } else { Err(Errno::ACCESS) }
+        if self.observe && !because.is_absolute() {
+            return Ok(());
+        }
+        caller.consent().drop_question();
+        Err(Errno::ACCESS)
     }
 
     /// Reports the verdict, and applies it.
@@ -325,6 +333,36 @@ impl Guard {
             return Ok(());
         }
         self.deny(caller, operation, path, argv, &verdict.reason)
+    }
+
+    /// Reports an allowed change of a git configuration, with its keys, however few allowed calls are logged.
+    ///
+    /// # Errors
+    /// EACCES if it cannot be logged and must be.
+    pub fn log_git_config(
+        &self,
+        caller: &Caller<'_>,
+        path: &[u8],
+        verdict: &Verdict<'_>,
+    ) -> Result<(), Errno> {
+        let logged = self.note(caller, Operation::Write, path, &[], &verdict.reason, Outcome::Allow);
+        match logged {
+            Logged::No => self.deny(caller, Operation::Write, path, &[], &unlogged()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reports what only observing keeps from being asked.
+    pub fn note_question(
+        &self,
+        caller: &Caller<'_>,
+        operation: Operation,
+        path: &[u8],
+        argv: &[Vec<u8>],
+        reason: &Reason<'_>,
+    ) {
+        // It goes on whether or not it can be logged.
+        let _ = self.note(caller, operation, path, argv, reason, Outcome::Ask);
     }
 
     fn note(

@@ -9,21 +9,24 @@ use nix::sys::socket::SockaddrStorage;
 /// The owner of the address. It is only looked up if the policy's verdict depends on it.
 pub fn interface_of(policy: &Policy, address: SocketAddr, page: Page) -> Interface {
     let port = address.port();
-    if (policy.needs_interfaces(port) || page.may_be_at(port)) && is_own(address) {
+    if policy.needs_interfaces(address) || page.may_be_at(port) { owner(address) } else { Interface::Unknown }
+}
+
+/// It is this host's own if an interface has it, in any zone. It may be, if a socket can be bound to it, as to all IPv4
+/// addresses routed here, but also to multicast and broadcast addresses and, with `ip_nonlocal_bind`, to any; or if it is an
+/// IPv6 address routed here; or if the interfaces cannot be listed.
+fn owner(mut address: SocketAddr) -> Interface {
+    address.set_ip(address.ip().to_canonical());
+    address.set_port(0);
+    let Ok(interfaces) = getifaddrs() else { return Interface::Perhaps };
+    let mut own = interfaces.filter_map(|interface| ip(&interface.address?));
+    if own.any(|own| own == address.ip()) {
         Interface::Own
+    } else if UdpSocket::bind(address).is_ok() || is_routed_here(address.ip()) {
+        Interface::Perhaps
     } else {
         Interface::Unknown
     }
-}
-
-/// Whether this host has the address: it is an interface's, in any zone; or a socket can be bound to it, as to all IPv4
-/// addresses routed here; or it is an IPv6 address routed here. In doubt it returns true.
-fn is_own(mut address: SocketAddr) -> bool {
-    address.set_ip(address.ip().to_canonical());
-    address.set_port(0);
-    let Ok(interfaces) = getifaddrs() else { return true };
-    let mut own = interfaces.filter_map(|interface| ip(&interface.address?));
-    own.any(|own| own == address.ip()) || UdpSocket::bind(address).is_ok() || is_routed_here(address.ip())
 }
 
 /// Whether a route delivers an address here, as `ip -6 route add local` adds them. No socket can be bound to such an
@@ -63,15 +66,17 @@ mod tests {
             getifaddrs().unwrap().filter_map(|interface| ip(&interface.address?)).collect();
         assert!(own.contains(&"127.0.0.1".parse().unwrap()), "{own:?}");
         for ip in own {
-            assert!(is_own(SocketAddr::new(ip, 80)), "{ip}");
+            assert_eq!(owner(SocketAddr::new(ip, 80)), Interface::Own, "{ip}");
             if let IpAddr::V4(v4) = ip {
-                assert!(is_own(SocketAddr::new(v4.to_ipv6_mapped().into(), 80)), "{ip}");
+                assert_eq!(owner(SocketAddr::new(v4.to_ipv6_mapped().into(), 80)), Interface::Own, "{ip}");
             }
         }
-        // No interface has it, but it is routed here.
-        assert!(is_own("127.9.9.9:80".parse().unwrap()));
+        // No interface has them, but they are routed here, or can be bound without being anybody's.
+        for perhaps in ["127.9.9.9:80", "224.0.0.251:5353", "255.255.255.255:9"] {
+            assert_eq!(owner(perhaps.parse().unwrap()), Interface::Perhaps, "{perhaps}");
+        }
         for other in ["203.0.113.77:80", "[2001:db8:77::1]:80", "[::ffff:203.0.113.77]:80"] {
-            assert!(!is_own(other.parse().unwrap()), "{other}");
+            assert_eq!(owner(other.parse().unwrap()), Interface::Unknown, "{other}");
         }
     }
     #[test]

@@ -1,17 +1,21 @@
 //! Judges accesses to paths: to objects, to names, and to the files that belong to a name.
 
+use std::os::fd::AsFd;
+
+use guard_approvals::AskedFile;
 use guard_policy::learn::Used;
 use guard_policy::{Access, Outcome, Reason, Request, Site, decide};
-use rustix::fs::FileType;
+use rustix::fs::{Access as Mode, AtFlags, CWD, FileType};
 use rustix::io::Errno;
 
 use crate::audit::Operation;
 use crate::caller::Caller;
-use crate::judge::consent::{ConsentState, about_file};
+use crate::judge::consent::{AllPaths, ConsentState, about_file, directories_above};
 use crate::judge::guard::Guard;
 use crate::judge::shapes::Subject;
-use crate::resolve::Object;
+use crate::kernel::requests;
 use crate::resolve::special_files::{Classification, classify, is_the_machines};
+use crate::resolve::{Identity, Object};
 
 /// An access in the form in which it is recorded.
 fn used(access: Access, is_made: bool) -> Used {
@@ -37,10 +41,47 @@ impl Guard {
     ) -> Result<(), Errno> {
         let subject = match object {
             Some(object) if object.kind() == FileType::Directory => Subject::Directory,
+            Some(object) if self.is_own_git_lock(object) => Subject::OwnGitLock,
             Some(_) => Subject::There,
             None => Subject::New,
         };
         self.judge_subject(caller, operation, path, object, access, subject)
+    }
+
+    /// Refuses an open to write, or the creation of a name, that the kernel refuses, too. If the policy does not allow it
+    /// either, it is no question, and no line on the terminal: programs try to write caches next to the system's own files
+    /// all the time.
+    ///
+    /// # Errors
+    /// The kernel's: EACCES, EROFS.
+    pub fn refuse_as_kernel(
+        &self,
+        caller: &Caller<'_>,
+        path: &[u8],
+        object: Option<&Object>,
+        access: Access,
+    ) -> Result<(), Errno> {
+        if !access.contains(Access::WRITE) || self.observe || self.allows(path, Access::WRITE) {
+            return Ok(());
+        }
+        let found = match object {
+            Some(object) if object.kind() == FileType::RegularFile => {
+                requests::may(object.fd.as_fd(), Mode::WRITE_OK)
+            }
+            Some(_) => Ok(()),
+            None => {
+                let end = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0).max(1);
+                rustix::fs::accessat(CWD, path.get(..end).unwrap_or(b"/"), Mode::WRITE_OK, AtFlags::EACCESS)
+            }
+        };
+        match found {
+            Err(error @ (Errno::ACCESS | Errno::ROFS)) => {
+                let reason = Reason::unmentioned("neither the kernel nor the policy allows it");
+                let _ = self.deny(caller, Operation::Write, path, &[], &reason);
+                Err(error)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Judges whether a directory may be made at the real path `path`.
@@ -48,7 +89,35 @@ impl Guard {
     /// # Errors
     /// EACCES if it is refused.
     pub fn judge_mkdir(&self, caller: &Caller<'_>, path: &[u8]) -> Result<(), Errno> {
-        self.judge_subject(caller, Operation::Write, path, None, Access::WRITE, Subject::Directory)
+        self.refuse_as_kernel(caller, path, None, Access::WRITE)?;
+        self.judge_subject(caller, Operation::Write, path, None, Access::WRITE, Subject::NewDirectory)
+    }
+
+    /// Whether a file is the lock of a git configuration that the tree has made.
+    pub fn is_own_git_lock(&self, object: &Object) -> bool {
+        self.git_locks.contains(Identity::from_stat(&object.stat))
+    }
+
+    /// Judges whether the tree might write a git configuration, or its lock, at the real path `path`, if it were not
+    /// protected for what it is. Its content is judged by itself.
+    ///
+    /// # Errors
+    /// EACCES if it is refused.
+    pub fn judge_git_config(&self, caller: &Caller<'_>, path: &[u8]) -> Result<(), Errno> {
+        self.judge_subject(caller, Operation::Write, path, None, Access::WRITE, Subject::GitConfig)
+    }
+
+    /// Judges a change of the entry at the real path `path` as if it were not the tree's own lock.
+    ///
+    /// # Errors
+    /// EACCES if it is refused.
+    pub fn judge_protected(
+        &self,
+        caller: &Caller<'_>,
+        path: &[u8],
+        object: Option<&Object>,
+    ) -> Result<(), Errno> {
+        self.judge_subject(caller, Operation::Write, path, object, Access::WRITE, Subject::There)
     }
 
     fn judge_subject(
@@ -79,6 +148,10 @@ impl Guard {
         if verdict.outcome != Outcome::Ask {
             return self.settle(caller, operation, path, &[], &verdict);
         }
+        if self.observe {
+            self.note_question(caller, operation, path, &[], &verdict.reason);
+            return Ok(());
+        }
         let stand =
             self.consent(caller, || about_file(&self.background(), caller, &asked, access, &verdict.reason));
         if stand == ConsentState::Unasked {
@@ -98,13 +171,12 @@ impl Guard {
         path: &[u8],
         object: Option<&Object>,
     ) -> Result<(), Errno> {
-        self.judge(caller, Operation::Write, path, object, Access::WRITE)?;
-        match object {
-            Some(object) if is_the_machines(path, object) => {
-                self.refuse(caller, Operation::Write, path, "a device of the machine")
-            }
-            _ => Ok(()),
+        let all = AllPaths::of(caller);
+        all.add(self.judge(caller, Operation::Write, path, object, Access::WRITE))?;
+        if object.is_some_and(|object| is_the_machines(path, object)) {
+            self.refuse(caller, Operation::Write, path, "a device of the machine")?;
         }
+        all.end()
     }
 
     /// Judges the removal of the entry at the real path `path`, or its move to another name.
@@ -125,6 +197,40 @@ impl Guard {
             }
         }
         self.judge_change(caller, path, object)
+    }
+
+    /// Whether a file may get the real path `new` without gaining rights there by an answer of the operator's.
+    pub fn moves_within_answers(&self, old: &[u8], new: &[u8]) -> bool {
+        let Some(approvals) = &self.approvals() else { return true };
+        [Access::READ, Access::WRITE].into_iter().all(|bit| {
+            let verdict = |path, subject| {
+                let verdict = decide(self.policy(), &self.shapes().request(path, bit, subject));
+                (verdict.outcome, verdict.reason.asking())
+            };
+            let (Outcome::Ask, rule) = verdict(new, Subject::New) else { return true };
+            let (before, rule_before) = verdict(old, Subject::There);
+            if before == Outcome::Allow {
+                return true;
+            }
+            let [inside_before, inside] = [old, new].map(|path| directories_above(&self.made, path));
+            let before = (before == Outcome::Ask).then_some(AskedFile {
+                path: old,
+                inside: &inside_before,
+                rule: &rule_before,
+            });
+            approvals.manager().lets_move(bit, before, AskedFile { path: new, inside: &inside, rule: &rule })
+        })
+    }
+
+    /// Drops the operator's answers for files that this policy does not ask about by the same rule.
+    pub fn keep_answers(&self) {
+        let asks = |path: &[u8], access| {
+            let verdict = decide(self.policy(), &self.shapes().request(path, access, Subject::There));
+            (verdict.outcome == Outcome::Ask).then(|| verdict.reason.asking())
+        };
+        if let Some(approvals) = self.approvals() {
+            approvals.manager().keep_file_grants(asks);
+        }
     }
 
     /// Judges whether a symbolic link may be created at the real path `path`. It may not be on the way to a protected

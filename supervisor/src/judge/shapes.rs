@@ -5,7 +5,7 @@
 
 use std::os::fd::AsFd;
 
-use guard_policy::{Access, Policy, Request, Shape, Site};
+use guard_policy::{Access, GitConfigNames, Policy, Request, Shape, ShapeKind, Site};
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
@@ -19,12 +19,18 @@ const MAX_DEPTH: usize = 128;
 /// What an access is about, as far as shapes tell it apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// A directory, or the making of one.
+    /// A directory.
     Directory,
+    /// The making of a directory.
+    NewDirectory,
     /// Something else that is there.
     There,
     /// Something else that may be made.
     New,
+    /// The lock of a git configuration that the tree made.
+    OwnGitLock,
+    /// A git configuration whose content is judged by itself, or the lock that the tree makes of one.
+    GitConfig,
 }
 
 /// The shapes of a policy, and the directories that the tree made.
@@ -51,21 +57,44 @@ impl Shapes<'_> {
     /// What is known of a path that is to be written; `None` if its shape alone decides.
     fn site(&self, path: &[u8], subject: Subject) -> Option<Site> {
         let shapes = self.policy.shapes(path);
+        let is_let_through = match subject {
+            Subject::GitConfig => true,
+            Subject::OwnGitLock => GitConfigNames::of_lock(last_name(path)).is_some(),
+            Subject::Directory | Subject::NewDirectory | Subject::There | Subject::New => false,
+        };
         let is_own = |shape: &Shape<'_>| {
-            let is_for_files = subject == Subject::Directory && shape.is_file;
-            is_for_files || self.made.contains(shape.holder)
+            let is_for_files = match subject {
+                Subject::Directory => shape.kind.is_file(),
+                Subject::NewDirectory => shape.kind.is_file() || shape.kind == ShapeKind::ModuleHooks,
+                _ => false,
+            };
+            is_for_files
+                || is_let_through && shape.kind == ShapeKind::GitConfig
+                || self.made.contains(shape.holder)
         };
         if !shapes.iter().all(is_own) {
             return None;
         }
         let is_the_operators = |directory: &[u8]| !self.made.contains(directory);
-        let mut directories = self.policy.git_directories(path).into_iter();
+        let is_config = is_let_through && shapes.iter().any(|shape| shape.kind == ShapeKind::GitConfig);
+        let is_its_own = |directory: &&[u8]| {
+            is_config && path.strip_suffix(last_name(path)) == Some(&[directory, &b"/"[..]].concat())
+        };
+        let mut directories =
+            self.policy.git_directories(path).into_iter().filter(|directory| !is_its_own(directory));
         let is_part = |directory: &[u8]| look_of(directory).is_repository() && is_the_operators(directory);
         if directories.any(is_part) || subject != Subject::There && self.completes(path) {
             return Some(Site::Repository);
         }
         // So that the policy does not look for shapes again.
-        Some(Site::Own)
+        Some(if is_config { Site::GitConfig } else { Site::Own })
+    }
+
+    /// Whether a real path is that of a git configuration, or of its lock, and protected for that.
+    pub fn protects_git_config(&self, path: &[u8]) -> bool {
+        self.policy.protects_shapes()
+            && self.policy.shapes(path).iter().any(|shape| shape.kind == ShapeKind::GitConfig)
+            && self.site(path, Subject::There) != Some(Site::Own)
     }
 
     /// Whether a name that is made at a path turns a directory of the operator's into a git repository, whose
@@ -145,7 +174,7 @@ impl Shapes<'_> {
                 let path = [&*directory, b"/", &*name].concat();
                 let is_directory = kind == FileType::Directory;
                 let is_protected = |shape: &Shape<'_>| {
-                    let is_for_files = is_directory && shape.is_file;
+                    let is_for_files = is_directory && shape.kind.is_file();
                     !is_for_files && !self.made.contains(shape.holder)
                 };
                 if self.policy.shapes(&path).iter().any(is_protected) {
@@ -158,6 +187,10 @@ impl Shapes<'_> {
         }
         true
     }
+}
+
+fn last_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
 /// What a directory has of a git repository.

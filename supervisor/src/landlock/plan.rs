@@ -158,9 +158,12 @@ impl LandlockPlan {
     /// Whether the kernel may perform this access at a real path: the floor covers it, and everything that the floor
     /// covers for this kind of access the policy allows as a whole.
     pub fn covers(&self, path: &[u8], access: Access, reach: Target) -> bool {
-        (self.reads || !access.contains(Access::READ))
-            && (self.writes || !access.contains(Access::WRITE))
-            && self.grants.cover(path, access, reach)
+        self.leaves(access) && self.grants.cover(path, access, reach)
+    }
+
+    /// Whether the kernel may perform this access anywhere.
+    pub fn leaves(&self, access: Access) -> bool {
+        (self.reads || !access.contains(Access::READ)) && (self.writes || !access.contains(Access::WRITE))
     }
 
     /// Whether any call could be left to the kernel.

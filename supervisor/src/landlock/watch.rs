@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use guard_shim::failpoints::{Fallible, fail_point};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 
@@ -28,7 +29,8 @@ const POLL_PERIOD: Duration = Duration::from_secs(1);
 
 /// Watches for as long as the process lives. Moves by the tree itself are checked at once by [`Grants::recheck_below`];
 /// this is for the rest of the machine. `relocated` is called after something that is granted was found elsewhere than
-/// before, or something appeared at one of the `awaited` paths, or disappeared there. `tell` receives panics.
+/// before, or something appeared at one of the `awaited` paths, or disappeared there. `tell` receives panics. Returns
+/// the handle to wake the watch with when other paths are awaited; `None` if nothing is granted.
 ///
 /// # Errors
 /// If no thread can be started.
@@ -37,17 +39,40 @@ pub fn watch(
     awaited: impl Fn() -> Vec<Vec<u8>> + Send + 'static,
     relocated: impl Fn() + Send + 'static,
     tell: impl Fn(&Panic) + Send + 'static,
-) -> std::io::Result<()> {
+) -> std::io::Result<Option<Waker>> {
     let grants = Arc::clone(grants);
     if grants.iter().next().is_none() {
-        return Ok(());
+        return Ok(None);
     }
-    let look = move || follow(&grants, &awaited, &relocated);
+    let waker = Waker::new()?;
+    let wakes = waker.clone();
+    let look = move || follow(&grants, &wakes, &awaited, &relocated);
     std::thread::Builder::new().name("floor".into()).spawn(move || restart_on_panic(look, tell))?;
-    Ok(())
+    Ok(Some(waker))
 }
 
-fn follow(grants: &Grants, awaited: &impl Fn() -> Vec<Vec<u8>>, relocated: &impl Fn()) {
+/// Wakes the watch (eventfd(2)).
+#[derive(Clone, Debug)]
+pub struct Waker(Arc<OwnedFd>);
+
+impl Waker {
+    fn new() -> Result<Waker, Errno> {
+        Ok(Waker(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
+    }
+
+    /// Has the watch look again at what is awaited.
+    pub fn wake(&self) {
+        // It fails only if 2^64 - 2 wake-ups are pending.
+        let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
+    }
+
+    /// Takes the pending wake-ups. Returns whether there were any.
+    fn take(&self) -> bool {
+        rustix::io::read(&self.0, &mut [0; 8]).is_ok()
+    }
+}
+
+fn follow(grants: &Grants, waker: &Waker, awaited: &impl Fn() -> Vec<Vec<u8>>, relocated: &impl Fn()) {
     // The kernel wakes pollers of this file when something is mounted or unmounted (proc_pid_mounts(5)).
     let mounts = std::fs::File::open("/proc/self/mountinfo");
     let started = Instant::now();
@@ -57,7 +82,7 @@ fn follow(grants: &Grants, awaited: &impl Fn() -> Vec<Vec<u8>>, relocated: &impl
     let mut due = Some(started + POLL_INTERVAL);
     loop {
         let events = changes.as_ref().and_then(|changes| changes.as_ref().ok());
-        let is_mounted = wait(events, mounts.as_ref().ok(), due, &names) == Change::Mount;
+        let is_mounted = wait(events, mounts.as_ref().ok(), waker, due, &names) == Change::Mount;
         if is_mounted {
             grants.look_at_mounts();
         }
@@ -94,7 +119,7 @@ fn follow(grants: &Grants, awaited: &impl Fn() -> Vec<Vec<u8>>, relocated: &impl
 enum Change {
     /// Something was mounted or unmounted.
     Mount,
-    /// The place of a grant.
+    /// The place of a grant, or what is awaited.
     Other,
 }
 
@@ -102,11 +127,12 @@ enum Change {
 fn wait(
     changes: Option<&OwnedFd>,
     mounts: Option<&std::fs::File>,
+    waker: &Waker,
     due: Option<Instant>,
     names: &HashSet<Vec<u8>>,
 ) -> Change {
     loop {
-        let mut ready = Vec::new();
+        let mut ready = vec![PollFd::new(waker.0.as_fd(), PollFlags::POLLIN)];
         ready.extend(changes.map(|changes| PollFd::new(changes.as_fd(), PollFlags::POLLIN)));
         ready.extend(mounts.map(|mounts| PollFd::new(mounts.as_fd(), PollFlags::POLLPRI)));
         // Other events must not put the end off.
@@ -117,14 +143,15 @@ fn wait(
             Ok(_) => {}
             Err(_) => continue,
         }
-        let is_mount = ready
-            .last()
-            .and_then(PollFd::revents)
-            .is_some_and(|events| events.intersects(PollFlags::POLLPRI | PollFlags::POLLERR));
+        let is_mount = mounts.is_some()
+            && ready
+                .last()
+                .and_then(PollFd::revents)
+                .is_some_and(|events| events.intersects(PollFlags::POLLPRI | PollFlags::POLLERR));
         if is_mount {
             return Change::Mount;
         }
-        if changes.is_some_and(|changes| concerns(changes, names)) {
+        if waker.take() || changes.is_some_and(|changes| concerns(changes, names)) {
             return Change::Other;
         }
     }

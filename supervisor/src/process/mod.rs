@@ -115,19 +115,27 @@ pub fn start(mut order: Spawn) -> Result<Exit, ProcessError> {
         order.plan.terminal = Some(terminal);
         jobs
     });
+    let screen = console.as_ref().map(|console| console.relay.screen_state());
     // Before the fork: a signal in between must not end the front alone.
     let signals = front_signals::block_signals(console.is_some());
     let others = front::OtherChildren::now();
     match split().map_err(ProcessError::Fork)? {
         Side::Parent(supervisor) => {
-            drop((to_front, from_front, jobs, link));
+            drop((to_front, from_front, jobs, link, screen));
             order.forget();
             let below = front::Below { supervisor, from_supervisor, to_supervisor, others };
             front::wait(below, &signals, console, prompt)
         }
         Side::Child => {
             drop((from_supervisor, console, to_supervisor, prompt));
-            let links = supervisor::FrontLinks { front, to_front, from_front, jobs, prompt: link };
+            let links = supervisor::FrontLinks {
+                front,
+                to_front,
+                from_front,
+                jobs,
+                prompt: link,
+                screen: screen.flatten(),
+            };
             supervisor::main(order, links)
         }
     }

@@ -40,6 +40,7 @@ use crate::kernel::requests::{Disposition, dispose};
 use crate::landlock;
 use crate::panics::install_hook;
 use crate::resolve::Resolver;
+use crate::terminal::SharedScreenState;
 use crate::worker::{Pool, Priorities};
 
 /// The exit status of a guard that failed.
@@ -60,17 +61,20 @@ pub struct FrontLinks {
     pub jobs: Option<OwnedFd>,
     /// With a terminal, over which prompts are requested.
     pub prompt: Option<UnixStream>,
+    /// With a terminal: what is on its screen.
+    pub screen: Option<SharedScreenState>,
 }
 
 /// Runs the supervisor; never returns.
 pub fn main(order: Spawn, links: FrontLinks) -> ! {
     install_hook();
-    let FrontLinks { front, to_front, from_front, jobs, prompt } = links;
+    let FrontLinks { front, to_front, from_front, jobs, prompt, screen } = links;
     let mut to_front = Some(File::from(to_front));
-    let end = supervise(order, front, &mut to_front, from_front, jobs, prompt).unwrap_or_else(|problem| {
-        print(&format!("openclaw-guard: {problem}"));
-        Some(CommandEnd::Status(FAILED))
-    });
+    let end =
+        supervise(order, front, &mut to_front, from_front, jobs, prompt, screen).unwrap_or_else(|problem| {
+            print(&format!("openclaw-guard: {problem}"));
+            Some(CommandEnd::Status(FAILED))
+        });
     if let Some(end) = end {
         send(&mut to_front, ProcessMessage::Ended(end));
     }
@@ -86,6 +90,7 @@ fn supervise(
     from_front: OwnedFd,
     jobs: Option<OwnedFd>,
     link: Option<UnixStream>,
+    screen: Option<SharedScreenState>,
 ) -> Result<Option<CommandEnd>, String> {
     let Spawn {
         name,
@@ -123,7 +128,9 @@ fn supervise(
         Side::Parent(reaper) => reaper.as_raw(),
     };
     drop(front_handle);
-    if let Some(terminal) = plan.terminal.as_ref().filter(|terminal| terminal.replace[2]) {
+    let terminal = plan.terminal.as_ref().filter(|terminal| terminal.replace[2]);
+    let screen = screen.filter(|_| terminal.is_some());
+    if let Some(terminal) = terminal {
         // On the command's own terminal, the line for a denial appears before the program's own error
         // message.
         replace_stdio(&terminal.slave, [false, false, true]);
@@ -142,7 +149,7 @@ fn supervise(
     // Does as much as possible while the child is still setting up its filter.
     let supervisor = rustix::process::getpid().as_raw_nonzero().get();
     let tree = Tree { reaper, supervisor, front: front.as_raw_nonzero().get(), leader };
-    let manner = ReportOptions { lines, observe, allowed: false };
+    let manner = ReportOptions { lines, observe, allowed: false, screen };
     let session = session_name();
     let context = Context {
         session: session.clone(),
@@ -267,7 +274,12 @@ fn watch_grants(current: &Arc<Current>, end: Option<EndTree>) -> std::io::Result
             guard.floor.awaited(guard.policy()).collect()
         }
     };
-    landlock::watch(grants, awaited, move || moved.reconsider(), move |fault| faults.fault(fault, None))
+    let watch =
+        landlock::watch(grants, awaited, move || moved.reconsider(), move |fault| faults.fault(fault, None))?;
+    if let Some(watch) = watch {
+        current.notify(move || watch.wake());
+    }
+    Ok(())
 }
 
 /// Creates the handle of the thread that asks the gateway for its exec approvals, if the policy wants that.

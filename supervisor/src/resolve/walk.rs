@@ -59,6 +59,16 @@ impl Pending {
     }
 }
 
+/// What a step of the walk has reached.
+enum Step {
+    /// A directory, or the text of a link: the walk goes on.
+    On,
+    /// The target.
+    At(Target),
+    /// The last name, in the directory that the walk has reached; `absent` is the error if nothing is there.
+    Last { name: Vec<u8>, object: Option<Object>, absent: Errno },
+}
+
 /// A walk in progress.
 pub struct Walk<'w, 'k> {
     /// Where absolute links lead.
@@ -102,11 +112,14 @@ impl Walk<'_, '_> {
                         return self.here(Dots::Two);
                     }
                 }
-                _ => {
-                    if let Some(target) = self.step(name, is_last, slash)? {
-                        return Ok(target);
+                _ => match self.step(name, is_last, slash)? {
+                    Step::On => {}
+                    Step::At(target) => return Ok(target),
+                    Step::Last { name, object, absent } => {
+                        let entry = entry(self.directory, name, slash, object)?;
+                        return Ok(Target::Entry(DirEntry { absent, ..entry }));
                     }
-                }
+                },
             }
         }
     }
@@ -155,18 +168,17 @@ impl Walk<'_, '_> {
         Ok(Target::Object { object: Object::from_fd(self.directory)?, path, dots })
     }
 
-    /// Looks up one name. Returns `None` if the walk goes on.
-    fn step(&mut self, name: Vec<u8>, is_last: bool, slash: bool) -> Result<Option<Target>, Errno> {
+    /// Looks up one name.
+    fn step(&mut self, name: Vec<u8>, is_last: bool, slash: bool) -> Result<Step, Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = match rustix::fs::openat(&self.directory, &name[..], flags, Mode::empty()) {
             Ok(fd) => fd,
             Err(Errno::NOENT) if is_last => {
-                return Ok(Some(Target::Entry(self.entry(name, slash, None)?)));
+                return Ok(Step::Last { name, object: None, absent: Errno::NOENT });
             }
             // An operation on two names may have to report another error first.
             Err(Errno::NAMETOOLONG) if is_last && self.last == Last::Name => {
-                let entry = self.entry(name, slash, None)?;
-                return Ok(Some(Target::Entry(DirEntry { absent: Errno::NAMETOOLONG, ..entry })));
+                return Ok(Step::Last { name, object: None, absent: Errno::NAMETOOLONG });
             }
             Err(error) => return Err(error),
         };
@@ -174,35 +186,25 @@ impl Walk<'_, '_> {
         let object = Object::from_fd(fd)?;
         match object.kind() {
             _ if is_last && (self.last == Last::Name || (self.last == Last::Make && slash)) => {
-                Ok(Some(Target::Entry(self.entry(name, slash, Some(object))?)))
+                Ok(Step::Last { name, object: Some(object), absent: Errno::NOENT })
             }
             FileType::Symlink if is_last && !slash && self.last == Last::Keep => {
-                Ok(Some(Target::Entry(self.entry(name, slash, Some(object))?)))
+                Ok(Step::Last { name, object: Some(object), absent: Errno::NOENT })
             }
             FileType::Symlink => self.follow(&name, &object, is_last, slash),
             FileType::Directory if !is_last => {
                 self.scope.enter(&self.directory, &object.fd)?;
                 self.directory = object.fd;
-                Ok(None)
+                Ok(Step::On)
             }
             kind if is_last && (!slash || kind == FileType::Directory) => {
-                Ok(Some(Target::Entry(self.entry(name, slash, Some(object))?)))
+                Ok(Step::Last { name, object: Some(object), absent: Errno::NOENT })
             }
             _ => Err(Errno::NOTDIR),
         }
     }
 
-    fn entry(&self, name: Vec<u8>, slash: bool, object: Option<Object>) -> Result<DirEntry, Errno> {
-        entry(self.directory.try_clone().map_err(|_| Errno::MFILE)?, name, slash, object)
-    }
-
-    fn follow(
-        &mut self,
-        name: &[u8],
-        link: &Object,
-        is_last: bool,
-        slash: bool,
-    ) -> Result<Option<Target>, Errno> {
+    fn follow(&mut self, name: &[u8], link: &Object, is_last: bool, slash: bool) -> Result<Step, Errno> {
         self.links += 1;
         if self.links > MAX_LINKS {
             return Err(Errno::LOOP);
@@ -234,24 +236,24 @@ impl Walk<'_, '_> {
         }
         self.pending.put_before(target);
         self.enter_parent()?;
-        Ok(None)
+        Ok(Step::On)
     }
 
     /// Follows a /proc link that leads directly to an object.
-    fn jump(&mut self, name: &[u8], is_end: bool) -> Result<Option<Target>, Errno> {
+    fn jump(&mut self, name: &[u8], is_end: bool) -> Result<Step, Errno> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let object = Object::from_fd(rustix::fs::openat(&self.directory, name, flags, Mode::empty())?)?;
         self.scope.jump(self.directory.as_fd(), object.fd.as_fd())?;
         self.caller.check()?;
         if is_end {
             let path = real_path(object.fd.as_fd())?;
-            return Ok(Some(Target::Object { object, path, dots: Dots::No }));
+            return Ok(Step::At(Target::Object { object, path, dots: Dots::No }));
         }
         if object.kind() != FileType::Directory {
             return Err(Errno::NOTDIR);
         }
         self.directory = object.fd;
-        Ok(None)
+        Ok(Step::On)
     }
 
     /// fs.protected_symlinks: a link in a sticky world-writable directory is followed only if its owner is the caller

@@ -3,16 +3,30 @@
 use std::os::fd::AsFd;
 
 use arrayvec::ArrayVec;
+use guard_policy::Access;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags};
 use rustix::io::Errno;
 
-use super::{Request, set_id};
+use super::{Request, git_config, set_id};
 use crate::kernel::requests;
 use crate::reply::{HandlerResult, Reply};
 use crate::resolve::{Last, Object, link_to, real_path};
 
 /// Resolves a path to an object whose attributes the policy lets the caller change, and its real path.
 fn by_path(
+    request: &Request<'_, '_>,
+    dirfd: i32,
+    path: u64,
+    last: Last,
+    empty: bool,
+) -> Result<(Object, Vec<u8>), Errno> {
+    let (object, path) = find(request, dirfd, path, last, empty)?;
+    request.guard.judge_change(request.caller, &path, Some(&object))?;
+    Ok((object, path))
+}
+
+/// Resolves a path to an object, and its real path.
+fn find(
     request: &Request<'_, '_>,
     dirfd: i32,
     path: u64,
@@ -26,9 +40,7 @@ fn by_path(
     } else {
         resolver.resolve(request.caller, dirfd, path.as_bytes(), last)?
     };
-    let (object, path) = target.into_object()?;
-    request.guard.judge_change(request.caller, &path, Some(&object))?;
-    Ok((object, path))
+    target.into_object()
 }
 
 /// Takes the file behind one of the caller's descriptors, if its attributes may be changed, and its real path.
@@ -55,7 +67,11 @@ fn at_flags(flags: i32) -> Result<(Last, bool), Errno> {
 /// chmod, fchmodat and fchmodat2.
 pub fn chmod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, flags: i32) -> HandlerResult {
     let (last, empty) = at_flags(flags)?;
-    let (object, path) = by_path(request, dirfd, path, last, empty)?;
+    let (object, path) = find(request, dirfd, path, last, empty)?;
+    match git_config::lets_chmod(request, &object, &path, mode as u32) {
+        true => request.guard.judge_git_config(request.caller, &path)?,
+        false => request.guard.judge_change(request.caller, &path, Some(&object))?,
+    }
     let mode = set_id::granted(request, &path, object.kind(), Mode::from_raw_mode(mode as u32 & 0o7777));
     request.perform(|| match requests::chmod(object.fd.as_fd(), mode.as_raw_mode()) {
         // Kernels before Linux 6.6 have no fchmodat2.
@@ -153,7 +169,15 @@ pub fn utimensat(request: &Request<'_, '_>, dirfd: i32, path: u64, times: u64, f
         return if flags == 0 { by_times_descriptor(request, dirfd, &times) } else { Err(Errno::INVAL) };
     }
     let (last, empty) = at_flags(flags)?;
-    set_times(request, &by_path(request, dirfd, path, last, empty)?.0, &times)
+    let (object, path) = find(request, dirfd, path, last, empty)?;
+    let is_now =
+        [&times.last_access, &times.last_modification].iter().all(|time| time.tv_nsec == NOW.tv_nsec);
+    // Who may not write another user's file may not set its times to now either (utimensat(2)).
+    if is_now && object.stat.st_uid != rustix::process::geteuid().as_raw() {
+        request.guard.refuse_as_kernel(request.caller, &path, Some(&object), Access::WRITE)?;
+    }
+    request.guard.judge_change(request.caller, &path, Some(&object))?;
+    set_times(request, &object, &times)
 }
 
 fn by_times_descriptor(request: &Request<'_, '_>, fd: i32, times: &Timestamps) -> HandlerResult {

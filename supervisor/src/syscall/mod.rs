@@ -5,6 +5,7 @@
 //! done.
 
 mod attributes;
+mod git_config;
 #[cfg(test)]
 mod hot;
 mod ioctl;
@@ -105,6 +106,10 @@ pub fn handle(request: &Request<'_, '_>) -> HandlerResult {
             _ => Err(Errno::INVAL),
         },
         libc::SYS_flock => locked(ContinueReason::Registers),
+        libc::SYS_inotify_init | libc::SYS_inotify_init1 => {
+            inflight::watch();
+            Ok(Reply::Continue(ContinueReason::Registers))
+        }
         libc::SYS_mmap => mmap::mmap(request, int(4)),
         libc::SYS_mprotect | libc::SYS_pkey_mprotect => mmap::mprotect(request, word(0), word(1)),
 

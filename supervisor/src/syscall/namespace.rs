@@ -5,9 +5,10 @@ use std::os::fd::AsFd;
 use rustix::fs::{AtFlags, FileType, Mode};
 use rustix::io::Errno;
 
-use super::{Request, set_id};
+use super::{Request, git_config, set_id};
 use crate::caller::CallerPath;
 use crate::inflight;
+use crate::judge::consent::AllPaths;
 use crate::reply::{HandlerResult, Reply};
 use crate::resolve::{DirEntry, Dots, Identity, Last, Target};
 
@@ -78,8 +79,13 @@ pub fn symlink(request: &Request<'_, '_>, text: u64, dirfd: i32, path: u64) -> H
     if text.as_bytes().is_empty() {
         return Err(Errno::NOENT);
     }
+    let judge = |request: &Request<'_, '_>, entry: &DirEntry| {
+        let all = AllPaths::of(request.caller);
+        all.add(judge(request, entry))?;
+        request.guard.judge_link(request.caller, &entry.path)?;
+        all.end()
+    };
     let entry = free_entry(request, dirfd, path, judge)?;
-    request.guard.judge_link(request.caller, &entry.path)?;
     request.perform(|| rustix::fs::symlinkat(text.as_bytes(), &entry.parent, entry.written()))
 }
 
@@ -95,6 +101,9 @@ pub fn unlink(request: &Request<'_, '_>, dirfd: i32, address: u64, flags: i32) -
         return outcome;
     }
     request.caller.check()?;
+    // Between judging and removing a lock, the tree must not remove it by another call: a git of the operator's could have
+    // made the next one.
+    let _alone = git_config::may_be_lock(path.as_bytes()).then(|| super::rename::alone(request));
     let target = request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), Last::Name)?;
     let mut entry = match target {
         Target::Entry(entry) => entry,

@@ -1,6 +1,7 @@
 //! open, openat, openat2 and creat.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::borrow::Cow;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use guard_policy::Access;
 use guard_shim::failpoints::{Fallible, Layer, fail_point, is_layer_off};
@@ -8,12 +9,12 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::open_how::OpenHow;
-use super::{Request, set_id};
+use super::{Request, git_config, set_id};
 use crate::audit::Operation;
-use crate::caller::CallerPath;
+use crate::caller::{CallerPath, PATH_MAX};
 use crate::reply::{ContinueReason, HandlerResult, Reply, SupervisorCopy};
 use crate::resolve::special_files::controlling_terminal;
-use crate::resolve::{DirEntry, Identity, Last, Object, Target, link_to};
+use crate::resolve::{DirEntry, Identity, Last, Object, Target, link_to, real_path};
 use crate::worker::blocking;
 
 /// How often an open is retried when names change under it.
@@ -73,9 +74,9 @@ fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHo
             return finish(script, how);
         }
     }
-    if is_plain(path)
-        && how.resolve().is_empty()
-        && let Some(outcome) = open_plain(request, path, how)
+    if how.resolve().is_empty()
+        && let Some(plain) = PlainPath::new(request, dirfd, path)
+        && let Some(outcome) = open_plain(request, &plain, how)
     {
         return outcome;
     }
@@ -108,31 +109,68 @@ fn is_plain(path: &[u8]) -> bool {
         && path[0] == b'/'
         && !path.starts_with(b"/proc/")
         && !path.starts_with(b"/dev/")
-        && path[1..].split(|&byte| byte == b'/').all(|name| !matches!(name, b"" | b"." | b".."))
+        && are_plain_names(&path[1..])
+}
+
+fn are_plain_names(path: &[u8]) -> bool {
+    path.split(|&byte| byte == b'/').all(|name| !matches!(name, b"" | b"." | b".."))
+}
+
+/// A path whose real path is known if none of its components is a link.
+struct PlainPath<'p> {
+    /// The caller's directory, if the path is relative.
+    directory: Option<OwnedFd>,
+    written: &'p [u8],
+    real: Cow<'p, [u8]>,
+}
+
+impl<'p> PlainPath<'p> {
+    fn new(request: &Request<'_, '_>, dirfd: i32, path: &'p [u8]) -> Option<PlainPath<'p>> {
+        if path.starts_with(b"/") {
+            return is_plain(path).then_some(PlainPath { directory: None, written: path, real: path.into() });
+        }
+        if !are_plain_names(path) {
+            return None;
+        }
+        let directory = request.caller.directory(dirfd).ok()?;
+        let mut real = real_path(directory.as_fd()).ok()?;
+        if !real.ends_with(b"/") {
+            real.push(b'/');
+        }
+        real.extend_from_slice(path);
+        let is_usable = real.len() < PATH_MAX && is_plain(&real);
+        is_usable.then_some(PlainPath { directory: Some(directory), written: path, real: real.into() })
+    }
+
+    fn start(&self) -> BorrowedFd<'_> {
+        self.directory.as_ref().map_or(CWD, AsFd::as_fd)
+    }
 }
 
 /// The fast path: the policy allows the path as written, and the kernel finds no link in it. Returns `None` if the full
 /// walk is needed.
-fn open_plain(request: &Request<'_, '_>, path: &[u8], how: OpenHow) -> Option<HandlerResult> {
+fn open_plain(request: &Request<'_, '_>, path: &PlainPath<'_>, how: OpenHow) -> Option<HandlerResult> {
     let needed = if how.creates() { how.access() | Access::WRITE } else { how.access() };
     // A mode with a set-user-ID bit takes the long way, which knows whether a file is made.
-    if how.has_set_id() || request.guard.sees_all() || !request.guard.allows(path, needed) {
+    if how.has_set_id() || request.guard.sees_all() || !request.guard.allows(&path.real, needed) {
         return None;
     }
     match open_written(request, path, how) {
-        Ok(file) => Some(vet(request, path, file, how)),
-        Err(Errno::LOOP) => None,
+        Ok(file) => Some(vet(request, &path.real, file, how)),
+        // The long way looks at a device before it opens it, and says what the policy says.
+        Err(Errno::LOOP | Errno::NXIO | Errno::NODEV | Errno::IO) => None,
         Err(Errno::INTR) => Some(Ok(Reply::Interrupted)),
         Err(error) => Some(Err(error)),
     }
 }
 
 /// Opens or creates the object at the path as it is written.
-fn open_written(request: &Request<'_, '_>, path: &[u8], how: OpenHow) -> Result<OwnedFd, Errno> {
+fn open_written(request: &Request<'_, '_>, path: &PlainPath<'_>, how: OpenHow) -> Result<OwnedFd, Errno> {
+    let (start, written) = (path.start(), path.written);
     let open = |flags: OFlags, mode: Mode| {
-        blocking(request.caller, || rustix::fs::openat2(CWD, path, flags, mode, NO_LINKS))
+        blocking(request.caller, || rustix::fs::openat2(start, written, flags, mode, NO_LINKS))
     };
-    if how.creates() && !how.has(libc::O_EXCL) && is_own_file(path) {
+    if how.creates() && !how.has(libc::O_EXCL) && is_own_file(start, written) {
         match open(how.ours() - OFlags::CREATE, Mode::empty()) {
             Err(Errno::NOENT) => {}
             opened => return opened,
@@ -146,8 +184,8 @@ fn open_written(request: &Request<'_, '_>, path: &[u8], how: OpenHow) -> Result<
 
 /// Whether a regular file of this user is there: then O_CREAT makes no difference, and the caller's umask need not be
 /// read. The kernel has rules of its own for others' files (fs.protected_regular in proc_sys_fs(5)).
-fn is_own_file(path: &[u8]) -> bool {
-    rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
+fn is_own_file(start: BorrowedFd<'_>, path: &[u8]) -> bool {
+    rustix::fs::statat(start, path, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
         FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
             && stat.st_uid == rustix::process::geteuid().as_raw()
     })
@@ -195,13 +233,36 @@ fn open_entry(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Resu
     if entry.slash {
         return Err(Errno::ISDIR);
     }
+    if how.has(libc::O_EXCL) && git_config::is_lock(request, entry) {
+        return create_lock(request, entry, how);
+    }
     judge(request, &entry.path, None, how.access() | Access::WRITE)?;
+    create(request, entry, how)?.map(|file| finish(Object::from_fd(file)?, how)).transpose()
+}
+
+/// Makes the lock of a git configuration, which is then the tree's.
+fn create_lock(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Result<Option<Reply>, Errno> {
+    let guard = request.guard;
+    guard.judge_git_config(request.caller, &entry.path)?;
+    let _alone = super::rename::alone(request);
+    guard.git_locks.need_room()?;
+    let Some(file) = create(request, entry, how)? else { return Ok(None) };
+    if let Err(error) = guard.git_locks.record(file.as_fd()) {
+        // Nobody could remove it afterwards.
+        let _ = rustix::fs::unlinkat(&entry.parent, &entry.name[..], AtFlags::empty());
+        return Err(error);
+    }
+    finish(Object::from_fd(file)?, how).map(Some)
+}
+
+/// Creates a name that was free when it was judged. Returns `None` if it is not any more.
+fn create(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Result<Option<OwnedFd>, Errno> {
     request.adopt_umask()?;
     // Nothing was there when it was judged. Whatever exists now, a link included, was not judged: hence O_EXCL.
     let ours = how.ours() | OFlags::EXCL;
     let mode = set_id::granted(request, &entry.path, FileType::RegularFile, how.our_mode());
     match rustix::fs::openat2(&entry.parent, &entry.name[..], ours, mode, NO_LINKS) {
-        Ok(file) => finish(Object::from_fd(file)?, how).map(Some),
+        Ok(file) => Ok(Some(file)),
         Err(Errno::LOOP) => Ok(None),
         Err(Errno::EXIST) if !how.has(libc::O_EXCL) => Ok(None),
         Err(error) => Err(error),
@@ -274,6 +335,7 @@ pub(super) fn judge(
     access: Access,
 ) -> Result<(), Errno> {
     // If only half of a read-and-write open is refused, report that half.
+    request.guard.refuse_as_kernel(request.caller, path, object, access)?;
     let reading = !access.contains(Access::WRITE)
         || (access.contains(Access::READ) && request.guard.allows(path, Access::WRITE));
     let operation = if reading { Operation::Read } else { Operation::Write };

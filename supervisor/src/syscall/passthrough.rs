@@ -25,11 +25,13 @@ pub fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) ->
     if how.unnamed() || how.is_neither() || how.has_set_id() || !is_possible(request) {
         return None;
     }
+    let access = if how.creates() { how.access() | Access::WRITE } else { how.access() };
+    if how.creates() && !request.guard.floor.leaves(access) {
+        return None;
+    }
     let mut fast_path = FastPath::default();
     fast_path.spell(request.caller, dirfd, path, &request.guard.floor)?;
-    let found = fast_path.lookup();
-    let access = if how.creates() { how.access() | Access::WRITE } else { how.access() };
-    match found {
+    match fast_path.lookup() {
         FastLookup::Link if how.last() == Last::Follow => {
             fast_path.follow()?;
             no_device(request, fast_path.real())?;
@@ -64,7 +66,7 @@ fn no_device(request: &Request<'_, '_>, real: &[u8]) -> Option<()> {
 /// Lets the kernel remove a name, if that is safe.
 pub fn remove(request: &Request<'_, '_>, dirfd: i32, path: &[u8]) -> Option<HandlerResult> {
     let last = path.rsplit(|&byte| byte == b'/').find(|name| !name.is_empty())?;
-    if matches!(last, b"." | b"..") || !is_possible(request) {
+    if matches!(last, b"." | b"..") || !is_possible(request) || !request.guard.floor.leaves(Access::WRITE) {
         return None;
     }
     let mut fast_path = FastPath::default();

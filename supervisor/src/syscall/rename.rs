@@ -7,8 +7,9 @@ use parking_lot::MutexGuard;
 use rustix::fs::{AtFlags, CWD, FileType, RenameFlags};
 use rustix::io::Errno;
 
-use super::Request;
+use super::{Request, git_config};
 use crate::inflight;
+use crate::judge::consent::AllPaths;
 use crate::reply::HandlerResult;
 use crate::resolve::{DirEntry, Identity, Last, Object, Target, link_to, mount_of};
 
@@ -59,6 +60,7 @@ fn keep_rights(request: &Request<'_, '_>, old: &[u8], new: &[u8], directory: boo
     let may_move = || {
         guard.policy().may_move(old, new, directory)
             && guard.floor.may_move(guard.policy(), old, new)
+            && guard.moves_within_answers(old, new)
             && if directory { shapes.may_move(old, new) } else { !shapes.protects(old) }
     };
     if guard.observe || may_move() { Ok(()) } else { Err(Errno::XDEV) }
@@ -82,12 +84,26 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
         _ => error,
     })?;
     fail_point(Fallible::Rename, &old.path);
-    let is_directory = |entry: &DirEntry| Ok(entry.there()?.kind() == FileType::Directory);
-    request.guard.judge_removal(request.caller, &old.path, old.object.as_ref())?;
-    match exchange {
-        true => request.guard.judge_removal(request.caller, &new.path, new.object.as_ref())?,
-        false => judge(request, &new)?,
+    if flags.is_empty()
+        && let Some(replacement) = git_config::replacement(request, &old, &new)
+    {
+        stay(request, &old)?;
+        stay(request, &new)?;
+        return git_config::replace(request, &replacement);
     }
+    let all = AllPaths::of(request.caller);
+    for entry in [&old, &new] {
+        // The tree may write its lock, but nothing else may get its name.
+        if git_config::is_own_lock(request, entry) {
+            all.add(request.guard.judge_protected(request.caller, &entry.path, entry.object.as_ref()))?;
+        }
+    }
+    let is_directory = |entry: &DirEntry| Ok(entry.there()?.kind() == FileType::Directory);
+    all.add(request.guard.judge_removal(request.caller, &old.path, old.object.as_ref()))?;
+    all.add(match exchange {
+        true => request.guard.judge_removal(request.caller, &new.path, new.object.as_ref()),
+        false => judge(request, &new),
+    })?;
     judge_link(request, &old, &new.path)?;
     if exchange {
         judge_link(request, &new, &old.path)?;
@@ -103,6 +119,7 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     }
     stay(request, &old)?;
     stay(request, &new)?;
+    all.end()?;
     // Close the objects first: NFS renames an open file instead of replacing it.
     for object in [old.object.take(), new.object.take()].into_iter().flatten() {
         inflight::wait_for(Identity::from_stat(&object.stat));
@@ -143,11 +160,13 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> HandlerR
     let Target::Entry(new) = name(request, new)? else { return Err(Errno::EXIST) };
     new.free()?;
     request.guard.refuse_never_open(request.caller, &old, &object)?;
-    judge(request, &new)?;
+    let all = AllPaths::of(request.caller);
+    all.add(judge(request, &new))?;
     if object.kind() == FileType::Symlink {
         request.guard.judge_link(request.caller, &new.path)?;
     }
     keep_rights(request, &old, &new.path, false)?;
+    all.end()?;
     // Link through the descriptor: the name that was judged may be another file's by now.
     let source = link_to(object.fd.as_fd());
     request.perform(|| rustix::fs::linkat(CWD, source, &new.parent, new.written(), AtFlags::SYMLINK_FOLLOW))

@@ -49,7 +49,7 @@ impl SyscallFixture {
         let host = Host::bare(b"/nowhere", b"/");
         let document = Document::parse("test", &text).unwrap();
         let policy = Policy::compile(&document, "main", &host, &Overrides::default()).unwrap();
-        let manner = ReportOptions { lines: false, observe: false, allowed: false };
+        let manner = ReportOptions::default();
         let context = Context::default();
         let reporter = Reporter::start(manner, Writer::none(), context, tree).unwrap();
         let resolver = Resolver::new().unwrap();

@@ -15,9 +15,11 @@ mod pty;
 mod quiet;
 mod relay;
 mod screen;
+mod screen_state;
 mod sequence;
 mod tty;
 
 pub use pty::Pty;
 pub use relay::{Relay, RelayEvent};
+pub use screen_state::{ScreenState, SharedScreenState};
 pub use tty::{Tty, in_pipeline};

@@ -12,6 +12,7 @@ use super::filter::{Filter, Filtered};
 use super::keys::Keys;
 use super::prompt::{Prompt, TerminalFeatures};
 use super::screen::ScreenModel;
+use super::screen_state::{ScreenState, SharedScreenState};
 use super::tty::{Tty, ends_lines};
 
 /// The number of bytes relayed at once. No more is read before they are written.
@@ -57,6 +58,9 @@ pub struct Relay {
     returned: bool,
     /// The number of bytes read of the command's output.
     taken: usize,
+    /// Where the supervisor reads what is on the screen, and what was last written there.
+    screen_state: Option<SharedScreenState>,
+    shared: ScreenState,
 }
 
 impl Relay {
@@ -80,12 +84,19 @@ impl Relay {
             attentive: false,
             returned: false,
             taken: 0,
+            screen_state: SharedScreenState::new().ok(),
+            shared: ScreenState::default(),
         }
     }
 
     /// Returns the operator's terminal.
     pub fn outer(&self) -> &Tty {
         &self.outer
+    }
+
+    /// Returns where the supervisor can read what is on the screen.
+    pub fn screen_state(&self) -> Option<SharedScreenState> {
+        self.screen_state.clone()
     }
 
     /// Returns whether typed keys go to the command.
@@ -257,6 +268,7 @@ impl Relay {
                 self.filter.feed(&buffer[..count], &mut self.passed);
                 self.passed.leave_before_resets();
                 self.model.feed(&self.passed);
+                self.share_state(&buffer[..count]);
                 plain_lines(&self.passed.bytes, plain, &mut self.returned, &mut self.shown);
                 self.show();
                 true
@@ -264,6 +276,19 @@ impl Relay {
             Err(Errno::AGAIN | Errno::INTR) => true,
             // EIO: no process has the other end open.
             Ok(_) | Err(_) => false,
+        }
+    }
+
+    /// Tells the supervisor what is on the screen after this output.
+    fn share_state(&mut self, output: &[u8]) {
+        let state = match output.last() {
+            _ if self.model.modes().alternate() => ScreenState::Alternate,
+            Some(b'\n') => ScreenState::LineStart,
+            _ => ScreenState::MidLine,
+        };
+        if let Some(shared) = self.screen_state.as_ref().filter(|_| state != self.shared) {
+            shared.set(state);
+            self.shared = state;
         }
     }
 

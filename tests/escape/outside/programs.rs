@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -26,7 +27,8 @@ impl Drop for Running {
 fn running(command: &mut Command, socket: &Path) -> Running {
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let running = Running(quiet.spawn().expect("a program of the system"));
-    until("its socket is there", || socket.exists());
+    // The socket is there a moment before the program listens.
+    until("it listens", || UnixStream::connect(socket).is_ok());
     running
 }
 
@@ -102,7 +104,6 @@ pub fn agent(arena: &Arena) -> Outside {
     assert!(generate.stdin(Stdio::null()).status().is_ok_and(|status| status.success()), "no key");
     let mut add = Command::new(program("ssh-add"));
     add.arg("-q").arg(&key).env("SSH_AUTH_SOCK", &socket).stdin(Stdio::null());
-    // The socket is there a moment before the agent listens.
     until("the key is added", || add.status().is_ok_and(|status| status.success()));
     Box::new(Agent { agent, socket, mark: super::mark(arena) })
 }

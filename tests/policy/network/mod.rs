@@ -1,5 +1,6 @@
 //! `network.connect` against real listeners of the tests' own.
 
+mod classes;
 mod gateway;
 mod native;
 mod page;

@@ -1,14 +1,15 @@
 //! The guard's own JSON Lines protocol: one request per line, one reply per line. After `subscribe`, events come in
 //! between, also one per line.
 
+use guard_policy::Reason;
 use guard_policy::approval::Saving;
-use guard_policy::{Reason, Source};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::code_input::CodeInput;
+use crate::decision::{Decision, HALF_HOUR, Span};
 use crate::event::CardRevision;
-use crate::outcome::PendingCard;
+use crate::outcome::{PendingCard, answers};
 use crate::question::{self, Always, PendingRequest, Process, Subject};
 use crate::text::named;
 
@@ -216,6 +217,15 @@ pub struct Approval {
     pub reason: AskReason,
     /// What "always" would save.
     pub always: Saved,
+    /// For a file: the directory that an answer may be for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub directory: Option<String>,
+    /// For a file: the command that an answer may be for, with all that it starts.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub command: Option<Asker>,
+    /// The answers that it can be given. Of minutes, any number may be given.
+    #[serde(default)]
+    pub answers: Vec<String>,
 }
 
 /// A script that is bound by its content.
@@ -317,6 +327,22 @@ impl Approval {
         listings.iter().flat_map(of).collect()
     }
 
+    /// Whether it can be given this answer.
+    pub fn takes(&self, decision: Decision) -> bool {
+        let any_minutes = |span| if matches!(span, Span::Minutes(_)) { HALF_HOUR } else { span };
+        let listed = match decision {
+            Decision::AllowFor(width, span) => Decision::AllowFor(width, any_minutes(span)),
+            Decision::DenyFor(width, span) => Decision::DenyFor(width, any_minutes(span)),
+            decision => decision,
+        };
+        self.answers.contains(&listed.to_string())
+    }
+
+    /// The command that an answer may be for, as one line.
+    pub fn command_line(&self) -> Option<String> {
+        self.command.as_ref().map(|by| format!("{} and all that it starts", named(&by.name, by.pid)))
+    }
+
     /// The asking processes as one line, for a human: `vim 4242 < bash 4100`. No name in it passes for several processes,
     /// and none acts on a terminal.
     pub fn askers(&self) -> String {
@@ -345,6 +371,8 @@ impl Approval {
             Subject::Exec(_) => "exec",
             Subject::File { access, .. } => access.word(),
         };
+        let reach = question.reach.as_ref();
+        let directory = reach.and_then(|reach| reach.directory.as_ref());
         let all = argv.iter().chain([path]).chain(exec.map(|exec| &exec.cwd));
         Approval {
             id: request.id.to_string(),
@@ -380,6 +408,9 @@ impl Approval {
             asked_by: question.asked_by.iter().map(asker).collect(),
             reason: reason(&question.reason),
             always: saved(&question.always),
+            directory: directory.map(|directory| text(&directory.path)),
+            command: reach.and_then(|reach| reach.command.as_ref()).map(asker),
+            answers: answers(question).map(|decision| decision.to_string()).collect(),
         }
     }
 }
@@ -399,17 +430,8 @@ fn asker(process: &Process) -> Asker {
 }
 
 fn reason(reason: &Reason<'_>) -> AskReason {
-    let source = match reason.source {
-        Source::Agent => "agent",
-        Source::Global => "global",
-        Source::Default => "default",
-        Source::Builtin => "builtin",
-        Source::Openclaw => "openclaw",
-        Source::Saved => "saved",
-        Source::Operator => "operator",
-    };
     AskReason {
-        source: source.to_owned(),
+        source: reason.source.as_str().to_owned(),
         path: reason.path.to_string(),
         rule: reason.rule().to_owned(),
         text: reason.text.to_string(),

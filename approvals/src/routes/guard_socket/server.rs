@@ -127,6 +127,7 @@ impl Server {
                     return;
                 };
                 drop(permit);
+                let _watcher = self.manager.watch();
                 let _ = self.stream_events(lines, write, Route::Cli).await;
                 return;
             }
@@ -170,7 +171,7 @@ impl Server {
                 Reply::new(Body::Resolved {
                     id: resolved.id.to_string(),
                     answered: resolved.answered.iter().map(ToString::to_string).collect(),
-                    questions: Approval::all(resolved.card.as_slice()),
+                    questions: Approval::all(&resolved.cards),
                     saved,
                     unsaved,
                 })

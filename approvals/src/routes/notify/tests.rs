@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
+use guard_policy::approval::Route;
 use serde_json::Value;
 
 use super::*;
@@ -39,7 +40,8 @@ fn notified_by(argv: &[&str]) -> NotifyFixture {
         warn: Arc::new(move |problem| into.lock().unwrap().push(problem)),
         terminal: None,
     };
-    let settings = Settings { notify: Some(program), max_pending: 1024, ..settings() };
+    let settings =
+        Settings { routes: Some(vec![Route::Cli]), notify: Some(program), max_pending: 1024, ..settings() };
     NotifyFixture { approvals: Approvals::new(settings, (), around), directory, warnings }
 }
 

@@ -1,5 +1,6 @@
 //! Finds out whether anybody listens on the socket, to decide whether a question can be asked at all.
 
+use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,7 @@ use guard_openclaw::ports::IsMember;
 use guard_policy::approval::Route;
 use parking_lot::Mutex;
 
-use super::super::peer::Peer;
+use super::super::peer::{Peer, PeerRejected};
 use super::paths::Find;
 use crate::manager::Manager;
 
@@ -19,26 +20,32 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 pub struct Probe(Mutex<Option<Instant>>);
 
 impl Probe {
-    /// Reports to the manager whether the socket can be reached. Does nothing if `cli` is a route, because then
-    /// somebody can always answer.
+    /// Reports to the manager whether the socket can be reached. Does nothing if `approvals.routes` names
+    /// `cli`, because then questions wait for an answer in any case.
     pub fn report(&self, manager: &Manager, find: &Find, is_member: &IsMember) {
-        if !manager.wants(Route::Socket) || manager.wants(Route::Cli) {
+        if !manager.wants(Route::Socket) || manager.names(Route::Cli) {
             return;
         }
         // The lock is held during the probe, so that concurrent callers reuse its result.
         let mut last = self.0.lock();
         if last.is_none_or(|last| last.elapsed() > PROBE_INTERVAL) {
-            manager.reach(Route::Socket, is_there(find, is_member));
+            manager.reach(Route::Socket, may_be_there(find, is_member));
             *last = Some(Instant::now());
         }
     }
 }
 
-fn is_there(find: &Find, is_member: &IsMember) -> bool {
-    let Ok(endpoint) = find() else { return false };
+/// Whether somebody may listen there. Only a proven absence is one: the tree may be the reason for any other failure,
+/// and must not be the reason for `exec.askFallback`.
+fn may_be_there(find: &Find, is_member: &IsMember) -> bool {
+    let Ok(endpoint) = find() else { return true };
     if endpoint.token.is_none() {
         return false;
     }
-    let Ok(handle) = endpoint.open() else { return false };
-    UnixStream::connect(handle.path()).is_ok_and(|stream| Peer::from_stream(&stream, is_member).is_ok())
+    let connected = endpoint.open().and_then(|handle| UnixStream::connect(handle.path()));
+    match connected.map(|stream| Peer::from_stream(&stream, is_member)) {
+        Ok(Ok(_) | Err(PeerRejected::Unknown(_) | PeerRejected::Ended)) => true,
+        Ok(Err(PeerRejected::OtherUser(_) | PeerRejected::Member(_))) => false,
+        Err(error) => !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused),
+    }
 }

@@ -17,15 +17,18 @@ use super::{Screen, View};
 const KEYS: &str = "y once  s session  a always  n deny  v details  j k move  ? help  q quit";
 const HELP: &str = "\
 y  allow once: only the calls that wait now
-s  allow as long as the guard runs: equal calls are not asked again
+c  allow a file's directory for its command, and all that it starts
+s  allow equal calls as long as the guard runs; S  a file's directory
+t  allow equal calls for 30 minutes; T  a file's directory
 a  allow always: saves what is shown at \"always\"
 d  allow always for the whole directory, where \"directory\" is shown
-n  deny
+n  deny; N  the directory for the command
    confirm with Enter; any other key cancels
 Enter  twice: deny
 j k, arrows  move
 v  all details on the whole screen; Page Up, Page Down, Space scroll
-q, Ctrl-C  quit; the questions stay pending
+q, Esc  back to the list
+q on the list, Ctrl-C  quit; the questions stay pending
 ";
 /// From this width on, the list and the details stand side by side; below it, one above the other.
 const WIDE: u16 = 90;

@@ -10,15 +10,15 @@ mod wrap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use guard_approvals::decision::{Decision, GrantWidth, Span};
-use guard_approvals::routes::guard_socket::Saved;
+use guard_approvals::decision::{Decision, GrantWidth, HALF_HOUR, Span};
+use guard_approvals::routes::guard_socket::{Approval, Saved};
 use guard_openclaw::clock::now_ms;
 use guard_policy::text::shown;
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::watch::act::Act;
 use super::watch::event::Sender;
-use super::watch::queue::{Key, Queue};
+use super::watch::queue::{Key, Queue, QueueRow};
 use terminal::Terminal;
 
 #[cfg(test)]
@@ -158,7 +158,18 @@ impl Screen {
                 None => self.arm(Decision::Deny, queue, now),
             },
             KeyCode::Char('y') => self.arm(Decision::AllowOnce, queue, now),
-            KeyCode::Char('s') => self.arm(Decision::AllowFor(Span::Session), queue, now),
+            KeyCode::Char('s') => self.arm(Decision::AllowFor(GrantWidth::Narrow, Span::Session), queue, now),
+            KeyCode::Char('c') => {
+                self.arm(Decision::AllowFor(GrantWidth::Directory, Span::Command), queue, now);
+            }
+            KeyCode::Char('t') => self.arm(Decision::AllowFor(GrantWidth::Narrow, HALF_HOUR), queue, now),
+            KeyCode::Char('S') => {
+                self.arm(Decision::AllowFor(GrantWidth::Directory, Span::Session), queue, now);
+            }
+            KeyCode::Char('T') => self.arm(Decision::AllowFor(GrantWidth::Directory, HALF_HOUR), queue, now),
+            KeyCode::Char('N') => {
+                self.arm(Decision::DenyFor(GrantWidth::Directory, Span::Command), queue, now);
+            }
             KeyCode::Char('a') => self.arm(Decision::AllowAlways(GrantWidth::Narrow), queue, now),
             KeyCode::Char('d') => self.arm(Decision::AllowAlways(GrantWidth::Directory), queue, now),
             KeyCode::Char('n') => self.arm(Decision::Deny, queue, now),
@@ -168,7 +179,7 @@ impl Screen {
             KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(10),
             KeyCode::Char('v') => self.turn(View::Details),
             KeyCode::Char('?') => self.turn(View::Help),
-            KeyCode::Esc if self.page != View::List => self.turn(self.page),
+            KeyCode::Esc | KeyCode::Char('q') if self.page != View::List => self.turn(self.page),
             KeyCode::Char('q') => return Act::End,
             _ => {}
         }
@@ -221,7 +232,8 @@ impl Screen {
         let what = match armed.decision {
             Decision::Deny => "deny".to_owned(),
             Decision::AllowOnce => "allow once".to_owned(),
-            Decision::AllowFor(_) => "allow, and the same again as long as the guard runs".to_owned(),
+            Decision::AllowFor(width, span) => lasting("allow", row, width, span),
+            Decision::DenyFor(width, span) => lasting("deny", row, width, span),
             Decision::AllowAlways(_) if texts.is_empty() => {
                 "allow always; whoever asks decides what that saves".to_owned()
             }
@@ -229,4 +241,23 @@ impl Screen {
         };
         Some(format!("Enter: {what}"))
     }
+}
+
+/// Says what an answer for longer is for.
+fn lasting(verb: &str, row: &QueueRow, width: GrantWidth, span: Span) -> String {
+    let approval = row.approval.as_ref();
+    let directory = approval.and_then(|approval| approval.directory.as_deref());
+    let what = match (width, directory) {
+        (GrantWidth::Directory, Some(directory)) => format!("what is in {}", shown(directory.as_bytes())),
+        _ => "the same again".to_owned(),
+    };
+    let time = match span {
+        Span::Command => {
+            let command = approval.and_then(Approval::command_line).unwrap_or_default();
+            format!("for {command}")
+        }
+        Span::Session => "as long as the guard runs".to_owned(),
+        Span::Minutes(minutes) => format!("for {minutes} minutes"),
+    };
+    format!("{verb}, and {what} {time}")
 }

@@ -36,7 +36,7 @@ use super::view::WatchView;
     openclaw-guard approvals watch --json | tee questions.jsonl\n\n\
     On a terminal: y once, s for the session, a always, n no, each with Enter; ? shows more keys.\n\
     With --plain or --json, an answer is a line on standard input: the id, or a prefix of it, and\n\
-    allow-once, allow-session, allow-Nm, allow-always, allow-always-directory or deny.\n\n\
+    an answer as `approvals resolve` takes it: allow-once, allow-session, allow-always, deny.\n\n\
     Exit status: 0 after SIGINT or SIGTERM, 125 error.")]
 pub struct WatchArguments {
     /// Print JSON Lines instead of a screen

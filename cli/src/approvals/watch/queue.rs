@@ -58,6 +58,8 @@ pub enum CannotAnswer {
     NoWord,
     #[error("always is unavailable: {0}")]
     NoAlways(String),
+    #[error("that answer is not offered for this question")]
+    NotOffered,
 }
 
 /// All rows.
@@ -227,6 +229,9 @@ impl QueueRow {
             {
                 Err(CannotAnswer::NoAlways("there is no wider rule for its directory".to_owned()))
             }
+            (Decision::AllowFor(..) | Decision::DenyFor(..), _) if !approval.takes(decision) => {
+                Err(CannotAnswer::NotOffered)
+            }
             _ => Ok(()),
         }
     }
@@ -237,7 +242,7 @@ fn word(decision: Decision) -> Option<Word> {
         Decision::AllowOnce => Some(Word::AllowOnce),
         Decision::AllowAlways(GrantWidth::Narrow) => Some(Word::AllowAlways),
         Decision::Deny => Some(Word::Deny),
-        Decision::AllowFor(_) | Decision::AllowAlways(GrantWidth::Directory) => None,
+        Decision::AllowFor(..) | Decision::DenyFor(..) | Decision::AllowAlways(GrantWidth::Directory) => None,
     }
 }
 

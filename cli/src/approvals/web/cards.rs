@@ -1,7 +1,7 @@
 //! What the page shows of a row. All text is escaped, so that it can be shown as it is. Only the id stays unchanged: an
 //! answer repeats it, and the page does not show it.
 
-use guard_approvals::decision::{Decision, GrantWidth, Span};
+use guard_approvals::decision::Decision;
 use guard_approvals::protocol::OneSaved;
 use guard_approvals::routes::guard_socket::{Approval, Saved};
 use guard_approvals::routes::openclaw_socket::ApprovalRequest;
@@ -49,6 +49,10 @@ pub struct WebCard {
     /// How many identical calls wait for this answer.
     calls: usize,
     choices: Vec<String>,
+    /// The directory that an answer may be for.
+    directory: Option<String>,
+    /// The command that an answer may be for.
+    for_command: Option<String>,
     always: Always,
 }
 
@@ -90,15 +94,8 @@ impl WebCard {
             (None, Some(asked)) => WebCard::of_socket(key, asked),
             (None, None) => return None,
         };
-        let all = [
-            Decision::AllowOnce,
-            Decision::AllowFor(Span::Session),
-            Decision::AllowAlways(GrantWidth::Narrow),
-            Decision::AllowAlways(GrantWidth::Directory),
-            Decision::Deny,
-        ];
-        let choices =
-            all.iter().filter(|decision| row.can(**decision).is_ok()).map(ToString::to_string).collect();
+        let choices = Decision::all().filter(|decision| row.can(*decision).is_ok());
+        let choices = choices.map(|decision| decision.to_string()).collect();
         Some(WebCard { version: row.version, since: row.since_ms, choices, ..card })
     }
 
@@ -128,6 +125,8 @@ impl WebCard {
             more: Vec::new(),
             calls: 1,
             choices: Vec::new(),
+            directory: None,
+            for_command: None,
             always: Always::default(),
         }
     }
@@ -164,6 +163,8 @@ impl WebCard {
             reason: Some(CardReason { text: show(&approval.reason.text), rule: show(&approval.reason.rule) }),
             more: vec![("session", show(&approval.session))],
             calls: approval.calls,
+            directory: approval.directory.as_deref().map(show),
+            for_command: approval.command_line(),
             always: match &approval.always {
                 Saved::Saves { saves, directory } => {
                     Always { saves: of(saves), directory: of(directory), ..Always::default() }

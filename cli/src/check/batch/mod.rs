@@ -1,11 +1,15 @@
-//! Answers questions in JSON Lines. Paths are taken as written: only the question `command` looks at the disk.
+//! Answers questions in JSON Lines. Paths are taken as written: only the questions `command`, `sandbox-binds` and
+//! `sandbox-docker` look at the disk.
 
 mod environment;
 mod formats;
 mod network;
 mod paths;
+mod sandbox;
+mod tools;
+mod web;
 
-use std::io::{BufRead, Write};
+use std::io::{BufRead, ErrorKind, Write};
 use std::path::Path;
 
 use guard_policy::{Access, Outcome, Policy, Reason, Source, Verdict};
@@ -14,11 +18,14 @@ use serde::Deserialize;
 
 use super::CheckError;
 use super::command::CommandQuestion;
-use super::output::json;
+use super::output::{json, written};
 use environment::{BindingQuestion, EnvBindingQuestion, EnvQuestion};
 use formats::{AllowlistQuestion, ArgPatternQuestion, CwdArgvQuestion, DisplayQuestion, SafeBinQuestion};
 use network::{BindQuestion, ConnectQuestion};
 use paths::{ExecQuestion, FileQuestion};
+use sandbox::{NodeMatchQuestion, SandboxBindsQuestion, SandboxDockerQuestion};
+use tools::ToolsQuestion;
+use web::SsrfQuestion;
 
 /// The field that every question has. Each question then parses the rest strictly, and from the text: a JSON string
 /// need not be a Rust string.
@@ -44,6 +51,11 @@ enum Op {
     CwdArgv,
     SafeBin,
     Command,
+    Ssrf,
+    Tools,
+    NodeMatch,
+    SandboxBinds,
+    SandboxDocker,
 }
 
 /// Prints one answer for each line, in order; an invalid line gets a denial that says so.
@@ -58,9 +70,13 @@ pub fn answer(policy: &Policy, home: &Path) -> Result<Exit, CheckError> {
             let reason = Reason::new(Source::Builtin, "", text.clone(), text);
             json(&Verdict { outcome: Outcome::Deny, reason })
         });
-        writeln!(out, "{text}").map_err(CheckError::Output)?;
+        // A closed pipe means that the reader has seen enough.
+        match writeln!(out, "{text}") {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => break,
+            written => written.map_err(CheckError::Output)?,
+        }
     }
-    out.flush().map_err(CheckError::Output)?;
+    written(out.flush())?;
     Ok(if bad { Exit::Failure } else { Exit::Success })
 }
 
@@ -83,7 +99,12 @@ pub fn ask(policy: &Policy, home: &Path, line: &[u8]) -> Result<String, String> 
         Op::ArgPattern => Ok(question::<ArgPatternQuestion>(line)?.answer()),
         Op::CwdArgv => Ok(question::<CwdArgvQuestion>(line)?.answer()),
         Op::Command => question::<CommandQuestion>(line)?.answer(policy, home),
+        Op::Ssrf => Ok(question::<SsrfQuestion>(line)?.answer()),
+        Op::Tools => question::<ToolsQuestion>(line)?.answer(),
         Op::SafeBin => Ok(question::<SafeBinQuestion>(line)?.answer()),
+        Op::NodeMatch => Ok(question::<NodeMatchQuestion>(line)?.answer()),
+        Op::SandboxBinds => Ok(question::<SandboxBindsQuestion>(line)?.answer(home)),
+        Op::SandboxDocker => Ok(question::<SandboxDockerQuestion>(line)?.answer(home)),
     }
 }
 

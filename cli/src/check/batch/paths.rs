@@ -35,7 +35,7 @@ pub struct ExecQuestion {
 
 impl FileQuestion {
     pub fn answer(&self, policy: &Policy, home: &Path, access: Access) -> Result<String, String> {
-        let path = cleaned(home, &self.path)?;
+        let path = cleaned(policy, home, &self.path)?;
         Ok(json(&decide(policy, &Request::File { path: &path, access })))
     }
 }
@@ -43,8 +43,8 @@ impl FileQuestion {
 impl ExecQuestion {
     pub fn answer(self, policy: &Policy, home: &Path) -> Result<String, String> {
         // As written: the allowlist and the directory's hash distinguish spellings.
-        let path = absolute(home, &self.path)?;
-        let cwd = self.cwd.map_or(Ok(b"/".to_vec()), |cwd| absolute(home, &cwd))?;
+        let path = absolute(policy, home, &self.path)?;
+        let cwd = self.cwd.map_or(Ok(b"/".to_vec()), |cwd| absolute(policy, home, &cwd))?;
         let argv = match self.argv {
             Some(argv) => argv.into_iter().map(String::into_bytes).collect(),
             None => vec![path.clone()],
@@ -54,14 +54,15 @@ impl ExecQuestion {
     }
 }
 
-/// An absolute path; a leading `~` stands for the home.
-fn absolute(home: &Path, path: &str) -> Result<Vec<u8>, String> {
-    let expanded = match path.strip_prefix('~') {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
-            [home.as_os_str().as_bytes(), rest.as_bytes()].concat()
-        }
-        _ => path.as_bytes().to_vec(),
-    };
+/// An absolute path; a leading `~` stands for the home, `${workspace}` for the workspace.
+fn absolute(policy: &Policy, home: &Path, path: &str) -> Result<Vec<u8>, String> {
+    let workspace = policy.workspace().map(|workspace| ("${workspace}", workspace));
+    let bases = [Some(("~", home.as_os_str().as_bytes())), workspace];
+    let found = bases.into_iter().flatten().find_map(|(name, base)| {
+        let rest = path.strip_prefix(name).filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
+        Some([base, rest.as_bytes()].concat())
+    });
+    let expanded = found.unwrap_or_else(|| path.as_bytes().to_vec());
     if expanded.first() != Some(&b'/') {
         return Err(format!("{path:?} is not an absolute path"));
     }
@@ -69,8 +70,8 @@ fn absolute(home: &Path, path: &str) -> Result<Vec<u8>, String> {
 }
 
 /// The absolute path without `.`, `..` and repeated slashes.
-fn cleaned(home: &Path, path: &str) -> Result<Vec<u8>, String> {
-    let expanded = absolute(home, path)?;
+fn cleaned(policy: &Policy, home: &Path, path: &str) -> Result<Vec<u8>, String> {
+    let expanded = absolute(policy, home, path)?;
     let mut names: Vec<&[u8]> = Vec::new();
     for name in expanded.split(|&byte| byte == b'/') {
         match name {
@@ -86,11 +87,22 @@ fn cleaned(home: &Path, path: &str) -> Result<Vec<u8>, String> {
 
 #[cfg(test)]
 mod tests {
+    use guard_policy::{Document, Host, Overrides, Policy, Workspace};
+
     use super::cleaned;
 
     #[test]
     fn paths_are_cleaned_without_the_disk() {
-        let of = |path: &str| cleaned("/home/u".as_ref(), path).map(|path| String::from_utf8(path).unwrap());
+        let text = r#"{"version": 1, "permissions": {"filesystem": {"rules": {"${workspace}/**": "rwx"}}}}"#;
+        let document = Document::parse("", text).unwrap();
+        let host = Host { workspace: Workspace::at(*b"/w"), ..Host::bare(b"/home/u", b"/w/x") };
+        let policy = Policy::compile(&document, "main", &host, &Overrides::default()).unwrap();
+        let of = |path: &str| {
+            cleaned(&policy, "/home/u".as_ref(), path).map(|path| String::from_utf8(path).unwrap())
+        };
+        assert_eq!(of("${workspace}/a/../b"), Ok("/w/b".to_owned()));
+        assert_eq!(of("${workspace}"), Ok("/w".to_owned()));
+        assert!(of("${workspace}x").is_err());
         assert_eq!(of("~/a/./b/../c//d/"), Ok("/home/u/a/c/d".to_owned()));
         assert_eq!(of("/../.."), Ok("/".to_owned()));
         assert_eq!(of("~"), Ok("/home/u".to_owned()));

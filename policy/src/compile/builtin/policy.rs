@@ -1,13 +1,14 @@
 //! The policy without a `guard.json`: ordinary work needs no prompt, secrets are out of reach, the
 //! rest is asked for. The lists are in `system.rs`.
 
-use super::system::{DENIED, PROGRAMS, RULES, TOOLCHAINS};
+use super::system::{DENIED, PROGRAMS, QUIET, RULES, TOOLCHAINS};
 use crate::compile::builder::MapBuilder;
-use crate::compile::modes::default_modes;
-use crate::compile::stores::openclaw::Stores;
-use crate::compile::{
+use crate::compile::every_policy::{
     DEFAULT_RUNNING_NOTICE_MS, DEFAULT_TIMEOUT_MS, always_denied, default_reason, programs,
 };
+use crate::compile::modes::default_modes;
+use crate::compile::project;
+use crate::compile::stores::openclaw::Stores;
 use crate::config::allowlist_entry::AllowlistEntry;
 use crate::config::approvals::Approvals;
 use crate::config::audit::AuditSettings;
@@ -22,7 +23,7 @@ use crate::programs::DEFAULT_CARRIERS;
 use crate::programs::allowlist::CompiledEntry;
 use crate::programs::modes::Modes;
 use crate::programs::safe_bins::SafeBins;
-use crate::verdict::{CompiledReason, UNMENTIONED};
+use crate::verdict::CompiledReason;
 use crate::{Grant, Host, Overrides, Permission, Policy, Rights, Source};
 
 const ASKED: Permission = Permission(Rights::all(Grant::Ask));
@@ -36,7 +37,7 @@ impl Policy {
     pub fn without_file(agent: &str, host: &Host, overrides: &Overrides) -> Policy {
         let paths = host.paths();
         let modes = default_modes(agent, host, overrides);
-        let project = is_project(host);
+        let is_project = is_project(host);
         let toolchains = toolchains(host, &modes);
 
         let mut builder = lists(host, &modes);
@@ -50,17 +51,21 @@ impl Policy {
                 show(link),
                 show(host.cwd)
             ));
-        } else if !project {
+        } else if !is_project {
             builder.warnings.push(format!(
                 "{} is your home directory or contains it: the guard asks about every file in it. Start in a \
                  project's directory to avoid that.",
                 show(host.cwd)
             ));
         }
+        if let Some(profile) = host.profile {
+            profile.add_rules(&mut builder);
+        }
         builder.base();
         let default = default_reason(ASKED, Source::Builtin, "builtin.default");
         builder.answers(&host.own, agent);
         builder.persistence(persistence::protected_paths(host, Hint::WithoutFile, |_| true));
+        builder.projects(host.projects, agent);
         let (map, mut warnings) = builder.finish(ASKED, default);
 
         let listed = |pattern: &&str| {
@@ -68,26 +73,35 @@ impl Policy {
             CompiledEntry::compile(&entry, &paths, &map, allowlist_reason(pattern)).entry
         };
         let mut entries: Vec<CompiledEntry> = PROGRAMS.iter().chain(&TOOLCHAINS).filter_map(listed).collect();
-        let built = project.then(|| host.cwd.to_vec());
-        entries.extend(toolchains.iter().chain(&built).map(|dir| {
-            let Expanded { literal, pattern } = hierarchy(dir);
-            CompiledEntry::at(&literal, &pattern, allowlist_reason(&format!("{}/**", show(dir))))
+        let built = is_project.then(|| [host.cwd.to_vec(), npx(host)]).into_iter().flatten();
+        entries.extend(toolchains.iter().cloned().chain(built).map(|dir| {
+            let Expanded { literal, pattern } = hierarchy(&dir);
+            CompiledEntry::at(&literal, &pattern, allowlist_reason(&format!("{}/**", show(&dir))))
         }));
+        entries.extend(host.profile.into_iter().flat_map(|profile| profile.entries(&paths, &map)));
         let (openclaw, notes) = Stores::new(host, false).entries(agent, &paths, &map, false);
         entries.extend(openclaw);
         warnings.extend(notes);
         let (saved, notes) = host.own.entries(agent, &paths, &map);
         entries.extend(saved);
         warnings.extend(notes);
+        let (of_projects, notes) = project::entries(host.projects, agent, modes.ask(), &paths, &map);
+        entries.extend(of_projects);
+        warnings.extend(notes);
         let carriers = (DEFAULT_CARRIERS.map(str::to_owned).to_vec(), Source::Builtin);
         let roots = exec_roots::roots(None, &map, &paths, &mut warnings);
-        let (network, notes) = Network::compile(&Connect::default(), &host.gateway, None);
+        let (mut network, notes) =
+            Network::compile(&Connect::default(), &host.gateway, None, &host.resolvers);
         warnings.extend(notes);
+        let mut programs = programs(&modes, entries, Vec::new(), carriers, SafeBins::default(), None);
+        project::restrict(host.projects, &mut programs, &mut network);
+        warnings.extend(project::warnings(host, agent, &map, &programs));
         Policy {
             agent: agent.to_owned(),
             home: host.home.to_vec(),
+            workspace: None,
             map,
-            programs: programs(&modes, entries, Vec::new(), carriers, SafeBins::default(), None),
+            programs,
             roots,
             timeout_ms: DEFAULT_TIMEOUT_MS,
             running_notice_ms: DEFAULT_RUNNING_NOTICE_MS,
@@ -99,6 +113,7 @@ impl Policy {
             audit: AuditSettings::default(),
             inherit: Inherit::default(),
             path_prepend: Vec::new(),
+            extended: None,
             warnings,
         }
     }
@@ -109,13 +124,19 @@ fn is_project(host: &Host<'_>) -> bool {
     !is_below(host.home, host.cwd) && host.persistence_sites.start_link.is_none()
 }
 
+/// Where npx unpacks what it starts. In a project, a program there does no more than one of the project.
+fn npx(host: &Host<'_>) -> Vec<u8> {
+    [host.home, b"/.npm/_npx"].concat()
+}
+
 /// Collects all rules except those for the toolchains.
 fn lists<'a>(host: &Host<'a>, modes: &Modes) -> MapBuilder<'a> {
     let paths = host.paths();
     let mut builder = MapBuilder::new(paths, modes.ask());
     builder.of_many_runs();
     always_denied(&mut builder, host);
-    for pattern in DENIED.iter().flat_map(|list| list.split_whitespace()) {
+    let is_anothers = |pattern: &&str| host.profile.is_none_or(|profile| !profile.owns(pattern));
+    for pattern in DENIED.iter().flat_map(|list| list.split_whitespace()).filter(is_anothers) {
         let reason = CompiledReason {
             source: Source::Builtin,
             path: format!("builtin.deny[\"{pattern}\"]"),
@@ -123,6 +144,15 @@ fn lists<'a>(host: &Host<'a>, modes: &Modes) -> MapBuilder<'a> {
             text: format!("\"{pattern}\" holds secrets"),
         };
         builder.deny(&expand(pattern, host.home), &reason);
+    }
+    for pattern in QUIET.iter().flat_map(|list| list.split_whitespace()) {
+        let reason = CompiledReason {
+            source: Source::Builtin,
+            path: format!("builtin.quiet[\"{pattern}\"]"),
+            rule: format!("builtin quiet \"{pattern}\""),
+            text: format!("\"{pattern}\" is quiet: programs look there at every start, and nobody is asked"),
+        };
+        builder.quiet(&expand(pattern, host.home), reason);
     }
     for (permission, list) in RULES {
         // The lists are checked by a test.
@@ -142,6 +172,9 @@ fn lists<'a>(host: &Host<'a>, modes: &Modes) -> MapBuilder<'a> {
     }
     let project = is_project(host);
     rule(&mut builder, &hierarchy(host.cwd), if project { PROJECT } else { ASKED });
+    if project {
+        rule(&mut builder, &hierarchy(&npx(host)), PROJECT);
+    }
     // Tools search upward for the top of a project. The names there are not secret.
     let above = (0..host.cwd.len()).filter(|i| host.cwd[*i] == b'/').map(|i| &host.cwd[..i.max(1)]);
     for dir in above.chain([host.home]) {
@@ -192,12 +225,9 @@ fn rule(builder: &mut MapBuilder<'_>, expanded: &Expanded, permission: Permissio
         }
         _ => format!("{}{}", show(&expanded.literal), expanded.pattern),
     };
-    // Shells open their histories at every start and work without them: a line each time would be noise.
-    let unmentioned = permission.0 == Rights::NONE && shown.starts_with('~');
-    let section = if unmentioned { UNMENTIONED } else { "builtin.rules" };
     let reason = CompiledReason {
         source: Source::Builtin,
-        path: format!("{section}[\"{shown}\"]"),
+        path: format!("builtin.rules[\"{shown}\"]"),
         rule: format!("builtin \"{shown}\": \"{permission}\""),
         text: format!("without a guard.json, \"{shown}\" {}", permission.in_words()),
     };

@@ -85,8 +85,15 @@ pub(crate) const RULES: &[(&str, &str)] = &[
     ),
     (
         "r--",
-        "/etc/** /sys/** /boot/config-* /var/cache/fontconfig/** /var/lib/dpkg/** /var/lib/apt/lists/** \
-             /run/systemd/resolve/*.conf /var/lib/dbus/machine-id /dev /dev/shm",
+        "/etc/** /sys/** /boot/config-* /run/systemd/resolve/*.conf /var/lib/dbus/machine-id /dev /dev/shm",
+    ),
+    // What the tools that show the state of a machine read: its packages, manual pages, fonts, sessions and journal. The
+    // kernel lets most users read little of the journal.
+    (
+        "r--",
+        "/var/lib/dpkg/** /var/lib/apt/** /var/cache/apt/** /var/cache/man/** /var/cache/fontconfig/** \
+         /var/log /var/log/apt/** /var/log/dpkg.log /var/log/wtmp /var/log/lastlog /run/utmp \
+         /var/log/journal/** /run/log/journal/** /dev/kmsg",
     ),
     // Not other processes: their memory and environment hold secrets.
     ("r--", "/proc/**"),
@@ -131,14 +138,34 @@ pub(crate) const RULES: &[(&str, &str)] = &[
     ),
     // Caches hold built tools too; starting one is asked about.
     ("rw?", "~/.cache/**"),
-    // Shells and interpreters open these at every start and work without them: neither reported nor asked
-    // about.
+    // Histories, which are no programs either.
     (
         "---",
         "~/.bash_history ~/.zsh_history ~/.python_history ~/.node_repl_history ~/.lesshst ~/.viminfo \
          ~/.psql_history ~/.mysql_history ~/.sqlite_history ~/.local/share/nano/** ~/.wget-hsts",
     ),
 ];
+
+/// What programs open at every start and work without. Where it is not allowed, it is neither reported nor asked about.
+pub(crate) const QUIET: &[&str] = &[
+    // Histories.
+    "~/.bash_history ~/.zsh_history ~/.python_history ~/.node_repl_history ~/.lesshst ~/.viminfo \
+     ~/.psql_history ~/.mysql_history ~/.sqlite_history ~/.local/share/nano ~/.wget-hsts",
+    // Configuration with credentials: npm, yarn, pip and libcurl look there, whatever they are to do.
+    "~/.npmrc ~/.yarnrc.yml ~/.config/pip ~/.pip ~/.netrc",
+    // Caches beside what is installed. Root may write there, so the kernel does not refuse it.
+    "/usr/**/__pycache__/** /var/cache/fontconfig",
+];
+
+/// Returns the patterns of secrets that the built-in policy denies.
+pub fn secrets() -> impl Iterator<Item = &'static str> {
+    DENIED.iter().flat_map(|list| list.split_whitespace())
+}
+
+/// Returns the patterns of what programs open at every start and work without.
+pub fn quiet() -> impl Iterator<Item = &'static str> {
+    QUIET.iter().flat_map(|list| list.split_whitespace())
+}
 
 #[cfg(test)]
 mod tests {
@@ -154,7 +181,9 @@ mod tests {
                 assert_eq!(expansion::problem(p), None, "{p}");
             }
         }
-        for p in DENIED.iter().flat_map(|l| l.split_whitespace()).chain(PROGRAMS).chain(TOOLCHAINS) {
+        for p in
+            DENIED.iter().chain(QUIET).flat_map(|l| l.split_whitespace()).chain(PROGRAMS).chain(TOOLCHAINS)
+        {
             assert_eq!(expansion::problem(p), None, "{p}");
         }
     }

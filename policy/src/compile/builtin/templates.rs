@@ -1,17 +1,13 @@
 //! What the built-in policy knows about a usual machine, as patterns for generated policies.
 
 use super::policy::toolchains;
-use super::system::{DENIED, RULES};
+use super::system::RULES;
+pub use super::system::{quiet, secrets};
 use crate::compile::modes::default_modes;
 use crate::paths::exec_roots::is_below;
 use crate::paths::expansion;
 use crate::paths::expansion::expand;
 use crate::{Grant, Host, Overrides, Permission};
-
-/// Returns the patterns of secrets that the built-in policy denies.
-pub fn secrets() -> impl Iterator<Item = &'static str> {
-    DENIED.iter().flat_map(|list| list.split_whitespace())
-}
 
 /// Returns the places of programs on this host that the built-in policy lets run but not write: the system's,
 /// the toolchains below the home, and the directories of `PATH` with their surroundings. Only those that

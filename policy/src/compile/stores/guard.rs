@@ -3,7 +3,7 @@
 
 use super::openclaw::listed;
 use crate::compile::host::OwnStore;
-use crate::paths::expansion::{Paths, expand, problem};
+use crate::paths::expansion::{Paths, expand, file_problem};
 use crate::paths::path_rules::PathRules;
 use crate::paths::saved_rules::SavedRule;
 use crate::programs::allowlist;
@@ -26,7 +26,7 @@ impl OwnStore<'_> {
         let mut answers = Vec::new();
         for (path, rule) in reading.store.rules(agent) {
             let path = own_key_path(&path);
-            if let Some(problem) = problem(&rule.pattern) {
+            if let Some(problem) = file_problem(&rule.pattern) {
                 warnings.push(format!("{path}: {problem}"));
                 continue;
             }

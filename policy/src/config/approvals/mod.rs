@@ -52,7 +52,8 @@ const DEFAULT_MAX_PENDING: usize = 16;
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 pub struct Approvals {
-    /// The routes to a human. Default: every route. If no route can be reached, `exec.askFallback` decides at once.
+    /// The routes to a human. Default: every route, cli only while somebody watches. If no route can be reached,
+    /// `exec.askFallback` decides at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) routes: Option<Vec<Route>>,
     /// How many questions may wait for an answer. Further ones are denied. Default: 16.

@@ -6,9 +6,8 @@ mod tree;
 
 use serde_json::json;
 
-use super::reader;
 use super::reader::join;
-use crate::paths::expansion::{expand, problem};
+use crate::paths::expansion::{Bases, expand, problem, rule_problem};
 use crate::{Document, Permission, Problem};
 
 /// The section that an edit changes.
@@ -71,7 +70,7 @@ impl Draft {
     /// # Errors
     /// Every problem that [`Document::parse`] finds.
     pub fn parse(name: &str, text: &str) -> Result<Draft, Vec<Problem>> {
-        reader::document(name, text)?;
+        Document::parse(name, text)?;
         Ok(Draft { text: text.to_owned() })
     }
 
@@ -91,7 +90,7 @@ impl Draft {
         permission: Permission,
     ) -> Result<Change, BadPattern> {
         let mut keys = keys(at, RULES);
-        keys.push(right(pattern)?);
+        keys.push(right(pattern, rule_problem)?);
         let text = tree::put(&self.text, &keys, &permission.to_string());
         Ok(self.becomes(text))
     }
@@ -101,7 +100,7 @@ impl Draft {
     /// # Errors
     /// If the pattern is not valid in the file map.
     pub fn add_deny(&mut self, at: &Scope, pattern: &str) -> Result<Change, BadPattern> {
-        let text = tree::push(&self.text, &keys(at, DENY), &right(pattern)?.into());
+        let text = tree::push(&self.text, &keys(at, DENY), &right(pattern, problem)?.into());
         Ok(self.becomes(text))
     }
 
@@ -121,15 +120,21 @@ impl Draft {
         self.becomes(text)
     }
 
-    /// The rule for the same files as a pattern (`~/x/` and `/home/u/x/**`): its pattern as written and its permission.
-    pub fn rule(&self, at: &Scope, pattern: &str, home: &[u8]) -> Option<(String, Permission)> {
+    /// The rule for the same files as a pattern (`~/x/` and `/home/u/x/**`, `${workspace}/**` there): its pattern as written and its permission.
+    pub fn rule<'b>(
+        &self,
+        at: &Scope,
+        pattern: &str,
+        bases: impl Into<Bases<'b>>,
+    ) -> Option<(String, Permission)> {
+        let bases = bases.into();
         let document = self.document();
         let permissions = match at {
             Scope::Everyone => &document.permissions,
             Scope::Agent(name) => &document.agents.get(name)?.permissions,
         };
         let mut rules = permissions.filesystem.rules.iter();
-        let (written, granted) = rules.find(|(written, _)| is_same(written, pattern, home))?;
+        let (written, granted) = rules.find(|(written, _)| is_same(written, pattern, bases))?;
         Some((written.clone(), *granted))
     }
 
@@ -139,7 +144,7 @@ impl Draft {
     }
 
     fn document(&self) -> Document {
-        reader::document("", &self.text).unwrap_or_default()
+        Document::parse("", &self.text).unwrap_or_default()
     }
 
     fn becomes(&mut self, text: Option<String>) -> Change {
@@ -149,10 +154,10 @@ impl Draft {
     }
 }
 
-/// Whether two patterns are equal once `~` is expanded.
-fn is_same(one: &str, other: &str, home: &[u8]) -> bool {
+/// Whether two patterns are equal once their placeholders are expanded.
+fn is_same(one: &str, other: &str, bases: Bases<'_>) -> bool {
     let whole = |pattern: &str| {
-        let expanded = expand(pattern, home);
+        let expanded = expand(pattern, bases);
         [expanded.literal, expanded.pattern.into_bytes()].concat()
     };
     whole(one) == whole(other)
@@ -162,7 +167,7 @@ fn keys<'k>(at: &'k Scope, below: [&'k str; 3]) -> Vec<&'k str> {
     at.keys().into_iter().chain(below).collect()
 }
 
-fn right(pattern: &str) -> Result<&str, BadPattern> {
+fn right(pattern: &str, problem: fn(&str) -> Option<String>) -> Result<&str, BadPattern> {
     match problem(pattern) {
         None => Ok(pattern),
         Some(why) => Err(BadPattern { pattern: pattern.to_owned(), why }),

@@ -10,6 +10,7 @@ mod gateway;
 mod locate;
 mod network;
 mod permissions;
+mod project;
 mod syntax;
 #[cfg(test)]
 mod tests;
@@ -18,13 +19,23 @@ use jsonc_parser::ast::Value;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use super::document::Document;
-use crate::Problem;
+use crate::{Problem, Template};
 pub use locate::{Location, locate};
 use syntax::Reader;
 pub(crate) use syntax::join;
 
-const TOP: [&str; 9] =
-    ["$schema", "version", "exec", "permissions", "agents", "approvals", "network", "audit", "examples"];
+const TOP: [&str; 10] = [
+    "$schema",
+    "version",
+    "extends",
+    "exec",
+    "permissions",
+    "agents",
+    "approvals",
+    "network",
+    "audit",
+    "examples",
+];
 
 impl Document {
     /// Parses a document; `file` is only for messages.
@@ -32,12 +43,24 @@ impl Document {
     /// # Errors
     /// Every problem found, in the order of the text.
     pub fn parse(file: &str, text: &str) -> Result<Document, Vec<Problem>> {
-        document(file, text)
+        document(file, text, |_, _| {})
+    }
+
+    /// Parses the file of a project, which has fewer keys; `file` is only for messages.
+    ///
+    /// # Errors
+    /// Every problem found, in the order of the text.
+    pub fn parse_project(file: &str, text: &str) -> Result<Document, Vec<Problem>> {
+        document(file, text, |reader, value| reader.project_keys(value, "", ""))
     }
 }
 
-/// Reads a document; see [`Document::parse`].
-pub(crate) fn document(file: &str, text: &str) -> Result<Document, Vec<Problem>> {
+/// Reads a document; `also` reports more problems.
+fn document(
+    file: &str,
+    text: &str,
+    also: impl Fn(&mut Reader<'_>, &Value<'_>),
+) -> Result<Document, Vec<Problem>> {
     let mut reader = Reader { file, text, problems: Vec::new() };
     let tree = match parse_to_ast(text, &CollectOptions::default(), &options()) {
         Ok(tree) => tree.value,
@@ -48,7 +71,10 @@ pub(crate) fn document(file: &str, text: &str) -> Result<Document, Vec<Problem>>
     };
     let mut document = Document::default();
     match &tree {
-        Some(value) => reader.top(value, &mut document),
+        Some(value) => {
+            reader.top(value, &mut document);
+            also(&mut reader, value);
+        }
         None => reader.at(0, "", "the file is empty; it needs at least {\"version\": 1}".into(), None),
     }
     // Report in the order of the text, not in the order of reading.
@@ -87,6 +113,9 @@ impl Reader<'_> {
                     }
                 }
                 "$schema" => document.schema = self.string(value, &key),
+                "extends" => {
+                    document.extends = self.word(value, &key, &Template::NAMES, Template::from_name);
+                }
                 "exec" => document.exec = self.exec(value, &key),
                 "permissions" => document.permissions = self.permissions(value, &key),
                 "agents" => {

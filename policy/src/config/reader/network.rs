@@ -3,11 +3,11 @@
 use jsonc_parser::ast::Value;
 
 use super::syntax::Reader;
-use crate::config::document::{Connect, GatewayAccess, Network};
+use crate::config::document::{Connect, ConnectAccess, Network};
 use crate::network::Destination;
 
 pub(super) const NETWORK: [&str; 2] = ["unixDatagram", "connect"];
-pub(super) const CONNECT: [&str; 3] = ["deny", "ports", "gateway"];
+pub(super) const CONNECT: [&str; 5] = ["deny", "allow", "ports", "gateway", "private"];
 
 impl Reader<'_> {
     pub(super) fn network(&mut self, value: &Value<'_>, key: &str) -> Network {
@@ -30,13 +30,20 @@ impl Reader<'_> {
                     let problem = |text: &str| Destination::parse(text).err();
                     connect.deny = self.strings(value, &key, problem).unwrap_or_default();
                 }
-                "ports" => connect.ports = self.ports(value, &key),
-                _ => {
-                    connect.gateway = self.word(value, &key, &GatewayAccess::NAMES, GatewayAccess::from_name)
+                "allow" => {
+                    let problem = |text: &str| Destination::parse_exception(text).err();
+                    connect.allow = self.strings(value, &key, problem).unwrap_or_default();
                 }
+                "ports" => connect.ports = self.ports(value, &key),
+                "gateway" => connect.gateway = self.access(value, &key),
+                _ => connect.private = self.access(value, &key),
             }
         }
         connect
+    }
+
+    fn access(&mut self, value: &Value<'_>, key: &str) -> Option<ConnectAccess> {
+        self.word(value, key, &ConnectAccess::NAMES, ConnectAccess::from_name)
     }
 
     fn ports(&mut self, value: &Value<'_>, key: &str) -> Option<Vec<u16>> {

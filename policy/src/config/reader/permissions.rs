@@ -13,7 +13,7 @@ use crate::paths::expansion;
 use crate::paths::persistence::Set;
 
 pub(super) const PERMISSIONS: [&str; 3] = ["filesystem", "base", "persistence"];
-pub(super) const FILESYSTEM: [&str; 3] = ["rules", "deny", "default"];
+pub(super) const FILESYSTEM: [&str; 4] = ["rules", "deny", "quiet", "default"];
 
 impl Reader<'_> {
     pub(super) fn permissions(&mut self, value: &Value<'_>, key: &str) -> Permissions {
@@ -54,6 +54,9 @@ impl Reader<'_> {
                 "deny" => {
                     filesystem.deny = self.strings(value, &key, expansion::problem).unwrap_or_default();
                 }
+                "quiet" => {
+                    filesystem.quiet = self.strings(value, &key, expansion::problem).unwrap_or_default();
+                }
                 _ => filesystem.default = self.permission(value, &key),
             }
         }
@@ -64,7 +67,7 @@ impl Reader<'_> {
         let mut rules = BTreeMap::new();
         for (pattern, _, property) in self.object(value, key, None) {
             let key = format!("{key}[\"{pattern}\"]");
-            if let Some(message) = expansion::problem(&pattern) {
+            if let Some(message) = expansion::rule_problem(&pattern) {
                 self.at(property.start(), &key, message, None);
             }
             if let Some(permission) = self.permission(&property.value, &key) {

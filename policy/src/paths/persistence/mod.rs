@@ -3,6 +3,7 @@
 //! `w` is denied there, even if a rule, an answer or the default grants it. Reading and executing are unaffected. Some are literal paths and whole directories; others are known by their shape, wherever they are. While
 //! a shape is protected, no directory is writable as a whole, and the kernel is left no writes.
 
+mod git_configs;
 mod lists;
 mod protected;
 mod set;
@@ -18,11 +19,12 @@ use super::glob::Glob;
 use crate::paths::entry::CompiledPattern;
 use crate::verdict::CompiledReason;
 use crate::{Grant, Host, Rights, Source};
+pub use git_configs::GitConfigNames;
 use lists::{Start, paths_of};
 pub(crate) use protected::ProtectedPaths;
 pub(crate) use set::Set;
-pub use shapes::Shape;
 pub(crate) use shapes::Shapes;
+pub use shapes::{Shape, ShapeKind};
 pub use sites::PersistenceSites;
 
 /// The most that a protected place grants: everything but `w`.
@@ -42,8 +44,10 @@ pub(crate) enum Hint {
 
 /// Returns the protected places of all sets that are on.
 pub(crate) fn protected_paths(host: &Host<'_>, hint: Hint, is_on: impl Fn(Set) -> bool) -> ProtectedPaths {
-    let mut making = Making { host, entries: Vec::new(), seen: HashSet::new() };
-    let mut reasons = Vec::new();
+    let mut making =
+        Making { host, entries: Vec::new(), seen: HashSet::new(), own: None, others: HashSet::new() };
+    let (mut reasons, mut configs) = (Vec::new(), HashSet::new());
+    let config_reason = is_on(Set::Git).then(|| Arc::new(git_config_reason(hint)));
     for set in Set::ALL.into_iter().filter(|set| is_on(*set)) {
         let reason = Arc::new(reason(set, hint));
         reasons.push((set, Arc::clone(&reason)));
@@ -54,11 +58,20 @@ pub(crate) fn protected_paths(host: &Host<'_>, hint: Hint, is_on: impl Fn(Set) -
                     continue;
                 }
                 let path = [top, rest.as_bytes()].concat();
-                making.add(&path, &reason);
+                let reason = match &config_reason {
+                    Some(config) if start == Start::Git && matches!(rest, "/config" | "/config.worktree") => {
+                        configs.insert(path.clone());
+                        making.own = Some(path.clone());
+                        config
+                    }
+                    _ => &reason,
+                };
+                making.add(&path, reason);
+                making.own = None;
                 if set == Set::Shell {
                     // Instead of a file zsh reads a newer compiled one beside it, and instead of a directory of
                     // functions a digest (zshbuiltins(1), `source`; zshmisc(1), "Autoloading Functions").
-                    making.add(&[path.strip_suffix(b"/").unwrap_or(&path), b".zwc"].concat(), &reason);
+                    making.add(&[path.strip_suffix(b"/").unwrap_or(&path), b".zwc"].concat(), reason);
                 }
             }
         }
@@ -84,8 +97,9 @@ pub(crate) fn protected_paths(host: &Host<'_>, hint: Hint, is_on: impl Fn(Set) -
         }
     }
     let homes = tops(host, Start::Home).into_iter().map(<[u8]>::to_vec).collect();
-    let shapes = Shapes::new(reasons, homes, &host.persistence_sites.hook_directories);
-    ProtectedPaths::new(making.entries, shapes)
+    let shapes = Shapes::new(reasons, config_reason, homes, &host.persistence_sites.hook_directories);
+    configs.retain(|path| !making.others.contains(path));
+    ProtectedPaths::new(making.entries, configs, shapes)
 }
 
 fn reason(set: Set, hint: Hint) -> CompiledReason {
@@ -103,6 +117,15 @@ fn reason(set: Set, hint: Hint) -> CompiledReason {
         rule,
         text: format!("what is written there runs outside the guard {when} (persistence \"{name}\")"),
     }
+}
+
+/// The reason for a repository's configuration, in which git may change keys that run nothing.
+fn git_config_reason(hint: Hint) -> CompiledReason {
+    let CompiledReason { source, path, rule, text } = reason(Set::Git, hint);
+    let but = "only git itself may change keys there, and only those that run nothing";
+    let (what, more) = rule.split_once("; ").unwrap_or((&rule, ""));
+    let end = if more.is_empty() { String::new() } else { format!("; {more}") };
+    CompiledReason { source, path, rule: format!("{what}; {but}{end}"), text: format!("{text}; {but}") }
 }
 
 /// Returns the directories that places with this start are relative to.
@@ -145,6 +168,10 @@ struct Making<'a> {
     host: &'a Host<'a>,
     entries: Vec<CompiledPattern>,
     seen: HashSet<(Vec<u8>, String)>,
+    /// The configuration of git's that is being added.
+    own: Option<Vec<u8>>,
+    /// The files that were added otherwise: a configuration among them is more than that.
+    others: HashSet<Vec<u8>>,
 }
 
 impl Making<'_> {
@@ -202,6 +229,9 @@ impl Making<'_> {
     }
 
     fn pattern(&mut self, literal: &[u8], pattern: &str, reason: &Arc<CompiledReason>) {
+        if pattern.is_empty() && self.own.as_deref() != Some(literal) {
+            self.others.insert(literal.to_vec());
+        }
         if self.seen.insert((literal.to_vec(), pattern.to_owned())) {
             let glob = Glob::new(literal, pattern, true);
             self.entries.push(CompiledPattern { glob, rights: CEILING, reason: Arc::clone(reason) });

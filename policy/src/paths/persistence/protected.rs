@@ -1,5 +1,6 @@
 //! All protected places, sorted by path so that a lookup compares only a few.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{CEILING, Shapes};
@@ -12,12 +13,23 @@ use crate::verdict::CompiledReason;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProtectedPaths {
     entries: Vec<CompiledPattern>,
+    /// Those of the paths that are nothing but a repository's configuration.
+    git_configs: HashSet<Vec<u8>>,
     shapes: Shapes,
 }
 
 impl ProtectedPaths {
-    pub(super) fn new(entries: Vec<CompiledPattern>, shapes: Shapes) -> ProtectedPaths {
-        ProtectedPaths { entries, shapes }.sorted()
+    pub(super) fn new(
+        entries: Vec<CompiledPattern>,
+        git_configs: HashSet<Vec<u8>>,
+        shapes: Shapes,
+    ) -> ProtectedPaths {
+        ProtectedPaths { entries, git_configs, shapes }.sorted()
+    }
+
+    /// Returns whether an entry is only for the repository's configuration at this path.
+    pub(crate) fn is_git_config(&self, entry: &CompiledPattern, path: &[u8]) -> bool {
+        entry.glob.literal() == path && self.git_configs.contains(path)
     }
 
     /// Adds a symbolic link on the way to what is denied for this reason.
@@ -29,7 +41,12 @@ impl ProtectedPaths {
             rule: format!("{rule}, to which this link leads"),
             text: format!("{text}, and this link leads there"),
         };
-        let glob = Glob::new(link, "", true);
+        self.add(link, reason);
+    }
+
+    /// Adds a single file or directory.
+    pub(crate) fn add(&mut self, path: &[u8], reason: CompiledReason) {
+        let glob = Glob::new(path, "", true);
         self.entries.push(CompiledPattern { glob, rights: CEILING, reason: Arc::new(reason) });
     }
 

@@ -8,13 +8,12 @@
 use std::sync::Arc;
 
 use super::Set;
+use super::git_configs::{GIT_CONFIGS, is_config_name, is_lock_or_config};
 use super::tails::{OTHER_REPOSITORIES, ShapeTail, TAILS, is_named};
 use crate::verdict::CompiledReason;
 
-/// What git runs or reads its configuration from, directly in a git directory (gitrepository-layout(5)). git writes a
-/// new configuration to the file with `.lock`, and then renames it: who has that open could write to it afterwards.
-const GIT_FILES: [&[u8]; 5] =
-    [b"config", b"config.lock", b"config.worktree", b"config.worktree.lock", b"commondir"];
+/// Files that git reads directly in a git directory (gitrepository-layout(5)), beside its configuration.
+const GIT_FILES: [&[u8]; 1] = [b"commondir"];
 /// Directories of a git directory that hold git directories: those of submodules and of worktrees.
 const GIT_NESTS: [&[u8]; 2] = [b"modules", b"worktrees"];
 /// Directories of a git directory whose files say where git fetches from and pushes to (gitrepository-layout(5)).
@@ -28,8 +27,28 @@ pub struct Shape<'p> {
     pub(crate) set: Set,
     /// The directory that holds the tail.
     pub holder: &'p [u8],
-    /// Whether the tail names a file, with which the path ends: a directory of that name is not protected.
-    pub is_file: bool,
+    /// What the tail names.
+    pub kind: ShapeKind,
+}
+
+/// What the tail of a shape names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShapeKind {
+    /// Everything there: a directory is protected with all that is in it.
+    All,
+    /// A file, with which the path ends: a directory of that name is not protected.
+    File,
+    /// Such a file that is a configuration of git's, or the lock of one.
+    GitConfig,
+    /// The directory of a submodule's hooks, itself: without hooks in it, it runs nothing.
+    ModuleHooks,
+}
+
+impl ShapeKind {
+    /// Whether a directory of this name is not protected.
+    pub fn is_file(self) -> bool {
+        matches!(self, ShapeKind::File | ShapeKind::GitConfig)
+    }
 }
 
 /// The shapes that a policy protects.
@@ -37,6 +56,8 @@ pub struct Shape<'p> {
 pub(crate) struct Shapes {
     /// By set, where it is on.
     reasons: Vec<(Set, Arc<CompiledReason>)>,
+    /// The reason for git's configuration, which says what may change there.
+    git_config: Option<Arc<CompiledReason>>,
     /// Home directories, whose own lists say what is protected in them.
     homes: Vec<Vec<u8>>,
     /// The directories of hooks that a configuration names relative to each work tree, as components.
@@ -46,6 +67,7 @@ pub(crate) struct Shapes {
 impl Shapes {
     pub(super) fn new(
         reasons: Vec<(Set, Arc<CompiledReason>)>,
+        git_config: Option<Arc<CompiledReason>>,
         homes: Vec<Vec<u8>>,
         hooks: &[Vec<u8>],
     ) -> Shapes {
@@ -58,7 +80,7 @@ impl Shapes {
         let hooks = hooks.iter().map(components).filter(is_plain).collect();
         let has_shape = |set: Set| set == Set::Git || TAILS.all().any(|(_, tail)| tail.set == set);
         let reasons = reasons.into_iter().filter(|(set, _)| has_shape(*set)).collect();
-        Shapes { reasons, homes, hooks }
+        Shapes { reasons, git_config, homes, hooks }
     }
 
     /// Returns whether nothing is protected by its shape.
@@ -84,8 +106,8 @@ impl Shapes {
         shapes.push(git(".git"));
         shapes.extend(GIT_REMOTES.map(|name| git(&format!(".git/{}/**", text(name)))));
         for top in ["", "modules/**/", "worktrees/**/"] {
-            let files =
-                GIT_FILES.iter().map(|name| text(name)).chain(["info/attributes".into(), "hooks/**".into()]);
+            let names = GIT_FILES.iter().copied().chain(GIT_CONFIGS.iter().flat_map(|config| config.names()));
+            let files = names.map(text).chain(["info/attributes".into(), "hooks/**".into()]);
             shapes.extend(files.map(|file| git(&format!(".git/{top}{file}"))));
         }
         for (name, files) in OTHER_REPOSITORIES {
@@ -104,6 +126,9 @@ impl Shapes {
         let mut found = None;
         self.each(path, &mut |shape| {
             found = self.reason(shape.set);
+            if shape.kind == ShapeKind::GitConfig {
+                found = self.git_config.as_deref().or(found);
+            }
             found.is_some()
         });
         found
@@ -130,7 +155,11 @@ impl Shapes {
             let tail =
                 TAILS.after(name).find(|tail| is_on(tail.set) && at.matches(tail) && !self.is_home(holder));
             if let Some(tail) = tail
-                && found(Shape { set: tail.set, holder, is_file: !tail.is_directory })
+                && found(Shape {
+                    set: tail.set,
+                    holder,
+                    kind: if tail.is_directory { ShapeKind::All } else { ShapeKind::File },
+                })
             {
                 return;
             }
@@ -142,14 +171,14 @@ impl Shapes {
 
     /// What a component makes of the path if it is the name of a repository, or of a directory of hooks.
     fn repository<'p>(&self, at: &Component<'p>, found: &mut dyn FnMut(Shape<'p>) -> bool) -> bool {
-        let set = Set::Git;
+        let shape = |holder, kind| Shape { set: Set::Git, holder, kind };
         if at.name().eq_ignore_ascii_case(b".git") {
             if at.is_last() {
-                return found(Shape { set, holder: at.holder(), is_file: true });
+                return found(shape(at.holder(), ShapeKind::File));
             }
             let inside: Vec<Component<'p>> = at.after().collect();
             if GIT_REMOTES.contains(&inside[0].name()) {
-                return found(Shape { set, holder: at.itself(), is_file: false });
+                return found(shape(at.itself(), ShapeKind::All));
             }
             // A submodule may have any name, with slashes in it.
             let nest = GIT_NESTS.contains(&inside[0].name());
@@ -157,21 +186,28 @@ impl Shapes {
             // git takes what is below `modules` for a submodule that is initialised later, whoever made it.
             let whole = nest && inside[0].name() == b"modules";
             return inside[..count].iter().any(|part| {
+                if whole && part.is_hook_sample() {
+                    return found(shape(part.itself(), ShapeKind::File));
+                }
                 let holder = if whole { at.itself() } else { part.holder() };
-                part.git_part().is_some_and(|is_file| found(Shape { set, holder, is_file }))
+                let is_hooks = whole && part.is_last();
+                part.git_part().is_some_and(|kind| match kind {
+                    ShapeKind::All if is_hooks => found(shape(holder, ShapeKind::ModuleHooks)),
+                    kind => found(shape(holder, kind)),
+                })
             });
         }
         for (name, files) in OTHER_REPOSITORIES {
             let inside = at.rest();
             if at.name().eq_ignore_ascii_case(name) && files.contains(&inside) {
-                return found(Shape { set, holder: at.itself(), is_file: true });
+                return found(shape(at.itself(), ShapeKind::File));
             }
         }
         let leads = |hooks: &Vec<Vec<u8>>| {
             let mut names = at.onward();
             hooks.iter().all(|hook| names.next().is_some_and(|name| name.name() == hook))
         };
-        self.hooks.iter().any(leads) && found(Shape { set, holder: at.holder(), is_file: false })
+        self.hooks.iter().any(leads) && found(shape(at.holder(), ShapeKind::All))
     }
 
     fn is_home(&self, directory: &[u8]) -> bool {
@@ -185,7 +221,7 @@ impl Shapes {
             return None;
         }
         let is_on = |set| self.reason(set).is_some();
-        let shape = |set, holder| Shape { set, holder, is_file: false };
+        let shape = |set, holder| Shape { set, holder, kind: ShapeKind::All };
         Components::of(path).find_map(|at| {
             let holder = at.holder();
             if let Some(holder) = at.leads_into_repository().filter(|_| is_on(Set::Git)) {
@@ -313,12 +349,22 @@ impl<'p> Component<'p> {
         }
     }
 
-    /// If this is what git runs or is configured by in a git directory, whether it means a file.
-    fn git_part(&self) -> Option<bool> {
+    /// Whether this is a directory of hooks, and the path ends in a sample there, which git does not run
+    /// (githooks(5)). It makes them with each repository.
+    fn is_hook_sample(&self) -> bool {
+        let sample = self.rest().strip_suffix(b".sample").unwrap_or_default();
+        self.name() == b"hooks" && !sample.is_empty() && !sample.contains(&b'/')
+    }
+
+    /// If this is what git runs or is configured by in a git directory, what it is.
+    fn git_part(&self) -> Option<ShapeKind> {
         match self.name() {
-            b"hooks" => Some(false),
-            b"info" if self.rest() == b"attributes" => Some(true),
-            name if GIT_FILES.contains(&name) && self.is_last() => Some(true),
+            b"hooks" => Some(ShapeKind::All),
+            b"info" if self.rest() == b"attributes" => Some(ShapeKind::File),
+            name if is_lock_or_config(name) && self.is_last() => Some(ShapeKind::GitConfig),
+            name if (GIT_FILES.contains(&name) || is_config_name(name)) && self.is_last() => {
+                Some(ShapeKind::File)
+            }
             _ => None,
         }
     }
@@ -341,6 +387,7 @@ mod tests {
         };
         Shapes::new(
             Set::ALL.into_iter().map(reason).collect(),
+            None,
             vec![b"/home/u".to_vec()],
             &[b".githooks".to_vec(), b"../up".to_vec(), b"./tools/hooks/".to_vec(), b".".to_vec()],
         )
@@ -358,6 +405,8 @@ mod tests {
             "config.lock",
             "config.worktree",
             "config.worktree.lock",
+            "config.openclaw-guard",
+            "config.worktree.openclaw-guard",
             "commondir",
             "hooks",
             "hooks/pre-commit",
@@ -371,6 +420,12 @@ mod tests {
         // Whoever made the directory of a submodule: git uses it when the submodule is initialised.
         assert_eq!(holders("/a/.git/modules/x/y/config"), ["/a/.git"]);
         assert_eq!(holders("/a/.git/modules/x/hooks/update"), ["/a/.git"]);
+        assert_eq!(holders("/a/.git/modules/x/hooks"), ["/a/.git"]);
+        // Nobody runs it, but whoever made the directory may take it for one that came with git.
+        assert_eq!(holders("/a/.git/modules/x/hooks/update.sample"), ["/a/.git/modules/x/hooks"]);
+        assert_eq!(holders("/a/.git/modules/x/hooks/.sample"), ["/a/.git"]);
+        assert_eq!(holders("/a/.git/modules/x/hooks/a/b.sample"), ["/a/.git"]);
+        assert_eq!(holders("/a/.git/hooks/update.sample"), ["/a/.git"]);
         assert_eq!(holders("/a/.git/remotes/origin"), ["/a/.git"]);
         assert_eq!(holders("/a/.git/worktrees/w1/commondir"), ["/a/.git/worktrees/w1"]);
         for path in [
@@ -438,7 +493,7 @@ mod tests {
 
     #[test]
     fn nothing_is_protected_where_every_set_is_off() {
-        let shapes = Shapes::new(Vec::new(), Vec::new(), &[]);
+        let shapes = Shapes::new(Vec::new(), None, Vec::new(), &[]);
         assert!(shapes.is_empty() && shapes.all(b"/a/.git/config").is_empty());
         assert!(shapes.first(b"/a/.envrc").is_none() && shapes.leads_to(b"/a/.git").is_none());
         assert!(shapes.git_directories(b"/a/config").is_empty() && shapes.marked(b"/a/HEAD").is_none());

@@ -8,6 +8,7 @@ use super::walk::{NodeKind, Walked};
 use super::{
     Classes, DEV, Exactness, HARMLESS_DEVICES, Hierarchy, HierarchyKind, MAX_HIERARCHIES, PROC, directory,
 };
+use crate::paths::ceilings::Ceilings;
 use crate::paths::entry::CompiledPattern;
 use crate::paths::exec_roots::is_below;
 use crate::paths::expansion::show;
@@ -212,7 +213,7 @@ impl Compared<'_> {
     fn denials(&self) -> impl Iterator<Item = &CompiledPattern> {
         let map = &self.policy.map;
         let protected = if self.bit == Access::WRITE { map.protected.entries() } else { &[] };
-        map.denies.iter().chain(protected)
+        map.denies.iter().chain(protected).chain(map.ceilings.iter().flat_map(Ceilings::denials))
     }
 
     /// Returns whether a path is granted.

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::{DEV, HARMLESS_DEVICES, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind, PROC};
 use crate::paths::bounds::RightsBelow;
+use crate::paths::ceilings::Ceilings;
 use crate::paths::glob::Glob;
 use crate::{Access, Grant, Policy, Rights};
 
@@ -81,7 +82,8 @@ struct TierWalk<'p> {
 pub(super) fn walk(policy: &Policy, names: &dyn Fn(&[u8]) -> Option<Vec<Name>>) -> Walked {
     let map = &policy.map;
     let entries = map.denies.iter().chain(&map.rules).chain(&map.base).map(|e| &e.glob);
-    let globs = entries.chain(map.answers.iter().map(|answer| &answer.glob));
+    let of_projects = map.ceilings.iter().flat_map(Ceilings::entries).map(|e| &e.glob);
+    let globs = entries.chain(of_projects).chain(map.answers.iter().map(|answer| &answer.glob));
     let walk = TierWalk {
         policy,
         beginnings: Sorted::new(globs.map(beginning)),

@@ -54,7 +54,7 @@ impl CompiledEntry {
         reason: CompiledReason,
     ) -> Compiled {
         let pattern = trim(&written.pattern);
-        let Some(expanded) = expand(pattern, paths.home) else {
+        let Some(expanded) = expand(pattern, paths.bases()) else {
             let why = if pattern.is_empty() { "a blank pattern" } else { "a pattern longer than any path" };
             return Compiled::nothing(&reason.path, &format!("{why} matches nothing"));
         };

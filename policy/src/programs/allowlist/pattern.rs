@@ -2,15 +2,15 @@
 
 use std::borrow::Cow;
 
-use crate::paths::expansion::{Expanded, expand_home, trim};
+use crate::paths::expansion::{Bases, Expanded, expand_base, trim};
 use crate::paths::glob::{Glob, MAX_PATTERN};
 use crate::paths::normalize;
 
-/// Returns the pattern if it can match something: trimmed, with `~` expanded. Two backslashes become a slash.
-pub(super) fn expand(pattern: &str, home: &[u8]) -> Option<Expanded> {
+/// Returns the pattern if it can match something: trimmed, with `~` and `${workspace}` expanded. Two backslashes become a slash.
+pub(super) fn expand<'b>(pattern: &str, bases: impl Into<Bases<'b>>) -> Option<Expanded> {
     let pattern = trim(pattern);
     let is_possible = !pattern.is_empty() && pattern.len() <= MAX_PATTERN;
-    is_possible.then(|| expand_home(&pattern.replace(r"\\", "/"), home))
+    is_possible.then(|| expand_base(&pattern.replace(r"\\", "/"), bases))
 }
 
 /// Returns what a pattern is compared with: the path as written if there is no wildcard, else the path
@@ -20,8 +20,8 @@ pub(super) fn subject<'p>(glob: &Glob, path: &'p [u8]) -> Cow<'p, [u8]> {
 }
 
 /// Returns whether a pattern matches a whole path. Its `**` does not cross line ends.
-pub fn matches_allowlist_pattern(pattern: &str, home: &[u8], path: &[u8]) -> bool {
-    expand(pattern, home).is_some_and(|expanded| {
+pub fn matches_allowlist_pattern<'b>(pattern: &str, bases: impl Into<Bases<'b>>, path: &[u8]) -> bool {
+    expand(pattern, bases).is_some_and(|expanded| {
         let glob = expanded.glob(false);
         glob.matches(&subject(&glob, path))
     })

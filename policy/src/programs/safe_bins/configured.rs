@@ -62,6 +62,11 @@ impl SafeBins {
         (safe, warnings)
     }
 
+    /// Removes the safe bins of other names.
+    pub(crate) fn keep(&mut self, is_kept: impl Fn(&[u8]) -> bool) {
+        self.bins.retain(|name, _| is_kept(name));
+    }
+
     /// Returns every safe bin: its name, the files that count, and its reason.
     pub(crate) fn listing(&self) -> impl Iterator<Item = (String, &[Vec<u8>], &CompiledReason)> {
         self.bins.iter().map(|(name, bin)| (show(name), bin.paths.as_slice(), &bin.reason))

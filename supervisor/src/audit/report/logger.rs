@@ -1,7 +1,11 @@
-//! The thread that writes the log.
+//! Writes the log.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use rustix::fs::Mode;
+use rustix::process::umask;
 
 use guard_openclaw::peer::process_tree::Tree;
 use guard_policy::Outcome;
@@ -9,9 +13,11 @@ use guard_shim::failpoints::{Fallible, fail_point};
 
 use super::allowance::Allowance;
 use super::folds::Folds;
+use super::queue::LogQueue;
 use super::{LogMessage, Logged, Message};
 use crate::audit::files::LogPart;
 use crate::audit::{Context, Record, Span, Writer};
+use crate::panics::{Panic, caught};
 
 /// How often the counts of lines that were not written are written.
 const COUNT_INTERVAL: Duration = Duration::from_secs(60);
@@ -52,34 +58,47 @@ impl Logger {
         }
     }
 
-    /// Writes what it receives, until all senders are gone.
-    pub fn run(&mut self, receiver: &Receiver<Box<LogMessage>>) {
-        loop {
-            let received = if self.folds.is_empty() && self.uncounted.is_none() {
-                receiver.recv().map_err(RecvTimeoutError::from)
-            } else {
-                receiver.recv_timeout(self.due.saturating_duration_since(Instant::now()))
-            };
-            match received.map(|entry| *entry) {
-                Ok(LogMessage::Record(record, reply)) => {
-                    let logged = self.log(record);
-                    if let Some(reply) = reply {
-                        // The waiting thread may be gone.
-                        let _ = reply.send(logged);
-                    }
+    /// When to call [`Logger::write_queued`] even if nothing arrives.
+    fn due(&self) -> Option<Instant> {
+        let is_idle = self.folds.is_empty() && self.uncounted.is_none();
+        (!is_idle).then_some(self.due)
+    }
+
+    /// Writes what is in the queue, and the counts if they are due.
+    fn write_queued(&mut self, queue: &LogQueue) {
+        while let Some(message) = queue.take() {
+            match message {
+                LogMessage::Record(record) => {
+                    let _ = self.log(record);
                 }
-                Ok(LogMessage::Flush(done)) => {
+                LogMessage::Flush(done) => {
                     self.write_counts();
-                    // Everything received before this is written. The waiting thread may be gone.
+                    // Everything that came before this is written. The waiting thread may be gone.
                     let _ = done.send(());
                 }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
-            }
-            if Instant::now() >= self.due {
-                self.write_counts();
             }
         }
+        if Instant::now() >= self.due {
+            self.write_counts();
+        }
+    }
+
+    /// Writes a record after everything that is in the queue.
+    ///
+    /// The caller writes itself: waking a thread for it takes longer on an idle processor. After a panic it is unknown
+    /// what was written, so the record counts as not logged.
+    pub fn write_now(&mut self, queue: &LogQueue, record: Record) -> Logged {
+        // A worker has its caller's umask, which must not become that of a new file of the log.
+        let before = umask(Mode::RWXG | Mode::RWXO);
+        let logged = caught(|| {
+            self.write_queued(queue);
+            self.log(record)
+        });
+        umask(before);
+        logged.unwrap_or_else(|fault| {
+            let _ = self.lines.try_send(Box::new(Message::Fault(lost_line(&fault))));
+            Logged::No
+        })
     }
 
     fn log(&mut self, record: Record) -> Logged {
@@ -138,5 +157,20 @@ impl Logger {
 
     fn report(&self, problem: String) {
         let _ = self.lines.try_send(Box::new(Message::Problem(problem)));
+    }
+}
+
+/// Returns what the operator is told when a panic ends the writing of a line.
+pub fn lost_line(fault: &Panic) -> String {
+    format!("openclaw-guard: {fault}; one line of the audit log is lost")
+}
+
+/// Writes what arrives, for ever.
+pub fn run(logger: &Mutex<Logger>, queue: &LogQueue) {
+    let mut seen = 0;
+    loop {
+        logger.lock().write_queued(queue);
+        let due = logger.lock().due();
+        seen = queue.wait(seen, due);
     }
 }

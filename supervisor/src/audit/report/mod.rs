@@ -1,19 +1,23 @@
 //! Reports for the operator: a line on stderr for a denial, and a JSON line in the audit log.
 //!
-//! Each is written by a thread of its own, so that no held call waits for a disk or a terminal. The tree can
-//! stop its terminal, or block the pipe that is its stderr. That loses lines on stderr, but none of the log.
+//! Each is written by a thread of its own, so that no held call waits for a disk or a terminal, but for those that must
+//! be in the log before they go on: their worker writes the line. The tree can stop its terminal, or block the pipe that
+//! is its stderr. That loses lines on stderr, but none of the log.
 //! Equal denials are counted in the log (`folds`), and so is what exceeds a session's share (`allowance`).
 
 mod allowance;
 mod folds;
+mod held_lines;
 mod hint;
 mod logger;
 mod printer;
+mod queue;
+mod stderr;
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use guard_openclaw::peer::proc::Tid;
@@ -23,17 +27,18 @@ use guard_policy::text::shown;
 use parking_lot::Mutex;
 
 pub use hint::hint;
-pub use printer::print;
+pub use stderr::print;
 
 use crate::audit::{Context, DecisionEvent, Failed, PolicyChange, QuestionRecord, Record, Writer};
 use crate::panics::{Panic, restart_on_panic};
+use crate::terminal::SharedScreenState;
 use logger::Logger;
 use printer::Printer;
+use queue::LogQueue;
 
 /// A message to the thread that writes the log.
 enum LogMessage {
-    /// A record, and the receiver of the result, if any.
-    Record(Record, Option<SyncSender<Logged>>),
+    Record(Record),
     Flush(SyncSender<()>),
 }
 
@@ -60,8 +65,20 @@ enum Message {
     Flush(SyncSender<()>),
 }
 
+/// The log, and what is to be written to it.
+struct QueuedLog {
+    logger: Mutex<Logger>,
+    queue: LogQueue,
+}
+
+impl fmt::Debug for QueuedLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueuedLog").finish_non_exhaustive()
+    }
+}
+
 /// How to report to the operator.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ReportOptions {
     /// Whether denials are printed on stderr.
     pub lines: bool,
@@ -69,14 +86,13 @@ pub struct ReportOptions {
     pub observe: bool,
     /// Whether allowed file accesses are logged too.
     pub allowed: bool,
+    /// The screen of the terminal that stderr is, if it is the command's.
+    pub screen: Option<SharedScreenState>,
 }
 
 /// How long [`Reporter::flush`] waits for the log and for stderr.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
-/// The pause between attempts to put the flush into a full queue.
-const RETRY_INTERVAL: Duration = Duration::from_millis(1);
-/// The capacity of each queue, so that memory stays bounded. If the log's queue is full, calls wait; lines
-/// for stderr are dropped.
+/// The capacity of the queue of lines for stderr, so that memory stays bounded. If it is full, lines are dropped.
 const BACKLOG: usize = 4096;
 /// How long a denied call waits until its line is printed, so that the line precedes the program's error
 /// message. A busy machine may need as long.
@@ -84,11 +100,11 @@ const LINE_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long it waits after a line that was not printed in time: the terminal is stopped, or nobody reads the pipe.
 const STUCK_LINE_TIMEOUT: Duration = Duration::from_millis(20);
 
-/// Reports decisions to the operator. Messages are boxed because a queue allocates its full capacity at the
+/// Reports decisions to the operator. Lines for stderr are boxed because a channel allocates its full capacity at the
 /// start.
 #[derive(Clone, Debug)]
 pub struct Reporter {
-    entries: SyncSender<Box<LogMessage>>,
+    log: Arc<QueuedLog>,
     lines: SyncSender<Box<Message>>,
     manner: ReportOptions,
     /// Whether an allowed call must be in the log before it goes on.
@@ -113,10 +129,9 @@ impl Reporter {
         context: Context,
         tree: Tree,
     ) -> std::io::Result<Reporter> {
-        let (entries, to_log) = sync_channel(BACKLOG);
         let (lines, to_print) = sync_channel(BACKLOG);
         let quiet = Arc::new(AtomicBool::new(!manner.lines));
-        let mut printer = Printer::new(Arc::clone(&quiet));
+        let mut printer = Printer::new(Arc::clone(&quiet), manner.screen.clone());
         let print = move || {
             restart_on_panic(|| printer.run(&to_print), |fault| print(&format!("openclaw-guard: {fault}")))
         };
@@ -124,26 +139,19 @@ impl Reporter {
         let problems = lines.clone();
         // With `--observe` a call goes on even if it cannot be logged.
         let must_log = writer.must_log() && !manner.observe;
-        let mut logger = Logger::new(writer, context, tree, lines.clone());
-        let log = move || {
+        let logger = Mutex::new(Logger::new(writer, context, tree, lines.clone()));
+        let log = Arc::new(QueuedLog { logger, queue: LogQueue::default() });
+        let written = Arc::clone(&log);
+        let write = move || {
             restart_on_panic(
-                || logger.run(&to_log),
+                || logger::run(&written.logger, &written.queue),
                 |fault| {
-                    let line = format!("openclaw-guard: {fault}; one line of the audit log is lost");
-                    let _ = problems.try_send(Box::new(Message::Fault(line)));
+                    let _ = problems.try_send(Box::new(Message::Fault(logger::lost_line(fault))));
                 },
             );
         };
-        std::thread::Builder::new().name("audit".into()).spawn(log)?;
-        Ok(Reporter {
-            entries,
-            lines,
-            manner,
-            must_log,
-            quiet,
-            hint: Arc::default(),
-            is_stuck: Arc::default(),
-        })
+        std::thread::Builder::new().name("audit".into()).spawn(write)?;
+        Ok(Reporter { log, lines, manner, must_log, quiet, hint: Arc::default(), is_stuck: Arc::default() })
     }
 
     /// Adds a line that is printed once, after the first denial.
@@ -193,15 +201,11 @@ impl Reporter {
             self.log(Record::Event(event));
             return Logged::Yes;
         }
-        let (logged, wait) = sync_channel(1);
-        let sent = self.entries.send(Box::new(LogMessage::Record(Record::Event(event), Some(logged))));
-        // The writer ends only with the process. If it panics, it is unknown whether the line was written.
-        sent.ok().and_then(|()| wait.recv().ok()).unwrap_or(Logged::No)
+        self.log.logger.lock().write_now(&self.log.queue, Record::Event(event))
     }
 
     fn log(&self, record: Record) {
-        // The writer ends only with the process.
-        let _ = self.entries.send(Box::new(LogMessage::Record(record, None)));
+        self.log.queue.push(LogMessage::Record(record));
     }
 
     /// Records a change of the policy.
@@ -244,17 +248,8 @@ impl Reporter {
         let (done, wait) = sync_channel(2);
         let until = Instant::now() + FLUSH_TIMEOUT;
         let prints = !self.is_quiet() && self.lines.try_send(Box::new(Message::Flush(done.clone()))).is_ok();
-        let mut message = Box::new(LogMessage::Flush(done));
-        let logs = loop {
-            match self.entries.try_send(message) {
-                // The lines of the tree's last calls still fill the queue.
-                Err(TrySendError::Full(unsent)) if Instant::now() < until => {
-                    message = unsent;
-                    std::thread::sleep(RETRY_INTERVAL);
-                }
-                sent => break sent.is_ok(),
-            }
-        };
+        // The lines of the tree's last calls may still fill the queue.
+        let logs = self.log.queue.push_until(LogMessage::Flush(done), until);
         for _ in 0..usize::from(logs) + usize::from(prints) {
             let _ = wait.recv_timeout(until.saturating_duration_since(Instant::now()));
         }
@@ -273,7 +268,11 @@ impl Reporter {
 /// Formats the line for a denial:
 /// `openclaw-guard: denied read /home/u/.ssh/id_rsa (permissions.filesystem.deny "~/.ssh/**")`
 fn denied_line(event: &DecisionEvent, observe: bool) -> String {
-    let verb = if observe && !event.reason.is_absolute() { "would have denied" } else { "denied" };
+    let verb = match event.outcome {
+        Outcome::Ask => "would have asked about",
+        _ if observe && !event.reason.is_absolute() => "would have denied",
+        _ => "denied",
+    };
     let mut line = format!("openclaw-guard: {verb} {} {}", event.operation.word(), shown(&event.path));
     let _ = write!(line, " ({})", shown(event.reason.rule().as_bytes()));
     line

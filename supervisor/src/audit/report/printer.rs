@@ -1,7 +1,6 @@
 //! Prints lines on stderr. Repeats are counted, and floods are cut off.
 
 use std::collections::HashMap;
-use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -10,6 +9,9 @@ use std::time::{Duration, Instant};
 use guard_shim::failpoints::{Fallible, fail_point};
 
 use super::Message;
+use super::held_lines::{HeldLines, LOOK_INTERVAL};
+use super::stderr::print;
+use crate::terminal::SharedScreenState;
 
 /// Repeats of a line within this time are counted instead of printed.
 const FOLD_INTERVAL: Duration = Duration::from_secs(5);
@@ -29,19 +31,24 @@ pub struct Printer {
     next: Instant,
     /// The number of lines dropped since the last one was printed.
     unprinted: usize,
+    held: HeldLines,
 }
 
 impl Printer {
-    /// Creates a printer that has printed nothing yet.
-    pub fn new(quiet: Arc<AtomicBool>) -> Printer {
-        Printer { quiet, recent: HashMap::new(), left: BURST, next: Instant::now(), unprinted: 0 }
+    /// Creates a printer that has printed nothing yet. `screen` is that of the terminal that stderr is.
+    pub fn new(quiet: Arc<AtomicBool>, screen: Option<SharedScreenState>) -> Printer {
+        let held = HeldLines::new(screen);
+        Printer { quiet, recent: HashMap::new(), left: BURST, next: Instant::now(), unprinted: 0, held }
     }
 
     /// Prints what it receives, until all senders are gone.
     pub fn run(&mut self, receiver: &Receiver<Box<Message>>) {
         loop {
+            self.held.look();
             // The timeout sums up repeats even if no other line ever comes.
-            let line = if self.recent.is_empty() {
+            let line = if !self.held.is_empty() {
+                receiver.recv_timeout(LOOK_INTERVAL)
+            } else if self.recent.is_empty() {
                 receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)
             } else {
                 receiver.recv_timeout(FOLD_INTERVAL)
@@ -63,6 +70,7 @@ impl Printer {
                 Ok(Message::Flush(done)) => {
                     self.fold(Duration::ZERO);
                     self.sum_up();
+                    self.held.print_all();
                     let _ = done.send(());
                 }
                 Err(RecvTimeoutError::Timeout) => {
@@ -100,7 +108,7 @@ impl Printer {
     fn sum_up(&mut self) {
         let more = std::mem::take(&mut self.unprinted);
         if more > 0 && !self.is_quiet() {
-            print(&format!("openclaw-guard: {more} more such lines are only in the audit log"));
+            self.held.put(&format!("openclaw-guard: {more} more such lines are only in the audit log"));
         }
     }
 
@@ -112,20 +120,20 @@ impl Printer {
             *repeats += 1;
             return;
         }
-        print(&line);
+        self.held.put(&line);
         self.recent.insert(line, (Instant::now(), 0));
     }
 
     /// Prints the counts of lines that are older than `age`, and forgets these lines.
     fn fold(&mut self, age: Duration) {
-        let quiet = self.is_quiet();
+        let (quiet, held) = (self.is_quiet(), &mut self.held);
         self.recent.retain(|line, (since, repeats)| {
             if since.elapsed() < age {
                 return true;
             }
             if *repeats > 0 && !quiet {
                 let times = if *repeats == 1 { "time" } else { "times" };
-                print(&format!("{line} [{repeats} more {times}]"));
+                held.put(&format!("{line} [{repeats} more {times}]"));
             }
             false
         });
@@ -136,27 +144,13 @@ impl Printer {
     }
 }
 
-/// Writes a line to stderr.
-pub fn print(line: &str) {
-    // One write, so that lines of several processes do not mix. A failure cannot be reported anywhere.
-    let end = if is_raw_terminal() { "\r\n" } else { "\n" };
-    let _ = std::io::stderr().write_all(format!("{line}{end}").as_bytes());
-}
-
-/// Returns whether stderr is a terminal that does not turn a line feed into a new line (no OPOST).
-fn is_raw_terminal() -> bool {
-    use rustix::termios::OutputModes;
-    rustix::termios::tcgetattr(std::io::stderr())
-        .is_ok_and(|modes| !modes.output_modes.contains(OutputModes::OPOST))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_flood_is_not_shown() {
-        let mut printer = Printer::new(Arc::default());
+        let mut printer = Printer::new(Arc::default(), None);
         let may = |printer: &mut Printer, from: u32, to: u32| {
             (from..to).filter(|number| printer.may_print(&format!("openclaw-guard: line {number}"))).count()
         };

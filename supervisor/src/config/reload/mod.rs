@@ -330,6 +330,7 @@ impl PolicyReader {
         }
         self.sync_thread.follow(&policy);
         self.current.update(|before| before.under(policy));
+        self.current.guard().keep_answers();
         let file = match text {
             Some(text) => {
                 self.seen = Some(text.clone());

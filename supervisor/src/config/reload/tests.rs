@@ -55,7 +55,7 @@ impl ReloadFixture {
         let state = paths.state_directory.clone();
         let policy = config::compile(&options, &paths, Disk::Used, text.as_deref(), &stores).unwrap();
         let tree = Tree { reaper: 1, supervisor: 1, front: 1, leader: None };
-        let manner = ReportOptions { lines: false, observe: false, allowed: false };
+        let manner = ReportOptions::default();
         let context = Context::default();
         let reporter = Reporter::start(manner, Writer::none(), context, tree).unwrap();
         let resolver = Resolver::new().unwrap();

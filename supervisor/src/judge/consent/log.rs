@@ -1,6 +1,8 @@
 //! Reports what happens to questions: to the audit log and, if no prompt can be shown, to the operator.
 
-use guard_approvals::{Event, Log, Question, QuestionChange, Subject};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use guard_approvals::{Event, Log, Question, QuestionChange, Refusal, Subject};
 use guard_policy::text::shown;
 
 use crate::audit::QuestionRecord;
@@ -11,7 +13,14 @@ use crate::audit::report::Reporter;
 pub struct ApprovalLog {
     reporter: Reporter,
     manner: Announce,
+    /// Whether a line has said that nobody can be asked.
+    has_said: AtomicBool,
 }
+
+/// Said once, when a question that nobody could answer was not asked.
+const NOBODY: &str = "openclaw-guard: nobody can be asked: none of the routes that approvals.routes allows has anybody now \
+    (a terminal, a gateway, a companion, `openclaw-guard approvals watch` or the page). If questions are to wait for \
+    `openclaw-guard approvals resolve`, name \"cli\" there";
 
 /// Whether a waiting question is announced with a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +43,7 @@ pub enum AnswerHint {
 impl ApprovalLog {
     /// Creates a log that reports to this reporter.
     pub fn new(reporter: Reporter, manner: Announce) -> ApprovalLog {
-        ApprovalLog { reporter, manner }
+        ApprovalLog { reporter, manner, has_said: AtomicBool::new(false) }
     }
 }
 
@@ -44,6 +53,11 @@ impl Log for ApprovalLog {
             (&event.what, question, self.manner)
         {
             self.reporter.notice(waiting(event, question, way));
+        }
+        let is_unasked =
+            matches!(event.what, QuestionChange::NoRoute | QuestionChange::Refused(Refusal::NoRoute));
+        if is_unasked && !self.has_said.swap(true, Ordering::Relaxed) {
+            self.reporter.notice(NOBODY.to_owned());
         }
         self.reporter.record_question(QuestionRecord::new(event, question));
     }

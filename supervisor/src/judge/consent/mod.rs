@@ -4,9 +4,11 @@
 //! while a human reads. Then the human is asked, and the call is handled again from the start, under the policy that is
 //! in force by then. The call as it is now is compared with what was approved.
 
+mod all_paths;
 mod ending;
 mod log;
 mod question;
+mod reach;
 mod state;
 
 use std::sync::Arc;
@@ -19,9 +21,11 @@ use guard_approvals::{
 use guard_shim::failpoints::{Fallible, fail_point};
 use rustix::io::Errno;
 
+pub use all_paths::AllPaths;
 pub use ending::end_questions;
 pub use log::{Announce, AnswerHint, ApprovalLog};
 pub use question::{Background, about_exec, about_file};
+pub use reach::directories_above;
 pub use state::{Consent, ConsentState};
 
 use crate::caller::Caller;
@@ -119,6 +123,9 @@ fn ask(
     fail_point(Fallible::Asking, question.reason.text.as_bytes());
     let (id, asked) = approvals.ask(question);
     let state = match asked {
+        AskOutcome::Granted(grant) if grant.is_for_command => {
+            ConsentState::Approved("granted for the command")
+        }
         AskOutcome::Granted(grant) if grant.until.is_none() => {
             ConsentState::Approved("granted for the session")
         }
@@ -134,7 +141,7 @@ fn refused(refusal: &Refusal) -> ConsentState {
     let why = refusal.to_string();
     match refusal {
         Refusal::NoRoute => ConsentState::Unanswered(DenyReason::NoRoute, why),
-        Refusal::DeniedLately => ConsentState::Refused(DenyReason::User, why),
+        Refusal::DeniedLately | Refusal::Denied(_) => ConsentState::Refused(DenyReason::User, why),
         Refusal::TooMany { .. } | Refusal::Full | Refusal::TooLong { .. } | Refusal::Broken(_) => {
             ConsentState::Refused(DenyReason::Failed, why)
         }
@@ -161,7 +168,7 @@ fn wait(manager: &Manager, caller: &Caller<'_>, ticket: Ticket) -> Result<Consen
 /// The consent that a resolution gives. `consume` claims an approval for this call, and returns whether that succeeded.
 fn consent_state(end: Resolution, consume: impl FnOnce() -> bool) -> ConsentState {
     match end {
-        Resolution::Resolved(Decision::Deny) => {
+        Resolution::Resolved(decision) if !decision.allows() => {
             ConsentState::Refused(DenyReason::User, "denied by the operator".to_owned())
         }
         Resolution::Resolved(_) if consume() => ConsentState::Approved("approved by the operator"),

@@ -8,7 +8,9 @@ use guard_openclaw::peer::process_tree::Tree;
 use guard_policy::approval::always;
 use guard_policy::{Access, Policy, Reason, Request};
 
+use super::reach::reach;
 use crate::caller::Caller;
+use crate::judge::made_directories::MadeDirectories;
 use crate::syscall::number::name;
 
 /// The guard's part of a question.
@@ -19,6 +21,22 @@ pub struct Background<'g> {
     pub session: &'g str,
     /// The tree of the caller.
     pub tree: &'g Tree,
+    /// The directories that the tree has made.
+    pub made: &'g MadeDirectories,
+}
+
+impl Background<'_> {
+    /// The caller and its ancestors, if all of them are known for certain.
+    fn lineage(&self, caller: &Caller<'_>) -> Option<Vec<Process>> {
+        let lineage = self.tree.lineage(caller.process().ok()?)?;
+        // The caller has not ended meanwhile, so its number was its own all the time.
+        caller.check().ok()?;
+        Some(lineage.into_iter().map(shown).collect())
+    }
+}
+
+fn shown(process: procfs::process::Stat) -> Process {
+    Process { pid: process.pid, started: process.starttime, name: process.comm }
 }
 
 /// A question about a file.
@@ -29,8 +47,13 @@ pub fn about_file(
     access: Access,
     reason: &Reason<'_>,
 ) -> Question {
-    let subject = Subject::File { path: path.to_vec(), access, call: name(caller.call().number) };
-    about(background, caller, subject, reason, &[Request::File { path, access }])
+    let call = name(caller.call().number);
+    let subject = Subject::File { path: path.to_vec(), access, call };
+    let question = about(background, caller, subject, reason, &[Request::File { path, access }]);
+    let lineage = background.lineage(caller);
+    let reach = reach(background.policy, background.made, (path, access, call), lineage.as_deref());
+    // What the answer may be for is decided by the processes that are shown.
+    Question { asked_by: lineage.unwrap_or(question.asked_by), reach, ..question }
 }
 
 /// A question about a program. `asked` are the policy queries for the files that need a human, `reason` is the reason
@@ -52,13 +75,9 @@ fn about(
     reason: &Reason<'_>,
     asked: &[Request<'_>],
 ) -> Question {
-    let Background { policy, session, tree } = background;
+    let Background { policy, session, tree, made: _ } = background;
     let pid = caller.process().unwrap_or(caller.tid());
-    let asked_by = tree.line(pid).map(|process| Process {
-        pid: process.pid,
-        started: process.starttime,
-        name: process.comm,
-    });
+    let asked_by = tree.line(pid).map(shown);
     let each_time = asked.iter().any(|request| policy.repeats(request) == Repeat::AskedEachTime);
     let is_directory = |path: &[u8]| std::path::Path::new(OsStr::from_bytes(path)).is_dir();
     let inputs: Vec<_> = match &subject {
@@ -73,5 +92,6 @@ fn about(
         reason: reason.clone().into_owned(),
         always: always(policy, asked, &is_directory).with_inputs(inputs),
         repeat: if each_time { Repeat::AskedEachTime } else { Repeat::Allowed },
+        reach: None,
     }
 }

@@ -77,13 +77,24 @@ impl Consent {
             inner.end = Some(changed.clone());
             return changed;
         }
-        inner.question = Some(Box::new(question));
+        // Of several paths, the first is asked about first.
+        inner.question.get_or_insert_with(|| Box::new(question));
         ConsentState::Unasked
     }
 
     /// Takes the question to ask, if any.
     pub fn take_question(&self) -> Option<Question> {
         self.0.borrow_mut().question.take().map(|question| *question)
+    }
+
+    /// Whether there is a question to ask.
+    pub fn is_asking(&self) -> bool {
+        self.0.borrow().question.is_some()
+    }
+
+    /// Drops the question: the call is denied, whatever the answer.
+    pub fn drop_question(&self) {
+        self.0.borrow_mut().question = None;
     }
 
     /// Why the call may not go on; `None` if it may, or still might.
@@ -147,6 +158,19 @@ mod tests {
             assert!(why.contains("changed while waiting"), "{why}");
             assert_eq!(consent.take_question(), None);
         }
+    }
+
+    #[test]
+    fn of_several_paths_the_first_is_asked_about_unless_the_call_is_denied() {
+        let consent = Consent::default();
+        assert!(!consent.is_asking());
+        assert_eq!(consent.state_of(file("/a")), ConsentState::Unasked);
+        assert_eq!(consent.state_of(file("/b")), ConsentState::Unasked);
+        assert!(consent.is_asking());
+        assert_eq!(consent.take_question(), Some(file("/a")));
+        assert_eq!(consent.state_of(file("/b")), ConsentState::Unasked);
+        consent.drop_question();
+        assert_eq!(consent.take_question(), None);
     }
 
     #[test]

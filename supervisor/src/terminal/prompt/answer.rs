@@ -2,42 +2,37 @@
 
 use std::time::Instant;
 
-use super::card::{self, Extent};
+use guard_approvals::decision::{Decision, GrantWidth, HALF_HOUR, Span};
+
+use super::card;
 use super::input::Typed;
 use super::panel::PromptView;
 use super::queue::Card;
 use super::seen::Seen;
 use super::{MIN_READ_INTERVAL, QUERY_TIMEOUT};
 
-/// An answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    Once,
-    Session,
-    Always(Extent),
-    Deny,
+/// Returns whether everything that the answer allows was on the screen.
+pub fn is_informed(decision: Decision, card: &Card, seen: &Seen) -> bool {
+    !decision.allows() || seen.covers(&card::allowed(card, decision))
 }
 
-impl Answer {
-    /// Returns the name of the answer in the protocol.
-    pub fn decision(self) -> &'static str {
-        match self {
-            Answer::Once => "allow-once",
-            Answer::Session => "allow-session",
-            Answer::Always(Extent::This) => "allow-always",
-            Answer::Always(Extent::Directory) => "allow-always-directory",
-            Answer::Deny => "deny",
-        }
-    }
-
-    /// Returns whether everything that the answer allows was on the screen.
-    pub fn is_informed(self, card: &Card, seen: &Seen) -> bool {
-        match self {
-            Answer::Deny => true,
-            Answer::Once | Answer::Session => seen.covers(&card::allowed(card, None)),
-            Answer::Always(extent) => seen.covers(&card::allowed(card, Some(extent))),
-        }
-    }
+/// Reads an answer that needs no confirmation: `n` before another one denies as much as that one allows.
+fn read_answer(line: &str) -> Option<Decision> {
+    let (denies, rest) = match line.strip_prefix('n') {
+        Some(rest) => (true, rest),
+        None => (false, line),
+    };
+    let (width, span) = match rest {
+        "" if denies => return Some(Decision::Deny),
+        "y" if !denies => return Some(Decision::AllowOnce),
+        "c" => (GrantWidth::Directory, Span::Command),
+        "s" => (GrantWidth::Narrow, Span::Session),
+        "t" => (GrantWidth::Narrow, HALF_HOUR),
+        "ds" => (GrantWidth::Directory, Span::Session),
+        "dt" => (GrantWidth::Directory, HALF_HOUR),
+        _ => return None,
+    };
+    Some(if denies { Decision::DenyFor(width, span) } else { Decision::AllowFor(width, span) })
 }
 
 /// The result of typed keys.
@@ -47,7 +42,7 @@ pub enum KeyOutcome {
     Suspend,
     Redraw,
     Page(PromptView),
-    Answer(Answer),
+    Answer(Decision),
     Note(&'static str),
 }
 
@@ -139,7 +134,7 @@ impl Dialog {
 
     fn key(&mut self, key: Typed, page: &PromptView, was_empty: bool) -> KeyOutcome {
         match (key, page) {
-            (Typed::Interrupt, _) => KeyOutcome::Answer(Answer::Deny),
+            (Typed::Interrupt, _) => KeyOutcome::Answer(Decision::Deny),
             (Typed::Suspend, _) => KeyOutcome::Suspend,
             (Typed::Redraw, _) => KeyOutcome::Redraw,
             (Typed::Escape, _) => self.back(),
@@ -177,25 +172,27 @@ impl Dialog {
 
     fn enter(&mut self, line: &str, page: &PromptView, was_empty: bool) -> KeyOutcome {
         let confirms = match page {
-            PromptView::Always(extent) => Some(*extent),
+            PromptView::Always(width) => Some(*width),
             _ => None,
         };
         match (line, self.takes_letters(), confirms) {
-            ("y", true, Some(extent)) | ("yes", _, Some(extent)) => {
-                KeyOutcome::Answer(Answer::Always(extent))
+            ("y", true, Some(width)) | ("yes", _, Some(width)) => {
+                KeyOutcome::Answer(Decision::AllowAlways(width))
             }
             ("q", true, Some(_)) => self.back(),
-            ("y", true, None) | ("yes", _, None) => KeyOutcome::Answer(Answer::Once),
-            ("s", true, None) => KeyOutcome::Answer(Answer::Session),
-            ("a", true, None) => KeyOutcome::Page(PromptView::Always(Extent::This)),
-            ("d", true, None) => KeyOutcome::Page(PromptView::Always(Extent::Directory)),
-            ("n", true, _) | ("no", _, _) => KeyOutcome::Answer(Answer::Deny),
-            ("", _, _) if was_empty => KeyOutcome::Answer(Answer::Deny),
+            ("yes", _, None) => KeyOutcome::Answer(Decision::AllowOnce),
+            ("a", true, None) => KeyOutcome::Page(PromptView::Always(GrantWidth::Narrow)),
+            ("d", true, None) => KeyOutcome::Page(PromptView::Always(GrantWidth::Directory)),
+            ("n", true, _) | ("no", _, _) => KeyOutcome::Answer(Decision::Deny),
+            ("", _, _) if was_empty => KeyOutcome::Answer(Decision::Deny),
             ("", _, _) => {
                 self.was_empty = true;
                 KeyOutcome::Note("Enter once more denies")
             }
-            (_, true, _) => KeyOutcome::Note("that is not an answer: type y, s, a or n, then Enter"),
+            (line, true, confirms) => match read_answer(line) {
+                Some(decision) if confirms.is_none() || !decision.allows() => KeyOutcome::Answer(decision),
+                _ => KeyOutcome::Note("that is not an answer: type y, s, a or n, then Enter"),
+            },
             (_, false, _) => KeyOutcome::Note("that is not an answer: type yes or no, then Enter"),
         }
     }

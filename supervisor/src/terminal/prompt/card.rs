@@ -1,19 +1,11 @@
 //! The text of a card: what a human needs to answer it, without characters that act on a terminal.
 
+use guard_approvals::decision::{Decision, GrantWidth, Span};
 use guard_approvals::protocol::{Approval, OneSaved, Saved};
 use guard_policy::text::shown;
 
 use super::field::Field;
 use super::queue::Card;
-
-/// What the answer "always" covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
-    /// The requested object.
-    This,
-    /// The directory of the object.
-    Directory,
-}
 
 /// Returns the question of a card.
 pub fn question(card: &Card) -> &'static str {
@@ -30,20 +22,32 @@ pub fn subject(card: &Card) -> Vec<Field> {
     if first.operation == "exec" {
         fields.push(Field::new("program", text(&first.resolved_path)));
     } else {
-        fields.push(Field::new("file", text(&first.resolved_path)));
-        let call = first.call.as_deref().unwrap_or_default();
-        fields.push(Field::new("use", format!("{} ({})", text(&first.operation), text(call))));
+        fields.extend(uses(0, first));
     }
     fields
 }
 
-/// Returns the arguments of each call.
+/// Returns what a call does with a file.
+fn uses(call: usize, approval: &Approval) -> [Field; 2] {
+    let by = approval.call.as_deref().unwrap_or_default();
+    [
+        Field::of(call, "file", text(&approval.resolved_path)),
+        Field::of(call, "use", format!("{} ({})", text(&approval.operation), text(by))),
+    ]
+}
+
+/// Returns the arguments of each call, and the other files of a card.
 pub fn arguments(card: &Card) -> Vec<Field> {
     let mut fields = Vec::new();
     let count = card.approvals.len();
     for (n, approval) in card.approvals.iter().enumerate() {
-        if count > 1 {
+        let is_file = approval.operation != "exec";
+        // The first file is the subject.
+        if count > 1 && !(is_file && n == 0) {
             fields.push(Field::new(format!("call {}", n + 1), format!("of {count}")));
+        }
+        if is_file && n > 0 {
+            fields.extend(uses(n, approval));
         }
         fields.extend(words(n, approval));
     }
@@ -63,7 +67,13 @@ pub fn context(card: &Card) -> Vec<Field> {
     let mut fields = surroundings(first);
     fields
         .push(Field::new("because", format!("{} ({})", text(&first.reason.text), text(&first.reason.rule))));
-    fields.push(asked_by(first));
+    for by in card.approvals.iter().map(asked_by) {
+        if !fields.contains(&by) {
+            fields.push(by);
+        }
+    }
+    fields.extend(directory(card));
+    fields.extend(command(card));
     fields.extend(always(card));
     if card.approvals.iter().any(|approval| !approval.is_text) {
         fields.push(Field::new("note", "parts of it are not UTF-8: \u{fffd} stands for other bytes"));
@@ -88,12 +98,49 @@ fn surroundings(first: &Approval) -> Vec<Field> {
     fields
 }
 
-/// Returns what must have been on the screen before an answer allows it; of "always", what is saved too.
-pub fn allowed(card: &Card, always: Option<Extent>) -> Vec<Field> {
+/// Returns the directory that an answer may be for. All calls of a card have it in common.
+fn directory(card: &Card) -> Option<Field> {
+    let path = card.approvals.first()?.directory.as_ref()?;
+    Some(Field::new("directory", text(path)))
+}
+
+/// Returns the command that an answer may be for. All calls of a card have it in common.
+fn command(card: &Card) -> Option<Field> {
+    Some(Field::new("command", card.approvals.first()?.command_line()?))
+}
+
+/// Returns the answer that all calls of a card can be given for this one. An answer for a directory and a command is for
+/// the file alone where no directory is offered.
+pub fn offered(card: &Card, decision: Decision) -> Option<Decision> {
+    let narrower = match decision {
+        Decision::AllowFor(GrantWidth::Directory, Span::Command) => {
+            Decision::AllowFor(GrantWidth::Narrow, Span::Command)
+        }
+        Decision::DenyFor(GrantWidth::Directory, Span::Command) => {
+            Decision::DenyFor(GrantWidth::Narrow, Span::Command)
+        }
+        decision => decision,
+    };
+    let all_take = |decision: &Decision| card.approvals.iter().all(|approval| approval.takes(*decision));
+    [decision, narrower].into_iter().find(all_take)
+}
+
+/// Returns what must have been on the screen before an answer allows it: what it is for, and what it saves.
+pub fn allowed(card: &Card, decision: Decision) -> Vec<Field> {
     let mut fields = subject(card);
-    fields.extend(card.approvals.iter().enumerate().flat_map(|(n, approval)| words(n, approval)));
+    for (n, approval) in card.approvals.iter().enumerate() {
+        fields.extend(words(n, approval));
+        fields.extend((approval.operation != "exec").then(|| uses(n, approval)).into_iter().flatten());
+    }
     fields.extend(card.approvals.first().map(surroundings).unwrap_or_default());
-    fields.extend(always.map(|extent| entries(card, extent)).unwrap_or_default());
+    match decision {
+        Decision::AllowAlways(width) => fields.extend(entries(card, width)),
+        Decision::AllowFor(width, span) => {
+            fields.extend(directory(card).filter(|_| width == GrantWidth::Directory));
+            fields.extend(command(card).filter(|_| span == Span::Command));
+        }
+        Decision::AllowOnce | Decision::Deny | Decision::DenyFor(..) => {}
+    }
     fields
 }
 
@@ -125,12 +172,12 @@ pub fn no_always(card: &Card) -> Option<String> {
 }
 
 /// Returns what "always" would save, with each pattern in full.
-pub fn entries(card: &Card, extent: Extent) -> Vec<Field> {
+pub fn entries(card: &Card, width: GrantWidth) -> Vec<Field> {
     let mut fields = Vec::new();
     for approval in &card.approvals {
         let Saved::Saves { saves, directory } = &approval.always else { continue };
-        for one in if extent == Extent::Directory { directory } else { saves } {
-            let name = if extent == Extent::Directory { "directory" } else { "save" };
+        for one in if width == GrantWidth::Directory { directory } else { saves } {
+            let name = if width == GrantWidth::Directory { "directory" } else { "save" };
             fields.push(Field::new(name, text(&one.pattern)));
             fields.extend(one.arg_pattern.as_ref().map(|pattern| Field::new("arguments", text(pattern))));
             fields.extend(one.bits.as_ref().map(|bits| Field::new("for", text(bits))));
@@ -155,6 +202,9 @@ pub fn everything(card: &Card) -> Vec<Field> {
     let mut fields = subject(card);
     for (n, approval) in card.approvals.iter().enumerate() {
         fields.push(Field::new("id", text(&approval.id)));
+        if approval.operation != "exec" && n > 0 {
+            fields.extend(uses(n, approval));
+        }
         fields.extend(words(n, approval));
         let mut add = |name: &str, value: Option<String>| {
             fields.extend(value.map(|value| Field::new(name, value)));
@@ -176,12 +226,14 @@ pub fn everything(card: &Card) -> Vec<Field> {
         add("because", Some(format!("{} ({})", text(&approval.reason.text), text(&approval.reason.rule))));
         add("rule of", Some(format!("{} {}", text(&approval.reason.source), text(&approval.reason.path))));
         fields.push(asked_by(approval));
+        fields.extend(directory(card));
+        fields.extend(command(card));
         fields.push(Field::new("session", text(&approval.session)));
         fields.push(Field::new("calls", approval.calls.to_string()));
     }
     fields.extend(always(card));
-    fields.extend(entries(card, Extent::This));
-    fields.extend(entries(card, Extent::Directory));
+    fields.extend(entries(card, GrantWidth::Narrow));
+    fields.extend(entries(card, GrantWidth::Directory));
     fields.push(Field::new("card", format!("{}, revision {}", card.number, card.revision)));
     fields
 }

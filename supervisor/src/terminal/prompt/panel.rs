@@ -1,8 +1,9 @@
 //! Lays out a prompt as lines at the lower edge of the screen.
 
+use guard_approvals::decision::{Decision, GrantWidth, Span};
 use unicode_width::UnicodeWidthStr;
 
-use super::card::{self, Extent};
+use super::card;
 use super::field::{Field, PanelLine, wrapped};
 use super::queue::Card;
 
@@ -13,7 +14,7 @@ pub enum PromptView {
     #[default]
     Question,
     /// What "always" would save, for confirmation.
-    Always(Extent),
+    Always(GrantWidth),
     /// Everything, starting at this line.
     Everything(usize),
     /// What the keys do.
@@ -92,20 +93,39 @@ impl Panel<'_> {
             (PromptView::Always(_), false) => {
                 &[" yes: save and allow   no: deny - then Enter", "yes/no + Enter"]
             }
-            (PromptView::Question, true) if card::has_directory(self.card) => &[
-                " y once   s this session   a always   d directory   n deny   v view all   ? help - then Enter",
-                " y once  s session  a always  d directory  n deny  v view  ? help",
-                "y s a d n v ? +Enter",
-            ],
-            (PromptView::Question, true) => &[
-                " y once   s this session   a always   n deny   v view all   ? help - then Enter",
-                " y once  s session  a always  n deny  v view  ? help",
-                "y s a n v ? + Enter",
-            ],
+            (PromptView::Question, true) => return self.answers(width),
             (PromptView::Question, false) => &[" type yes (once) or no, then Enter", "yes/no + Enter"],
         };
         let fits = |text: &&&str| text.width() <= width;
         choices.iter().find(fits).map(|text| vec![(*text).to_owned()]).unwrap_or_default()
+    }
+
+    /// Returns the line with the keys that answer, as long as there is room for it.
+    fn answers(&self, width: usize) -> Vec<String> {
+        let command = Decision::AllowFor(GrantWidth::Directory, Span::Command);
+        let has_command = card::offered(self.card, command).is_some();
+        let all = [
+            ("y", "once", "once", true),
+            ("c", "directory for this command", "command", has_command),
+            ("s", "this session", "session", true),
+            ("a", "always", "always", true),
+            ("d", "directory", "directory", card::has_directory(self.card)),
+            ("n", "deny", "deny", true),
+            ("v", "view all", "view", true),
+            ("?", "help", "help", true),
+        ];
+        let offered = || all.iter().filter(|(.., is_offered)| *is_offered);
+        let long: Vec<_> = offered().map(|(key, long, ..)| format!("{key} {long}")).collect();
+        let short: Vec<_> = offered().map(|(key, _, short, _)| format!("{key} {short}")).collect();
+        let keys: Vec<_> = offered().map(|(key, ..)| *key).collect();
+        let lines = [
+            format!(" {} - then Enter", long.join("   ")),
+            format!(" {}", short.join("  ")),
+            format!("{} + Enter", keys.join(" ")),
+            format!("{} +Enter", keys.join(" ")),
+            keys.join(" "),
+        ];
+        lines.into_iter().find(|line| line.width() <= width).into_iter().collect()
     }
 
     fn body(&self, room: usize, width: usize) -> PanelLines {
@@ -116,7 +136,7 @@ impl Panel<'_> {
                 let context = lines(card::context(self.card));
                 self.question(room, width, subject, card::arguments(self.card), context)
             }
-            PromptView::Always(extent) => folded(lines(card::entries(self.card, *extent)), room, width),
+            PromptView::Always(grant) => folded(lines(card::entries(self.card, *grant)), room, width),
             PromptView::Everything(from) => {
                 let all: PanelLines = lines(card::everything(self.card));
                 let from = (*from).min(all.len().saturating_sub(room));
@@ -199,14 +219,16 @@ fn last(text: &str, width: usize) -> String {
 }
 
 /// What the keys do.
-const HELP: [&str; 9] = [
+const HELP: [&str; 11] = [
     " y  allow these calls; the next one asks again",
-    " s  allow equal calls too, as long as the guard runs",
+    " c  for a file: allow its directory for the command that is shown, and all that it starts",
+    " s  allow equal calls, or this file, as long as the guard runs; t for 30 minutes; ds, dt for the directory",
     " a  save an entry, which is shown first; d, where offered: one for the whole directory",
-    " n  deny these calls; Control-C and the timeout do the same",
+    " n  deny these calls; Control-C and the timeout do the same; nc, ns, nt, nds, ndt deny what c, s, t allow",
     " v  show all details of the call",
-    " To answer, press one of these keys, then Enter. Keys typed before this was shown go to the program.",
+    " To answer, press these keys, then Enter. Keys typed before this was shown go to the program.",
     " Pasted text is never an answer.",
+    " A file's answer for longer is for what its card shows; a program's is for equal calls.",
     " Control-Z suspends the guard: the call keeps waiting, and its time keeps running.",
     " To answer from another terminal: openclaw-guard approvals list",
 ];

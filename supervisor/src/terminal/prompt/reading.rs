@@ -4,8 +4,10 @@ use std::time::Instant;
 
 use guard_approvals::protocol::Method;
 
-use super::answer::KeyOutcome;
-use super::card::{self, Extent};
+use guard_approvals::decision::GrantWidth;
+
+use super::answer::{KeyOutcome, is_informed};
+use super::card;
 use super::input::{Scroll, Typed};
 use super::panel::{Panel, PromptView};
 use super::query::{self, Query};
@@ -120,27 +122,30 @@ impl Prompt {
             KeyOutcome::Suspend => return true,
             KeyOutcome::Redraw => up.cover.forget(),
             KeyOutcome::Note(note) => up.note = Some(note.to_owned()),
-            KeyOutcome::Page(PromptView::Always(extent)) => match card::no_always(&card) {
+            KeyOutcome::Page(PromptView::Always(width)) => match card::no_always(&card) {
                 Some(why) => up.note = Some(format!("always is unavailable: {why}")),
-                None if extent == Extent::Directory && !card::has_directory(&card) => {
+                None if width == GrantWidth::Directory && !card::has_directory(&card) => {
                     up.note = Some("no directory can be saved for this".to_owned());
                 }
-                None => up.page = PromptView::Always(extent),
+                None => up.page = PromptView::Always(width),
             },
             KeyOutcome::Page(page) => up.page = page,
-            KeyOutcome::Answer(answer) if !answer.is_informed(&card, &up.seen) => {
-                up.note = Some("read all of it first: v, then PgDn to the end, then q".to_owned());
-            }
-            KeyOutcome::Answer(answer) => {
-                if let Some(first) = card.approvals.first() {
-                    let (id, revision) = (first.id.clone(), Some(card.revision));
-                    let decision = answer.decision().to_owned();
-                    up.sent = Some(now);
-                    if self.link.send(Method::Resolve { id, decision, revision }).is_err() {
-                        up.note = Some("the guard does not answer".to_owned());
+            KeyOutcome::Answer(decision) => match card::offered(&card, decision) {
+                None => up.note = Some("that answer is not offered for this: ? has the keys".to_owned()),
+                Some(decision) if !is_informed(decision, &card, &up.seen) => {
+                    up.note = Some("read all of it first: v, then PgDn to the end, then q".to_owned());
+                }
+                Some(decision) => {
+                    if let Some(first) = card.approvals.first() {
+                        let (id, revision) = (first.id.clone(), Some(card.revision));
+                        let decision = decision.to_string();
+                        up.sent = Some(now);
+                        if self.link.send(Method::Resolve { id, decision, revision }).is_err() {
+                            up.note = Some("the guard does not answer".to_owned());
+                        }
                     }
                 }
-            }
+            },
         }
         false
     }

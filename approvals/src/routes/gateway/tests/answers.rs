@@ -61,7 +61,7 @@ async fn beside_other_routes_the_gateway_waits_for_clients() {
 #[tokio::test]
 async fn no_card_stays() {
     for (elsewhere, word) in [
-        (Some(Decision::AllowFor(Span::Session)), "allow-once"),
+        (Some(Decision::AllowFor(GrantWidth::Narrow, Span::Session)), "allow-once"),
         (Some(ALWAYS), "allow-once"),
         (Some(Decision::Deny), "deny"),
         (None, "deny"),

@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use super::line::Down;
 use super::*;
 use crate::Surroundings;
-use crate::decision::{Decision, Resolution, ResolveError, RouteFailure, Span};
+use crate::decision::{Decision, GrantWidth, Resolution, ResolveError, RouteFailure, Span};
 use crate::lifecycle::{DenyReason, Going, Lifecycle};
 use crate::manager::{AskOutcome, Manager, Ticket};
 use crate::persist::GrantStore;

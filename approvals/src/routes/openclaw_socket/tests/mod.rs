@@ -67,7 +67,9 @@ impl SocketGuard {
             warn: Arc::new(move |problem| into.lock().unwrap().push(problem)),
             terminal: None,
         };
-        let settings = Settings { routes: self.routes, timeout: self.timeout, ..settings() };
+        // With `cli`, a question waits although nobody listens yet.
+        let routes = self.routes.or_else(|| Some(vec![Route::Cli, Route::Socket]));
+        let settings = Settings { routes, timeout: self.timeout, ..settings() };
         SocketFixture { state, approvals: Approvals::new(settings, (), around), warnings }
     }
 }
@@ -288,6 +290,13 @@ fn where_it_is_the_only_route_somebody_has_to_listen() {
     let fixture = only();
     let _listener = fixture.listen();
     let _ticket = fixture.waiting(question(&["/bin/a"]));
+    // Something there that cannot be asked is no proof that nobody is there.
+    let fixture = only();
+    fs::write(fixture.path(), "").expect("a file");
+    assert!(!refused(&fixture));
+    let fixture = only();
+    fs::write(fixture.state.path().join("exec-approvals.json"), "{").expect("a broken store");
+    assert!(!refused(&fixture));
     let fixture = SocketGuard { routes: Some(vec![Route::Socket]), is_member: true, ..PLAIN }.start(state());
     let _listener = fixture.listen();
     assert!(refused(&fixture));

@@ -60,7 +60,9 @@ fn the_asker_on_the_socket_gets_the_answer() {
     let row = key(9, "a");
     let (answer, mut answered) = oneshot::channel();
     queue.asked(row.clone(), asked("ls"), 1, answer, 0);
-    for decision in [Decision::AllowFor(Span::Session), Decision::AllowAlways(GrantWidth::Directory)] {
+    for decision in
+        [Decision::AllowFor(GrantWidth::Narrow, Span::Session), Decision::AllowAlways(GrantWidth::Directory)]
+    {
         assert_eq!(queue.answer(&row, decision), Err(CannotAnswer::NoWord));
     }
     assert_eq!(queue.answer(&key(10, "a"), Decision::Deny), Err(CannotAnswer::Gone));

@@ -126,7 +126,7 @@ fn questions_of_the_socket_are_shown_in_the_same_queue() {
 #[test]
 fn an_answer_needs_its_key_and_enter() {
     let always = Decision::AllowAlways(GrantWidth::Narrow);
-    let session = Decision::AllowFor(Span::Session);
+    let session = Decision::AllowFor(GrantWidth::Narrow, Span::Session);
     for (keys, decision) in [
         ("y\n", Decision::AllowOnce),
         ("s\n", session),

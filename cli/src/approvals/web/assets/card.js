@@ -13,14 +13,36 @@ export function question(card) {
 /** How an answer is called. */
 export const LABELS = {
   "allow-once": "Allow once",
+  "allow-directory-command": "Allow the directory for this command",
   "allow-session": "Allow for this session",
+  "allow-30m": "Allow for 30 minutes",
+  "allow-command": "Allow for this command",
+  "allow-directory-session": "Allow the directory for this session",
+  "allow-directory-30m": "Allow the directory for 30 minutes",
   "allow-always": "Always…",
   "allow-always-directory": "Always for the directory…",
   deny: "Deny",
+  "deny-command": "Deny for this command",
+  "deny-session": "Deny for this session",
+  "deny-30m": "Deny for 30 minutes",
+  "deny-directory-command": "Deny the directory for this command",
+  "deny-directory-session": "Deny the directory for this session",
+  "deny-directory-30m": "Deny the directory for 30 minutes",
 };
+
+/** The answers that are always in sight; the others are behind "More answers". */
+const FIRST = new Set([
+  "allow-once",
+  "allow-directory-command",
+  "allow-session",
+  "allow-always",
+  "allow-always-directory",
+  "deny",
+]);
 
 export const KEYS = {
   y: "allow-once",
+  c: "allow-directory-command",
   s: "allow-session",
   a: "allow-always",
   d: "allow-always-directory",
@@ -71,6 +93,8 @@ function facts(card) {
   }
   add("asked by", card.askedBy.map((by) => `${by.name} ${by.pid}`).join(" < "));
   for (const [name, value] of card.more) add(name, value);
+  if (card.directory) add("within", code(card.directory));
+  if (card.forCommand) add("command", card.forCommand);
   for (const one of card.always.saves) add("always", `would save ${one}`);
   for (const one of card.always.directory) add("directory", `would save ${one}`);
   if (card.always.never) add("always", `is not offered: ${card.always.never}`);
@@ -80,13 +104,16 @@ function facts(card) {
 }
 
 function choices(card, choose, settle) {
-  const group = element("div", { class: "choices", role: "group", "aria-label": "Answer" });
+  const first = element("div", { class: "choices" });
+  const others = element("div", { class: "choices" });
+  const more = element("details", { class: "more" }, element("summary", {}, "More answers"), others);
+  const group = element("div", { role: "group", "aria-label": "Answer" }, first);
   const confirm = element("div", { class: "confirm", hidden: true, role: "group", "aria-label": "Confirm" });
   const keyOf = (decision) => Object.keys(KEYS).find((key) => KEYS[key] === decision);
   for (const decision of card.choices) {
     const button = element(
       "button",
-      { type: "button", "data-decision": decision, "aria-keyshortcuts": keyOf(decision), class: decision === "deny" ? "deny" : null },
+      { type: "button", "data-decision": decision, "aria-keyshortcuts": keyOf(decision), class: decision.startsWith("deny") ? "deny" : null },
       LABELS[decision] ?? decision,
     );
     const saves = decision === "allow-always" ? card.always.saves : decision === "allow-always-directory" ? card.always.directory : null;
@@ -102,8 +129,9 @@ function choices(card, choose, settle) {
       if (isSaved) ask(confirm, saves, card, () => choose(decision), back);
       else choose(decision);
     });
-    group.append(button);
+    (FIRST.has(decision) ? first : others).append(button);
   }
+  if (others.childElementCount > 0) group.append(more);
   return element("div", { class: "answers" }, group, confirm);
 }
 
@@ -150,6 +178,8 @@ export function ending(how) {
     "allow-always": "Allowed always",
     "allow-always-directory": "Allowed always, for the directory",
     deny: "Denied",
+    "allow-directory-command": "Allowed for the command, in the directory",
+    "deny-directory-command": "Denied for the command, in the directory",
     expired: "Nobody answered in time",
     withdrawn: "Withdrawn: the caller has gone",
     "no route": "No route to a human",

@@ -114,7 +114,7 @@ function end(row, how) {
   row.shown.querySelector(".left").textContent = "ended";
   const put = element("button", { type: "button", "aria-keyshortcuts": "x" }, "Remove");
   put.addEventListener("click", () => remove(row, true));
-  row.shown.querySelector(".choices").replaceChildren(put);
+  row.shown.querySelector(".answers > [role=group]").replaceChildren(element("div", { class: "choices" }, put));
   if (wasHere) row.shown.focus({ preventScroll: true });
   say(`${ending(how)}: ${question(row.card)}`);
 }

@@ -75,8 +75,8 @@ fn decisions_that_would_be_refused_are_not_offered() {
     assert_eq!(
         choices,
         [
-            r#"["allow-once","allow-session","deny"]"#,
-            r#"["allow-once","allow-session","allow-always","deny"]"#,
+            r#"["allow-once","allow-session","allow-30m","deny"]"#,
+            r#"["allow-once","allow-session","allow-30m","allow-always","deny"]"#,
             r#"["allow-once","allow-always","deny"]"#,
         ]
     );

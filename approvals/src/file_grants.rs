@@ -1,0 +1,210 @@
+//! Answers for files that reach beyond equal calls: for a file or a directory, for a command or a time.
+//!
+//! They are kept in memory only, and apply only where the policy asks by the same rule: a denial, and a file that another
+//! rule asks about, are none of their business.
+
+use std::time::Duration;
+
+use guard_policy::Access;
+use tokio::time::Instant;
+
+use super::decision::{Decision, GrantWidth, Span};
+use super::question::{AskedDirectory, Process, Question, Reach, Subject, WhichDirectory};
+
+/// The maximum number of kept answers of one kind. Beyond it, the one that ends first is dropped, of those without an end
+/// the oldest; its calls are asked about again.
+pub const MAX_FILE_GRANTS: usize = 1024;
+
+/// The bits that an answer may be for. The right to map code has questions of its own.
+const BITS: [Access; 2] = [Access::READ, Access::WRITE];
+
+/// A file that the policy asks about.
+#[derive(Clone, Copy, Debug)]
+pub struct AskedFile<'a> {
+    /// The real path.
+    pub path: &'a [u8],
+    /// The directories that it is in.
+    pub inside: &'a [AskedDirectory],
+    /// The rule that asks, as [`Question::rule`] has it.
+    pub rule: &'a str,
+}
+
+/// An answer for later calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileGrant {
+    agent: String,
+    session: String,
+    rule: String,
+    access: Access,
+    /// The file that was asked about.
+    path: Vec<u8>,
+    /// The directory, if the answer is for all of it.
+    directory: Option<AskedDirectory>,
+    /// The process id and start time of the command, if the answer is for one.
+    command: Option<(i32, u64)>,
+    /// When it ends; `None` if it lasts as long as the guard.
+    pub until: Option<Instant>,
+    /// The answer.
+    pub decision: Decision,
+}
+
+impl FileGrant {
+    /// What this answer to a question means for later calls; `None` if the question has no such answer.
+    pub fn new(question: &Question, decision: Decision, now: Instant) -> Option<FileGrant> {
+        let (Decision::AllowFor(width, span) | Decision::DenyFor(width, span)) = decision else {
+            return None;
+        };
+        let Subject::File { path, access, .. } = &question.subject else { return None };
+        let reach = question.reach.as_ref()?;
+        let directory = match width {
+            GrantWidth::Narrow => None,
+            GrantWidth::Directory => Some(reach.directory.clone()?),
+        };
+        let command = match span {
+            Span::Command => Some(reach.command.as_ref().map(|process| (process.pid, process.started))?),
+            Span::Session | Span::Minutes(_) => None,
+        };
+        Some(FileGrant {
+            agent: question.agent.clone(),
+            session: question.session.clone(),
+            rule: question.rule(),
+            access: *access,
+            path: path.clone(),
+            directory,
+            command,
+            until: until(span, now),
+            decision,
+        })
+    }
+
+    /// Whether it is for one command.
+    pub fn is_for_command(&self) -> bool {
+        self.command.is_some()
+    }
+
+    /// Whether it is for this file, whoever uses it.
+    fn covers(&self, file: &AskedFile<'_>) -> bool {
+        let is_there = || match &self.directory {
+            None => self.path == file.path,
+            Some(directory) => file.inside.iter().any(|other| is_same(directory, other)),
+        };
+        self.rule == file.rule && is_there()
+    }
+
+    /// Whether it is for this question's file and its caller.
+    fn applies(&self, question: &Question, file: &AskedFile<'_>, reach: &Reach) -> bool {
+        // Only a chain of processes that is known for certain has a command.
+        let is_below = |(pid, started): (i32, u64)| {
+            let is_it = |process: &Process| (process.pid, process.started) == (pid, started);
+            reach.command.is_some() && question.asked_by.iter().any(is_it)
+        };
+        self.agent == question.agent
+            && self.session == question.session
+            && self.command.is_none_or(is_below)
+            && self.covers(file)
+    }
+
+    fn is_same_but_time(&self, other: &FileGrant) -> bool {
+        let FileGrant { until, .. } = other;
+        FileGrant { until: *until, ..self.clone() } == *other
+    }
+}
+
+/// When an answer for this span ends.
+pub fn until(span: Span, now: Instant) -> Option<Instant> {
+    match span {
+        Span::Command | Span::Session => None,
+        Span::Minutes(minutes) => Some(now + Duration::from_secs(60 * u64::from(minutes.get()))),
+    }
+}
+
+/// Whether a directory is the one that an answer was for. One that was still to be made is any that the tree has made
+/// there since.
+fn is_same(granted: &AskedDirectory, found: &AskedDirectory) -> bool {
+    let is_it = match (granted.which, found.which) {
+        (
+            WhichDirectory::There { device, inode, .. },
+            WhichDirectory::There { device: other_device, inode: other_inode, .. },
+        ) => (device, inode) == (other_device, other_inode),
+        (WhichDirectory::New, WhichDirectory::There { is_made, .. }) => is_made,
+        (_, WhichDirectory::New) => false,
+    };
+    granted.path == found.path && is_it
+}
+
+/// Answers of one kind: those that allow, or those that deny.
+#[derive(Debug, Default)]
+pub struct FileGrants(Vec<FileGrant>);
+
+impl FileGrants {
+    /// Keeps an answer. If the same one is already kept, the later end applies.
+    pub fn insert(&mut self, grant: FileGrant) {
+        if let Some(known) = self.0.iter_mut().find(|known| known.is_same_but_time(&grant)) {
+            known.until = known.until.zip(grant.until).map(|(known, until)| known.max(until));
+            return;
+        }
+        if self.0.len() >= MAX_FILE_GRANTS {
+            let ends = |(_, grant): &(usize, &FileGrant)| (grant.until.is_none(), grant.until);
+            let first = self.0.iter().enumerate().min_by_key(ends).map(|(at, _)| at);
+            first.map(|at| self.0.remove(at));
+        }
+        self.0.push(grant);
+    }
+
+    /// The answer that allows everything that a question asks for, or the one of several that ends first. Call
+    /// [`FileGrants::forget`] first, as this does not check the time.
+    pub fn allowing(&self, question: &Question) -> Option<&FileGrant> {
+        let found = self.wanted(question)?;
+        let each: Option<Vec<&FileGrant>> = found.into_iter().collect();
+        each?.into_iter().min_by_key(|grant| (grant.until.is_none(), grant.until))
+    }
+
+    /// An answer that denies a part of what a question asks for.
+    pub fn denying(&self, question: &Question) -> Option<&FileGrant> {
+        self.wanted(question)?.into_iter().flatten().next()
+    }
+
+    /// For each bit that the question asks for, an answer that is for it.
+    fn wanted(&self, question: &Question) -> Option<Vec<Option<&FileGrant>>> {
+        let Subject::File { path, access, .. } = &question.subject else { return None };
+        let reach = question.reach.as_ref()?;
+        let rule = question.rule();
+        let file = AskedFile { path, inside: &reach.inside, rule: &rule };
+        let answer = |bit: Access| {
+            let mut all = self.0.iter().filter(|grant| grant.access.contains(bit));
+            all.find(|grant| grant.applies(question, &file, reach))
+        };
+        Some(BITS.into_iter().filter(|bit| access.contains(*bit)).map(answer).collect())
+    }
+
+    /// Whether a file may get another name without gaining this bit, that the policy asks about there, by an answer.
+    /// Answers for the file that had that name until now end: it is another one.
+    pub fn lets_move(&mut self, bit: Access, old: Option<AskedFile<'_>>, new: AskedFile<'_>) -> bool {
+        let gains = |grant: &FileGrant| {
+            grant.access.contains(bit) && grant.covers(&new) && !old.is_some_and(|old| grant.covers(&old))
+        };
+        self.0.retain(|grant| grant.directory.is_some() || !gains(grant));
+        !self.0.iter().any(gains)
+    }
+
+    /// Keeps only answers for files that the policy still asks about by the same rule.
+    pub fn keep(&mut self, asks: impl Fn(&[u8], Access) -> Option<String>) {
+        self.0.retain(|grant| asks(&grant.path, grant.access).as_ref() == Some(&grant.rule));
+    }
+
+    /// Removes the answers that have ended by `now`.
+    pub fn forget(&mut self, now: Instant) {
+        self.0.retain(|grant| grant.until.is_none_or(|until| until > now));
+    }
+
+    /// Removes all answers.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The number of kept answers.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+}

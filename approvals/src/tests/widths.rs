@@ -1,0 +1,286 @@
+//! Answers for files that reach beyond equal calls.
+
+use std::num::NonZeroU16;
+
+use tokio::time::advance;
+
+use super::*;
+use crate::decision::Span;
+use crate::file_grants::{AskedFile, MAX_FILE_GRANTS};
+use crate::question::{AskedDirectory, Process, Reach, WhichDirectory};
+
+const COMMAND: Decision = Decision::AllowFor(GrantWidth::Directory, Span::Command);
+const SESSION: Decision = Decision::AllowFor(GrantWidth::Directory, Span::Session);
+const THIS_SESSION: Decision = Decision::AllowFor(GrantWidth::Narrow, Span::Session);
+
+fn minutes(number: u16) -> Span {
+    Span::Minutes(NonZeroU16::new(number).unwrap())
+}
+
+fn process(pid: i32, started: u64) -> Process {
+    Process { pid, started, name: "x".to_owned() }
+}
+
+/// A directory; its inode stands for its identity.
+fn directory(path: &str, inode: u64) -> AskedDirectory {
+    AskedDirectory {
+        path: path.as_bytes().to_vec(),
+        which: WhichDirectory::There { device: 1, inode, is_made: false },
+    }
+}
+
+/// `vim 30 < bash 20 < bash 10` opens a file of `/d`.
+fn used(path: &str, access: Access) -> Question {
+    Question {
+        subject: Subject::File { path: path.as_bytes().to_vec(), access, call: "open" },
+        asked_by: vec![process(30, 3), process(20, 2), process(10, 1)],
+        reach: Some(Reach {
+            directory: Some(directory("/d", 7)),
+            inside: vec![directory("/d", 7)],
+            command: Some(process(20, 2)),
+        }),
+        ..file(path)
+    }
+}
+
+/// The same by other processes, the caller first.
+fn by(question: Question, asked_by: &[(i32, u64)]) -> Question {
+    let asked_by: Vec<Process> = asked_by.iter().map(|(pid, started)| process(*pid, *started)).collect();
+    let command = asked_by.iter().rev().nth(1).or(asked_by.first()).cloned();
+    let reach = question.reach.clone().map(|reach| Reach { command, ..reach });
+    Question { asked_by, reach, ..question }
+}
+
+fn inside(question: Question, inside: Vec<AskedDirectory>) -> Question {
+    let reach = question.reach.clone().map(|reach| Reach { inside, ..reach });
+    Question { reach, ..question }
+}
+
+fn granted(manager: &Manager, question: &Question) -> bool {
+    matches!(ask(manager, question), AskOutcome::Granted(_))
+}
+
+/// Answers a first question so.
+fn after(decision: Decision, question: &Question) -> Manager {
+    let (manager, _) = started(settings());
+    let ticket = waiting(&manager, question);
+    assert_eq!(answer(&manager, &ticket, decision), Ok(1));
+    manager
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_directory_is_for_its_files_and_the_access_that_was_asked() {
+    let manager = after(COMMAND, &used("/d/a", Access::READ));
+    let deep = vec![directory("/d", 7), directory("/d/e", 8)];
+    for yes in ["/d/a", "/d/b"].map(|path| used(path, Access::READ)) {
+        assert!(granted(&manager, &yes));
+    }
+    assert!(granted(&manager, &inside(used("/d/e/f", Access::READ), deep)));
+    for no in [
+        used("/d/a", Access::WRITE),
+        used("/d/a", Access::READ | Access::WRITE),
+        used("/d/a", Access::MAP),
+        // By name only, a directory may be another one.
+        inside(used("/d/a", Access::READ), vec![directory("/d", 9)]),
+        inside(used("/e/a", Access::READ), vec![directory("/e", 7)]),
+        inside(used("/dd", Access::READ), Vec::new()),
+        Question { reason: reason("another rule"), ..used("/d/a", Access::READ) },
+        Question { agent: "other".to_owned(), ..used("/d/a", Access::READ) },
+        Question { session: "other".to_owned(), ..used("/d/a", Access::READ) },
+        Question { reach: None, ..used("/d/c", Access::READ) },
+        question(&["/d/a"]),
+    ] {
+        assert!(!granted(&manager, &no), "{no:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn read_and_write_are_granted_together_or_by_two_answers() {
+    let both = Access::READ | Access::WRITE;
+    let manager = after(COMMAND, &used("/d/a", both));
+    for access in [Access::READ, Access::WRITE, both] {
+        assert!(granted(&manager, &used("/d/b", access)));
+    }
+    let manager = after(COMMAND, &used("/d/a", Access::READ));
+    let ticket = waiting(&manager, &used("/d/a", Access::WRITE));
+    assert_eq!(answer(&manager, &ticket, COMMAND), Ok(1));
+    assert!(granted(&manager, &used("/d/b", both)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_is_the_process_that_was_shown_and_those_below_it() {
+    let manager = after(COMMAND, &used("/d/a", Access::READ));
+    let read = || used("/d/b", Access::READ);
+    for yes in [&[(20, 2), (10, 1)][..], &[(41, 9), (40, 8), (20, 2), (10, 1)]] {
+        assert!(granted(&manager, &by(read(), yes)), "{yes:?}");
+    }
+    for no in [
+        // The session's shell, another command, one with the same number, and an orphan.
+        &[(10, 1)][..],
+        &[(21, 2), (10, 1)],
+        &[(30, 3), (20, 5), (10, 1)],
+        &[(30, 3)],
+    ] {
+        assert!(!granted(&manager, &by(read(), no)), "{no:?}");
+    }
+    // Processes above the caller that are not known for certain.
+    let uncertain = read();
+    let reach = uncertain.reach.clone().map(|reach| Reach { command: None, ..reach });
+    assert!(!granted(&manager, &Question { reach, ..uncertain }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_for_the_session_is_for_every_command() {
+    let manager = after(SESSION, &used("/d/a", Access::READ));
+    assert!(granted(&manager, &by(used("/d/b", Access::READ), &[(50, 9), (10, 1)])));
+    let manager = after(THIS_SESSION, &used("/d/a", Access::READ));
+    assert!(granted(&manager, &by(used("/d/a", Access::READ), &[(50, 9), (10, 1)])));
+    assert!(!granted(&manager, &used("/d/b", Access::READ)));
+    // Another call on the same file is no other use of it.
+    let manager = after(THIS_SESSION, &used("/d/a", Access::WRITE));
+    let subject = Subject::File { path: b"/d/a".to_vec(), access: Access::WRITE, call: "unlink" };
+    assert!(granted(&manager, &Question { subject, ..used("/d/a", Access::WRITE) }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn minutes_end() {
+    let manager = after(Decision::AllowFor(GrantWidth::Directory, minutes(30)), &used("/d/a", Access::READ));
+    advance(Duration::from_secs(30 * 60 - 1)).await;
+    assert!(granted(&manager, &used("/d/b", Access::READ)));
+    advance(Duration::from_secs(1)).await;
+    assert!(!granted(&manager, &used("/d/b", Access::READ)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_denial_for_longer_is_silent_and_stronger() {
+    let deny = Decision::DenyFor(GrantWidth::Directory, Span::Command);
+    let manager = after(deny, &used("/d/a", Access::READ));
+    assert_eq!(refusal(&manager, &used("/d/b", Access::READ)), Refusal::Denied(deny));
+    assert_eq!(refusal(&manager, &used("/d/b", Access::READ | Access::WRITE)), Refusal::Denied(deny));
+    let _other_access = waiting(&manager, &used("/d/c", Access::WRITE));
+    // Whoever is allowed the directory later is another command.
+    let other = by(used("/d/b", Access::READ), &[(50, 9), (10, 1)]);
+    let ticket = waiting(&manager, &other);
+    assert_eq!(answer(&manager, &ticket, SESSION), Ok(1));
+    assert!(granted(&manager, &other));
+    assert_eq!(refusal(&manager, &used("/d/b", Access::READ)), Refusal::Denied(deny));
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_what_the_question_offers_can_be_answered() {
+    let (manager, _) = started(settings());
+    let bare = Question { reach: Some(Reach::default()), ..used("/home/u/a", Access::READ) };
+    let ticket = waiting(&manager, &bare);
+    for decision in [COMMAND, SESSION, Decision::AllowFor(GrantWidth::Narrow, Span::Command)] {
+        assert_eq!(answer(&manager, &ticket, decision), Err(ResolveError::NotOffered(decision)));
+    }
+    let program = waiting(&manager, &question(&["/bin/a"]));
+    for decision in [COMMAND, SESSION, Decision::DenyFor(GrantWidth::Narrow, Span::Session)] {
+        assert_eq!(answer(&manager, &program, decision), Err(ResolveError::NotOffered(decision)));
+    }
+    assert_eq!(answer(&manager, &ticket, THIS_SESSION), Ok(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_one_command_does_in_a_directory_is_one_card_that_grows() {
+    let (manager, _) = started(settings());
+    let first = waiting(&manager, &used("/d/a", Access::READ));
+    let shown = manager.snapshot()[0].card.revision;
+    let _late = waiting(&manager, &by(used("/d/b", Access::WRITE), &[(31, 4), (20, 2), (10, 1)]));
+    let _other = waiting(&manager, &by(used("/d/c", Access::READ), &[(50, 9), (10, 1)]));
+    let cards: Vec<usize> = manager.snapshot().iter().map(|card| card.requests.len()).collect();
+    assert_eq!(cards, [2, 1]);
+    // What came after the card was drawn is asked about again.
+    let resolved = manager.resolve(&first.call().to_string(), Some(shown), ONCE, Route::Terminal).unwrap();
+    assert_eq!(resolved.answered, [first.call()]);
+    assert_eq!(manager.snapshot().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wide_answer_ends_the_questions_that_it_is_for() {
+    let (manager, _) = started(settings());
+    let first = waiting(&manager, &used("/d/a", Access::READ));
+    let shown = manager.snapshot()[0].card.revision;
+    let covered = waiting(&manager, &used("/d/b", Access::READ));
+    let _written = waiting(&manager, &used("/d/c", Access::WRITE));
+    let _other = waiting(&manager, &by(used("/d/d", Access::READ), &[(50, 9), (10, 1)]));
+    let resolved = manager.resolve(&first.call().to_string(), Some(shown), COMMAND, Route::Terminal).unwrap();
+    assert_eq!(resolved.answered, [first.call(), covered.call()]);
+    assert!(manager.consume(covered.call()));
+    assert_eq!(manager.snapshot().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_gains_nothing_by_another_name() {
+    let manager = after(SESSION, &used("/d/a", Access::READ));
+    let rule = used("/d/a", Access::READ).rule();
+    let (there, elsewhere) = ([directory("/d", 7)], [directory("/e", 9)]);
+    let new = AskedFile { path: b"/d/n", inside: &there, rule: &rule };
+    let old = AskedFile { path: b"/e/s", inside: &elsewhere, rule: &rule };
+    assert!(!manager.lets_move(Access::READ, Some(old), new));
+    assert!(!manager.lets_move(Access::READ, None, new));
+    assert!(manager.lets_move(Access::READ, Some(AskedFile { path: b"/d/o", ..new }), new));
+    assert!(!manager.lets_move(Access::READ, Some(AskedFile { path: b"/d/o", rule: "other", ..new }), new));
+    assert!(manager.lets_move(Access::WRITE, Some(old), new));
+    assert!(manager.lets_move(Access::READ, Some(old), old));
+    // An answer for one file ends when another one takes its name.
+    let manager = after(THIS_SESSION, &used("/d/a", Access::READ));
+    let new = AskedFile { path: b"/d/a", ..new };
+    assert!(granted(&manager, &used("/d/a", Access::READ)));
+    assert!(manager.lets_move(Access::READ, Some(old), new));
+    assert!(!granted(&manager, &used("/d/a", Access::READ)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_directory_is_what_the_tree_makes_of_it() {
+    let made = |is_made| {
+        let which = WhichDirectory::There { device: 1, inode: 8, is_made };
+        vec![directory("/d", 7), AskedDirectory { path: b"/d/new".to_vec(), which }]
+    };
+    let asked = used("/d/new", Access::WRITE);
+    let new = AskedDirectory { path: b"/d/new".to_vec(), which: WhichDirectory::New };
+    let reach = asked.reach.clone().map(|reach| Reach { directory: Some(new), ..reach });
+    let manager = after(COMMAND, &Question { reach, ..asked });
+    assert!(granted(&manager, &inside(used("/d/new/a", Access::WRITE), made(true))));
+    assert!(!granted(&manager, &inside(used("/d/new/a", Access::WRITE), made(false))));
+    assert!(!granted(&manager, &used("/d/a", Access::WRITE)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_policy_takes_answers_back() {
+    let manager = after(SESSION, &used("/d/a", Access::READ));
+    let rule = used("/d/a", Access::READ).rule();
+    manager.keep_file_grants(|path, _| (path == b"/d/a").then(|| rule.clone()));
+    assert!(granted(&manager, &used("/d/b", Access::READ)));
+    manager.keep_file_grants(|_, _| Some("another rule".to_owned()));
+    assert!(!granted(&manager, &used("/d/b", Access::READ)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn kept_answers_are_bounded() {
+    let (manager, _) = started(settings());
+    for n in 0..MAX_FILE_GRANTS + 10 {
+        let ticket = waiting(&manager, &used(&format!("/d/{n}"), Access::READ));
+        assert_eq!(answer(&manager, &ticket, THIS_SESSION), Ok(1));
+    }
+    assert!(manager.held()[4] <= MAX_FILE_GRANTS);
+    assert!(!granted(&manager, &used("/d/0", Access::READ)));
+    assert!(granted(&manager, &used("/d/99", Access::READ)));
+    // The guard's end takes them all.
+    manager.close("the end");
+    assert_eq!(manager.held()[4], 0);
+}
+
+#[test]
+fn every_answer_has_a_word() {
+    let all: Vec<Decision> = Decision::all().collect();
+    for decision in &all {
+        assert_eq!(decision.to_string().parse(), Ok(*decision));
+    }
+    assert_eq!(all.len(), 16);
+    for word in
+        ["allow-directory", "allow-directory-0m", "deny-once", "deny-always", "deny-directory-", "allow--30m"]
+    {
+        assert!(word.parse::<Decision>().is_err(), "{word}");
+    }
+}

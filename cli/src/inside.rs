@@ -1,0 +1,48 @@
+//! Subcommands inside a guarded tree. What they need is hidden from the tree: one sentence says so, and nothing is tried
+//! that the guard would deny and log.
+
+use std::fs;
+
+use guard_openclaw::peer::nested_guard::guard_above;
+use guard_supervisor::config::options::Options;
+
+use crate::approvals::command::ApprovalsCommand;
+use crate::cli::Task;
+use crate::doctor::feature::Above;
+use crate::doctor::listener;
+use crate::policy::PolicyCommand;
+
+/// Returns the line that says why this task cannot be done here, if a guard is above this process.
+pub fn refusal(options: &Options, task: Option<&Task>) -> Option<String> {
+    let obstacle = obstacle(options, task)?;
+    let is_guarded = listener::above() == Above::Guard && is_certain();
+    is_guarded.then(|| format!("openclaw-guard: this runs inside a guard, {obstacle}"))
+}
+
+/// What stands in the way of a task inside a guard, and where it can be done. `None` if nothing does.
+fn obstacle(options: &Options, task: Option<&Task>) -> Option<&'static str> {
+    let files = "which keeps its policy, its log and its questions from what it guards; use a terminal outside of \
+                 that guard";
+    let start = "which guards every program that you start here. The kernel allows only one, so another guard can \
+                 only run outside of it";
+    match task {
+        None | Some(Task::Learn(_)) => Some(start),
+        // They look for guards above themselves, whatever the filters are.
+        Some(Task::Approvals(ApprovalsCommand::Watch(_) | ApprovalsCommand::Serve(_))) => None,
+        Some(Task::Allow(_) | Task::Approvals(_) | Task::Audit(_) | Task::Deny(_) | Task::Why(_)) => {
+            Some(files)
+        }
+        // A named file can be as readable as any.
+        Some(_) if options.policy.is_some() => None,
+        Some(Task::Check(question)) if question.batch => None,
+        Some(Task::Check(_) | Task::Init(_) | Task::Policy(PolicyCommand::Show(_))) => Some(files),
+        Some(_) => None,
+    }
+}
+
+/// Whether what is above is known to be a guard. Where a process's parents are hidden, it only may be one.
+fn is_certain() -> bool {
+    let name = |pid: i32| fs::read(format!("/proc/{pid}/comm")).ok();
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    guard_above(own).is_some_and(|guard| name(guard).is_some() && name(guard) == name(own))
+}

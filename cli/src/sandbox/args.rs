@@ -1,0 +1,89 @@
+//! `sandbox args`
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use guard_openclaw::sandbox::{ContainerArgs, ContainerIdentity, MountOrigin};
+use guard_policy::text::{shown, shown_json};
+use guard_supervisor::config::options::Options;
+use guard_supervisor::exit::Exit;
+use serde_json::json;
+
+use super::SandboxError;
+use super::question::{SandboxConfig, SessionSandbox};
+
+/// What stands for the file with the variables, which OpenClaw makes and removes.
+const ENV_FILE: &str = "ENV_FILE";
+
+/// Which container.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    openclaw-guard sandbox args\n  \
+    openclaw-guard sandbox args --session-key agent:main:cron:1 --json\n  \
+    openclaw-guard --agent work sandbox args | grep -A1 -e '^--network'\n\n\
+    One argument a line. ENV_FILE stands for the file with the container's variables. Their names\n\
+    are printed with --json; their values never are. Left out: the label with OpenClaw's hash of the\n\
+    settings, and the mounts of skills.\n\n\
+    Exit status: 0; 1 when the container is refused, with the sentence on stderr; 125 when\n\
+    openclaw.json cannot be used.")]
+pub struct ArgsArgs {
+    /// OpenClaw's configuration [default: openclaw.json in its state directory]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    config: Option<PathBuf>,
+    /// An object: program, argv, env (the names of the variables)
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn args(options: &Options, arguments: &ArgsArgs) -> Result<Exit, SandboxError> {
+    let config = SandboxConfig::read(options, arguments.config.as_deref())?;
+    let sandbox = config.session(options)?;
+    let SessionSandbox { session, settings, layout } = &sandbox;
+    if !sandbox.has_container() {
+        return Ok(refused(&format!(
+            "the backend {:?} makes no container on this machine",
+            settings.backend
+        )));
+    }
+    if let Some(refusal) = config.refusal(&sandbox) {
+        return Ok(refused(&refusal.to_string()));
+    }
+    let mut docker = settings.docker.clone();
+    // OpenClaw gives mounts after the working directory, binds last.
+    let binds = docker.binds.take().unwrap_or_default();
+    let identity = ContainerIdentity {
+        name: &layout.container,
+        scope_key: &layout.scope_key,
+        created_at_ms: guard_openclaw::clock::now_ms(),
+    };
+    let made = ContainerArgs::new(&docker, &identity);
+    if let Some(problem) = made.variable_problem() {
+        return Ok(refused(&problem));
+    }
+    if !session.is_sandboxed(settings.mode) {
+        eprintln!("openclaw-guard: this session runs without a sandbox; its container would get:");
+    }
+    let mut argv = made.argv;
+    argv.extend(["--workdir".to_owned(), docker.workdir.clone()]);
+    let mounts = layout.mounts(settings);
+    let own = mounts.iter().filter(|mount| mount.origin != MountOrigin::Bind).map(|mount| mount.bind());
+    for bind in own.chain(binds) {
+        argv.extend(["-v".to_owned(), bind]);
+    }
+    argv.extend(["--env-file", ENV_FILE, &docker.image, "sleep", "infinity"].map(str::to_owned));
+    let text = if arguments.json {
+        let names: Vec<_> = made.env.iter().map(|(name, _)| name).collect();
+        let json = json!({ "program": settings.backend.to_lowercase(), "argv": argv, "env": names });
+        shown_json(&json.to_string()).into_owned() + "\n"
+    } else {
+        argv.iter().map(|word| shown(word.as_bytes()) + "\n").collect()
+    };
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(Exit::Success)
+}
+
+fn refused(sentence: &str) -> Exit {
+    eprintln!("openclaw-guard: {}", shown(sentence.as_bytes()));
+    Exit::Wrong
+}

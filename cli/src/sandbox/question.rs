@@ -1,0 +1,98 @@
+//! What all subcommands start from: openclaw.json, and the session that is asked about.
+
+use std::path::{Path, PathBuf};
+
+use guard_openclaw::gateway::{self, Config};
+use guard_openclaw::sandbox::{
+    BindCheck, HostDisk, OpenclawDirectories, SandboxLayout, SandboxRefusal, SandboxSession, SandboxSettings,
+    SettingError, check, is_listed, unresolved,
+};
+use guard_policy::text::shown;
+use guard_supervisor::config::Paths;
+use guard_supervisor::config::options::Options;
+use serde_json::Value;
+
+use super::SandboxError;
+use super::host::{blocked_paths, directories};
+
+/// OpenClaw's configuration, on this machine.
+pub struct SandboxConfig {
+    /// The file, for display.
+    pub file: String,
+    /// Its content.
+    pub content: Value,
+    /// Where this machine has what.
+    pub paths: Paths,
+    directories: OpenclawDirectories,
+}
+
+/// One session's sandbox.
+pub struct SessionSandbox {
+    pub session: SandboxSession,
+    pub settings: SandboxSettings,
+    pub layout: SandboxLayout,
+}
+
+impl SandboxConfig {
+    /// Reads openclaw.json, or the file that is named.
+    pub fn read(options: &Options, file: Option<&Path>) -> Result<SandboxConfig, SandboxError> {
+        let paths = Paths::find(options)?;
+        let path = file.map_or_else(|| gateway::config(&paths.state), PathBuf::from);
+        let config = Config::read(&path);
+        if let Some(problem) = config.problem() {
+            return Err(SandboxError::Unreadable(problem));
+        }
+        let Some(content) = config.content().cloned() else { return Err(SandboxError::NoFile(config.file)) };
+        let directories = directories(&paths);
+        let read = SandboxConfig { file: config.file, content, paths, directories };
+        unresolved(&read.content).map_or(Ok(()), |error| Err(read.wrong(error)))?;
+        Ok(read)
+    }
+
+    /// The session that the command line asks about.
+    pub fn session(&self, options: &Options) -> Result<SessionSandbox, SandboxError> {
+        let agent = options.agent_is_named.then_some(&options.agent[..]);
+        let key = self.paths.session_key.as_deref();
+        let session =
+            SandboxSession::new(&self.content, key, agent).map_err(|problem| self.wrong(problem))?;
+        if agent.is_some() && !is_listed(&self.content, &session.agent).map_err(|error| self.wrong(error))? {
+            return Err(self.wrong(format!("there is no agent {:?} in it", session.agent)));
+        }
+        self.sandbox(session)
+    }
+
+    /// The main session of an agent.
+    pub fn agent(&self, id: &str) -> Result<SessionSandbox, SandboxError> {
+        let session = SandboxSession::new(&self.content, None, Some(id));
+        self.sandbox(session.map_err(|problem| self.wrong(problem))?)
+    }
+
+    fn sandbox(&self, session: SandboxSession) -> Result<SessionSandbox, SandboxError> {
+        let settings =
+            SandboxSettings::for_agent(&self.content, &session.agent).map_err(|error| self.wrong(error))?;
+        let layout = SandboxLayout::new(&self.content, &settings, &session, &self.directories)
+            .map_err(|error: SettingError| self.wrong(error))?;
+        Ok(SessionSandbox { session, settings, layout })
+    }
+
+    /// An error in the file.
+    pub fn wrong(&self, problem: impl ToString) -> SandboxError {
+        SandboxError::Setting { file: self.file.clone(), problem: shown(problem.to_string().as_bytes()) }
+    }
+
+    /// What is refused when the container is made. OpenClaw then takes sources below the session's workspaces alone.
+    pub fn refusal(&self, sandbox: &SessionSandbox) -> Option<SandboxRefusal> {
+        let docker = &sandbox.settings.docker;
+        let roots = vec![sandbox.layout.workspace.clone(), sandbox.layout.agent_workspace.clone()];
+        let host = BindCheck::new(blocked_paths(&self.paths.home), &HostDisk);
+        let binds = docker.binds.clone().unwrap_or_default();
+        check(&host, &binds, &docker.bind_rules(roots), &docker.isolation()).err()
+    }
+}
+
+impl SessionSandbox {
+    /// Whether its backend makes containers on this machine.
+    pub fn has_container(&self) -> bool {
+        matches!(&self.settings.backend.to_lowercase()[..], "docker" | "podman")
+    }
+}

@@ -1,0 +1,77 @@
+//! Reads openclaw.json, and computes the tools.
+
+use guard_openclaw::gateway::{self, Config};
+use guard_policy::text::shown;
+use guard_policy::tools::{EffectiveTools, Inventory, Release, SeenWarnings, ToolSettings, effective};
+use guard_supervisor::config::Paths;
+use guard_supervisor::config::options::Options;
+
+use super::ToolsError;
+use super::arguments::AskerArgs;
+
+/// The tools, and what they were computed from.
+pub struct Computed {
+    /// The configuration, as shown.
+    pub file: String,
+    pub settings: ToolSettings,
+    pub inventory: Inventory,
+    pub tools: EffectiveTools,
+    /// What the operator should know of the configuration, and OpenClaw's own warnings.
+    pub warnings: Vec<String>,
+}
+
+/// Computes the tools. A tool of this name that the release does not ship is taken for one of an unknown plugin.
+///
+/// # Errors
+/// When the configuration cannot be read, or OpenClaw itself would refuse it.
+pub fn compute(options: &Options, whose: &AskerArgs, tool: Option<&str>) -> Result<Computed, ToolsError> {
+    let path = match &whose.config {
+        Some(path) => path.clone(),
+        None => gateway::config(&Paths::find(options)?.state),
+    };
+    let config = Config::read(&path);
+    let file = config.file.clone();
+    if let Some(problem) = config.problem() {
+        return Err(ToolsError::Config(problem));
+    }
+    let mut warnings = Vec::new();
+    let mut warn = |text: String| warnings.push(text);
+    let refused = |issue| ToolsError::Issue { file: file.clone(), issue };
+    let settings = match config.content() {
+        Some(content) => ToolSettings::from_config(content).map_err(refused)?,
+        None if whose.config.is_some() => return Err(ToolsError::NoConfig(file)),
+        None => {
+            warn(format!("there is no {file}: this is what OpenClaw does without one"));
+            ToolSettings::default()
+        }
+    };
+    if let Some(issue) = settings.issues().first() {
+        return Err(refused(issue.clone()));
+    }
+    let written_by = config.text("meta.lastTouchedVersion");
+    let release = whose.release.or_else(|| Release::nearest(written_by?)).unwrap_or_default();
+    if let Some(version) =
+        written_by.filter(|version| whose.release.is_none() && *version != release.version())
+    {
+        warn(format!(
+            "OpenClaw {} wrote {file}: its tools are not known, so this is {release}",
+            shown(version.as_bytes())
+        ));
+    }
+    let mut inventory = Inventory::of_release(release);
+    for (tool, plugin) in &whose.plugin_tools {
+        inventory.add_plugin_tool(tool, plugin);
+    }
+    if let Some(tool) = tool {
+        inventory.add_plugin_tool(tool, "");
+    }
+    let context = whose.context(options);
+    let tools = effective(&settings, &context, &inventory, &mut SeenWarnings::default()).map_err(refused)?;
+    let agents = settings.agent_ids();
+    if options.agent_is_named && !agents.is_empty() && !agents.contains(&tools.agent.as_str()) {
+        warn(format!("{file} has no agent {}: only what holds for all agents counts", tools.agent));
+    }
+    warnings.extend(settings.notes().iter().map(|note| shown(note.as_bytes())));
+    warnings.extend(tools.warnings.iter().map(|warning| shown(warning.as_bytes())));
+    Ok(Computed { file, settings, inventory, tools, warnings })
+}

@@ -1,0 +1,116 @@
+//! What of openclaw.json cannot be judged, because only OpenClaw itself reads it, or because nothing does.
+
+use serde_json::Value;
+
+use super::agents;
+use super::section::{SettingError, SettingSection};
+
+/// The keys of a sandbox section (OpenClaw 2026.9.6, src/config/zod-schema.agent-runtime.ts).
+const SANDBOX: [&str; 10] = [
+    "mode",
+    "backend",
+    "workspaceAccess",
+    "sessionToolsVisibility",
+    "scope",
+    "workspaceRoot",
+    "docker",
+    "ssh",
+    "browser",
+    "prune",
+];
+/// The keys of its `docker`.
+const DOCKER: [&str; 24] = [
+    "image",
+    "containerPrefix",
+    "workdir",
+    "readOnlyRoot",
+    "tmpfs",
+    "network",
+    "user",
+    "capDrop",
+    "env",
+    "setupCommand",
+    "pidsLimit",
+    "memory",
+    "memorySwap",
+    "cpus",
+    "gpus",
+    "ulimits",
+    "seccompProfile",
+    "apparmorProfile",
+    "dns",
+    "extraHosts",
+    "binds",
+    "dangerouslyAllowReservedContainerTargets",
+    "dangerouslyAllowExternalBindSources",
+    "dangerouslyAllowContainerNamespaceJoin",
+];
+
+/// Returns the first key that includes another file, or whose text holds a variable, in what sandboxes depend on.
+pub fn unresolved(config: &Value) -> Option<SettingError> {
+    let included = |value: &Value, path: &str| {
+        value.get("$include").map(|_| SettingError {
+            key: path.to_owned(),
+            problem: "$include is not followed here; give the whole configuration in one file".to_owned(),
+        })
+    };
+    let parts = ["agents", "session"].map(|key| config.get(key).map(|value| (key, value)));
+    included(config, "the file")
+        .or_else(|| parts.into_iter().flatten().find_map(|(key, value)| find(value, key, &included)))
+}
+
+fn find(
+    value: &Value,
+    path: &str,
+    included: &impl Fn(&Value, &str) -> Option<SettingError>,
+) -> Option<SettingError> {
+    match value {
+        Value::Object(values) => included(value, path).or_else(|| {
+            values.iter().find_map(|(key, value)| find(value, &format!("{path}.{key}"), included))
+        }),
+        Value::Array(values) => {
+            let mut values = values.iter().enumerate();
+            values.find_map(|(index, value)| find(value, &format!("{path}[{index}]"), included))
+        }
+        Value::String(text) if text.contains("${") && path.contains(".sandbox.") => Some(SettingError {
+            key: path.to_owned(),
+            problem: "it holds a variable, which only OpenClaw resolves; write the value".to_owned(),
+        }),
+        _ => None,
+    }
+}
+
+/// Returns the keys of an agent's sandbox settings, and of the defaults', that OpenClaw does not know: its loader
+/// refuses the file.
+///
+/// # Errors
+/// A section that is no object.
+pub fn unknown_keys(config: &Value, agent: &str) -> Result<Vec<String>, SettingError> {
+    let mut unknown = Vec::new();
+    let id = agents::agent_id(agent);
+    let defaults = SettingSection::new(
+        "agents.defaults.sandbox".to_owned(),
+        config.pointer("/agents/defaults/sandbox"),
+    )?;
+    let agents = agents::listed(config)?.unwrap_or_default();
+    let own = agents.into_iter().find(|agent| agent.id == id).map(|agent| agent.section.below("sandbox"));
+    for section in [Ok(defaults)].into_iter().chain(own) {
+        let section = section?;
+        unknown.extend(section.unknown(&SANDBOX));
+        unknown.extend(section.below("docker")?.unknown(&DOCKER));
+    }
+    Ok(unknown)
+}
+
+/// Returns the agents that openclaw.json lists; `main` where it lists none.
+///
+/// # Errors
+/// What is wrong with the list.
+pub fn agent_ids(config: &Value) -> Result<Vec<String>, SettingError> {
+    let agents = agents::listed(config)?.unwrap_or_default();
+    let mut ids: Vec<_> = agents.into_iter().map(|agent| agent.id).collect();
+    if ids.is_empty() {
+        ids.push("main".to_owned());
+    }
+    Ok(ids)
+}

@@ -1,0 +1,70 @@
+//! What a policy has with and without a file.
+
+use super::builder::MapBuilder;
+use crate::paths::expansion::{Expanded, show};
+use crate::programs::Programs;
+use crate::programs::allowlist::{Allowlist, CompiledEntry};
+use crate::programs::modes::Modes;
+use crate::programs::reasons::ExecReasons;
+use crate::programs::safe_bins::SafeBins;
+use crate::verdict::CompiledReason;
+use crate::{Host, Permission, Source};
+
+/// How long a human has to answer if `guard.json` does not set it.
+pub(crate) const DEFAULT_TIMEOUT_MS: u64 = 120_000;
+/// When OpenClaw 2026.4.12 reports "still running" (src/agents/bash-tools.exec-runtime.ts).
+pub(crate) const DEFAULT_RUNNING_NOTICE_MS: u64 = 10_000;
+
+/// Denies the state directory and the guard's own files.
+pub(crate) fn always_denied(builder: &mut MapBuilder<'_>, host: &Host) {
+    for path in &host.always_denied {
+        let shown = show(path);
+        let reason = CompiledReason {
+            source: Source::Builtin,
+            path: format!("builtin.deny[\"{shown}\"]"),
+            rule: format!("builtin deny \"{shown}\""),
+            text: format!("{shown} is always denied: it belongs to the guard or to OpenClaw"),
+        };
+        let literal = path.strip_suffix(b"/").unwrap_or(path).to_vec();
+        builder.deny(&Expanded { literal, pattern: String::new() }, &reason);
+    }
+}
+
+/// Returns the reason for a path that no rule covers.
+pub(crate) fn default_reason(permission: Permission, source: Source, path: &str) -> CompiledReason {
+    CompiledReason {
+        source,
+        path: path.to_owned(),
+        rule: format!("{path} \"{permission}\""),
+        text: format!("no rule covers the path, and the default is {permission}"),
+    }
+}
+
+/// Builds the exec side of a policy, with its reasons.
+pub(crate) fn programs(
+    modes: &Modes,
+    entries: Vec<CompiledEntry>,
+    skills: Vec<CompiledEntry>,
+    carriers: (Vec<String>, Source),
+    safe_bins: SafeBins,
+    strict: Option<(Source, String)>,
+) -> Programs {
+    let reasons = ExecReasons::new(modes, carriers.1);
+    let strict_inline_eval = strict.map(|source| CompiledReason {
+        source: source.0,
+        path: source.1.clone(),
+        rule: source.1,
+        text: "its arguments contain code, which is asked about every time".to_owned(),
+    });
+    Programs {
+        strict_inline_eval,
+        security: modes.security.value,
+        ask: modes.ask.value,
+        fallback: modes.fallback.value,
+        allowlist: Allowlist::new(entries),
+        skills: Allowlist::new(skills),
+        carriers: carriers.0,
+        safe_bins,
+        reasons,
+    }
+}

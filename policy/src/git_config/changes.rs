@@ -1,0 +1,275 @@
+//! What changes from one configuration to another, and whether it runs anything.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
+
+use super::lines::first_odd;
+use super::parse::{Entry, MAX_BYTES, parse};
+use super::table::{executing_key, safe_key};
+use super::values::{Values, is_name};
+use crate::text::shown;
+
+/// Why a new configuration is not put in place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// What is refused: a key, or a line.
+    pub(crate) subject: String,
+    pub(crate) why: Cow<'static, str>,
+}
+
+impl Refusal {
+    fn new(subject: impl Into<String>, why: impl Into<Cow<'static, str>>) -> Refusal {
+        Refusal { subject: subject.into(), why: why.into() }
+    }
+}
+
+/// Returns the names of the keys that were added, changed or removed, if all of them run nothing. `old` is empty where
+/// nothing is there yet; `depth` is [`super::module_depth`].
+pub(crate) fn changed_keys(old: &[u8], new: &[u8], depth: Option<usize>) -> Result<Vec<String>, Refusal> {
+    let (before, after) = (read(old, "what is there")?, read(new, "what is new")?);
+    let is_safe = |entry: &&Entry| objection(entry, depth).is_none();
+    same_order(&before, &after, is_safe)?;
+    let names = changed(&before, &after);
+    for name in &names {
+        // One entry of a name may outweigh another: what becomes of the others counts, too.
+        let is_mixed = |entry: &Entry| entry.name == *name && !is_safe(&entry);
+        if let Some(entry) = before.iter().chain(&after).find(|entry| is_mixed(entry)) {
+            return Err(refuse(entry, "changed"));
+        }
+    }
+    remotes_have_urls(&before, &after)?;
+    if let Some(line) = first_odd(old, new) {
+        return Err(Refusal::new(
+            format!("line {line}"),
+            "git does not write a line like this, and other programs could read it differently",
+        ));
+    }
+    Ok(names.into_iter().map(shown).collect())
+}
+
+fn read(text: &[u8], what: &str) -> Result<Vec<Entry>, Refusal> {
+    if text.len() > MAX_BYTES {
+        return Err(Refusal::new("the file", format!("{what} is larger than 1 MiB")));
+    }
+    parse(text).map_err(|error| {
+        Refusal::new(format!("line {}", error.line), format!("{what} does not parse: {}", error.what))
+    })
+}
+
+/// Why an entry is not known to run nothing.
+fn objection(entry: &Entry, depth: Option<usize>) -> Option<&'static str> {
+    let (section, subsection, key) = (entry.section(), entry.subsection(), entry.key());
+    let Some(safe) = safe_key(section, subsection, key) else {
+        return Some("it is not among the keys that are known to run nothing");
+    };
+    if subsection.is_some_and(|name| !is_subsection(section, name)) {
+        return Some("its name has a part that is not known to run nothing");
+    }
+    safe.values.objection(entry, depth)
+}
+
+/// Names of remotes and submodules become paths below the git directory.
+fn is_subsection(section: &[u8], name: &[u8]) -> bool {
+    match section {
+        b"remote" | b"submodule" => is_name(name),
+        _ => !name.iter().any(u8::is_ascii_control),
+    }
+}
+
+fn refuse(entry: &Entry, how: &str) -> Refusal {
+    let known = executing_key(entry.section(), entry.subsection(), entry.key());
+    let name = match known {
+        Some((name, _)) if !name.contains('*') => name.to_owned(),
+        _ => shown(&entry.name),
+    };
+    let beside = "there is another entry of this name, which is not known to run nothing";
+    let why = known.map(|(_, why)| why).or_else(|| objection(entry, None)).unwrap_or(beside);
+    Refusal::new(format!("{how} {name}"), why)
+}
+
+/// The entries that may run something must be the same, in the same order: the last one of a name counts, and an include
+/// counts where it stands.
+fn same_order(before: &[Entry], after: &[Entry], is_safe: impl Fn(&&Entry) -> bool) -> Result<(), Refusal> {
+    let mut old = before.iter().filter(|entry| !is_safe(entry));
+    let mut new = after.iter().filter(|entry| !is_safe(entry));
+    loop {
+        let (was, is) = (old.next(), new.next());
+        match (was, is) {
+            (None, None) => return Ok(()),
+            _ if was == is => {}
+            (Some(was), _) if !after.contains(was) => {
+                let how =
+                    if after.iter().any(|entry| entry.name == was.name) { "changed" } else { "removed" };
+                return Err(refuse(was, how));
+            }
+            (_, Some(is)) => {
+                let how = if before.contains(is) { "moved" } else { "added" };
+                return Err(refuse(is, how));
+            }
+            (Some(was), None) => return Err(refuse(was, "removed")),
+        }
+    }
+}
+
+/// The names whose values are not the same in number or order.
+fn changed<'e>(before: &'e [Entry], after: &'e [Entry]) -> BTreeSet<&'e [u8]> {
+    let values = |entries: &'e [Entry]| {
+        let mut values: HashMap<&'e [u8], Vec<Option<&'e [u8]>>> = HashMap::new();
+        for entry in entries {
+            values.entry(&entry.name).or_default().push(entry.value.as_deref());
+        }
+        values
+    };
+    let (old, new) = (values(before), values(after));
+    let names = old.keys().chain(new.keys()).copied();
+    names.filter(|name| old.get(name) != new.get(name)).collect()
+}
+
+/// git takes the name of a remote without a URL for a path, and a push to a path runs that repository's hooks.
+fn remotes_have_urls(before: &[Entry], after: &[Entry]) -> Result<(), Refusal> {
+    let dangling = |entries: &[Entry]| {
+        let has_url = |name: &[u8]| {
+            entries.iter().any(|entry| {
+                entry.section() == b"remote" && entry.key() == b"url" && entry.subsection() == Some(name)
+            })
+        };
+        let named = entries.iter().filter(|entry| {
+            safe_key(entry.section(), entry.subsection(), entry.key())
+                .is_some_and(|key| key.values == Values::Remote)
+        });
+        let values = named.filter_map(|entry| Some((entry.value.clone()?, entry.clone())));
+        let odd = values.filter(|(name, _)| name != b"." && !has_url(name));
+        odd.collect::<HashMap<Vec<u8>, Entry>>()
+    };
+    let known = dangling(before);
+    let first = dangling(after)
+        .into_iter()
+        .filter(|(name, _)| !known.contains_key(name))
+        .min_by(|a, b| a.0.cmp(&b.0));
+    match first {
+        None => Ok(()),
+        Some((name, entry)) => Err(Refusal::new(
+            shown(&entry.name),
+            format!("remote {} would have no URL, and git would take its name for a path", shown(&name)),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: &str = "[core]\n\tbare = false\n\thooksPath = /dev/null\n[remote \"origin\"]\n\turl = https://h/r\n\
+        \tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n";
+
+    /// Returns the names that change, or what is refused.
+    fn judged(old: &str, new: &str) -> Result<String, String> {
+        let names = changed_keys(old.as_bytes(), new.as_bytes(), None);
+        names.map(|names| names.join(" ")).map_err(|refusal| format!("{}: {}", refusal.subject, refusal.why))
+    }
+
+    fn with(more: &str) -> Result<String, String> {
+        judged(OLD, &format!("{OLD}{more}"))
+    }
+
+    #[test]
+    fn keys_that_run_nothing_come_change_and_go() {
+        for (more, names) in [
+            ("", ""),
+            ("# a comment\n\n", ""),
+            ("[user]\n\tname = A U\n\temail = a@b\n", "user.email user.name"),
+            ("[remote \"fork\"]\n\turl = git@h:u/r\n", "remote.fork.url"),
+            (
+                "[branch \"a/b.c\"]\n\tremote = .\n\tmerge = refs/heads/x\n",
+                "branch.a/b.c.merge branch.a/b.c.remote",
+            ),
+            (
+                "[submodule \"s\"]\n\turl = https://h/s\n\tactive = true\n",
+                "submodule.s.active submodule.s.url",
+            ),
+            ("[advice]\n\tdetachedHead = false\n", "advice.detachedhead"),
+        ] {
+            assert_eq!(with(more), Ok(names.to_owned()), "{more}");
+            assert_eq!(judged(&format!("{OLD}{more}"), OLD), Ok(names.to_owned()), "without {more}");
+        }
+        assert_eq!(
+            judged(OLD, &OLD.replace("main", "next")).unwrap(),
+            "branch.main.merge branch.main.remote branch.next.merge branch.next.remote"
+        );
+        assert_eq!(
+            judged("", OLD.replace("\thooksPath = /dev/null\n", "").as_str()).unwrap().split(' ').count(),
+            5
+        );
+    }
+
+    #[test]
+    fn keys_that_run_something_do_not() {
+        for (more, subject) in [
+            ("[core]\n\thooksPath = x\n", "added core.hooksPath"),
+            ("[CORE]\n\tHOOKSPATH = x\n", "added core.hooksPath"),
+            ("[alias]\n\tst = !x\n", "added alias.st"),
+            ("[filter \"x\"]\n\tclean = y\n", "added filter.x.clean"),
+            ("[Include]\n\tpath = x\n", "added include.path"),
+            ("[includeIf \"onbranch:main\"]\n\tpath = x\n", "added includeif.onbranch:main.path"),
+            ("[unheard]\n\tof = x\n", "added unheard.of"),
+            ("[user]\n\tunheard = x\n", "added user.unheard"),
+            ("[remote \"origin\"]\n\tuploadpack = x\n", "added remote.origin.uploadpack"),
+            ("[submodule \"s\"]\n\tupdate = !x\n", "added submodule.s.update"),
+            ("[extensions]\n\tworktreeConfig = true\n", "added extensions.worktreeconfig"),
+            ("[extensions]\n\trefStorage = reftable\n", "added extensions.refstorage"),
+            ("[core]\n\tbare = true\n", "added core.bare"),
+            ("[core]\n\tworktree = /\n", "added core.worktree"),
+            ("[remote \"x\"]\n\turl = ext::x\n", "added remote.x.url"),
+            ("[remote \"x\"]\n\turl = ./x\n", "added remote.x.url"),
+            ("[remote \"../x\"]\n\turl = https://h/r\n", "added remote.../x.url"),
+            ("[submodule \"../x\"]\n\turl = https://h/r\n", "added submodule.../x.url"),
+            ("[branch \"x\"]\n\tremote = ext::x\n", "added branch.x.remote"),
+            ("[branch \"x\"]\n\tremote = evil\n", "branch.x.remote"),
+            ("[user]\n\tname = a\\nb\n", "added user.name"),
+            ("[user]\n\tname = a\\\nb\n", "line 11"),
+            ("[user] name = a\n", "line 10"),
+            ("[user]\n\tname = \0\n", "line 11"),
+            ("[user\n", "line 11"),
+        ] {
+            let refused = with(more).unwrap_err();
+            assert!(refused.starts_with(&format!("{subject}: ")), "{more}: {refused}");
+        }
+    }
+
+    #[test]
+    fn what_keeps_something_from_running_stays() {
+        let hooks = "\thooksPath = /dev/null\n";
+        for (new, subject) in [
+            (OLD.replace(hooks, ""), "removed core.hooksPath"),
+            (OLD.replace("/dev/null", "x"), "changed core.hooksPath"),
+            (OLD.replace(hooks, &format!("\thooksPath = x\n{hooks}")), "added core.hooksPath"),
+            (OLD.replace(hooks, &format!("{hooks}\thooksPath = x\n")), "added core.hooksPath"),
+            (String::new(), "removed core.hooksPath"),
+            (OLD.replace("\turl = https://h/r\n", ""), "branch.main.remote"),
+        ] {
+            let refused = judged(OLD, &new).unwrap_err();
+            assert!(refused.starts_with(&format!("{subject}: ")), "{refused}");
+        }
+        let two = OLD.replace(hooks, &format!("\thooksPath = x\n{hooks}"));
+        let turned = OLD.replace(hooks, &format!("{hooks}\thooksPath = x\n"));
+        assert!(judged(&two, &turned).unwrap_err().starts_with("moved core.hooksPath: "));
+        assert!(judged("[x\n", OLD).unwrap_err().contains("what is there does not parse"));
+        assert!(judged("", &" ".repeat(MAX_BYTES + 1)).unwrap_err().contains("larger than 1 MiB"));
+        // The last entry of a name counts: a good one may have outweighed a bad one.
+        let bare = "[core]\n\tbare = true\n\tbare = false\n";
+        assert!(judged(bare, "[core]\n\tbare = true\n").unwrap_err().starts_with("changed core.bare: "));
+        // A remote of the operator's may be anywhere, and is tracked.
+        let local = "[remote \"origin\"]\n\turl = /srv/r\n";
+        assert!(judged(local, &format!("{local}[branch \"x\"]\n\tremote = origin\n")).is_ok());
+        assert!(judged(local, "[remote \"origin\"]\n\turl = https://h/r\n").is_err());
+    }
+
+    #[test]
+    fn the_files_of_a_submodule_lie_below_the_work_tree_around_it() {
+        let config = |worktree: &str| format!("[core]\n\tworktree = {worktree}\n");
+        assert!(changed_keys(b"", config("../../../sub").as_bytes(), Some(3)).is_ok());
+        for worktree in ["../../../../sub", "../../../.git", "/", "../../.."] {
+            assert!(changed_keys(b"", config(worktree).as_bytes(), Some(3)).is_err(), "{worktree}");
+        }
+    }
+}

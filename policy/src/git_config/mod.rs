@@ -1,0 +1,17 @@
+//! Git configuration by key: which changes of a repository's configuration run nothing.
+//!
+//! git writes a new configuration to `config.lock` and renames it to `config`. The bytes that would be put there are
+//! compared with those that are there. Keys that run nothing may come, go and change. All others must stay as they are,
+//! in the same order. Nothing here reads a file.
+
+mod changes;
+mod lines;
+mod parse;
+mod place;
+mod table;
+mod url;
+mod values;
+
+pub(crate) use changes::changed_keys;
+pub use parse::{Entry, MAX_BYTES, ParseError, parse};
+pub(crate) use place::module_depth;

@@ -1,0 +1,70 @@
+//! Ceilings: what a project's own file leaves of the rights that the policy grants. They only take away.
+
+use super::entry::{CompiledPattern, Match};
+use super::glob::{Below, Glob};
+use super::index::Index;
+use crate::Rights;
+
+/// The ceilings of one project file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ceilings {
+    /// Each that covers a path counts: denials, and the resolved forms of rules.
+    always: Vec<CompiledPattern>,
+    /// Of these only the longest that covers a path, as of rules.
+    rules: Vec<CompiledPattern>,
+    /// The index of both lists, in this order.
+    index: Index,
+}
+
+impl Ceilings {
+    pub(crate) fn new(always: Vec<CompiledPattern>, rules: Vec<CompiledPattern>) -> Ceilings {
+        let index = Index::new(always.iter().chain(&rules).map(|entry| &entry.glob));
+        Ceilings { always, rules, index }
+    }
+
+    /// Withholds what the file withholds of a path.
+    pub(super) fn lower<'m>(&'m self, path: &[u8], found: &mut Match<'m>) {
+        let mut longest: Option<usize> = None;
+        let mut deciding: Vec<&CompiledPattern> = Vec::new();
+        self.index.candidates(path, |i| {
+            match i.checked_sub(self.always.len()) {
+                None => {
+                    let entry = &self.always[i];
+                    if entry.glob.covers(path) {
+                        found.meet(entry);
+                    }
+                }
+                Some(i) => {
+                    let entry = &self.rules[i];
+                    let length = entry.glob.length();
+                    if longest.is_none_or(|longest| length >= longest) && entry.glob.covers(path) {
+                        if longest.is_some_and(|longest| length > longest) {
+                            deciding.clear();
+                        }
+                        longest = Some(length);
+                        deciding.push(entry);
+                    }
+                }
+            }
+            true
+        });
+        deciding.into_iter().for_each(|entry| found.meet(entry));
+    }
+
+    /// Returns what is left of everything strictly below a directory. Ignores denials for which `skip` is true.
+    pub(super) fn least_below(&self, dir: &[u8], skip: impl Fn(&Glob) -> bool) -> Rights {
+        let always = self.always.iter().filter(|entry| entry.rights != Rights::NONE || !skip(&entry.glob));
+        let all = always.chain(&self.rules).filter(|entry| entry.glob.below(dir) != Below::Nothing);
+        all.fold(Rights::ALL, |least, entry| least.meet(entry.rights))
+    }
+
+    /// Returns everything that it withholds something by.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &CompiledPattern> {
+        self.always.iter().chain(&self.rules)
+    }
+
+    /// Returns what it denies altogether.
+    pub(crate) fn denials(&self) -> impl Iterator<Item = &CompiledPattern> {
+        self.entries().filter(|entry| entry.rights == Rights::NONE)
+    }
+}

@@ -1,0 +1,119 @@
+//! What "always" has saved: listing it, and taking it back.
+
+use serde_json::{Map, Value};
+
+use super::rules::{SECTION, bits};
+use super::{BaseHash, Store};
+use crate::Bits;
+use crate::programs::allowlist::CWD_ARGV;
+
+/// How many characters of the hash name an answer.
+const ID_LENGTH: usize = 12;
+
+/// An answer that a store holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedAnswer {
+    /// The agent's key in the store; `*` is every agent.
+    pub agent: String,
+    /// What it allows.
+    pub grant: SavedGrant,
+}
+
+/// What a saved answer allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SavedGrant {
+    /// Starting a program.
+    Program {
+        /// The pattern of its path.
+        pattern: String,
+        /// The expression or hash that its arguments must match.
+        arg_pattern: Option<String>,
+        /// Whether "allow always" made the entry. Otherwise somebody wrote it.
+        is_allow_always: bool,
+    },
+    /// Using files.
+    Files {
+        /// The pattern of their paths.
+        pattern: String,
+        /// What is granted.
+        bits: Bits,
+    },
+}
+
+impl SavedAnswer {
+    /// A short name, the same in each list as long as the answer stays as it is: twelve hexadecimal digits.
+    pub fn id(&self) -> String {
+        let what = match &self.grant {
+            SavedGrant::Program { pattern, arg_pattern, .. } => {
+                format!("program\0{}\0{pattern}\0{}", self.agent, arg_pattern.as_deref().unwrap_or_default())
+            }
+            SavedGrant::Files { pattern, bits } => format!("files\0{}\0{pattern}\0{bits}", self.agent),
+        };
+        let mut id = BaseHash::new(what.as_bytes()).to_string();
+        id.truncate(ID_LENGTH);
+        id
+    }
+
+    /// Whether it is for the same arguments in the same directory only.
+    pub fn is_bound(&self) -> bool {
+        matches!(&self.grant, SavedGrant::Program { arg_pattern: Some(hash), .. } if hash.starts_with(CWD_ARGV))
+    }
+}
+
+impl Store {
+    /// Every entry and file rule of every agent, in the order of the text.
+    pub fn saved_answers(&self) -> Vec<SavedAnswer> {
+        let mut all = Vec::new();
+        for (agent, section) in self.section("agents").into_iter().flatten() {
+            let Some(section) = section.as_object() else { continue };
+            let grants = programs(section).chain(files(section));
+            all.extend(grants.map(|grant| SavedAnswer { agent: agent.clone(), grant }));
+        }
+        all
+    }
+
+    /// Removes an answer. Returns whether it was there.
+    pub fn forget(&mut self, answer: &SavedAnswer) -> bool {
+        let section = self.root.get_mut("agents").and_then(|agents| agents.get_mut(&answer.agent));
+        let Some(section) = section.and_then(Value::as_object_mut) else { return false };
+        match &answer.grant {
+            SavedGrant::Program { .. } => {
+                let Some(list) = section.get_mut("allowlist").and_then(Value::as_array_mut) else {
+                    return false;
+                };
+                let before = list.len();
+                list.retain(|entry| entry.as_object().and_then(program).as_ref() != Some(&answer.grant));
+                list.len() < before
+            }
+            SavedGrant::Files { pattern, bits: granted } => {
+                let rules =
+                    SECTION.iter().try_fold(section, |section, name| section.get_mut(*name)?.as_object_mut());
+                let Some(rules) = rules else { return false };
+                if rules.get(pattern).and_then(bits) != Some(*granted) {
+                    return false;
+                }
+                rules.shift_remove(pattern).is_some()
+            }
+        }
+    }
+}
+
+fn programs(agent: &Map<String, Value>) -> impl Iterator<Item = SavedGrant> {
+    let list = agent.get("allowlist").and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(|entry| program(entry.as_object()?))
+}
+
+fn program(entry: &Map<String, Value>) -> Option<SavedGrant> {
+    let entry = super::StoreEntry::new(entry);
+    Some(SavedGrant::Program {
+        pattern: entry.pattern().to_owned(),
+        arg_pattern: entry.arg_pattern().map(str::to_owned),
+        is_allow_always: entry.is_allow_always(),
+    })
+}
+
+fn files(agent: &Map<String, Value>) -> impl Iterator<Item = SavedGrant> {
+    super::rules::section(agent).into_iter().flatten().filter_map(|(pattern, value)| {
+        Some(SavedGrant::Files { pattern: pattern.clone(), bits: bits(value)? })
+    })
+}

@@ -1,0 +1,23 @@
+//! OpenClaw's tool policy: which tools an agent has, and what took away the others.
+//!
+//! [`effective`] goes through the steps in OpenClaw's order (`src/agents/tool-policy-pipeline.ts`). Each step has an allow
+//! list, a deny list or both, and only removes. [`ToolSettings`] is what `openclaw.json` says, [`ToolContext`] who asks, and
+//! [`Inventory`] what there is to remove from.
+
+mod catalogue;
+mod context;
+mod inventory;
+mod lists;
+mod pattern;
+mod pipeline;
+mod settings;
+mod steps;
+mod warnings;
+
+pub use catalogue::{Catalogue, CoreTool, PROFILES, Release, Toolset};
+pub use context::{Sender, Subagent, Surface, ToolContext};
+pub use inventory::Inventory;
+pub use lists::ToolLists;
+pub use pipeline::{EffectiveTools, Removal, RemovedBy, ToolStep, effective};
+pub use settings::{ToolIssue, ToolSettings};
+pub use warnings::SeenWarnings;

@@ -1,0 +1,122 @@
+//! Finds the profile of the guarded command.
+//!
+//! The operator chooses the command; what has its name may be of a guarded program. So a name counts only if no run under
+//! this policy, and none in a directory of an earlier run, may write that program or put another one into `PATH`, and only
+//! where programs are installed: the record of runs does not know all that they could write.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use guard_openclaw::real_path::real;
+use guard_policy::environment::Variable;
+use guard_policy::text::shown;
+use guard_policy::{Policy, Profile};
+
+use crate::config::Paths;
+use crate::config::environment::candidates;
+use crate::config::options::Options;
+use crate::config::realpath::Links;
+use crate::config::workspace_record::RunRecord;
+
+/// The result of the search.
+#[derive(Debug, PartialEq, Eq)]
+pub enum FoundProfile {
+    /// The command is no agent's, or the policy has all of the profile, since the command line names it or the operator wrote
+    /// it.
+    Absent,
+    /// The command has it.
+    Present(Profile),
+    /// A guarded program may have made what would start: the name means nothing. Contains the path.
+    Untrusted(Profile, PathBuf),
+}
+
+impl FoundProfile {
+    /// Has policies compiled with the profile from now on. Returns whether there is one.
+    pub fn lay_over(&self, paths: &mut Paths) -> bool {
+        let FoundProfile::Present(profile) = *self else { return false };
+        paths.profile = Some(profile);
+        true
+    }
+
+    /// Returns what the operator is told.
+    pub fn line(&self) -> Option<String> {
+        match self {
+            FoundProfile::Absent => None,
+            FoundProfile::Present(profile) => {
+                let kept: Vec<&str> = profile.own_paths().collect();
+                Some(format!(
+                    "profile {}: its own files are allowed, too ({}); --profile none leaves it out",
+                    profile.as_str(),
+                    kept.join(" ")
+                ))
+            }
+            FoundProfile::Untrusted(profile, path) => Some(format!(
+                "profile {} is left out: a guarded program may have written {}; --profile {0} uses it all the same",
+                profile.as_str(),
+                shown(path.as_os_str().as_bytes())
+            )),
+        }
+    }
+}
+
+/// Finds the profile for a command, if the command line names none. `policy` is the policy in force without it.
+pub fn find(options: &Options, paths: &Paths, command: &OsStr, policy: &Policy) -> FoundProfile {
+    // With an untrusted environment, the operator has chosen neither the command nor PATH.
+    if options.profile.is_some() || options.untrusted_environment {
+        return FoundProfile::Absent;
+    }
+    let name = Path::new(command).file_name().unwrap_or_default();
+    let of_command = Profile::of_command(name.as_bytes());
+    let Some(profile) = of_command.filter(|profile| !profile.is_granted_by(policy)) else {
+        return FoundProfile::Absent;
+    };
+    let record = RunRecord::read(&paths.state_directory);
+    let is_writable =
+        |path: &Path| policy.writable_unasked(path.as_os_str().as_bytes()) || record.may_be_written(path);
+    let home = paths.home.as_os_str().as_bytes();
+    let is_installed = |path: &Path| profile.has_program_at(path.as_os_str().as_bytes(), home);
+    let links = Links::default();
+    let mut found = FoundProfile::Absent;
+    // All of them: after a program that is refused, execvp(3) tries the next.
+    for candidate in candidates(command, &policy.environment(environment()).env) {
+        let written = paths.cwd.join(candidate);
+        let name = named(&written);
+        if is_writable(&name) {
+            return FoundProfile::Untrusted(profile, name);
+        }
+        if found == FoundProfile::Absent && is_program(&name) {
+            // Each link on the way decides what starts, those among the directories, too.
+            let trail = |path: &Path| {
+                let way = links.trail(path.as_os_str().as_bytes()).into_iter();
+                way.map(|path| PathBuf::from(OsString::from_vec(path)))
+            };
+            let mut way = [name.clone()].into_iter().chain(trail(&name));
+            let unfit = way.find(|path| is_writable(path) || !is_installed(path));
+            let unfit = unfit.or_else(|| trail(&written).find(|path| is_writable(path)));
+            if let Some(path) = unfit {
+                return FoundProfile::Untrusted(profile, path);
+            }
+            found = FoundProfile::Present(profile);
+        }
+    }
+    found
+}
+
+/// Returns the path of a file in the real form of its directory.
+fn named(path: &Path) -> PathBuf {
+    match (path.parent(), path.file_name()) {
+        (Some(directory), Some(name)) => real(directory).join(name),
+        _ => path.to_owned(),
+    }
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+fn environment() -> Vec<Variable> {
+    env::vars_os().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect()
+}

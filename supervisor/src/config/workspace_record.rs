@@ -1,0 +1,160 @@
+//! The directories in which guarded runs could make a `.git`, in `guard/workspaces.jsonl` of the state directory, which no
+//! guarded program can reach.
+//!
+//! A line is added before a run starts, for the start directory and each directory above it that the policy lets the run
+//! write. It says whether there was a `.git` by then that no earlier run could have made: such a repository is the
+//! operator's for good. Lines are appended and never changed, so that two guards may write at once.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use guard_openclaw::approvals_store::Directory;
+use rustix::fs::{FileType, Mode, OFlags, fstat};
+use serde::{Deserialize, Serialize};
+
+/// The file in the guard's own directory.
+const NAME: &str = "workspaces.jsonl";
+/// The size above which nothing is added: then no further top counts.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Line {
+    /// The real path of the directory.
+    path: String,
+    /// Whether it had a `.git` of the operator's before the first run that could make one.
+    repository: bool,
+}
+
+/// What is known of earlier runs.
+#[derive(Debug)]
+pub(super) struct RunRecord {
+    lines: Vec<Line>,
+    /// False if the file cannot be read or is full: any run may be missing.
+    is_whole: bool,
+}
+
+impl RunRecord {
+    /// Reads the record of a state directory.
+    pub(super) fn read(state: &Path) -> RunRecord {
+        let lost = || RunRecord { lines: Vec::new(), is_whole: false };
+        match content(state) {
+            Ok(None) => RunRecord { lines: Vec::new(), is_whole: true },
+            Ok(Some(text)) if (text.len() as u64) < MAX_BYTES => {
+                let lines: Option<Vec<Line>> =
+                    text.lines().map(|line| serde_json::from_str(line).ok()).collect();
+                // Without its end, the last line may name another directory.
+                let is_ended = text.is_empty() || text.ends_with('\n');
+                lines.filter(|_| is_ended).map_or_else(lost, |lines| RunRecord { lines, is_whole: true })
+            }
+            Ok(Some(_)) | Err(_) => lost(),
+        }
+    }
+
+    /// Returns whether a directory has a line.
+    pub(super) fn has(&self, directory: &Path) -> bool {
+        self.lines.iter().any(|line| Path::new(&line.path) == directory)
+    }
+
+    /// Returns whether a directory was a repository of the operator's.
+    pub(super) fn was_repository(&self, directory: &Path) -> bool {
+        // The first line counts.
+        let line = self.lines.iter().find(|line| Path::new(&line.path) == directory);
+        line.is_some_and(|line| line.repository)
+    }
+
+    /// Returns whether no run could have made the `.git` of a directory.
+    pub(super) fn vouches_for(&self, top: &Path) -> bool {
+        self.was_repository(top) || !self.may_be_written(top)
+    }
+
+    /// Returns whether a path lies where an earlier run could write, or may: the record cannot tell.
+    pub(super) fn may_be_written(&self, path: &Path) -> bool {
+        !self.is_whole
+            || path.to_str().is_none()
+            || self.lines.iter().any(|line| path.starts_with(&line.path))
+    }
+}
+
+/// Records the start directory and those above it in which `writable` lets the run make a `.git`.
+///
+/// # Errors
+/// If a line cannot be written: an I/O error, with the file.
+pub(super) fn write(
+    state: &Path,
+    start: &Path,
+    home: &Path,
+    writable: impl Fn(&[u8]) -> bool,
+) -> Result<(), (PathBuf, io::Error)> {
+    let record = RunRecord::read(state);
+    let is_open = |dir: &&Path| writable(dir.join(".git").as_os_str().as_bytes());
+    let below_home = start.ancestors().take_while(|dir| !home.starts_with(dir)).filter(is_open);
+    // A name that JSON cannot express: everything in the directory around it counts as open to the run.
+    let named = below_home.filter_map(|dir| dir.ancestors().find(|dir| dir.to_str().is_some()));
+    let new: Vec<Line> = named
+        .filter(|dir| !record.has(dir))
+        .filter_map(|dir| {
+            let path = dir.to_str()?.to_owned();
+            Some(Line { repository: is_repository(dir) && record.vouches_for(dir), path })
+        })
+        .collect();
+    if new.is_empty() {
+        return Ok(());
+    }
+    append(state, &new).map_err(|error| (path(state), error))
+}
+
+/// Returns whether there is a `.git` in a directory, or may be: in one that cannot be searched, anything could be.
+pub(super) fn is_repository(directory: &Path) -> bool {
+    match directory.join(OsStr::new(".git")).symlink_metadata() {
+        Ok(_) => true,
+        Err(error) => !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
+    }
+}
+
+fn path(state: &Path) -> PathBuf {
+    state.join("guard").join(NAME)
+}
+
+fn content(state: &Path) -> io::Result<Option<String>> {
+    let Some(directory) = Directory::open_own(state)? else { return Ok(None) };
+    let file = match directory.below(NAME, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()) {
+        Ok(file) => plain(file)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut text = String::new();
+    file.take(MAX_BYTES).read_to_string(&mut text)?;
+    Ok(Some(text))
+}
+
+fn append(state: &Path, new: &[Line]) -> io::Result<()> {
+    let directory = Directory::make_own(state)?;
+    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NONBLOCK;
+    let file = directory.below(NAME, flags, Mode::RUSR | Mode::WUSR)?;
+    directory.hand_over(&file)?;
+    let mut file = plain(file)?;
+    if file.metadata()?.len() >= MAX_BYTES {
+        // Full: nothing above a start directory counts, so nothing is lost.
+        return Ok(());
+    }
+    let mut text = String::new();
+    for line in new {
+        text.push_str(&serde_json::to_string(line)?);
+        text.push('\n');
+    }
+    // One write: lines of two guards never mix.
+    let written = file.write(text.as_bytes())?;
+    if written == text.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+}
+
+fn plain(file: OwnedFd) -> io::Result<File> {
+    if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    Ok(File::from(file))
+}

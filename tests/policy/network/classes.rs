@@ -1,0 +1,215 @@
+//! Classes of addresses, between two network namespaces of the test's own: one has the tree, the other every address.
+
+use std::process::Command;
+
+use guard_tests::{Ended, World, ended, ended_with_input, is_root, skip};
+
+use super::{TRY, world};
+
+/// Where every address is: of the metadata services, of the link, of private networks, and of the Internet.
+const SERVER: &str = r#"
+import socket, subprocess, sys, time
+def run(words): subprocess.run(["ip", *words.split()], check=True)
+while subprocess.run(["ip", "link", "show", "v1"], capture_output=True).returncode: time.sleep(0.02)
+run("link set v1 up")
+for own in "169.254.169.254", "169.254.1.1", "100.100.100.200", "168.63.129.16", "10.0.0.1", "93.184.216.34":
+    run(f"address add {own}/32 dev v1")
+for own in "fe80::77", "fd00:ec2::254", "fd00::1", "2a00::1": run(f"address add {own}/64 dev v1 nodad")
+run("route add default dev v1"); run("-6 route add default dev v1")
+servers = [socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True) for port in (53, 80)]
+open(sys.argv[1], "w").close()
+while True: servers[1].accept()
+"#;
+
+/// Joins a namespace to that one, and runs the rest of the words in it: 9 where the kernel has no such links. The first
+/// word is a file for the server to make, the second one what resolv.conf says.
+const OWN: &str = r#"
+ready=$1 resolv=$2; shift 2
+unshare -n python3 -S -c "$SERVER" "$ready" >/dev/null & server=$!
+trap 'kill $server; wait $server 2>/dev/null' EXIT
+until [ "$(readlink /proc/$server/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.02; done
+ip link add v0 type veth peer name v1 netns $server || exit 9
+ip link set lo up && ip link set v0 up && ip address add 192.0.2.1/24 dev v0 && ip route add default dev v0 || exit 9
+ip address add 2001:db8::1/64 dev v0 nodad && ip -6 route add default dev v0 || exit 9
+ip address add 169.254.170.2/32 dev lo && ip address add 169.254.9.9/32 dev lo || exit 9
+[ -z "$resolv" ] || mount --bind "$resolv" /etc/resolv.conf || exit 9
+i=0; until [ -e "$ready" ]; do i=$((i + 1)); [ $i -lt 500 ] || exit 9; sleep 0.02; done
+"$@"
+"#;
+
+/// Runs a command of this world there; `None` where there is no such place.
+fn there(world: &World, resolv: &str, command: &Command) -> Option<Ended> {
+    if !is_root() || !guard_tests::has(&["unshare", "ip", "mount", "python3"]) {
+        skip("networks of its own, which root can make");
+        return None;
+    }
+    let resolv = if resolv.is_empty() {
+        String::new()
+    } else {
+        world.write("resolv.conf", resolv).display().to_string()
+    };
+    let ready = world.root().join("ready");
+    // It may be there from the run before.
+    let _ = std::fs::remove_file(&ready);
+    let mut own = Command::new("unshare");
+    own.args(["-n", "-m", "sh", "-c", OWN, "sh"]).arg(&ready).arg(resolv).env("SERVER", SERVER);
+    own.arg(command.get_program()).args(command.get_args());
+    own.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    own.current_dir(world.work());
+    let ended = ended(&mut own);
+    if ended.status == 9 {
+        skip(&format!("links between networks: {}", ended.stderr));
+        return None;
+    }
+    Some(ended)
+}
+
+/// Tries each there, guarded or not.
+fn tried(world: &World, is_guarded: bool, resolv: &str, tries: &[&str]) -> Option<Ended> {
+    let mut command = if is_guarded { world.command() } else { Command::new("env") };
+    if is_guarded {
+        command.arg("--");
+    }
+    command.args(["python3", "-S", "-c", TRY]).args(tries);
+    there(world, resolv, &command)
+}
+
+const METADATA: [&str; 7] = [
+    "tcp 169.254.169.254 80",
+    "mptcp 169.254.169.254 80",
+    "udp 169.254.169.254 80",
+    "tcp ::ffff:169.254.169.254 80",
+    "tcp 100.100.100.200 80",
+    "tcp 168.63.129.16 80",
+    "tcp fd00:ec2::254 80",
+];
+const LINK_LOCAL: [&str; 3] = ["tcp 169.254.1.1 80", "tcp fe80::77%v0 80", "udp fe80::77%v0 80"];
+const PRIVATE: [&str; 3] = ["tcp 10.0.0.1 80", "tcp fd00::1 80", "udp ::ffff:10.0.0.1 80"];
+const PUBLIC: [&str; 3] = ["tcp 93.184.216.34 80", "tcp 2a00::1 80", "udp 93.184.216.34 53"];
+
+fn all() -> Vec<&'static str> {
+    [&METADATA[..], &LINK_LOCAL, &PRIVATE, &PUBLIC].concat()
+}
+
+fn words(word: &str, count: usize) -> Vec<&str> {
+    vec![word; count]
+}
+
+#[test]
+fn without_a_policy_file_metadata_and_link_local_addresses_are_denied() {
+    let world = World::bare();
+    let Some(native) = tried(&world, false, "", &all()) else { return };
+    assert_eq!(native.stdout.lines().collect::<Vec<_>>(), words("ok", all().len()), "{}", native.stderr);
+    for world in [world, super::world("{}")] {
+        let Some(guarded) = tried(&world, true, "", &all()) else { return };
+        let expected = [words("EACCES", 10), words("ok", 6)].concat();
+        assert_eq!(guarded.stdout.lines().collect::<Vec<_>>(), expected, "{}", guarded.stderr);
+        for line in [
+            "denied connect 169.254.169.254:80 (a metadata address that network.connect.allow does not name)",
+            "denied connect 169.254.1.1:80 (a link-local address that network.connect.allow does not name)",
+        ] {
+            assert!(guarded.stderr.contains(line), "{}", guarded.stderr);
+        }
+    }
+}
+
+#[test]
+fn curl_does_not_reach_a_metadata_service() {
+    let world = World::bare();
+    if !guard_tests::has(&["curl"]) {
+        return skip("curl");
+    }
+    let mut command = world.command();
+    command.args(["--", "curl", "-sS", "-m2", "http://169.254.169.254/"]);
+    let Some(guarded) = there(&world, "", &command) else { return };
+    // CURLE_COULDNT_CONNECT
+    assert_eq!(guarded.status, 7, "{}", guarded.stderr);
+    assert!(
+        guarded.stderr.contains("openclaw-guard: denied connect 169.254.169.254:80 ("),
+        "{}",
+        guarded.stderr
+    );
+}
+
+#[test]
+fn an_entry_of_its_own_opens_an_address() {
+    let world = world(r#"{"allow": ["169.254.169.254:80", "fe80::77"]}"#);
+    let tries = [
+        "tcp 169.254.169.254 80",
+        "tcp ::ffff:169.254.169.254 80",
+        "tcp fe80::77%v0 80",
+        "tcp 169.254.169.254 53",
+        "tcp 169.254.1.1 80",
+        "tcp fd00:ec2::254 80",
+    ];
+    let Some(guarded) = tried(&world, true, "", &tries) else { return };
+    let results: Vec<_> = guarded.stdout.lines().collect();
+    assert_eq!(results, ["ok", "ok", "ok", "EACCES", "EACCES", "EACCES"], "{}", guarded.stderr);
+}
+
+/// A metadata service of this host is one; another link-local address of it is only this host.
+#[test]
+fn addresses_of_this_host() {
+    let world = world(r#"{"private": "deny"}"#);
+    let tries = ["tcp 169.254.170.2 80", "tcp 169.254.9.9 80", "tcp 192.0.2.1 80", "tcp 127.0.0.1 80"];
+    let Some(guarded) = tried(&world, true, "", &tries) else { return };
+    let results: Vec<_> = guarded.stdout.lines().collect();
+    assert_eq!(results, ["EACCES", "ECONNREFUSED", "ECONNREFUSED", "ECONNREFUSED"], "{}", guarded.stderr);
+}
+
+#[test]
+fn private_networks_may_be_denied() {
+    let tries = [&PRIVATE[..], &PUBLIC].concat();
+    let closed = world(r#"{"private": "deny"}"#);
+    let Some(guarded) = tried(&closed, true, "", &tries) else { return };
+    let results: Vec<_> = guarded.stdout.lines().collect();
+    assert_eq!(results, [words("EACCES", 3), words("ok", 3)].concat(), "{}", guarded.stderr);
+    let line = "denied connect 10.0.0.1:80 (network.connect.private \"deny\")";
+    assert!(guarded.stderr.contains(line), "{}", guarded.stderr);
+    let part = world(r#"{"private": "deny", "allow": ["10.0.0.0/8:80"]}"#);
+    let Some(guarded) = tried(&part, true, "", &tries) else { return };
+    let results: Vec<_> = guarded.stdout.lines().collect();
+    assert_eq!(results, ["ok", "EACCES", "ok", "ok", "ok", "ok"], "{}", guarded.stderr);
+}
+
+/// Clouds have their name servers at such addresses, and routers of a home theirs.
+#[test]
+fn the_hosts_name_servers_are_reached() {
+    let world = World::bare();
+    let tries = [
+        "udp 169.254.169.254 53",
+        "tcp 169.254.169.254 53",
+        "udp fe80::77%v0 53",
+        "tcp 169.254.169.254 80",
+        "udp 169.254.1.1 53",
+    ];
+    let resolv = "nameserver 169.254.169.254\nnameserver fe80::77%v0\n";
+    let Some(guarded) = tried(&world, true, resolv, &tries) else { return };
+    let results: Vec<_> = guarded.stdout.lines().collect();
+    assert_eq!(results, ["ok", "ok", "ok", "EACCES", "EACCES"], "{}", guarded.stderr);
+}
+
+/// What can be asked, and what says how to change it.
+#[test]
+fn commands_name_the_entry() {
+    let world = World::bare();
+    let check = ended(world.command().args(["check", "--connect", "[64:ff9b::a9fe:a9fe]:80"]));
+    assert_eq!(check.status, 1, "{}", check.stderr);
+    assert!(
+        check.stdout.contains("a metadata address that network.connect.allow does not name"),
+        "{}",
+        check.stdout
+    );
+    let question = r#"{"op":"connect","address":"169.254.1.1:80"}"#;
+    let batch = ended_with_input(world.command().args(["check", "--batch"]), question.as_bytes());
+    assert!(batch.stdout.contains(r#""outcome":"deny""#), "{}", batch.stdout);
+    let world = super::world(r#"{"allow": ["169.254.169.254:80", "10.0.0.0/8"], "private": "deny"}"#);
+    let show = ended(world.command().args(["policy", "show", "--effective"]));
+    for line in [
+        "network.connect.allow   169.254.169.254:80, 10.0.0.0/8:*  (global)",
+        "network.connect.private deny  (global)",
+    ] {
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words(&show.stdout).contains(&words(line)), "{}", show.stdout);
+    }
+}
