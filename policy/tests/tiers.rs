@@ -7,8 +7,8 @@ use common::disk::Disk;
 use common::{compile, compile_with, host};
 use guard_policy::store::Store;
 use guard_policy::{
-    Access, Exactness, Hierarchy, HierarchyKind, Host, MAX_HIERARCHIES, Overrides, OwnStore,
-    PersistenceSites, Policy, Tiers,
+    Access, Document, Exactness, Hierarchy, HierarchyKind, Host, MAX_HIERARCHIES, Overrides, OwnStore,
+    PersistenceSites, Policy, ProjectFile, ProjectTrust, Tiers,
 };
 use serde_json::{Value, json};
 
@@ -216,6 +216,25 @@ fn a_policy_that_names_what_it_needs_is_exact() {
         {"base": false, "persistence": false,
         "filesystem": {"default": "rw-", "rules": {"/lib/**": "rw-"}}}})));
     assert_eq!(granted(&tiers), ["rw /"]);
+}
+
+/// Such a rule of a project's file denies only what no longer rule of the file leaves.
+#[test]
+fn a_projects_denial_that_a_longer_rule_loosens_is_no_denial_of_all() {
+    let tiers = |rules: Value| {
+        let text = json!({"version": 1, "permissions": {"filesystem": {"rules": rules}}}).to_string();
+        let project = ProjectFile {
+            directory: b"/p".to_vec(),
+            document: Document::parse_project("project", &text).expect("a project's file"),
+            trust: ProjectTrust::Untrusted,
+        };
+        let host = Host { projects: std::slice::from_ref(&project), always_denied: vec![], ..host() };
+        let guard = guard(json!({"rules": {"/usr/**": "r-x", "/a/**": "rw-"}}));
+        Disk::new(&format!("{USR} /a/")).tiers(&compile_with(&guard, "main", &host, &Overrides::default()))
+    };
+    // Both leave only /a itself; the first says so of everything, and the second of /a alone.
+    assert!(!tiers(json!({"/**": "---", "**/a": "rwx"})).classes.write.is_exact());
+    assert!(tiers(json!({"/**": "---"})).classes.write.is_exact());
 }
 
 #[test]

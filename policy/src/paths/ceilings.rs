@@ -63,8 +63,17 @@ impl Ceilings {
         self.always.iter().chain(&self.rules)
     }
 
-    /// Returns what it denies altogether.
+    /// Returns what it denies altogether, but for what a longer rule leaves.
     pub(crate) fn denials(&self) -> impl Iterator<Item = &CompiledPattern> {
         self.entries().filter(|entry| entry.rights == Rights::NONE)
+    }
+
+    /// Returns the denials that no other rule of the file loosens.
+    pub(crate) fn firm_denials(&self) -> impl Iterator<Item = &CompiledPattern> {
+        let loosening = self.rules.iter().filter(|entry| entry.rights != Rights::NONE);
+        let loosened = loosening.map(|entry| entry.glob.length()).max();
+        let is_firm = move |entry: &&CompiledPattern| Some(entry.glob.length()) >= loosened;
+        let denying = |entry: &&CompiledPattern| entry.rights == Rights::NONE;
+        self.always.iter().chain(self.rules.iter().filter(is_firm)).filter(denying)
     }
 }

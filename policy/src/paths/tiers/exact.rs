@@ -213,7 +213,7 @@ impl Compared<'_> {
     fn denials(&self) -> impl Iterator<Item = &CompiledPattern> {
         let map = &self.policy.map;
         let protected = if self.bit == Access::WRITE { map.protected.entries() } else { &[] };
-        map.denies.iter().chain(protected).chain(map.ceilings.iter().flat_map(Ceilings::denials))
+        map.denies.iter().chain(protected).chain(map.ceilings.iter().flat_map(Ceilings::firm_denials))
     }
 
     /// Returns whether a path is granted.
