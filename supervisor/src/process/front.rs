@@ -145,7 +145,9 @@ impl Front {
                             None => self.command = ProcessHandle::open(pid).ok(),
                         },
                         Some(ProcessMessage::Ended(end)) => return Ok(end),
-                        Some(ProcessMessage::Leads(_) | ProcessMessage::Remains) => {}
+                        Some(
+                            ProcessMessage::Leads(_) | ProcessMessage::Remains | ProcessMessage::ToldToEnd(_),
+                        ) => {}
                         None => return Err(ProcessError::SupervisorLost),
                     },
                 }
@@ -197,21 +199,22 @@ impl Front {
                 Some(console) => console.signal(signal),
                 None => self.pass(signal, held.ssi_code),
             }
-            // After the signal: a command that it ends must not see its call refused before.
-            if ToldToEnd::SIGNALS.contains(&(signal as i32)) {
-                let _ = ToldToEnd(signal as i32).send(&mut self.to_supervisor);
-            }
         }
     }
 
     /// Passes on a signal that a process sent. A signal from the terminal goes to the whole group, the
     /// command included.
-    fn pass(&self, signal: Signal, code: i32) {
+    fn pass(&mut self, signal: Signal, code: i32) {
         let from_process = code <= 0;
-        let signal = rustix::process::Signal::from_named_raw(signal as i32);
+        let number = signal as i32;
+        let signal = rustix::process::Signal::from_named_raw(number);
         if let (Some(command), Some(signal), true) = (&self.command, signal, from_process) {
             // Fails only if the command is gone.
             let _ = rustix::process::pidfd_send_signal(command.as_fd(), signal);
+        }
+        // After the signal: a command that it ends must not see its call refused before.
+        if let Some(told) = ToldToEnd::by(number) {
+            let _ = told.send(&mut self.to_supervisor);
         }
     }
 }

@@ -16,7 +16,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
-use super::message::{CommandEnd, Job, Message, ProcessMessage, Stopped};
+use super::message::{CommandEnd, Job, Message, ProcessMessage, Stopped, ToldToEnd};
 use crate::kernel::errno;
 use crate::kernel::fork::{Side, quit, split};
 use crate::kernel::pidfd::ProcessHandle;
@@ -59,7 +59,8 @@ pub fn main(plan: LaunchPlan, channel: OwnedFd, links: LeaderLinks, leading: Own
     // The command does this as well, whichever comes first: the group must exist before it is signalled.
     let _ = rustix::process::setpgid(Some(command), Some(command));
     let _ = ProcessMessage::Started(command.as_raw_nonzero().get()).send(&mut to_supervisor);
-    let end = Leader { slave, command, front, jobs: File::from(jobs) }.wait(&children);
+    let leader = Leader { slave, command, front, jobs: File::from(jobs), to_supervisor: &to_supervisor };
+    let end = leader.wait(&children);
     // The supervisor and the front wait for this message. By then the terminal is taken from the command.
     let _ = ProcessMessage::Ended(end).send(&mut to_supervisor);
     drop((to_supervisor, leading));
@@ -105,14 +106,15 @@ enum CommandChange {
     Ended(CommandEnd),
 }
 
-struct Leader {
+struct Leader<'a> {
     slave: OwnedFd,
     command: Pid,
     front: ProcessHandle,
     jobs: File,
+    to_supervisor: &'a File,
 }
 
-impl Leader {
+impl Leader<'_> {
     fn wait(mut self, children: &SignalFd) -> CommandEnd {
         let mut front_is_there = true;
         let mut wait = PollTimeout::NONE;
@@ -195,9 +197,13 @@ impl Leader {
             Job::Background => self.give_terminal(own),
             // The command has not been reaped, so its number cannot be that of another group.
             Job::Signal(signal) => {
-                if let Ok(signal) = Signal::try_from(signal) {
+                if let Ok(named) = Signal::try_from(signal) {
                     let group = nix::unistd::Pid::from_raw(self.command.as_raw_nonzero().get());
-                    let _ = nix::sys::signal::killpg(group, signal);
+                    let _ = nix::sys::signal::killpg(group, named);
+                }
+                // After the signal: a command that it ends must not see its call refused before.
+                if let Some(told) = ToldToEnd::by(signal) {
+                    let _ = ProcessMessage::ToldToEnd(told).send(self.to_supervisor);
                 }
             }
         }

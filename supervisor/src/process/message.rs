@@ -13,15 +13,23 @@ pub enum ProcessMessage {
     Ended(CommandEnd),
     /// After the command's end: other processes of the tree go on.
     Remains,
+    /// The command was sent this signal, which asks it to end.
+    ToldToEnd(ToldToEnd),
 }
 
-/// A message from the front to the supervisor: it passes this signal on to the command, which asks it to end.
+/// The command was sent this signal, which asks it to end. From the process that sent it to the supervisor: the leader, or the
+/// front where there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToldToEnd(pub i32);
 
 impl ToldToEnd {
     /// The signals of a terminal that hangs up, and of whoever wants the command to end.
     pub const SIGNALS: [i32; 2] = [libc::SIGHUP, libc::SIGTERM];
+
+    /// The message for this signal, if it asks a command to end.
+    pub fn by(signal: i32) -> Option<ToldToEnd> {
+        Self::SIGNALS.contains(&signal).then_some(ToldToEnd(signal))
+    }
 }
 
 /// How a command ended.
@@ -93,6 +101,7 @@ impl Message for ProcessMessage {
             ProcessMessage::Ended(CommandEnd::Status(status)) => (b'E', i32::from(status)),
             ProcessMessage::Ended(CommandEnd::Signal(signal)) => (b'S', signal),
             ProcessMessage::Remains => (b'R', 0),
+            ProcessMessage::ToldToEnd(told) => told.encode(),
         }
     }
 
@@ -103,7 +112,7 @@ impl Message for ProcessMessage {
             b'E' => Some(ProcessMessage::Ended(CommandEnd::Status(number as u8))),
             b'S' => Some(ProcessMessage::Ended(CommandEnd::Signal(number))),
             b'R' => Some(ProcessMessage::Remains),
-            _ => None,
+            _ => ToldToEnd::decode(letter, number).map(ProcessMessage::ToldToEnd),
         }
     }
 }
@@ -143,7 +152,7 @@ impl Message for ToldToEnd {
     }
 
     fn decode(letter: u8, number: i32) -> Option<ToldToEnd> {
-        (letter == b'X' && ToldToEnd::SIGNALS.contains(&number)).then_some(ToldToEnd(number))
+        ToldToEnd::by(number).filter(|_| letter == b'X')
     }
 }
 
@@ -159,6 +168,7 @@ mod tests {
             ProcessMessage::Ended(CommandEnd::Status(255)),
             ProcessMessage::Ended(CommandEnd::Signal(11)),
             ProcessMessage::Remains,
+            ProcessMessage::ToldToEnd(ToldToEnd(15)),
         ] {
             message.send(&mut bytes).unwrap();
         }
@@ -167,6 +177,7 @@ mod tests {
         assert_eq!(ProcessMessage::receive(&mut from), Some(ProcessMessage::Ended(CommandEnd::Status(255))));
         assert_eq!(ProcessMessage::receive(&mut from), Some(ProcessMessage::Ended(CommandEnd::Signal(11))));
         assert_eq!(ProcessMessage::receive(&mut from), Some(ProcessMessage::Remains));
+        assert_eq!(ProcessMessage::receive(&mut from), Some(ProcessMessage::ToldToEnd(ToldToEnd(15))));
         assert_eq!(ProcessMessage::receive(&mut from), None);
         assert_eq!(Job::receive(&b"s\x0f\0\0\0"[..]), Some(Job::Signal(15)));
         assert_eq!(Stopped::receive(&b"s\x13\0\0\0"[..]), None);

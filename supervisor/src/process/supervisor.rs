@@ -229,6 +229,11 @@ fn supervise(
                 }
             }
             ProcessMessage::Remains => send(to_front, message),
+            ProcessMessage::ToldToEnd(ToldToEnd(signal)) => {
+                if let Some(approvals) = &approvals {
+                    consent::end_questions(approvals.manager(), signal);
+                }
+            }
         }
     }
     if reap(reaper) == Reaped::Killed {

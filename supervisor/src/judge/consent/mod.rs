@@ -151,8 +151,10 @@ fn refused(refusal: &Refusal) -> ConsentState {
 fn wait(manager: &Manager, caller: &Caller<'_>, ticket: Ticket) -> Result<ConsentOutcome, Errno> {
     let call = ticket.call();
     let end = worker::wait_for_answer(caller, ticket.canceller(), || ticket.wait());
-    if end == Resolution::Withdrawn {
+    let is_allowed = matches!(&end, Resolution::Resolved(decision) if decision.allows());
+    if !is_allowed {
         caller.check()?;
+        // The signal may be why the question has ended. Its handler runs first, and the call starts again.
         if caller.kernel().is_signalled(caller.tid()) {
             return Ok(ConsentOutcome::Interrupted);
         }
