@@ -212,15 +212,15 @@ fn status(pid: u32, field: &str) -> u64 {
         .expect("a number")
 }
 
-/// Ten thousand panics while others work: no other call is refused, and neither threads nor memory leak.
+/// Thousands of panics while others work: no other call is refused, and neither threads nor memory leak.
 #[test]
-fn ten_thousand_times() {
+fn thousands_of_times() {
     let world = world();
     world.write("work/own", "own");
     world.write("secret", "TOPSECRET");
     let Some(mut command) = guard(&world, "open:fall") else { return };
     command.arg("-v");
-    let count = rounds(10_000, 100_000);
+    let count = rounds(2_000, 100_000);
     let script = format!(
         "
 def others():
