@@ -89,7 +89,7 @@ impl NodeApprovals {
     pub fn set(&self, params: Option<&str>) -> Result<Shown, InvokeError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Raw {
+        struct RawChange {
             #[serde(default)]
             file: Value,
             base_hash: Option<Value>,
@@ -97,7 +97,7 @@ impl NodeApprovals {
         let text = params.filter(|text| !text.is_empty());
         let text = text.ok_or_else(|| InvokeError::thrown("paramsJSON required"))?;
         let malformed = |_| InvokeError::thrown("paramsJSON malformed JSON");
-        let Raw { file, base_hash } = serde_json::from_str(text).map_err(malformed)?;
+        let RawChange { file, base_hash } = serde_json::from_str(text).map_err(malformed)?;
         if !file.is_object() {
             return Err(InvokeError::thrown("exec approvals file required"));
         }

@@ -37,7 +37,7 @@ pub struct Cancel {
 /// What the operator has decided about the commands of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Resolved {
+struct PairingResolved {
     node_id: String,
     #[serde(default)]
     decision: String,
@@ -75,7 +75,7 @@ pub fn heard(event: GatewayEvent, node: &str) -> Heard {
             Ok(cancel) if cancel.node_id == node => Heard::Cancel(cancel),
             _ => Heard::Nothing,
         },
-        "node.pair.resolved" => match parse::<Resolved>(payload) {
+        "node.pair.resolved" => match parse::<PairingResolved>(payload) {
             Ok(resolved) if resolved.node_id == node => {
                 Heard::Paired { is_approved: resolved.decision == "approved" }
             }

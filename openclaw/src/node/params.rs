@@ -86,7 +86,7 @@ pub struct WhichParams {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Raw {
+struct RawParams {
     #[serde(default)]
     command: Value,
     raw_command: Option<String>,
@@ -107,7 +107,7 @@ struct Raw {
     strict_inline_eval: Option<bool>,
 }
 
-impl Raw {
+impl RawParams {
     /// The arguments.
     fn argv(&self) -> Result<Vec<String>, InvokeError> {
         let required = || InvokeError::invalid("command required");
@@ -221,7 +221,7 @@ impl RunParams {
     /// # Errors
     /// The answer to a call that has none that count.
     pub fn read(params: Option<&str>) -> Result<RunParams, InvokeError> {
-        let raw: Raw = read(params)?;
+        let raw: RawParams = read(params)?;
         let argv = raw.argv()?;
         let millis = raw.timeout_ms.filter(|millis| *millis > 0.0);
         Ok(RunParams {
@@ -245,7 +245,7 @@ impl PrepareParams {
     /// # Errors
     /// The answer to a call that has none that count.
     pub fn read(params: Option<&str>) -> Result<PrepareParams, InvokeError> {
-        let raw: Raw = read(params)?;
+        let raw: RawParams = read(params)?;
         let argv = raw.argv()?;
         Ok(PrepareParams {
             preview: owned(raw.raw_command.as_deref()).filter(|raw| *raw != command_text(&argv)),
