@@ -51,6 +51,8 @@ struct ManagerState {
     /// The peers that follow the questions over the guard's socket.
     watchers: usize,
     events: u64,
+    /// When every question ends, at the latest.
+    last: Option<Instant>,
     closed: Option<Closed>,
 }
 
@@ -92,6 +94,7 @@ impl Manager {
             reachable: BTreeSet::from([Route::Cli]),
             watchers: 0,
             events: 0,
+            last: None,
             closed: None,
         };
         Manager(Arc::new(ManagerInner {
@@ -183,9 +186,17 @@ impl Manager {
         self.with(|state, _| state.settings.running_notice)
     }
 
+    /// Ends every question within this time from now, whatever `exec.timeoutMs` is: nobody waits longer for the calls.
+    pub fn end_within(&self, interval: Duration) {
+        self.with(|state, now| state.last = now.checked_add(interval));
+    }
+
     /// Creates a request whose time starts now.
     pub fn create(&self, question: Question) -> PendingRequest {
-        let timeout = self.with(|state, _| state.settings.timeout);
+        let timeout = self.with(|state, now| {
+            let left = state.last.map(|last| last.saturating_duration_since(now));
+            left.map_or(state.settings.timeout, |left| left.min(state.settings.timeout))
+        });
         PendingRequest::new(ids::random(), question, timeout, Instant::now(), now_ms())
     }
 

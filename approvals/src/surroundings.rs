@@ -16,6 +16,8 @@ pub struct Surroundings {
     pub home: PathBuf,
     /// OpenClaw's key of the session that started the guard, if any.
     pub session_key: Option<String>,
+    /// The id of the node that has started the guard for a run, if one has.
+    pub node_id: Option<String>,
     /// Saves "always" answers with the gateway.
     pub sync: SyncThread,
     /// Recognises guarded processes, which may not answer.

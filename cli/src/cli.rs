@@ -17,6 +17,7 @@ use crate::edit;
 use crate::init;
 use crate::learn;
 use crate::manual::{self, completions, help};
+use crate::node;
 use crate::policy::PolicyCommand;
 use crate::sandbox::SandboxCommand;
 use crate::tools::ToolsCommand;
@@ -124,6 +125,8 @@ pub enum Task {
     Learn(learn::LearnArgs),
     /// Print a manual page, or write all of them
     Man(manual::ManArgs),
+    /// Run what OpenClaw's gateway runs on this machine, each command in a guard
+    Node(node::NodeArgs),
     /// Show, validate or test a policy, or print its schema
     #[command(subcommand)]
     Policy(PolicyCommand),

@@ -26,7 +26,7 @@ fn obstacle(options: &Options, task: Option<&Task>) -> Option<&'static str> {
     let start = "which guards every program that you start here. The kernel allows only one, so another guard can \
                  only run outside of it";
     match task {
-        None | Some(Task::Learn(_)) => Some(start),
+        None | Some(Task::Learn(_) | Task::Node(_)) => Some(start),
         // They look for guards above themselves, whatever the filters are.
         Some(Task::Approvals(ApprovalsCommand::Watch(_) | ApprovalsCommand::Serve(_))) => None,
         Some(Task::Allow(_) | Task::Approvals(_) | Task::Audit(_) | Task::Deny(_) | Task::Why(_)) => {

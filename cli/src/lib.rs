@@ -16,6 +16,7 @@ mod init;
 mod inside;
 mod learn;
 mod manual;
+mod node;
 mod policy;
 mod sandbox;
 mod tools;
@@ -79,6 +80,7 @@ pub fn main() -> std::process::ExitCode {
         Some(Task::Man(arguments)) => {
             manual::act(Cli::command(), arguments).map_err(|error| error.to_string())
         }
+        Some(Task::Node(arguments)) => node::act(&cli.options, arguments).map_err(|error| error.to_string()),
         Some(Task::Policy(action)) => policy::act(&cli.options, action).map_err(|error| error.to_string()),
         Some(Task::Tools(action)) => tools::act(&cli.options, action).map_err(|error| error.to_string()),
         Some(Task::Sandbox(action)) => sandbox::act(&cli.options, action).map_err(|error| error.to_string()),

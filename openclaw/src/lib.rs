@@ -3,7 +3,7 @@
 //! `config` reads openclaw.json, and [`approvals_store`] the exec approvals. [`gateway`] is a client of
 //! OpenClaw's gateway, and [`peer`] identifies the process at the other end of a connection. [`command_text`]
 //! reads a command as OpenClaw does before a shell runs it, and [`oracle`] computes what OpenClaw stores of
-//! an approval. [`node_match`] finds the node that a name means, and [`sandbox`] what OpenClaw makes of its sandbox
+//! an approval. [`node`] is what a gateway asks of a node, [`node_match`] finds the node that a name means, and [`sandbox`] what OpenClaw makes of its sandbox
 //! settings. Nothing in this crate asks a human or enforces a verdict.
 
 pub mod approvals_store;
@@ -13,6 +13,7 @@ mod config;
 mod ecmascript;
 pub mod gateway;
 pub mod ids;
+pub mod node;
 pub mod node_match;
 pub mod oracle;
 pub mod peer;

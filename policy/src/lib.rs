@@ -39,6 +39,7 @@ pub use config::edit::{BadPattern, Change, Draft, Scope};
 pub use config::examples::{EntryExample, Example};
 pub use config::explain::{Section, Setting};
 pub use config::mode::{Ask, Overrides, Preset, Security};
+pub use config::node::{NodeCommand, NodeSettings};
 pub use config::problem::Problem;
 pub use config::project::{ProjectFile, ProjectTrust};
 pub use config::reader::{Location, locate};

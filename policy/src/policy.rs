@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::config::approvals::Approvals;
 use crate::config::audit::AuditSettings;
 use crate::config::layers::ExtendedTemplate;
+use crate::config::node::NodeSettings;
 use crate::environment::{Inherit, Inherited, Variable, inherited, prepended};
 use crate::network::Network;
 use crate::paths::ceilings::Ceilings;
@@ -33,6 +34,7 @@ pub struct Policy {
     pub(crate) network: Network,
     pub(crate) allow_ptrace: bool,
     pub(crate) audit: AuditSettings,
+    pub(crate) node: NodeSettings,
     pub(crate) inherit: Inherit,
     pub(crate) path_prepend: Vec<Vec<u8>>,
     pub(crate) warnings: Vec<String>,
@@ -100,6 +102,11 @@ impl Policy {
     /// `exec.allowPtrace`.
     pub fn allow_ptrace(&self) -> bool {
         self.allow_ptrace
+    }
+
+    /// `node`.
+    pub fn node(&self) -> &NodeSettings {
+        &self.node
     }
 
     /// `audit`.

@@ -139,6 +139,16 @@ fn values_are_checked() {
         r#"{"version": 1, "audit": {"keep": "8"}}"#,
         r#"{"version": 1, "audit": {"journald": 1}}"#,
         r#"{"version": 1, "audit": {"rotate": 5}}"#,
+        r#"{"version": 1, "node": {"displayName": " "}}"#,
+        r#"{"version": 1, "node": {"commands": ["system.notify"]}}"#,
+        r#"{"version": 1, "node": {"commands": "system.run"}}"#,
+        r#"{"version": 1, "node": {"cwd": "work"}}"#,
+        r#"{"version": 1, "node": {"maxRunning": 0}}"#,
+        r#"{"version": 1, "node": {"maxRunning": 257}}"#,
+        r#"{"version": 1, "node": {"outputBytes": 2000001}}"#,
+        r#"{"version": 1, "node": {"eventTailBytes": "1"}}"#,
+        r#"{"version": 1, "node": {"name": "x"}}"#,
+        r#"{"version": 1, "agents": {"main": {"node": {"maxRunning": 1}}}}"#,
         r#"{"version": 1, "agents": {"main": {"audit": {"onError": "continue"}}}}"#,
     ] {
         assert_eq!(problems(text).len(), 1, "{text}");
@@ -199,6 +209,18 @@ fn approvals_say_how_a_human_is_asked() {
         problem,
         "guard.json:1:48: approvals.routes[1]: \"gatewy\" is none of cli, terminal, socket, gateway; did you mean \"gateway\"?"
     );
+}
+
+#[test]
+fn the_nodes_settings_have_the_defaults_of_openclaws_node() {
+    let policy = compile(&json!({"version": 1}));
+    let node = policy.node();
+    assert_eq!((node.commands.len(), node.cwd.as_str(), node.max_running), (5, "~", 8));
+    assert_eq!((node.output_bytes, node.event_tail_bytes), (200_000, 20_000));
+    let policy =
+        compile(&json!({"version": 1, "node": {"commands": ["system.which", "system.run", "system.which"]}}));
+    let commands: Vec<_> = policy.node().commands.iter().map(|command| command.as_str()).collect();
+    assert_eq!(commands, ["system.run", "system.which"]);
 }
 
 #[test]

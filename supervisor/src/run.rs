@@ -63,6 +63,9 @@ pub enum RunError {
     /// The environment of --untrusted-environment is lost.
     #[error("cannot read the command's environment: {0}")]
     Environment(std::io::Error),
+    /// What a node hands to the guard of a run is lost.
+    #[error("cannot read what the node hands over: {0}")]
+    HandedOver(std::io::Error),
     /// The guard's own processes did not start, or one was lost.
     #[error(transparent)]
     Process(#[from] process::ProcessError),
@@ -123,6 +126,8 @@ fn start(
     // A floor would block, but observing must block nothing.
     let entered = if options.observe || is_layer_off(Layer::Floor) { Use::LeftOut } else { Use::Entered };
     let given = untrusted_environment::given(options).map_err(RunError::Environment)?;
+    let approval = options.node_run.approval().map_err(RunError::HandedOver)?;
+    let lifeline = options.node_run.lifeline().map_err(RunError::HandedOver)?;
     let inherited = environment::filtered(given, &policy, &paths.state_directory);
     let log = policy.audit().clone();
     let in_force = policy.clone();
@@ -179,6 +184,8 @@ fn start(
         recorder,
         lines: !options.quiet,
         kill_on_exit: options.kill_on_exit,
+        approval,
+        lifeline,
     };
     Ok(process::start(order)?)
 }

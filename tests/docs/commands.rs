@@ -62,6 +62,7 @@ const ELSEWHERE: &[Elsewhere] = &[
         "tests/openclaw/answers.rs",
         "&[\"resolve\", ",
     ),
+    elsewhere("docs/node.md", "openclaw-guard node", "tests/openclaw/node_host.rs", "NodeProcess::start"),
     elsewhere("", "openclaw-guard doctor gateway", "tests/openclaw/setup.rs", "contains(\"doctor\")"),
     // With real agents.
     elsewhere(

@@ -1,4 +1,5 @@
-//! The guard and real gateways of OpenClaw, of two releases. Only `make test-full` runs these.
+//! The guard and real gateways of OpenClaw, of two releases: only `make test-full` runs these. And the node host with a
+//! gateway of the test.
 
 /// Makes the tests of a file, one for each release.
 macro_rules! for_each_release {
@@ -21,6 +22,10 @@ mod guarded;
 mod harness;
 mod load;
 mod nobody;
+mod node_attacks;
+mod node_gateway;
+mod node_host;
+mod node_real;
 mod restarts;
 mod setup;
 mod together;

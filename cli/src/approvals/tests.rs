@@ -36,6 +36,7 @@ fn real(state: &TempDir) -> PathBuf {
 fn approvals(state: &TempDir, is_member: bool) -> Approvals {
     let around = Surroundings {
         session_key: None,
+        node_id: None,
         state: real(state),
         home: "/nonexistent".into(),
         sync: guard_openclaw::gateway::SyncThread::new(
@@ -224,6 +225,7 @@ fn the_fronts_answers_are_the_terminals() {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let around = Surroundings {
         session_key: None,
+        node_id: None,
         state: real(&state),
         home: "/nonexistent".into(),
         sync: guard_openclaw::gateway::SyncThread::new(

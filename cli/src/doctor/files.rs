@@ -51,6 +51,7 @@ fn guard_files(paths: &Paths, reach: &Exposure<'_>) -> Vec<GuardFile> {
         of("workspaces", own.join("workspaces.jsonl"), Secrecy::Private),
         of("gateway-policy.json", approvals_store::gateways(state), Secrecy::Private),
         of("device.json", own.join(gateway::DEVICE), Secrecy::Secret),
+        of("node-device.json", own.join(gateway::NODE_DEVICE), Secrecy::Secret),
         of("audit-files", audit::beside(&log), Secrecy::Private),
         of("audit", log, Secrecy::Private),
     ];

@@ -12,6 +12,7 @@ mod gateway;
 mod host;
 mod kernel;
 pub mod listener;
+mod node;
 mod openclaw;
 mod owners;
 mod path;
@@ -136,6 +137,7 @@ fn all(options: &Options) -> Result<Findings, DoctorError> {
     findings.turn_to(Section::Openclaw);
     openclaw::look(&paths, policy.as_ref(), &mut findings);
     safe_bins::look(options, &paths, policy.as_ref(), &mut findings);
+    node::look(&paths, &mut findings);
     Ok(findings)
 }
 

@@ -12,6 +12,7 @@ use guard_policy::text::shown;
 
 use super::identity::Identity;
 use super::listens::URL;
+use super::role::{ClientRole, NodeClient};
 use super::secret::{self, Secret, SecretKind};
 use super::settings::GatewaySettings;
 use super::tls::Trust;
@@ -21,6 +22,8 @@ use crate::ports::IsMember;
 
 /// The scope that a client needs to request approvals.
 pub const APPROVALS: &str = "operator.approvals";
+/// The scopes to list nodes and what of them waits for a pairing.
+const NODES: [&str; 2] = ["operator.read", "operator.pairing"];
 /// The scope to read and change OpenClaw's own approvals store.
 pub const ADMIN: &str = "operator.admin";
 
@@ -36,6 +39,7 @@ pub(super) const PASSWORD: &str = "OPENCLAW_GATEWAY_PASSWORD";
 pub struct Credentials {
     pub(super) endpoint: GatewayUrl,
     pub(super) secret: Option<Secret>,
+    pub(super) role: ClientRole,
     pub(super) scopes: Vec<&'static str>,
     pub(super) allow_insecure: bool,
     pub(super) trust: Trust,
@@ -99,13 +103,26 @@ impl Credentials {
     /// # Errors
     /// What was looked for and where.
     pub fn find(settings: &GatewaySettings, state: &Path) -> Result<Credentials, NoAccess> {
-        Credentials::find_in(settings, state, &|name| env::var_os(name))
+        Credentials::find_in(settings, state, ClientRole::Operator, &|name| env::var_os(name))
+    }
+
+    /// Does as [`Credentials::find`], for a connection as a node.
+    ///
+    /// # Errors
+    /// What was looked for and where.
+    pub fn find_for_node(
+        settings: &GatewaySettings,
+        state: &Path,
+        node: NodeClient,
+    ) -> Result<Credentials, NoAccess> {
+        Credentials::find_in(settings, state, ClientRole::Node(node), &|name| env::var_os(name))
     }
 
     /// Does as [`Credentials::find`], with a given environment.
     pub(super) fn find_in(
         settings: &GatewaySettings,
         state: &Path,
+        role: ClientRole,
         variable: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Credentials, NoAccess> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
@@ -122,18 +139,24 @@ impl Credentials {
         let secret =
             secret.transpose().map_err(|why| NoAccess::Secret { at: endpoint.as_str().to_owned(), why })?;
         let identity = match &secret {
-            Some(_) => Identity::find(state).map_err(NoAccess::Identity)?,
+            Some(_) => Identity::find_as(state, role.identity()).map_err(NoAccess::Identity)?,
             // Without a secret, only an identity with a token for this gateway helps, so none is created.
             None => {
-                let known = Identity::known(state).map_err(NoAccess::Identity)?;
+                let known = Identity::known_as(state, role.identity()).map_err(NoAccess::Identity)?;
                 let known = known.filter(|identity| identity.token(endpoint.as_str()).is_some());
                 known.ok_or_else(|| nowhere(settings, &endpoint, &config, owner))?
             }
         };
         let trust = trust(settings, &config, &endpoint, owner)?;
-        let scopes = if settings.admin { vec![ADMIN, APPROVALS] } else { vec![APPROVALS] };
+        let scopes = if role != ClientRole::Operator {
+            Vec::new()
+        } else if settings.admin {
+            vec![ADMIN, APPROVALS]
+        } else {
+            vec![APPROVALS]
+        };
         let allow_insecure = settings.allow_insecure;
-        Ok(Credentials { endpoint, secret, scopes, allow_insecure, trust, identity, is_member: None })
+        Ok(Credentials { endpoint, secret, role, scopes, allow_insecure, trust, identity, is_member: None })
     }
 
     /// Rejects members of this tree at the other end; members of another guard's tree are rejected always.
@@ -141,11 +164,23 @@ impl Credentials {
         Credentials { is_member: Some(Member(Arc::clone(is_member))), ..self }
     }
 
+    /// Asks for more scopes, to look at nodes: [`NODES`]. Without a secret there are none to ask for.
+    pub fn to_see_nodes(mut self) -> Option<Credentials> {
+        self.scopes.extend(NODES);
+        self.secret.is_some().then_some(self)
+    }
+
+    /// Returns the id of the device, by which the gateway knows it.
+    pub fn device_id(&self) -> String {
+        self.identity.id()
+    }
+
     #[cfg(any(test, feature = "test-support"))]
     pub(super) fn fuzzed() -> Credentials {
         Credentials {
             endpoint: GatewayUrl::parse("ws://127.0.0.1:18789").unwrap(),
             secret: Secret::new(SecretKind::Token, "X", "a test".to_owned()).ok(),
+            role: ClientRole::Operator,
             scopes: vec![APPROVALS],
             allow_insecure: false,
             trust: Trust::Authorities,

@@ -8,9 +8,10 @@ use super::access::{APPROVALS, Credentials};
 use super::dial::{Socket, message_text};
 use super::frames::{Frame, Refused, read, request};
 use super::hello::Hello;
-use super::identity::{Claim, Identity};
+use super::identity::Identity;
 use super::peer::{GatewayRejected, SocketPair};
 use super::problem::{Disconnected, OpenError};
+use super::role::ClientRole;
 use super::secret::SecretKind;
 use super::tls::Trust;
 use crate::clock::now_ms;
@@ -92,7 +93,11 @@ pub async fn greet(
     };
     let (hello, issued) =
         Hello::read(payload, now()).map_err(|why| OpenError::NoGateway { at: at(), why })?;
-    if !hello.grants(APPROVALS) {
+    if hello.role.as_deref().is_some_and(|role| role != access.role.name()) {
+        let why = format!("it admits the guard in another role than {}", access.role.name());
+        return Err(OpenError::NoGateway { at: at(), why }.into());
+    }
+    if access.role == ClientRole::Operator && !hello.grants(APPROVALS) {
         let next = "the gateway's token gives it to a guard on the same host; elsewhere its device must be paired \
                     (`openclaw devices list`, `openclaw devices approve`)";
         let next = Some(next.to_owned());
@@ -184,30 +189,9 @@ async fn next(socket: &mut Socket) -> Result<Frame, Disconnected> {
     }
 }
 
-// A gateway accepts only the clients that it knows (OpenClaw 2026.9.6).
-const CLIENT: &str = "gateway-client";
-const MODE: &str = "backend";
-const ROLE: &str = "operator";
-const PLATFORM: &str = "linux";
-
 fn params(access: &Credentials, manner: Dialect, challenge: &Challenge) -> Value {
-    let mut client = json!({
-        "id": CLIENT,
-        "version": env!("CARGO_PKG_VERSION"),
-        "platform": PLATFORM,
-        "mode": MODE,
-    });
-    if manner.without != Some(Optional::DisplayName) {
-        client["displayName"] = json!("openclaw-guard");
-    }
-    let mut params = json!({
-        "minProtocol": 3,
-        "maxProtocol": 4,
-        "client": client,
-        "role": ROLE,
-        "scopes": access.scopes,
-        "caps": [],
-    });
+    let is_named = manner.without != Some(Optional::DisplayName);
+    let mut params = access.role.params(&access.scopes, is_named);
     let device_token = access.device_token().filter(|_| access.secret.is_none() || manner.with_device_token);
     let mut auth = serde_json::Map::new();
     // The token that the signature covers.
@@ -227,17 +211,10 @@ fn params(access: &Credentials, manner: Dialect, challenge: &Challenge) -> Value
     }
     params["auth"] = Value::Object(auth);
     if manner.without != Some(Optional::Device) {
-        let device = access.identity.sign(&Claim {
-            client: CLIENT,
-            mode: MODE,
-            role: ROLE,
-            scopes: &access.scopes,
-            // The gateway's time, as the local clock may be wrong.
-            signed_at: challenge.ts.unwrap_or_else(now),
-            token,
-            nonce: &challenge.nonce,
-            platform: PLATFORM,
-        });
+        // The gateway's time, as the local clock may be wrong.
+        let signed_at = challenge.ts.unwrap_or_else(now);
+        let claim = access.role.claim(&access.scopes, signed_at, token, &challenge.nonce);
+        let device = access.identity.sign(&claim);
         params["device"] = json!(device);
     }
     params
@@ -251,7 +228,9 @@ fn advice(access: &Credentials, refused: &Refused) -> Option<String> {
     };
     Some(match refused.detail()? {
         "AUTH_TOKEN_MISMATCH" | "AUTH_PASSWORD_MISMATCH" | "AUTH_DEVICE_TOKEN_MISMATCH" => {
-            format!("the guard used {source}: it must be the gateway's own (gateway.auth of its openclaw.json)")
+            format!(
+                "the guard used {source}: it must be the gateway's own (gateway.auth of its openclaw.json)"
+            )
         }
         "AUTH_TOKEN_MISSING" | "AUTH_TOKEN_NOT_CONFIGURED" => {
             format!("it requires a token, and {source} is not one")
@@ -263,10 +242,15 @@ fn advice(access: &Credentials, refused: &Refused) -> Option<String> {
             let id = access.identity.id();
             format!("approve it with `openclaw devices list` and `openclaw devices approve`: its id is {id}")
         }
-        "AUTH_RATE_LIMITED" => "there were too many attempts with a wrong token: wait some minutes".to_owned(),
+        "AUTH_RATE_LIMITED" => {
+            "there were too many attempts with a wrong token: wait some minutes".to_owned()
+        }
         "PROTOCOL_MISMATCH" => "the guard supports protocols 3 and 4".to_owned(),
         detail if detail.starts_with("DEVICE_AUTH") => {
-            "its clock or its copy of the guard's key differs: remove guard/device.json in the state directory; the guard then creates a new one".to_owned()
+            format!(
+                "its clock or its copy of the guard's key differs: remove guard/{} in the state directory; the guard then creates a new one",
+                access.role.identity()
+            )
         }
         _ => return None,
     })

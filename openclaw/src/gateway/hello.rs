@@ -21,6 +21,8 @@ pub struct Hello {
     pub version: String,
     /// Which run of the gateway this is.
     pub run: Run,
+    /// The role in which the guard is admitted, if the greeting says so.
+    pub role: Option<String>,
     /// The granted scopes, such as `operator.approvals`.
     pub scopes: Vec<String>,
     /// The gateway sends something at least this often.
@@ -84,6 +86,7 @@ struct Snapshot {
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Auth {
+    role: Option<String>,
     scopes: Option<Vec<String>>,
     device_token: Option<String>,
 }
@@ -134,6 +137,7 @@ impl Hello {
             protocol,
             version: server.version.unwrap_or_default(),
             run,
+            role: auth.role,
             scopes: auth.scopes.unwrap_or_default(),
             tick,
             max_payload,

@@ -20,10 +20,10 @@ use sha2::{Digest, Sha256};
 use crate::approvals_store::{Directory, GUARD, Lock};
 use crate::ids;
 
-/// The identity's file in [`GUARD`].
+/// The file in [`GUARD`] of the identity that asks questions.
 pub const NAME: &str = "device.json";
-/// The file's name until it is complete.
-const NEW: &str = "device.json.new";
+/// The file there of the identity that is a node: a gateway gives each role a token of its own.
+pub const NODE: &str = "node-device.json";
 /// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 64 << 10;
 /// The length of the key's seed, in bytes.
@@ -35,6 +35,8 @@ pub struct Identity {
     key: Arc<Ed25519KeyPair>,
     tokens: BTreeMap<String, String>,
     state: PathBuf,
+    /// The file's name.
+    name: &'static str,
 }
 
 /// The content of the identity's file.
@@ -49,11 +51,11 @@ struct StoredIdentity {
 
 /// The values that are signed for a connection.
 pub struct Claim<'a> {
-    /// `gateway-client`.
+    /// `gateway-client`, or `node-host`.
     pub client: &'a str,
-    /// `backend`.
+    /// `backend`, or `node`.
     pub mode: &'a str,
-    /// `operator`.
+    /// `operator`, or `node`.
     pub role: &'a str,
     /// The requested scopes.
     pub scopes: &'a [&'a str],
@@ -65,6 +67,8 @@ pub struct Claim<'a> {
     pub nonce: &'a str,
     /// `linux`.
     pub platform: &'a str,
+    /// `Linux`; empty if the client names none.
+    pub family: &'a str,
 }
 
 /// The `device` object of a connection's parameters.
@@ -83,31 +87,40 @@ impl Identity {
     ///
     /// # Errors
     /// A sentence for a human.
+    #[cfg(test)]
     pub fn find(state: &Path) -> Result<Identity, String> {
-        match Identity::known(state)? {
-            Some(identity) => Ok(identity),
-            None => make(state)
-                .and_then(|written| Identity::from_stored(written, state))
-                .map_err(|error| format!("{}: {error}", path(state))),
-        }
+        Identity::find_as(state, NAME)
     }
 
-    /// Returns the identity of this state directory, if there is one.
+    /// Does as [`Identity::find`], for the identity in the file of this name.
     ///
     /// # Errors
     /// A sentence for a human.
-    pub fn known(state: &Path) -> Result<Option<Identity>, String> {
-        let known = Directory::open_own(state).and_then(|own| {
-            let written = own.as_ref().map(read).transpose()?.flatten();
-            written.map(|written| Identity::from_stored(written, state)).transpose()
-        });
-        known.map_err(|error| format!("{}: {error}", path(state)))
+    pub fn find_as(state: &Path, name: &'static str) -> Result<Identity, String> {
+        match Identity::known_as(state, name)? {
+            Some(identity) => Ok(identity),
+            None => make(state, name)
+                .and_then(|written| Identity::from_stored(written, state, name))
+                .map_err(|error| format!("{}: {error}", path(state, name))),
+        }
     }
 
-    fn from_stored(written: StoredIdentity, state: &Path) -> io::Result<Identity> {
+    /// Returns the identity in the file of this name, if there is one.
+    ///
+    /// # Errors
+    /// A sentence for a human.
+    pub fn known_as(state: &Path, name: &'static str) -> Result<Option<Identity>, String> {
+        let known = Directory::open_own(state).and_then(|own| {
+            let written = own.as_ref().map(|own| read(own, name)).transpose()?.flatten();
+            written.map(|written| Identity::from_stored(written, state, name)).transpose()
+        });
+        known.map_err(|error| format!("{}: {error}", path(state, name)))
+    }
+
+    fn from_stored(written: StoredIdentity, state: &Path, name: &'static str) -> io::Result<Identity> {
         let seed = BASE64URL_NOPAD.decode(written.seed.as_bytes()).map_err(|_| broken("its key is none"))?;
         let key = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(|_| broken("its key is none"))?;
-        Ok(Identity { key: Arc::new(key), tokens: written.tokens, state: state.to_owned() })
+        Ok(Identity { key: Arc::new(key), tokens: written.tokens, state: state.to_owned(), name })
     }
 
     /// Returns the id by which gateways know the guard: the SHA-256 of the public key.
@@ -146,12 +159,12 @@ impl Identity {
         let changed = Directory::make_own(&self.state).and_then(|own| {
             let _lock = Lock::take(&own)?;
             // Another guard may have changed the file. If it was removed, it is not recreated.
-            let Some(mut written) = read(&own)? else { return Ok(()) };
+            let Some(mut written) = read(&own, self.name)? else { return Ok(()) };
             let before = written.tokens.clone();
             change(&mut written.tokens);
-            if written.tokens == before { Ok(()) } else { write(&own, &written) }
+            if written.tokens == before { Ok(()) } else { write(&own, self.name, &written) }
         });
-        changed.map_err(|error| format!("{}: {error}", path(&self.state)))
+        changed.map_err(|error| format!("{}: {error}", path(&self.state, self.name)))
     }
 
     /// Signs version 3 of the text (facts of OpenClaw 2026.9.6 and 2026.7.35).
@@ -166,16 +179,16 @@ impl Identity {
     pub fn of_seed(seed: &[u8]) -> Identity {
         let written =
             StoredIdentity { version: 1, seed: BASE64URL_NOPAD.encode(seed), tokens: BTreeMap::new() };
-        Identity::from_stored(written, Path::new("/nowhere")).unwrap()
+        Identity::from_stored(written, Path::new("/nowhere"), NAME).unwrap()
     }
 }
 
 impl Claim<'_> {
     fn text(&self, id: &str) -> String {
-        let Claim { client, mode, role, scopes, signed_at, token, nonce, platform } = self;
-        let (scopes, platform) = (scopes.join(","), platform.trim().to_lowercase());
-        // The last field, the device family, is empty.
-        format!("v3|{id}|{client}|{mode}|{role}|{scopes}|{signed_at}|{token}|{nonce}|{platform}|")
+        let Claim { client, mode, role, scopes, signed_at, token, nonce, platform, family } = self;
+        let (platform, family) = (platform.trim().to_lowercase(), family.trim().to_lowercase());
+        let scopes = scopes.join(",");
+        format!("v3|{id}|{client}|{mode}|{role}|{scopes}|{signed_at}|{token}|{nonce}|{platform}|{family}")
     }
 }
 
@@ -185,17 +198,17 @@ impl fmt::Debug for Identity {
     }
 }
 
-fn path(state: &Path) -> String {
+fn path(state: &Path, name: &str) -> String {
     use std::os::unix::ffi::OsStrExt;
-    shown(state.join(GUARD).join(NAME).as_os_str().as_bytes())
+    shown(state.join(GUARD).join(name).as_os_str().as_bytes())
 }
 
 fn broken(why: &str) -> io::Error {
     io::Error::other(format!("{why}: remove it; the guard then creates a new one"))
 }
 
-fn read(own: &Directory) -> io::Result<Option<StoredIdentity>> {
-    let file = match own.below(NAME, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty()) {
+fn read(own: &Directory, name: &str) -> io::Result<Option<StoredIdentity>> {
+    let file = match own.below(name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty()) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
@@ -225,22 +238,23 @@ fn read(own: &Directory) -> io::Result<Option<StoredIdentity>> {
 }
 
 /// Creates the identity. Guards that start at the same time share one, which the first creates.
-fn make(state: &Path) -> io::Result<StoredIdentity> {
+fn make(state: &Path, name: &str) -> io::Result<StoredIdentity> {
     let own = Directory::make_own(state)?;
     let _lock = Lock::take(&own)?;
-    if let Some(written) = read(&own)? {
+    if let Some(written) = read(&own, name)? {
         return Ok(written);
     }
     let seed: [u8; SEED] = ids::bytes();
     let written = StoredIdentity { version: 1, seed: BASE64URL_NOPAD.encode(&seed), tokens: BTreeMap::new() };
-    write(&own, &written)?;
+    write(&own, name, &written)?;
     Ok(written)
 }
 
 /// Replaces the file in one step, under the lock, so that no partial key is ever read.
-fn write(own: &Directory, written: &StoredIdentity) -> io::Result<()> {
+fn write(own: &Directory, name: &str, written: &StoredIdentity) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
-    let file = own.below(NEW, flags, Mode::RUSR | Mode::WUSR)?;
+    let new = format!("{name}.new");
+    let file = own.below(new.as_str(), flags, Mode::RUSR | Mode::WUSR)?;
     fchmod(&file, Mode::RUSR | Mode::WUSR)?;
     own.hand_over(&file)?;
     let mut text = serde_json::to_vec_pretty(written)?;
@@ -248,5 +262,5 @@ fn write(own: &Directory, written: &StoredIdentity) -> io::Result<()> {
     let mut file = File::from(file);
     file.write_all(&text)?;
     file.sync_all()?;
-    Ok(renameat(own, NEW, own, NAME)?)
+    Ok(renameat(own, new.as_str(), own, name)?)
 }

@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::Message;
 use super::access::Credentials;
 use super::calls::{CallResult, Calls};
 use super::dial::{Socket, dial, message_text};
-use super::frames::{Frame, read, request};
+use super::frames::{Frame, GatewayEvent, read, request};
 use super::handshake::{Dialect, NotLetIn, greet};
 use super::hello::Hello;
 use super::problem::{CallError, Disconnected, OpenError};
@@ -24,6 +24,11 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(15);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How much later than promised a tick may arrive.
 const GRACE_INTERVAL: Duration = Duration::from_secs(5);
+/// How many events wait for who listens to them. Beyond that the connection is not read.
+const EVENTS: usize = 16;
+
+/// The gateway's events of one connection, in their order; closed when the connection has ended.
+pub type Events = mpsc::Receiver<GatewayEvent>;
 
 /// An admitted connection. It ends when its last clone is dropped.
 #[derive(Clone, Debug)]
@@ -50,12 +55,27 @@ impl Link {
     /// # Errors
     /// Why there is no connection.
     pub async fn open(access: &Credentials) -> Result<Link, OpenError> {
+        Link::admitted(access).await.map(|(socket, hello)| Link::new(socket, hello))
+    }
+
+    /// Does as [`Link::open`], and also returns the events. A message that is no frame does not end such a connection:
+    /// it is ignored.
+    ///
+    /// # Errors
+    /// Why there is no connection.
+    pub async fn open_listening(access: &Credentials) -> Result<(Link, Events), OpenError> {
+        let (socket, hello) = Link::admitted(access).await?;
+        let (events, heard) = mpsc::channel(EVENTS);
+        Ok((Link::drive(socket, hello, Some(events)), heard))
+    }
+
+    async fn admitted(access: &Credentials) -> Result<(Socket, Hello), OpenError> {
         let opened = timeout(OPEN_TIMEOUT, async {
             let mut manner = Dialect::default();
             loop {
                 let (mut socket, ends) = dial(access).await?;
                 match greet(access, &mut socket, ends, manner).await {
-                    Ok(hello) => return Ok(Link::new(socket, hello)),
+                    Ok(hello) => return Ok((socket, hello)),
                     // Each form of `connect` is tried once.
                     Err(NotLetIn::Again(next)) => manner = next,
                     Err(NotLetIn::Never(error)) => return Err(error),
@@ -70,11 +90,15 @@ impl Link {
 
     /// Takes over an admitted connection; a separate task reads it until it ends.
     pub fn new(socket: Socket, hello: Hello) -> Link {
+        Link::drive(socket, hello, None)
+    }
+
+    fn drive(socket: Socket, hello: Hello, events: Option<mpsc::Sender<GatewayEvent>>) -> Link {
         let (commands, queue) = mpsc::unbounded_channel();
         let (end, lost) = watch::channel(None);
         let shared = Shared { next: AtomicU64::new(1), commands, lost, hello };
         let silence = shared.hello.tick * 2 + GRACE_INTERVAL;
-        let driver = Driver { socket, queue, calls: Calls::default(), silence };
+        let driver = Driver { socket, queue, calls: Calls::default(), silence, events };
         tokio::spawn(async move {
             let lost = driver.run().await;
             end.send_replace(Some(lost));
@@ -103,6 +127,11 @@ impl Link {
             Ok(answer) => answer.map_err(CallError::Refused),
             Err(_) => Err(CallError::Lost(self.lost().await)),
         }
+    }
+
+    /// Whether the connection has ended.
+    pub fn has_ended(&self) -> bool {
+        self.0.lost.borrow().is_some()
     }
 
     /// Waits until the connection has ended; returns why.
@@ -138,18 +167,23 @@ struct Driver {
     queue: mpsc::UnboundedReceiver<DriverCommand>,
     calls: Calls<oneshot::Sender<CallResult>>,
     silence: Duration,
+    /// Who listens to events, if anybody does.
+    events: Option<mpsc::Sender<GatewayEvent>>,
 }
 
 impl Driver {
     async fn run(mut self) -> Disconnected {
         let mut deadline = Instant::now() + self.silence;
         loop {
+            // Only as much is read as is taken, so that a gateway that sends too much waits.
+            let is_taken = self.events.as_ref().is_none_or(|events| events.capacity() > 0);
             tokio::select! {
-                message = self.socket.next() => {
+                message = self.socket.next(), if is_taken => {
                     deadline = Instant::now() + self.silence;
                     match message_text(message) {
                         Ok(Some(text)) => match read(&text) {
                             Ok(frame) => self.take(frame),
+                            Err(why) if self.events.is_some() => tracing::info!("the gateway's message is ignored: {why}"),
                             Err(why) => return Disconnected::Broken(why),
                         },
                         Ok(None) => {}
@@ -176,7 +210,8 @@ impl Driver {
                         return Disconnected::Closed { code: None, reason: String::new() };
                     }
                 },
-                () = tokio::time::sleep_until(deadline) => return Disconnected::Silent(self.silence.as_secs()),
+                () = room(self.events.as_ref()), if !is_taken => deadline = Instant::now() + self.silence,
+                () = tokio::time::sleep_until(deadline), if is_taken => return Disconnected::Silent(self.silence.as_secs()),
             }
         }
     }
@@ -190,7 +225,21 @@ impl Driver {
                 }
             }
             // No event answers a call (OpenClaw 2026.7.35, 2026.9.6).
-            Frame::Event(_) | Frame::Other => {}
+            Frame::Event(event) => {
+                // There is room: the connection was read for that.
+                let _ = self.events.as_ref().map(|events| events.try_send(event));
+            }
+            Frame::Other => {}
+        }
+    }
+}
+
+/// Waits until an event can be taken.
+async fn room(events: Option<&mpsc::Sender<GatewayEvent>>) {
+    if let Some(events) = events {
+        // A receiver that is gone takes nothing, and the link is about to be dropped.
+        if events.reserve().await.is_err() {
+            std::future::pending::<()>().await;
         }
     }
 }

@@ -5,7 +5,7 @@
 //! guard's key. `access` combines them.
 //!
 //! `dial` opens a connection, with `tls` if needed. `peer` checks the process at the other end, `handshake`
-//! gets the guard admitted, and `hello` is the gateway's greeting. `link` is an admitted connection: `frames`
+//! gets the guard admitted in its `role`, and `hello` is the gateway's greeting. `link` is an admitted connection: `frames`
 //! are its messages, and `calls` matches answers to calls. `pause` computes the wait between two attempts.
 //! `sync` fetches a gateway's own approvals, for the policy to be compiled from.
 
@@ -21,6 +21,7 @@ mod listens;
 mod pause;
 mod peer;
 mod problem;
+mod role;
 mod secret;
 mod secret_env;
 mod settings;
@@ -35,14 +36,15 @@ mod tls;
 
 pub use crate::config::Config;
 pub use access::{ADMIN, Credentials, NoAccess};
-pub use frames::Refused;
+pub use frames::{GatewayEvent, Refused};
 pub use hello::Run;
-pub use identity::NAME as DEVICE;
-pub use link::Link;
+pub use identity::{NAME as DEVICE, NODE as NODE_DEVICE};
+pub use link::{Events, Link};
 pub use listens::{config, copies, find};
 pub use pause::Pause;
 pub use peer::{GatewayRejected, SocketPair};
-pub use problem::{CallError, OpenError};
+pub use problem::{CallError, Disconnected, OpenError};
+pub use role::NodeClient;
 pub use secret_env::SecretVariables;
 pub use settings::GatewaySettings;
 pub use sync::{SyncThread, Unsaved, ask_first};

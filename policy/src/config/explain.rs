@@ -84,6 +84,7 @@ impl Policy {
         let nothing = Document::default();
         let document = document.unwrap_or(&nothing);
         let mut settings = self.values(document);
+        settings.extend(self.node_values(document));
         settings.extend(self.workspace_setting(document));
         settings.extend(self.started(document));
         let builtin = if document.exec.roots.is_some() { Source::Global } else { Source::Default };
@@ -189,6 +190,29 @@ impl Policy {
             single("audit.maxBytes", self.audit.max_bytes.to_string(), document.audit.max_bytes.is_some()),
             single("audit.keep", self.audit.keep.to_string(), document.audit.keep.is_some()),
             single("audit.journald", self.audit.journald.to_string(), document.audit.journald.is_some()),
+        ]
+    }
+
+    /// The settings of `node`.
+    fn node_values(&self, document: &Document) -> Vec<Setting> {
+        let (node, given) = (&self.node, &document.node);
+        let single = |name: &str, value: String, is_given: bool| {
+            let by = if is_given { (Source::Global, name) } else { (Source::Default, "") };
+            Setting::new(Section::Values, name, value, by)
+        };
+        let commands: Vec<_> = node.commands.iter().map(|command| command.as_str()).collect();
+        let name = node.display_name.clone().unwrap_or_default();
+        vec![
+            single("node.displayName", name, given.display_name.is_some()),
+            single("node.commands", commands.join(", "), given.commands.is_some()),
+            single("node.cwd", node.cwd.clone(), given.cwd.is_some()),
+            single("node.maxRunning", node.max_running.to_string(), given.max_running.is_some()),
+            single("node.outputBytes", node.output_bytes.to_string(), given.output_bytes.is_some()),
+            single(
+                "node.eventTailBytes",
+                node.event_tail_bytes.to_string(),
+                given.event_tail_bytes.is_some(),
+            ),
         ]
     }
 

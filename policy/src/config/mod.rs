@@ -10,6 +10,7 @@ pub(crate) mod explain;
 pub(crate) mod layers;
 pub(crate) mod lint;
 pub(crate) mod mode;
+pub(crate) mod node;
 pub(crate) mod persistence;
 pub(crate) mod problem;
 pub(crate) mod project;

@@ -19,6 +19,12 @@ pub struct Context {
     pub session: String,
     /// The agent whose policy is in force.
     pub agent: String,
+    /// OpenClaw's key of the session, if the guard was given one.
+    pub session_key: Option<String>,
+    /// OpenClaw's id of the run, if a node has started the guard for one.
+    pub run: Option<String>,
+    /// The id of that node.
+    pub node: Option<String>,
     /// The secrets that are masked in every line.
     pub secrets: Secrets,
 }
@@ -224,6 +230,8 @@ struct RecordLine<'a> {
     time: String,
     session: &'a str,
     agent: &'a str,
+    #[serde(flatten)]
+    origin: Origin<'a>,
     pid: i32,
     chain: Vec<Parent<'a>>,
     operation: crate::audit::Operation,
@@ -237,6 +245,29 @@ struct RecordLine<'a> {
     micros: u64,
     #[serde(flatten)]
     repeats: Option<Span>,
+}
+
+/// The session of OpenClaw that a line is of, and the run that a node was called for.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Origin<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node_id: Option<&'a str>,
+}
+
+impl<'a> Origin<'a> {
+    fn new(context: &'a Context) -> Origin<'a> {
+        Origin {
+            // Without a node, the lines are as they were.
+            session_key: context.session_key.as_deref().filter(|_| context.node.is_some()),
+            run_id: context.run.as_deref(),
+            node_id: context.node.as_deref(),
+        }
+    }
 }
 
 /// The operation in lines that count what a session had no room for.
@@ -255,6 +286,8 @@ struct OtherLine<'a, T> {
     time: String,
     session: &'a str,
     agent: &'a str,
+    #[serde(flatten)]
+    origin: Origin<'a>,
     operation: &'static str,
     #[serde(flatten)]
     what: &'a T,
@@ -295,6 +328,7 @@ impl<'a> RecordLine<'a> {
             time: now(),
             session: &context.session,
             agent: &context.agent,
+            origin: Origin::new(context),
             pid: event.pid,
             chain: event.chain.iter().map(|(pid, name)| Parent { pid: *pid, name }).collect(),
             operation: event.operation,
@@ -319,7 +353,7 @@ impl<'a> RecordLine<'a> {
 
 fn other<T: Serialize>(context: &Context, operation: &'static str, what: &T) -> String {
     let Context { session, agent, .. } = context;
-    json(&OtherLine { time: now(), session, agent, operation, what })
+    json(&OtherLine { time: now(), session, agent, origin: Origin::new(context), operation, what })
 }
 
 /// Returns the JSON object of a line about the log itself, for a defect found before the next line.

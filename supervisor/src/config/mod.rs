@@ -2,6 +2,7 @@
 
 pub mod environment;
 mod git_config;
+pub mod node_run;
 pub mod options;
 mod paths;
 pub(crate) mod persistence_sites;

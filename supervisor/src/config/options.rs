@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 use guard_policy::{Ask, Profile, Security};
 
+use super::node_run::NodeRunOptions;
+
 /// What holds for every task.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
@@ -70,6 +72,9 @@ pub struct Options {
     /// Where the command's environment is, once the guard has its own
     #[arg(long, global = true, value_name = "FD", hide = true)]
     pub environment_fd: Option<i32>,
+    /// How a node of OpenClaw's gateway starts the guard of one run.
+    #[command(flatten)]
+    pub node_run: NodeRunOptions,
     /// Fail if the Landlock floor is incomplete
     #[arg(long, global = true, hide_short_help = true)]
     pub require_floor: bool,

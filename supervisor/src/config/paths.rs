@@ -74,11 +74,19 @@ impl Paths {
     /// # Errors
     /// If there is no home directory or no current directory.
     pub fn find(options: &Options) -> Result<Paths, SetupError> {
+        Paths::find_at(options, &env::current_dir().map_err(SetupError::NoDirectory)?)
+    }
+
+    /// Does as [`Paths::find`], for a guard that is started in this directory.
+    ///
+    /// # Errors
+    /// As [`Paths::find`].
+    pub fn find_at(options: &Options, directory: &Path) -> Result<Paths, SetupError> {
         let home = options
             .home
             .clone()
-            .or_else(|| directory("OPENCLAW_HOME"))
-            .or_else(|| directory("HOME"))
+            .or_else(|| named_by("OPENCLAW_HOME"))
+            .or_else(|| named_by("HOME"))
             .or_else(|| {
                 nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.dir)
             })
@@ -86,14 +94,14 @@ impl Paths {
         let named_home = std::path::absolute(home).map_err(SetupError::NoDirectory)?;
         // Patterns are compared with real paths, and most of them start here.
         let home = real(&named_home);
-        let state = directory("OPENCLAW_STATE_DIR").unwrap_or_else(|| home.join(".openclaw"));
+        let state = named_by("OPENCLAW_STATE_DIR").unwrap_or_else(|| home.join(".openclaw"));
         let policy = options.policy.clone().unwrap_or_else(|| state.join("guard.json"));
         let config = gateway::config(&state);
         let links = Links::default();
-        let named = directory("TMPDIR").filter(|dir| {
+        let named = named_by("TMPDIR").filter(|dir| {
             known::may_be_temporary(real(dir).as_os_str().as_bytes(), home.as_os_str().as_bytes())
         });
-        let cwd = env::current_dir().and_then(|cwd| cwd.canonicalize()).map_err(SetupError::NoDirectory)?;
+        let cwd = directory.canonicalize().map_err(SetupError::NoDirectory)?;
         let planted = PlantedLinks::new(&links, &cwd, &named_home);
         let is_as_named = |dir: &PathBuf| planted.on_the_way_to(dir.as_os_str().as_bytes()).is_none();
         let start_link = planted.at_start();
@@ -262,11 +270,11 @@ fn both_forms(paths: &[&PathBuf]) -> Vec<Vec<u8>> {
 /// policies of runs without that variable.
 fn usual_states(home: &Path) -> Vec<PathBuf> {
     let mut homes = vec![home.to_owned()];
-    homes.extend(directory("HOME"));
+    homes.extend(named_by("HOME"));
     homes.iter().map(|home| home.join(".openclaw")).collect()
 }
 
-fn directory(variable: &str) -> Option<PathBuf> {
+fn named_by(variable: &str) -> Option<PathBuf> {
     env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 

@@ -103,21 +103,27 @@ impl<'p> ExecPlan<'p> {
         about_exec(&request.guard.background(), request.caller, subject, &reason, &asked)
     }
 
-    /// Settles the start as a whole. If a human has approved it, returns the approved `subject`.
+    /// Settles the start as a whole. `argv` are the arguments as the caller gives them. If a human has approved it, returns
+    /// the approved `subject`.
     ///
     /// # Errors
     /// EACCES if it is refused, or has no answer yet.
     pub fn settle(
         &self,
         request: &Request<'_, '_>,
+        argv: &[Vec<u8>],
         subject: impl FnOnce() -> Result<guard_approvals::Exec, Errno>,
     ) -> Result<Option<guard_approvals::Exec>, Errno> {
         let (guard, caller) = (request.guard, request.caller);
+        let first = guard.take_first();
         let mut approved = None;
         let mut state = ConsentState::Unanswered(DenyReason::Failed, String::new());
-        if self.asked().next().is_some() && guard.approvals().is_some() {
+        if self.asked().next().is_some() && (guard.approvals().is_some() || first.is_some()) {
             let subject = subject()?;
-            state = guard.consent(caller, || self.question(request, subject.clone()));
+            state = match first.filter(|first| first.covers(argv, &subject)) {
+                Some(_) => ConsentState::Approved("approved at OpenClaw's gateway"),
+                None => guard.consent(caller, || self.question(request, subject.clone())),
+            };
             approved = Some(subject);
         }
         if state == ConsentState::Unasked {

@@ -144,6 +144,8 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
         // Since Linux 5.18 a program always has an argv[0].
         argv.push(Vec::new());
     }
+    // A script's interpreter gets others.
+    let called = argv.clone();
     let mut target = find(request, exec_request.dirfd, &exec_request.path, exec_request.flags)?;
     let mut role = Role::Program;
     let mut steps = ExecPlan::default();
@@ -173,7 +175,7 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
                 let environment = exec_request.environment.items;
                 let here = Identity::from_stat(&rustix::fs::fstat(&directory)?);
                 let mut others = Vec::new();
-                let approved = steps.settle(request, || {
+                let approved = steps.settle(request, &called, || {
                     let program = approval_subject::executable(request.caller, &object, &path, &file)?;
                     let runs = approval_subject::interpreted(request, &path, &argv, &cwd, &scripts)?;
                     scripts.extend(runs.script);

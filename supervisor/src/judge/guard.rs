@@ -18,6 +18,7 @@ use rustix::io::Errno;
 use crate::audit::report::{Logged, Reporter};
 use crate::audit::{DecisionEvent, MAX_ARGV, MAX_DENIED_ARGV, Operation, shortened};
 use crate::caller::Caller;
+use crate::config::node_run::RunApproval;
 use crate::exec::{ContentMatcher, ExecLocks, Scripts};
 use crate::judge::bound_sockets::BoundSockets;
 use crate::judge::consent::{Background, ConsentState};
@@ -58,6 +59,8 @@ pub struct Guard {
     pub moving: Arc<Mutex<()>>,
     /// One exec of a process at a time.
     pub exec_locks: Arc<ExecLocks>,
+    /// What was approved of the first program, until a program starts.
+    first: Arc<Mutex<Option<RunApproval>>>,
     /// The scripts that were approved.
     pub scripts: Arc<Scripts>,
     /// The programs that the policy withholds, recognised wherever they are copied.
@@ -116,6 +119,7 @@ impl Guard {
             floor,
             moving: Arc::default(),
             exec_locks: Arc::default(),
+            first: Arc::default(),
             scripts: Arc::default(),
             bound_sockets: Arc::default(),
             made: Arc::default(),
@@ -136,6 +140,16 @@ impl Guard {
     /// Sets the recorder.
     pub fn with_recorder(self, recorder: Option<Arc<Recorder>>) -> Guard {
         Guard { recorder, ..self }
+    }
+
+    /// Sets what was approved of the first program before it starts.
+    pub fn with_first(self, approval: Option<RunApproval>) -> Guard {
+        Guard { first: Arc::new(Mutex::new(approval)), ..self }
+    }
+
+    /// Takes what was approved of the first program. A later start finds nothing, whatever became of this one.
+    pub fn take_first(&self) -> Option<RunApproval> {
+        self.first.lock().take()
     }
 
     /// Records a use of a path, if recording is on. Returns whether it is.

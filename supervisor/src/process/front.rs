@@ -32,6 +32,8 @@ enum FrontEvent {
     Signal,
     Leader,
     Terminal(RelayEvent),
+    /// The node that wants this run has given it up, or is gone.
+    Abandoned,
 }
 
 struct Front {
@@ -43,6 +45,8 @@ struct Front {
     command: Option<ProcessHandle>,
     console: Option<Console>,
     leader_is_there: bool,
+    /// The socket to the node that wants this run.
+    lifeline: Option<OwnedFd>,
 }
 
 /// The supervisor, as the front sees it.
@@ -55,6 +59,8 @@ pub struct Below {
     pub to_supervisor: OwnedFd,
     /// Whether there are children that are not the guard's.
     pub others: OtherChildren,
+    /// The socket to the node that wants this run.
+    pub lifeline: Option<OwnedFd>,
 }
 
 /// Children that this process had before the guard's: a shell's jobs, if the shell has replaced itself by the guard.
@@ -87,7 +93,7 @@ pub fn wait(
     link: Option<UnixStream>,
 ) -> Result<Exit, ProcessError> {
     let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
-    let Below { supervisor, from_supervisor, to_supervisor, others } = below;
+    let Below { supervisor, from_supervisor, to_supervisor, others, lifeline } = below;
     // A supervisor that does not read must not hold up the signals.
     let _ = rustix::io::ioctl_fionbio(&to_supervisor, true);
     if others == OtherChildren::None {
@@ -101,6 +107,7 @@ pub fn wait(
         command: None,
         leader_is_there: console.is_some(),
         console,
+        lifeline,
     };
     if let Some(console) = &mut front.console {
         if let Some(link) = link {
@@ -131,6 +138,7 @@ impl Front {
             for event in events {
                 match event {
                     FrontEvent::Signal => self.pass_signals(),
+                    FrontEvent::Abandoned => abandon(),
                     FrontEvent::Leader => {
                         self.leader_is_there = self.console.as_mut().is_some_and(Console::listen);
                     }
@@ -170,6 +178,8 @@ impl Front {
         // Until there is a command, signals stay pending: they would be lost, with nothing to pass them to.
         let passing = self.signals.as_ref().filter(|_| self.console.is_some() || self.command.is_some());
         waiting.extend(passing.map(|held| (FrontEvent::Signal, held.as_fd(), PollFlags::POLLIN)));
+        let lifeline = self.lifeline.as_ref();
+        waiting.extend(lifeline.map(|node| (FrontEvent::Abandoned, node.as_fd(), PollFlags::POLLIN)));
         if let Some(console) = &self.console {
             if self.leader_is_there {
                 waiting.push((FrontEvent::Leader, console.jobs.as_fd(), PollFlags::POLLIN));
@@ -217,6 +227,11 @@ impl Front {
             let _ = told.send(&mut self.to_supervisor);
         }
     }
+}
+
+/// Ends this process as a kill by the node would: the reaper then kills the command, and `--kill-on-exit` the rest.
+fn abandon() {
+    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
 }
 
 /// Waits until the reaper has ended the tree; if it was killed, too, ends it from here.

@@ -32,6 +32,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::audit::Writer;
+use crate::config::node_run::RunApproval;
 use crate::config::reload::PolicySource;
 use crate::exit::Exit;
 use crate::judge::recorder::Recorder;
@@ -67,14 +68,18 @@ pub struct Spawn {
     pub lines: bool,
     /// `--kill-on-exit`
     pub kill_on_exit: bool,
+    /// What somebody has approved of a node's run.
+    pub approval: Option<RunApproval>,
+    /// The socket to the node that wants this run. All of the guard's processes hold it open, and the tree never does.
+    pub lifeline: Option<OwnedFd>,
 }
 
 impl Spawn {
     /// Closes its descriptors without freeing its memory: after a fork, freeing would first copy the pages.
     fn forget(self) {
-        let Spawn { name, plan, terminal, policy, source, floor, audit, .. } = self;
+        let Spawn { name, plan, terminal, policy, source, floor, audit, approval, .. } = self;
         floor.grants().close();
-        std::mem::forget((name, policy, source, floor));
+        std::mem::forget((name, policy, source, floor, approval));
         drop(terminal);
         plan.forget();
         audit.forget();
@@ -122,8 +127,9 @@ pub fn start(mut order: Spawn) -> Result<Exit, ProcessError> {
     match split().map_err(ProcessError::Fork)? {
         Side::Parent(supervisor) => {
             drop((to_front, from_front, jobs, link, screen));
+            let lifeline = order.lifeline.take();
             order.forget();
-            let below = front::Below { supervisor, from_supervisor, to_supervisor, others };
+            let below = front::Below { supervisor, from_supervisor, to_supervisor, others, lifeline };
             front::wait(below, &signals, console, prompt)
         }
         Side::Child => {

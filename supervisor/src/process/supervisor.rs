@@ -105,6 +105,9 @@ fn supervise(
         recorder,
         lines,
         kill_on_exit,
+        approval,
+        // Open until this process ends, by which the node sees that the tree is gone.
+        lifeline: _lifeline,
     } = order;
     let say = |what: &'static str| move |error: std::io::Error| format!("cannot {what}: {error}");
     let (ours, theirs) = guard_shim::channel().map_err(say("make a channel"))?;
@@ -120,7 +123,7 @@ fn supervise(
         Side::Child => {
             // Only the supervisor may hold this pipe, so that the front sees it close when the supervisor
             // ends.
-            drop((ours, from_reaper, to_front.take(), from_front, link, recorder));
+            drop((ours, from_reaper, to_front.take(), from_front, link, recorder, approval));
             audit.forget();
             floor.grants().close();
             reaper::main(plan, theirs, ReaperLinks { to_supervisor, front: front_handle, jobs })
@@ -154,6 +157,9 @@ fn supervise(
     let context = Context {
         session: session.clone(),
         agent: policy.agent().to_owned(),
+        session_key: source.paths.session_key.clone(),
+        run: source.options.node_run.run_id.clone(),
+        node: source.options.node_run.node_id.clone(),
         secrets: Secrets::of_environment(),
     };
     let reporter = Reporter::start(manner, audit, context, tree).map_err(say("start a thread"))?;
@@ -167,7 +173,7 @@ fn supervise(
     let mut guard = Guard::new(policy, resolver, tree, reporter.clone(), observe, floor, &session)
         .beside_page_of(&source.paths.state_directory);
     let is_followed = recorder.is_none();
-    guard = guard.with_recorder(recorder.map(Arc::new));
+    guard = guard.with_recorder(recorder.map(Arc::new)).with_first(approval);
     if let Some(approvals) = &approvals {
         guard = guard.with_approvals(Arc::clone(approvals));
         follow_front(from_front, approvals.manager().clone()).map_err(say("start a thread"))?;
@@ -320,13 +326,18 @@ fn approvals(
         state: source.paths.state_directory.clone(),
         home: source.paths.home.clone(),
         session_key: source.paths.session_key.clone(),
+        node_id: source.options.node_run.node_id.clone(),
         sync: sync_thread.clone(),
         is_member: members(tree),
         warn: Arc::new(move |line| problems.problem(line)),
         terminal: link.map(Arc::new),
     };
     let log = ApprovalLog::new(reporter.clone(), announce);
-    Arc::new(Approvals::new(Settings::from_policy(policy), log, around))
+    let approvals = Approvals::new(Settings::from_policy(policy), log, around);
+    if let Some(patience) = source.options.node_run.patience() {
+        approvals.manager().end_within(patience);
+    }
+    Arc::new(approvals)
 }
 
 /// Ends the questions whenever the front passes on a signal that asks the command to end.

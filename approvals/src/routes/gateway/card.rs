@@ -27,6 +27,8 @@ pub struct CardContext<'a> {
     pub home: &'a Path,
     /// OpenClaw's key of the asking session.
     pub session_key: Option<&'a str>,
+    /// The node whose run asks.
+    pub node_id: Option<&'a str>,
     /// Where the gateway delivers the question.
     pub turn: Option<&'a TurnSource>,
     /// Whether other routes can be asked.
@@ -45,7 +47,7 @@ pub enum Others {
 impl GatewayCard {
     /// Builds the card of a question. Returns `None` if the question could not be shown in full.
     pub fn new(question: &Question, context: &CardContext<'_>) -> Option<GatewayCard> {
-        let CardContext { home, session_key, turn, others } = context;
+        let CardContext { home, session_key, node_id, turn, others } = context;
 
         let Words { command, cwd, resolved_path, ask } = words(question)?;
         let (command, argv) = match &question.subject {
@@ -70,6 +72,7 @@ impl GatewayCard {
             "ask": ask,
             "agentId": question.agent,
             "sessionKey": session_key,
+            "nodeId": node_id,
             "resolvedPath": resolved_path,
             "env": names(question),
             "warningText": reason(question),

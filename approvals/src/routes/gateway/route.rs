@@ -33,6 +33,7 @@ pub struct GatewayAsker {
     /// The directory that `~` stands for.
     home: PathBuf,
     session_key: Option<String>,
+    node_id: Option<String>,
     /// The number of questions that are asked or withdrawn there.
     busy: Arc<watch::Sender<usize>>,
 }
@@ -50,7 +51,14 @@ impl GatewayAsker {
     ) -> GatewayAsker {
         let sink = AnswerSink::new(manager, Route::Gateway, grant_store, Arc::clone(&around.warn));
         let (home, session_key) = (around.home.clone(), around.session_key.clone());
-        GatewayAsker { sink, line, home, session_key, busy: Arc::new(watch::channel(0).0) }
+        GatewayAsker {
+            sink,
+            line,
+            home,
+            session_key,
+            node_id: around.node_id.clone(),
+            busy: Arc::new(watch::channel(0).0),
+        }
     }
 
     /// Runs for ever.
@@ -97,7 +105,13 @@ impl GatewayAsker {
         let others = if manager.has_other(request.id, Route::Gateway) { Others::Some } else { Others::None };
         let session_key = self.session_key.as_deref();
         let turn = manager.forwards(&request.question.agent, session_key);
-        let context = CardContext { home: &self.home, session_key, turn: turn.as_ref(), others };
+        let context = CardContext {
+            home: &self.home,
+            session_key,
+            node_id: self.node_id.as_deref(),
+            turn: turn.as_ref(),
+            others,
+        };
         manager.taken(request.id, Route::Gateway, false);
         let taken = || manager.taken(request.id, Route::Gateway, true);
         let pending_call = PendingCall { line: &self.line, request, context, taken: &taken };

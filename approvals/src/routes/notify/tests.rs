@@ -29,6 +29,7 @@ fn notified_by(argv: &[&str]) -> NotifyFixture {
     let into = Arc::clone(&warnings);
     let around = Surroundings {
         session_key: None,
+        node_id: None,
         state: directory.path().canonicalize().unwrap(),
         home: "/nonexistent".into(),
         sync: guard_openclaw::gateway::SyncThread::new(

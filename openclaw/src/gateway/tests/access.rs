@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use guard_policy::approval::{Fingerprint, GatewayUrl};
 use tempfile::TempDir;
 
+use crate::gateway::role::ClientRole;
 use crate::gateway::secret::SecretKind;
 use crate::gateway::tls::Trust;
 use crate::gateway::{Credentials, GatewaySettings, NoAccess, SecretVariables};
@@ -59,7 +60,7 @@ impl AccessFixture {
             let found = self.variables.iter().find(|(variable, _)| *variable == name);
             found.map(|(_, value)| OsString::from(value))
         };
-        Credentials::find_in(&self.settings, &self.path(""), &variable)
+        Credentials::find_in(&self.settings, &self.path(""), ClientRole::Operator, &variable)
     }
 
     /// Returns the gateway's URL, and the kind and text of the secret.

@@ -41,6 +41,7 @@ fn signs_as_openclaw_does() {
             token: &text(&case["token"]),
             nonce: &text(&case["nonce"]),
             platform: &text(&case["platform"]),
+            family: &text(&case["deviceFamily"]),
         });
         let expected = json!({
             "id": vectors["deviceId"],

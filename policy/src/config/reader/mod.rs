@@ -9,6 +9,7 @@ mod forwarding;
 mod gateway;
 mod locate;
 mod network;
+mod node;
 mod permissions;
 mod project;
 mod syntax;
@@ -24,7 +25,7 @@ pub use locate::{Location, locate};
 use syntax::Reader;
 pub(crate) use syntax::join;
 
-const TOP: [&str; 10] = [
+const TOP: [&str; 11] = [
     "$schema",
     "version",
     "extends",
@@ -34,6 +35,7 @@ const TOP: [&str; 10] = [
     "approvals",
     "network",
     "audit",
+    "node",
     "examples",
 ];
 
@@ -126,6 +128,7 @@ impl Reader<'_> {
                 }
                 "approvals" => document.approvals = self.approvals(value, &key),
                 "network" => document.network = self.network(value, &key),
+                "node" => document.node = self.node(value, &key),
                 "examples" => document.examples = self.examples(value, &key),
                 _ => document.audit = self.audit(value, &key),
             }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{TOP, agents, approvals, audit, exec, forwarding, gateway, network, permissions};
+use super::{TOP, agents, approvals, audit, exec, forwarding, gateway, network, node, permissions};
 
 /// The keys that the reader accepts, by the schema's name of their section.
 fn lists() -> BTreeMap<&'static str, &'static [&'static str]> {
@@ -23,6 +23,7 @@ fn lists() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("Agent", &agents::AGENT),
         ("Mode", &agents::AGENT_EXEC),
         ("Audit", &audit::AUDIT),
+        ("Node", &node::NODE),
         ("AllowlistEntry", &agents::ENTRY),
         ("Permissions", &permissions::PERMISSIONS),
         ("Filesystem", &permissions::FILESYSTEM),

@@ -66,6 +66,7 @@ impl GatewayFixture {
                 Arc::new(|_| {}),
             ),
             session_key: Some("agent:main:main".to_owned()),
+            node_id: None,
             is_member: Arc::new(|_| false),
             warn,
             terminal: None,

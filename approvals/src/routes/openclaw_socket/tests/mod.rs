@@ -56,6 +56,7 @@ impl SocketGuard {
         let (into, is_member) = (Arc::clone(&warnings), self.is_member);
         let around = Surroundings {
             session_key: None,
+            node_id: None,
             state: state.path().canonicalize().unwrap(),
             home: "/nonexistent".into(),
             sync: guard_openclaw::gateway::SyncThread::new(

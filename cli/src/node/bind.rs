@@ -1,0 +1,82 @@
+//! What a command runs first, by its content.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use guard_approvals::Digest;
+use guard_openclaw::node::{Denied, FileOperand};
+use guard_policy::analysis::script_operands;
+use guard_policy::environment::Variable;
+use guard_supervisor::config::node_run::ApprovedFile;
+
+use crate::check::lookup;
+
+/// How much the kernel reads of a `#!` line, in bytes (include/uapi/linux/binfmts.h).
+const LINE: usize = 256;
+
+/// What runs first.
+#[derive(Clone, Debug)]
+pub struct BoundFiles {
+    /// The program, its script, and what interprets a script.
+    pub files: Vec<ApprovedFile>,
+    /// The one that the gateway is told: the script, or the program.
+    pub operand: FileOperand,
+}
+
+/// Finds what a command runs first, and hashes it.
+///
+/// # Errors
+/// If that cannot be told for certain.
+pub fn bind(argv: &[String], cwd: &Path, env: &[Variable]) -> Result<BoundFiles, Denied> {
+    let found = argv.first().and_then(|name| lookup::program(OsStr::new(name), env, cwd));
+    let program = real(&found.ok_or(Denied::Unbindable)?)?;
+    let mut files = vec![hashed(&program)?];
+    let interpreter = interpreter(&program)?;
+    if let Some(interpreter) = &interpreter {
+        // A script whose interpreter is a script again is rare, and is asked about when it starts.
+        if !interpreter.is_absolute() || self::interpreter(&real(interpreter)?)?.is_some() {
+            return Err(Denied::Unbindable);
+        }
+        files.push(hashed(&real(interpreter)?)?);
+    }
+    let words: Vec<Vec<u8>> = argv.iter().map(|word| word.clone().into_bytes()).collect();
+    let operands = script_operands(program.as_os_str().as_bytes(), &words);
+    let mut operand = at(0, &files[0]);
+    if let Some(index) = operands.script.filter(|_| interpreter.is_none()) {
+        let script = hashed(&real(&cwd.join(OsStr::from_bytes(&words[index])))?)?;
+        operand = at(index, &script);
+        files.push(script);
+    }
+    Ok(BoundFiles { files, operand })
+}
+
+fn at(argv_index: usize, file: &ApprovedFile) -> FileOperand {
+    FileOperand { argv_index, path: file.path.clone(), sha256: file.sha256.clone() }
+}
+
+fn real(path: &Path) -> Result<PathBuf, Denied> {
+    path.canonicalize().map_err(|_| Denied::Unbindable)
+}
+
+fn hashed(path: &Path) -> Result<ApprovedFile, Denied> {
+    // A FIFO would be waited for.
+    let is_file = path.metadata().is_ok_and(|stat| stat.is_file());
+    let file = File::open(path).ok().filter(|_| is_file).ok_or(Denied::Unbindable)?;
+    let digest = Digest::of_file(&file, || Ok(())).map_err(|_| Denied::Unbindable)?;
+    let path = path.to_str().ok_or(Denied::Unbindable)?.to_owned();
+    Ok(ApprovedFile { path, sha256: digest.to_string() })
+}
+
+/// The interpreter in a script's first line, as written.
+fn interpreter(program: &Path) -> Result<Option<PathBuf>, Denied> {
+    let mut line = Vec::new();
+    let file = File::open(program).map_err(|_| Denied::Unbindable)?;
+    file.take(LINE as u64).read_to_end(&mut line).map_err(|_| Denied::Unbindable)?;
+    let Some(rest) = line.strip_prefix(b"#!") else { return Ok(None) };
+    let rest = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let name = rest.trim_ascii().split(|byte| b" \t".contains(byte)).next().unwrap_or_default();
+    Ok(Some(PathBuf::from(OsStr::from_bytes(name))))
+}

@@ -1,0 +1,223 @@
+//! Takes the gateway's calls on one connection, and sends the answers.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use guard_openclaw::clock::now_ms;
+use guard_openclaw::gateway::{Disconnected, Events, Link};
+use guard_openclaw::node::{
+    Answer, Heard, Invoke, InvokeError, NodeApprovals, NodeEvent, WhichParams, heard, result_params,
+};
+use guard_policy::NodeCommand;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use tokio::time::{sleep, timeout};
+
+use super::files::LastRun;
+use super::host::NodeHost;
+use super::judge::{CallPolicy, Caller};
+use super::run::{Limits, run};
+use super::runs::{Begun, Lifeline};
+use super::system_run::{Decided, Order, decide};
+use super::{pairing, prepare};
+use crate::check::lookup;
+
+/// How long the gateway may take to confirm an answer.
+const SEND_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Answers calls until the connection has ended. Every run ends with it: nobody waits for its result any more.
+pub async fn serve(host: &Arc<NodeHost>, link: Link, mut events: Events) -> Disconnected {
+    for event in host.take_unsent() {
+        send_event(host, &link, event).await;
+    }
+    while let Some(event) = events.recv().await {
+        match heard(event, &host.id) {
+            Heard::Invoke(invoke) => begin(host, &link, invoke),
+            Heard::Cancel(cancel) => host.calls.cancel(&cancel.invoke_id),
+            Heard::Paired { is_approved } => pairing::resolved(host, is_approved),
+            Heard::Unreadable { id, why } => {
+                let (host, link) = (Arc::clone(host), link.clone());
+                let error = InvokeError::thrown(format!("the call cannot be read: {why}"));
+                tokio::spawn(async move { send_result(&host, &link, &id, &Err(error)).await });
+            }
+            Heard::Nothing => {}
+        }
+    }
+    host.calls.cancel_all();
+    link.lost().await
+}
+
+/// Begins to answer a call, in a task of its own.
+fn begin(host: &Arc<NodeHost>, link: &Link, invoke: Invoke) {
+    let key = invoke.idempotency_key.as_deref().filter(|key| !key.is_empty());
+    let key = key.map(|key| {
+        let parts = [key, &invoke.command, invoke.params.as_deref().unwrap_or_default()];
+        let mut digest = Sha256::new();
+        for part in parts {
+            digest.update((part.len() as u64).to_le_bytes());
+            digest.update(part);
+        }
+        digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+    });
+    let begun = host.calls.begin(&invoke.id, key.as_deref());
+    let (host, link) = (Arc::clone(host), link.clone());
+    tokio::spawn(async move {
+        match begun {
+            Begun::Known => {}
+            Begun::Repeats(mut answer) => {
+                let answer = answer.wait_for(Option::is_some).await.ok().and_then(|answer| answer.clone());
+                if let Some(answer) = answer {
+                    send_result(&host, &link, &invoke.id, &answer).await;
+                }
+                host.calls.end_repetition(&invoke.id);
+            }
+            Begun::New(done) => {
+                if let Some(answer) = answer(&host, &link, &invoke).await {
+                    done.send_replace(Some(answer.clone()));
+                    send_result(&host, &link, &invoke.id, &answer).await;
+                }
+                host.calls.end(&invoke.id, key.as_deref());
+            }
+        }
+    });
+}
+
+/// Answers a call. `None` if the gateway has given it up.
+async fn answer(host: &Arc<NodeHost>, link: &Link, invoke: &Invoke) -> Option<Answer> {
+    // What waits is bounded by what the gateway sends at once, and no more is taken than that.
+    let Ok(_open) = host.open.try_acquire() else { return Some(Err(InvokeError::busy())) };
+    let Some(command) = host.offered(&invoke.command) else { return Some(Err(InvokeError::unknown())) };
+    let params = invoke.params.clone();
+    if command == NodeCommand::Run {
+        return system_run(host, link, invoke).await;
+    }
+    let owned = Arc::clone(host);
+    let answered = tokio::task::spawn_blocking(move || {
+        let params = params.as_deref();
+        match command {
+            NodeCommand::Which => which(&owned, params),
+            NodeCommand::Prepare => prepare::prepare(&owned, params),
+            NodeCommand::ApprovalsGet => approvals(&owned).map(|set| set.payload()),
+            NodeCommand::ApprovalsSet => set_approvals(&owned, params),
+            NodeCommand::Run => Err(InvokeError::unknown()),
+        }
+    });
+    Some(answered.await.unwrap_or_else(|_| Err(failed())))
+}
+
+fn failed() -> InvokeError {
+    InvokeError::unavailable("node invocation failed")
+}
+
+async fn system_run(host: &Arc<NodeHost>, link: &Link, invoke: &Invoke) -> Option<Answer> {
+    let begun = Instant::now();
+    let (owned, params) = (Arc::clone(host), invoke.params.clone());
+    let decided = tokio::task::spawn_blocking(move || decide(&owned, params.as_deref())).await;
+    let order = match decided.unwrap_or_else(|_| Err(failed())) {
+        Err(error) => return Some(Err(error)),
+        Ok(Decided::Denied(report, denied)) => {
+            let (event, answer) = denied.answer(&report);
+            send_event(host, link, event).await;
+            return Some(answer);
+        }
+        Ok(Decided::Fails(report, end)) => {
+            send_event(host, link, report.finished(&end, host.settings.event_tail_bytes)).await;
+            return Some(Ok(end.payload()));
+        }
+        Ok(Decided::Runs(order)) => order,
+    };
+    let Ok(_slot) = host.running.try_acquire() else { return Some(Err(InvokeError::busy())) };
+    let wait = invoke.timeout_ms.map(|wait| Duration::from_millis(wait).saturating_sub(begun.elapsed()));
+    let limits = Limits { node: host.id.clone(), wait, output: host.settings.output_bytes };
+    let lifeline = host.calls.runs(&invoke.id);
+    host.note_runs();
+    let end = supervised(host, link, order, limits, lifeline).await;
+    host.note_runs();
+    end
+}
+
+/// Runs a command, and tells the gateway of it.
+async fn supervised(
+    host: &Arc<NodeHost>,
+    link: &Link,
+    order: Box<Order>,
+    limits: Limits,
+    lifeline: Arc<Lifeline>,
+) -> Option<Answer> {
+    let (report, notice) = (order.report.clone(), order.notice);
+    let (agent, session_key) = (order.options.agent.clone(), order.options.session_key.clone());
+    let running = Arc::clone(&lifeline);
+    let mut task = tokio::task::spawn_blocking(move || run(&order, &limits, &running));
+    let ended = tokio::select! {
+        ended = &mut task => ended,
+        () = sleep(notice) => {
+            send_event(host, link, report.running()).await;
+            task.await
+        }
+    };
+    let end = ended.ok().flatten();
+    let exit_code = end.as_ref().and_then(|end| end.exit_code);
+    host.note_last(LastRun {
+        run_id: report.run_id.clone(),
+        agent,
+        session_key,
+        exit_code,
+        ended_ms: now_ms(),
+    });
+    match end {
+        Some(end) => {
+            send_event(host, link, report.finished(&end, host.settings.event_tail_bytes)).await;
+            Some(Ok(end.payload()))
+        }
+        None if host.is_lost(link) => {
+            // The gateway learns of the end when it is back.
+            let end =
+                guard_openclaw::node::Captured::failed("the connection to the gateway was lost".to_owned());
+            host.keep_unsent(report.finished(&end, host.settings.event_tail_bytes));
+            None
+        }
+        None => None,
+    }
+}
+
+/// Sends an event. If the connection is lost, it is sent on the next one.
+async fn send_event(host: &NodeHost, link: &Link, event: NodeEvent) {
+    let sent = timeout(SEND_TIMEOUT, link.call("node.event", event.params())).await;
+    if !matches!(sent, Ok(Ok(_) | Err(guard_openclaw::gateway::CallError::Refused(_)))) {
+        host.keep_unsent(event);
+    }
+}
+
+async fn send_result(host: &NodeHost, link: &Link, id: &str, answer: &Answer) {
+    let params = result_params(id, &host.id, answer);
+    // A gateway that does not wait any more ignores it.
+    let _ = timeout(SEND_TIMEOUT, link.call("node.invoke.result", params)).await;
+}
+
+fn which(host: &NodeHost, params: Option<&str>) -> Answer {
+    let params = WhichParams::read(params)?;
+    let caller = Caller { agent: None, session_key: None, tightened: Default::default() };
+    let rules = CallPolicy::read(host, caller, &host.cwd)?;
+    let env = rules.environment(&[], std::iter::empty())?.found;
+    let found = |name: String| {
+        let path = lookup::program(name.as_ref(), &env, &host.cwd)?;
+        Some((name, json!(path.to_str()?)))
+    };
+    let bins: Map<String, Value> = params.bins.into_iter().filter_map(found).collect();
+    Ok(json!({"bins": bins}))
+}
+
+fn approvals(host: &NodeHost) -> Result<NodeApprovals, InvokeError> {
+    let broken = |why: String| InvokeError::unavailable(format!("openclaw-guard: {why}"));
+    let text = host.files.approvals().map_err(|error| broken(error.to_string()))?;
+    NodeApprovals::parse(text).map_err(|error| broken(error.to_string()))
+}
+
+fn set_approvals(host: &NodeHost, params: Option<&str>) -> Answer {
+    let _alone = host.setting.lock();
+    let before = approvals(host)?;
+    let shown = before.set(params)?;
+    let written = host.files.write_approvals(&shown.text);
+    written.map_err(|error| InvokeError::unavailable(format!("openclaw-guard: {error}")))?;
+    Ok(shown.approvals.payload())
+}

@@ -1,0 +1,145 @@
+//! `system.run`, until it runs.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use guard_openclaw::ids;
+use guard_openclaw::node::{
+    Approval, Captured, Denied, InvokeError, Plan, RunParams, RunReport, command_text,
+};
+use guard_policy::environment::Variable;
+use guard_supervisor::config::node_run::RunApproval;
+use guard_supervisor::config::options::Options;
+
+use super::bind::bind;
+use super::host::NodeHost;
+use super::judge::{CallPolicy, Caller, TextVerdict, directory};
+
+/// A run that may start.
+pub struct Order {
+    /// The options of its guard.
+    pub options: Options,
+    /// The arguments.
+    pub argv: Vec<String>,
+    /// The directory.
+    pub cwd: PathBuf,
+    /// What its guard is handed of variables.
+    pub env: Vec<Variable>,
+    /// What somebody has approved.
+    pub approval: Option<RunApproval>,
+    /// How long it may take.
+    pub timeout: Option<Duration>,
+    /// The run, as its events name it.
+    pub report: RunReport,
+    /// After how long the gateway is told that it goes on.
+    pub notice: Duration,
+}
+
+/// What becomes of a call.
+pub enum Decided {
+    /// It runs.
+    Runs(Box<Order>),
+    /// It does not run, and the agent is told.
+    Denied(RunReport, Denied),
+    /// It cannot start.
+    Fails(RunReport, Captured),
+}
+
+/// Decides about a call.
+///
+/// # Errors
+/// The answer to a call that is malformed, or that no policy can judge.
+pub fn decide(host: &NodeHost, params: Option<&str>) -> Result<Decided, InvokeError> {
+    let params = RunParams::read(params)?;
+    let report = RunReport {
+        session_key: params.session_key.clone(),
+        run_id: params.run_id.clone().unwrap_or_else(|| ids::random().to_string()),
+        command: command_text(&params.argv),
+        is_silent: params.is_silent,
+    };
+    let cwd = directory(host, params.cwd.as_deref());
+    let caller = Caller {
+        agent: params.agent_id.as_deref(),
+        session_key: params.session_key.as_deref(),
+        tightened: params.tightened,
+    };
+    // One that is not there is reported when everything else is in order.
+    let place = if cwd.is_dir() { &cwd } else { &host.cwd };
+    let rules = CallPolicy::read(host, caller, place)?;
+    let env = rules.environment(&params.argv, params.env.iter())?;
+    let evaluation = rules.evaluate(&params.argv, &cwd, &env.found);
+    let said = rules.say(&evaluation, params.tightened.strict_inline_eval);
+    let approval = match (said, &params.approval) {
+        (TextVerdict::No(denied), _) => return Ok(Decided::Denied(report, denied)),
+        (TextVerdict::Asks, Approval::None) => return Ok(Decided::Denied(report, Denied::ApprovalRequired)),
+        (TextVerdict::Runs, Approval::None) => None,
+        (said, Approval::Given(plan)) => {
+            match approved(host, &params, plan, &rules, &cwd, &env.found, matches!(said, TextVerdict::Asks)) {
+                Ok(approval) => approval,
+                Err(denied) => return Ok(Decided::Denied(report, denied)),
+            }
+        }
+    };
+    if let Some(error) = missing(&cwd) {
+        return Ok(Decided::Fails(report, Captured::failed(error)));
+    }
+    Ok(Decided::Runs(Box::new(Order {
+        notice: Duration::from_millis(rules.policy.running_notice_ms()),
+        options: rules.options,
+        argv: params.argv,
+        cwd,
+        env: env.given,
+        approval,
+        timeout: params.timeout_ms.map(Duration::from_millis),
+        report,
+    })))
+}
+
+/// What an approval is for: exactly what was prepared, and still is so. Its ticket is used up, whatever comes of it.
+fn approved(
+    host: &NodeHost,
+    params: &RunParams,
+    plan: &Plan,
+    rules: &CallPolicy,
+    cwd: &Path,
+    env: &[Variable],
+    is_needed: bool,
+) -> Result<Option<RunApproval>, Denied> {
+    let ticket = host.tickets.lock().take(plan, &params.env);
+    if plan.policy_snapshot.as_ref() != Some(&rules.snapshot()) {
+        return Err(Denied::PolicyChanged);
+    }
+    if cwd.canonicalize().ok().as_deref() != Some(cwd) {
+        return Err(Denied::DirectoryChanged);
+    }
+    let now = bind(&params.argv, cwd, env)?;
+    if plan.mutable_file_operand.as_ref() != Some(&now.operand) {
+        return Err(Denied::FileChanged);
+    }
+    let Some(ticket) = ticket else {
+        // It was used up, or never prepared here.
+        return if is_needed { Err(Denied::ApprovalRequired) } else { Ok(None) };
+    };
+    if ticket.policy != rules.digest {
+        return Err(Denied::PolicyChanged);
+    }
+    if ticket.files != now.files {
+        return Err(Denied::FileChanged);
+    }
+    let cwd = cwd.to_str().ok_or(Denied::DirectoryChanged)?.to_owned();
+    Ok(Some(RunApproval { argv: params.argv.clone(), cwd, files: ticket.files }))
+}
+
+/// Why a directory cannot be entered, in OpenClaw's words.
+fn missing(cwd: &Path) -> Option<String> {
+    let (what, code) = match cwd.metadata() {
+        Ok(stat) if stat.is_dir() => return None,
+        Ok(_) => ("is not a directory", "ENOTDIR"),
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => ("is not a directory", "ENOTDIR"),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => ("does not exist", "ENOENT"),
+        Err(_) => return None,
+    };
+    let path = cwd.display();
+    let os = format!("os reported: Command failed during launch or output capture ({code})");
+    Some(format!("node exec working directory {what} on the node host: {path} ({os})"))
+}

@@ -1,0 +1,98 @@
+//! The plans that were prepared and whose approval may still come. Each is for one run.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use guard_openclaw::node::Plan;
+use guard_supervisor::config::node_run::ApprovedFile;
+
+/// How long an approval may take: OpenClaw's own limit is half an hour.
+const LIFETIME: Duration = Duration::from_secs(3600);
+/// How many plans are remembered. Beyond that, the oldest has to be prepared again.
+const MAX_TICKETS: usize = 1024;
+
+/// What was prepared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    /// The plan, as the gateway got it.
+    pub plan: Plan,
+    /// The variables that the command sets.
+    pub env: BTreeMap<String, String>,
+    /// Everything that runs first, by its content then.
+    pub files: Vec<ApprovedFile>,
+    /// A digest of the policy.
+    pub policy: String,
+}
+
+/// The plans that were prepared.
+#[derive(Debug, Default)]
+pub struct Tickets(VecDeque<(Instant, Ticket)>);
+
+impl Tickets {
+    /// Remembers a plan.
+    pub fn add(&mut self, ticket: Ticket) {
+        self.forget(Instant::now());
+        if self.0.len() >= MAX_TICKETS {
+            self.0.pop_front();
+        }
+        self.0.push_back((Instant::now(), ticket));
+    }
+
+    /// Takes the oldest ticket for this plan and these variables: no other run gets it.
+    pub fn take(&mut self, plan: &Plan, env: &BTreeMap<String, String>) -> Option<Ticket> {
+        self.forget(Instant::now());
+        let at = self.0.iter().position(|(_, ticket)| ticket.plan == *plan && ticket.env == *env)?;
+        self.0.remove(at).map(|(_, ticket)| ticket)
+    }
+
+    fn forget(&mut self, now: Instant) {
+        while self.0.front().is_some_and(|(made, _)| now.duration_since(*made) > LIFETIME) {
+            self.0.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ticket(word: &str) -> Ticket {
+        let plan = Plan {
+            argv: vec![word.to_owned()],
+            cwd: None,
+            command_text: word.to_owned(),
+            command_preview: None,
+            agent_id: None,
+            session_key: None,
+            mutable_file_operand: None,
+            policy_snapshot: None,
+        };
+        Ticket { plan, env: BTreeMap::new(), files: Vec::new(), policy: String::new() }
+    }
+
+    #[test]
+    fn a_plan_is_for_one_run() {
+        let mut tickets = Tickets::default();
+        let [one, other] = ["one", "other"].map(ticket);
+        assert_eq!(tickets.take(&one.plan, &one.env), None);
+        tickets.add(one.clone());
+        tickets.add(one.clone());
+        assert_eq!(tickets.take(&other.plan, &other.env), None);
+        assert_eq!(tickets.take(&one.plan, &one.env), Some(one.clone()));
+        assert_eq!(tickets.take(&one.plan, &one.env), Some(one.clone()));
+        assert_eq!(tickets.take(&one.plan, &one.env), None);
+        let set = BTreeMap::from([("A".to_owned(), "1".to_owned())]);
+        tickets.add(one.clone());
+        assert_eq!(tickets.take(&one.plan, &set), None, "the variables are others");
+    }
+
+    #[test]
+    fn no_more_plans_are_kept_than_anybody_approves() {
+        let mut tickets = Tickets::default();
+        for at in 0..MAX_TICKETS + 10 {
+            tickets.add(ticket(&at.to_string()));
+        }
+        assert_eq!(tickets.0.len(), MAX_TICKETS);
+        assert_eq!(tickets.take(&ticket("0").plan, &BTreeMap::new()), None);
+    }
+}

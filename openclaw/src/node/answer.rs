@@ -1,0 +1,133 @@
+//! A node's answers to calls.
+
+use serde_json::{Value, json};
+
+use super::event::{NodeEvent, RunReport};
+
+/// The result of a call, or why there is none.
+pub type Answer = Result<Value, InvokeError>;
+
+/// The code of a refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// The call is malformed.
+    InvalidRequest,
+    /// The node cannot do that, or not now.
+    Unavailable,
+    /// The policy does not let it run.
+    Denied,
+}
+
+impl Code {
+    /// The code's name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Code::InvalidRequest => "INVALID_REQUEST",
+            Code::Unavailable => "UNAVAILABLE",
+            Code::Denied => "SYSTEM_RUN_DENIED",
+        }
+    }
+}
+
+/// Why a call has no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct InvokeError {
+    /// The code.
+    pub code: Code,
+    /// The sentence.
+    pub message: String,
+}
+
+impl InvokeError {
+    /// A malformed call.
+    pub fn invalid(message: impl Into<String>) -> InvokeError {
+        InvokeError { code: Code::InvalidRequest, message: message.into() }
+    }
+
+    /// A malformed call, in the form of the errors that OpenClaw's node throws.
+    pub fn thrown(message: impl std::fmt::Display) -> InvokeError {
+        InvokeError::invalid(format!("Error: INVALID_REQUEST: {message}"))
+    }
+
+    /// Something that the node cannot do, or not now.
+    pub fn unavailable(message: impl Into<String>) -> InvokeError {
+        InvokeError { code: Code::Unavailable, message: message.into() }
+    }
+
+    /// A command that the node does not have, or does not offer.
+    pub fn unknown() -> InvokeError {
+        InvokeError::unavailable("command not supported")
+    }
+
+    /// More runs than the node takes at once.
+    pub fn busy() -> InvokeError {
+        InvokeError::unavailable("busy")
+    }
+}
+
+/// Why the policy does not let a command run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Denied {
+    /// No command runs here.
+    Security,
+    /// It is in no allowlist, and nobody is asked.
+    Miss,
+    /// Somebody has to approve it, and nobody has.
+    ApprovalRequired,
+    /// It was approved under another policy.
+    PolicyChanged,
+    /// Its directory is another one than was approved.
+    DirectoryChanged,
+    /// Its program or script is not the one that was approved.
+    FileChanged,
+    /// What it runs cannot be told before it runs.
+    Unbindable,
+}
+
+impl Denied {
+    /// The reason in the event `exec.denied`.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Denied::Security => "security=deny",
+            Denied::Miss => "allowlist-miss",
+            _ => "approval-required",
+        }
+    }
+
+    /// The sentence.
+    pub fn message(&self) -> &'static str {
+        match self {
+            Denied::Security => "SYSTEM_RUN_DISABLED: security=deny",
+            Denied::Miss => "SYSTEM_RUN_DENIED: allowlist miss",
+            Denied::ApprovalRequired => "SYSTEM_RUN_DENIED: approval required",
+            Denied::PolicyChanged => {
+                "SYSTEM_RUN_DENIED: exec approval policy changed; request approval again"
+            }
+            Denied::DirectoryChanged => "SYSTEM_RUN_DENIED: approval cwd changed before execution",
+            Denied::FileChanged => "SYSTEM_RUN_DENIED: approval script operand changed before execution",
+            Denied::Unbindable => "SYSTEM_RUN_DENIED: approval cannot safely bind this command",
+        }
+    }
+
+    /// The answer, and the event before it.
+    pub fn answer(&self, run: &RunReport) -> (NodeEvent, Answer) {
+        let error = InvokeError { code: Code::Denied, message: self.message().to_owned() };
+        (run.denied(self.reason()), Err(error))
+    }
+}
+
+/// The parameters of `node.invoke.result`.
+pub fn result_params(id: &str, node: &str, answer: &Answer) -> Value {
+    match answer {
+        Ok(payload) => {
+            json!({"id": id, "nodeId": node, "ok": true, "payloadJSON": payload.to_string()})
+        }
+        Err(InvokeError { code, message }) => json!({
+            "id": id,
+            "nodeId": node,
+            "ok": false,
+            "error": {"code": code.as_str(), "message": message},
+        }),
+    }
+}

@@ -1,0 +1,108 @@
+//! The gateway's events for a node.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::gateway::GatewayEvent;
+
+/// A command that the gateway calls.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Invoke {
+    /// The call's id.
+    pub id: String,
+    /// The node that is called.
+    pub node_id: String,
+    /// The command, such as `system.run`.
+    pub command: String,
+    /// Its parameters, as JSON in a string.
+    #[serde(rename = "paramsJSON")]
+    pub params: Option<String>,
+    /// How long the gateway waits, in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// Equal for repetitions of one call.
+    pub idempotency_key: Option<String>,
+}
+
+/// The gateway does not wait for a call any more.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cancel {
+    /// The call's id.
+    pub invoke_id: String,
+    /// The node that was called.
+    pub node_id: String,
+}
+
+/// What the operator has decided about the commands of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PairingResolved {
+    node_id: String,
+    #[serde(default)]
+    decision: String,
+}
+
+/// An event, as far as it concerns a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// A command is called.
+    Invoke(Invoke),
+    /// A call is given up.
+    Cancel(Cancel),
+    /// The operator has approved the node's commands, or has not.
+    Paired {
+        /// Whether they are approved.
+        is_approved: bool,
+    },
+    /// A call whose fields cannot be read, with its id and the node's: it can be refused.
+    Unreadable {
+        /// The call's id.
+        id: String,
+        /// Why.
+        why: String,
+    },
+    /// Nothing for this node.
+    Nothing,
+}
+
+/// Reads an event for the node with this id.
+pub fn heard(event: GatewayEvent, node: &str) -> Heard {
+    let GatewayEvent { event, payload } = event;
+    match event.as_str() {
+        "node.invoke.request" => invoke(payload, node),
+        "node.invoke.cancel" => match parse::<Cancel>(payload) {
+            Ok(cancel) if cancel.node_id == node => Heard::Cancel(cancel),
+            _ => Heard::Nothing,
+        },
+        "node.pair.resolved" => match parse::<PairingResolved>(payload) {
+            Ok(resolved) if resolved.node_id == node => {
+                Heard::Paired { is_approved: resolved.decision == "approved" }
+            }
+            _ => Heard::Nothing,
+        },
+        _ => Heard::Nothing,
+    }
+}
+
+fn invoke(payload: Value, node: &str) -> Heard {
+    let text = |name: &str| payload.get(name).and_then(Value::as_str).map(str::to_owned);
+    // A call of another node is none of this one's business.
+    if text("nodeId").is_none_or(|id| id != node) {
+        return Heard::Nothing;
+    }
+    let id = text("id");
+    match (parse::<Invoke>(payload), id) {
+        (Ok(invoke), _) => Heard::Invoke(invoke),
+        (Err(why), Some(id)) => Heard::Unreadable { id, why },
+        (Err(_), None) => Heard::Nothing,
+    }
+}
+
+/// serde would accept an array of the fields in place of the object.
+fn parse<T: for<'de> Deserialize<'de>>(payload: Value) -> Result<T, String> {
+    if !payload.is_object() {
+        return Err("it is no object".to_owned());
+    }
+    serde_json::from_value(payload).map_err(|error| error.to_string())
+}

@@ -1,0 +1,24 @@
+//! What a gateway asks of a node, and what a node answers (OpenClaw 2026.9.6 and 2026.7.35). Nothing here runs anything
+//! or reads the disk.
+//!
+//! `invoke` reads the gateway's events, and `params` what a command is called with. `plan` is what an approval is for.
+//! `answer` has the answers, with OpenClaw's codes and sentences, `event` what is reported of a run, and `output` how
+//! much of its output. `approvals` is the document by which a gateway sets what runs here.
+
+mod answer;
+mod approvals;
+mod event;
+mod invoke;
+mod output;
+mod params;
+mod plan;
+#[cfg(test)]
+mod tests;
+
+pub use answer::{Answer, Code, Denied, InvokeError, result_params};
+pub use approvals::{BadDocument, NodeApprovals, Shown};
+pub use event::{NodeEvent, RunReport};
+pub use invoke::{Cancel, Heard, Invoke, heard};
+pub use output::{Captured, Collector, Stream};
+pub use params::{Approval, PrepareParams, RunParams, Tightened, WhichParams};
+pub use plan::{FileOperand, Plan, PlanMismatch, PolicySnapshot, command_text};

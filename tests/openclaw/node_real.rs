@@ -1,0 +1,168 @@
+//! The node host and real gateways, driven by the official command line.
+
+use std::process::Stdio;
+
+use guard_tests::gateway::{Alone, Client, Login, Release, gateway};
+use guard_tests::{World, ended};
+use serde_json::{Value, json};
+
+use crate::node_gateway::{ASK, FULL, NodeProcess, status, world_at};
+use crate::world::eventually;
+
+for_each_release! { paired_by_the_official_commands, approved_at_the_gateway, away_for_a_while }
+
+/// Runs `openclaw …` and parses its output.
+fn cli(gateway: &Alone, arguments: &[&str]) -> (i32, String) {
+    let output = ended(gateway.openclaw().args(arguments).stdin(Stdio::null()));
+    (output.status, format!("{}{}", output.stdout, output.stderr))
+}
+
+/// Starts a node, and approves it as its messages say.
+fn paired(gateway: &Alone, world: &World) -> NodeProcess {
+    let node = NodeProcess::start(world, &[]);
+    eventually("it says what to do", || {
+        let said = world.read("node.log").is_some_and(|log| log.contains("is connected"));
+        said || status(world)["surface"]["state"] == "approved"
+    });
+    eventually("the status has it", || status(world)["gateway"]["connected"] == true);
+    if status(world)["surface"]["state"] == "pending" {
+        let request = status(world)["surface"]["requestId"].as_str().expect("a request").to_owned();
+        let log = world.read("node.log").expect("a log");
+        assert!(log.contains(&format!("openclaw nodes approve {request}")), "{log}");
+        let (code, text) = cli(gateway, &["nodes", "approve", &request]);
+        assert_eq!(code, 0, "{text}");
+        eventually("its commands are approved", || status(world)["surface"]["state"] == "approved");
+    }
+    node
+}
+
+/// Calls a command on the node as an operator; `payload`, or the refusal.
+fn invoke(operator: &Client, node: &str, command: &str, params: &Value) -> Result<Value, Value> {
+    let params = json!({"nodeId": node, "command": command, "params": params, "timeoutMs": 60_000, "idempotencyKey": Client::nonce()});
+    let answer = operator.call("node.invoke", params).map_err(|refused| refused.0)?;
+    Ok(match answer["payloadJSON"].as_str() {
+        Some(text) => serde_json::from_str(text).expect("JSON"),
+        None => answer["payload"].clone(),
+    })
+}
+
+fn operator(gateway: &Alone) -> Client {
+    let login = Login {
+        scopes: vec![
+            "operator.admin",
+            "operator.approvals",
+            "operator.read",
+            "operator.write",
+            "operator.pairing",
+        ],
+        ..Login::approver(gateway.token())
+    };
+    Client::connect(gateway.port(), &login).expect("to be let in")
+}
+
+fn node_id(world: &World) -> String {
+    status(world)["node"]["nodeId"].as_str().expect("an id").to_owned()
+}
+
+fn paired_by_the_official_commands(release: Release) {
+    let Some(gateway) = gateway(release) else { return };
+    let world = world_at(gateway.port(), gateway.token(), FULL);
+    let node = paired(&gateway, &world);
+    let (code, text) = cli(&gateway, &["nodes", "status", "--json"]);
+    assert!(code == 0 && text.contains(&node_id(&world)), "{code} {text}");
+    let run = |command: &Value| {
+        let params = json!({"command": command, "cwd": world.work()}).to_string();
+        cli(
+            &gateway,
+            &["nodes", "invoke", "--node", &node_id(&world), "--command", "system.run", "--params", &params],
+        )
+    };
+    let operator = operator(&gateway);
+    let secret = world.root().join("shut/secret").display().to_string();
+    let results = [
+        invoke(
+            &operator,
+            &node_id(&world),
+            "system.run",
+            &json!({"command": ["sh", "-c", "echo out; exit 3"], "sessionKey": "agent:main:main", "agentId": "main", "runId": "real-1"}),
+        ),
+        invoke(
+            &operator,
+            &node_id(&world),
+            "system.run",
+            &json!({"command": ["cat", secret], "sessionKey": "agent:main:main", "agentId": "main", "runId": "real-2"}),
+        ),
+    ];
+    let [ran, denied] = results.map(|result| result.expect("a result"));
+    assert_eq!((ran["exitCode"].clone(), ran["stdout"].clone()), (json!(3), json!("out\n")), "{ran}");
+    assert_eq!(denied["exitCode"], 1, "{denied}");
+    assert!(denied["stderr"].as_str().expect("text").contains("Permission denied"), "{denied}");
+    eventually("the denial is logged", || {
+        world
+            .audit()
+            .iter()
+            .any(|line| line["verdict"] == "deny" && line["path"] == *secret && line["runId"] == "real-2")
+    });
+    // Some releases let their command line call nothing but what has a command of its own.
+    let (code, text) = run(&json!(["echo", "by the command line"]));
+    assert!(text.contains("by the command line"), "{code} {text}");
+    assert_eq!(node.end(), 0);
+}
+
+fn approved_at_the_gateway(release: Release) {
+    let Some(gateway) = gateway(release) else { return };
+    let world = world_at(gateway.port(), gateway.token(), ASK);
+    let _node = paired(&gateway, &world);
+    let (operator, node) = (operator(&gateway), node_id(&world));
+    let script = world.write("bin/tool", "#!/bin/sh\necho approved run\n");
+    crate::world::mode(&script, 0o755);
+    let name = script.display().to_string();
+    let prepare = || {
+        let params = json!({"command": [name], "cwd": world.work(), "agentId": "main", "sessionKey": "agent:main:main"});
+        invoke(&operator, &node, "system.run.prepare", &params).expect("a plan")["plan"].clone()
+    };
+    let ask = |plan: &Value| {
+        let id = Client::nonce();
+        let asked = json!({"id": id, "command": plan["commandText"], "commandArgv": plan["argv"], "systemRunPlan": plan, "cwd": plan["cwd"], "nodeId": node,
+            "host": "node", "security": "allowlist", "ask": "on-miss", "agentId": "main", "sessionKey": "agent:main:main", "twoPhase": true, "timeoutMs": 60_000});
+        operator.call("exec.approval.request", asked).expect("to be taken");
+        let answer = json!({"id": id, "decision": "allow-once"});
+        operator.call("exec.approval.resolve", answer).expect("to answer");
+        id
+    };
+    let run = |plan: &Value, approval: &str| {
+        let params = json!({"command": plan["argv"], "rawCommand": plan["commandText"], "cwd": plan["cwd"], "agentId": "main", "sessionKey": "agent:main:main",
+            "systemRunPlan": plan, "runId": approval, "approved": true, "approvalDecision": "allow-once"});
+        invoke(&operator, &node, "system.run", &params)
+    };
+    let unapproved = invoke(
+        &operator,
+        &node,
+        "system.run",
+        &json!({"command": [name], "cwd": world.work(), "agentId": "main", "sessionKey": "agent:main:main"}),
+    );
+    assert!(unapproved.expect_err("a refusal").to_string().contains("approval required"));
+    let plan = prepare();
+    let approval = ask(&plan);
+    assert_eq!(run(&plan, &approval).expect("a result")["stdout"], "approved run\n");
+    let again = run(&plan, &approval).expect_err("a refusal").to_string();
+    assert!(again.contains("APPROVAL_REQUIRED") || again.contains("approval required"), "{again}");
+    let plan = prepare();
+    let approval = ask(&plan);
+    world.write("bin/tool", "#!/bin/sh\necho another\n");
+    let changed = run(&plan, &approval).expect_err("a refusal").to_string();
+    assert!(changed.contains("approval script operand changed before execution"), "{changed}");
+}
+
+fn away_for_a_while(release: Release) {
+    let Some(mut gateway) = gateway(release) else { return };
+    let world = world_at(gateway.port(), gateway.token(), FULL);
+    let _node = paired(&gateway, &world);
+    gateway.end("-KILL");
+    eventually("it has noticed", || status(&world)["gateway"]["connected"] == false);
+    gateway.ensure();
+    eventually("it is back", || status(&world)["gateway"]["connected"] == true);
+    let result =
+        invoke(&operator(&gateway), &node_id(&world), "system.run", &json!({"command": ["echo", "back"]}));
+    assert_eq!(result.expect("a result")["stdout"], "back\n");
+}
