@@ -227,7 +227,7 @@ impl Guard {
     ) -> Result<(), Errno> {
         let policy = self.policy();
         let interface = interface_of(policy, address, page);
-        let connection = Connection { address, transport, interface, page };
+        let connection = Connection { transport, interface, page, ..Connection::to(address) };
         let verdict = decide(policy, &Request::Connect(connection));
         self.settle(caller, Operation::Connect, address.to_string().as_bytes(), &[], &verdict)
     }
