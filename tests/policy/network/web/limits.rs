@@ -7,15 +7,15 @@ fn responses_of_plain_http_have_a_limit() {
     let world = world(r#"{"web": {"maxResponseBytes": 1000}}"#);
     let script = r#"
 for path in bytes/1000 bytes/1001 unlimited; do
-    curl -s -o body http://good.test/$path; echo "$path $? $(wc -c < body)"
+    rm -f body; curl -s -o body http://good.test/$path; status=$?; touch body; echo "$path $status $(wc -c < body)"
 done"#;
     let Some(guarded) = guarded(&world, &["sh", "-c", script]) else { return };
     let results: Vec<_> = guarded.stdout.lines().collect();
     assert_eq!(results[0], "bytes/1000 0 1000", "{}", guarded.stderr);
     assert!(results[1].starts_with("bytes/1001 0 "), "{results:?}");
-    // CURLE_PARTIAL_FILE or CURLE_RECV_ERROR
+    // CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING or CURLE_RECV_ERROR
     assert!(
-        ["unlimited 18 ", "unlimited 56 "].iter().any(|start| results[2].starts_with(start)),
+        ["unlimited 18 ", "unlimited 52 ", "unlimited 56 "].iter().any(|start| results[2].starts_with(start)),
         "{results:?}"
     );
     let length: usize = results[2].rsplit(' ').next().and_then(|word| word.parse().ok()).expect("a length");
