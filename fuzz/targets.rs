@@ -76,7 +76,7 @@ pub fn guard_json(data: &[u8]) {
             (Transport::Tcp, Interface::Perhaps, Page::Somewhere),
             (Transport::Udp, Interface::Unknown, Page::Down),
         ] {
-            let connection = Connection { address, transport, interface, page };
+            let connection = Connection { transport, interface, page, ..Connection::to(address) };
             for request in [Request::Connect(connection), Request::Bind { address, transport, page }] {
                 assert!(decide(&policy, &request).outcome != Outcome::Ask);
             }

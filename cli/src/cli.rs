@@ -143,6 +143,9 @@ pub enum Task {
         after_help = "Example:\n  openclaw-guard version\n\nExit status: 0, 125 the output cannot be written."
     )]
     Version,
+    /// Serve a guard's tree as its proxy; a guard with network.web starts it
+    #[command(hide = true)]
+    WebProxy(crate::web_proxy::WebProxyArgs),
     /// Explain why something is denied, and what would allow it
     Why(why::WhyArgs),
 }

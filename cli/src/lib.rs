@@ -21,6 +21,7 @@ mod policy;
 mod sandbox;
 mod tools;
 mod trust;
+mod web_proxy;
 mod why;
 mod words;
 
@@ -88,8 +89,10 @@ pub fn main() -> std::process::ExitCode {
             trust::act(&cli.options, arguments).map_err(|error| error.to_string())
         }
         Some(Task::Version) => manual::version().map_err(|error| format!("cannot write: {error}")),
+        Some(Task::WebProxy(arguments)) => web_proxy::act(arguments).map_err(|error| error.to_string()),
         Some(Task::Why(question)) => why::act(&cli.options, question).map_err(|error| error.to_string()),
-        None => guard_supervisor::run::run(&cli.options, &cli.command).map_err(|error| error.to_string()),
+        None => guard_supervisor::run::run(&cli.options, &cli.command, &web_proxy::command())
+            .map_err(|error| error.to_string()),
     };
     match done {
         Ok(exit) => exit.into(),

@@ -13,6 +13,8 @@ pub fn decide<'p>(policy: &'p Policy, request: &Request<'_>) -> Verdict<'p> {
         Request::GitConfig { path, old, new } => decide_git_config(path, old, new),
         Request::Exec(exec) => decide_exec(policy, exec),
         Request::Connect(connection) => policy.network.connect(connection),
+        Request::Web(request) => policy.network.web(request),
+        Request::Datagrams => policy.network.datagrams(),
         Request::Bind { address, transport, page } => policy.network.bind(*address, *transport, *page),
     }
 }
@@ -114,7 +116,11 @@ impl Policy {
         let allowed = match request {
             Request::File { .. } | Request::FileAt { .. } => fallback == Security::Full,
             // Never asked for.
-            Request::Connect(_) | Request::Bind { .. } | Request::GitConfig { .. } => false,
+            Request::Connect(_)
+            | Request::Bind { .. }
+            | Request::Web(_)
+            | Request::Datagrams
+            | Request::GitConfig { .. } => false,
             Request::Exec(exec) => {
                 let found = self.map.find_program(exec.path);
                 let listed = self.programs.listed(exec, found.is_protected());

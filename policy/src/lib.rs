@@ -46,6 +46,7 @@ pub use config::reader::{Location, locate};
 pub use config::schema::schema;
 pub use decide::decide;
 pub use network::{AddressClass, Connection, Gateway, GatewayConfig, Interface, Page, Transport, resolvers};
+pub use network::{WebEndpoint, WebRequest, WebScheme, WebTarget, WebTargetError};
 pub use paths::expansion::Bases;
 pub use paths::normalize;
 pub use paths::permission::{Bits, Grant, Permission, Rights};

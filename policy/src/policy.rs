@@ -8,7 +8,7 @@ use crate::config::audit::AuditSettings;
 use crate::config::layers::ExtendedTemplate;
 use crate::config::node::NodeSettings;
 use crate::environment::{Inherit, Inherited, Variable, inherited, prepended};
-use crate::network::Network;
+use crate::network::{Network, WebRules};
 use crate::paths::ceilings::Ceilings;
 use crate::paths::exec_roots::is_below;
 use crate::paths::path_rules::PathRules;
@@ -203,6 +203,21 @@ impl Policy {
     /// The only TCP ports that may be connected to, in order; None where `network.connect.ports` does not say.
     pub fn tcp_ports(&self) -> Option<&[u16]> {
         self.network.ports()
+    }
+
+    /// Whether `network.web` is set: then only the guard's proxy leads to other hosts.
+    pub fn has_web_rules(&self) -> bool {
+        self.network.web_rules().is_some()
+    }
+
+    /// `network.web.maxResponseBytes`: the longest response of plain HTTP.
+    pub fn max_response_bytes(&self) -> Option<u64> {
+        self.network.web_rules().and_then(WebRules::max_response_bytes)
+    }
+
+    /// `network.web.followRedirects`: whether redirects of plain HTTP reach the program.
+    pub fn follows_redirects(&self) -> bool {
+        self.network.web_rules().is_none_or(WebRules::follow_redirects)
     }
 
     /// Whether what is said of an address depends on whose it is: [`crate::Connection::interface`] is to be found out.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::ops::BitOr;
 
-use crate::network::{Connection, Page, Transport};
+use crate::network::{Connection, Page, Transport, WebRequest};
 
 /// What a process wants to do with a file. A small set; combine with `|`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -110,6 +110,10 @@ pub enum Request<'a> {
     Exec(Exec<'a>),
     /// May this socket be connected?
     Connect(Connection),
+    /// May this host of the Web be reached?
+    Web(WebRequest<'a>),
+    /// May a socket of UDP be made?
+    Datagrams,
     /// May a socket be bound, to listen there?
     Bind {
         /// Where.

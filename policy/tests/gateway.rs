@@ -20,12 +20,7 @@ fn problems(document: &Value) -> Vec<String> {
 }
 
 fn connects(policy: &Policy, address: &str) -> (Outcome, String) {
-    let connection = Connection {
-        address: address.parse().unwrap(),
-        transport: Transport::Tcp,
-        interface: Interface::Unknown,
-        page: Page::Down,
-    };
+    let connection = Connection::to(address.parse().unwrap());
     let verdict = decide(policy, &Request::Connect(connection));
     (verdict.outcome, verdict.reason.path.into_owned())
 }

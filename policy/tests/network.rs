@@ -24,7 +24,7 @@ fn connect_as<'p>(
     interface: Interface,
 ) -> Verdict<'p> {
     let address = address.parse().unwrap_or_else(|_| panic!("{address}"));
-    decide(policy, &Request::Connect(Connection { address, transport, interface, page: Page::Down }))
+    decide(policy, &Request::Connect(Connection { transport, interface, ..Connection::to(address) }))
 }
 
 fn tcp<'p>(policy: &'p Policy, address: &str) -> Verdict<'p> {

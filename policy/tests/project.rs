@@ -79,12 +79,7 @@ fn what_it_takes_away_is_taken_and_named() {
     assert_eq!(exec(&policy, &["/usr/bin/env"]).outcome, Outcome::Ask, "no carrier any more");
     assert_eq!(policy.tcp_ports(), Some(&[443][..]));
     let connect = |address: &str| {
-        let connection = guard_policy::Connection {
-            address: address.parse().unwrap(),
-            transport: Transport::Tcp,
-            interface: guard_policy::Interface::Unknown,
-            page: guard_policy::Page::Down,
-        };
+        let connection = guard_policy::Connection::to(address.parse().unwrap());
         let verdict = decide(&policy, &Request::Connect(connection));
         (verdict.outcome, verdict.reason.source)
     };

@@ -24,4 +24,5 @@ pub mod resolve;
 pub mod run;
 pub mod syscall;
 mod terminal;
+pub mod web;
 mod worker;

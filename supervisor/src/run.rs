@@ -24,6 +24,7 @@ use crate::kernel::trace::yama;
 use crate::landlock::{self, BuiltDomain, Use};
 use crate::process::{self, Spawn};
 use crate::terminal::Tty;
+use crate::web::{ProxyCommand, ProxyPort};
 
 /// Why a guarded command could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +61,9 @@ pub enum RunError {
     /// systemd's journal is requested but does not respond.
     #[error("cannot reach systemd's journal: {0}; if there is none, remove --log and audit.journald")]
     Journal(std::io::Error),
+    /// The proxy of `network.web` has no port.
+    #[error("cannot take a port for the guard's proxy (network.web): {0}")]
+    Proxy(std::io::Error),
     /// The environment of --untrusted-environment is lost.
     #[error("cannot read the command's environment: {0}")]
     Environment(std::io::Error),
@@ -71,12 +75,12 @@ pub enum RunError {
     Process(#[from] process::ProcessError),
 }
 
-/// Runs the command and returns its status.
+/// Runs the command and returns its status. `proxy` starts the proxy of `network.web`.
 ///
 /// # Errors
 /// Any cause in [`RunError`]: the guarded command could not be started.
-pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
-    start(options, command, Paths::find(options)?, None)
+pub fn run(options: &Options, command: &[OsString], proxy: &ProxyCommand) -> Result<Exit, RunError> {
+    start(options, command, Paths::find(options)?, Session::Guarded(proxy))
 }
 
 /// Runs the command and learns from it: everything it does is recorded, and nothing is refused except what no policy
@@ -93,16 +97,28 @@ pub fn learn(
     // Every access must be seen.
     let options =
         Options { tiers: vec![Tier::Broker], observe: false, kill_on_exit: true, ..options.clone() };
-    start(&options, command, paths, Some(recorder))
+    start(&options, command, paths, Session::Recorded(recorder))
+}
+
+/// What a command is started for.
+enum Session<'p> {
+    /// To be guarded.
+    Guarded(&'p ProxyCommand),
+    /// To be learned from. It goes to other hosts without a proxy.
+    Recorded(Recorder),
 }
 
 fn start(
     options: &Options,
     command: &[OsString],
     mut paths: Paths,
-    recorder: Option<Recorder>,
+    session: Session<'_>,
 ) -> Result<Exit, RunError> {
     let name = command.first().ok_or(RunError::NoCommand)?;
+    let (proxy, recorder) = match session {
+        Session::Guarded(proxy) => (Some(proxy), None),
+        Session::Recorded(recorder) => (None, Some(recorder)),
+    };
     may_trace()?;
     let text = config::read(&paths, |path| std::fs::read(path))?;
     let mut stores = Stores::load(&paths.state_directory);
@@ -128,7 +144,12 @@ fn start(
     let given = untrusted_environment::given(options).map_err(RunError::Environment)?;
     let approval = options.node_run.approval().map_err(RunError::HandedOver)?;
     let lifeline = options.node_run.lifeline().map_err(RunError::HandedOver)?;
-    let inherited = environment::filtered(given, &policy, &paths.state_directory);
+    let mut inherited = environment::filtered(given, &policy, &paths.state_directory);
+    let proxy = proxy.filter(|_| policy.has_web_rules()).cloned();
+    let proxy = proxy.map(ProxyPort::take).transpose().map_err(RunError::Proxy)?;
+    if let Some(proxy) = &proxy {
+        environment::replace(&mut inherited, proxy.variables());
+    }
     let log = policy.audit().clone();
     let in_force = policy.clone();
     if recorder.is_some() {
@@ -179,6 +200,7 @@ fn start(
         source: PolicySource { options: options.clone(), paths, text, stores },
         floor: floor.plan,
         audit,
+        proxy,
         observe: options.observe,
         is_attended: !options.observe && !options.unattended && recorder.is_none(),
         recorder,

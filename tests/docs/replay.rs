@@ -35,6 +35,7 @@ replayed! {
     audit => "docs/audit.md",
     doctor => "docs/doctor.md",
     learn => "docs/learn.md",
+    network => "docs/network.md",
     policy => "docs/policy.md",
     sandbox => "docs/sandbox.md",
     templates => "docs/templates.md",

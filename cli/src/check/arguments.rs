@@ -1,7 +1,7 @@
 //! The arguments of `check`.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -12,6 +12,7 @@ use clap::Args;
     openclaw-guard check --write ./notes.txt\n  \
     openclaw-guard check git status\n  \
     openclaw-guard check --connect 127.0.0.1:18789\n  \
+    openclaw-guard check --url https://example.com/ --resolves-to 10.0.0.1\n  \
     openclaw-guard check 'ls -la | rg x'\n  \
     openclaw-guard check --batch < questions.jsonl\n\n\
     A batch is JSON Lines; each question gets a line with its answer:\n  \
@@ -37,6 +38,12 @@ pub struct CheckArgs {
     /// May a program connect to this TCP address? (127.0.0.1:80, [::1]:80)
     #[arg(long, value_name = "ADDRESS", group = "question")]
     pub connect: Option<SocketAddr>,
+    /// May this URL be fetched? Its name is judged, and what --resolves-to gives; nothing is looked up
+    #[arg(long, value_name = "URL", group = "question")]
+    pub url: Option<String>,
+    /// What the name in --url resolves to
+    #[arg(long, value_name = "IP", requires = "url", num_args = 1..)]
+    pub resolves_to: Vec<IpAddr>,
     /// May a program listen on this TCP address?
     #[arg(long, value_name = "ADDRESS", group = "question")]
     pub bind: Option<SocketAddr>,

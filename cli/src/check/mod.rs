@@ -23,7 +23,7 @@ pub enum CheckError {
     #[error(transparent)]
     Setup(#[from] SetupError),
     #[error(
-        "there is no question: give --read, --write, --exec, --connect, --bind, --batch or -- CMD (`openclaw-guard check --help`)"
+        "there is no question: give --read, --write, --exec, --connect, --url, --bind, --batch or -- CMD (`openclaw-guard check --help`)"
     )]
     NoQuestion,
     #[error("{0}: command not found")]

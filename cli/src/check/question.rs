@@ -1,6 +1,7 @@
 //! One question from the command line, about files and programs on the disk.
 
 use std::io::Write;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,9 @@ use std::sync::Arc;
 
 use guard_approvals::served;
 use guard_policy::text::shown;
-use guard_policy::{Access, Connection, Exec, Policy, Request, Role, Transport, Verdict, decide};
+use guard_policy::{
+    Access, Connection, Exec, Page, Policy, Request, Role, Transport, Verdict, WebRequest, WebTarget, decide,
+};
 use guard_supervisor::config::{Paths, environment};
 use guard_supervisor::exec::ContentMatcher;
 use guard_supervisor::exit::Exit;
@@ -38,8 +41,12 @@ pub fn answer(question: &CheckArgs, policy: &Arc<Policy>, paths: &Paths) -> Resu
     if let Some(address) = question.connect {
         let page = served(&paths.state_directory);
         let interface = interface_of(policy, address, page);
-        let request = Request::Connect(Connection { address, transport: Transport::Tcp, interface, page });
+        let request = Request::Connect(Connection { interface, page, ..Connection::to(address) });
         return render(question, "connect", address.to_string().as_bytes(), &decide(policy, &request));
+    }
+    if let Some(url) = &question.url {
+        let page = served(&paths.state_directory);
+        return render(question, "url", url.as_bytes(), &web(policy, url, &question.resolves_to, page));
     }
     if let Some(address) = question.bind {
         let page = served(&paths.state_directory);
@@ -57,6 +64,19 @@ pub fn answer(question: &CheckArgs, policy: &Arc<Policy>, paths: &Paths) -> Resu
     };
     let argv: Vec<_> = question.command.iter().map(|argument| argument.as_bytes().to_vec()).collect();
     print(question, policy, "exec", &file(&program), &argv, &paths.cwd)
+}
+
+/// The verdict on a URL whose name has these addresses.
+fn web<'p>(policy: &'p Policy, url: &str, addresses: &[IpAddr], page: Page) -> Verdict<'p> {
+    let target = WebTarget::Url(url);
+    let port = target.endpoint().map_or(0, |endpoint| endpoint.port());
+    let connection = |ip: &IpAddr| {
+        let address = SocketAddr::new(*ip, port);
+        let interface = interface_of(policy, address, page);
+        Connection { interface, page, ..Connection::to(address) }
+    };
+    let addresses: Vec<_> = addresses.iter().map(connection).collect();
+    decide(policy, &Request::Web(WebRequest { target, addresses: &addresses }))
 }
 
 fn file(path: &Path) -> PathBuf {

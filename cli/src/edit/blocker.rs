@@ -80,6 +80,18 @@ pub fn blocked_by(source: Source, path: &str, text: &str, operation: Option<Oper
         "network.connect.private" => {
             BlockedBy::new("add the address or its network to network.connect.allow in guard.json")
         }
+        "network.web.allowedDomains" => {
+            BlockedBy::new("add the host to network.web.allowedDomains in guard.json")
+        }
+        "network.web" if text.starts_with("with network.web") => BlockedBy::new(
+            "have the program use the guard's proxy (HTTPS_PROXY), which network.web makes the only way to other hosts",
+        ),
+        "network.web" => BlockedBy::new(
+            "nothing: what the program asks the guard's proxy for has to be one host, and what it then sends has to be for it",
+        ),
+        path if path.starts_with("network.web.denied") => {
+            BlockedBy::new(format!("remove it from {path} in guard.json"))
+        }
         "approvals.gateway.tokenFile" => {
             BlockedBy::new("nothing: no policy can allow the guarded tree to open the gateway's token")
         }

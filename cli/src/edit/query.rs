@@ -62,9 +62,9 @@ impl PathQuery {
                 }
             }
             PathQuery::Connect { address, page } => {
-                let (address, transport, page) = (*address, Transport::Tcp, *page);
-                let interface = interface_of(policy, address, page);
-                decide(policy, &Request::Connect(Connection { address, transport, interface, page }))
+                let interface = interface_of(policy, *address, *page);
+                let connection = Connection { interface, page: *page, ..Connection::to(*address) };
+                decide(policy, &Request::Connect(connection))
             }
             PathQuery::Bind { address, page } => {
                 let (address, transport, page) = (*address, Transport::Tcp, *page);

@@ -132,8 +132,7 @@ impl Policy {
         );
         let roots = exec_roots::roots(configured.as_deref(), &map, &paths, &mut warnings);
         let asked = doc.approvals.gateway.url();
-        let (mut network, notes) =
-            Network::compile(&doc.network.connect, &host.gateway, asked, &host.resolvers);
+        let (mut network, notes) = Network::compile(&doc.network, &host.gateway, asked, &host.resolvers);
         warnings.extend(notes);
         let mut approvals = doc.approvals.clone();
         if let (None, Some(extended)) = (&approvals.routes, &extended) {

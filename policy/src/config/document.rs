@@ -12,7 +12,7 @@ use super::audit::Audit;
 use super::node::Node;
 use super::persistence::Persistence;
 use super::schema_patterns::{
-    DENY_PATTERN, DESTINATION, DIRECTORY, EXCEPTION, PATH_DIRECTORY, PROGRAM, RULE_PATTERN,
+    DENY_PATTERN, DESTINATION, DIRECTORY, DOMAIN, EXCEPTION, ORIGIN, PATH_DIRECTORY, PROGRAM, RULE_PATTERN,
 };
 use crate::environment::Inherit;
 use crate::paths::expansion::trim;
@@ -254,6 +254,39 @@ pub(crate) struct Network {
     /// Where TCP may connect to.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) connect: Connect,
+    /// Which hosts of the Web may be reached, by name. If it is set, a proxy of the guard is the only way to other hosts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) web: Option<Web>,
+}
+
+/// `network.web`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Web {
+    /// The only hosts: `example.com`, `*.example.com` for every host below it, addresses and prefixes. Default: all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(regex(pattern = DOMAIN)))]
+    pub(crate) allowed_domains: Vec<String>,
+    /// Hosts that nothing allows, and prefixes of addresses (`203.0.113.0/24`) that no name may lead to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(regex(pattern = DOMAIN)))]
+    pub(crate) denied_domains: Vec<String>,
+    /// Origins that are allowed beside `allowedDomains`: `https://example.com:8443`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(regex(pattern = ORIGIN)))]
+    pub(crate) allowed_origins: Vec<String>,
+    /// Origins that nothing allows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(regex(pattern = ORIGIN)))]
+    pub(crate) denied_origins: Vec<String>,
+    /// The longest response of plain HTTP, in bytes. Default: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub(crate) max_response_bytes: Option<u64>,
+    /// Whether redirects of plain HTTP reach the program. Default: true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) follow_redirects: Option<bool>,
 }
 
 /// `network.connect`.

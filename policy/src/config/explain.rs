@@ -84,6 +84,7 @@ impl Policy {
         let nothing = Document::default();
         let document = document.unwrap_or(&nothing);
         let mut settings = self.values(document);
+        settings.extend(self.web());
         settings.extend(self.node_values(document));
         settings.extend(self.workspace_setting(document));
         settings.extend(self.started(document));
@@ -222,6 +223,21 @@ impl Policy {
         let note = self.warnings.iter().find(|warning| warning.starts_with(WORKSPACE));
         let setting = Setting::new(Section::Values, WORKSPACE, value, (Source::Default, ""));
         document.names_workspace().then(|| setting.noted(note.map_or("", String::as_str)))
+    }
+
+    /// What `network.web` sets, if there is one.
+    fn web(&self) -> Vec<Setting> {
+        let Some(rules) = self.network.web_rules() else { return Vec::new() };
+        let setting = |key: &str, value: String| {
+            let name = format!("network.web.{key}");
+            Setting::new(Section::Values, name.clone(), value, (Source::Global, name.as_str()))
+        };
+        let lists = rules.lists().into_iter().filter(|(_, list)| !list.is_empty());
+        let mut settings: Vec<_> = lists.map(|(key, list)| setting(key, list)).collect();
+        let most = rules.max_response_bytes().map_or_else(|| "no limit".to_owned(), |most| most.to_string());
+        settings.push(setting("maxResponseBytes", most));
+        settings.push(setting("followRedirects", rules.follow_redirects().to_string()));
+        settings
     }
 
     fn gateway(&self, connect: &Connect) -> Setting {

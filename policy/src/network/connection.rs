@@ -35,4 +35,19 @@ pub struct Connection {
     pub interface: Interface,
     /// The port of the operator's approvals page.
     pub page: Page,
+    /// The port of the guard's proxy on the loopback address, if there is one.
+    pub proxy: Option<u16>,
+}
+
+impl Connection {
+    /// A TCP connection to an address of which no more is known.
+    pub fn to(address: SocketAddr) -> Connection {
+        Connection {
+            address,
+            transport: Transport::Tcp,
+            interface: Interface::Unknown,
+            page: Page::Down,
+            proxy: None,
+        }
+    }
 }

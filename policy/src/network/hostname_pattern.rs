@@ -6,7 +6,7 @@ use super::hostname::listed;
 
 /// A host, or with `*.` every host below it, and not that host itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct HostnamePattern(String);
+pub(crate) struct HostnamePattern(String);
 
 impl HostnamePattern {
     /// The patterns of a list, each once, in its order. As in OpenClaw, empty ones and `*` say nothing.

@@ -11,9 +11,10 @@ mod prefix;
 mod resolvers;
 mod special_use;
 mod ssrf;
+mod web;
 mod web_origin;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 pub use address::AddressClass;
 pub use connection::{Connection, Interface, Transport};
@@ -22,12 +23,15 @@ pub use gateway::{Gateway, GatewayConfig};
 pub use page::Page;
 pub use resolvers::resolvers;
 pub use ssrf::{HostCheck, LookupAddress, SsrfError, SsrfPolicy};
+pub(crate) use web::{DomainRule, WebRules};
+pub use web::{WebEndpoint, WebRequest, WebScheme, WebTarget, WebTargetError};
+pub(crate) use web_origin::WebOrigin;
 
 use crate::config::approvals::{GatewayHost, GatewayUrl};
-use crate::config::document::{Connect, ConnectAccess};
+use crate::config::document::{self, Connect, ConnectAccess};
 use crate::verdict::{ABSOLUTE, CompiledReason, Outcome, Source, Verdict};
 
-/// `network.connect`, compiled. The reasons are built in advance, so that a decision allocates nothing.
+/// `network.connect` and `network.web`, compiled. The reasons are built in advance, so that a decision allocates nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct Network {
     denies: Vec<(Destination, CompiledReason)>,
@@ -50,16 +54,24 @@ pub(crate) struct Network {
     by_page: CompiledReason,
     by_lost_page: CompiledReason,
     allowed: CompiledReason,
+    /// `network.web`, if there is one: then only the proxy leads to other hosts.
+    web: Option<WebRules>,
+    /// Whether `network.connect.private` is `allow`, and not only left out.
+    private_is_allowed: bool,
+    by_web: CompiledReason,
+    by_lookup: CompiledReason,
+    allowed_by_web: CompiledReason,
 }
 
 impl Network {
-    /// Compiles a section of a document, if there is one; `asked` is the gateway that guard.json names.
+    /// Compiles the section of a document; `asked` is the gateway that guard.json names.
     pub(crate) fn compile(
-        section: &Connect,
+        section: &document::Network,
         gateway: &Gateway,
         asked: Option<&GatewayUrl>,
         resolvers: &[IpAddr],
     ) -> (Network, Vec<String>) {
+        let document::Network { connect: section, web, .. } = section;
         let denies = section.deny.iter().enumerate().filter_map(|(i, text)| {
             let reason = CompiledReason {
                 source: Source::Global,
@@ -131,6 +143,11 @@ impl Network {
                 rule: "network.connect".to_owned(),
                 text: "nothing in network.connect denies it".to_owned(),
             },
+            web: web.as_ref().map(WebRules::compile),
+            private_is_allowed: section.private == Some(ConnectAccess::Allow),
+            by_web: web::beside_proxy(),
+            by_lookup: web::lookup(),
+            allowed_by_web: web::allowed(),
         };
         (network, warnings)
     }
@@ -166,8 +183,44 @@ impl Network {
         }
     }
 
+    /// Decides about a connection of the tree. With `network.web` the proxy is the only way to other hosts, and name servers
+    /// of this host are not for the tree either: they would pass on what they are asked.
     pub(crate) fn connect(&self, connection: &Connection) -> Verdict<'_> {
-        let Connection { address, transport, interface, page } = *connection;
+        let Connection { address, transport, interface, proxy, .. } = *connection;
+        let ip = address.ip().to_canonical();
+        if transport == Transport::Tcp && ip == PROXY_ADDRESS && proxy == Some(address.port()) {
+            return verdict(Outcome::Allow, &self.allowed_by_web);
+        }
+        let judged = self.connect_directly(connection);
+        if judged.outcome != Outcome::Allow || self.web.is_none() {
+            return judged;
+        }
+        if address.port() == resolvers::DNS {
+            return verdict(Outcome::Deny, &self.by_lookup);
+        }
+        if interface == Interface::Own || destination::is_loopback(ip) {
+            return judged;
+        }
+        let is_tcp = transport == Transport::Tcp;
+        verdict(Outcome::Deny, if is_tcp { &self.by_web } else { &self.by_lookup })
+    }
+
+    /// Decides whether a socket of UDP may be made. Each of its messages can name another receiver, and is not judged.
+    pub(crate) fn datagrams(&self) -> Verdict<'_> {
+        match &self.web {
+            Some(_) => verdict(Outcome::Deny, &self.by_lookup),
+            None => verdict(Outcome::Allow, &self.allowed),
+        }
+    }
+
+    /// `network.web`, if there is one.
+    pub(crate) fn web_rules(&self) -> Option<&WebRules> {
+        self.web.as_ref()
+    }
+
+    /// Decides about a connection that takes no proxy.
+    fn connect_directly(&self, connection: &Connection) -> Verdict<'_> {
+        let Connection { address, transport, interface, page, .. } = *connection;
         let (port, is_tcp) = (address.port(), transport == Transport::Tcp);
         let is_loopback = destination::is_loopback(address.ip());
         let is_local = interface != Interface::Unknown || is_loopback;
@@ -268,6 +321,7 @@ impl Network {
                 AddressClass::LinkLocal => true,
                 _ => self.denies_private(),
             }
+            || self.web.is_some()
             || self.denies.iter().any(|(destination, _)| destination.needs_interfaces(port))
     }
 
@@ -281,6 +335,9 @@ impl Network {
         self.gateway_elsewhere
     }
 }
+
+/// Where the guard's proxy listens.
+const PROXY_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// The reason to deny a class of addresses.
 fn by_class(class: AddressClass, text: &str) -> CompiledReason {

@@ -1,16 +1,25 @@
 //! Origins of the Web, such as `https://example.com:8443`.
 
+use std::fmt;
+
 use url::Url;
 
 use crate::paths::expansion::trim;
 
 /// Scheme, host and port of an http or https URL (RFC 6454). The host has no dot at its end, the port no default.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct WebOrigin(String);
+pub(crate) struct WebOrigin(String);
 
 impl WebOrigin {
+    /// The origin of a scheme of the Web, and a host and a port that were parsed before.
+    pub(super) fn new(scheme: &str, authority: &str) -> WebOrigin {
+        let text = format!("{scheme}://{authority}");
+        // It parses, because it did before. If not, it equals no origin that does.
+        WebOrigin::parse(&text).unwrap_or(WebOrigin(text))
+    }
+
     /// The origin of a URL; `None` if it is none of the Web's.
-    pub(super) fn parse(text: &str) -> Option<WebOrigin> {
+    pub(crate) fn parse(text: &str) -> Option<WebOrigin> {
         WebOrigin::from_url(Url::parse(trim(text)).ok()?)
     }
 
@@ -26,5 +35,11 @@ impl WebOrigin {
             url.set_host(Some(&bare)).ok()?;
         }
         Some(WebOrigin(url.origin().ascii_serialization()))
+    }
+}
+
+impl fmt::Display for WebOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }

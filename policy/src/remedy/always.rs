@@ -77,7 +77,11 @@ pub fn always(policy: &Policy, requests: &[Request<'_>], is_directory: &dyn Fn(&
                 savings.file(policy, path, *access, is_directory(path))
             }
             // The guard never asks about these.
-            Request::GitConfig { .. } | Request::Connect(_) | Request::Bind { .. } => continue,
+            Request::GitConfig { .. }
+            | Request::Connect(_)
+            | Request::Bind { .. }
+            | Request::Web(_)
+            | Request::Datagrams => continue,
         };
         if let Err(why) = added {
             return Always::Never(why);

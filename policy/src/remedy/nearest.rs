@@ -39,7 +39,11 @@ impl Policy {
                 self.nearest_rule(exec.path, Access::MAP)
             }
             Request::Exec(exec) => self.nearest_entry(exec),
-            Request::GitConfig { .. } | Request::Connect(_) | Request::Bind { .. } => None,
+            Request::GitConfig { .. }
+            | Request::Connect(_)
+            | Request::Bind { .. }
+            | Request::Web(_)
+            | Request::Datagrams => None,
         }
     }
 

@@ -1,5 +1,7 @@
 //! The content of a line.
 
+use std::net::IpAddr;
+
 use guard_approvals::{Question, QuestionChange, Subject};
 use guard_openclaw::peer::proc::Tid;
 use guard_policy::text::shown_json;
@@ -62,6 +64,23 @@ pub struct QuestionRecord {
     by: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
+}
+
+/// A connection to a host of the Web, after its end.
+#[derive(Clone, Debug, Serialize)]
+pub struct WebConnectionRecord {
+    /// The process that has made it.
+    pub pid: Tid,
+    /// The host and the port.
+    pub name: String,
+    /// The address that was connected to.
+    pub address: IpAddr,
+    /// The address's class.
+    pub class: String,
+    /// Bytes from the process.
+    pub sent: u64,
+    /// Bytes to the process.
+    pub received: u64,
 }
 
 /// A panic in the guard.
@@ -194,6 +213,8 @@ pub enum Record {
     Asked(QuestionRecord),
     /// A panic.
     Failed(Failed),
+    /// A connection to a host of the Web.
+    Web(WebConnectionRecord),
 }
 
 impl Record {
@@ -202,7 +223,7 @@ impl Record {
         match self {
             Record::Event(event) if event.outcome == Outcome::Allow => LogPart::Programs,
             Record::Asked(asked) if asked.is_of_answer() => LogPart::Programs,
-            Record::Change(_) | Record::Flood(_) => LogPart::Programs,
+            Record::Change(_) | Record::Flood(_) | Record::Web(_) => LogPart::Programs,
             Record::Event(_) | Record::Repeats(..) | Record::Asked(_) | Record::Failed(_) => LogPart::Denials,
         }
     }
@@ -219,6 +240,7 @@ impl Record {
             Record::Change(change) => other(context, "reload", change),
             Record::Asked(asked) => other(context, "approval", &asked.masked(&context.secrets)),
             Record::Failed(failed) => other(context, "fault", failed),
+            Record::Web(connection) => other(context, "web", connection),
         }
     }
 }

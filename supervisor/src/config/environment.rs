@@ -31,6 +31,12 @@ pub fn filtered(given: impl IntoIterator<Item = Variable>, policy: &Policy, stat
     inherited
 }
 
+/// Gives variables these values, whatever the operator's are.
+pub fn replace(inherited: &mut Inherited, variables: Vec<Variable>) {
+    inherited.env.retain(|(name, _)| variables.iter().all(|(other, _)| other != name));
+    inherited.env.extend(variables);
+}
+
 /// Prints which variables are not passed on: one line with all names, or with `-v` one line each with its
 /// reason. Values are never shown.
 pub fn announce(options: &Options, inherited: &Inherited) {

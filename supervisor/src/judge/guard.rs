@@ -29,6 +29,7 @@ use crate::judge::recorder::Recorder;
 use crate::judge::shapes::{Shapes, Subject};
 use crate::landlock;
 use crate::resolve::Resolver;
+use crate::web::WebClients;
 
 /// The state shared by the handlers of one guarded tree, with the policy by which they judge. A call uses the same
 /// guard from beginning to end, so that one policy judges it, however often that is asked.
@@ -47,6 +48,8 @@ pub struct Guard {
     recorder: Option<Arc<Recorder>>,
     /// The approvals to ask, if there are any.
     approvals: Option<Arc<Approvals>>,
+    /// The tree's connections to the guard's proxy, if there is one.
+    web: Option<Arc<WebClients>>,
     /// The state directory; `None` if there is no approvals page to look for.
     state: Option<Arc<Path>>,
     /// The name of this run.
@@ -114,6 +117,7 @@ impl Guard {
             observe,
             recorder: None,
             approvals: None,
+            web: None,
             state: None,
             session: session.into(),
             floor,
@@ -135,6 +139,23 @@ impl Guard {
     /// Sets the state directory in which an approvals page may be served.
     pub fn beside_page_of(self, state: &Path) -> Guard {
         Guard { state: Some(state.into()), ..self }
+    }
+
+    /// Sets the tree's connections to the guard's proxy.
+    pub fn with_proxy(self, web: Option<Arc<WebClients>>) -> Guard {
+        Guard { web, ..self }
+    }
+
+    /// Whether the tree has a proxy of the guard's.
+    pub fn has_proxy(&self) -> bool {
+        self.web.is_some()
+    }
+
+    /// The tree's connections to the guard's proxy, if this is where it listens.
+    pub fn proxy_at(&self, address: SocketAddr) -> Option<&WebClients> {
+        let is_here =
+            |web: &&WebClients| address.ip().to_canonical().is_loopback() && address.port() == web.port();
+        self.web.as_deref().filter(is_here)
     }
 
     /// Sets the recorder.
@@ -241,9 +262,19 @@ impl Guard {
     ) -> Result<(), Errno> {
         let policy = self.policy();
         let interface = interface_of(policy, address, page);
-        let connection = Connection { address, transport, interface, page };
+        let proxy = self.web.as_ref().map(|web| web.port());
+        let connection = Connection { address, transport, interface, page, proxy };
         let verdict = decide(policy, &Request::Connect(connection));
         self.settle(caller, Operation::Connect, address.to_string().as_bytes(), &[], &verdict)
+    }
+
+    /// Judges whether a socket may be made whose messages each name a receiver, which is UDP.
+    ///
+    /// # Errors
+    /// EACCES if it is refused.
+    pub fn judge_datagrams(&self, caller: &Caller<'_>) -> Result<(), Errno> {
+        let verdict = decide(self.policy(), &Request::Datagrams);
+        self.settle(caller, Operation::Connect, b"udp", &[], &verdict)
     }
 
     /// Judges whether a socket may listen at an address.

@@ -40,6 +40,7 @@ use crate::kernel::fork::{Side, split};
 use crate::kernel::signals;
 use crate::landlock;
 use crate::terminal::Tty;
+use crate::web::ProxyPort;
 use console::{Console, Far};
 
 /// The command to run, and how to guard it.
@@ -58,6 +59,8 @@ pub struct Spawn {
     pub floor: landlock::LandlockPlan,
     /// Where decisions are logged.
     pub audit: Writer,
+    /// With `network.web`, the port of the proxy to start.
+    pub proxy: Option<ProxyPort>,
     /// `--observe`
     pub observe: bool,
     /// Whether a human is available for the policy's questions.

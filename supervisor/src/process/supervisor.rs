@@ -100,6 +100,7 @@ fn supervise(
         source,
         floor,
         audit,
+        proxy,
         observe,
         is_attended,
         recorder,
@@ -123,7 +124,7 @@ fn supervise(
         Side::Child => {
             // Only the supervisor may hold this pipe, so that the front sees it close when the supervisor
             // ends.
-            drop((ours, from_reaper, to_front.take(), from_front, link, recorder, approval));
+            drop((ours, from_reaper, to_front.take(), from_front, link, recorder, approval, proxy));
             audit.forget();
             floor.grants().close();
             reaper::main(plan, theirs, ReaperLinks { to_supervisor, front: front_handle, jobs })
@@ -173,12 +174,20 @@ fn supervise(
     let mut guard = Guard::new(policy, resolver, tree, reporter.clone(), observe, floor, &session)
         .beside_page_of(&source.paths.state_directory);
     let is_followed = recorder.is_none();
-    guard = guard.with_recorder(recorder.map(Arc::new)).with_first(approval);
+    let clients = proxy.as_ref().map(|proxy| Arc::new(proxy.clients()));
+    guard = guard.with_recorder(recorder.map(Arc::new)).with_first(approval).with_proxy(clients.clone());
     if let Some(approvals) = &approvals {
         guard = guard.with_approvals(Arc::clone(approvals));
         follow_front(from_front, approvals.manager().clone()).map_err(say("start a thread"))?;
     }
     let current = Arc::new(Current::new(guard));
+    let proxy = match proxy.zip(clients) {
+        Some((proxy, clients)) => {
+            let running = proxy.start(Arc::clone(&current), clients, reporter.clone());
+            Some(running.map_err(say("start the guard's proxy (network.web)"))?)
+        }
+        None => None,
+    };
     let requires_floor = source.options.require_floor;
     let reload = Reload::new(source, Arc::clone(&current), reporter.clone(), sync_thread);
     current.read_again_by({
@@ -248,6 +257,7 @@ fn supervise(
     if let Some(approvals) = approvals {
         approvals.stop();
     }
+    drop(proxy);
     reporter.flush();
     Ok(None)
 }

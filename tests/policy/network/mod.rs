@@ -6,6 +6,7 @@ mod native;
 mod page;
 mod settings;
 mod ways;
+mod web;
 
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;

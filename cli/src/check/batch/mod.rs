@@ -21,7 +21,7 @@ use super::command::CommandQuestion;
 use super::output::{json, written};
 use environment::{BindingQuestion, EnvBindingQuestion, EnvQuestion};
 use formats::{AllowlistQuestion, ArgPatternQuestion, CwdArgvQuestion, DisplayQuestion, SafeBinQuestion};
-use network::{BindQuestion, ConnectQuestion};
+use network::{BindQuestion, ConnectQuestion, UrlQuestion};
 use paths::{ExecQuestion, FileQuestion};
 use sandbox::{NodeMatchQuestion, SandboxBindsQuestion, SandboxDockerQuestion};
 use tools::ToolsQuestion;
@@ -41,6 +41,7 @@ enum Op {
     Write,
     Exec,
     Connect,
+    Url,
     Bind,
     Env,
     EnvBinding,
@@ -90,6 +91,7 @@ pub fn ask(policy: &Policy, home: &Path, line: &[u8]) -> Result<String, String> 
         Op::Write => question::<FileQuestion>(line)?.answer(policy, home, Access::WRITE),
         Op::Exec => question::<ExecQuestion>(line)?.answer(policy, home),
         Op::Connect => Ok(question::<ConnectQuestion>(line)?.answer(policy)),
+        Op::Url => Ok(question::<UrlQuestion>(line)?.answer(policy)),
         Op::Bind => Ok(question::<BindQuestion>(line)?.answer(policy)),
         Op::Env => Ok(question::<EnvQuestion>(line)?.answer(policy)),
         Op::EnvBinding => Ok(question::<EnvBindingQuestion>(line)?.answer()),

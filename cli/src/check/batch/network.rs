@@ -1,8 +1,8 @@
-//! Questions about sockets: `connect`, `bind`. This host's network interfaces are not examined.
+//! Questions about sockets: `connect`, `bind`, `url`. This host's network interfaces are not examined.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
-use guard_policy::{Connection, Interface, Page, Policy, Request, Transport, decide};
+use guard_policy::{Connection, Page, Policy, Request, Transport, WebRequest, WebTarget, decide};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -17,6 +17,18 @@ pub struct ConnectQuestion {
     address: SocketAddr,
     #[serde(default)]
     transport: Spoken,
+}
+
+/// `url`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct UrlQuestion {
+    #[serde(rename = "op")]
+    _op: IgnoredAny,
+    url: String,
+    /// What the name resolves to.
+    #[serde(default)]
+    resolves_to: Vec<IpAddr>,
 }
 
 /// `bind`.
@@ -51,8 +63,18 @@ impl From<Spoken> for Transport {
 impl ConnectQuestion {
     pub fn answer(&self, policy: &Policy) -> String {
         let (address, transport) = (self.address, self.transport.into());
-        let connection = Connection { address, transport, interface: Interface::Unknown, page: Page::Down };
+        let connection = Connection { transport, ..Connection::to(address) };
         json(&decide(policy, &Request::Connect(connection)))
+    }
+}
+
+impl UrlQuestion {
+    pub fn answer(&self, policy: &Policy) -> String {
+        let target = WebTarget::Url(&self.url);
+        let port = target.endpoint().map_or(0, |endpoint| endpoint.port());
+        let addresses = self.resolves_to.iter().map(|ip| Connection::to(SocketAddr::new(*ip, port)));
+        let addresses: Vec<_> = addresses.collect();
+        json(&decide(policy, &Request::Web(WebRequest { target, addresses: &addresses })))
     }
 }
 

@@ -3,11 +3,20 @@
 use jsonc_parser::ast::Value;
 
 use super::syntax::Reader;
-use crate::config::document::{Connect, ConnectAccess, Network};
-use crate::network::Destination;
+use crate::config::document::{Connect, ConnectAccess, Network, Web};
+use crate::network::{Destination, DomainRule, WebOrigin, WebTarget};
 
-pub(super) const NETWORK: [&str; 2] = ["unixDatagram", "connect"];
+pub(super) const NETWORK: [&str; 3] = ["unixDatagram", "connect", "web"];
 pub(super) const CONNECT: [&str; 5] = ["deny", "allow", "ports", "gateway", "private"];
+
+pub(super) const WEB: [&str; 6] = [
+    "allowedDomains",
+    "deniedDomains",
+    "allowedOrigins",
+    "deniedOrigins",
+    "maxResponseBytes",
+    "followRedirects",
+];
 
 impl Reader<'_> {
     pub(super) fn network(&mut self, value: &Value<'_>, key: &str) -> Network {
@@ -15,7 +24,8 @@ impl Reader<'_> {
         for (name, key, property) in self.object(value, key, Some(&NETWORK)) {
             match name.as_str() {
                 "unixDatagram" => network.unix_datagram = self.boolean(&property.value, &key),
-                _ => network.connect = self.connect(&property.value, &key),
+                "connect" => network.connect = self.connect(&property.value, &key),
+                _ => network.web = Some(self.web(&property.value, &key)),
             }
         }
         network
@@ -42,6 +52,43 @@ impl Reader<'_> {
         connect
     }
 
+    fn web(&mut self, value: &Value<'_>, key: &str) -> Web {
+        let mut web = Web::default();
+        for (name, key, property) in self.object(value, key, Some(&WEB)) {
+            let value = &property.value;
+            match name.as_str() {
+                "allowedDomains" => {
+                    web.allowed_domains = self.strings(value, &key, allowed_problem).unwrap_or_default();
+                }
+                "deniedDomains" => {
+                    let problem = |text: &str| DomainRule::parse(text).err();
+                    web.denied_domains = self.strings(value, &key, problem).unwrap_or_default();
+                }
+                "allowedOrigins" => {
+                    web.allowed_origins = self.strings(value, &key, origin_problem).unwrap_or_default();
+                }
+                "deniedOrigins" => {
+                    web.denied_origins = self.strings(value, &key, origin_problem).unwrap_or_default();
+                }
+                "maxResponseBytes" => web.max_response_bytes = self.response_bytes(value, &key),
+                _ => web.follow_redirects = self.boolean(value, &key),
+            }
+        }
+        web
+    }
+
+    fn response_bytes(&mut self, value: &Value<'_>, key: &str) -> Option<u64> {
+        match value {
+            Value::NumberLit(n) if n.value.parse::<u64>().is_ok_and(|bytes| bytes > 0) => {
+                n.value.parse().ok()
+            }
+            _ => {
+                self.wrong(value, key, "must be a number of bytes, a whole number from 1");
+                None
+            }
+        }
+    }
+
     fn access(&mut self, value: &Value<'_>, key: &str) -> Option<ConnectAccess> {
         self.word(value, key, &ConnectAccess::NAMES, ConnectAccess::from_name)
     }
@@ -66,4 +113,27 @@ impl Reader<'_> {
         }
         Some(ports)
     }
+}
+
+/// What is wrong with an entry of `allowedDomains`, if anything is.
+fn allowed_problem(text: &str) -> Option<String> {
+    match DomainRule::parse(text) {
+        Err(problem) => Some(problem),
+        Ok(rule) => rule
+            .private_class()
+            .map(|class| format!("a {class} address is opened by network.connect.allow, not here")),
+    }
+}
+
+/// What is wrong with an origin, if anything is.
+fn origin_problem(text: &str) -> Option<String> {
+    let is_whole = WebTarget::Url(text).endpoint().is_ok()
+        && WebOrigin::parse(text).is_some_and(|origin| {
+            let bare = text.trim().trim_end_matches('/').to_ascii_lowercase();
+            bare.rsplit_once(':').is_some_and(|(start, port)| {
+                bare == origin.to_string() || matches!(port, "80" | "443") && start == origin.to_string()
+            })
+        });
+    (!is_whole)
+        .then(|| "must be a scheme, a host and a port if it is unusual: https://example.com:8443".to_owned())
 }

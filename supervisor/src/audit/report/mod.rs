@@ -29,7 +29,9 @@ use parking_lot::Mutex;
 pub use hint::hint;
 pub use stderr::print;
 
-use crate::audit::{Context, DecisionEvent, Failed, PolicyChange, QuestionRecord, Record, Writer};
+use crate::audit::{
+    Context, DecisionEvent, Failed, PolicyChange, QuestionRecord, Record, WebConnectionRecord, Writer,
+};
 use crate::panics::{Panic, restart_on_panic};
 use crate::terminal::SharedScreenState;
 use logger::Logger;
@@ -216,6 +218,11 @@ impl Reporter {
     /// Records what happened to a question.
     pub fn record_question(&self, asked: QuestionRecord) {
         self.log(Record::Asked(asked));
+    }
+
+    /// Records a connection to a host of the Web.
+    pub fn web_connection(&self, connection: WebConnectionRecord) {
+        self.log(Record::Web(connection));
     }
 
     /// Prints a notice about the guard itself, unless lines are unwanted.

@@ -24,6 +24,7 @@ pub fn connect(
     let page = request.guard.page(transport);
     judge(page)?;
     let done = request.connect(socket, &readdressed(raw, to.ip()));
+    note_client(request, socket, to);
     // The approvals page may have started listening there meanwhile.
     let now = request.guard.page(transport);
     if now != page
@@ -34,6 +35,15 @@ pub fn connect(
         return Err(error);
     }
     done
+}
+
+/// Where the connection leads to the guard's proxy, notes whose it is. One that does not wait is there already, too.
+fn note_client(request: &Request<'_, '_>, socket: BorrowedFd<'_>, to: SocketAddr) {
+    let Some(clients) = request.guard.proxy_at(to) else { return };
+    let own = rustix::net::getsockname(socket).map(SocketAddr::try_from);
+    if let Ok(Ok(own)) = own {
+        clients.add(own.port(), request.caller.process().unwrap_or(request.caller.tid()));
+    }
 }
 
 /// Binds to the address, if the policy allows it.

@@ -1,4 +1,4 @@
-//! connect and bind. The supervisor performs both on the caller's own socket, with the address that it read.
+//! connect and bind, and socket where the policy may refuse it. The supervisor performs the first two on the caller's own socket, with the address that it read.
 
 pub mod address;
 mod internet;
@@ -12,7 +12,7 @@ use rustix::net::sockopt;
 
 use super::Request;
 use crate::kernel::requests;
-use crate::reply::HandlerResult;
+use crate::reply::{ContinueReason, HandlerResult, Reply};
 use crate::worker::blocking;
 use address::{Address, Use};
 
@@ -48,6 +48,12 @@ pub(crate) fn connect(request: &Request<'_, '_>, fd: i32, address: u64, length: 
         Address::Internet(to) => internet::connect(request, socket.as_fd(), &raw, to),
         Address::Other => request.connect(socket.as_fd(), &raw),
     }
+}
+
+/// socket(2) for UDP.
+pub(crate) fn datagrams(request: &Request<'_, '_>) -> HandlerResult {
+    request.guard.judge_datagrams(request.caller)?;
+    Ok(Reply::Continue(ContinueReason::Registers))
 }
 
 pub(crate) fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> HandlerResult {

@@ -1,0 +1,57 @@
+//! A client of the proxy: a connection of the tree, for as long as anything of it is served.
+
+use std::rc::Rc;
+
+use guard_policy::WebScheme;
+use guard_supervisor::web::wire::{ProxyMessage, RefusalReason, WebGrant, WebRefusal};
+use std::net::IpAddr;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::supervisor_link::{NotAllowed, SupervisorLink};
+
+/// A connection to the proxy. The supervisor is told of its end when this is dropped: when the last tunnel, request or
+/// count of it is.
+pub(super) struct Client {
+    link: Rc<SupervisorLink>,
+    port: u16,
+    _seat: OwnedSemaphorePermit,
+}
+
+impl Client {
+    /// The client that connects from this port.
+    pub(super) fn new(link: &Rc<SupervisorLink>, port: u16, seat: OwnedSemaphorePermit) -> Rc<Client> {
+        Rc::new(Client { link: Rc::clone(link), port, _seat: seat })
+    }
+
+    /// The port that it has connected from.
+    pub(super) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Asks whether it may reach a host.
+    pub(super) async fn ask(
+        &self,
+        authority: &str,
+        scheme: WebScheme,
+        addresses: &[IpAddr],
+    ) -> Result<WebGrant, NotAllowed> {
+        self.link.ask(self.port, authority, scheme, addresses).await
+    }
+
+    /// Says that a request does not keep to what was judged.
+    pub(super) fn refuse(&self, authority: &str, why: RefusalReason) {
+        let authority = authority.to_owned();
+        self.tell(&ProxyMessage::Refuses(WebRefusal { client: self.port, authority, why }));
+    }
+
+    /// Tells the supervisor.
+    pub(super) fn tell(&self, message: &ProxyMessage) {
+        self.link.tell(message);
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.tell(&ProxyMessage::Left { client: self.port });
+    }
+}

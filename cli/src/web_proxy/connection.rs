@@ -1,0 +1,65 @@
+//! A client's connection: requests for tunnels, and requests of plain HTTP.
+
+use std::convert::Infallible;
+use std::rc::Rc;
+
+use guard_policy::WebScheme;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use super::client::Client;
+use super::exchange::{self, exchange, unreachable};
+use super::forward::{self, ProxyBody, text};
+use super::host::JudgedHost;
+use super::tunnel::Tunnel;
+
+/// Serves a client until it ends.
+pub(super) async fn serve(stream: TcpStream, client: &Rc<Client>) {
+    let _ = stream.set_nodelay(true);
+    let answer = |request| answer(request, Rc::clone(client));
+    let served =
+        exchange::server().serve_connection(TokioIo::new(stream), service_fn(answer)).with_upgrades();
+    // A client that sends no HTTP, or goes, is its own affair.
+    let _ = served.await;
+}
+
+async fn answer(request: Request<Incoming>, client: Rc<Client>) -> Result<Response<ProxyBody>, Infallible> {
+    let Some(authority) = request.uri().authority().map(|authority| authority.as_str().to_owned()) else {
+        let what = "this is a proxy of openclaw-guard: it takes CONNECT, and whole URLs";
+        return Ok(text(StatusCode::BAD_REQUEST, what));
+    };
+    let response = if request.method() == Method::CONNECT {
+        open(request, &client, &authority).await
+    } else if request.uri().scheme_str() == Some("http") {
+        match JudgedHost::find(&client, &authority, WebScheme::Http).await {
+            Ok(host) => exchange(request, &client, &host).await,
+            Err(error) => unreachable(&authority, error),
+        }
+    } else {
+        text(StatusCode::BAD_REQUEST, "this proxy speaks no TLS: use CONNECT for https")
+    };
+    Ok(response)
+}
+
+/// Opens a tunnel.
+async fn open(mut request: Request<Incoming>, client: &Rc<Client>, authority: &str) -> Response<ProxyBody> {
+    if request.uri().port().is_none() {
+        return text(StatusCode::BAD_REQUEST, "CONNECT needs a port");
+    }
+    let connected = async {
+        let host = JudgedHost::find(client, authority, WebScheme::Https).await?;
+        let server = host.connect().await?;
+        Ok((host, server))
+    };
+    match connected.await {
+        Ok((host, server)) => {
+            let tunnel = Tunnel { client: Rc::clone(client), host, server };
+            tokio::task::spawn_local(tunnel.serve(hyper::upgrade::on(&mut request)));
+            Response::new(forward::nothing())
+        }
+        Err(error) => unreachable(authority, error),
+    }
+}

@@ -1,0 +1,98 @@
+//! From a host's name to a connection: judged, looked up once, judged with every address, connected to what was judged.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use guard_policy::WebScheme;
+use guard_supervisor::web::wire::WebGrant;
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::timeout;
+
+use super::client::Client;
+use super::supervisor_link::NotAllowed;
+
+/// The most look-ups at once.
+pub(super) const MAX_LOOKUPS: usize = 32;
+/// How long a look-up may take: resolv.conf(5) with three servers and two attempts.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(35);
+/// How long one address is tried.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A host that may be reached.
+#[derive(Debug)]
+pub(super) struct JudgedHost {
+    /// What it may be used for.
+    pub(super) grant: WebGrant,
+    /// Its addresses, all of them judged, in the order in which they are tried.
+    addresses: Vec<SocketAddr>,
+}
+
+/// Why a host cannot be reached.
+pub(super) enum Unreachable {
+    /// The policy refuses it.
+    Refused(NotAllowed),
+    /// The name has no address.
+    NoAddress,
+    /// No address takes the connection; the last error.
+    Failed(io::Error),
+}
+
+impl From<NotAllowed> for Unreachable {
+    fn from(refused: NotAllowed) -> Unreachable {
+        Unreachable::Refused(refused)
+    }
+}
+
+impl JudgedHost {
+    /// Judges a host, as a client names it, and looks it up.
+    pub(super) async fn find(
+        client: &Client,
+        authority: &str,
+        scheme: WebScheme,
+    ) -> Result<JudgedHost, Unreachable> {
+        let grant = client.ask(authority, scheme, &[]).await?;
+        let found = timeout(LOOKUP_TIMEOUT, lookup_host((grant.host.as_str(), grant.port))).await;
+        let mut addresses: Vec<SocketAddr> = Vec::new();
+        for address in found.ok().and_then(Result::ok).into_iter().flatten() {
+            if !addresses.contains(&address) {
+                addresses.push(address);
+            }
+        }
+        if addresses.is_empty() {
+            return Err(Unreachable::NoAddress);
+        }
+        let ips: Vec<IpAddr> = addresses.iter().map(SocketAddr::ip).collect();
+        let grant = client.ask(authority, scheme, &ips).await?;
+        Ok(JudgedHost { grant, addresses })
+    }
+
+    /// The same host for plain HTTP, if the policy allows that, too: an origin has a scheme.
+    pub(super) async fn plain(self, client: &Client) -> Result<JudgedHost, Unreachable> {
+        let ips: Vec<IpAddr> = self.addresses.iter().map(SocketAddr::ip).collect();
+        let grant = client.ask(self.authority(), WebScheme::Http, &ips).await?;
+        Ok(JudgedHost { grant, ..self })
+    }
+
+    /// The host and the port, as they were judged.
+    pub(super) fn authority(&self) -> &str {
+        &self.grant.authority
+    }
+
+    /// Connects to the first address that takes it.
+    pub(super) async fn connect(&self) -> Result<TcpStream, Unreachable> {
+        let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+        for address in &self.addresses {
+            match timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
+                Ok(Ok(stream)) => {
+                    // Without it, small requests wait for acknowledgements.
+                    let _ = stream.set_nodelay(true);
+                    return Ok(stream);
+                }
+                Ok(Err(error)) => last = error,
+                Err(_) => last = io::ErrorKind::TimedOut.into(),
+            }
+        }
+        Err(Unreachable::Failed(last))
+    }
+}

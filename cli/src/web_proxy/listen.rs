@@ -1,0 +1,37 @@
+//! Accepts the tree's connections.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use super::client::Client;
+use super::connection;
+use super::supervisor_link::SupervisorLink;
+
+/// The most connections at once; further ones wait in the kernel's queue.
+const MAX_CLIENTS: usize = 1024;
+/// The pause where there are no descriptors left.
+const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
+
+/// Accepts and serves, without an end.
+pub(super) async fn accept(listener: TcpListener, link: Rc<SupervisorLink>) {
+    let seats = Arc::new(Semaphore::new(MAX_CLIENTS));
+    loop {
+        // The semaphore is never closed.
+        let Ok(seat) = Arc::clone(&seats).acquire_owned().await else { return };
+        let (stream, from) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(_) => {
+                tokio::time::sleep(EXHAUSTED_PAUSE).await;
+                continue;
+            }
+        };
+        let link = Rc::clone(&link);
+        tokio::task::spawn_local(async move {
+            connection::serve(stream, &Client::new(&link, from.port(), seat)).await;
+        });
+    }
+}

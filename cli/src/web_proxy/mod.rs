@@ -1,0 +1,110 @@
+//! The guard's proxy: with `network.web`, the tree's only way to other hosts.
+//!
+//! It is a process of its own, outside the tree and outside the trusted base. It asks the supervisor about every host, by
+//! name before the look-up and with all addresses before it connects, and connects to what was judged. In a tunnel, TLS has
+//! to name the host that was asked for; what is not TLS has to be HTTP for that host. TLS itself stays between the program
+//! and its server.
+
+mod client;
+mod client_hello;
+mod connection;
+mod exchange;
+mod forward;
+mod host;
+mod listen;
+mod metered;
+mod prefixed;
+mod supervisor_link;
+mod tunnel;
+
+use std::ffi::OsString;
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::rc::Rc;
+
+use clap::Args;
+use guard_supervisor::exit::Exit;
+use guard_supervisor::web::ProxyCommand;
+use rustix::net::{AddressFamily, sockopt};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use supervisor_link::SupervisorLink;
+
+/// The subcommand that a guard starts its proxy with.
+const SUBCOMMAND: &str = "web-proxy";
+
+/// What the proxy is started with: nothing. The sockets are its standard input and output.
+#[derive(Args, Debug)]
+#[command(after_help = "Example (as a guard starts it, with two sockets):\n  openclaw-guard web-proxy\n\n\
+    Exit status: 0 the guard has ended, 125 error.")]
+pub struct WebProxyArgs {}
+
+/// Why the proxy does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum ProxyError {
+    #[error("web-proxy is what a guard starts for network.web, with sockets as standard input and output")]
+    NotOfAGuard,
+    #[error("the proxy cannot start: {0}")]
+    Start(#[from] io::Error),
+}
+
+/// How a guard starts its proxy: this program, also if its file has been replaced meanwhile.
+pub fn command() -> ProxyCommand {
+    ProxyCommand(["/proc/self/exe", SUBCOMMAND].map(OsString::from).into())
+}
+
+/// Serves until the guard ends.
+///
+/// # Errors
+/// If a guard has not started it, or it lacks what it needs.
+pub fn act(_: &WebProxyArgs) -> Result<Exit, ProxyError> {
+    let (channel, listener) = sockets()?;
+    give_up_rights()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(host::MAX_LOOKUPS)
+        .build()?;
+    let serve = async {
+        channel.set_nonblocking(true)?;
+        listener.set_nonblocking(true)?;
+        let channel = tokio::net::UnixStream::from_std(channel)?;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let (link, work) = SupervisorLink::new(channel);
+        tokio::task::spawn_local(listen::accept(listener, Rc::new(link)));
+        work.run().await;
+        Ok(Exit::Success)
+    };
+    tokio::task::LocalSet::new().block_on(&runtime, serve)
+}
+
+/// The guard's channel and the listening socket.
+fn sockets() -> Result<(UnixStream, TcpListener), ProxyError> {
+    let is_of = |fd: &dyn AsFd, family| sockopt::socket_domain(fd).is_ok_and(|domain| domain == family);
+    let is_channel = is_of(&io::stdin(), AddressFamily::UNIX);
+    let is_listener = is_of(&io::stdout(), AddressFamily::INET)
+        && sockopt::socket_acceptconn(io::stdout()).is_ok_and(|accepts| accepts);
+    if !is_channel || !is_listener {
+        return Err(ProxyError::NotOfAGuard);
+    }
+    let channel = io::stdin().as_fd().try_clone_to_owned()?;
+    let listener = io::stdout().as_fd().try_clone_to_owned()?;
+    // Nothing else may keep the port or the channel when this process closes them.
+    let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null).map_err(io::Error::from)?;
+    rustix::stdio::dup2_stdout(&null).map_err(io::Error::from)?;
+    Ok((channel.into(), listener.into()))
+}
+
+/// Keeps what connecting and looking names up need.
+fn give_up_rights() -> io::Result<()> {
+    rustix::thread::set_no_new_privs(true)?;
+    guard_shim::clear_capabilities()?;
+    nix::sys::prctl::set_dumpable(false)?;
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    setrlimit(Resource::Core, none)?;
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })?;
+    Ok(())
+}

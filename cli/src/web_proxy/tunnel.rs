@@ -1,0 +1,106 @@
+//! A tunnel (CONNECT): TLS that names the host, or plain HTTP for the host.
+
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+use guard_policy::{WebScheme, WebTarget};
+use guard_supervisor::web::wire::{RefusalReason, WebGrant};
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::client::Client;
+use super::client_hello::{self, NamedServer};
+use super::exchange;
+use super::host::JudgedHost;
+use super::metered::{Meter, relay};
+use super::prefixed::Prefixed;
+
+/// How long a client may take to say what it wants in the tunnel.
+const FIRST_BYTES_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A fatal alert of TLS: `access_denied` (RFC 8446, 6.2), in a record of its own.
+const ACCESS_DENIED: [u8; 7] = [21, 3, 3, 0, 2, 2, 49];
+
+/// A tunnel that is allowed and connected.
+pub(super) struct Tunnel {
+    pub(super) client: Rc<Client>,
+    pub(super) host: JudgedHost,
+    pub(super) server: TcpStream,
+}
+
+impl Tunnel {
+    /// Serves it, once the client has read that it is open.
+    pub(super) async fn serve(self, opened: OnUpgrade) {
+        let Ok(client) = opened.await else { return };
+        // What fails in a tunnel ends it; there is nobody to tell.
+        let _ = self.carry(TokioIo::new(client)).await;
+    }
+
+    async fn carry(self, mut stream: TokioIo<Upgraded>) -> io::Result<()> {
+        let mut first = Vec::new();
+        let found = timeout(FIRST_BYTES_TIMEOUT, opening(&mut stream, &mut first)).await??;
+        if first.first() != Some(&client_hello::HANDSHAKE) {
+            return self.carry_http(Prefixed::new(first, stream)).await;
+        }
+        if let Some(why) = refusal(&self.host.grant, found) {
+            self.client.refuse(self.host.authority(), why);
+            stream.write_all(&ACCESS_DENIED).await?;
+            return stream.shutdown().await;
+        }
+        let mut server = self.server;
+        let meter = Meter::new(&self.client, self.host.authority(), server.peer_addr()?.ip());
+        server.write_all(&first).await?;
+        meter.sent.set(first.len() as u64);
+        relay(stream, server, &meter).await
+    }
+
+    async fn carry_http(self, stream: Prefixed<TokioIo<Upgraded>>) -> io::Result<()> {
+        drop(self.server);
+        match self.host.plain(&self.client).await {
+            Ok(host) => exchange::serve_within(stream, &self.client, &host).await,
+            // It was reported, and there is nothing to answer yet.
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+/// Reads until it is clear what the client speaks, and which server it means.
+async fn opening(client: &mut TokioIo<Upgraded>, first: &mut Vec<u8>) -> io::Result<NamedServer> {
+    loop {
+        if client.read_buf(first).await? == 0 {
+            return if first.is_empty() {
+                Err(io::ErrorKind::UnexpectedEof.into())
+            } else {
+                Ok(NamedServer::Invalid)
+            };
+        }
+        if first[0] != client_hello::HANDSHAKE {
+            return Ok(NamedServer::Invalid);
+        }
+        match client_hello::find(first) {
+            NamedServer::Incomplete if first.len() < client_hello::MAX_LEN => {}
+            NamedServer::Incomplete => return Ok(NamedServer::Invalid),
+            found => return Ok(found),
+        }
+    }
+}
+
+/// Why a client's first message of TLS is not for the host that was judged, if so.
+fn refusal(grant: &WebGrant, found: NamedServer) -> Option<RefusalReason> {
+    match found {
+        NamedServer::Name(name) => {
+            let named = WebTarget::Authority(&name, WebScheme::Https).endpoint();
+            let is_meant = named.is_ok_and(|named| named.host() == grant.host);
+            (!is_meant || name.contains(':')).then_some(RefusalReason::ServerName(name))
+        }
+        // An address is no name (RFC 6066), so TLS for one names none.
+        NamedServer::NoName if grant.host.parse::<std::net::IpAddr>().is_ok() => None,
+        NamedServer::NoName => Some(RefusalReason::NoServerName),
+        NamedServer::Hidden => Some(RefusalReason::HiddenServerName),
+        NamedServer::Invalid | NamedServer::Incomplete => Some(RefusalReason::NotTls),
+    }
+}

@@ -1,0 +1,94 @@
+//! An entry of `network.web.allowedDomains` or `deniedDomains`.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use super::name::is_name;
+use super::target::WebEndpoint;
+use crate::network::address::AddressClass;
+use crate::network::hostname_pattern::HostnamePattern;
+use crate::network::prefix::Prefix;
+use crate::paths::expansion::trim;
+
+/// A host, every host below a domain (`*.example.com`), or the hosts at addresses of a prefix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DomainRule {
+    /// By name.
+    Name(HostnamePattern),
+    /// By address.
+    Prefix(Prefix),
+}
+
+const EXPECTED: &str = "write a host (example.com), *.example.com for every host below it, or an address";
+
+impl DomainRule {
+    /// Parses an entry.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong.
+    pub(crate) fn parse(text: &str) -> Result<DomainRule, String> {
+        let text = trim(text);
+        if let Some(prefix) = prefix(text)? {
+            return Ok(DomainRule::Prefix(prefix));
+        }
+        if text.contains("://") || text.contains('/') {
+            return Err(format!(
+                "this is not a host: {EXPECTED}; whole URLs go into allowedOrigins or deniedOrigins"
+            ));
+        }
+        if text.contains(':') {
+            return Err(format!("this has a port: {EXPECTED}; network.connect.ports has the ports"));
+        }
+        let name = text.strip_prefix("*.").unwrap_or(text);
+        match url::Host::parse(name) {
+            _ if name.contains('*') => Err(format!("a star stands for whole names only: {EXPECTED}")),
+            Ok(url::Host::Domain(ascii)) if ascii == name.to_ascii_lowercase() && is_name(&ascii) => {
+                let pattern = HostnamePattern::list(&[text.to_owned()]).pop();
+                pattern.map(DomainRule::Name).ok_or_else(|| EXPECTED.to_owned())
+            }
+            Ok(url::Host::Domain(ascii)) if is_name(&ascii) => {
+                Err(format!("this is looked up as \"{ascii}\": write that"))
+            }
+            _ => Err(format!("this is not a host: {EXPECTED}")),
+        }
+    }
+
+    /// Whether an endpoint's host is meant, before any look-up.
+    pub(super) fn names(&self, endpoint: &WebEndpoint) -> bool {
+        match self {
+            DomainRule::Name(pattern) => pattern.matches(endpoint.host()),
+            DomainRule::Prefix(_) => endpoint.address().is_some_and(|address| self.covers(address.ip())),
+        }
+    }
+
+    /// Whether an address is meant.
+    pub(super) fn covers(&self, ip: IpAddr) -> bool {
+        matches!(self, DomainRule::Prefix(prefix) if prefix.covers(ip.to_canonical()))
+    }
+
+    /// Whether it means addresses that are not public: as an entry that allows, it would open nothing by itself.
+    pub(crate) fn private_class(&self) -> Option<AddressClass> {
+        let DomainRule::Prefix(prefix) = self else { return None };
+        Some(AddressClass::of(prefix.network())).filter(|class| *class != AddressClass::Public)
+    }
+}
+
+/// An address or a prefix, if the text is one.
+fn prefix(text: &str) -> Result<Option<Prefix>, String> {
+    let (address, length) =
+        text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
+    let address = address.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(address);
+    match address.parse() {
+        Ok(address) => Prefix::parse(address, length).map(Some),
+        Err(_) => Ok(None),
+    }
+}
+
+impl fmt::Display for DomainRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DomainRule::Name(pattern) => pattern.fmt(f),
+            DomainRule::Prefix(prefix) => prefix.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! `network.web`: which hosts of the Web may be reached, by name and by what the name leads to.
+
+mod domain;
+mod name;
+mod target;
+
+use std::fmt;
+use std::net::SocketAddr;
+
+pub(crate) use domain::DomainRule;
+pub use target::{WebEndpoint, WebRequest, WebScheme, WebTarget, WebTargetError};
+
+use super::address::AddressClass;
+use super::web_origin::WebOrigin;
+use super::{Connection, Interface, Network, is_loopback, verdict};
+use crate::config::document::Web;
+use crate::verdict::{CompiledReason, Outcome, Reason, Source, Verdict};
+
+/// `network.web`, compiled.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WebRules {
+    allowed: Vec<DomainRule>,
+    denied: Vec<DomainRule>,
+    allowed_origins: Vec<WebOrigin>,
+    denied_origins: Vec<WebOrigin>,
+    pub(super) max_response_bytes: Option<u64>,
+    pub(super) follow_redirects: bool,
+}
+
+impl WebRules {
+    /// Compiles a section. Entries that do not parse were reported with the document.
+    pub(super) fn compile(section: &Web) -> WebRules {
+        let domains =
+            |texts: &[String]| texts.iter().filter_map(|text| DomainRule::parse(text).ok()).collect();
+        let origins = |texts: &[String]| texts.iter().filter_map(|text| WebOrigin::parse(text)).collect();
+        WebRules {
+            allowed: domains(&section.allowed_domains),
+            denied: domains(&section.denied_domains),
+            allowed_origins: origins(&section.allowed_origins),
+            denied_origins: origins(&section.denied_origins),
+            max_response_bytes: section.max_response_bytes,
+            follow_redirects: section.follow_redirects.unwrap_or(true),
+        }
+    }
+
+    /// Why the rules for names deny an endpoint, if they do.
+    fn name_denial(&self, endpoint: &WebEndpoint) -> Option<Reason<'static>> {
+        if let Some(rule) = self.denied.iter().find(|rule| rule.names(endpoint)) {
+            return Some(denied_domain(rule));
+        }
+        let origin = endpoint.origin();
+        if self.denied_origins.contains(&origin) {
+            let rule = format!("network.web.deniedOrigins \"{origin}\"");
+            return Some(of_rules("deniedOrigins", rule, format!("\"{origin}\" is denied")));
+        }
+        let is_open = self.allowed.is_empty() && self.allowed_origins.is_empty();
+        if is_open || self.allows_by_name(endpoint) {
+            return None;
+        }
+        let host = endpoint.host();
+        let rule = format!("add \"{host}\" to network.web.allowedDomains to allow it");
+        Some(of_rules("allowedDomains", rule, format!("no entry of network.web allows \"{host}\"")))
+    }
+
+    /// Whether an entry allows this endpoint. Where there are no entries, none does.
+    fn allows_by_name(&self, endpoint: &WebEndpoint) -> bool {
+        self.allowed.iter().any(|rule| rule.names(endpoint))
+            || self.allowed_origins.contains(&endpoint.origin())
+    }
+
+    /// Why an address that a name has is denied by its prefix, if it is.
+    fn address_denial(&self, address: SocketAddr) -> Option<Reason<'static>> {
+        self.denied.iter().find(|rule| rule.covers(address.ip())).map(denied_domain)
+    }
+}
+
+/// The lists, as `policy show` has them.
+pub(crate) struct Listing<T>(pub(crate) Vec<T>);
+
+impl<T: fmt::Display> fmt::Display for Listing<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, one) in self.0.iter().enumerate() {
+            write!(f, "{}{one}", if i > 0 { ", " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+impl WebRules {
+    /// Each list's key and its entries, as they are compared.
+    pub(crate) fn lists(&self) -> [(&'static str, String); 4] {
+        let domains = |rules: &[DomainRule]| Listing(rules.iter().collect()).to_string();
+        let origins = |origins: &[WebOrigin]| Listing(origins.iter().collect()).to_string();
+        [
+            ("allowedDomains", domains(&self.allowed)),
+            ("deniedDomains", domains(&self.denied)),
+            ("allowedOrigins", origins(&self.allowed_origins)),
+            ("deniedOrigins", origins(&self.denied_origins)),
+        ]
+    }
+
+    /// `maxResponseBytes`
+    pub(crate) fn max_response_bytes(&self) -> Option<u64> {
+        self.max_response_bytes
+    }
+
+    /// `followRedirects`
+    pub(crate) fn follow_redirects(&self) -> bool {
+        self.follow_redirects
+    }
+}
+
+impl Network {
+    /// Judges a request to a host of the Web: the name first, then every address that it has.
+    pub(crate) fn web(&self, request: &WebRequest<'_>) -> Verdict<'_> {
+        let endpoint = match request.target.endpoint() {
+            Ok(endpoint) => endpoint,
+            Err(error) => return deny(of_target(&error)),
+        };
+        let open = WebRules::default();
+        let rules = self.web.as_ref().unwrap_or(&open);
+        if let Some(reason) = rules.name_denial(&endpoint) {
+            return deny(reason);
+        }
+        if self.ports().is_some_and(|ports| ports.binary_search(&endpoint.port()).is_err()) {
+            return verdict(Outcome::Deny, &self.by_port);
+        }
+        if endpoint.is_local_name() && !rules.allows_by_name(&endpoint) && !self.private_is_allowed {
+            return deny(private_name(endpoint.host()));
+        }
+        let own = endpoint.address().map(Connection::to);
+        for connection in own.iter().chain(request.addresses) {
+            let judged = self.connect_by_name(rules, connection);
+            if judged.outcome != Outcome::Allow {
+                return judged;
+            }
+        }
+        verdict(Outcome::Allow, &self.allowed_by_web)
+    }
+
+    /// Judges one address of a name. Programs reach their own host without the proxy, where `network.connect` judges them.
+    fn connect_by_name(&self, rules: &WebRules, connection: &Connection) -> Verdict<'_> {
+        if let Some(reason) = rules.address_denial(connection.address) {
+            return deny(reason);
+        }
+        let judged = self.connect_directly(connection);
+        if judged.outcome != Outcome::Allow {
+            return judged;
+        }
+        let class = AddressClass::of(connection.address.ip());
+        if connection.interface == Interface::Own || is_loopback(connection.address.ip()) {
+            return deny(this_host(connection.address));
+        }
+        let is_open = class == AddressClass::Public
+            || self.private_is_allowed
+            || self.allows.iter().any(|destination| destination.covers(connection.address, false));
+        if is_open { judged } else { deny(private_address(class, connection.address)) }
+    }
+}
+
+fn deny(reason: Reason<'_>) -> Verdict<'_> {
+    Verdict { outcome: Outcome::Deny, reason }
+}
+
+fn of_rules(key: &str, rule: String, text: String) -> Reason<'static> {
+    Reason::new(Source::Global, format!("network.web.{key}"), rule, text)
+}
+
+fn denied_domain(rule: &DomainRule) -> Reason<'static> {
+    of_rules(
+        "deniedDomains",
+        format!("network.web.deniedDomains \"{rule}\""),
+        format!("\"{rule}\" is denied"),
+    )
+}
+
+fn of_target(error: &WebTargetError) -> Reason<'static> {
+    Reason::new(Source::Builtin, "network.web", error.to_string(), error.to_string())
+}
+
+fn private_name(host: &str) -> Reason<'static> {
+    let text =
+        format!("\"{host}\" is a name of this host or of its network, and no entry of network.web allows it");
+    Reason::new(Source::Default, "network.web", "a name of this host or of its network", text)
+}
+
+fn this_host(address: SocketAddr) -> Reason<'static> {
+    let rule = "the name leads to this host";
+    let text = format!("{} is this host, which programs reach without a proxy", address.ip());
+    Reason::new(Source::Default, "network.web", rule, text)
+}
+
+fn private_address(class: AddressClass, address: SocketAddr) -> Reason<'static> {
+    let ip = address.ip();
+    let rule = format!("the name leads to {ip}, a {class} address that network.connect.allow does not name");
+    let text = format!("{ip} is not public, and a name may lead there only by network.connect.allow");
+    Reason::new(Source::Default, "network.connect.allow", rule, text)
+}
+
+/// The reason to deny what does not take the way that `network.web` opens.
+pub(super) fn beside_proxy() -> CompiledReason {
+    CompiledReason {
+        source: Source::Global,
+        path: "network.web".to_owned(),
+        rule: "network.web: only the guard's proxy (HTTPS_PROXY) leads to other hosts".to_owned(),
+        text: "with network.web, programs reach other hosts by the guard's proxy alone, which judges their names"
+            .to_owned(),
+    }
+}
+
+/// The same for name servers, and for UDP.
+pub(super) fn lookup() -> CompiledReason {
+    CompiledReason {
+        source: Source::Global,
+        path: "network.web".to_owned(),
+        rule: "network.web: the guard's proxy looks names up, and no program does".to_owned(),
+        text: "with network.web there are no name look-ups and no UDP: the guard's proxy (HTTPS_PROXY) looks allowed names up"
+            .to_owned(),
+    }
+}
+
+/// The reason to allow.
+pub(super) fn allowed() -> CompiledReason {
+    CompiledReason {
+        source: Source::Global,
+        path: "network.web".to_owned(),
+        rule: "network.web".to_owned(),
+        text: "network.web allows it".to_owned(),
+    }
+}

@@ -1,0 +1,196 @@
+//! What the proxy and the supervisor say to each other: a line of JSON for each message.
+
+use std::io::{self, BufRead, Read};
+use std::net::IpAddr;
+
+use guard_policy::WebScheme;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// The longest line, in bytes. A name has 253 bytes, and more addresses than [`MAX_ADDRESSES`] are not sent.
+const MAX_LINE: u64 = 16 * 1024;
+/// The most addresses of a name that are judged; a name with more is not connected to.
+pub const MAX_ADDRESSES: usize = 64;
+
+/// A message of the proxy.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ProxyMessage {
+    /// May this client reach that host?
+    Asks(WebQuestion),
+    /// A request that was allowed is refused for what is in it.
+    Refuses(WebRefusal),
+    /// A connection to a host has ended.
+    Moved(WebTransfer),
+    /// A client's connection has ended.
+    Left {
+        /// The client's port.
+        client: u16,
+    },
+}
+
+/// A question. It is asked twice: before the look-up without addresses, so that a name that is not allowed is not looked
+/// up either, and before connecting with all of them.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct WebQuestion {
+    /// A number that the answer has, too.
+    pub id: u64,
+    /// The port that the client has connected from.
+    pub client: u16,
+    /// The host and the port, as the client wrote them.
+    pub authority: String,
+    /// Whether it is for TLS.
+    #[serde(with = "SchemeName")]
+    pub scheme: WebScheme,
+    /// What the name resolves to.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// [`WebScheme`], as it is sent.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "WebScheme", rename_all = "lowercase")]
+enum SchemeName {
+    Http,
+    Https,
+}
+
+/// What became of a connection to a host.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct WebTransfer {
+    /// The port that the client has connected from.
+    pub client: u16,
+    /// The host and the port.
+    pub authority: String,
+    /// The address that was connected to.
+    pub address: IpAddr,
+    /// Bytes from the client.
+    pub sent: u64,
+    /// Bytes to the client.
+    pub received: u64,
+}
+
+/// A request that does not keep to what was judged.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct WebRefusal {
+    /// The port that the client has connected from.
+    pub client: u16,
+    /// The host and the port that were judged.
+    pub authority: String,
+    /// Why.
+    pub why: RefusalReason,
+}
+
+/// Why the proxy refuses a request to a host that is allowed.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RefusalReason {
+    /// TLS for another name.
+    ServerName(String),
+    /// TLS that names no host.
+    NoServerName,
+    /// TLS that hides the name (Encrypted Client Hello).
+    HiddenServerName,
+    /// What begins like TLS and is none.
+    NotTls,
+    /// HTTP for another host.
+    Host(String),
+    /// A response that is longer than `network.web.maxResponseBytes`.
+    TooLong(u64),
+    /// A redirect, with `network.web.followRedirects` false.
+    Redirect,
+}
+
+/// The supervisor's answer to a question.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct WebAnswer {
+    /// The question's number.
+    pub id: u64,
+    /// The answer.
+    pub verdict: WebVerdict,
+}
+
+/// May the client reach the host?
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum WebVerdict {
+    /// It may.
+    Allowed(WebGrant),
+    /// It may not, by this rule.
+    Denied(String),
+    /// The client is none of the tree's, or its connection is not known yet.
+    UnknownClient,
+}
+
+/// What an allowed request may do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WebGrant {
+    /// The host, in the form that was judged.
+    pub host: String,
+    /// The host and the port.
+    pub authority: String,
+    /// The port.
+    pub port: u16,
+    /// The longest response of plain HTTP.
+    pub max_response_bytes: Option<u64>,
+    /// Whether redirects of plain HTTP reach the client.
+    pub follow_redirects: bool,
+}
+
+/// Reads a message; `None` at the end.
+///
+/// # Errors
+/// What reading gave; `InvalidData` for a line that is too long or no message.
+pub fn receive<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<Option<T>> {
+    let mut line = Vec::new();
+    from.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)?;
+    match line.last() {
+        None => Ok(None),
+        Some(b'\n') => Ok(Some(serde_json::from_slice(&line)?)),
+        Some(_) => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+/// A message as a line.
+pub fn line(message: &impl Serialize) -> Vec<u8> {
+    // Strings, numbers and structures of them: serializing them cannot fail.
+    let mut line = serde_json::to_vec(message).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(authority: &str) -> ProxyMessage {
+        ProxyMessage::Asks(WebQuestion {
+            id: 7,
+            client: 40000,
+            authority: authority.to_owned(),
+            scheme: WebScheme::Https,
+            addresses: vec!["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()],
+        })
+    }
+
+    #[test]
+    fn messages_are_lines() {
+        let text = [line(&question("example.com:443")), line(&ProxyMessage::Left { client: 1 })].concat();
+        let mut from = &text[..];
+        let first: Option<ProxyMessage> = receive(&mut from).unwrap();
+        assert!(
+            matches!(first, Some(ProxyMessage::Asks(WebQuestion { id: 7, client: 40000, .. }))),
+            "{first:?}"
+        );
+        assert!(matches!(receive(&mut from).unwrap(), Some(ProxyMessage::Left { client: 1 })));
+        assert!(receive::<ProxyMessage>(&mut from).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_is_no_message_is_an_error() {
+        let long = line(&question(&"x".repeat(MAX_LINE as usize)));
+        for text in [&b"{}\n"[..], b"{\"left\":{\"client\":1}}", b"\xff\n", &long] {
+            assert!(receive::<ProxyMessage>(&mut &text[..]).is_err(), "{}", text.len());
+        }
+    }
+}
