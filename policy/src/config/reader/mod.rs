@@ -14,6 +14,7 @@ mod project;
 mod syntax;
 #[cfg(test)]
 mod tests;
+mod tools;
 
 use jsonc_parser::ast::Value;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
@@ -24,7 +25,7 @@ pub use locate::{Location, locate};
 use syntax::Reader;
 pub(crate) use syntax::join;
 
-const TOP: [&str; 10] = [
+const TOP: [&str; 11] = [
     "$schema",
     "version",
     "extends",
@@ -33,6 +34,7 @@ const TOP: [&str; 10] = [
     "agents",
     "approvals",
     "network",
+    "tools",
     "audit",
     "examples",
 ];
@@ -126,6 +128,7 @@ impl Reader<'_> {
                 }
                 "approvals" => document.approvals = self.approvals(value, &key),
                 "network" => document.network = self.network(value, &key),
+                "tools" => document.tools = self.tools(value, &key),
                 "examples" => document.examples = self.examples(value, &key),
                 _ => document.audit = self.audit(value, &key),
             }
