@@ -45,7 +45,13 @@ pub fn answer(text: &OsStr, is_json: bool, policy: &Policy, paths: &Paths) -> Re
 }
 
 /// Evaluates a command in a directory. Without variables the disk is not read, and only paths resolve to programs.
-fn evaluate(policy: &Policy, text: &str, cwd: &Path, home: &Path, env: Option<&[Variable]>) -> Evaluation {
+pub fn evaluate(
+    policy: &Policy,
+    text: &str,
+    cwd: &Path,
+    home: &Path,
+    env: Option<&[Variable]>,
+) -> Evaluation {
     let resolve = |name: &str| match env {
         Some(env) => {
             let path = lookup::program(OsStr::new(name), env, cwd)?;

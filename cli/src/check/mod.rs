@@ -2,7 +2,7 @@
 
 mod arguments;
 pub mod batch;
-mod command;
+pub mod command;
 pub mod lookup;
 mod output;
 mod question;
