@@ -14,6 +14,7 @@ use crate::bench;
 use crate::check;
 use crate::doctor::Doctor;
 use crate::edit;
+use crate::gate::GateCommand;
 use crate::init;
 use crate::learn;
 use crate::manual::{self, completions, help};
@@ -119,6 +120,9 @@ pub enum Task {
     Deny(edit::command::Deny),
     /// Check this machine and the policy, and say how to mend what does not work
     Doctor(Doctor),
+    /// Ask the policy about each call of OpenClaw's own tools
+    #[command(subcommand)]
+    Gate(GateCommand),
     /// Write a first policy from a template
     Init(init::InitArgs),
     /// Run a command, and propose a policy that allows what it did

@@ -12,6 +12,7 @@ mod check;
 mod cli;
 mod doctor;
 mod edit;
+mod gate;
 mod init;
 mod inside;
 mod learn;
@@ -74,6 +75,7 @@ pub fn main() -> std::process::ExitCode {
         Some(Task::Completions(arguments)) => manual::completions::act(&Cli::command(), arguments)
             .map_err(|error| format!("cannot write: {error}")),
         Some(Task::Doctor(doctor)) => doctor::act(&cli.options, doctor).map_err(|error| error.to_string()),
+        Some(Task::Gate(action)) => gate::act(&cli.options, action).map_err(|error| error.to_string()),
         Some(Task::Init(arguments)) => init::act(&cli.options, arguments).map_err(|error| error.to_string()),
         Some(Task::Learn(arguments)) => {
             learn::act(&cli.options, arguments).map_err(|error| error.to_string())

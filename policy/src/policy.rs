@@ -14,6 +14,7 @@ use crate::paths::exec_roots::is_below;
 use crate::paths::path_rules::PathRules;
 use crate::programs::Programs;
 use crate::programs::allow_always::StrictInlineEval;
+use crate::tools::ToolLists;
 use crate::verdict::{CompiledReason, Reason};
 use crate::{Ask, Rights, Security, Shape};
 
@@ -32,6 +33,7 @@ pub struct Policy {
     pub(crate) gateway_token: Option<Result<Vec<u8>, String>>,
     pub(crate) unix_datagram: bool,
     pub(crate) network: Network,
+    pub(crate) tools: ToolLists,
     pub(crate) allow_ptrace: bool,
     pub(crate) audit: AuditSettings,
     pub(crate) node: NodeSettings,
@@ -97,6 +99,11 @@ impl Policy {
     /// `network.unixDatagram`.
     pub fn unix_datagram(&self) -> bool {
         self.unix_datagram
+    }
+
+    /// `tools`: the step of guard.json in the policy of OpenClaw's tools.
+    pub fn tools(&self) -> &ToolLists {
+        &self.tools
     }
 
     /// `exec.allowPtrace`.

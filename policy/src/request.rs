@@ -22,6 +22,11 @@ impl Access {
         self.0 & other.0 == other.0
     }
 
+    /// All that is in either.
+    pub const fn union(self, other: Access) -> Access {
+        Access(self.0 | other.0)
+    }
+
     /// A word for messages: `read`, `write`, `read and write`, `map`.
     pub const fn word(self) -> &'static str {
         match self.0 {
@@ -37,7 +42,7 @@ impl Access {
 impl BitOr for Access {
     type Output = Access;
     fn bitor(self, other: Access) -> Access {
-        Access(self.0 | other.0)
+        self.union(other)
     }
 }
 

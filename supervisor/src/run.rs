@@ -221,7 +221,10 @@ fn may_trace() -> Result<(), RunError> {
 
 /// Opens the destinations of the log. If one cannot be opened, that is only a warning if `audit.onError` is `continue`
 /// and the command line does not name it.
-fn writer(options: &Options, paths: &mut Paths, settings: &AuditSettings) -> Result<Writer, RunError> {
+///
+/// # Errors
+/// If one that is needed cannot be opened.
+pub fn writer(options: &Options, paths: &mut Paths, settings: &AuditSettings) -> Result<Writer, RunError> {
     let path = paths.audit(settings.path.as_deref());
     paths.log_to(path.clone());
     let goes_on = settings.on_error == OnError::Continue;

@@ -17,6 +17,7 @@ mod agent;
 mod answers;
 mod card;
 mod files;
+mod gate;
 mod governing;
 mod guarded;
 mod harness;

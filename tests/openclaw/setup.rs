@@ -75,7 +75,7 @@ fn the_five_commands(release: Release) {
 }
 
 /// A process that is killed when it is dropped.
-pub struct Running(Child);
+pub struct Running(pub Child);
 
 impl Drop for Running {
     fn drop(&mut self) {

@@ -18,6 +18,8 @@ pub enum Section {
     Openclaw,
     /// `doctor gateway`.
     Gateway,
+    /// `doctor tools`.
+    Tools,
 }
 
 impl Section {
@@ -30,6 +32,7 @@ impl Section {
             Section::Host => "Host",
             Section::Openclaw => "OpenClaw",
             Section::Gateway => "Gateway",
+            Section::Tools => "Tools",
         }
     }
 }

@@ -1,13 +1,15 @@
 //! `openclaw-guard doctor`: checks what works, what is missing, and what to do about it.
 //!
 //! Each module checks one thing and adds to [`finding::Findings`], which `print` shows. Nothing is changed,
-//! and only the topic `gateway` asks anyone.
+//! and only the topic `gateway` asks anyone but the
+//! gate.
 
 mod environment;
 pub mod feature;
 mod files;
 mod finding;
 mod floor;
+mod gate;
 mod gateway;
 mod host;
 mod kernel;
@@ -22,6 +24,7 @@ mod reach;
 mod real_time;
 mod safe_bins;
 mod space;
+mod tools;
 
 use clap::{Args, Subcommand};
 use guard_policy::Policy;
@@ -67,6 +70,16 @@ enum Topic {
         Exit status: 0 when questions reach the gateway, 1 when something is wrong, 125 when doctor\n\
         cannot check anything.")]
     Gateway(DoctorArgs),
+    /// Check for traps in OpenClaw's tool policy, and who holds its tools
+    #[command(after_help = "Examples:\n  \
+        openclaw-guard doctor tools\n  \
+        openclaw-guard doctor tools --json | jq -r '.[] | select(.state == \"warning\").text'\n\n\
+        Exit status: 0, 1 when something is wrong (✗), 125 when doctor cannot check anything.")]
+    Tools {
+        /// An array of objects: section, state (ok, note, warning, problem), name, text, fix
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// How to check.
@@ -98,6 +111,7 @@ pub enum DoctorError {
 pub fn act(options: &Options, doctor: &Doctor) -> Result<Exit, DoctorError> {
     let (findings, json) = match &doctor.topic {
         None => (all(options)?, doctor.json),
+        Some(Topic::Tools { json }) => (tools::check(options)?, doctor.json || *json),
         Some(Topic::Gateway(arguments)) => {
             (gateway::check(options, !arguments.no_question)?, doctor.json || arguments.json)
         }
@@ -136,6 +150,7 @@ fn all(options: &Options) -> Result<Findings, DoctorError> {
     space::look(&paths, policy.as_ref(), &mut findings);
     findings.turn_to(Section::Openclaw);
     openclaw::look(&paths, policy.as_ref(), &mut findings);
+    gate::look(&paths, &mut findings);
     safe_bins::look(options, &paths, policy.as_ref(), &mut findings);
     node::look(&paths, &mut findings);
     Ok(findings)

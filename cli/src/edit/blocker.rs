@@ -111,6 +111,9 @@ pub fn blocked_by(source: Source, path: &str, text: &str, operation: Option<Oper
         "builtin.page" => {
             BlockedBy::new("nothing: no policy can allow the guarded tree to answer its own questions")
         }
+        path if path.starts_with("builtin.gate") => BlockedBy::new(
+            "nothing: the gate denies such a call whatever the policy; call the tool in another way",
+        ),
         path if path.starts_with("builtin.") => {
             BlockedBy::new("run `openclaw-guard init`, and allow it in the new guard.json")
         }

@@ -8,7 +8,7 @@ mod explain;
 mod host;
 mod question;
 
-pub use host::blocked_paths;
+pub use host::{blocked_paths, directories};
 
 use clap::Subcommand;
 use guard_supervisor::config::SetupError;

@@ -11,6 +11,8 @@ use super::source::Computed;
 pub enum Holder {
     /// The kernel asks the guard about each program and path of the command.
     Kernel,
+    /// The gate asks the guard about each call (`gate serve`).
+    Gate,
     /// Nothing of the guard: OpenClaw itself runs the tool, outside.
     Nobody,
 }
@@ -19,12 +21,13 @@ impl Holder {
     pub fn word(self) -> &'static str {
         match self {
             Holder::Kernel => "kernel",
+            Holder::Gate => "gate",
             Holder::Nobody => "nobody",
         }
     }
 }
 
-/// Only commands run in a guard: on the gateway's host where its SHELL starts the guard, which the configuration does not
+/// The plugin of the gate asks about every tool. Only commands run in a guard: on the gateway's host where its SHELL starts the guard, which the configuration does not
 /// say, and on a node, whose commands the guard of the node holds.
 pub fn holder(tool: &str, whose: &AskerArgs, computed: &Computed) -> Holder {
     let host = computed.settings.exec_host(&computed.tools.agent);
@@ -35,5 +38,9 @@ pub fn holder(tool: &str, whose: &AskerArgs, computed: &Computed) -> Holder {
         Some("gateway") => whose.wrapped,
         _ => whose.wrapped && !computed.tools.is_sandboxed,
     };
-    if tool == "exec" && is_held { Holder::Kernel } else { Holder::Nobody }
+    match tool {
+        "exec" if is_held => Holder::Kernel,
+        _ if computed.is_gated => Holder::Gate,
+        _ => Holder::Nobody,
+    }
 }

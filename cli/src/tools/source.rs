@@ -2,12 +2,15 @@
 
 use guard_openclaw::gateway::{self, Config};
 use guard_policy::text::shown;
-use guard_policy::tools::{EffectiveTools, Inventory, Release, SeenWarnings, ToolSettings, effective};
-use guard_supervisor::config::Paths;
+use guard_policy::tools::{
+    EffectiveTools, Inventory, Release, SeenWarnings, ToolSettings, effective, restrict,
+};
 use guard_supervisor::config::options::Options;
+use guard_supervisor::config::{self, Disk, Paths};
 
 use super::ToolsError;
 use super::arguments::AskerArgs;
+use crate::gate::status::is_loaded;
 
 /// The tools, and what they were computed from.
 pub struct Computed {
@@ -16,6 +19,8 @@ pub struct Computed {
     pub settings: ToolSettings,
     pub inventory: Inventory,
     pub tools: EffectiveTools,
+    /// Whether OpenClaw loads the plugin of the gate.
+    pub is_gated: bool,
     /// What the operator should know of the configuration, and OpenClaw's own warnings.
     pub warnings: Vec<String>,
 }
@@ -66,12 +71,23 @@ pub fn compute(options: &Options, whose: &AskerArgs, tool: Option<&str>) -> Resu
         inventory.add_plugin_tool(tool, "");
     }
     let context = whose.context(options);
-    let tools = effective(&settings, &context, &inventory, &mut SeenWarnings::default()).map_err(refused)?;
+    let tools = effective(&settings, &context, &inventory, &mut SeenWarnings::default());
+    let mut tools = tools.map_err(refused)?;
+    let is_gated = match Paths::find(options) {
+        Ok(paths) => {
+            let options = Options { agent: tools.agent.clone(), ..options.clone() };
+            let policy = config::policy(&options, &paths, Disk::Unused)?;
+            restrict(&mut tools, policy.tools(), &inventory);
+            is_loaded(&paths)
+        }
+        Err(_) if whose.config.is_some() => false,
+        Err(error) => return Err(error.into()),
+    };
     let agents = settings.agent_ids();
     if options.agent_is_named && !agents.is_empty() && !agents.contains(&tools.agent.as_str()) {
         warn(format!("{file} has no agent {}: only what holds for all agents counts", tools.agent));
     }
     warnings.extend(settings.notes().iter().map(|note| shown(note.as_bytes())));
     warnings.extend(tools.warnings.iter().map(|warning| shown(warning.as_bytes())));
-    Ok(Computed { file, settings, inventory, tools, warnings })
+    Ok(Computed { file, settings, inventory, tools, is_gated, warnings })
 }

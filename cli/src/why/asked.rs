@@ -179,7 +179,12 @@ fn part(context: &EditContext, decision: &LoggedDecision) -> Option<PathQuery> {
     if is_refused && !(is_socket && reason.text.contains("a rule must name")) {
         return None;
     }
-    Some(match decision.operation {
+    // A tool's call is judged as what it does.
+    let operation = match decision.operation {
+        Operation::Tool => decision.access?,
+        operation => operation,
+    };
+    Some(match operation {
         Operation::Read => PathQuery::File { path, access: Access::READ },
         Operation::Write => PathQuery::File { path, access: Access::WRITE },
         Operation::Map => PathQuery::File { path, access: Access::MAP },
@@ -197,12 +202,12 @@ fn part(context: &EditContext, decision: &LoggedDecision) -> Option<PathQuery> {
                 true => Page::At(address.port()),
                 false => served(&context.paths.state_directory),
             };
-            match decision.operation {
+            match operation {
                 Operation::Connect => PathQuery::Connect { address, page },
                 _ => PathQuery::Bind { address, page },
             }
         }
-        Operation::Signal | Operation::Trace | Operation::Ioctl => return None,
+        Operation::Signal | Operation::Trace | Operation::Ioctl | Operation::Tool => return None,
     })
 }
 

@@ -166,7 +166,10 @@ impl MountOrigin {
 
 impl OpenclawDirectories {
     /// The workspace of an agent (`resolveAgentWorkspaceDir`).
-    fn agent_workspace(&self, config: &Value, agent: &str) -> Result<String, SettingError> {
+    ///
+    /// # Errors
+    /// What in openclaw.json has the wrong type.
+    pub fn agent_workspace(&self, config: &Value, agent: &str) -> Result<String, SettingError> {
         let workspace = |section: &SettingSection<'_>| -> Result<Option<String>, SettingError> {
             let text = section.read::<String>("workspace")?;
             Ok(text.map(|text| trim(&text).to_owned()).filter(|text| !text.is_empty()))
@@ -185,6 +188,20 @@ impl OpenclawDirectories {
             None if is_only => self.workspace.clone(),
             None => normalize(&format!("{}/workspace-{agent}", self.state)),
         })
+    }
+
+    /// The directory in which an agent's runs begin, if openclaw.json names one (`resolveAgentRunCwd`).
+    ///
+    /// # Errors
+    /// What in openclaw.json has the wrong type.
+    pub fn agent_cwd(&self, config: &Value, agent: &str) -> Result<Option<String>, SettingError> {
+        let agents = agents::listed(config)?.unwrap_or_default();
+        let listed = agents.iter().find(|listed| listed.id == agent);
+        let own = listed.map(|agent| agent.section.read::<String>("cwd")).transpose()?.flatten();
+        let defaults = SettingSection::new("agents.defaults".to_owned(), config.pointer("/agents/defaults"))?;
+        let named = [own, defaults.read::<String>("cwd")?];
+        let named = named.into_iter().flatten().find(|path| !trim(path).is_empty());
+        Ok(named.map(|path| self.absolute(&path)))
     }
 
     fn absolute(&self, path: &str) -> String {

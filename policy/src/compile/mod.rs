@@ -31,6 +31,7 @@ use crate::paths::workspace::{Workspace, names_workspace};
 use crate::programs::DEFAULT_CARRIERS;
 use crate::programs::allowlist::CompiledEntry;
 use crate::programs::safe_bins::SafeBins;
+use crate::tools::ToolLists;
 use crate::verdict::CompiledReason;
 use crate::{Host, Overrides, Permission, Policy, Problem, Rights, Source};
 use builder::MapBuilder;
@@ -154,6 +155,11 @@ impl Policy {
             gateway_token,
             unix_datagram: doc.network.unix_datagram.unwrap_or(false),
             network,
+            tools: ToolLists {
+                allow: doc.tools.allow.clone(),
+                also_allow: None,
+                deny: doc.tools.deny.clone(),
+            },
             allow_ptrace: doc.exec.allow_ptrace.unwrap_or(false),
             audit: AuditSettings::from_document(&doc.audit),
             node: NodeSettings::from_document(&doc.node),

@@ -48,6 +48,9 @@ pub struct Document {
     /// Sockets.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) network: Network,
+    /// Which of OpenClaw's tools its agents may use. It takes away from what openclaw.json allows, and adds nothing.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) tools: Tools,
     /// The audit log.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) audit: Audit,
@@ -241,6 +244,18 @@ pub(crate) struct Example {
     pub(crate) agent: Option<String>,
     #[serde(flatten)]
     pub(crate) other: Map<String, Value>,
+}
+
+/// `tools`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Tools {
+    /// The only tools, by name, group (`group:fs`) or pattern (`web_*`). An empty list allows all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) allow: Option<Vec<String>>,
+    /// Tools that nobody may use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) deny: Option<Vec<String>>,
 }
 
 /// `network`.

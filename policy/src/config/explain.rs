@@ -140,7 +140,11 @@ impl Policy {
             _ => String::new(),
         };
         let directories: Vec<_> = self.path_prepend.iter().map(|dir| show(dir)).collect();
-        vec![
+        let list = |list: &Option<Vec<String>>| list.as_ref().map(|list| list.join(", "));
+        let tools =
+            [("tools.allow", list(&document.tools.allow)), ("tools.deny", list(&document.tools.deny))];
+        let tools = tools.into_iter().filter_map(|(name, list)| Some(single(name, list?, true)));
+        let mut settings = vec![
             mode("exec.security", self.security().as_str(), &reasons.full),
             mode("exec.ask", self.ask().as_str(), &reasons.always),
             mode("exec.askFallback", self.ask_fallback().as_str(), &reasons.fallback).noted(capped),
@@ -191,7 +195,9 @@ impl Policy {
             single("audit.maxBytes", self.audit.max_bytes.to_string(), document.audit.max_bytes.is_some()),
             single("audit.keep", self.audit.keep.to_string(), document.audit.keep.is_some()),
             single("audit.journald", self.audit.journald.to_string(), document.audit.journald.is_some()),
-        ]
+        ];
+        settings.extend(tools);
+        settings
     }
 
     /// The settings of `node`.

@@ -307,6 +307,11 @@ impl Network {
         self.allows.iter().map(Destination::to_string)
     }
 
+    /// Whether an exception covers an address.
+    pub(crate) fn excepts(&self, address: SocketAddr) -> bool {
+        self.allows.iter().any(|destination| destination.covers(address, false))
+    }
+
     /// The only allowed TCP ports, sorted; `None` if all are allowed.
     pub(crate) fn ports(&self) -> Option<&[u16]> {
         self.ports.as_deref()

@@ -4,6 +4,7 @@
 //! list, a deny list or both, and only removes. [`ToolSettings`] is what `openclaw.json` says, [`ToolContext`] who asks, and
 //! [`Inventory`] what there is to remove from.
 
+mod call;
 mod catalogue;
 mod context;
 mod inventory;
@@ -14,10 +15,13 @@ mod settings;
 mod steps;
 mod warnings;
 
+pub use call::{
+    CallSite, JudgedPath, MalformedCall, Reach, ToolNeed, judge_file, judge_url, needs, spellings,
+};
 pub use catalogue::{Catalogue, CoreTool, PROFILES, Release, Toolset};
 pub use context::{Sender, Subagent, Surface, ToolContext};
 pub use inventory::Inventory;
 pub use lists::ToolLists;
-pub use pipeline::{EffectiveTools, Removal, RemovedBy, ToolStep, effective};
+pub use pipeline::{EffectiveTools, GUARD_STEP, Removal, RemovedBy, ToolStep, effective, restrict};
 pub use settings::{ToolIssue, ToolSettings};
 pub use warnings::SeenWarnings;

@@ -3,7 +3,7 @@
 use super::catalogue::{Release, Trait};
 use super::context::ToolContext;
 use super::inventory::Inventory;
-use super::lists::{CompiledList, unknown_entries};
+use super::lists::{CompiledList, ToolLists, unknown_entries};
 use super::settings::{ToolIssue, ToolSettings};
 use super::steps::{self, Entries, PolicyStep};
 use super::warnings::SeenWarnings;
@@ -79,19 +79,35 @@ pub fn effective(
     let mut warnings = Vec::new();
     for step in found.steps {
         warnings.extend(warning(&step, inventory).filter(|warning| seen.remember(warning)));
-        let filter = Filter::new(&step, inventory);
-        let mut removed = Vec::new();
-        allowed.retain(|tool| match filter.removes(tool) {
-            Some(by) => {
-                removed.push(Removal { tool: tool.clone(), by });
-                false
-            }
-            None => true,
-        });
-        steps.push(ToolStep { label: step.label, removed });
+        steps.push(take(step, &mut allowed, inventory));
     }
     let (agent, is_sandboxed) = (found.agent, found.is_sandboxed);
     Ok(EffectiveTools { release: inventory.release(), agent, is_sandboxed, allowed, steps, warnings })
+}
+
+/// Takes the step of guard.json, the last one. It only removes, as every step does.
+pub fn restrict(tools: &mut EffectiveTools, lists: &ToolLists, inventory: &Inventory) {
+    let Some(lists) = lists.own_step() else { return };
+    let step = PolicyStep { label: GUARD_STEP.to_owned(), lists, entries: Entries::Patterns };
+    let taken = take(step, &mut tools.allowed, inventory);
+    tools.steps.push(taken);
+}
+
+/// The label of the step of guard.json.
+pub const GUARD_STEP: &str = "guard.json tools";
+
+/// Removes what a step does not leave.
+fn take(step: PolicyStep, allowed: &mut Vec<String>, inventory: &Inventory) -> ToolStep {
+    let filter = Filter::new(&step, inventory);
+    let mut removed = Vec::new();
+    allowed.retain(|tool| match filter.removes(tool) {
+        Some(by) => {
+            removed.push(Removal { tool: tool.clone(), by });
+            false
+        }
+        None => true,
+    });
+    ToolStep { label: step.label, removed }
 }
 
 /// The lists of a step, ready to be asked (`src/agents/tool-policy-match.ts`).

@@ -25,6 +25,8 @@ pub enum Operation {
     Trace,
     /// Send a request to a device or file (ioctl).
     Ioctl,
+    /// Call one of OpenClaw's tools.
+    Tool,
 }
 
 impl Operation {
@@ -40,6 +42,7 @@ impl Operation {
             Operation::Signal => "signal",
             Operation::Trace => "trace",
             Operation::Ioctl => "ioctl",
+            Operation::Tool => "tool",
         }
     }
 }

@@ -101,6 +101,9 @@ pub struct LoggedDecision {
     /// The reason for the decision.
     #[serde(rename = "because")]
     pub reason: LoggedReason,
+    /// For a call of a tool: what it does with `path`.
+    #[serde(default)]
+    pub access: Option<Operation>,
     /// For a line that counts repeats of a denial, how many.
     #[serde(default)]
     pub count: Option<u64>,

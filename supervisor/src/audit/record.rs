@@ -4,12 +4,14 @@ use std::net::IpAddr;
 
 use guard_approvals::{Question, QuestionChange, Subject};
 use guard_openclaw::peer::proc::Tid;
+use guard_policy::Outcome;
 use guard_policy::text::shown_json;
-use guard_policy::{Outcome, Source};
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
 use super::Secrets;
+use super::reason::RecordReason;
+use super::tool::{ToolEvent, ToolLine};
 use crate::audit::files::LogPart;
 use crate::audit::{DecisionEvent, MAX_ARGV, shortened};
 use crate::panics::Panic;
@@ -215,6 +217,8 @@ pub enum Record {
     Failed(Failed),
     /// A connection to a host of the Web.
     Web(WebConnectionRecord),
+    /// A decision about a call of one of OpenClaw's tools.
+    Tool(Box<ToolEvent>),
 }
 
 impl Record {
@@ -222,9 +226,14 @@ impl Record {
     pub fn part(&self) -> LogPart {
         match self {
             Record::Event(event) if event.outcome == Outcome::Allow => LogPart::Programs,
+            Record::Tool(tool) if tool.outcome == Outcome::Allow => LogPart::Programs,
             Record::Asked(asked) if asked.is_of_answer() => LogPart::Programs,
             Record::Change(_) | Record::Flood(_) | Record::Web(_) => LogPart::Programs,
-            Record::Event(_) | Record::Repeats(..) | Record::Asked(_) | Record::Failed(_) => LogPart::Denials,
+            Record::Event(_)
+            | Record::Repeats(..)
+            | Record::Asked(_)
+            | Record::Failed(_)
+            | Record::Tool(_) => LogPart::Denials,
         }
     }
 
@@ -241,6 +250,7 @@ impl Record {
             Record::Asked(asked) => other(context, "approval", &asked.masked(&context.secrets)),
             Record::Failed(failed) => other(context, "fault", failed),
             Record::Web(connection) => other(context, "web", connection),
+            Record::Tool(tool) => json(&ToolLine::new(&context.session, &context.secrets, tool)),
         }
     }
 }
@@ -335,15 +345,6 @@ struct Parent<'a> {
     name: &'a str,
 }
 
-#[derive(Serialize)]
-struct RecordReason<'a> {
-    source: Source,
-    path: &'a str,
-    text: &'a str,
-    #[serde(rename = "quiet", skip_serializing_if = "std::ops::Not::not")]
-    is_quiet: bool,
-}
-
 impl<'a> RecordLine<'a> {
     fn new(context: &'a Context, event: &'a DecisionEvent, repeats: Option<Span>) -> RecordLine<'a> {
         RecordLine {
@@ -360,12 +361,7 @@ impl<'a> RecordLine<'a> {
                 context.secrets.masked(&event.argv.iter().map(text).collect::<Vec<_>>())
             },
             verdict: event.outcome,
-            reason: RecordReason {
-                source: event.reason.source,
-                path: &event.reason.path,
-                text: &event.reason.text,
-                is_quiet: event.reason.is_quiet(),
-            },
+            reason: RecordReason::from(&event.reason),
             tier: "broker",
             micros: event.micros,
             repeats,

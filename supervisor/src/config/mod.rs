@@ -32,6 +32,7 @@ use crate::config::options::Options;
 use crate::config::realpath::Links;
 
 pub use paths::{Paths, temporary, temporary_name};
+pub use reload::Stamp;
 
 /// Why the guard cannot start, worded for the operator.
 #[derive(Debug, thiserror::Error)]

@@ -196,6 +196,14 @@ impl Paths {
         Bases { home: self.home.as_os_str().as_bytes(), workspace }
     }
 
+    /// Returns the paths of a run that somebody trusted starts in this directory, a real path.
+    #[must_use]
+    pub fn at(&self, directory: &Path) -> Paths {
+        let (cwd, start) = (directory.to_owned(), directory.to_owned());
+        let persistence_sites = persistence_sites::find(&Links::default(), directory, &self.home);
+        Paths { cwd, start, persistence_sites, projects: None, workspace: None, ..self.clone() }
+    }
+
     /// Names the workspace, whatever is found here.
     pub fn work_in(&mut self, directory: &Path) {
         self.workspace = Some(Workspace::at(directory.as_os_str().as_bytes()));

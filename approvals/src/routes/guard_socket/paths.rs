@@ -71,7 +71,12 @@ impl SocketDirectory {
 
     /// A socket's path through the open directory: short enough for a socket address, and safe from links on the way.
     pub fn path(&self, pid: u32) -> PathBuf {
-        format!("/proc/self/fd/{}/{pid}{SUFFIX}", self.0.as_raw_fd()).into()
+        self.entry(&format!("{pid}{SUFFIX}"))
+    }
+
+    /// The path of the socket with this name, in the same form.
+    pub fn entry(&self, name: &str) -> PathBuf {
+        format!("/proc/self/fd/{}/{name}", self.0.as_raw_fd()).into()
     }
 
     /// Removes the socket of a dead guard. A guard holds the lock until it listens, so nobody listens under it now.
@@ -123,21 +128,49 @@ impl Socket {
     pub(super) fn bind_as(state: &Path, pid: u32) -> io::Result<Socket> {
         let directory = SocketDirectory::make(state)?;
         let lock = directory.lock()?;
-        let name = format!("{pid}{SUFFIX}");
+        Socket::listen(directory, format!("{pid}{SUFFIX}"), &lock)
+    }
+
+    /// Binds a socket that only one process has at a time. Returns `None` if another one listens there.
+    ///
+    /// # Errors
+    /// The error of the system call.
+    pub fn bind_only(state: &Path, name: &str) -> io::Result<Option<Socket>> {
+        let directory = SocketDirectory::make(state)?;
+        let lock = directory.lock()?;
+        match std::os::unix::net::UnixStream::connect(directory.entry(name)) {
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound) => {}
+            Err(error) => return Err(error),
+            Ok(_) => return Ok(None),
+        }
+        Socket::listen(directory, name.to_owned(), &lock).map(Some)
+    }
+
+    fn listen(directory: SocketDirectory, name: String, _lock: &OwnedFd) -> io::Result<Socket> {
         match unlinkat(&directory.0, &name, AtFlags::empty()) {
             // A dead guard had the same pid.
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
-        let listener = UnixListener::bind(directory.path(pid))?;
+        let listener = UnixListener::bind(directory.entry(&name))?;
         chmodat(&directory.0, &name, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
         let stat = rustix::fs::statat(&directory.0, &name, AtFlags::SYMLINK_NOFOLLOW)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
             return Err(io::Error::other(format!("{name} is no socket")));
         }
         listener.set_nonblocking(true)?;
-        drop(lock);
         Ok(Socket { directory, name, listener })
+    }
+
+    /// The listener, for threads that wait.
+    ///
+    /// # Errors
+    /// The error of the system call.
+    pub fn blocking(&self) -> io::Result<UnixListener> {
+        let listener = self.listener.try_clone()?;
+        listener.set_nonblocking(false)?;
+        Ok(listener)
     }
 
     /// The listener, registered with the current async runtime.

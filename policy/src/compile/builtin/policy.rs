@@ -24,6 +24,7 @@ use crate::programs::DEFAULT_CARRIERS;
 use crate::programs::allowlist::CompiledEntry;
 use crate::programs::modes::Modes;
 use crate::programs::safe_bins::SafeBins;
+use crate::tools::ToolLists;
 use crate::verdict::CompiledReason;
 use crate::{Grant, Host, Overrides, Permission, Policy, Rights, Source};
 
@@ -109,6 +110,7 @@ impl Policy {
             approvals: Approvals::default(),
             gateway_token: None,
             unix_datagram: false,
+            tools: ToolLists::default(),
             network,
             allow_ptrace: false,
             audit: AuditSettings::default(),

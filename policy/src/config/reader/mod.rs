@@ -15,6 +15,7 @@ mod project;
 mod syntax;
 #[cfg(test)]
 mod tests;
+mod tools;
 
 use jsonc_parser::ast::Value;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
@@ -25,7 +26,7 @@ pub use locate::{Location, locate};
 use syntax::Reader;
 pub(crate) use syntax::join;
 
-const TOP: [&str; 11] = [
+const TOP: [&str; 12] = [
     "$schema",
     "version",
     "extends",
@@ -34,6 +35,7 @@ const TOP: [&str; 11] = [
     "agents",
     "approvals",
     "network",
+    "tools",
     "audit",
     "node",
     "examples",
@@ -129,6 +131,7 @@ impl Reader<'_> {
                 "approvals" => document.approvals = self.approvals(value, &key),
                 "network" => document.network = self.network(value, &key),
                 "node" => document.node = self.node(value, &key),
+                "tools" => document.tools = self.tools(value, &key),
                 "examples" => document.examples = self.examples(value, &key),
                 _ => document.audit = self.audit(value, &key),
             }

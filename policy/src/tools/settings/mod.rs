@@ -148,7 +148,7 @@ impl ToolSettings {
     }
 
     /// The agent of a question that names none: the one marked as default, the only one, or `main`.
-    pub(super) fn default_agent(&self) -> &str {
+    pub fn default_agent(&self) -> &str {
         let agents = self.agents.as_deref().unwrap_or_default();
         let mut marked = agents.iter().filter(|agent| agent.is_default);
         match (marked.next(), marked.next(), agents) {

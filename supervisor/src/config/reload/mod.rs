@@ -24,6 +24,7 @@ use guard_policy::text::shown;
 use guard_shim::failpoints::{Fallible, fail_point};
 use parking_lot::{Mutex, MutexGuard};
 
+pub use stamp::Stamp;
 pub use watch::Watch;
 
 use crate::audit::PolicyChange;
@@ -33,7 +34,6 @@ use crate::config::{self, Disk, Paths, SetupError};
 use crate::judge::active::Current;
 use crate::judge::guard::Guard;
 use crate::panics::{caught, restart_on_panic};
-use stamp::Stamp;
 use watch::ReloadCause;
 
 /// Where the policy in force comes from.

@@ -1,0 +1,122 @@
+//! `openclaw-guard gate`: asks the policy about each call of one of OpenClaw's tools, before OpenClaw makes it.
+//!
+//! A plugin in OpenClaw's gateway ([`plugin`]) sends each call to a socket (`serve`, `protocol`). `judge` decides: the tool
+//! by OpenClaw's own steps, and what it reaches for by guard.json. `sources` reads both again when they change.
+
+mod install;
+mod judge;
+pub mod plugin;
+mod protocol;
+mod serve;
+mod sources;
+pub mod status;
+
+use std::io;
+
+use clap::{Args, Subcommand};
+use guard_policy::text::shown;
+use guard_supervisor::config::options::Options;
+use guard_supervisor::config::{Paths, SetupError};
+use guard_supervisor::exit::Exit;
+
+/// The socket's name in `guard/run` of the state directory.
+pub const SOCKET: &str = "gate.sock";
+
+/// What to do with the gate.
+#[derive(Debug, Subcommand)]
+pub enum GateCommand {
+    /// Answer the plugin's questions until interrupted
+    Serve(ServeArgs),
+    /// Put the plugin into OpenClaw
+    #[command(after_help = "Examples:\n  \
+        openclaw-guard gate install\n  \
+        OPENCLAW_STATE_DIR=~/other openclaw-guard gate install\n\n\
+        It writes guard/plugin in the state directory, and has `openclaw plugins install --link` link it.\n\
+        Where openclaw is not on PATH, it prints that command. Restart the gateway afterwards.\n\n\
+        Exit status: 0, 125 error.")]
+    Install,
+    /// Show whether tool calls are asked about
+    #[command(after_help = "Examples:\n  \
+        openclaw-guard gate status\n  \
+        openclaw-guard gate status --json | jq .plugin\n\n\
+        Exit status: 0 the service answers and the plugin is as installed, 1 it is not, 125 error.")]
+    Status {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take the plugin out of OpenClaw
+    #[command(after_help = "Example:\n  \
+        openclaw-guard gate remove\n\n\
+        Restart the gateway afterwards: until then it keeps the plugin, and blocks without the service.\n\n\
+        Exit status: 0, 125 error.")]
+    Remove,
+}
+
+/// How to serve.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    openclaw-guard gate serve\n  \
+    openclaw-guard --observe gate serve            deny nothing, log what would be denied\n  \
+    systemctl --user enable --now openclaw-guard-gate\n\n\
+    Changes of guard.json and openclaw.json count from the next call on.\n\n\
+    Exit status: 125 error. A signal ends it, and without it the plugin blocks every call.")]
+pub struct ServeArgs {
+    /// The gateway's SHELL starts the guard: the kernel asks about commands, so their text is not judged
+    #[arg(long)]
+    pub wrapped: bool,
+}
+
+/// Why the gate cannot do what it was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum GateError {
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    #[error(transparent)]
+    Run(#[from] guard_supervisor::run::RunError),
+    #[error(
+        "the gate runs already: another process answers at {0} (`systemctl --user stop openclaw-guard-gate`)"
+    )]
+    Runs(String),
+    #[error(
+        "this runs inside a guard ({0}), where no tool call of a gateway can be asked about; start it outside"
+    )]
+    Inside(i32),
+    #[error("the gate takes the agent of each call: leave out --agent")]
+    Agent,
+    #[error("cannot listen at {path}: {error}")]
+    Socket { path: String, error: io::Error },
+    #[error("cannot write {path}: {error}")]
+    Write { path: String, error: io::Error },
+    #[error("cannot remove {path}: {error}")]
+    Remove { path: String, error: io::Error },
+    #[error("openclaw could not take the plugin (status {status}): {output}")]
+    Openclaw { status: String, output: String },
+    #[error("cannot read {0}, so it is not known which tools OpenClaw allows")]
+    Config(String),
+    #[error("cannot write: {0}")]
+    Output(#[from] io::Error),
+}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// Why it could not be done.
+pub fn act(options: &Options, action: &GateCommand) -> Result<Exit, GateError> {
+    let paths = Paths::find(options)?;
+    match action {
+        GateCommand::Serve(arguments) => serve::serve(options, paths, arguments),
+        GateCommand::Install => install::install(&paths),
+        GateCommand::Remove => install::remove(&paths),
+        GateCommand::Status { json } => status::print(&paths, *json),
+    }
+}
+
+/// The socket's path.
+pub fn socket(paths: &Paths) -> std::path::PathBuf {
+    paths.state_directory.join("guard/run").join(SOCKET)
+}
+
+fn shown_path(path: &std::path::Path) -> String {
+    shown(path.as_os_str().as_encoded_bytes())
+}

@@ -1,0 +1,192 @@
+//! What the gate decides by: guard.json with the approvals stores, and openclaw.json. Each call first looks whether one of
+//! them has changed; a new one that is invalid changes nothing.
+
+use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use guard_openclaw::approvals_store::{self, Stores};
+use guard_openclaw::gateway::{self, Config};
+use guard_openclaw::real_path::real;
+use guard_policy::Policy;
+use guard_policy::text::shown;
+use guard_policy::tools::{Release, ToolSettings};
+use guard_supervisor::config::options::Options;
+use guard_supervisor::config::{self, Disk, Paths, Stamp};
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use super::plugin::{self, PluginState};
+use crate::sandbox::directories;
+
+/// The most agents whose policies are kept.
+const MAX_AGENTS: usize = 256;
+
+/// The sources, and what was read last.
+pub struct Sources {
+    options: Options,
+    paths: Paths,
+    state: Mutex<ReadState>,
+}
+
+struct ReadState {
+    stamps: Vec<Stamp>,
+    current: Arc<Loaded>,
+    plugin: PluginState,
+}
+
+/// What was read, and the policies that were compiled from it.
+pub struct Loaded {
+    options: Options,
+    paths: Paths,
+    text: Option<Vec<u8>>,
+    stores: Stores,
+    content: Value,
+    /// What openclaw.json says of tools.
+    pub settings: ToolSettings,
+    /// The release that wrote it.
+    pub release: Release,
+    policies: Mutex<HashMap<String, Arc<AgentPolicy>>>,
+}
+
+/// The policy of an agent.
+pub struct AgentPolicy {
+    /// guard.json, compiled for the agent.
+    pub policy: Policy,
+    /// The directories in which its relative paths may begin, real paths. The first is its workspace.
+    pub bases: Vec<PathBuf>,
+}
+
+/// A change that the operator should know of.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Changed {
+    /// The file.
+    pub path: String,
+    /// Whether the new content is in force.
+    pub applied: bool,
+    /// What is wrong with it.
+    pub text: String,
+}
+
+impl Sources {
+    /// Reads everything for the first time.
+    ///
+    /// # Errors
+    /// What is invalid.
+    pub fn read(options: &Options, paths: &Paths) -> Result<Sources, String> {
+        let stamps = stamps(paths);
+        let current = Arc::new(Loaded::read(options, paths)?);
+        let plugin = plugin::state(&paths.state_directory);
+        let state = Mutex::new(ReadState { stamps, current, plugin });
+        Ok(Sources { options: options.clone(), paths: paths.clone(), state })
+    }
+
+    /// What is in force now. `tell` hears of each change.
+    pub fn current(&self, tell: impl Fn(Changed)) -> Arc<Loaded> {
+        let mut state = self.state.lock();
+        let now = stamps(&self.paths);
+        if now == state.stamps {
+            return Arc::clone(&state.current);
+        }
+        state.stamps = now;
+        let plugin = plugin::state(&self.paths.state_directory);
+        if plugin != state.plugin {
+            let path = shown(plugin::directory(&self.paths.state_directory).as_os_str().as_bytes());
+            tell(Changed { path, applied: plugin == PluginState::AsInstalled, text: plugin.to_string() });
+            state.plugin = plugin;
+        }
+        let path = shown(self.paths.policy.as_os_str().as_bytes());
+        match Loaded::read(&self.options, &self.paths) {
+            Ok(loaded) if loaded.is_other(&state.current) => {
+                state.current = Arc::new(loaded);
+                tell(Changed { path, applied: true, text: String::new() });
+            }
+            Ok(_) => {}
+            Err(text) => tell(Changed { path, applied: false, text }),
+        }
+        Arc::clone(&state.current)
+    }
+}
+
+/// The stamps of every file that the verdict depends on.
+fn stamps(paths: &Paths) -> Vec<Stamp> {
+    let state = &paths.state_directory;
+    let mut files = vec![
+        paths.policy_file.clone(),
+        state.join(approvals_store::NAME),
+        approvals_store::own(state),
+        approvals_store::gateways(state),
+        gateway::config(&paths.state),
+    ];
+    files.extend(plugin::files(state));
+    files.iter().map(|file| Stamp::read(file)).collect()
+}
+
+impl Loaded {
+    fn read(options: &Options, paths: &Paths) -> Result<Loaded, String> {
+        let text =
+            config::read(paths, |path: &Path| std::fs::read(path)).map_err(|error| error.to_string())?;
+        let stores = Stores::load(&paths.state_directory);
+        let file = Config::read(&gateway::config(&paths.state));
+        if let Some(problem) = file.problem() {
+            return Err(problem);
+        }
+        let content = file.content().cloned().unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+        let wrong = |issue| format!("{}: {issue}", file.file);
+        let settings = ToolSettings::from_config(&content).map_err(wrong)?;
+        if let Some(issue) = settings.issues().first() {
+            return Err(wrong(issue.clone()));
+        }
+        let release = file.text("meta.lastTouchedVersion").and_then(Release::nearest).unwrap_or_default();
+        let loaded = Loaded {
+            options: options.clone(),
+            paths: paths.clone(),
+            text,
+            stores,
+            content,
+            settings,
+            release,
+            policies: Mutex::default(),
+        };
+        // A policy that does not compile is refused as a whole.
+        let main = loaded.settings.default_agent().to_owned();
+        loaded.agent(&main)?;
+        Ok(loaded)
+    }
+
+    fn is_other(&self, than: &Loaded) -> bool {
+        self.text != than.text || self.content != than.content || self.stores != than.stores
+    }
+
+    /// The policy of an agent, compiled when it is first asked about.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn agent(&self, id: &str) -> Result<Arc<AgentPolicy>, String> {
+        if let Some(found) = self.policies.lock().get(id) {
+            return Ok(Arc::clone(found));
+        }
+        let compiled = Arc::new(self.compile(id)?);
+        let mut policies = self.policies.lock();
+        if policies.len() >= MAX_AGENTS {
+            policies.clear();
+        }
+        policies.insert(id.to_owned(), Arc::clone(&compiled));
+        Ok(compiled)
+    }
+
+    fn compile(&self, id: &str) -> Result<AgentPolicy, String> {
+        let directories = directories(&self.paths);
+        let workspace = directories.agent_workspace(&self.content, id).map_err(|error| error.to_string())?;
+        let cwd = directories.agent_cwd(&self.content, id).map_err(|error| error.to_string())?;
+        let mut bases = vec![real(Path::new(&workspace))];
+        bases.extend(cwd.map(|cwd| real(Path::new(&cwd))).filter(|cwd| *cwd != bases[0]));
+        let mut paths = self.paths.at(&bases[0]);
+        let options = Options { agent: id.to_owned(), agent_is_named: true, ..self.options.clone() };
+        config::settle_workspace(&options, &mut paths, self.text.as_deref(), &self.stores);
+        let policy = config::compile(&options, &paths, Disk::Used, self.text.as_deref(), &self.stores)
+            .map_err(|error| error.to_string())?;
+        Ok(AgentPolicy { policy, bases })
+    }
+}

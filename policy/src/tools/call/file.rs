@@ -1,0 +1,132 @@
+//! Judges the paths of a call.
+
+use super::needs::{Reach, ToolNeed};
+use super::spelling::spellings;
+use crate::paths::normalize::posix;
+use crate::{Access, Outcome, Policy, Reason, Request, Source, Verdict, decide};
+
+/// The names in a directory.
+pub type DirectoryNames = Vec<Vec<u8>>;
+
+/// Where a call's paths lead, on the disk.
+pub struct CallSite<'s> {
+    /// What `~` stands for.
+    pub home: &'s [u8],
+    /// The directories that may be the current one, real paths.
+    pub bases: &'s [Vec<u8>],
+    /// The real path of an absolute one, as far as it exists, the target of a link that leads to nothing included; none if it
+    /// cannot be told.
+    pub real: &'s dyn Fn(&[u8]) -> Option<Vec<u8>>,
+    /// The names in a directory; none if they cannot be read. A directory that is not there has no names.
+    pub names: &'s dyn Fn(&[u8]) -> Option<DirectoryNames>,
+}
+
+/// What was decided about a path.
+#[derive(Clone, Debug)]
+pub struct JudgedPath<'p> {
+    /// The real path that decided, or the text if there is none.
+    pub path: Vec<u8>,
+    /// The decision.
+    pub verdict: Verdict<'p>,
+}
+
+/// Judges one file of a call: every path that it may stand for, and the strictest verdict counts.
+pub fn judge_file<'p>(
+    policy: &'p Policy,
+    path: &str,
+    access: Access,
+    reach: Reach,
+    site: &CallSite<'_>,
+) -> JudgedPath<'p> {
+    let unclear = |why: &str| JudgedPath { path: path.as_bytes().to_vec(), verdict: denied(why) };
+    let Some(spelled) = spellings(path, site.home, site.bases) else {
+        return unclear("the path has a NUL, is too long, or stands for too many paths or none");
+    };
+    let mut real_paths: Vec<Vec<u8>> = Vec::new();
+    for one in spelled {
+        // OpenClaw removes `..` before it follows links; the kernel does after.
+        for form in [posix(&one), one.clone()] {
+            let Some(real) = (site.real)(&form) else { return unclear("the real path cannot be told") };
+            if reach == Reach::Similar && !similar(&real, site, &mut real_paths) {
+                return unclear("the directory of the path cannot be read, and its names may look the same");
+            }
+            if !real_paths.contains(&real) {
+                real_paths.push(real);
+            }
+        }
+    }
+    let judged = real_paths.into_iter().map(|path| {
+        let verdict = judge_path(policy, &path, access, reach);
+        JudgedPath { path, verdict }
+    });
+    judged
+        .min_by_key(|judged| judged.verdict.outcome)
+        .unwrap_or_else(|| unclear("the path stands for nothing"))
+}
+
+fn judge_path<'p>(policy: &'p Policy, path: &[u8], access: Access, reach: Reach) -> Verdict<'p> {
+    let verdict = decide(policy, &Request::File { path, access });
+    if reach != Reach::Below || verdict.outcome == Outcome::Deny {
+        return verdict;
+    }
+    match policy.keeps_below(path) {
+        Some(reason) => Verdict {
+            outcome: Outcome::Deny,
+            reason: Reason::new(
+                reason.source,
+                reason.path.to_string(),
+                reason.rule().to_owned(),
+                format!("the call reads all that is below, and there {}", reason.text),
+            ),
+        },
+        None => verdict,
+    }
+}
+
+/// Adds the names that OpenClaw tries if a file does not exist: those that differ in quotes, blanks and the form of their
+/// letters. Returns false if they cannot be read.
+fn similar(path: &[u8], site: &CallSite<'_>, paths: &mut Vec<Vec<u8>>) -> bool {
+    let at = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+    let (directory, name) = (&path[..at], &path[(at + 1).min(path.len())..]);
+    if !is_odd(name) {
+        return true;
+    }
+    let directory = if directory.is_empty() { b"/" } else { directory };
+    let Some(names) = (site.names)(directory) else { return false };
+    if names.iter().any(|there| there == name) {
+        return true;
+    }
+    for odd in names.iter().filter(|there| is_odd(there)) {
+        let sibling = [directory.strip_suffix(b"/").unwrap_or(directory), b"/", odd.as_slice()].concat();
+        let Some(real) = (site.real)(&sibling) else { return false };
+        paths.push(real);
+    }
+    true
+}
+
+/// Whether a name has a character of which OpenClaw tries others.
+fn is_odd(name: &[u8]) -> bool {
+    let is_before_noon = |part: &[u8]| {
+        part.first() == Some(&b' ') && matches!(part[1..3].to_ascii_uppercase().as_slice(), b"AM" | b"PM")
+    };
+    !name.is_ascii() || name.contains(&b'\'') || name.windows(3).any(is_before_noon)
+}
+
+/// A denial that no rule of the policy makes.
+fn denied(why: &str) -> Verdict<'static> {
+    let rule = "the gate for OpenClaw's tools";
+    let reason = Reason::new(Source::Builtin, "builtin.gate", rule, why.to_owned());
+    Verdict { outcome: Outcome::Deny, reason }
+}
+
+impl ToolNeed {
+    /// The text that the call names.
+    pub fn text(&self) -> &str {
+        match self {
+            ToolNeed::File { path, .. } => path,
+            ToolNeed::Command { text, .. } => text,
+            ToolNeed::Url(url) => url,
+            ToolNeed::SessionDirectory(path) => path,
+        }
+    }
+}

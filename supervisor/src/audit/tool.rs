@@ -1,0 +1,108 @@
+//! A decision about a call of one of OpenClaw's tools.
+//!
+//! Its line has the fields of every decision, so that whatever reads those reads it, too: `path` is what the call reaches for,
+//! and `argv` has the tool's name.
+
+use guard_openclaw::peer::proc::Tid;
+use guard_policy::{Outcome, Reason};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::reason::RecordReason;
+use super::{Operation, Secrets};
+
+/// The most bytes of a text from a call in a line: a model chooses its length.
+const MAX_TEXT: usize = 1024;
+
+/// A decision about a call.
+#[derive(Clone, Debug)]
+pub struct ToolEvent {
+    /// The gateway's process.
+    pub pid: Tid,
+    /// The tool.
+    pub tool: String,
+    /// What the call reaches for: a real path, an address, a command. Empty if the tool alone decides.
+    pub target: Vec<u8>,
+    /// What it does with that; none if the tool alone decides.
+    pub access: Option<Operation>,
+    /// The decision.
+    pub outcome: Outcome,
+    /// The reason for it.
+    pub reason: Reason<'static>,
+    /// Microseconds from the request to the decision.
+    pub micros: u64,
+    /// Who called.
+    pub caller: ToolCaller,
+}
+
+/// Who called a tool, as the gateway says. What it does not say is absent.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolCaller {
+    /// The agent whose policy counted.
+    #[serde(skip)]
+    pub agent: String,
+    /// The session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<String>,
+    /// The run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    /// The call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
+}
+
+/// The line, in the order of other decisions.
+#[derive(Serialize)]
+pub(super) struct ToolLine<'a> {
+    time: String,
+    session: &'a str,
+    agent: &'a str,
+    pid: Tid,
+    operation: Operation,
+    path: String,
+    argv: [&'a str; 1],
+    verdict: Outcome,
+    because: RecordReason<'a>,
+    tier: &'static str,
+    micros: u64,
+    tool: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    access: Option<Operation>,
+    #[serde(flatten)]
+    caller: &'a ToolCaller,
+}
+
+impl<'a> ToolLine<'a> {
+    pub(super) fn new(session: &'a str, secrets: &Secrets, event: &'a ToolEvent) -> ToolLine<'a> {
+        let text = String::from_utf8_lossy(&event.target).into_owned();
+        // A command or an address may have a secret in it; a path is the place of the denial.
+        let is_path = matches!(event.access, Some(Operation::Read | Operation::Write));
+        let text = if is_path { text } else { secrets.masked_text(&text) };
+        ToolLine {
+            time: Timestamp::now().to_string(),
+            session,
+            agent: &event.caller.agent,
+            pid: event.pid,
+            operation: Operation::Tool,
+            path: shortened(text),
+            argv: [&event.tool],
+            verdict: event.outcome,
+            because: RecordReason::from(&event.reason),
+            tier: "gate",
+            micros: event.micros,
+            tool: &event.tool,
+            access: event.access,
+            caller: &event.caller,
+        }
+    }
+}
+
+fn shortened(mut text: String) -> String {
+    if text.len() > MAX_TEXT {
+        text.truncate(text.floor_char_boundary(MAX_TEXT));
+        text.push('…');
+    }
+    text
+}

@@ -1,0 +1,7 @@
+//! The gate for OpenClaw's own tools: the service, asked over its socket as the plugin asks, and the plugin itself in node.
+
+mod attacks;
+mod commands;
+mod plugin;
+mod service;
+mod world;
