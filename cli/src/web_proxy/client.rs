@@ -1,10 +1,10 @@
 //! A client of the proxy: a connection of the tree, for as long as anything of it is served.
 
+use std::net::IpAddr;
 use std::rc::Rc;
 
 use guard_policy::WebScheme;
 use guard_supervisor::web::wire::{ProxyMessage, RefusalReason, WebGrant, WebRefusal};
-use std::net::IpAddr;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::supervisor_link::{NotAllowed, SupervisorLink};
