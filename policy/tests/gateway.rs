@@ -5,9 +5,7 @@ mod common;
 
 use common::{compile, compile_with, data, file, host, parse};
 use guard_policy::approval::{Recipient, Scheme, ThreadId, TurnSource};
-use guard_policy::{
-    Access, Connection, Host, Interface, Outcome, Overrides, Page, Policy, Request, Source, Transport, decide,
-};
+use guard_policy::{Access, Connection, Host, Outcome, Overrides, Policy, Request, Source, decide};
 use serde_json::{Value, json};
 
 fn with(gateway: Value) -> Value {

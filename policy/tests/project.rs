@@ -5,8 +5,7 @@ mod common;
 
 use common::{compile_with, exec, file, host};
 use guard_policy::{
-    Access, Document, Host, Outcome, Overrides, Policy, ProjectFile, ProjectTrust, Request, Source,
-    Transport, decide,
+    Access, Document, Host, Outcome, Overrides, Policy, ProjectFile, ProjectTrust, Request, Source, decide,
 };
 use serde_json::{Value, json};
 

@@ -82,6 +82,9 @@ pub fn serve(options: &Options, mut paths: Paths, arguments: &ServeArgs) -> Resu
         context: Context {
             session: ids::random().simple().to_string()[..16].to_owned(),
             agent: String::new(),
+            session_key: None,
+            run: None,
+            node: None,
             secrets: Secrets::of_environment(),
         },
         is_observing: options.observe,

@@ -253,6 +253,21 @@ fn only_public_hosts_of_the_web_are_reached() {
     }
 }
 
+#[test]
+fn names_are_judged_by_the_rules_for_the_web() {
+    let policy = policy(
+        r#"{"version": 1, "network": {"web": {"allowedDomains": ["*.example.com"], "deniedDomains": ["no.example.com"]}}}"#,
+    );
+    for (url, expected) in [
+        ("https://www.example.com/x", Outcome::Allow),
+        ("https://no.example.com/", Outcome::Deny),
+        ("https://example.org/", Outcome::Deny),
+        ("http://169.254.169.254/", Outcome::Deny),
+    ] {
+        assert_eq!(judge_url(&policy, url, Page::Down).outcome, expected, "{url}");
+    }
+}
+
 proptest! {
     /// A denial of the map is never allowed by a call, however the path is spelled.
     #[test]

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 
 use url::{Host, Url};
 
-use crate::network::{AddressClass, Connection, Interface, Page, SsrfPolicy, Transport};
+use crate::network::{AddressClass, Connection, Page, SsrfPolicy, WebRequest, WebTarget};
 use crate::{Outcome, Policy, Reason, Request, Source, Verdict, decide};
 
-/// Judges an address by the network rules and by the class of its host. Nothing is looked up: OpenClaw itself judges the
+/// Judges an address by the network rules, with `network.web` among them, and by the class of its host. Nothing is looked up: OpenClaw itself judges the
 /// addresses of a name. A host that is not public needs its own entry in `network.connect.allow`, loopback included.
 pub fn judge_url<'p>(policy: &'p Policy, url: &str, page: Page) -> Verdict<'p> {
     // Browsers have a page without content.
@@ -24,6 +24,12 @@ pub fn judge_url<'p>(policy: &'p Policy, url: &str, page: Page) -> Verdict<'p> {
     let (Some(host), Some(port)) = (parsed.host(), parsed.port_or_known_default()) else {
         return denied("the address has no host");
     };
+    if policy.has_web_rules() {
+        let web = decide(policy, &Request::Web(WebRequest { target: WebTarget::Url(url), addresses: &[] }));
+        if web.outcome != Outcome::Allow {
+            return web;
+        }
+    }
     let ip = match host {
         Host::Ipv4(ip) => ip.into(),
         Host::Ipv6(ip) => ip.into(),
@@ -38,7 +44,7 @@ pub fn judge_url<'p>(policy: &'p Policy, url: &str, page: Page) -> Verdict<'p> {
             AddressClass::of(ip)
         ));
     }
-    let connection = Connection { address, transport: Transport::Tcp, interface: Interface::Unknown, page };
+    let connection = Connection { page, ..Connection::to(address) };
     decide(policy, &Request::Connect(connection))
 }
 
