@@ -16,6 +16,8 @@ use landlock::{
     Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 
+use crate::failpoints;
+
 /// The Landlock versions that add rights, with what is not restricted before that version.
 const ADDED: &[(u8, &str)] = &[
     (2, "links and renames between directories"),
@@ -131,10 +133,12 @@ pub fn version() -> io::Result<u8> {
     let nothing = std::ptr::null::<libc::c_void>();
     // SAFETY: with this flag the kernel reads no ruleset and returns a number.
     let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0usize, VERSION) };
-    match version {
-        ..0 => Err(io::Error::last_os_error()),
+    if version < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    match u8::try_from(version).unwrap_or(u8::MAX).min(failpoints::landlock_limit()) {
         0 => Err(io::Error::from_raw_os_error(libc::ENOSYS)),
-        version => Ok(u8::try_from(version).unwrap_or(u8::MAX)),
+        version => Ok(version),
     }
 }
 
