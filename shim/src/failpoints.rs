@@ -1,7 +1,8 @@
 //! Switches for tests, to show that each layer of enforcement has an effect.
 //!
 //! Without the cargo feature `test-layers` every layer is on, and `is_layer_off` is a constant. With it,
-//! GUARD_TEST_LAYERS_OFF in the guard's own environment lists the layers that are off, separated by commas.
+//! GUARD_TEST_LAYERS_OFF in the guard's own environment lists the layers that are off, separated by commas. Some are
+//! features of a newer kernel, without which older kernels work: `landlock-N` leaves Landlock's ABI N.
 //!
 //! GUARD_TEST_FAULTS injects panics into the guard: with `open:NAME,audit:NAME` these places panic whenever they handle
 //! something that contains NAME.
@@ -26,6 +27,10 @@ pub enum Layer {
     Floor,
     /// `domain`: Landlock alone. Calls are left to the kernel as if it were there.
     Domain,
+    /// `wake-up`: replying on the caller's processor (Linux 6.6).
+    WakeUp,
+    /// `procmap-query`: looking up a single mapping (Linux 6.11).
+    ProcmapQuery,
 }
 
 /// A place where a test can cause a panic.
@@ -92,8 +97,6 @@ pub const fn is_layer_off(_: Layer) -> bool {
 /// Whether a test has switched the layer off.
 #[cfg(feature = "test-layers")]
 pub fn is_layer_off(layer: Layer) -> bool {
-    static OFF: std::sync::OnceLock<String> = std::sync::OnceLock::new();
-    let off = OFF.get_or_init(|| std::env::var("GUARD_TEST_LAYERS_OFF").unwrap_or_default());
     let name = match layer {
         Layer::Broker => "broker",
         Layer::Refusals => "refusals",
@@ -101,8 +104,28 @@ pub fn is_layer_off(layer: Layer) -> bool {
         Layer::Verify => "verify",
         Layer::Floor => "floor",
         Layer::Domain => "domain",
+        Layer::WakeUp => "wake-up",
+        Layer::ProcmapQuery => "procmap-query",
     };
-    off.split(',').any(|part| part == name)
+    off().any(|part| part == name)
+}
+
+/// The newest version of Landlock that may be used; 0 for none.
+#[cfg(not(feature = "test-layers"))]
+pub const fn landlock_limit() -> u8 {
+    u8::MAX
+}
+
+/// The newest version of Landlock that may be used; 0 for none.
+#[cfg(feature = "test-layers")]
+pub fn landlock_limit() -> u8 {
+    off().find_map(|part| part.strip_prefix("landlock-")?.parse().ok()).unwrap_or(u8::MAX)
+}
+
+#[cfg(feature = "test-layers")]
+fn off() -> impl Iterator<Item = &'static str> {
+    static OFF: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    OFF.get_or_init(|| std::env::var("GUARD_TEST_LAYERS_OFF").unwrap_or_default()).split(',')
 }
 
 /// The filter as it is loaded.

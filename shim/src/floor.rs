@@ -16,6 +16,8 @@ use landlock::{
     Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 
+use crate::failpoints;
+
 /// The Landlock versions that add rights, with what is not restricted before that version.
 const ADDED: &[(u8, &str)] = &[
     (2, "links and renames between directories"),
@@ -131,10 +133,12 @@ pub fn version() -> io::Result<u8> {
     let nothing = std::ptr::null::<libc::c_void>();
     // SAFETY: with this flag the kernel reads no ruleset and returns a number.
     let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0usize, VERSION) };
-    match version {
-        ..0 => Err(io::Error::last_os_error()),
+    if version < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    match u8::try_from(version).unwrap_or(u8::MAX).min(failpoints::landlock_limit()) {
         0 => Err(io::Error::from_raw_os_error(libc::ENOSYS)),
-        version => Ok(u8::try_from(version).unwrap_or(u8::MAX)),
+        version => Ok(version),
     }
 }
 
@@ -149,20 +153,24 @@ pub fn plan(
     grants: Vec<PathGrant>,
     ports: Option<&[u16]>,
 ) -> Result<Floor, RulesetError> {
-    let status = LandlockStatus::on(abi(), ports);
-    let known = ABI::from(abi().map_or(0, i32::from));
+    plan_with(abi(), exec_roots, grants, ports)
+}
+
+/// The same for a kernel with this version of Landlock. Only what that version knows is asked for.
+fn plan_with(
+    abi: Option<u8>,
+    exec_roots: &[PathBuf],
+    grants: Vec<PathGrant>,
+    ports: Option<&[u16]>,
+) -> Result<Floor, RulesetError> {
+    let status = LandlockStatus::on(abi, ports);
+    let known = ABI::from(abi.map_or(0, i32::from));
     if known == ABI::Unsupported {
         return Ok(Floor { ruleset: None, status, skipped: Vec::new() });
     }
+    let ports = ports.filter(|_| AccessNet::from_all(known).contains(AccessNet::ConnectTcp));
     let mut skipped = Vec::new();
-    let mut ruleset = Ruleset::default()
-        .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_all(known))?
-        .scope(Scope::from_all(known))?;
-    if ports.is_some() {
-        ruleset = ruleset.handle_access(AccessNet::ConnectTcp)?;
-    }
-    let mut ruleset = ruleset.create()?;
+    let mut ruleset = handled(known, ports.is_some())?.create()?;
     for port in ports.unwrap_or_default() {
         ruleset = ruleset.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;
     }
@@ -173,10 +181,26 @@ pub fn plan(
         }
     }
     for grant in grants {
-        let rights = grant.rights();
+        let rights = grant.rights() & AccessFs::from_all(known);
         ruleset = add(ruleset, grant.beneath, rights)?;
     }
     Ok(Floor { ruleset: ruleset.into(), status, skipped })
+}
+
+/// What the domain restricts.
+fn handled(known: ABI, has_ports: bool) -> Result<Ruleset, RulesetError> {
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(known))?;
+    // The crate takes an empty set for a mistake, and before ABI 6 there is nothing to scope.
+    let scopes = Scope::from_all(known);
+    if !scopes.is_empty() {
+        ruleset = ruleset.scope(scopes)?;
+    }
+    if has_ports {
+        ruleset = ruleset.handle_access(AccessNet::ConnectTcp)?;
+    }
+    Ok(ruleset)
 }
 
 fn add(
@@ -257,6 +281,23 @@ mod tests {
             panic!("ABI 1 is partial")
         };
         assert_eq!(missing.len(), 4);
+    }
+
+    /// Each version, as far as this kernel has it.
+    #[test]
+    fn a_domain_can_be_built_for_every_version_of_landlock() {
+        let granted = |path: &str, is_directory| PathGrant {
+            beneath: Arc::new(std::fs::File::open(path).unwrap().into()),
+            is_directory,
+            access: KernelAccess::ReadWrite,
+        };
+        for version in 1..=abi().unwrap_or(0) {
+            let grants = vec![granted("/tmp", true), granted("/dev/null", false)];
+            let floor = plan_with(Some(version), &["/usr".into()], grants, Some(&[443]));
+            let floor = floor.unwrap_or_else(|error| panic!("version {version}: {error}"));
+            assert!(floor.descriptor().is_some());
+            assert_eq!(floor.status(), &LandlockStatus::on(Some(version), Some(&[443])));
+        }
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! What the kernel offers: each feature is taken away by a filter, as containers do.
 
-use guard_tests::World;
+use std::fs;
+
+use guard_tests::{World, ended, skip, without_layers};
 
 use super::found::{Found, Rule, refused};
 
@@ -83,6 +85,40 @@ fn without_landlock_the_broker_is_alone() {
         assert!(!found.is("ok", "tiers", "floored"));
         // The guard starts without a floor.
         assert!(!found.is("problem", "floor", "") && !found.is("problem", "landlock", ""));
+    }
+}
+
+/// Older kernels: each version of Landlock, without what Linux 6.6 and 6.11 added.
+#[test]
+fn a_guard_works_with_each_version_of_landlock() {
+    if !Found::of(&World::bare()).is("ok", "landlock", "") {
+        return skip("this kernel's own Landlock is old");
+    }
+    for version in 0..=6 {
+        let world = World::bare();
+        let directory = world.home().join(".ssh");
+        fs::create_dir_all(&directory).expect("a directory");
+        fs::write(directory.join("id_rsa"), "TOPSECRET").expect("a file");
+        let guard = || {
+            let mut guard = world.command_of(&without_layers());
+            guard.env("GUARD_TEST_LAYERS_OFF", format!("landlock-{version},wake-up,procmap-query"));
+            guard
+        };
+        let line = "echo made > notes; cat notes ~/.ssh/id_rsa";
+        let ran = ended(guard().args(["--", "sh", "-c", line]));
+        assert_eq!((ran.stdout.as_str(), ran.status), ("made\n", 1), "version {version}: {}", ran.stderr);
+        assert!(ran.stderr.contains("denied read"), "version {version}: {}", ran.stderr);
+
+        let found = Found::read(ended(guard().args(["doctor", "--json"])));
+        let (state, floor) = match version {
+            0 => ("warning", "none"),
+            1..=5 => ("warning", "partial"),
+            _ => ("ok", "full"),
+        };
+        found.must(state, "floor", floor, "");
+        assert_eq!(found.is("ok", "tiers", "floored"), version >= 3, "version {version}: {found:?}");
+        found.must("warning", "procmap-query", "starts take longer", "Linux 6.11");
+        println!("versions: {} of 7", version + 1);
     }
 }
 

@@ -5,6 +5,7 @@
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use guard_openclaw::peer::proc::{self, ProcStatus, Tid};
+use guard_shim::failpoints::{Layer, is_layer_off};
 use rustix::io::Errno;
 
 use super::{Followed, Kernel, Notification, Response, descriptors, errno, limits, memory, signals, trace};
@@ -46,6 +47,9 @@ impl Listener {
     /// # Errors
     /// EINVAL before Linux 6.6.
     pub fn wake_in_place(&self) -> Result<(), Errno> {
+        if is_layer_off(Layer::WakeUp) {
+            return Err(Errno::INVAL);
+        }
         // SAFETY: the ioctl takes an integer and touches no memory of ours.
         unsafe { ioctl::set_flags(self.0.as_raw_fd(), SYNC_WAKE_UP) }.map_err(errno::from_nix)?;
         Ok(())

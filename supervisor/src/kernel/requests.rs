@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use guard_shim::failpoints::{Layer, is_layer_off};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use rustix::io::Errno;
 
@@ -46,6 +47,9 @@ mod ioctl {
 /// # Errors
 /// ENOENT if there is none, ENOTTY before Linux 6.11.
 pub fn mapping(maps: BorrowedFd<'_>, address: u64) -> Result<Mapping, Errno> {
+    if is_layer_off(Layer::ProcmapQuery) {
+        return Err(Errno::NOTTY);
+    }
     let mut query = ProcmapQuery {
         size: size_of::<ProcmapQuery>() as u64,
         query_addr: address,
