@@ -66,6 +66,6 @@ class Pjdfstest(Checkout):
     def jobs(self) -> list[Job]:
         tests = self.directory / "tests"
         return [
-            Job(str(script.relative_to(tests).with_suffix("")), ("sh", str(script)), tap.cases)
+            Job(str(script.relative_to(tests).with_suffix("")), ("sh", str(script)), tap.numbers)
             for script in sorted(tests.glob("*/*.t"))
         ]

@@ -79,6 +79,13 @@ def devices(work: pathlib.Path) -> None:
     mount("--rbind", str(place), "/dev")
 
 
+def default_signals() -> None:
+    """A shell starts what runs in the background with signals that tests send ignored."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
 def become_reaper() -> None:
     """What a job leaves behind becomes a child of this process, so that it can be ended."""
     if os.getpid() != 1:
@@ -97,6 +104,12 @@ def children() -> list[int]:
         if entry.name.isdigit() and int(fields[1]) == os.getpid():
             found.append(int(entry.name))
     return found
+
+
+def reap(kept: int) -> None:
+    """Reaps the orphans of a job that have ended, as an init does, but not the job's own process."""
+    while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) and ended.si_pid != kept:
+        os.waitpid(ended.si_pid, 0)
 
 
 def end_children() -> None:

@@ -19,6 +19,8 @@ TIERS = {"broker": "broker", "floored": "broker,floored", "kernel": "broker,floo
 OUTPUT_BYTES = 64 << 20
 # A job that hangs or crashes is gone on with behind that case, so often.
 RESUMPTIONS = 6
+# A guarded command leads neither its session nor its group.
+CHILD = ["sh", "-c", '"$@"; exit "$?"', "sh"]
 NO_CAPABILITIES = ["--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all"]
 
 
@@ -47,7 +49,7 @@ class Way:
         identity = [f"--reuid={USER}", f"--regid={USER}", "--clear-groups"] if changed else []
         if self.tier is None:
             removed = NO_CAPABILITIES if os.geteuid() == 0 else NO_CAPABILITIES[:1]
-            return ["setpriv", *removed, *identity, *argv]
+            return ["setpriv", *removed, *identity, *CHILD, *argv]
         options = ["--quiet", "--kill-on-exit", f"--policy={guard.policy}", f"--tiers={TIERS[self.tier]}"]
         guarded = [str(guard.binary), *options, "--", *argv]
         return ["setpriv", *identity, *guarded] if identity else guarded
@@ -75,7 +77,7 @@ class Runner:
         log.unlink(missing_ok=True)
         for _ in range(RESUMPTIONS):
             code = self.once(job, way, scratch, log)
-            found = job.parse(Ended(code, log.read_text(errors="replace"), scratch))
+            found = job.parse(ended(code, log, scratch))
             stuck = [name for name, result in found.items() if result == "start"]
             if not job.goes_on or not stuck and code is not None:
                 break
@@ -84,7 +86,7 @@ class Runner:
             (scratch / "done").write_text("".join(f"{name}\n" for name in found))
             if not stuck:
                 break
-        return job.parse(Ended(code, log.read_text(errors="replace"), scratch))
+        return job.parse(ended(code, log, scratch))
 
     def scratch(self, uid: int) -> pathlib.Path:
         # The name has the same length for every run: some tests fill a path up to its limit.
@@ -126,11 +128,17 @@ class Runner:
         return code if code is None or code >= 0 else 128 - code
 
 
+def ended(code: int | None, log: pathlib.Path, scratch: pathlib.Path) -> Ended:
+    """Names of cases may contain the directory, which is another one for each run."""
+    return Ended(code, log.read_text(errors="replace").replace(str(scratch), "{scratch}"), scratch)
+
+
 def wait(process: subprocess.Popen, job: Job, watched: list[pathlib.Path]) -> int | None:
     begin = heard = time.monotonic()
     sizes: list[int] = []
     while process.poll() is None:
         time.sleep(0.05)
+        isolation.reap(process.pid)
         now = time.monotonic()
         seen = [path.stat().st_size if path.exists() else 0 for path in watched]
         if seen != sizes:

@@ -17,13 +17,26 @@ def result(failed: str | None, directive: str) -> str:
     return FAIL if failed else OK
 
 
+def ending(ended: Ended) -> str:
+    """Whether the script came to its end."""
+    if ended.code is None:
+        return HANG
+    return OK if PLAN.search(ended.output) else FAIL
+
+
 def cases(ended: Ended) -> dict[str, str]:
-    """The cases by number and description; `plan` tells whether the script came to its end."""
-    found = {}
+    """The cases by number and description, and `plan`, the end of the script."""
+    found = {"plan": ending(ended)}
     for failed, number, description, directive in LINE.findall(ended.output):
         found[f"{number} {description}".strip()] = result(failed, directive)
-    if ended.code is None:
-        found["plan"] = HANG
-    else:
-        found["plan"] = OK if PLAN.search(ended.output) else FAIL
+    return found
+
+
+def numbers(ended: Ended) -> dict[str, str]:
+    """The cases by number alone, for descriptions with names drawn by lot. What a failed call got belongs to the
+    result: two failures may differ."""
+    found = {"plan": ending(ended)}
+    for failed, number, description, directive in LINE.findall(ended.output):
+        got = description.rpartition(", got ")[2].strip() if ", got " in description else ""
+        found[number] = result(failed, directive) + (f", got {got}" if got else "")
     return found
