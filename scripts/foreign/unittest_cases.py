@@ -8,14 +8,13 @@ import unittest
 
 from test import support
 
-module, cases, done = sys.argv[1:]
-del sys.argv[1:]
-left_out = set(pathlib.Path(done).read_text().splitlines()) if os.path.exists(done) else set()
-process = os.getpid()
+# Of the process that reports: a test's own child, which may load this file again, is not to.
+process = None
+cases = None
 
 
 def write(what, name):
-    # A test's own child is not to report, and no test is to find a descriptor of ours.
+    # Opened each time: no test is to find a descriptor of ours.
     if os.getpid() == process:
         with open(cases, "a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(f"{what}\t{name}\n")
@@ -56,24 +55,34 @@ class Result(unittest.TextTestResult):
         write("fail", test.id())
 
 
-def without(suite):
+def without(suite, left_out):
     """The suite without what is left out. Classes and modules keep their set-up, which unittest finds by the tests."""
     kept = unittest.TestSuite()
     for test in suite:
         if isinstance(test, unittest.TestSuite):
-            kept.addTest(without(test))
+            kept.addTest(without(test, left_out))
         elif test.id() not in left_out:
             kept.addTest(test)
     return kept
 
 
-# No resource is enabled: nothing goes to the network, is larger than a few megabytes or plays a sound.
-support.use_resources = []
-support.verbose = 0
-try:
-    found = unittest.defaultTestLoader.loadTestsFromName(f"test.{module}")
-except unittest.SkipTest as error:
-    write("skip", module)
-    print(f"skipped: {error}")
-    sys.exit(0)
-unittest.TextTestRunner(resultclass=Result, verbosity=0, stream=sys.stdout).run(without(found))
+def main():
+    global process, cases
+    module, cases, done = sys.argv[1:]
+    del sys.argv[1:]
+    process = os.getpid()
+    left_out = set(pathlib.Path(done).read_text().splitlines()) if os.path.exists(done) else set()
+    # No resource is enabled: nothing goes to the network, is larger than a few megabytes or plays a sound.
+    support.use_resources = []
+    support.verbose = 0
+    try:
+        found = unittest.defaultTestLoader.loadTestsFromName(f"test.{module}")
+    except unittest.SkipTest as error:
+        write("skip", module)
+        print(f"skipped: {error}")
+        return
+    unittest.TextTestRunner(resultclass=Result, verbosity=0, stream=sys.stdout).run(without(found, left_out))
+
+
+if __name__ == "__main__":
+    main()
