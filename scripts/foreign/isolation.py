@@ -26,8 +26,9 @@ def enter() -> int:
     end with it, whatever happens. Returns its exit code."""
     flags = ["--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child", "--mount-proc"]
     child = subprocess.Popen(["unshare", *flags, sys.executable, "-B", *sys.argv, "--inside"])
+    # Not SIGTERM, which unshare ignores. The namespaces end with it.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: child.terminate())
+        signal.signal(number, lambda *_: child.kill())
     return child.wait()
 
 

@@ -5,6 +5,8 @@ import re
 from .case import FAIL, HANG, OK, SKIP, Ended
 
 LINE = re.compile(r"^(not )?ok (\d+)(?:[ \t]+-?[ \t]*([^#\n]*))?(?:#[ \t]*(\w+).*)?$", re.MULTILINE)
+# pjdfstest's names of errors.
+ERROR = re.compile(r", got (E[A-Z0-9]+)\s*$")
 PLAN = re.compile(r"^1\.\.\d+", re.MULTILINE)
 
 
@@ -33,10 +35,10 @@ def cases(ended: Ended) -> dict[str, str]:
 
 
 def numbers(ended: Ended) -> dict[str, str]:
-    """The cases by number alone, for descriptions with names drawn by lot. What a failed call got belongs to the
-    result: two failures may differ."""
+    """The cases by number alone, for descriptions with names drawn by lot. The error that a failed call got belongs to
+    the result: two failures may differ."""
     found = {"plan": ending(ended)}
     for failed, number, description, directive in LINE.findall(ended.output):
-        got = description.rpartition(", got ")[2].strip() if ", got " in description else ""
-        found[number] = result(failed, directive) + (f", got {got}" if got else "")
+        error = ERROR.search(description)
+        found[number] = result(failed, directive) + (f", got {error[1]}" if error else "")
     return found
