@@ -42,7 +42,8 @@ def set_up(work: pathlib.Path) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
     for place in ("/proc/sys", "/sys"):
-        mount("--rbind", place, place)
+        # Without what is mounted below it: control groups, and registered binary formats.
+        mount("--bind", place, place)
         mount("-o", "remount,bind,ro", place)
     scratch_file_system(work)
     devices(work)
