@@ -3,7 +3,7 @@
 CMD ?= $${SHELL:-bash}
 GUARD := target/release/openclaw-guard
 
-.PHONY: help run build test test-escape test-full test-machines soak fuzz bench bench-check bench-report lint setup deb clean
+.PHONY: help run build test test-escape test-full test-foreign test-machines soak fuzz bench bench-check bench-report lint setup deb clean
 
 help:
 	@echo "make run [CMD='bash -c \"echo hi\"']  build, and start the guard on a shell or on CMD"
@@ -11,7 +11,8 @@ help:
 	@echo "make test                            the gate: lint, unit and end-to-end tests, as root and as a user"
 	@echo "make test-escape [LAYERS=--layers]   the attacks, under each choice of tiers; then without each layer"
 	@echo "make test-full [SHARD=1/3]           adds foreign suites, real gateways, licences and unused dependencies"
-	@echo "make test-machines [NAME='A B']       in virtual machines with other kernels (docs/machines.md)"
+	@echo "make test-machines [NAME='A B']     in virtual machines with other kernels (docs/machines.md)"
+	@echo "make test-foreign [ARGS=--list]      other projects' test suites, natively and guarded, compared case by case"
 	@echo "make soak                            the timed races, the long loops, 100,000 cases of each property, mutants"
 	@echo "make fuzz [SECONDS=1200]             each fuzz target for so long (scripts/fuzz SECONDS TARGET: one)"
 	@echo "make bench                           what a decision costs"
@@ -55,6 +56,11 @@ test-machines:
 	@scripts/setup machines
 	@scripts/build-tests
 	@scripts/machines run $(NAME)
+
+test-foreign:
+	@scripts/setup test
+	@scripts/build
+	@GUARD=$(GUARD) scripts/test-foreign $(ARGS)
 
 soak:
 	@scripts/setup test
