@@ -50,9 +50,9 @@ fn decide_file<'p>(policy: &'p Policy, path: &[u8], access: Access, site: Option
     .min_by_key(|(grant, _)| *grant)
     .unwrap_or((Grant::No, found.r));
     let verdict = verdict(outcome(grant), reason);
-    // An attempt on what would run outside is always worth a line.
-    let is_kept = access.contains(Access::WRITE) && found.is_kept_from_writing();
-    match policy.map.quiet_reason(path).filter(|_| !is_kept) {
+    // An attempt on what would run outside is always worth a line, also where a rule denies it anyway.
+    let is_kept = || access.contains(Access::WRITE) && policy.map.is_kept(path, site);
+    match policy.map.quiet_reason(path).filter(|_| !is_kept()) {
         Some(quiet) => quietly(verdict, quiet),
         None => verdict,
     }
