@@ -3,14 +3,16 @@
 use crate::git_config::{changed_keys, module_depth};
 use crate::programs::Listed;
 use crate::verdict::CompiledReason;
-use crate::{Access, Ask, Exec, Grant, Outcome, Policy, Reason, Request, Security, Site, Source, Verdict};
+use crate::{
+    Access, Ask, Exec, Grant, Outcome, OwnGitParts, Policy, Reason, Request, Security, Site, Source, Verdict,
+};
 
 /// Answers a request. Total: every policy and every request give a verdict.
 pub fn decide<'p>(policy: &'p Policy, request: &Request<'_>) -> Verdict<'p> {
     match request {
         Request::File { path, access } => decide_file(policy, path, *access, None),
         Request::FileAt { path, access, site } => decide_file(policy, path, *access, Some(*site)),
-        Request::GitConfig { path, old, new } => decide_git_config(path, old, new),
+        Request::GitConfig { path, old, new, own } => decide_git_config(path, old, new, *own),
         Request::Exec(exec) => decide_exec(policy, exec),
         Request::Connect(connection) => policy.network.connect(connection),
         Request::Web(request) => policy.network.web(request),
@@ -50,9 +52,9 @@ fn decide_file<'p>(policy: &'p Policy, path: &[u8], access: Access, site: Option
     .min_by_key(|(grant, _)| *grant)
     .unwrap_or((Grant::No, found.r));
     let verdict = verdict(outcome(grant), reason);
-    // An attempt on what would run outside is always worth a line.
-    let is_kept = access.contains(Access::WRITE) && found.is_kept_from_writing();
-    match policy.map.quiet_reason(path).filter(|_| !is_kept) {
+    // An attempt on what would run outside is always worth a line, also where a rule denies it anyway.
+    let is_kept = || access.contains(Access::WRITE) && policy.map.is_kept(path, site);
+    match policy.map.quiet_reason(path).filter(|_| !is_kept()) {
         Some(quiet) => quietly(verdict, quiet),
         None => verdict,
     }
@@ -69,8 +71,10 @@ fn quietly<'p>(verdict: Verdict<'p>, quiet: &'p CompiledReason) -> Verdict<'p> {
 }
 
 /// Judges the content alone: whether the path may be written is another request.
-fn decide_git_config(path: &[u8], old: &[u8], new: &[u8]) -> Verdict<'static> {
-    let (outcome, rule) = match changed_keys(old, new, module_depth(path)) {
+fn decide_git_config(path: &[u8], old: &[u8], new: &[u8], own: OwnGitParts<'_>) -> Verdict<'static> {
+    // Where the work tree of a submodule of the operator's is stays: hooks and files would be elsewhere.
+    let depth = module_depth(path).filter(|_| own.directory);
+    let (outcome, rule) = match changed_keys(old, new, depth, own.remotes) {
         Ok(names) if names.is_empty() => (Outcome::Allow, "no key changes".to_owned()),
         Ok(names) => (Outcome::Allow, format!("only keys change that run nothing: {}", names.join(", "))),
         Err(refusal) => {

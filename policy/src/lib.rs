@@ -61,7 +61,7 @@ pub use programs::allowlist::{
 };
 pub use programs::program_copies::{WithheldProgram, decide_copy};
 pub use programs::safe_bins;
-pub use request::{Access, Exec, Request, Role, Site};
+pub use request::{Access, Exec, OwnGitParts, Request, Role, Site};
 pub use templates::{Template, TemplateValues};
 pub use verdict::{Outcome, Reason, Source, Verdict};
 

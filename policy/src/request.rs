@@ -83,6 +83,15 @@ pub enum Site {
     Repository,
 }
 
+/// What of a git configuration the tree itself has made in this session.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OwnGitParts<'a> {
+    /// Whether it made the git directory.
+    pub directory: bool,
+    /// The names of the remotes that it added.
+    pub remotes: &'a [Vec<u8>],
+}
+
 /// A question to [`crate::decide`].
 #[derive(Clone, Copy, Debug)]
 pub enum Request<'a> {
@@ -110,6 +119,8 @@ pub enum Request<'a> {
         old: &'a [u8],
         /// What would be there.
         new: &'a [u8],
+        /// What of it the tree itself has made.
+        own: OwnGitParts<'a>,
     },
     /// May this program start?
     Exec(Exec<'a>),

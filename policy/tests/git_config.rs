@@ -5,7 +5,7 @@
 use std::process::Command;
 
 use guard_policy::git_config::parse;
-use guard_policy::{Document, Host, Outcome, Overrides, Policy, Request, decide};
+use guard_policy::{Document, Host, Outcome, Overrides, OwnGitParts, Policy, Request, decide};
 use proptest::prelude::*;
 
 /// Returns `git config --list -z` of a file with this text; `None` if git refuses it.
@@ -92,7 +92,8 @@ fn policy() -> Policy {
 }
 
 fn outcome(old: &[u8], new: &[u8]) -> Outcome {
-    decide(&policy(), &Request::GitConfig { path: b"/w/.git/config", old, new }).outcome
+    decide(&policy(), &Request::GitConfig { path: b"/w/.git/config", old, new, own: OwnGitParts::default() })
+        .outcome
 }
 
 fn piece() -> impl Strategy<Value = String> {

@@ -62,6 +62,23 @@ fn an_attempt_on_what_would_run_outside_gets_its_line() {
 }
 
 #[test]
+fn it_gets_its_line_also_where_a_rule_denies_it() {
+    let rules = json!({ "~/.bashrc": "r--", "~/work/**": "r--" });
+    let policy = compile(&json!({
+        "version": 1,
+        "permissions": { "persistence": true,
+            "filesystem": { "rules": rules, "deny": ["~/.npmrc"], "quiet": ["**"], "default": "---" } },
+    }));
+    for path in ["/home/u/.bashrc", "/home/u/.npmrc", "/home/u/work/.git/hooks/pre-commit"] {
+        let verdict = file(&policy, path, Access::WRITE);
+        assert_eq!(verdict.outcome, Outcome::Deny, "{path}");
+        assert!(!verdict.reason.is_unmentioned(), "{path}");
+    }
+    assert!(file(&policy, "/home/u/.npmrc", Access::READ).reason.is_unmentioned());
+    assert!(file(&policy, "/home/u/work/a", Access::WRITE).reason.is_unmentioned());
+}
+
+#[test]
 fn an_agents_list_adds_to_the_top_levels() {
     let policy = compile(&json!({
         "version": 1,

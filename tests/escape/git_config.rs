@@ -284,6 +284,57 @@ branch = os.popen("git branch --show-current").read().strip()
     }
 }
 
+/// The operator types the name of a remote that is gone, and git takes it for a path.
+#[test]
+fn by_a_remote_that_is_removed() {
+    let before = "git init -q project; git -C project commit -q --allow-empty -m x
+        for name in origin other; do git -C project remote add $name https://h.invalid/r; done";
+    let evil = r#"os.system("git init -q --bare NAME")
+put("NAME/hooks/pre-receive", b'#!/bin/sh\ntouch "$MARK"\n'); os.chmod("NAME/hooks/pre-receive", 0o755)
+"#;
+    for (name, way) in [
+        ("origin", "git remote remove origin"),
+        ("other", "git remote rename other away"),
+        ("other", "git config --unset remote.other.url"),
+        ("other", "git config --rename-section remote.other remote.x"),
+        ("other", "git remote add x git@h:x; git remote remove x; git remote remove other"),
+        // Only what the tree itself has added.
+        ("other", "git remote set-url other git@h:x; git remote remove other"),
+        ("other", "git remote add --fetch other git@h:x; git remote remove other"),
+    ] {
+        let attack = format!("{}os.system(\"{way}\")", evil.replace("NAME", name));
+        let after = format!("cd project; timeout 20 git push -q {name} HEAD:main || true");
+        by_in(before, &attack, Box::leak(after.into_boxed_str()));
+    }
+}
+
+/// With another work tree, a submodule of the operator's has other hooks, and its files are written elsewhere.
+#[test]
+fn by_the_work_tree_of_a_submodule() {
+    let before =
+        "git init -q other; git -C other commit -q --allow-empty -m x; git init -q project; cd project
+        git -c protocol.file.allow=always submodule add -q ../other sub; git commit -q -m x
+        git -C sub config core.hooksPath .own; mkdir sub/.own";
+    let evil = r#"os.makedirs("evil/.own"); put("evil/.own/pre-commit", b'#!/bin/sh\ntouch "$MARK"\n')
+os.chmod("evil/.own/pre-commit", 0o755)
+run = lambda line: os.system("git config --file .git/modules/sub/config " + line)
+"#;
+    let after = "cd project/sub && git commit -q --allow-empty -m x";
+    for way in [
+        r#"run("core.worktree ../../../evil")"#,
+        r#"run("--unset core.worktree"); run("core.worktree ../../../evil")"#,
+        r#"run("--add core.worktree ../../../evil")"#,
+        r#"os.symlink("evil", "link"); run("core.worktree ../../../link")"#,
+    ] {
+        by_in(before, &format!("{evil}{way}"), after);
+    }
+    // A file of the submodule's becomes one of the operator's.
+    let written = r#"os.system("cd sub && git config user.name u && git config user.email e && echo 'touch \"$MARK\"' > .marks && git add .marks && git commit -q -m x")
+os.symlink(os.path.abspath("../../home"), "link"); os.system("git config --file .git/modules/sub/config core.worktree ../../../link")
+"#;
+    by_in(before, written, "(cd project/sub; git reset -q --hard); if [ -e ~/.marks ]; then . ~/.marks; fi");
+}
+
 #[test]
 fn by_hiding_hooks_from_the_next_session() {
     let hidden = r#"[branch \"a]\"] [core] hooksPath = .own\n"#;

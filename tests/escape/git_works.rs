@@ -8,7 +8,7 @@ use crate::planted::operator;
 fn world(made: fn() -> World) -> World {
     let world = made().policy_text(|text| text.replace(r#""persistence": false"#, r#""persistence": true"#));
     let made = native(&world, "cd \"$W/work\"; git init -q --bare ../bare.git; git -C ../bare.git symbolic-ref HEAD refs/heads/main; git init -q project; cd project
-        git commit -q --allow-empty -m x; git remote add origin ../../bare.git; git push -q origin HEAD:refs/heads/main HEAD:refs/heads/next
+        git commit -q --allow-empty -m x; git remote add origin ../../bare.git; git remote add away https://h.invalid/r; git push -q origin HEAD:refs/heads/main HEAD:refs/heads/next
         git fetch -q; git branch -q -M main");
     assert_eq!(made.status, 0, "{}", made.stderr);
     world
@@ -36,6 +36,7 @@ fn keys_that_run_nothing_are_set_and_removed() {
             git config core.autocrlf input; git config pull.rebase true; git config init.defaultBranch trunk
             git config --unset user.email; git config --replace-all user.name u
             git remote add up https://github.com/u/r.git; git remote add ssh git@github.com:u/r.git; git remote remove ssh
+            git remote add gone https://h/r; git remote rename gone kept; git remote remove kept
             git push -q -u origin main; git checkout -q --track origin/next; git branch -q --track topic main
             git branch -q -m topic renamed; git branch -q -D renamed; git checkout -q main; git branch -q -d next; echo done";
         let done = guarded(&world, script);
@@ -61,6 +62,10 @@ fn keys_that_run_something_are_refused_with_their_reason() {
         ("git config no.such x", "added no.such: it is not among the keys that are known to run nothing"),
         ("git remote add local ../x", "added remote.local.url: it is a path of this machine"),
         ("git config --unset remote.origin.url", "removed remote.origin.url: it is a path of this machine"),
+        (
+            "git remote add x https://h/r; git remote remove away",
+            "removed remote.away.url: git would take the name of the remote for a path",
+        ),
     ] {
         let done = guarded(&world, line);
         assert!(done.stderr.contains(said) && done.status != 0, "{line}: {}", done.stderr);

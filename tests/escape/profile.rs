@@ -200,6 +200,39 @@ fn what_would_run_outside_is_refused() {
     }
 }
 
+/// Variables, agents and plugins that an agent takes from its directory at the next start.
+#[test]
+fn what_an_agent_reads_at_its_start_is_refused() {
+    let world = world();
+    for (profile, directory, files) in [
+        ("claude-code", ".claude", &["remote-settings.json"][..]),
+        (
+            "codex",
+            ".codex",
+            &[
+                ".env",
+                "work.config.toml",
+                "environments.toml",
+                "AGENTS.override.md",
+                "agents/x.toml",
+                "plugins/cache/x",
+            ],
+        ),
+        ("gemini-cli", ".gemini", &[".env", "agents/x.md", "skills/x/SKILL.md", "hooks/x"]),
+        ("aider", ".aider", &["oauth-keys.env"]),
+    ] {
+        for file in files.iter().chain(&["kept/file"]) {
+            let line = format!("cd; mkdir -p {directory}/$(dirname {file}); echo x > {directory}/{file}");
+            let ways = [line.clone(), format!("{line}2; mv {directory}/{file}2 {directory}/{file}")];
+            for line in ways {
+                let done = ended(world.command().args(["--profile", profile, "--", "sh", "-c", &line]));
+                let is_there = world.home().join(directory).join(file).exists();
+                assert_eq!(is_there, *file == "kept/file", "{line}: {}", done.stderr);
+            }
+        }
+    }
+}
+
 #[test]
 fn nothing_else_is_opened() {
     let world = world();

@@ -215,6 +215,32 @@ fn another_top_loosens_nothing() {
     }
 }
 
+/// A run moves a part of the project to where no project is, and the operator's shell follows a link there.
+#[test]
+fn a_part_that_was_moved_out_is_of_the_project() {
+    let elsewhere = POLICY.replace("\"@/work/**\"", "\"@/out/**\": \"rwx\", \"@/work/**\"");
+    for (file, is_trusted) in [(TAKES, false), (GIVES, true)] {
+        let world = World::bare().policy(&elsewhere);
+        for name in ["work/vendor", "work/asked", "work/sub", "out"] {
+            fs::create_dir(world.root().join(name)).expect("a directory");
+        }
+        world.write(FILE, file);
+        if is_trusted {
+            assert_eq!(trust(&world, &["."]).status, 0);
+            assert!(writes(&world, "work", "work/asked/x"), "it gives");
+        }
+        at(&world, "work", "mv sub ../out/sub && ln -s ../out/sub sub");
+        let sub = world.work().join("sub");
+        assert!(sub.is_symlink());
+        let names = ["work/vendor/x", "work/asked/x", "out/x"];
+        let line = names.map(|name| format!("echo x > '{}'", world.root().join(name).display())).join("; ");
+        let mut command = world.command();
+        let ran = ended(command.current_dir(&sub).env("PWD", &sub).args(["--", "sh", "-c", &line]));
+        let written = names.map(|name| world.root().join(name).exists());
+        assert_eq!(written, [is_trusted, false, true], "{}", ran.stderr);
+    }
+}
+
 #[test]
 fn a_directory_that_the_tree_made_brings_no_trust() {
     let world = world();

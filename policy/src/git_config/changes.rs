@@ -24,8 +24,14 @@ impl Refusal {
 }
 
 /// Returns the names of the keys that were added, changed or removed, if all of them run nothing. `old` is empty where
-/// nothing is there yet; `depth` is [`super::module_depth`].
-pub(crate) fn changed_keys(old: &[u8], new: &[u8], depth: Option<usize>) -> Result<Vec<String>, Refusal> {
+/// nothing is there yet; `depth` is [`super::module_depth`], if the work tree may be set; `own_remotes` are those that the
+/// tree added.
+pub(crate) fn changed_keys(
+    old: &[u8],
+    new: &[u8],
+    depth: Option<usize>,
+    own_remotes: &[Vec<u8>],
+) -> Result<Vec<String>, Refusal> {
     let (before, after) = (read(old, "what is there")?, read(new, "what is new")?);
     let is_safe = |entry: &&Entry| objection(entry, depth).is_none();
     same_order(&before, &after, is_safe)?;
@@ -38,6 +44,7 @@ pub(crate) fn changed_keys(old: &[u8], new: &[u8], depth: Option<usize>) -> Resu
         }
     }
     remotes_have_urls(&before, &after)?;
+    remotes_stay(&before, &after, own_remotes)?;
     if let Some(line) = first_odd(old, new) {
         return Err(Refusal::new(
             format!("line {line}"),
@@ -128,11 +135,8 @@ fn changed<'e>(before: &'e [Entry], after: &'e [Entry]) -> BTreeSet<&'e [u8]> {
 /// git takes the name of a remote without a URL for a path, and a push to a path runs that repository's hooks.
 fn remotes_have_urls(before: &[Entry], after: &[Entry]) -> Result<(), Refusal> {
     let dangling = |entries: &[Entry]| {
-        let has_url = |name: &[u8]| {
-            entries.iter().any(|entry| {
-                entry.section() == b"remote" && entry.key() == b"url" && entry.subsection() == Some(name)
-            })
-        };
+        let known = with_url(entries);
+        let has_url = |name: &[u8]| known.contains(name);
         let named = entries.iter().filter(|entry| {
             safe_key(entry.section(), entry.subsection(), entry.key())
                 .is_some_and(|key| key.values == Values::Remote)
@@ -155,6 +159,31 @@ fn remotes_have_urls(before: &[Entry], after: &[Entry]) -> Result<(), Refusal> {
     }
 }
 
+/// The operator types the name of a remote. Without its URL that is a path, too, and the tree may put a repository there.
+fn remotes_stay(before: &[Entry], after: &[Entry], own: &[Vec<u8>]) -> Result<(), Refusal> {
+    let kept = with_url(after);
+    let is_lost = |name: &&&[u8]| !kept.contains(**name) && !own.iter().any(|own| own == **name);
+    match with_url(before).iter().find(is_lost) {
+        None => Ok(()),
+        Some(name) => Err(Refusal::new(
+            format!("removed remote.{}.url", shown(name)),
+            "git would take the name of the remote for a path, and run the hooks of a repository there at a push",
+        )),
+    }
+}
+
+/// The names of the remotes that have a URL.
+fn with_url(entries: &[Entry]) -> BTreeSet<&[u8]> {
+    let urls = entries.iter().filter(|entry| entry.section() == b"remote" && entry.key() == b"url");
+    urls.filter_map(Entry::subsection).collect()
+}
+
+/// Returns the names of the remotes that have a URL in a configuration; none if it does not parse.
+pub fn remotes(text: &[u8]) -> BTreeSet<Vec<u8>> {
+    let entries = parse(text).unwrap_or_default();
+    with_url(&entries).into_iter().map(<[u8]>::to_vec).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,7 +193,8 @@ mod tests {
 
     /// Returns the names that change, or what is refused.
     fn judged(old: &str, new: &str) -> Result<String, String> {
-        let names = changed_keys(old.as_bytes(), new.as_bytes(), None);
+        let own = ["fork", "x"].map(|name| name.as_bytes().to_vec());
+        let names = changed_keys(old.as_bytes(), new.as_bytes(), None, &own);
         names.map(|names| names.join(" ")).map_err(|refusal| format!("{}: {}", refusal.subject, refusal.why))
     }
 
@@ -246,6 +276,14 @@ mod tests {
             (OLD.replace(hooks, &format!("{hooks}\thooksPath = x\n")), "added core.hooksPath"),
             (String::new(), "removed core.hooksPath"),
             (OLD.replace("\turl = https://h/r\n", ""), "branch.main.remote"),
+            (
+                OLD.replace("\turl = https://h/r\n", "").replace("\tremote = origin\n", ""),
+                "removed remote.origin.url",
+            ),
+            (
+                OLD.replace("\"origin\"", "\"other\"").replace("= origin", "= other"),
+                "removed remote.origin.url",
+            ),
         ] {
             let refused = judged(OLD, &new).unwrap_err();
             assert!(refused.starts_with(&format!("{subject}: ")), "{refused}");
@@ -267,9 +305,14 @@ mod tests {
     #[test]
     fn the_files_of_a_submodule_lie_below_the_work_tree_around_it() {
         let config = |worktree: &str| format!("[core]\n\tworktree = {worktree}\n");
-        assert!(changed_keys(b"", config("../../../sub").as_bytes(), Some(3)).is_ok());
+        let sub = config("../../../sub");
+        let judged = |old: &str, new: &str, depth| changed_keys(old.as_bytes(), new.as_bytes(), depth, &[]);
+        assert!(judged("", &sub, Some(3)).is_ok() && judged(&sub, &sub, None).is_ok());
+        for (old, new) in [("", &*sub), (&*sub, ""), (&*sub, &*config("../../../evil"))] {
+            assert!(judged(old, new, None).is_err(), "{new}");
+        }
         for worktree in ["../../../../sub", "../../../.git", "/", "../../.."] {
-            assert!(changed_keys(b"", config(worktree).as_bytes(), Some(3)).is_err(), "{worktree}");
+            assert!(judged("", &config(worktree), Some(3)).is_err(), "{worktree}");
         }
     }
 }

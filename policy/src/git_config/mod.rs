@@ -13,5 +13,6 @@ mod url;
 mod values;
 
 pub(crate) use changes::changed_keys;
+pub use changes::remotes;
 pub use parse::{Entry, MAX_BYTES, ParseError, parse};
 pub(crate) use place::module_depth;

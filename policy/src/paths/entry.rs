@@ -41,11 +41,6 @@ impl<'m> Match<'m> {
         self.granted_w == Grant::Yes
     }
 
-    /// Returns whether persistence alone withholds `w`.
-    pub(crate) fn is_kept_from_writing(&self) -> bool {
-        self.granted_w != self.rights.w
-    }
-
     /// Withholds `w` for a reason, if it is not withheld already.
     pub(super) fn withhold_write(&mut self, reason: &'m CompiledReason) {
         if self.rights.w != Grant::No {

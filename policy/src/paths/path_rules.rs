@@ -129,17 +129,29 @@ impl PathRules {
     pub(crate) fn find_at(&self, path: &[u8], site: Option<Site>) -> Match<'_> {
         let mut found = self.find_listed(path, site == Some(Site::GitConfig));
         if found.rights.w != Grant::No {
-            let shapes = self.protected.shapes();
-            let reason = match site {
-                None => shapes.first(path),
-                Some(Site::Repository) => shapes.reason(Set::Git),
-                Some(Site::Own | Site::GitConfig) => None,
-            };
-            if let Some(reason) = reason {
+            if let Some(reason) = self.kept_by_shape(path, site) {
                 found.withhold_write(reason);
             }
         }
         found
+    }
+
+    fn kept_by_shape(&self, path: &[u8], site: Option<Site>) -> Option<&CompiledReason> {
+        let shapes = self.protected.shapes();
+        match site {
+            None => shapes.first(path),
+            Some(Site::Repository) => shapes.reason(Set::Git),
+            Some(Site::Own | Site::GitConfig) => None,
+        }
+    }
+
+    /// Returns whether persistence keeps a real path from being written, whatever else does.
+    pub(crate) fn is_kept(&self, path: &[u8], site: Option<Site>) -> bool {
+        let is_let_through = |entry: &CompiledPattern| {
+            site == Some(Site::GitConfig) && self.protected.is_git_config(entry, path)
+        };
+        let covers = |entry: &CompiledPattern| entry.glob.covers(path) && !is_let_through(entry);
+        self.kept_by_shape(path, site).is_some() || self.protected.entries().iter().any(covers)
     }
 
     /// Finds what a real path grants, by everything that is listed as a pattern. With `is_git_config`, a repository's

@@ -4,6 +4,7 @@
 //! file takes away, whoever wrote it. What it allows counts if the operator trusted its contents at this path
 //! (`trusted_projects`) and nobody else could change it.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -78,14 +79,18 @@ pub fn grants(
     Ok(policy.granted_by(&project.with(ProjectTrust::Untrusted)))
 }
 
-/// Returns the files that count where the guard is started, the nearest first.
+/// Returns the files that count where the guard is started, the nearest first. Where a link led there that the tree may
+/// have made, those around the link take away, too: a run may have moved the start directory out of its project.
 ///
 /// # Errors
 /// If one of them cannot be read or is invalid: what it would take away is not known.
 pub(super) fn find(options: &Options, paths: &Paths) -> Result<Vec<ProjectFile>, SetupError> {
     let mut found = Vec::new();
     let mut trusted = None;
-    for directory in paths.start.ancestors() {
+    let link = paths.persistence_sites.start_link.as_deref().map(|link| Path::new(OsStr::from_bytes(link)));
+    let around = link.and_then(Path::parent).into_iter().flat_map(Path::ancestors);
+    let around = around.filter(|directory| !paths.start.starts_with(directory));
+    for directory in paths.start.ancestors().chain(around) {
         let read = match read(paths, directory) {
             // What may be that user's own policy is no reason not to start.
             Err(error) if is_anothers(directory) => {
@@ -99,6 +104,10 @@ pub(super) fn find(options: &Options, paths: &Paths) -> Result<Vec<ProjectFile>,
             read.judged(trusted.get_or_insert_with(|| TrustedProjects::read(&paths.state_directory)));
         if options.untrusted_environment && project.trust == ProjectTrust::Trusted {
             let why = "with --untrusted-environment the start directory is not the operator's choice";
+            project.trust = ProjectTrust::Never(why.to_owned());
+        }
+        if !paths.start.starts_with(directory) {
+            let why = "a symbolic link led from there to the start directory";
             project.trust = ProjectTrust::Never(why.to_owned());
         }
         found.push(project);

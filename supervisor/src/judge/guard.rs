@@ -23,6 +23,7 @@ use crate::exec::{ContentMatcher, ExecLocks, Scripts};
 use crate::judge::bound_sockets::BoundSockets;
 use crate::judge::consent::{Background, ConsentState};
 use crate::judge::git_locks::GitLocks;
+use crate::judge::git_remotes::GitRemotes;
 use crate::judge::local_address::interface_of;
 use crate::judge::made_directories::MadeDirectories;
 use crate::judge::recorder::Recorder;
@@ -74,6 +75,8 @@ pub struct Guard {
     pub made: Arc<MadeDirectories>,
     /// The locks of git configurations that the tree has made.
     pub git_locks: Arc<GitLocks>,
+    /// The remotes that the tree has added to git configurations.
+    pub git_remotes: Arc<GitRemotes>,
 }
 
 /// The policy's verdict on a program that is a copy of these: the strictest of the verdicts on each.
@@ -128,6 +131,7 @@ impl Guard {
             bound_sockets: Arc::default(),
             made: Arc::default(),
             git_locks: Arc::default(),
+            git_remotes: Arc::default(),
         }
     }
 

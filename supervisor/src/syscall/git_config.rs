@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::os::fd::AsFd;
 
 use guard_policy::git_config::MAX_BYTES;
-use guard_policy::{GitConfigNames, Outcome, Request as Question, decide};
+use guard_policy::{GitConfigNames, Outcome, OwnGitParts, Request as Question, decide};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
@@ -70,11 +70,11 @@ pub fn replacement<'e>(
 /// submodule's directory that the tree made, others may change, too, if nobody else may write then.
 pub fn lets_chmod(request: &Request<'_, '_>, object: &Object, path: &[u8], mode: u32) -> bool {
     const OTHERS: u32 = libc::S_ISUID | libc::S_ISGID | libc::S_IWGRP | libc::S_IWOTH;
-    let parent = path.iter().rposition(|byte| *byte == b'/').map_or(path, |at| &path[..at]);
     let is_trial = (mode ^ object.stat.st_mode) & 0o7777 == libc::S_IXUSR;
     object.kind() == FileType::RegularFile
         && request.guard.shapes().protects_git_config(path)
-        && (is_trial || mode & OTHERS & !object.stat.st_mode == 0 && request.guard.made.contains(parent))
+        && (is_trial
+            || mode & OTHERS & !object.stat.st_mode == 0 && request.guard.made.contains(parent_of(path)))
 }
 
 /// Judges the content, and puts it in place of the configuration. The caller holds the lock of all moves.
@@ -89,7 +89,11 @@ pub fn replace(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> Hand
         None => (Vec::new(), lock.there()?.stat.st_mode & 0o644),
     };
     let new = read(lock.there()?)?;
-    let verdict = decide(guard.policy(), &Question::GitConfig { path: &config.path, old: &old, new: &new });
+    let directory = Identity::from_stat(&rustix::fs::fstat(&lock.parent)?);
+    let remotes = guard.git_remotes.of(directory, &config.path);
+    let own = OwnGitParts { directory: guard.made.contains(parent_of(&config.path)), remotes: &remotes };
+    let question = Question::GitConfig { path: &config.path, old: &old, new: &new, own };
+    let verdict = decide(guard.policy(), &question);
     match verdict.outcome {
         Outcome::Allow => {
             all.end()?;
@@ -108,8 +112,13 @@ pub fn replace(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> Hand
             let _ = rustix::fs::unlinkat(&lock.parent, names.new, AtFlags::empty());
         }
         put?;
+        guard.git_remotes.note(directory, &config.path, &old, &new);
         remove_own(request, lock)
     })
+}
+
+fn parent_of(path: &[u8]) -> &[u8] {
+    path.iter().rposition(|byte| *byte == b'/').map_or(path, |at| &path[..at])
 }
 
 /// Reads a file to its end, once. One byte more than is judged shows that there is more.

@@ -23,6 +23,9 @@
 //!   below it.
 //! - `.envrc.local`, `.envrc.private`: what an `.envrc` that is allowed sources unasked (direnv-stdlib(1),
 //!   `source_env_if_exists`); `.rbenv-vars`: variables such as `RUBYOPT` for each ruby (the plugin's README).
+//! - `~/.codex/.env`, `~/.gemini/.env`, `~/.aider/oauth-keys.env`: variables that Codex, Gemini CLI and aider read at
+//!   their start (Gemini CLI's "Configuration", aider's `main.py`), such as `BASH_ENV` or `AIDER_LINT_CMD`;
+//!   `environments.toml` names programs that Codex starts.
 //! - `.tool-versions`: `path:DIRECTORY` is a version whose programs run under a tool's name (asdf's manual,
 //!   ".tool-versions"). A file that only chooses among versions that are installed (`.nvmrc`, `.python-version`) is
 //!   not in the list.
@@ -248,11 +251,14 @@ const LISTS: &[(Set, &str)] = &[
         "~/.claude/settings.json ~/.claude/settings.local.json ~/.claude/managed-settings.json ~/.claude/CLAUDE.md \
          ~/.claude/keybindings.json ~/.claude/.mcp.json ~/.claude/hooks/ ~/.claude/commands/ ~/.claude/agents/ \
          ~/.claude/skills/ ~/.claude/plugins/ ~/.claude/rules/ ~/.claude/output-styles/ ~/.claude/local/ \
-         ~/.claude/statusline.sh ~/.claude/statusline-command.sh ~/.codex/config.toml ~/.codex/AGENTS.md \
+         ~/.claude/statusline.sh ~/.claude/statusline-command.sh ~/.claude/remote-settings.json ~/.codex/config.toml \
+         ~/.codex/*.config.toml ~/.codex/environments.toml ~/.codex/.env ~/.codex/AGENTS.md ~/.codex/AGENTS.override.md \
+         ~/.codex/agents/ ~/.codex/plugins/ \
          ~/.codex/hooks.json ~/.codex/hooks/ ~/.codex/prompts/ ~/.codex/rules/ ~/.codex/skills/ ~/.cursor/mcp.json \
          ~/.cursor/hooks.json ~/.cursor/hooks/ ~/.cursor/rules/ ~/.cursor/commands/ ~/.cursor/cli-config.json \
          ~/.cursor/permissions.json ~/.gemini/settings.json ~/.gemini/GEMINI.md ~/.gemini/commands/ \
-         ~/.gemini/extensions/ ~/.gemini/trustedFolders.json ~/.gemini/policies/ ~/.qwen/settings.json \
+         ~/.gemini/extensions/ ~/.gemini/trustedFolders.json ~/.gemini/policies/ ~/.gemini/.env ~/.gemini/skills/ \
+         ~/.gemini/agents/ ~/.gemini/hooks/ ~/.aider/oauth-keys.env ~/.qwen/settings.json \
          ~/.qwen/QWEN.md ~/.qwen/commands/ ~/.qwen/extensions/ ~/.config/opencode/ ~/.opencode/ ~/.config/goose/ \
          ~/.config/amp/ ~/.config/crush/ ~/.config/mcp/ ~/.config/Claude/claude_desktop_config.json ~/.continue/ \
          ~/.aider.conf.yml ~/.codeium/windsurf/mcp_config.json ~/.copilot/config.json ~/.copilot/mcp-config.json \
