@@ -64,7 +64,7 @@ const ELSEWHERE: &[Elsewhere] = &[
     ),
     elsewhere("", "openclaw-guard doctor gateway", "tests/openclaw/setup.rs", "contains(\"doctor\")"),
     // Some of them with a stand-in for openclaw; tests/openclaw/gate.rs runs them with the real one.
-    elsewhere("docs/gate.md", "", "tests/gate/commands.rs", "\"install\""),
+    elsewhere("docs/gate.md", "", "tests/gate/plugin.rs", "\"install\""),
     // With real agents.
     elsewhere(
         "docs/templates.md",
