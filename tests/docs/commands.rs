@@ -65,7 +65,7 @@ const ELSEWHERE: &[Elsewhere] = &[
     elsewhere("docs/node.md", "openclaw-guard node", "tests/openclaw/node_host.rs", "NodeProcess::start"),
     elsewhere("", "openclaw-guard doctor gateway", "tests/openclaw/setup.rs", "contains(\"doctor\")"),
     // Some of them with a stand-in for openclaw; tests/openclaw/gate.rs runs them with the real one.
-    elsewhere("docs/gate.md", "", "tests/gate/commands.rs", "\"install\""),
+    elsewhere("docs/gate.md", "", "tests/gate/plugin.rs", "\"install\""),
     // With real agents.
     elsewhere(
         "docs/templates.md",

@@ -90,7 +90,7 @@ pub enum GateError {
     Write { path: String, error: io::Error },
     #[error("cannot remove {path}: {error}")]
     Remove { path: String, error: io::Error },
-    #[error("openclaw could not take the plugin (status {status}): {output}")]
+    #[error("OpenClaw could not take the plugin (status {status}): {output}")]
     Openclaw { status: String, output: String },
     #[error("cannot read {0}, so it is not known which tools OpenClaw allows")]
     Config(String),

@@ -2,9 +2,11 @@
 // `openclaw-guard gate status` says if it has changed. Without a clear answer the call is blocked.
 
 import net from "node:net";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const SOCKET = fileURLToPath(new URL("../run/gate.sock", import.meta.url));
+// Where OpenClaw runs a copy of this file, its state directory says where the guard is.
+let socketPath = fileURLToPath(new URL("../run/gate.sock", import.meta.url));
 const TIMEOUT_MS = 5000;
 const MAX_QUESTION = 4 * 1024 * 1024;
 const MAX_ANSWER = 64 * 1024;
@@ -39,7 +41,7 @@ function question(event, ctx) {
 // Sends a line, and resolves to the line that comes back.
 function ask(line, signal) {
   return new Promise((resolve, reject) => {
-    const socket = net.createConnection(SOCKET);
+    const socket = net.createConnection(socketPath);
     let answer = "";
     const fail = (why) => end(() => reject(new Error(why)));
     const timer = setTimeout(() => fail(`does not answer within ${TIMEOUT_MS / 1000} seconds`), TIMEOUT_MS);
@@ -92,6 +94,8 @@ export default {
   name: "openclaw-guard",
   description: "Asks openclaw-guard about each tool call, and blocks what it denies",
   register(api) {
+    const state = text(api.runtime?.state?.resolveStateDir?.(process.env));
+    if (state) socketPath = join(state, "guard/run/gate.sock");
     // Last of all hooks: what others have blocked need not be asked about.
     api.on("before_tool_call", judge, { priority: -1000, timeoutMs: 3 * TIMEOUT_MS });
   },
