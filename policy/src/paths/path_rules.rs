@@ -128,10 +128,10 @@ impl PathRules {
     /// Finds what a real path grants, where `site` is known of what lies around it.
     pub(crate) fn find_at(&self, path: &[u8], site: Option<Site>) -> Match<'_> {
         let mut found = self.find_listed(path, site == Some(Site::GitConfig));
-        if found.rights.w != Grant::No {
-            if let Some(reason) = self.kept_by_shape(path, site) {
-                found.withhold_write(reason);
-            }
+        if found.rights.w != Grant::No
+            && let Some(reason) = self.kept_by_shape(path, site)
+        {
+            found.withhold_write(reason);
         }
         found
     }
