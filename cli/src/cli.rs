@@ -19,6 +19,7 @@ use crate::learn;
 use crate::manual::{self, completions, help};
 use crate::policy::PolicyCommand;
 use crate::sandbox::SandboxCommand;
+use crate::session::SessionCommand;
 use crate::tools::ToolsCommand;
 use crate::trust;
 use crate::why;
@@ -130,6 +131,9 @@ pub enum Task {
     /// Explain and check the sandboxes that openclaw.json describes
     #[command(subcommand)]
     Sandbox(SandboxCommand),
+    /// List, tighten and end the guards that run
+    #[command(subcommand)]
+    Session(SessionCommand),
     /// Show which of OpenClaw's tools an agent has
     #[command(subcommand)]
     Tools(ToolsCommand),

@@ -14,7 +14,7 @@ use crate::paths::path_rules::PathRules;
 use crate::programs::Programs;
 use crate::programs::allow_always::StrictInlineEval;
 use crate::verdict::{CompiledReason, Reason};
-use crate::{Ask, Rights, Security, Shape};
+use crate::{Ask, Rights, Security, Shape, Source};
 
 /// A document compiled for one agent on one host. Immutable.
 #[derive(Clone, Debug)]
@@ -49,6 +49,22 @@ impl Policy {
     /// What `${workspace}` stands for. `None` where guard.json does not name it, or nothing may be one.
     pub fn workspace(&self) -> Option<&[u8]> {
         self.workspace.as_deref()
+    }
+
+    /// The same policy, under which no program may start: what the operator sets for a running session.
+    #[must_use]
+    pub fn without_programs(&self) -> Policy {
+        let mut policy = self.clone();
+        policy.programs.security = Security::Deny;
+        policy.programs.fallback = Security::Deny;
+        policy.programs.reasons.denied = CompiledReason {
+            source: Source::Operator,
+            path: "session".to_owned(),
+            rule: "session set --security deny".to_owned(),
+            text: "the operator has set the security of this session to deny: no program may start"
+                .to_owned(),
+        };
+        policy
     }
 
     /// `exec.security`, tightened by the overrides.

@@ -23,6 +23,6 @@ pub use files::beside;
 pub use journal::Journal;
 pub use log::{AuditLog, Limits};
 pub use reader::summary;
-pub use record::{Context, Failed, PolicyChange, QuestionRecord, Record, Span};
+pub use record::{Context, Failed, PolicyChange, QuestionRecord, Record, SessionChange, SessionEvent, Span};
 pub use secrets::Secrets;
 pub use writer::Writer;

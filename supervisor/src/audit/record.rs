@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 use super::Secrets;
 use crate::audit::files::LogPart;
 use crate::audit::{DecisionEvent, MAX_ARGV, shortened};
+use crate::judge::session_security::SessionSecurity;
 use crate::panics::Panic;
 
 /// The values that are the same in every line of a session.
@@ -32,6 +33,29 @@ pub struct PolicyChange {
     pub applied: bool,
     /// What is invalid, or what cannot apply to a running tree.
     pub text: String,
+}
+
+/// What was done to a running session.
+#[derive(Clone, Debug, Serialize)]
+pub struct SessionChange {
+    /// What.
+    #[serde(flatten)]
+    pub event: SessionEvent,
+    /// The process that asked for it, from outside: `openclaw-guard session`.
+    pub by: Tid,
+}
+
+/// What it is.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub enum SessionEvent {
+    /// Its security was set.
+    Set {
+        /// To what.
+        security: SessionSecurity,
+    },
+    /// It is ended.
+    End,
 }
 
 /// What happened to a question.
@@ -184,6 +208,8 @@ pub enum Record {
     Flood(Span),
     /// A change of the policy.
     Change(PolicyChange),
+    /// What was done to the session.
+    Session(SessionChange),
     /// What happened to a question.
     Asked(QuestionRecord),
     /// A panic.
@@ -196,7 +222,7 @@ impl Record {
         match self {
             Record::Event(event) if event.outcome == Outcome::Allow => LogPart::Programs,
             Record::Asked(asked) if asked.is_of_answer() => LogPart::Programs,
-            Record::Change(_) | Record::Flood(_) => LogPart::Programs,
+            Record::Change(_) | Record::Session(_) | Record::Flood(_) => LogPart::Programs,
             Record::Event(_) | Record::Repeats(..) | Record::Asked(_) | Record::Failed(_) => LogPart::Denials,
         }
     }
@@ -211,6 +237,7 @@ impl Record {
                 other(context, FLOOD, &FloodLine { text, lines: *lines })
             }
             Record::Change(change) => other(context, "reload", change),
+            Record::Session(change) => other(context, "session", change),
             Record::Asked(asked) => other(context, "approval", &asked.masked(&context.secrets)),
             Record::Failed(failed) => other(context, "fault", failed),
         }

@@ -317,7 +317,7 @@ impl PolicyReader {
             return Err(SetupError::TakesFromKernel);
         }
         let mut lines = remains(&before, &policy);
-        let old = before.policy();
+        let old = before.own_policy();
         lines.extend(policy.warnings().iter().filter(|warning| !old.warnings().contains(warning)).cloned());
         // OpenClaw records each use of an entry in its store; that alone is not worth a message.
         let is_new = text.is_some() || !lines.is_empty() || policy.explain(None) != old.explain(None);
