@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::config::approvals::Approvals;
 use crate::config::audit::AuditSettings;
 use crate::config::layers::ExtendedTemplate;
+use crate::config::limits::Limits;
 use crate::environment::{Inherit, Inherited, Variable, inherited, prepended};
 use crate::network::Network;
 use crate::paths::ceilings::Ceilings;
@@ -33,6 +34,7 @@ pub struct Policy {
     pub(crate) network: Network,
     pub(crate) allow_ptrace: bool,
     pub(crate) audit: AuditSettings,
+    pub(crate) limits: Limits,
     pub(crate) inherit: Inherit,
     pub(crate) path_prepend: Vec<Vec<u8>>,
     pub(crate) warnings: Vec<String>,
@@ -121,6 +123,11 @@ impl Policy {
     /// `audit`.
     pub fn audit(&self) -> &AuditSettings {
         &self.audit
+    }
+
+    /// `limits`: how much a session may take.
+    pub fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// What the command inherits of the operator's variables, by `exec.environment` and `exec.pathPrepend`.

@@ -37,6 +37,7 @@ replayed! {
     learn => "docs/learn.md",
     policy => "docs/policy.md",
     sandbox => "docs/sandbox.md",
+    sessions => "docs/sessions.md",
     templates => "docs/templates.md",
     tools => "docs/tools.md",
     why => "docs/why.md",

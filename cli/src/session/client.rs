@@ -9,7 +9,9 @@ use std::time::Duration;
 use guard_approvals::routes::guard_socket::Purpose;
 use guard_approvals::routes::guard_socket::paths::SocketDirectory;
 use guard_policy::text::shown;
-use guard_supervisor::session::protocol::{MAX_REPLY_LEN, Method, Reply, Request, SessionInfo, VERSION};
+use guard_supervisor::session::protocol::{
+    MAX_REPLY_LEN, Method, SessionInfo, SessionReply, SessionRequest, VERSION,
+};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
@@ -24,7 +26,7 @@ pub struct Sessions {
 }
 
 /// The sessions that were found.
-pub struct Found {
+pub struct SessionList {
     /// Oldest first.
     pub sessions: Vec<SessionInfo>,
     /// Guards that gave no answer: process id and error.
@@ -44,13 +46,13 @@ impl Sessions {
     ///
     /// # Errors
     /// When the directory cannot be read.
-    pub fn all(&self) -> io::Result<Found> {
-        let mut found = Found { sessions: Vec::new(), unreached: Vec::new() };
+    pub fn all(&self) -> io::Result<SessionList> {
+        let mut found = SessionList { sessions: Vec::new(), unreached: Vec::new() };
         let Some(directory) = &self.directory else { return Ok(found) };
         for pid in directory.pids()? {
             match self.ask(pid, Method::Show) {
-                Ok(Reply::Session(info)) => found.sessions.push(*info),
-                Ok(Reply::Error { message }) => {
+                Ok(SessionReply::Session(info)) => found.sessions.push(*info),
+                Ok(SessionReply::Error { message }) => {
                     found.unreached.push((pid, io::Error::other(shown(message.as_bytes()))));
                 }
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => directory.remove_dead(pid),
@@ -66,12 +68,12 @@ impl Sessions {
     ///
     /// # Errors
     /// When it cannot be reached, or its reply cannot be read.
-    pub fn ask(&self, pid: u32, method: Method) -> io::Result<Reply> {
+    pub fn ask(&self, pid: u32, method: Method) -> io::Result<SessionReply> {
         let directory = self.directory.as_ref().ok_or(io::ErrorKind::NotFound)?;
         let mut stream = UnixStream::connect(directory.path(pid))?;
         stream.set_read_timeout(Some(IO_TIMEOUT))?;
         stream.set_write_timeout(Some(IO_TIMEOUT))?;
-        let mut line = serde_json::to_vec(&Request { version: VERSION, method })?;
+        let mut line = serde_json::to_vec(&SessionRequest { version: VERSION, method })?;
         line.push(b'\n');
         stream.write_all(&line)?;
         let mut reply = Vec::new();

@@ -12,9 +12,9 @@ use guard_policy::text::shown;
 use guard_supervisor::config::options::Options;
 use guard_supervisor::config::{Paths, SetupError};
 use guard_supervisor::exit::Exit;
-use guard_supervisor::session::protocol::{Method, Reply, SessionInfo, SessionSecurity};
+use guard_supervisor::session::protocol::{Method, SessionInfo, SessionReply, SessionSecurity};
 
-use client::{Ending, Found, Sessions};
+use client::{Ending, SessionList, Sessions};
 
 /// How long `end` waits: SIGKILL comes two seconds after SIGTERM.
 const END_TIMEOUT: Duration = Duration::from_secs(30);
@@ -70,7 +70,7 @@ pub struct SessionShowArgs {
     Exit status: 0; 1 no session has this id, or it cannot be set; 125 error.")]
 pub struct SessionSetArgs {
     /// deny: no further program starts; policy: as the policy says
-    #[arg(long, value_name = "LEVEL")]
+    #[arg(long, value_name = "LEVEL", hide_possible_values = true)]
     security: SessionSecurity,
     /// The id, or a prefix that no other has
     #[arg(value_name = "ID")]
@@ -139,14 +139,14 @@ pub fn act(options: &Options, action: &SessionCommand) -> Result<Exit, SessionEr
 }
 
 /// Says which guards gave no answer. Returns the status of a list without them.
-fn report_unreached(found: &Found) -> Exit {
+fn report_unreached(found: &SessionList) -> Exit {
     for (pid, error) in &found.unreached {
         eprintln!("openclaw-guard: cannot reach guard {pid}: {error}");
     }
     if found.unreached.is_empty() { Exit::Success } else { Exit::Failure }
 }
 
-fn list(found: &Found, arguments: &SessionListArgs) -> Result<Exit, SessionError> {
+fn list(found: &SessionList, arguments: &SessionListArgs) -> Result<Exit, SessionError> {
     let exit = report_unreached(found);
     let text =
         if arguments.json { print::json(&found.sessions) } else { print::table(&found.sessions, now_ms()) };
@@ -154,14 +154,14 @@ fn list(found: &Found, arguments: &SessionListArgs) -> Result<Exit, SessionError
     Ok(exit)
 }
 
-fn show(found: &Found, arguments: &SessionShowArgs) -> Result<Exit, SessionError> {
+fn show(found: &SessionList, arguments: &SessionShowArgs) -> Result<Exit, SessionError> {
     let info = named(found, &arguments.id)?;
     let text = if arguments.json { print::json(info) } else { print::details(info, now_ms()) };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(Exit::Success)
 }
 
-fn set(sessions: &Sessions, found: &Found, arguments: &SessionSetArgs) -> Result<Exit, SessionError> {
+fn set(sessions: &Sessions, found: &SessionList, arguments: &SessionSetArgs) -> Result<Exit, SessionError> {
     let info = named(found, &arguments.id)?;
     let method = Method::Set { id: info.id.clone(), security: arguments.security };
     let info = ask(sessions, info, method)?;
@@ -173,7 +173,7 @@ fn set(sessions: &Sessions, found: &Found, arguments: &SessionSetArgs) -> Result
     Ok(Exit::Success)
 }
 
-fn end(sessions: &Sessions, found: &Found, arguments: &SessionEndArgs) -> Result<Exit, SessionError> {
+fn end(sessions: &Sessions, found: &SessionList, arguments: &SessionEndArgs) -> Result<Exit, SessionError> {
     let info = named(found, &arguments.id)?;
     let ending = Ending::hold(info.pid).map_err(|error| SessionError::Guard { pid: info.pid, error })?;
     let info = ask(sessions, info, Method::End { id: info.id.clone() })?;
@@ -185,8 +185,8 @@ fn end(sessions: &Sessions, found: &Found, arguments: &SessionEndArgs) -> Result
 /// Asks a session for something. Returns the session as it is then.
 fn ask(sessions: &Sessions, info: &SessionInfo, method: Method) -> Result<SessionInfo, SessionError> {
     match sessions.ask(info.pid, method) {
-        Ok(Reply::Session(info)) => Ok(*info),
-        Ok(Reply::Error { message }) => {
+        Ok(SessionReply::Session(info)) => Ok(*info),
+        Ok(SessionReply::Error { message }) => {
             let [id, message] = [&info.id, &message].map(|text| shown(text.as_bytes()));
             Err(SessionError::Refused { id, message })
         }
@@ -195,7 +195,7 @@ fn ask(sessions: &Sessions, info: &SessionInfo, method: Method) -> Result<Sessio
 }
 
 /// The one session whose id is this or begins so.
-fn named<'f>(found: &'f Found, id: &str) -> Result<&'f SessionInfo, SessionError> {
+fn named<'f>(found: &'f SessionList, id: &str) -> Result<&'f SessionInfo, SessionError> {
     let mut fitting = found.sessions.iter().filter(|info| info.id.starts_with(id));
     match (fitting.next(), fitting.next()) {
         (Some(info), None) => Ok(info),

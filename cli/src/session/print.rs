@@ -75,6 +75,9 @@ pub fn details(info: &SessionInfo, now_ms: u64) -> String {
     add("command", &command(info));
     add("directory", &info.directory);
     add("policy", &info.policy);
+    if !info.limits.is_empty() {
+        add("limits", &info.limits);
+    }
     add("age", &age(info, now_ms));
     add("level", &level(info));
     add("asks", &info.pending.to_string());

@@ -19,6 +19,7 @@ use crate::config::allowlist_entry::AllowlistEntry;
 use crate::config::audit::AuditSettings;
 use crate::config::document::{Document, SkillBin};
 use crate::config::layers::{Layer, layers};
+use crate::config::limits::Limits;
 use crate::config::persistence::switched_off;
 use crate::environment::path_directories;
 use crate::network::Network;
@@ -156,6 +157,7 @@ impl Policy {
             network,
             allow_ptrace: doc.exec.allow_ptrace.unwrap_or(false),
             audit: AuditSettings::from_document(&doc.audit),
+            limits: Limits::from_document(&doc.limits),
             inherit: doc.exec.environment.unwrap_or_default(),
             path_prepend,
             warnings,

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::allowlist_entry::AllowlistEntry;
 use super::approvals::Approvals;
 use super::audit::Audit;
+use super::limits::LimitsSection;
 use super::persistence::Persistence;
 use super::schema_patterns::{
     DENY_PATTERN, DESTINATION, DIRECTORY, EXCEPTION, PATH_DIRECTORY, PROGRAM, RULE_PATTERN,
@@ -50,6 +51,9 @@ pub struct Document {
     /// The audit log.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) audit: Audit,
+    /// How much a session may take.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) limits: LimitsSection,
     /// Questions with the answers that this policy must give. `openclaw-guard policy test` checks them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) examples: Vec<Example>,

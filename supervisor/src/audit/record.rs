@@ -42,7 +42,8 @@ pub struct SessionChange {
     #[serde(flatten)]
     pub event: SessionEvent,
     /// The process that asked for it, from outside: `openclaw-guard session`.
-    pub by: Tid,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<Tid>,
 }
 
 /// What it is.
@@ -56,6 +57,13 @@ pub enum SessionEvent {
     },
     /// It is ended.
     End,
+    /// It has reached a limit, and is ended.
+    Limit {
+        /// The key in `limits`.
+        limit: &'static str,
+        /// A sentence.
+        text: String,
+    },
 }
 
 /// What happened to a question.

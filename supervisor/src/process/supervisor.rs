@@ -16,9 +16,9 @@ use guard_approvals::{Approvals, Manager, Settings, Surroundings};
 use guard_openclaw::gateway::SyncThread;
 use guard_openclaw::peer::process_tree::Tree;
 use guard_openclaw::ports::IsMember;
-use guard_policy::Policy;
 use guard_policy::approval::Route;
 use guard_policy::text::shown;
+use guard_policy::{Limits, Policy};
 use guard_shim::{Failure, LaunchReport, Stage};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::wait::{WaitStatus, waitpid};
@@ -26,7 +26,7 @@ use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 
 use super::message::{CommandEnd, Message, ProcessMessage, ToldToEnd};
 use super::reaper::{self, ReaperLinks};
-use super::{Spawn, detach_stdio, ending, pipe, replace_stdio};
+use super::{Spawn, detach_stdio, ending, limits as session_limits, pipe, replace_stdio};
 use crate::audit::report::{ReportOptions, Reporter, hint, print};
 use crate::audit::{Context, MAX_DENIED_ARGV, Secrets, shortened};
 use crate::config::reload::{PolicySource, Reload, Watch};
@@ -109,6 +109,7 @@ fn supervise(
         recorder,
         lines,
         kill_on_exit,
+        limits,
     } = order;
     let say = |what: &'static str| move |error: std::io::Error| format!("cannot {what}: {error}");
     let (ours, theirs) = guard_shim::channel().map_err(say("make a channel"))?;
@@ -170,7 +171,7 @@ fn supervise(
         (false, Some(_)) => SessionMode::Learn,
         (false, None) => SessionMode::Enforce,
     };
-    let started = started(&source, &argv, &secrets, mode);
+    let started = started(&source, &argv, &secrets, limits, mode);
     let state = source.paths.state_directory.clone();
     let sync_thread = sync_thread(&source, tree, &reporter);
     let approvals = is_attended.then(|| approvals(&policy, &source, tree, &reporter, &sync_thread, link));
@@ -209,6 +210,11 @@ fn supervise(
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
         released => released.map_err(say("release the command"))?,
     }
+    let kill = {
+        let reporter = reporter.clone();
+        move || kill_all(&tree, &reporter)
+    };
+    session_limits::watch(limits, tree, reporter.clone(), kill).map_err(say("start a thread"))?;
     // These watches also detect earlier changes, so the command need not wait for them.
     let end: Option<EndTree> = requires_floor.then({
         let reporter = reporter.clone();
@@ -255,7 +261,13 @@ fn supervise(
 }
 
 /// What `openclaw-guard session` shows of the start.
-fn started(source: &PolicySource, argv: &[Vec<u8>], secrets: &Secrets, mode: SessionMode) -> Started {
+fn started(
+    source: &PolicySource,
+    argv: &[Vec<u8>],
+    secrets: &Secrets,
+    limits: Limits,
+    mode: SessionMode,
+) -> Started {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let argv: Vec<_> = shortened(argv, MAX_DENIED_ARGV).iter().map(|word| text(word)).collect();
     Started {
@@ -263,6 +275,7 @@ fn started(source: &PolicySource, argv: &[Vec<u8>], secrets: &Secrets, mode: Ses
         command: secrets.masked(&argv),
         directory: text(source.paths.cwd.as_os_str().as_bytes()),
         policy: text(source.paths.policy.as_os_str().as_bytes()),
+        limits: limits.to_string(),
         mode,
     }
 }

@@ -7,7 +7,7 @@ use guard_approvals::protocol::Approval;
 use guard_openclaw::clock::now_ms;
 use guard_openclaw::peer::proc::Tid;
 
-use super::protocol::{Method, Reply, SessionInfo, SessionMode, SessionSecurity};
+use super::protocol::{Method, SessionInfo, SessionMode, SessionReply, SessionSecurity};
 use crate::audit::{SessionChange, SessionEvent};
 use crate::judge::active::Current;
 
@@ -22,6 +22,8 @@ pub struct Started {
     pub directory: String,
     /// The file of its policy.
     pub policy: String,
+    /// The limits in force, in words.
+    pub limits: String,
     /// What becomes of the verdicts.
     pub mode: SessionMode,
 }
@@ -45,7 +47,7 @@ impl Control {
     }
 
     /// Does what the process `by` asks.
-    pub fn answer(&self, method: &Method, by: Tid) -> Reply {
+    pub fn answer(&self, method: &Method, by: Tid) -> SessionReply {
         match method {
             Method::Show => self.session(),
             Method::Set { id, .. } | Method::End { id } if *id != self.id() => {
@@ -60,7 +62,7 @@ impl Control {
         self.current.guard().session().to_owned()
     }
 
-    fn set(&self, security: SessionSecurity, by: Tid) -> Reply {
+    fn set(&self, security: SessionSecurity, by: Tid) -> SessionReply {
         if self.started.mode == SessionMode::Observe {
             return refused("it only observes, so nothing would be denied: end it instead");
         }
@@ -70,7 +72,7 @@ impl Control {
         self.session()
     }
 
-    fn end(&self, by: Tid) -> Reply {
+    fn end(&self, by: Tid) -> SessionReply {
         if !self.is_ending.swap(true, Ordering::AcqRel) {
             self.record(SessionEvent::End, by);
             self.current.guard().reporter.flush();
@@ -84,15 +86,15 @@ impl Control {
     }
 
     fn record(&self, event: SessionEvent, by: Tid) {
-        self.current.guard().reporter.session_changed(SessionChange { event, by });
+        self.current.guard().reporter.session_changed(SessionChange { event, by: Some(by) });
     }
 
-    fn session(&self) -> Reply {
+    fn session(&self) -> SessionReply {
         let guard = self.current.guard();
-        let Started { session_key, command, directory, policy, mode } = self.started.clone();
+        let Started { session_key, command, directory, policy, limits, mode } = self.started.clone();
         let pending =
             guard.approvals().map_or(0, |approvals| Approval::all(&approvals.manager().snapshot()).len());
-        Reply::Session(Box::new(SessionInfo {
+        SessionReply::Session(Box::new(SessionInfo {
             id: guard.session().to_owned(),
             pid: std::process::id(),
             agent: guard.policy().agent().to_owned(),
@@ -100,6 +102,7 @@ impl Control {
             command,
             directory,
             policy,
+            limits,
             started_at_ms: self.started_at_ms,
             mode,
             security: guard.policy().security().as_str().to_owned(),
@@ -111,6 +114,6 @@ impl Control {
     }
 }
 
-fn refused(message: &str) -> Reply {
-    Reply::Error { message: message.to_owned() }
+fn refused(message: &str) -> SessionReply {
+    SessionReply::Error { message: message.to_owned() }
 }

@@ -13,7 +13,7 @@ pub const MAX_REPLY_LEN: u64 = 1 << 20;
 
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Request {
+pub struct SessionRequest {
     /// [`VERSION`].
     pub version: u64,
     /// What is asked.
@@ -44,7 +44,7 @@ pub enum Method {
 /// A reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
-pub enum Reply {
+pub enum SessionReply {
     /// The session as it is, after what was asked.
     Session(Box<SessionInfo>),
     /// What was asked is not done.
@@ -73,6 +73,9 @@ pub struct SessionInfo {
     pub directory: String,
     /// The file of its policy, whether it exists or not.
     pub policy: String,
+    /// The limits in force, in words: `memory 2G, pids 512`. Empty if there are none.
+    #[serde(default)]
+    pub limits: String,
     /// When it was started, in milliseconds since 1970.
     pub started_at_ms: u64,
     /// What becomes of the verdicts.

@@ -10,7 +10,7 @@ use guard_openclaw::peer::nested_guard::is_guard;
 use guard_openclaw::ports::IsMember;
 
 use super::control::Control;
-use super::protocol::{MAX_REQUEST_LEN, Reply, Request, VERSION};
+use super::protocol::{MAX_REQUEST_LEN, SessionReply, SessionRequest, VERSION};
 use crate::audit::report::Reporter;
 use crate::panics::restart_on_panic;
 
@@ -57,18 +57,18 @@ fn serve_peer(stream: &UnixStream, is_member: &IsMember, control: &Control) -> i
     stream.write_all(&reply)
 }
 
-fn reply(line: &[u8], control: &Control, by: i32) -> Reply {
+fn reply(line: &[u8], control: &Control, by: i32) -> SessionReply {
     // A line that was cut could ask for something else.
     let whole = line.strip_suffix(b"\n").ok_or("the request has no end".to_owned());
     let request = whole.and_then(|line| {
-        serde_json::from_slice::<Request>(line)
+        serde_json::from_slice::<SessionRequest>(line)
             .map_err(|error| format!("the request cannot be read: {error}"))
     });
     match request {
         Ok(request) if request.version == VERSION => control.answer(&request.method, by),
-        Ok(request) => {
-            Reply::Error { message: format!("version {} is not spoken here, {VERSION} is", request.version) }
-        }
-        Err(message) => Reply::Error { message },
+        Ok(request) => SessionReply::Error {
+            message: format!("version {} is not spoken here, {VERSION} is", request.version),
+        },
+        Err(message) => SessionReply::Error { message },
     }
 }

@@ -13,6 +13,7 @@ use crate::config::allowlist_entry::AllowlistEntry;
 use crate::config::approvals::Approvals;
 use crate::config::audit::AuditSettings;
 use crate::config::document::Connect;
+use crate::config::limits::Limits;
 use crate::environment::Inherit;
 use crate::network::Network;
 use crate::paths::exec_roots::is_below;
@@ -111,6 +112,7 @@ impl Policy {
             network,
             allow_ptrace: false,
             audit: AuditSettings::default(),
+            limits: Limits::default(),
             inherit: Inherit::default(),
             path_prepend: Vec::new(),
             extended: None,

@@ -7,6 +7,7 @@ mod examples;
 mod exec;
 mod forwarding;
 mod gateway;
+mod limits;
 mod locate;
 mod network;
 mod permissions;
@@ -24,7 +25,7 @@ pub use locate::{Location, locate};
 use syntax::Reader;
 pub(crate) use syntax::join;
 
-const TOP: [&str; 10] = [
+const TOP: [&str; 11] = [
     "$schema",
     "version",
     "extends",
@@ -34,6 +35,7 @@ const TOP: [&str; 10] = [
     "approvals",
     "network",
     "audit",
+    "limits",
     "examples",
 ];
 
@@ -126,6 +128,7 @@ impl Reader<'_> {
                 }
                 "approvals" => document.approvals = self.approvals(value, &key),
                 "network" => document.network = self.network(value, &key),
+                "limits" => document.limits = self.limits(value, &key),
                 "examples" => document.examples = self.examples(value, &key),
                 _ => document.audit = self.audit(value, &key),
             }

@@ -411,6 +411,9 @@ fn remains(guard: &Guard, policy: &Policy) -> Vec<String> {
     if policy.allow_ptrace() != guard.policy().allow_ptrace() {
         lines.push("exec.allowPtrace: counts in full only after a restart of the guard".to_owned());
     }
+    if policy.limits() != guard.policy().limits() {
+        lines.push("limits: count only after a restart of the guard".to_owned());
+    }
     if policy.audit() != guard.policy().audit() {
         lines.push("audit: counts only after a restart of the guard".to_owned());
     }
