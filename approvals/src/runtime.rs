@@ -22,7 +22,7 @@ use super::page_lock::served;
 use super::persist::GrantStore;
 use super::question::{Id, Question};
 use super::routes::gateway;
-use super::routes::guard_socket::{Server, Socket};
+use super::routes::guard_socket::{Purpose, Server, Socket};
 use super::routes::notify::Notifier;
 use super::routes::openclaw_socket::{Endpoint, Find, Probe, SocketAsker};
 use super::settings::Settings;
@@ -113,7 +113,8 @@ impl Approvals {
     fn spawn(&self) -> std::io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (manager, around) = (self.manager.clone(), self.around.clone());
-        let socket = manager.wants(Route::Cli).then(|| Socket::bind(&around.state)).transpose();
+        let socket =
+            manager.wants(Route::Cli).then(|| Socket::bind(&around.state, Purpose::Approvals)).transpose();
         let socket = socket.unwrap_or_else(|error| {
             (around.warn)(format!(
                 "openclaw-guard: cannot create the control socket, so `openclaw-guard approvals` cannot answer: {error}"

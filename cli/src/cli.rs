@@ -21,6 +21,7 @@ use crate::manual::{self, completions, help};
 use crate::node;
 use crate::policy::PolicyCommand;
 use crate::sandbox::SandboxCommand;
+use crate::session::SessionCommand;
 use crate::tools::ToolsCommand;
 use crate::trust;
 use crate::why;
@@ -42,9 +43,7 @@ use crate::words;
         openclaw-guard                               a guarded shell ($SHELL)\n  \
         openclaw-guard npm test                      a guarded command\n  \
         openclaw-guard -- man ls                     a command with the name of a subcommand\n  \
-        openclaw-guard --policy guard.json -- make   run under another policy\n  \
         openclaw-guard --observe -- npm test         deny nothing, log what would be denied\n  \
-        openclaw-guard check --read ~/.ssh/id_rsa    ask the policy, run nothing\n  \
         openclaw-guard init --template coding        write a first policy\n\n\
         Exit status: the command's; 125 the guard failed, 126 the command was denied, 127 it was not\n\
         found. If a signal ends the command, the guard ends by the same signal."
@@ -137,6 +136,9 @@ pub enum Task {
     /// Explain and check the sandboxes that openclaw.json describes
     #[command(subcommand)]
     Sandbox(SandboxCommand),
+    /// List, tighten and end the guards that run
+    #[command(subcommand)]
+    Session(SessionCommand),
     /// Show which of OpenClaw's tools an agent has
     #[command(subcommand)]
     Tools(ToolsCommand),

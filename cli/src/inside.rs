@@ -29,9 +29,14 @@ fn obstacle(options: &Options, task: Option<&Task>) -> Option<&'static str> {
         None | Some(Task::Learn(_) | Task::Node(_)) => Some(start),
         // They look for guards above themselves, whatever the filters are.
         Some(Task::Approvals(ApprovalsCommand::Watch(_) | ApprovalsCommand::Serve(_))) => None,
-        Some(Task::Allow(_) | Task::Approvals(_) | Task::Audit(_) | Task::Deny(_) | Task::Why(_)) => {
-            Some(files)
-        }
+        Some(
+            Task::Allow(_)
+            | Task::Approvals(_)
+            | Task::Audit(_)
+            | Task::Deny(_)
+            | Task::Session(_)
+            | Task::Why(_),
+        ) => Some(files),
         // A named file can be as readable as any.
         Some(_) if options.policy.is_some() => None,
         Some(Task::Check(question)) if question.batch => None,

@@ -20,6 +20,7 @@ mod manual;
 mod node;
 mod policy;
 mod sandbox;
+mod session;
 mod tools;
 mod trust;
 mod web_proxy;
@@ -87,6 +88,7 @@ pub fn main() -> std::process::ExitCode {
         Some(Task::Policy(action)) => policy::act(&cli.options, action).map_err(|error| error.to_string()),
         Some(Task::Tools(action)) => tools::act(&cli.options, action).map_err(|error| error.to_string()),
         Some(Task::Sandbox(action)) => sandbox::act(&cli.options, action).map_err(|error| error.to_string()),
+        Some(Task::Session(action)) => session::act(&cli.options, action).map_err(|error| error.to_string()),
         Some(Task::Trust(arguments)) => {
             trust::act(&cli.options, arguments).map_err(|error| error.to_string())
         }

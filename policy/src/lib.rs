@@ -38,6 +38,7 @@ pub use config::document::Document;
 pub use config::edit::{BadPattern, Change, Draft, Scope};
 pub use config::examples::{EntryExample, Example};
 pub use config::explain::{Section, Setting};
+pub use config::limits::{LimitError, Limits};
 pub use config::mode::{Ask, Overrides, Preset, Security};
 pub use config::node::{NodeCommand, NodeSettings};
 pub use config::problem::Problem;

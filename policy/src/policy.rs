@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::config::approvals::Approvals;
 use crate::config::audit::AuditSettings;
 use crate::config::layers::ExtendedTemplate;
+use crate::config::limits::Limits;
 use crate::config::node::NodeSettings;
 use crate::environment::{Inherit, Inherited, Variable, inherited, prepended};
 use crate::network::{Network, WebRules};
@@ -16,7 +17,7 @@ use crate::programs::Programs;
 use crate::programs::allow_always::StrictInlineEval;
 use crate::tools::ToolLists;
 use crate::verdict::{CompiledReason, Reason};
-use crate::{Ask, Rights, Security, Shape};
+use crate::{Ask, Rights, Security, Shape, Source};
 
 /// A document compiled for one agent on one host. Immutable.
 #[derive(Clone, Debug)]
@@ -37,6 +38,7 @@ pub struct Policy {
     pub(crate) allow_ptrace: bool,
     pub(crate) audit: AuditSettings,
     pub(crate) node: NodeSettings,
+    pub(crate) limits: Limits,
     pub(crate) inherit: Inherit,
     pub(crate) path_prepend: Vec<Vec<u8>>,
     pub(crate) warnings: Vec<String>,
@@ -53,6 +55,22 @@ impl Policy {
     /// What `${workspace}` stands for. `None` where guard.json does not name it, or nothing may be one.
     pub fn workspace(&self) -> Option<&[u8]> {
         self.workspace.as_deref()
+    }
+
+    /// The same policy, under which no program may start: what the operator sets for a running session.
+    #[must_use]
+    pub fn without_programs(&self) -> Policy {
+        let mut policy = self.clone();
+        policy.programs.security = Security::Deny;
+        policy.programs.fallback = Security::Deny;
+        policy.programs.reasons.denied = CompiledReason {
+            source: Source::Operator,
+            path: "session".to_owned(),
+            rule: "session set --security deny".to_owned(),
+            text: "the operator has set the security of this session to deny: no program may start"
+                .to_owned(),
+        };
+        policy
     }
 
     /// `exec.security`, tightened by the overrides.
@@ -119,6 +137,11 @@ impl Policy {
     /// `audit`.
     pub fn audit(&self) -> &AuditSettings {
         &self.audit
+    }
+
+    /// `limits`: how much a session may take.
+    pub fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// What the command inherits of the operator's variables, by `exec.environment` and `exec.pathPrepend`.

@@ -49,6 +49,8 @@ pub struct LaunchPlan {
     pub floor: Option<Floor>,
     /// The soft and hard limits of open descriptors.
     pub nofile: (u64, u64),
+    /// The most processes and threads that the user may have (RLIMIT_NPROC), if the command gets a limit of its own.
+    pub processes: Option<u64>,
     /// The signals that the command ignores. All others are reset to their defaults.
     pub ignored_signals: Vec<i32>,
     /// The terminal, if the guard gives the command one of its own.
@@ -59,8 +61,17 @@ impl LaunchPlan {
     /// Closes the descriptors without freeing the memory. For a process forked beside the child: freeing would copy the
     /// shared pages.
     pub fn forget(self) {
-        let LaunchPlan { candidates, argv, envp, filter: _, floor, nofile: _, ignored_signals, terminal } =
-            self;
+        let LaunchPlan {
+            candidates,
+            argv,
+            envp,
+            filter: _,
+            floor,
+            nofile: _,
+            processes: _,
+            ignored_signals,
+            terminal,
+        } = self;
         std::mem::forget((candidates, argv, envp, ignored_signals));
         drop((floor, terminal));
     }
@@ -86,14 +97,15 @@ pub fn run(plan: LaunchPlan, channel: OwnedFd) -> ! {
 }
 
 fn prepare(plan: LaunchPlan, channel: BorrowedFd<'_>) -> Result<Infallible, LaunchReport> {
-    let LaunchPlan { candidates, argv, envp, filter, floor, nofile, ignored_signals, terminal } = plan;
+    let LaunchPlan { candidates, argv, envp, filter, floor, nofile, processes, ignored_signals, terminal } =
+        plan;
     if let Some(terminal) = terminal {
         at(Stage::Terminal, join_terminal(terminal))?;
     }
     let ruleset = floor.as_ref().and_then(Floor::descriptor);
     let mut keep: Vec<_> = ruleset.into_iter().chain([channel.as_raw_fd()]).collect();
     at(Stage::Descriptors, descriptors::close_all_but(&mut keep))?;
-    at(Stage::Limits, privileges::set_limits(nofile))?;
+    at(Stage::Limits, privileges::set_limits(nofile, processes))?;
     at(Stage::Signals, privileges::reset_signals(&ignored_signals))?;
     at(Stage::NoNewPrivileges, privileges::set_no_new_privileges())?;
     at(Stage::Capabilities, privileges::drop_capabilities())?;

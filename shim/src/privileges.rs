@@ -3,18 +3,23 @@
 use std::io;
 
 use caps::{CapSet, Capability, CapsHashSet};
-use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 
 /// The limit on core files, in bytes, that prevents both core files and the program of core_pattern(5). With a limit of
 /// 0 the kernel would still start that program, outside the tree (fs/coredump.c).
 pub const NO_CORE: u64 = 1;
 
-/// Disables core dumps, which would contain what the tree has read, and restores the operator's limit of descriptors.
-pub(crate) fn set_limits((soft, hard): (u64, u64)) -> io::Result<()> {
+/// Disables core dumps, which would contain what the tree has read, and sets the limits of descriptors and of
+/// processes.
+pub(crate) fn set_limits((soft, hard): (u64, u64), processes: Option<u64>) -> io::Result<()> {
     // If the operator's hard limit is 0, it cannot be raised.
     setrlimit(Resource::RLIMIT_CORE, NO_CORE, NO_CORE).or_else(|_| setrlimit(Resource::RLIMIT_CORE, 0, 0))?;
     setrlimit(Resource::RLIMIT_NOFILE, soft, hard)?;
+    if let Some(processes) = processes {
+        let most = processes.min(getrlimit(Resource::RLIMIT_NPROC)?.0);
+        setrlimit(Resource::RLIMIT_NPROC, most, most)?;
+    }
     Ok(())
 }
 

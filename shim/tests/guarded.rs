@@ -57,6 +57,7 @@ fn plan_with(options: &FilterOptions, candidates: &[&str], argv: &[&str]) -> Lau
         filter: FilterProgram::new(*options),
         floor: None,
         nofile: (64, 64),
+        processes: None,
         ignored_signals: Vec::new(),
         terminal: None,
     }

@@ -3,7 +3,7 @@
 //!
 //! [`run`] starts a command; `process` holds the guard's own processes. Held system calls arrive through [`kernel`] and
 //! are received by a `worker`. [`syscall`] or [`exec`] performs them on what [`resolve`] found, and [`judge`] decides,
-//! on top of the [`landlock`] domain. [`config`] builds a policy from the command line and the host, [`audit`] logs
+//! on top of the [`landlock`] domain. [`session`] lets the operator see, tighten and end it from outside. [`config`] builds a policy from the command line and the host, [`audit`] logs
 //! what happened, and `terminal` relays what the operator types and sees.
 //!
 //! `unsafe` occurs only in [`kernel`], and in the crate `guard-shim`.
@@ -22,6 +22,7 @@ mod process;
 pub mod reply;
 pub mod resolve;
 pub mod run;
+pub mod session;
 pub mod syscall;
 mod terminal;
 pub mod web;

@@ -8,12 +8,12 @@ use std::path::PathBuf;
 use guard_openclaw::approvals_store::{self, Stores};
 use guard_openclaw::gateway;
 use guard_policy::text::shown;
-use guard_policy::{AuditSettings, OnError, Policy};
+use guard_policy::{AuditSettings, Limits, OnError, Policy};
 use guard_shim::failpoints::{self, Layer, is_layer_off};
 use guard_shim::floor::LandlockStatus;
 use guard_shim::{LaunchPlan, filter};
 
-use crate::audit::{AuditLog, Journal, Limits, Writer};
+use crate::audit::{self, AuditLog, Journal, Writer};
 use crate::config::environment::{self, candidates};
 use crate::config::options::{LogTo, Options, Tier};
 use crate::config::reload::PolicySource;
@@ -182,13 +182,18 @@ fn start(
     if !options.quiet {
         environment::announce(options, &inherited);
     }
+    let limits = options.limits.iter().copied().fold(in_force.limits(), Limits::tightened);
+    if !options.quiet && !limits.is_empty() {
+        eprintln!("openclaw-guard: limits: {limits}");
+    }
     let plan = LaunchPlan {
         candidates: c_strings(candidates(name, &inherited.env).into_iter().map(PathBuf::into_os_string))?,
         argv: c_strings(command.iter().cloned())?,
         envp: environment::c_strings(inherited.env)?,
         filter,
         floor: floor.domain.filter(|_| !is_layer_off(Layer::Domain)),
-        nofile: process::descriptor_limit(),
+        nofile: process::descriptor_limit(&limits),
+        processes: process::process_limit(&limits),
         ignored_signals: process::ignored_signals(),
         terminal: None,
     };
@@ -208,6 +213,7 @@ fn start(
         kill_on_exit: options.kill_on_exit,
         approval,
         lifeline,
+        limits,
     };
     Ok(process::start(order)?)
 }
@@ -228,7 +234,7 @@ pub fn writer(options: &Options, paths: &mut Paths, settings: &AuditSettings) ->
     let path = paths.audit(settings.path.as_deref());
     paths.log_to(path.clone());
     let goes_on = settings.on_error == OnError::Continue;
-    let limits = Limits { max_bytes: settings.max_bytes, keep: settings.keep };
+    let limits = audit::Limits { max_bytes: settings.max_bytes, keep: settings.keep };
     let opened = AuditLog::open(&path, limits).and_then(|log| Ok((log.open_denials()?, log)));
     let (log, denials) = match opened {
         Ok((denials, log)) => (Some(log), denials),

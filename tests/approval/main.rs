@@ -11,6 +11,7 @@ mod own;
 mod peers;
 mod replays;
 mod scripts;
+mod session;
 mod shell;
 mod tools;
 mod watch;

@@ -10,6 +10,7 @@ mod environment;
 mod fixtures;
 mod init;
 mod layers;
+mod limits;
 mod lines;
 mod manual;
 mod observe;

@@ -38,6 +38,7 @@ replayed! {
     network => "docs/network.md",
     policy => "docs/policy.md",
     sandbox => "docs/sandbox.md",
+    sessions => "docs/sessions.md",
     templates => "docs/templates.md",
     tools => "docs/tools.md",
     why => "docs/why.md",

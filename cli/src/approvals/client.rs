@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use guard_approvals::routes::guard_socket::paths::SocketDirectory;
+use guard_approvals::routes::guard_socket::paths::{Purpose, SocketDirectory};
 use guard_approvals::routes::guard_socket::protocol::{Body, Call, MAX_REPLY_LEN, Method, Reply, VERSION};
 use guard_policy::text::shown;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -35,7 +35,7 @@ impl Guards {
     /// # Errors
     /// Returns an I/O error when the directory cannot be opened.
     pub fn find(state: &Path) -> io::Result<Guards> {
-        Ok(Guards { directory: SocketDirectory::open(state)? })
+        Ok(Guards { directory: SocketDirectory::open(state, Purpose::Approvals)? })
     }
 
     /// Asks each guard. Removes sockets that dead guards left behind.

@@ -13,7 +13,7 @@ use guard_approvals::decision::{Decision, Resolution};
 use guard_approvals::manager::{AskOutcome, Manager, Ticket};
 use guard_approvals::protocol::{Approval, Body, MAX_REQUEST_LEN, Method, QuestionState};
 use guard_approvals::question::PendingRequest;
-use guard_approvals::routes::guard_socket::paths::{Socket, SocketDirectory};
+use guard_approvals::routes::guard_socket::paths::{Purpose, Socket, SocketDirectory};
 use guard_approvals::settings::Settings;
 use guard_approvals::testing::{ALWAYS, question, settings};
 use guard_approvals::{Approvals, Surroundings};
@@ -140,17 +140,17 @@ fn the_socket_is_its_owners_alone_and_goes_with_the_guard() {
     let mode = |path: &Path| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777;
     fs::create_dir_all(state.path().join("guard/run")).unwrap();
     fs::set_permissions(state.path().join("guard/run"), fs::Permissions::from_mode(0o755)).unwrap();
-    let bound = Socket::bind(&real(&state)).unwrap();
+    let bound = Socket::bind(&real(&state), Purpose::Approvals).unwrap();
     assert_eq!((mode(&socket(&state)), mode(&state.path().join("guard/run"))), (0o600, 0o700));
     drop(bound);
     assert!(!socket(&state).exists());
     // A link in place of the socket is replaced; a link in a parent directory is not followed.
     let elsewhere = tempfile::tempdir().unwrap();
     symlink(elsewhere.path().join("victim"), socket(&state)).unwrap();
-    drop(Socket::bind(&real(&state)).unwrap());
+    drop(Socket::bind(&real(&state), Purpose::Approvals).unwrap());
     fs::remove_dir_all(state.path().join("guard")).unwrap();
     symlink(elsewhere.path(), state.path().join("guard")).unwrap();
-    assert!(Socket::bind(&real(&state)).is_err());
+    assert!(Socket::bind(&real(&state), Purpose::Approvals).is_err());
     assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 }
 
@@ -158,8 +158,8 @@ fn the_socket_is_its_owners_alone_and_goes_with_the_guard() {
 fn a_long_state_directory_is_no_matter() {
     let state = state();
     let long = real(&state).join("d".repeat(100)).join("e".repeat(100));
-    let _socket = Socket::bind(&long).unwrap();
-    let directory = SocketDirectory::open(&long).unwrap().unwrap();
+    let _socket = Socket::bind(&long, Purpose::Approvals).unwrap();
+    let directory = SocketDirectory::open(&long, Purpose::Approvals).unwrap().unwrap();
     assert_eq!(directory.pids().unwrap(), [std::process::id()]);
     assert!(directory.path(std::process::id()).as_os_str().len() < 100);
 }

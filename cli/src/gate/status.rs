@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use guard_approvals::routes::guard_socket::Purpose;
 use guard_approvals::routes::guard_socket::paths::SocketDirectory;
 use guard_openclaw::gateway::{self, Config};
 use guard_openclaw::real_path::real;
@@ -76,7 +77,7 @@ pub fn denied_workspace(paths: &Paths) -> Option<String> {
 
 /// Asks the service. Any answer shows that it works.
 fn ask(paths: &Paths) -> io::Result<Value> {
-    let directory = SocketDirectory::open(&paths.state_directory)?;
+    let directory = SocketDirectory::open(&paths.state_directory, Purpose::Gate)?;
     let directory = directory.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
     let mut stream = UnixStream::connect(directory.entry(SOCKET))?;
     stream.set_read_timeout(Some(IO_TIMEOUT))?;

@@ -19,6 +19,7 @@ use crate::config::allowlist_entry::AllowlistEntry;
 use crate::config::audit::AuditSettings;
 use crate::config::document::{Document, SkillBin};
 use crate::config::layers::{Layer, layers};
+use crate::config::limits::Limits;
 use crate::config::node::NodeSettings;
 use crate::config::persistence::switched_off;
 use crate::environment::path_directories;
@@ -163,6 +164,7 @@ impl Policy {
             allow_ptrace: doc.exec.allow_ptrace.unwrap_or(false),
             audit: AuditSettings::from_document(&doc.audit),
             node: NodeSettings::from_document(&doc.node),
+            limits: Limits::from_document(&doc.limits),
             inherit: doc.exec.environment.unwrap_or_default(),
             path_prepend,
             warnings,

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::allowlist_entry::AllowlistEntry;
 use super::approvals::Approvals;
 use super::audit::Audit;
+use super::limits::LimitsSection;
 use super::node::Node;
 use super::persistence::Persistence;
 use super::schema_patterns::{
@@ -57,6 +58,9 @@ pub struct Document {
     /// This machine as a node of OpenClaw's gateway.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) node: Node,
+    /// How much a session may take.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) limits: LimitsSection,
     /// Questions with the answers that this policy must give. `openclaw-guard policy test` checks them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) examples: Vec<Example>,

@@ -139,6 +139,10 @@ impl Policy {
             }
             _ => String::new(),
         };
+        let limit = |key: &str, value: Option<u64>| {
+            let text = value.map(|value| value.to_string()).unwrap_or_default();
+            single(&format!("limits.{key}"), text, value.is_some())
+        };
         let directories: Vec<_> = self.path_prepend.iter().map(|dir| show(dir)).collect();
         let list = |list: &Option<Vec<String>>| list.as_ref().map(|list| list.join(", "));
         let tools =
@@ -194,6 +198,10 @@ impl Policy {
             ),
             single("audit.maxBytes", self.audit.max_bytes.to_string(), document.audit.max_bytes.is_some()),
             single("audit.keep", self.audit.keep.to_string(), document.audit.keep.is_some()),
+            single("limits.memory", self.limits.memory_text(), document.limits.memory.is_some()),
+            limit("pids", self.limits.pids),
+            limit("openFiles", self.limits.open_files),
+            limit("seconds", self.limits.seconds),
             single("audit.journald", self.audit.journald.to_string(), document.audit.journald.is_some()),
         ];
         settings.extend(tools);

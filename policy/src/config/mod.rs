@@ -8,6 +8,7 @@ pub(crate) mod edit;
 pub(crate) mod examples;
 pub(crate) mod explain;
 pub(crate) mod layers;
+pub(crate) mod limits;
 pub(crate) mod lint;
 pub(crate) mod mode;
 pub(crate) mod node;

@@ -25,7 +25,10 @@ pub use files::beside;
 pub use journal::Journal;
 pub use log::{AuditLog, Limits};
 pub use reader::summary;
-pub use record::{Context, Failed, PolicyChange, QuestionRecord, Record, Span, WebConnectionRecord};
+pub use record::{
+    Context, Failed, PolicyChange, QuestionRecord, Record, SessionChange, SessionEvent, Span,
+    WebConnectionRecord,
+};
 pub use secrets::Secrets;
 pub use tool::{ToolCaller, ToolEvent};
 pub use writer::Writer;

@@ -14,6 +14,7 @@ use super::reason::RecordReason;
 use super::tool::{ToolEvent, ToolLine};
 use crate::audit::files::LogPart;
 use crate::audit::{DecisionEvent, MAX_ARGV, shortened};
+use crate::judge::session_security::SessionSecurity;
 use crate::panics::Panic;
 
 /// The values that are the same in every line of a session.
@@ -42,6 +43,37 @@ pub struct PolicyChange {
     pub applied: bool,
     /// What is invalid, or what cannot apply to a running tree.
     pub text: String,
+}
+
+/// What was done to a running session.
+#[derive(Clone, Debug, Serialize)]
+pub struct SessionChange {
+    /// What.
+    #[serde(flatten)]
+    pub event: SessionEvent,
+    /// The process that asked for it, from outside: `openclaw-guard session`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<Tid>,
+}
+
+/// What it is.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub enum SessionEvent {
+    /// Its security was set.
+    Set {
+        /// To what.
+        security: SessionSecurity,
+    },
+    /// It is ended.
+    End,
+    /// It has reached a limit, and is ended.
+    Limit {
+        /// The key in `limits`.
+        limit: &'static str,
+        /// A sentence.
+        text: String,
+    },
 }
 
 /// What happened to a question.
@@ -211,6 +243,8 @@ pub enum Record {
     Flood(Span),
     /// A change of the policy.
     Change(PolicyChange),
+    /// What was done to the session.
+    Session(SessionChange),
     /// What happened to a question.
     Asked(QuestionRecord),
     /// A panic.
@@ -228,7 +262,7 @@ impl Record {
             Record::Event(event) if event.outcome == Outcome::Allow => LogPart::Programs,
             Record::Tool(tool) if tool.outcome == Outcome::Allow => LogPart::Programs,
             Record::Asked(asked) if asked.is_of_answer() => LogPart::Programs,
-            Record::Change(_) | Record::Flood(_) | Record::Web(_) => LogPart::Programs,
+            Record::Change(_) | Record::Session(_) | Record::Flood(_) | Record::Web(_) => LogPart::Programs,
             Record::Event(_)
             | Record::Repeats(..)
             | Record::Asked(_)
@@ -247,6 +281,7 @@ impl Record {
                 other(context, FLOOD, &FloodLine { text, lines: *lines })
             }
             Record::Change(change) => other(context, "reload", change),
+            Record::Session(change) => other(context, "session", change),
             Record::Asked(asked) => other(context, "approval", &asked.masked(&context.secrets)),
             Record::Failed(failed) => other(context, "fault", failed),
             Record::Web(connection) => other(context, "web", connection),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use guard_policy::{Ask, Profile, Security};
+use guard_policy::{Ask, Limits, Profile, Security};
 
 use super::node_run::NodeRunOptions;
 
@@ -94,6 +94,17 @@ pub struct Options {
         hide_short_help = true
     )]
     pub tiers: Vec<Tier>,
+    /// End the session at a limit; may be repeated
+    ///
+    /// memory=2G, pids=256, openFiles=1024 or seconds=3600, as `limits` in guard.json, which it tightens.
+    #[arg(
+        long = "limit",
+        global = true,
+        value_name = "NAME=VALUE",
+        value_parser = Limits::parse_one,
+        hide_short_help = true
+    )]
+    pub limits: Vec<Limits>,
     /// When the command ends, kill the processes that it left running
     #[arg(long, global = true, hide_short_help = true)]
     pub kill_on_exit: bool,

@@ -27,6 +27,7 @@ use crate::judge::git_remotes::GitRemotes;
 use crate::judge::local_address::interface_of;
 use crate::judge::made_directories::MadeDirectories;
 use crate::judge::recorder::Recorder;
+use crate::judge::session_security::SessionSecurity;
 use crate::judge::shapes::{Shapes, Subject};
 use crate::landlock;
 use crate::resolve::Resolver;
@@ -36,7 +37,11 @@ use crate::web::WebClients;
 /// guard from beginning to end, so that one policy judges it, however often that is asked.
 #[derive(Clone)]
 pub struct Guard {
+    /// The policy in force: `own_policy`, as `security` has it.
     policy: Arc<Policy>,
+    /// The policy as it was compiled.
+    own_policy: Arc<Policy>,
+    security: SessionSecurity,
     /// Resolves paths.
     pub resolver: Arc<Resolver>,
     /// The processes of the tree.
@@ -113,7 +118,9 @@ impl Guard {
         Guard {
             lets_trace: policy.allow_ptrace() && floor.roots.is_some(),
             copies: Arc::new(ContentMatcher::new(Arc::clone(&policy))),
+            own_policy: Arc::clone(&policy),
             policy,
+            security: SessionSecurity::Policy,
             resolver: Arc::new(resolver),
             tree,
             reporter,
@@ -200,8 +207,25 @@ impl Guard {
     /// The same tree under another policy. The floor stays, because the kernel cannot change it.
     pub fn under(&self, policy: Policy) -> Guard {
         let floor = self.floor.under(&policy);
-        let policy = Arc::new(policy);
-        Guard { copies: Arc::new(ContentMatcher::new(Arc::clone(&policy))), policy, floor, ..self.clone() }
+        let own_policy = Arc::new(policy);
+        let policy = self.security.applied(&own_policy);
+        let copies = Arc::new(ContentMatcher::new(Arc::clone(&own_policy)));
+        Guard { copies, policy, own_policy, floor, ..self.clone() }
+    }
+
+    /// The same tree under the same policy, with this security.
+    pub fn with_security(&self, security: SessionSecurity) -> Guard {
+        Guard { policy: security.applied(&self.own_policy), security, ..self.clone() }
+    }
+
+    /// What the operator has set for this session.
+    pub fn security(&self) -> SessionSecurity {
+        self.security
+    }
+
+    /// The policy as it was compiled, without what the operator has set for this session.
+    pub fn own_policy(&self) -> &Policy {
+        &self.own_policy
     }
 
     /// The same tree after something that the floor grants was moved.

@@ -12,4 +12,5 @@ pub mod made_directories;
 pub(crate) mod moved_grants;
 mod paths;
 pub mod recorder;
+pub mod session_security;
 pub mod shapes;

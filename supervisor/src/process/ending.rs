@@ -27,12 +27,23 @@ pub fn kill_members(tree: &Tree) {
 /// Ends the members of a tree whose orphans this process adopts: SIGTERM, and from two seconds later on SIGKILL until
 /// none is left.
 pub fn end_members(tree: &Tree) {
+    end_with(tree, || {
+        let _ = reap_all(ANY_KIND);
+    });
+}
+
+/// As [`end_members`], for a process that is not their parent and must not wait for children: the supervisor.
+pub fn end_foreign_members(tree: &Tree) {
+    end_with(tree, || ());
+}
+
+fn end_with(tree: &Tree, reap: impl Fn()) {
     each_member(tree, |member| {
         let _ = pidfd_send_signal(member, Signal::TERM);
     });
     let due = Instant::now() + TERM_TIMEOUT;
     while Instant::now() < due {
-        let _ = reap_all(ANY_KIND);
+        reap();
         if each_member(tree, |_| ()) == 0 {
             return;
         }
@@ -43,7 +54,7 @@ pub fn end_members(tree: &Tree) {
         let _ = pidfd_send_signal(member, Signal::KILL);
     }) > 0
     {
-        let _ = reap_all(ANY_KIND);
+        reap();
     }
 }
 

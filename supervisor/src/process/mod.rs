@@ -18,6 +18,7 @@ mod ending;
 mod front;
 mod front_signals;
 mod leader;
+mod limits;
 mod message;
 mod reaper;
 mod supervisor;
@@ -26,7 +27,7 @@ use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-use guard_policy::Policy;
+use guard_policy::{Limits, Policy};
 use guard_shim::LaunchPlan;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -75,6 +76,8 @@ pub struct Spawn {
     pub approval: Option<RunApproval>,
     /// The socket to the node that wants this run. All of the guard's processes hold it open, and the tree never does.
     pub lifeline: Option<OwnedFd>,
+    /// How much the session may take.
+    pub limits: Limits,
 }
 
 impl Spawn {
@@ -176,11 +179,14 @@ fn replace_stdio(file: impl AsFd, [input, output, error]: [bool; 3]) {
     }
 }
 
-/// Returns the operator's soft and hard limit of descriptors, for the command.
-pub fn descriptor_limit() -> (u64, u64) {
+/// Returns the soft and hard limit of descriptors for the command: the operator's, or less.
+pub fn descriptor_limit(limits: &Limits) -> (u64, u64) {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    (limit.current.unwrap_or(u64::MAX), limit.maximum.unwrap_or(u64::MAX))
+    let most = limits.open_files.unwrap_or(u64::MAX);
+    (limit.current.unwrap_or(u64::MAX).min(most), limit.maximum.unwrap_or(u64::MAX).min(most))
 }
+
+pub use limits::process_limit;
 
 /// Returns the signals that were ignored when the guard was started, for instance by nohup(1).
 ///

@@ -7,16 +7,18 @@ use std::io::{IsTerminal, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use guard_approvals::routes::guard_socket::{Purpose, Socket};
 use guard_approvals::{Approvals, Manager, Settings, Surroundings};
 use guard_openclaw::gateway::SyncThread;
 use guard_openclaw::peer::process_tree::Tree;
 use guard_openclaw::ports::IsMember;
-use guard_policy::Policy;
 use guard_policy::approval::Route;
 use guard_policy::text::shown;
+use guard_policy::{Limits, Policy};
 use guard_shim::{Failure, LaunchReport, Stage};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::wait::{WaitStatus, waitpid};
@@ -24,9 +26,9 @@ use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 
 use super::message::{CommandEnd, Message, ProcessMessage, ToldToEnd};
 use super::reaper::{self, ReaperLinks};
-use super::{Spawn, detach_stdio, ending, pipe, replace_stdio};
+use super::{Spawn, detach_stdio, ending, limits as session_limits, pipe, replace_stdio};
 use crate::audit::report::{ReportOptions, Reporter, hint, print};
-use crate::audit::{Context, Secrets};
+use crate::audit::{Context, MAX_DENIED_ARGV, Secrets, shortened};
 use crate::config::reload::{PolicySource, Reload, Watch};
 use crate::judge::active::Current;
 use crate::judge::consent::{self, Announce, AnswerHint, ApprovalLog};
@@ -40,6 +42,8 @@ use crate::kernel::requests::{Disposition, dispose};
 use crate::landlock;
 use crate::panics::install_hook;
 use crate::resolve::Resolver;
+use crate::session::protocol::SessionMode;
+use crate::session::{self, Control, Started};
 use crate::terminal::SharedScreenState;
 use crate::worker::{Pool, Priorities};
 
@@ -109,6 +113,7 @@ fn supervise(
         approval,
         // Open until this process ends, by which the node sees that the tree is gone.
         lifeline: _lifeline,
+        limits,
     } = order;
     let say = |what: &'static str| move |error: std::io::Error| format!("cannot {what}: {error}");
     let (ours, theirs) = guard_shim::channel().map_err(say("make a channel"))?;
@@ -140,6 +145,7 @@ fn supervise(
         replace_stdio(&terminal.slave, [false, false, true]);
     }
     drop((theirs, to_supervisor, jobs));
+    let argv: Vec<_> = plan.argv.iter().map(|word| word.to_bytes().to_vec()).collect();
     plan.forget();
     let priorities = become_supervisor().map_err(say("set up the supervisor"))?;
     let watch = Watch::open(source.files());
@@ -155,13 +161,14 @@ fn supervise(
     let tree = Tree { reaper, supervisor, front: front.as_raw_nonzero().get(), leader };
     let manner = ReportOptions { lines, observe, allowed: false, screen };
     let session = session_name();
+    let secrets = Secrets::of_environment();
     let context = Context {
         session: session.clone(),
         agent: policy.agent().to_owned(),
         session_key: source.paths.session_key.clone(),
         run: source.options.node_run.run_id.clone(),
         node: source.options.node_run.node_id.clone(),
-        secrets: Secrets::of_environment(),
+        secrets: secrets.clone(),
     };
     let reporter = Reporter::start(manner, audit, context, tree).map_err(say("start a thread"))?;
     let reporter = match std::io::stderr().is_terminal() {
@@ -169,6 +176,13 @@ fn supervise(
         false => reporter,
     };
     let resolver = Resolver::new().map_err(|error| format!("cannot open /: {error}"))?;
+    let mode = match (observe, &recorder) {
+        (true, _) => SessionMode::Observe,
+        (false, Some(_)) => SessionMode::Learn,
+        (false, None) => SessionMode::Enforce,
+    };
+    let started = started(&source, &argv, &secrets, limits, mode);
+    let state = source.paths.state_directory.clone();
     let sync_thread = sync_thread(&source, tree, &reporter);
     let approvals = is_attended.then(|| approvals(&policy, &source, tree, &reporter, &sync_thread, link));
     let mut guard = Guard::new(policy, resolver, tree, reporter.clone(), observe, floor, &session)
@@ -214,12 +228,20 @@ fn supervise(
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
         released => released.map_err(say("release the command"))?,
     }
+    let kill = {
+        let reporter = reporter.clone();
+        move || kill_all(&tree, &reporter)
+    };
+    session_limits::watch(limits, tree, reporter.clone(), kill).map_err(say("start a thread"))?;
     // These watches also detect earlier changes, so the command need not wait for them.
     let end: Option<EndTree> = requires_floor.then({
         let reporter = reporter.clone();
         move || Box::new(move || kill_all(&tree, &reporter)) as EndTree
     });
     watch_grants(&current, end).map_err(say("start a thread"))?;
+    let control =
+        Control::new(started, Arc::clone(&current), Arc::new(move || ending::end_foreign_members(&tree)));
+    let _socket = listen(&state, tree, control, &reporter);
     if is_followed && let Err(error) = reload.watch(watch) {
         reporter.problem(format!("openclaw-guard: changes of the policy are not noticed: {error}"));
     }
@@ -260,6 +282,40 @@ fn supervise(
     drop(proxy);
     reporter.flush();
     Ok(None)
+}
+
+/// What `openclaw-guard session` shows of the start.
+fn started(
+    source: &PolicySource,
+    argv: &[Vec<u8>],
+    secrets: &Secrets,
+    limits: Limits,
+    mode: SessionMode,
+) -> Started {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let argv: Vec<_> = shortened(argv, MAX_DENIED_ARGV).iter().map(|word| text(word)).collect();
+    Started {
+        session_key: source.paths.session_key.clone(),
+        command: secrets.masked(&argv),
+        directory: text(source.paths.cwd.as_os_str().as_bytes()),
+        policy: text(source.paths.policy.as_os_str().as_bytes()),
+        limits: limits.to_string(),
+        mode,
+    }
+}
+
+/// Listens for `openclaw-guard session`, as long as the result is kept.
+fn listen(state: &Path, tree: Tree, control: Control, reporter: &Reporter) -> Option<Socket> {
+    let socket = Socket::bind(state, Purpose::Session).and_then(|socket| {
+        session::serve(&socket, members(tree), control, reporter.clone())?;
+        Ok(socket)
+    });
+    let problem = |error| {
+        reporter.problem(format!(
+            "openclaw-guard: cannot create the session's socket, so `openclaw-guard session` does not see it: {error}"
+        ));
+    };
+    socket.map_err(problem).ok()
 }
 
 /// How the reaper has ended.

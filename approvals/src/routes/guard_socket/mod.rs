@@ -8,6 +8,6 @@ pub mod paths;
 pub mod protocol;
 pub mod server;
 
-pub use paths::Socket;
+pub use paths::{Purpose, Socket};
 pub use protocol::{Approval, Body, Method, QuestionState, Saved};
 pub use server::Server;

@@ -1,4 +1,5 @@
-//! The paths of the sockets: `guard/run` in the state directory, for its owner only.
+//! The paths of the sockets: `guard/run` in the state directory, for its owner only. A guard may have one for each
+//! [`Purpose`].
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -14,44 +15,66 @@ use rustix::process::geteuid;
 
 /// The directory of the sockets, below [`GUARD`].
 const RUN: &str = "run";
-const SUFFIX: &str = ".sock";
 
-/// The directory of the sockets, held open.
+/// What a guard's socket is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Questions and their answers, from the first question on.
+    Approvals,
+    /// The session itself: `openclaw-guard session`.
+    Session,
+    /// Calls of OpenClaw's tools: `openclaw-guard gate serve`, one for a user.
+    Gate,
+}
+
+impl Purpose {
+    fn suffix(self) -> &'static str {
+        match self {
+            Purpose::Approvals | Purpose::Gate => ".sock",
+            Purpose::Session => ".session",
+        }
+    }
+}
+
+/// The directory of the sockets for one purpose, held open.
 #[derive(Debug)]
-pub struct SocketDirectory(OwnedFd);
+pub struct SocketDirectory {
+    run: OwnedFd,
+    purpose: Purpose,
+}
 
 impl SocketDirectory {
     /// Opens the directory; `None` if there is none.
     ///
     /// # Errors
     /// The error of the system call, or a sentence if it belongs to another user.
-    pub fn open(state: &Path) -> io::Result<Option<SocketDirectory>> {
+    pub fn open(state: &Path, purpose: Purpose) -> io::Result<Option<SocketDirectory>> {
         let Some(directory) = Directory::open(state)? else { return Ok(None) };
         let path = Path::new(GUARD).join(RUN);
         match directory.below(path.as_path(), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()) {
-            Ok(run) => SocketDirectory::owned(run).map(Some),
+            Ok(run) => SocketDirectory::owned(run, purpose).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     /// Opens the directory, and creates it if there is none.
-    fn make(state: &Path) -> io::Result<SocketDirectory> {
+    fn make(state: &Path, purpose: Purpose) -> io::Result<SocketDirectory> {
         drop(Directory::make_own(state)?);
         let missing = || io::Error::from(io::ErrorKind::NotFound);
         let run = Directory::open_own(state)?.ok_or_else(missing)?.make(RUN)?;
         if fstat(&run)?.st_mode & 0o777 != 0o700 {
             fchmod(&run, Mode::RWXU)?;
         }
-        SocketDirectory::owned(run)
+        SocketDirectory::owned(run, purpose)
     }
 
-    fn owned(run: OwnedFd) -> io::Result<SocketDirectory> {
+    fn owned(run: OwnedFd, purpose: Purpose) -> io::Result<SocketDirectory> {
         let (owner, user) = (fstat(&run)?.st_uid, geteuid());
         if owner != user.as_raw() && !user.is_root() {
             return Err(io::Error::other(format!("{GUARD}/{RUN} belongs to another user ({owner})")));
         }
-        Ok(SocketDirectory(run))
+        Ok(SocketDirectory { run, purpose })
     }
 
     /// The pids of the guards that have or had a socket here.
@@ -60,9 +83,10 @@ impl SocketDirectory {
     /// The error of the system call.
     pub fn pids(&self) -> io::Result<Vec<u32>> {
         let mut pids = Vec::new();
-        for entry in Dir::read_from(&self.0)? {
+        for entry in Dir::read_from(&self.run)? {
             let entry = entry?;
-            let name = entry.file_name().to_str().ok().and_then(|name| name.strip_suffix(SUFFIX));
+            let name =
+                entry.file_name().to_str().ok().and_then(|name| name.strip_suffix(self.purpose.suffix()));
             pids.extend(name.and_then(|name| name.parse::<u32>().ok()));
         }
         pids.sort_unstable();
@@ -71,12 +95,16 @@ impl SocketDirectory {
 
     /// A socket's path through the open directory: short enough for a socket address, and safe from links on the way.
     pub fn path(&self, pid: u32) -> PathBuf {
-        self.entry(&format!("{pid}{SUFFIX}"))
+        self.entry(&self.name(pid))
     }
 
     /// The path of the socket with this name, in the same form.
     pub fn entry(&self, name: &str) -> PathBuf {
-        format!("/proc/self/fd/{}/{name}", self.0.as_raw_fd()).into()
+        format!("/proc/self/fd/{}/{name}", self.run.as_raw_fd()).into()
+    }
+
+    fn name(&self, pid: u32) -> String {
+        format!("{pid}{}", self.purpose.suffix())
     }
 
     /// Removes the socket of a dead guard. A guard holds the lock until it listens, so nobody listens under it now.
@@ -86,14 +114,14 @@ impl SocketDirectory {
             .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
         if refused {
             // If this fails, the next guard tries again.
-            let _ = unlinkat(&self.0, format!("{pid}{SUFFIX}"), AtFlags::empty());
+            let _ = unlinkat(&self.run, self.name(pid), AtFlags::empty());
         }
     }
 
     fn lock(&self) -> io::Result<OwnedFd> {
         // Open the directory again: a lock on a shared file description would be shared too.
         let own = rustix::fs::openat(
-            &self.0,
+            &self.run,
             ".",
             OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
             Mode::empty(),
@@ -121,14 +149,15 @@ impl Socket {
     ///
     /// # Errors
     /// The error of the system call.
-    pub fn bind(state: &Path) -> io::Result<Socket> {
-        Socket::bind_as(state, std::process::id())
+    pub fn bind(state: &Path, purpose: Purpose) -> io::Result<Socket> {
+        Socket::bind_as(state, purpose, std::process::id())
     }
 
-    pub(super) fn bind_as(state: &Path, pid: u32) -> io::Result<Socket> {
-        let directory = SocketDirectory::make(state)?;
+    pub(super) fn bind_as(state: &Path, purpose: Purpose, pid: u32) -> io::Result<Socket> {
+        let directory = SocketDirectory::make(state, purpose)?;
         let lock = directory.lock()?;
-        Socket::listen(directory, format!("{pid}{SUFFIX}"), &lock)
+        let name = directory.name(pid);
+        Socket::listen(directory, name, &lock)
     }
 
     /// Binds a socket that only one process has at a time. Returns `None` if another one listens there.
@@ -136,7 +165,7 @@ impl Socket {
     /// # Errors
     /// The error of the system call.
     pub fn bind_only(state: &Path, name: &str) -> io::Result<Option<Socket>> {
-        let directory = SocketDirectory::make(state)?;
+        let directory = SocketDirectory::make(state, Purpose::Gate)?;
         let lock = directory.lock()?;
         match std::os::unix::net::UnixStream::connect(directory.entry(name)) {
             Err(error)
@@ -148,14 +177,14 @@ impl Socket {
     }
 
     fn listen(directory: SocketDirectory, name: String, _lock: &OwnedFd) -> io::Result<Socket> {
-        match unlinkat(&directory.0, &name, AtFlags::empty()) {
+        match unlinkat(&directory.run, &name, AtFlags::empty()) {
             // A dead guard had the same pid.
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
         let listener = UnixListener::bind(directory.entry(&name))?;
-        chmodat(&directory.0, &name, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
-        let stat = rustix::fs::statat(&directory.0, &name, AtFlags::SYMLINK_NOFOLLOW)?;
+        chmodat(&directory.run, &name, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
+        let stat = rustix::fs::statat(&directory.run, &name, AtFlags::SYMLINK_NOFOLLOW)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
             return Err(io::Error::other(format!("{name} is no socket")));
         }
@@ -173,6 +202,11 @@ impl Socket {
         Ok(listener)
     }
 
+    /// The listener, which does not block.
+    pub fn accepting(&self) -> &UnixListener {
+        &self.listener
+    }
+
     /// The listener, registered with the current async runtime.
     ///
     /// # Errors
@@ -184,6 +218,6 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        let _ = unlinkat(&self.directory.0, &self.name, AtFlags::empty());
+        let _ = unlinkat(&self.directory.run, &self.name, AtFlags::empty());
     }
 }

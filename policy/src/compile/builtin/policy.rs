@@ -13,6 +13,7 @@ use crate::config::allowlist_entry::AllowlistEntry;
 use crate::config::approvals::Approvals;
 use crate::config::audit::AuditSettings;
 use crate::config::document;
+use crate::config::limits::Limits;
 use crate::config::node::NodeSettings;
 use crate::environment::Inherit;
 use crate::network::Network;
@@ -115,6 +116,7 @@ impl Policy {
             allow_ptrace: false,
             audit: AuditSettings::default(),
             node: NodeSettings::default(),
+            limits: Limits::default(),
             inherit: Inherit::default(),
             path_prepend: Vec::new(),
             extended: None,

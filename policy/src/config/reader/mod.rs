@@ -7,6 +7,7 @@ mod examples;
 mod exec;
 mod forwarding;
 mod gateway;
+mod limits;
 mod locate;
 mod network;
 mod node;
@@ -26,7 +27,7 @@ pub use locate::{Location, locate};
 use syntax::Reader;
 pub(crate) use syntax::join;
 
-const TOP: [&str; 12] = [
+const TOP: [&str; 13] = [
     "$schema",
     "version",
     "extends",
@@ -38,6 +39,7 @@ const TOP: [&str; 12] = [
     "tools",
     "audit",
     "node",
+    "limits",
     "examples",
 ];
 
@@ -132,6 +134,7 @@ impl Reader<'_> {
                 "network" => document.network = self.network(value, &key),
                 "node" => document.node = self.node(value, &key),
                 "tools" => document.tools = self.tools(value, &key),
+                "limits" => document.limits = self.limits(value, &key),
                 "examples" => document.examples = self.examples(value, &key),
                 _ => document.audit = self.audit(value, &key),
             }

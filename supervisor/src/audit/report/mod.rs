@@ -16,7 +16,7 @@ mod stderr;
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,8 @@ pub use hint::hint;
 pub use stderr::print;
 
 use crate::audit::{
-    Context, DecisionEvent, Failed, PolicyChange, QuestionRecord, Record, WebConnectionRecord, Writer,
+    Context, DecisionEvent, Failed, PolicyChange, QuestionRecord, Record, SessionChange, WebConnectionRecord,
+    Writer,
 };
 use crate::panics::{Panic, restart_on_panic};
 use crate::terminal::SharedScreenState;
@@ -116,6 +117,8 @@ pub struct Reporter {
     quiet: Arc<AtomicBool>,
     /// The line to print once, after the first denial.
     hint: Arc<Mutex<Option<String>>>,
+    /// The number of denials so far.
+    denials: Arc<AtomicU64>,
     /// Set if the last line for which a call waited was not printed in time.
     is_stuck: Arc<AtomicBool>,
 }
@@ -153,7 +156,16 @@ impl Reporter {
             );
         };
         std::thread::Builder::new().name("audit".into()).spawn(write)?;
-        Ok(Reporter { log, lines, manner, must_log, quiet, hint: Arc::default(), is_stuck: Arc::default() })
+        Ok(Reporter {
+            log,
+            lines,
+            manner,
+            must_log,
+            quiet,
+            hint: Arc::default(),
+            denials: Arc::default(),
+            is_stuck: Arc::default(),
+        })
     }
 
     /// Adds a line that is printed once, after the first denial.
@@ -172,6 +184,9 @@ impl Reporter {
     pub fn record(&self, event: DecisionEvent) -> Logged {
         if event.outcome == Outcome::Allow {
             return self.log_first(event);
+        }
+        if event.outcome == Outcome::Deny {
+            self.denials.fetch_add(1, Ordering::Relaxed);
         }
         let line = (!self.is_quiet() && !event.reason.is_unmentioned())
             .then(|| denied_line(&event, self.manner.observe));
@@ -213,6 +228,16 @@ impl Reporter {
     /// Records a change of the policy.
     pub fn changed(&self, change: PolicyChange) {
         self.log(Record::Change(change));
+    }
+
+    /// Records what was done to the session.
+    pub fn session_changed(&self, change: SessionChange) {
+        self.log(Record::Session(change));
+    }
+
+    /// Returns the number of denials so far.
+    pub fn denials(&self) -> u64 {
+        self.denials.load(Ordering::Relaxed)
     }
 
     /// Records what happened to a question.

@@ -317,7 +317,7 @@ impl PolicyReader {
             return Err(SetupError::TakesFromKernel);
         }
         let mut lines = remains(&before, &policy);
-        let old = before.policy();
+        let old = before.own_policy();
         lines.extend(policy.warnings().iter().filter(|warning| !old.warnings().contains(warning)).cloned());
         // OpenClaw records each use of an entry in its store; that alone is not worth a message.
         let is_new = text.is_some() || !lines.is_empty() || policy.explain(None) != old.explain(None);
@@ -415,6 +415,9 @@ fn remains(guard: &Guard, policy: &Policy) -> Vec<String> {
         let line =
             "network.web: there is no proxy until a restart of the guard, so nothing leads to other hosts";
         lines.push(line.to_owned());
+    }
+    if policy.limits() != guard.policy().limits() {
+        lines.push("limits: count only after a restart of the guard".to_owned());
     }
     if policy.audit() != guard.policy().audit() {
         lines.push("audit: counts only after a restart of the guard".to_owned());

@@ -1,0 +1,202 @@
+//! `limits`: what the kernel is told before the command starts, and the thread that watches the rest and ends the session.
+//!
+//! RLIMIT_AS is not used for memory: it counts reserved addresses, of which node reserves ten gigabytes for each module of
+//! WebAssembly. What is counted here is what a session has in memory, all of its processes together.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use guard_openclaw::peer::proc::Tid;
+use guard_openclaw::peer::process_tree::Tree;
+use guard_policy::Limits;
+use procfs::process::{Process, Stat, all_processes};
+
+use super::ending;
+use crate::audit::report::Reporter;
+use crate::audit::{SessionChange, SessionEvent};
+use crate::panics::restart_on_panic;
+
+/// The time between two looks at the session's processes.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// How many looks in a row may fail before the session is ended: nothing is in force that cannot be counted.
+const MAX_FAILURES: usize = 100;
+/// How many processes and threads of its user a session may start beyond `limits.pids` before the kernel refuses more:
+/// room for what the user starts outside. The kernel's limit counts all of the user's, and root's not at all.
+const ROOM: u64 = 1024;
+
+/// RLIMIT_NPROC for the command: a bound for what starts between two looks. `None` without `limits.pids`.
+pub fn process_limit(limits: &Limits) -> Option<u64> {
+    let pids = limits.pids?;
+    let user = rustix::process::getuid().as_raw();
+    let own = all_processes().ok()?.flatten().filter(|process| process.uid().is_ok_and(|uid| uid == user));
+    let threads = own.filter_map(|process| process.stat().ok()).map(|stat| count(stat.num_threads));
+    Some(threads.sum::<u64>().saturating_add(pids).saturating_add(ROOM))
+}
+
+/// Starts the thread that ends the session at a limit, if it has one that the kernel does not keep. `kill_all` kills its
+/// processes for as long as there are any.
+///
+/// # Errors
+/// If no thread can be started.
+pub fn watch(
+    limits: Limits,
+    tree: Tree,
+    reporter: Reporter,
+    kill_all: impl Fn() + Send + 'static,
+) -> std::io::Result<()> {
+    if (Limits { open_files: None, ..limits }).is_empty() {
+        return Ok(());
+    }
+    let started = Instant::now();
+    let faults = reporter.clone();
+    let work = move || {
+        restart_on_panic(
+            || watch_until_end(&limits, tree, &reporter, &kill_all, started),
+            |fault| faults.fault(fault, None),
+        );
+    };
+    std::thread::Builder::new().name("limits".into()).spawn(work).map(drop)
+}
+
+fn watch_until_end(limits: &Limits, tree: Tree, reporter: &Reporter, kill_all: &impl Fn(), started: Instant) {
+    let due = limits.seconds.and_then(|seconds| started.checked_add(Duration::from_secs(seconds)));
+    let counts = limits.memory.is_some() || limits.pids.is_some();
+    let mut failures = 0;
+    loop {
+        if due.is_some_and(|due| Instant::now() >= due) {
+            let seconds = limits.seconds.unwrap_or_default();
+            report(reporter, "seconds", format!("limits.seconds is {seconds}, and they are over"));
+            ending::end_foreign_members(&tree);
+            kill_all();
+        }
+        let over = match counts.then(|| Usage::of(&tree)) {
+            None => None,
+            Some(Some(usage)) => {
+                failures = 0;
+                usage.over(limits)
+            }
+            Some(None) => {
+                failures += 1;
+                let text = "limits: the processes cannot be counted any more";
+                (failures > MAX_FAILURES).then(|| ("pids", text.to_owned()))
+            }
+        };
+        if let Some((limit, text)) = over {
+            report(reporter, limit, text);
+            // Without SIGTERM: what takes too much takes more until it is killed.
+            kill_all();
+        }
+        let until_due = due.map_or(Duration::MAX, |due| due.saturating_duration_since(Instant::now()));
+        std::thread::sleep(if counts { INTERVAL.min(until_due) } else { until_due });
+    }
+}
+
+fn report(reporter: &Reporter, limit: &'static str, text: String) {
+    reporter.problem(format!("openclaw-guard: the session is ended: {text}"));
+    reporter.session_changed(SessionChange { event: SessionEvent::Limit { limit, text }, by: None });
+}
+
+/// What the processes of a session take.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Usage {
+    /// Processes and threads.
+    threads: u64,
+    /// Each process with its resident memory in bytes: more than its own, since some is shared.
+    resident: Vec<(Tid, u64)>,
+}
+
+impl Usage {
+    /// `None` if the processes cannot be read.
+    fn of(tree: &Tree) -> Option<Usage> {
+        let page = rustix::param::page_size() as u64;
+        let all = all_processes().ok()?.filter_map(|process| process.ok()?.stat().ok());
+        let all: HashMap<Tid, Stat> = all.map(|stat| (stat.pid, stat)).collect();
+        let mut usage = Usage::default();
+        for stat in all.values().filter(|stat| is_member(tree, &all, stat)) {
+            usage.threads += count(stat.num_threads);
+            usage.resident.push((stat.pid, stat.rss.saturating_mul(page)));
+        }
+        Some(usage)
+    }
+
+    /// The limit that is exceeded, and a sentence.
+    fn over(&self, limits: &Limits) -> Option<(&'static str, String)> {
+        if let Some(pids) = limits.pids.filter(|pids| self.threads > *pids) {
+            let text = format!("limits.pids is {pids}, and it has {} processes and threads", self.threads);
+            return Some(("pids", text));
+        }
+        let memory = limits.memory?;
+        let resident = self.resident.iter().map(|(_, bytes)| bytes).sum::<u64>();
+        // What is shared counts once, which costs more to find out.
+        let proportional = (resident > memory).then(|| self.proportional());
+        let bytes = proportional.filter(|bytes| *bytes > memory)?;
+        let text = format!("limits.memory is {} MiB, and it has {} MiB in memory", memory >> 20, bytes >> 20);
+        Some(("memory", text))
+    }
+
+    /// The memory of all processes together, in bytes.
+    fn proportional(&self) -> u64 {
+        let own = |(pid, resident): &(Tid, u64)| {
+            let rollup = Process::new(*pid).ok()?.smaps_rollup().ok()?;
+            let entry = rollup.memory_map_rollup.iter().next()?;
+            let bytes = entry.extension.map.get("Pss").copied();
+            bytes.or(Some(*resident))
+        };
+        // One that cannot be read has ended or counts in full.
+        self.resident.iter().map(|process| own(process).unwrap_or(process.1)).sum()
+    }
+}
+
+fn is_member(tree: &Tree, all: &HashMap<Tid, Stat>, stat: &Stat) -> bool {
+    let mut at = stat;
+    // No chain is longer than there are processes.
+    for _ in 0..all.len() {
+        if tree.is_guard(at.pid) {
+            return false;
+        }
+        if at.ppid == tree.reaper || Some(at.ppid) == tree.leader {
+            return true;
+        }
+        let Some(above) = all.get(&at.ppid) else { return false };
+        at = above;
+    }
+    false
+}
+
+fn count(threads: i64) -> u64 {
+    u64::try_from(threads).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(threads: u64, resident: &[u64]) -> Usage {
+        // No process has the number 0.
+        Usage { threads, resident: resident.iter().map(|bytes| (0, *bytes)).collect() }
+    }
+
+    #[test]
+    fn a_limit_is_exceeded_by_more_than_it() {
+        let limits = Limits { memory: Some(3 << 20), pids: Some(4), ..Limits::default() };
+        assert_eq!(usage(4, &[3 << 20]).over(&limits), None);
+        assert_eq!(usage(5, &[]).over(&limits).map(|over| over.0), Some("pids"));
+        assert_eq!(usage(1, &[2 << 20, 2 << 20]).over(&limits).map(|over| over.0), Some("memory"));
+        assert_eq!(usage(1 << 40, &[u64::MAX >> 1]).over(&Limits::default()), None);
+    }
+
+    #[test]
+    fn this_process_is_counted_as_a_member_of_its_parents_tree() {
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let above = rustix::process::getppid().unwrap().as_raw_nonzero().get();
+        let tree = Tree { reaper: above, supervisor: 0, front: 0, leader: None };
+        let usage = Usage::of(&tree).unwrap();
+        let (_, resident) = usage.resident.iter().find(|(pid, _)| *pid == own).unwrap();
+        assert!(*resident > 1 << 20 && usage.threads >= 1, "{usage:?}");
+        assert!(usage.proportional() > 1 << 18);
+        // The guard's own processes are not.
+        assert!(
+            Usage::of(&Tree { supervisor: own, ..tree }).unwrap().resident.iter().all(|(pid, _)| *pid != own)
+        );
+    }
+}
