@@ -117,6 +117,8 @@ fn approved_at_the_gateway(release: Release) {
     let world = world_at(gateway.port(), gateway.token(), ASK);
     let _node = paired(&gateway, &world);
     let (operator, node) = (operator(&gateway), node_id(&world));
+    // Whoever asks is not counted among those who can answer.
+    let approver = crate::world::approver(&gateway);
     let script = world.write("bin/tool", "#!/bin/sh\necho approved run\n");
     crate::world::mode(&script, 0o755);
     let name = script.display().to_string();
@@ -130,7 +132,7 @@ fn approved_at_the_gateway(release: Release) {
             "host": "node", "security": "allowlist", "ask": "on-miss", "agentId": "main", "sessionKey": "agent:main:main", "twoPhase": true, "timeoutMs": 60_000});
         operator.call("exec.approval.request", asked).expect("to be taken");
         let answer = json!({"id": id, "decision": "allow-once"});
-        operator.call("exec.approval.resolve", answer).expect("to answer");
+        approver.call("exec.approval.resolve", answer).expect("to answer");
         id
     };
     let run = |plan: &Value, approval: &str| {
