@@ -70,13 +70,6 @@ fn paired_by_the_official_commands(release: Release) {
     let node = paired(&gateway, &world);
     let (code, text) = cli(&gateway, &["nodes", "status", "--json"]);
     assert!(code == 0 && text.contains(&node_id(&world)), "{code} {text}");
-    let run = |command: &Value| {
-        let params = json!({"command": command, "cwd": world.work()}).to_string();
-        cli(
-            &gateway,
-            &["nodes", "invoke", "--node", &node_id(&world), "--command", "system.run", "--params", &params],
-        )
-    };
     let operator = operator(&gateway);
     let secret = world.root().join("shut/secret").display().to_string();
     let results = [
@@ -103,9 +96,19 @@ fn paired_by_the_official_commands(release: Release) {
             .iter()
             .any(|line| line["verdict"] == "deny" && line["path"] == *secret && line["runId"] == "real-2")
     });
-    // Some releases let their command line call nothing but what has a command of its own.
-    let (code, text) = run(&json!(["echo", "by the command line"]));
-    assert!(text.contains("by the command line"), "{code} {text}");
+    // The command line leaves system.run to the agent's own tool.
+    let which = [
+        "nodes",
+        "invoke",
+        "--node",
+        &node_id(&world),
+        "--command",
+        "system.which",
+        "--params",
+        r#"{"bins":["sh"]}"#,
+    ];
+    let (code, text) = cli(&gateway, &which);
+    assert!(code == 0 && text.contains("/sh"), "{code} {text}");
     assert_eq!(node.end(), 0);
 }
 
@@ -114,6 +117,8 @@ fn approved_at_the_gateway(release: Release) {
     let world = world_at(gateway.port(), gateway.token(), ASK);
     let _node = paired(&gateway, &world);
     let (operator, node) = (operator(&gateway), node_id(&world));
+    // Whoever asks is not counted among those who can answer.
+    let approver = crate::world::approver(&gateway);
     let script = world.write("bin/tool", "#!/bin/sh\necho approved run\n");
     crate::world::mode(&script, 0o755);
     let name = script.display().to_string();
@@ -127,7 +132,7 @@ fn approved_at_the_gateway(release: Release) {
             "host": "node", "security": "allowlist", "ask": "on-miss", "agentId": "main", "sessionKey": "agent:main:main", "twoPhase": true, "timeoutMs": 60_000});
         operator.call("exec.approval.request", asked).expect("to be taken");
         let answer = json!({"id": id, "decision": "allow-once"});
-        operator.call("exec.approval.resolve", answer).expect("to answer");
+        approver.call("exec.approval.resolve", answer).expect("to answer");
         id
     };
     let run = |plan: &Value, approval: &str| {

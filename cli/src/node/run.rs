@@ -109,9 +109,7 @@ fn arguments(order: &Order, limits: &Limits) -> Vec<String> {
     add("agent", agent);
     add("run-id", &order.report.run_id);
     add("node-id", &limits.node);
-    for (name, value) in [("session-key", session_key)] {
-        value.iter().for_each(|value| add(name, value));
-    }
+    session_key.iter().for_each(|key| add("session-key", key));
     for (name, path) in [("policy", policy), ("home", home), ("audit", audit)] {
         path.iter().for_each(|path| add(name, &path.to_string_lossy()));
     }
