@@ -101,7 +101,8 @@ impl<'a> ToolLine<'a> {
 
 fn shortened(mut text: String) -> String {
     if text.len() > MAX_TEXT {
-        text.truncate(text.floor_char_boundary(MAX_TEXT));
+        let end = (0..=MAX_TEXT).rev().find(|at| text.is_char_boundary(*at));
+        text.truncate(end.unwrap_or(0));
         text.push('…');
     }
     text
