@@ -326,7 +326,7 @@ impl Network {
                 AddressClass::LinkLocal => true,
                 _ => self.denies_private(),
             }
-            || self.web.is_some()
+            || self.web.is_some() && !destination::is_loopback(address.ip())
             || self.denies.iter().any(|(destination, _)| destination.needs_interfaces(port))
     }
 
