@@ -56,7 +56,7 @@ pub struct Answer {
     /// One sentence.
     pub text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    approval: Option<Approval>,
+    approval: Option<RequiredApproval>,
 }
 
 #[derive(Debug, Serialize)]
@@ -69,7 +69,7 @@ struct AnswerReason {
 /// What a human is asked: OpenClaw's `requireApproval`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Approval {
+struct RequiredApproval {
     title: String,
     description: String,
     severity: &'static str,
@@ -88,7 +88,7 @@ impl Answer {
             Outcome::Deny => format!("openclaw-guard: denied {subject} ({rule}: {why})"),
             Outcome::Ask => format!("openclaw-guard: asks about {subject} ({rule}: {why})"),
         };
-        let approval = (outcome == Outcome::Ask).then(|| Approval {
+        let approval = (outcome == Outcome::Ask).then(|| RequiredApproval {
             title: cut(&format!("openclaw-guard: {subject}"), MAX_TITLE),
             description: cut(&format!("{subject}: {why} ({rule})"), MAX_DESCRIPTION),
             severity: "warning",

@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 use super::files::LastRun;
 use super::host::NodeHost;
 use super::judge::{CallPolicy, Caller};
-use super::run::{Limits, run};
+use super::run::{RunLimits, run};
 use super::runs::{Begun, Lifeline};
 use super::system_run::{Decided, Order, decide};
 use super::{pairing, prepare};
@@ -128,7 +128,7 @@ async fn system_run(host: &Arc<NodeHost>, link: &Link, invoke: &Invoke) -> Optio
     };
     let Ok(_slot) = host.running.try_acquire() else { return Some(Err(InvokeError::busy())) };
     let wait = invoke.timeout_ms.map(|wait| Duration::from_millis(wait).saturating_sub(begun.elapsed()));
-    let limits = Limits { node: host.id.clone(), wait, output: host.settings.output_bytes };
+    let limits = RunLimits { node: host.id.clone(), wait, output: host.settings.output_bytes };
     let lifeline = host.calls.runs(&invoke.id);
     host.note_runs();
     let end = supervised(host, link, order, limits, lifeline).await;
@@ -141,7 +141,7 @@ async fn supervised(
     host: &Arc<NodeHost>,
     link: &Link,
     order: Box<Order>,
-    limits: Limits,
+    limits: RunLimits,
     lifeline: Arc<Lifeline>,
 ) -> Option<Answer> {
     let (report, notice) = (order.report.clone(), order.notice);

@@ -35,7 +35,7 @@ const TIMED_OUT: i32 = 124;
 static STARTING: Mutex<()> = Mutex::new(());
 
 /// What a run may take, and what is kept of it.
-pub struct Limits {
+pub struct RunLimits {
     /// The node's id.
     pub node: String,
     /// How long the gateway waits.
@@ -45,7 +45,7 @@ pub struct Limits {
 }
 
 /// Runs a command to its end. Blocks. `None` if it was given up meanwhile.
-pub fn run(order: &Order, limits: &Limits, lifeline: &Lifeline) -> Option<Captured> {
+pub fn run(order: &Order, limits: &RunLimits, lifeline: &Lifeline) -> Option<Captured> {
     let started = Instant::now();
     let end = match start(order, limits) {
         Err(error) => Captured::failed(format!("openclaw-guard: cannot start the guard of the run: {error}")),
@@ -59,7 +59,7 @@ pub fn run(order: &Order, limits: &Limits, lifeline: &Lifeline) -> Option<Captur
 }
 
 /// Starts the guard of a run. Returns it with the node's end of the socket.
-fn start(order: &Order, limits: &Limits) -> io::Result<(Child, UnixStream)> {
+fn start(order: &Order, limits: &RunLimits) -> io::Result<(Child, UnixStream)> {
     let environment = handed_over(c"environment", &encoded(&order.env))?;
     let approval = match &order.approval {
         Some(approval) => Some(handed_over(c"approval", &serde_json::to_vec(approval)?)?),
@@ -101,7 +101,7 @@ fn encoded(env: &[Variable]) -> Vec<u8> {
 }
 
 /// The options of the guard of a run.
-fn arguments(order: &Order, limits: &Limits) -> Vec<String> {
+fn arguments(order: &Order, limits: &RunLimits) -> Vec<String> {
     let Options { agent, session_key, policy, home, audit, exec_security, exec_ask, .. } = &order.options;
     let mut all =
         vec!["--quiet".to_owned(), "--untrusted-environment".to_owned(), "--kill-on-exit".to_owned()];
