@@ -3,10 +3,11 @@
 CMD ?= $${SHELL:-bash}
 GUARD := target/release/openclaw-guard
 
-.PHONY: help run build test test-escape test-full test-foreign test-machines soak fuzz bench bench-check bench-report lint setup deb clean
+.PHONY: help run demo build test test-escape test-full test-foreign test-machines soak fuzz bench bench-check bench-report lint setup deb clean
 
 help:
 	@echo "make run [CMD='bash -c \"echo hi\"']  build, and start the guard on a shell or on CMD"
+	@echo "make demo                            build, and show a denial and a question on files made for that"
 	@echo "make deb                             a package for Debian and Ubuntu, in target/debian"
 	@echo "make test                            the gate: lint, unit and end-to-end tests, as root and as a user"
 	@echo "make test-escape [LAYERS=--layers]   the attacks, under each choice of tiers; then without each layer"
@@ -28,6 +29,9 @@ build: setup
 # What make sets for its own children is none of the operator's.
 run: build
 	@unset MAKEFLAGS MFLAGS; $(GUARD) -- $(CMD)
+
+demo: build
+	@unset MAKEFLAGS MFLAGS; $(GUARD) demo
 
 deb:
 	@scripts/deb

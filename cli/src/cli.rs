@@ -12,6 +12,7 @@ use guard_supervisor::config::options::Options;
 use crate::approvals::command;
 use crate::bench;
 use crate::check;
+use crate::demo;
 use crate::doctor::Doctor;
 use crate::edit;
 use crate::gate::GateCommand;
@@ -42,7 +43,6 @@ use crate::words;
     after_long_help = "Examples:\n  \
         openclaw-guard                               a guarded shell ($SHELL)\n  \
         openclaw-guard npm test                      a guarded command\n  \
-        openclaw-guard -- man ls                     a command with the name of a subcommand\n  \
         openclaw-guard --observe -- npm test         deny nothing, log what would be denied\n  \
         openclaw-guard init --template coding        write a first policy\n\n\
         Exit status: the command's; 125 the guard failed, 126 the command was denied, 127 it was not\n\
@@ -107,6 +107,8 @@ pub enum Task {
     Bench(bench::BenchArgs),
     /// Print a shell's completion script
     Completions(completions::CompletionsArgs),
+    /// Show a denial and a question on files made for that
+    Demo(demo::DemoArgs),
     /// Change guard.json to deny something
     #[command(
         subcommand,

@@ -10,6 +10,7 @@ mod bench;
 mod charset;
 mod check;
 mod cli;
+mod demo;
 mod doctor;
 mod edit;
 mod gate;
@@ -75,6 +76,7 @@ pub fn main() -> std::process::ExitCode {
         }
         Some(Task::Completions(arguments)) => manual::completions::act(&Cli::command(), arguments)
             .map_err(|error| format!("cannot write: {error}")),
+        Some(Task::Demo(arguments)) => demo::act(arguments).map_err(|error| error.to_string()),
         Some(Task::Doctor(doctor)) => doctor::act(&cli.options, doctor).map_err(|error| error.to_string()),
         Some(Task::Gate(action)) => gate::act(&cli.options, action).map_err(|error| error.to_string()),
         Some(Task::Init(arguments)) => init::act(&cli.options, arguments).map_err(|error| error.to_string()),

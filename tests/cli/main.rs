@@ -5,6 +5,7 @@ mod bench;
 mod check;
 mod commands;
 mod completions;
+mod demo;
 mod edit;
 mod environment;
 mod fixtures;
