@@ -246,6 +246,8 @@ fn settings_without_effect_are_warnings() {
     assert_eq!(
         policy.warnings(),
         [
+            "network.unixDatagram: has no effect: a datagram may name its receiver, which the guard cannot judge, so these \
+             sockets are refused",
             "agents.main.allowlist[0]: a blank pattern matches nothing",
             "agents.main.allowlist[1]: its argPattern is not a regular expression, or could take forever: \
              look-around, back-references and repetitions that share characters are not allowed",

@@ -41,6 +41,10 @@ use gateway_token::TokenFile;
 use modes::modes;
 use stores::openclaw::Stores;
 
+/// The warning about `network.unixDatagram: true`.
+const NO_DATAGRAMS: &str = "network.unixDatagram: has no effect: a datagram may name its receiver, which the guard cannot judge, \
+                            so these sockets are refused";
+
 impl Policy {
     /// Compiles a document for one agent.
     pub fn compile(
@@ -80,6 +84,9 @@ impl Policy {
         warnings.extend(host.profile.and_then(|profile| profile.warning(&map, host.home)));
         let gateway_token = token.map(|token| token.vetted_path(&map, &paths));
         warnings.extend(gateway_token::warning(gateway_token.as_ref()));
+        if doc.network.unix_datagram == Some(true) {
+            warnings.push(NO_DATAGRAMS.to_owned());
+        }
         let is_of_workspaces = doc.names_workspace();
         warnings.extend(host.workspace.note.clone().filter(|_| is_of_workspaces));
         let written = Paths { workspace: host.workspace.root.as_deref(), ..paths };
