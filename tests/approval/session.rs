@@ -1,7 +1,8 @@
 //! `openclaw-guard session`: running guards seen and set from outside.
 
+use std::fs::DirBuilder;
 use std::io::{Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::Command;
@@ -18,6 +19,13 @@ fn session(world: &World, arguments: &[&str]) -> Ended {
     command.arg("session").args(arguments).env("HOME", world.home()).current_dir(world.root());
     command.env_remove("OPENCLAW_STATE_DIR").env_remove("OPENCLAW_HOME");
     ended(&mut command)
+}
+
+/// A world in which a guard has kept its log before.
+fn used(world: World) -> World {
+    let state = world.home().join(".openclaw/guard");
+    DirBuilder::new().recursive(true).mode(0o700).create(state).expect("the state directory");
+    world
 }
 
 fn sessions(world: &World) -> Vec<Value> {
@@ -57,7 +65,7 @@ fn go(world: &World, line: &str) {
 
 #[test]
 fn sessions_are_listed_with_what_they_are() {
-    let world = world();
+    let world = used(world());
     assert_eq!(session(&world, &["list"]).stdout, "no guard is running\n");
     assert_eq!(session(&world, &["list", "--json"]).stdout, "[]\n");
     let asking = world.start(&["bash", "-c", &format!("{} x", path(&world, "bin/asked"))]);
@@ -82,7 +90,7 @@ fn sessions_are_listed_with_what_they_are() {
 
 #[test]
 fn what_a_session_says_of_itself_cannot_write_to_the_terminal_and_has_no_secrets() {
-    let world = World::open();
+    let world = used(World::open());
     let mut command = world.command();
     command.args(["--session-key", "agent:main:\u{1b}x", "--"]);
     command.args(["sh", "-c", "echo ready; sleep 600", "--token=hunter2hunter2", "\u{1b}[2J"]);
@@ -100,7 +108,7 @@ fn what_a_session_says_of_itself_cannot_write_to_the_terminal_and_has_no_secrets
 
 #[test]
 fn deny_stops_every_later_program_at_once_and_policy_takes_it_back() {
-    let world = World::open();
+    let world = used(World::open());
     let held = start(&world, OBEDIENT);
     let info = wait_for(&world, 1).remove(0);
     until("the command's output", || held.stdout() == "ready\n");
@@ -148,7 +156,7 @@ fn text_of(line: &Value, key: &str) -> String {
 /// The answer comes after the session was tightened: it is judged again.
 #[test]
 fn an_answer_starts_nothing_in_a_session_that_is_set_to_deny() {
-    let world = world();
+    let world = used(world());
     let held = world.start(&["bash", "-c", &format!("{} x; :", path(&world, "bin/asked"))]);
     let asked = world.wait_for(1).remove(0);
     let info = wait_for(&world, 1).remove(0);
@@ -161,7 +169,7 @@ fn an_answer_starts_nothing_in_a_session_that_is_set_to_deny() {
 
 #[test]
 fn end_ends_what_ignores_sigterm_and_what_has_left_its_group() {
-    let world = World::open();
+    let world = used(World::open());
     let script =
         "trap '' TERM; setsid sh -c 'trap \"\" TERM; echo $$ >far; sleep 600' & sh -c 'kill -STOP $$' &
         until [ -s far ]; do :; done; echo ready; while :; do :; done";
@@ -183,7 +191,7 @@ fn end_ends_what_ignores_sigterm_and_what_has_left_its_group() {
 
 #[test]
 fn a_command_that_heeds_sigterm_ends_by_it() {
-    let world = World::open();
+    let world = used(World::open());
     let held = start(&world, "echo ready; exec sleep 600");
     until("the command's output", || held.stdout() == "ready\n");
     let info = wait_for(&world, 1).remove(0);
@@ -193,7 +201,7 @@ fn a_command_that_heeds_sigterm_ends_by_it() {
 
 #[test]
 fn observing_is_not_set_to_deny_but_ended() {
-    let world = World::open();
+    let world = used(World::open());
     let mut command = world.command();
     command.args(["--observe", "--", "sleep", "600"]);
     let held = world.start_command(command);
@@ -208,7 +216,7 @@ fn observing_is_not_set_to_deny_but_ended() {
 
 #[test]
 fn ids_that_are_none_or_several_are_refused() {
-    let world = World::open();
+    let world = used(World::open());
     let both = [start(&world, "sleep 600"), start(&world, "sleep 600")];
     let found = wait_for(&world, 2);
     assert!(text(&found[0], "id") != text(&found[1], "id"));
@@ -234,7 +242,7 @@ fn ids_that_are_none_or_several_are_refused() {
 /// A guard that was killed leaves its socket behind.
 #[test]
 fn the_socket_of_a_dead_guard_is_removed() {
-    let world = World::bare();
+    let world = used(World::bare());
     let run = world.home().join(".openclaw/guard/run");
     std::fs::create_dir_all(&run).expect("a directory");
     drop(std::os::unix::net::UnixListener::bind(run.join("4194305.session")).expect("a socket"));
@@ -244,7 +252,7 @@ fn the_socket_of_a_dead_guard_is_removed() {
 
 #[test]
 fn broken_requests_set_nothing() {
-    let world = World::open();
+    let world = used(World::open());
     let held = start(&world, "sleep 600");
     let info = wait_for(&world, 1).remove(0);
     let socket = socket(&world, &info);
@@ -285,7 +293,7 @@ fn broken_requests_set_nothing() {
 /// session.
 #[test]
 fn a_tree_reaches_neither_its_own_session_nor_another() {
-    let world = world();
+    let world = used(world());
     let held = world.start(&["bash", "-c", "sleep 600"]);
     let info = wait_for(&world, 1).remove(0);
     let socket = socket(&world, &info);
@@ -312,13 +320,13 @@ print(ask({socket:?}))
             "filesystem": {{"rules": {{"/**": "rwx", {socket:?}: "rw-"}}, "default": "rwx"}}}}}}"#
         )
     };
-    let output = World::bare().policy(&policy(&socket)).guarded(&["/usr/bin/python3", "-c", &code]);
+    let output = used(World::bare()).policy(&policy(&socket)).guarded(&["/usr/bin/python3", "-c", &code]);
     // The guard hangs up, whether before or after the request.
     assert!(
         ["b''\n", "BrokenPipeError\n", "ConnectionResetError\n"].contains(&&*output.stdout),
         "{output:?}"
     );
-    let other = World::open();
+    let other = used(World::open());
     let tool = other.guarded(&[guard().to_str().expect("a path"), "session", "list"]);
     assert_eq!(tool.status, 125, "{tool:?}");
     assert!(tool.stderr.contains("this runs inside a guard"), "{tool:?}");

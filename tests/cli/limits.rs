@@ -80,6 +80,8 @@ fn a_program_that_takes_memory_ends_the_session() {
 #[test]
 fn a_sessions_limits_are_shown() {
     let world = World::open();
+    // Where nothing is kept, nothing listens.
+    std::fs::create_dir_all(world.home().join(".openclaw/guard")).expect("the state directory");
     let mut command = world.command();
     command.args(["--limit", "pids=50", "--limit", "seconds=50", "--", "sleep", "600"]);
     let held = world.start_command(command);

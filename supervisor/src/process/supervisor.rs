@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use guard_approvals::routes::guard_socket::{Purpose, Socket};
 use guard_approvals::{Approvals, Manager, Settings, Surroundings};
+use guard_openclaw::approvals_store::Directory;
 use guard_openclaw::gateway::SyncThread;
 use guard_openclaw::peer::process_tree::Tree;
 use guard_openclaw::ports::IsMember;
@@ -304,9 +305,11 @@ fn started(
     }
 }
 
-/// Listens for `openclaw-guard session`, as long as the result is kept.
+/// Listens for `openclaw-guard session`, as long as the result is kept. A guard that keeps nothing in the state directory makes
+/// nothing there.
 fn listen(state: &Path, tree: Tree, control: Control, reporter: &Reporter) -> Option<Socket> {
-    let socket = Socket::bind(state, Purpose::Session).and_then(|socket| {
+    let socket = Directory::open_own(state).transpose()?.and_then(|_| {
+        let socket = Socket::bind(state, Purpose::Session)?;
         session::serve(&socket, members(tree), control, reporter.clone())?;
         Ok(socket)
     });
