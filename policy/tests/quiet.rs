@@ -97,12 +97,19 @@ fn an_agents_list_adds_to_the_top_levels() {
 #[test]
 fn without_a_file_tools_do_not_report_their_configuration() {
     let policy = Policy::without_file("main", &host(), &Overrides::default());
-    for path in ["/home/u/.npmrc", "/home/u/.netrc", "/home/u/.viminfo", "/var/cache/fontconfig/x"] {
-        let verdict = file(&policy, path, Access::WRITE);
+    for (path, access) in [
+        ("/home/u/.npmrc", Access::READ),
+        ("/home/u/.netrc", Access::WRITE),
+        ("/home/u/.viminfo", Access::WRITE),
+        ("/var/cache/fontconfig/x", Access::WRITE),
+    ] {
+        let verdict = file(&policy, path, access);
         assert_eq!(verdict.outcome, Outcome::Deny, "{path}");
         assert!(verdict.reason.is_unmentioned(), "{path}");
     }
     assert!(!file(&policy, "/home/u/.ssh/id_rsa", Access::READ).reason.is_unmentioned());
+    // npm would run what is written there, outside.
+    assert!(!file(&policy, "/home/u/.npmrc", Access::WRITE).reason.is_unmentioned());
 }
 
 fn pattern() -> impl Strategy<Value = String> {

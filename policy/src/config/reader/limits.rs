@@ -5,7 +5,7 @@ use jsonc_parser::ast::Value;
 use super::syntax::Reader;
 use crate::config::limits::{LimitsSection, NUMBER_IS, SIZE_IS, size};
 
-const LIMITS: [&str; 4] = ["memory", "pids", "openFiles", "seconds"];
+pub(super) const LIMITS: [&str; 4] = ["memory", "pids", "openFiles", "seconds"];
 
 impl Reader<'_> {
     pub(super) fn limits(&mut self, value: &Value<'_>, key: &str) -> LimitsSection {

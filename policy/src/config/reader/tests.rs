@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{TOP, agents, approvals, audit, exec, forwarding, gateway, network, node, permissions};
+use super::{
+    TOP, agents, approvals, audit, exec, forwarding, gateway, limits, network, node, permissions, tools,
+};
 
 /// The keys that the reader accepts, by the schema's name of their section.
 fn lists() -> BTreeMap<&'static str, &'static [&'static str]> {
@@ -20,10 +22,13 @@ fn lists() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("TurnSource", &forwarding::TARGET),
         ("Network", &network::NETWORK),
         ("Connect", &network::CONNECT),
+        ("Web", &network::WEB),
         ("Agent", &agents::AGENT),
         ("Mode", &agents::AGENT_EXEC),
         ("Audit", &audit::AUDIT),
         ("Node", &node::NODE),
+        ("LimitsSection", &limits::LIMITS),
+        ("Tools", &tools::TOOLS),
         ("AllowlistEntry", &agents::ENTRY),
         ("Permissions", &permissions::PERMISSIONS),
         ("Filesystem", &permissions::FILESYSTEM),

@@ -5,7 +5,7 @@ use jsonc_parser::ast::Value;
 use super::syntax::Reader;
 use crate::config::document::Tools;
 
-const TOOLS: [&str; 2] = ["allow", "deny"];
+pub(super) const TOOLS: [&str; 2] = ["allow", "deny"];
 
 impl Reader<'_> {
     pub(super) fn tools(&mut self, value: &Value<'_>, key: &str) -> Tools {

@@ -288,7 +288,7 @@ mod tests {
                 assert!(starts.iter().any(|start| path.starts_with(start)), "{set:?} {path}");
                 assert!(!path.contains('?') && !path.contains("//"), "{set:?} {path}");
                 let (directory, name) = path.rsplit_once('/').expect("it is below something");
-                assert!(!directory.contains('*') && !name.starts_with('*'), "{set:?} {path}");
+                assert!(!directory.contains('*') && name != "*", "{set:?} {path}");
                 assert!(path.matches('*').count() < 2, "{set:?} {path}");
                 assert!(!path.split('/').any(|name| name == "." || name == ".."), "{set:?} {path}");
             }
