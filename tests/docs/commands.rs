@@ -43,6 +43,15 @@ const ELSEWHERE: &[Elsewhere] = &[
         "\"Claude Code\"",
     ),
     elsewhere("docs/openclaw.md", "openclaw-guard -- codex", "tests/templates/document.rs", "\"Codex\""),
+    // OpenClaw's own commands for a node, of which those tests run what pairs one.
+    elsewhere("docs/node.md", "openclaw ", "tests/openclaw/node_host.rs", "openclaw nodes approve"),
+    elsewhere(
+        "docs/compatibility.md",
+        "openclaw node run",
+        "tests/openclaw/node_host.rs",
+        "openclaw nodes approve",
+    ),
+    elsewhere("docs/machines.md", "scripts/machines", "Makefile", "scripts/machines run"),
     // With real gateways.
     elsewhere(
         "docs/gateway.md",

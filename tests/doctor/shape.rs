@@ -52,7 +52,7 @@ fn the_names_of_findings_stay_the_same() {
     for name in ["path", "environment", "protected", "cores", "formats", "clock", "disk", "guards"] {
         assert!(host.split(' ').any(|there| there == name), "{name}: {host}");
     }
-    assert_eq!(of("openclaw"), "state-directory config store saved gateway safe-bins entries");
+    assert_eq!(of("openclaw"), "state-directory config store saved gateway gate safe-bins entries");
 }
 
 #[test]

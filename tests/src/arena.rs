@@ -78,7 +78,8 @@ impl Arena {
     }
 
     /// Returns everything that no attack may change: what is below the closed directories and the home, and
-    /// whether a mark was left. Not the record of workspaces, to which the guard itself adds each run, with its directory.
+    /// whether a mark was left. Not the record of workspaces, to which the guard itself adds each run, nor the sockets of
+    /// its sessions, with their directories.
     ///
     /// # Panics
     /// When a directory cannot be read.
@@ -90,6 +91,13 @@ impl Arena {
         }
         let own = self.root().join("home/.openclaw/guard");
         state.remove(&own.join("workspaces.jsonl"));
+        let run = own.join("run");
+        state.retain(|path, _| {
+            !(path.starts_with(&run) && path.extension().is_some_and(|end| end == "session"))
+        });
+        if !state.keys().any(|path| path.starts_with(&run) && *path != run) {
+            state.remove(&run);
+        }
         if !state.keys().any(|path| path.starts_with(&own) && *path != own) {
             state.remove(&own);
         }

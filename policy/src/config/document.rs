@@ -13,7 +13,8 @@ use super::limits::LimitsSection;
 use super::node::Node;
 use super::persistence::Persistence;
 use super::schema_patterns::{
-    DENY_PATTERN, DESTINATION, DIRECTORY, DOMAIN, EXCEPTION, ORIGIN, PATH_DIRECTORY, PROGRAM, RULE_PATTERN,
+    DENY_PATTERN, DESTINATION, DIRECTORY, DOMAIN, EXCEPTION, NAME, ORIGIN, PATH_DIRECTORY, PROGRAM,
+    RULE_PATTERN,
 };
 use crate::environment::Inherit;
 use crate::paths::expansion::trim;
@@ -255,9 +256,11 @@ pub(crate) struct Example {
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Tools {
     /// The only tools, by name, group (`group:fs`) or pattern (`web_*`). An empty list allows all.
+    #[schemars(inner(regex(pattern = NAME)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) allow: Option<Vec<String>>,
     /// Tools that nobody may use.
+    #[schemars(inner(regex(pattern = NAME)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) deny: Option<Vec<String>>,
 }

@@ -29,5 +29,7 @@ pub(crate) const GATEWAY_URL: &str =
 pub(crate) const FINGERPRINT: &str = "^([0-9A-Fa-f]{2}:?){31}[0-9A-Fa-f]{2}$";
 /// Any text that is not empty.
 pub(crate) const NOT_EMPTY: &str = r"[\s\S]";
+/// A name, which is not blank.
+pub(crate) const NAME: &str = r"\S";
 /// An option of a program.
 pub(crate) const FLAG: &str = r"^(--[^=]+|-[ -,.-~])$";

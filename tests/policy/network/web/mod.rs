@@ -139,16 +139,12 @@ fn the_proxy_serves_what_is_allowed_and_nothing_else() {
     assert_eq!(others, ["sni", "sni-in-records"], "{}", guarded.stdout);
     let result = |name: &str| results.iter().find(|pair| pair.0 == name).map_or("", |pair| pair.1);
     assert_eq!(result("smuggled-next"), "200, served 1");
-    for name in [
-        "sni-other",
-        "sni-other-in-records",
-        "sni-none",
-        "sni-twice",
-        "sni-hidden",
-        "tls-broken",
-        "tls-endless",
-    ] {
+    for name in ["sni-other", "sni-other-in-records", "sni-none", "sni-twice", "sni-hidden"] {
         assert_eq!(result(name), "alert", "{name}");
+    }
+    // What the proxy leaves unread makes the end a reset, which may overtake the alert.
+    for name in ["tls-broken", "tls-endless"] {
+        assert!(["alert", "OSError"].contains(&result(name)), "{name}: {}", result(name));
     }
     for name in ["big-head", "many-heads"] {
         assert_eq!(result(name), "431", "{name}");
