@@ -99,7 +99,7 @@ fn without_a_file_tools_do_not_report_their_configuration() {
     let policy = Policy::without_file("main", &host(), &Overrides::default());
     for (path, access) in [
         ("/home/u/.npmrc", Access::READ),
-        ("/home/u/.netrc", Access::WRITE),
+        ("/home/u/.netrc", Access::READ),
         ("/home/u/.viminfo", Access::WRITE),
         ("/var/cache/fontconfig/x", Access::WRITE),
     ] {

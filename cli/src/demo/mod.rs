@@ -15,7 +15,7 @@ use guard_supervisor::exit::Exit;
 /// Its options.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  openclaw-guard demo\n\n\
-    Works in a new directory for temporary files, which it removes at the end. It reads and changes nothing of\n\
+    Works in a new temporary directory, which it removes at the end. It reads and changes nothing of\n\
     yours. Without a terminal it says what it would have asked.\n\n\
     Exit status: 0 it was shown, 125 error.")]
 pub struct DemoArgs {}

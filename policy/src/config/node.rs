@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::schema_patterns::DIRECTORY;
+use super::schema_patterns::{DIRECTORY, NAME};
 
 /// The default of `node.maxRunning`.
 const MAX_RUNNING: usize = 8;
@@ -73,7 +73,7 @@ impl NodeCommand {
 pub(crate) struct Node {
     /// The node's name at the gateway. Default: the host's name.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1))]
+    #[schemars(regex(pattern = NAME))]
     pub(crate) display_name: Option<String>,
     /// The commands that a gateway may call. Default: all five.
     #[serde(skip_serializing_if = "Option::is_none")]
