@@ -1,8 +1,10 @@
 //! Switches for tests, to show that each layer of enforcement has an effect.
 //!
-//! Without the cargo feature `test-layers` every layer is on, and `is_layer_off` is a constant. With it,
-//! GUARD_TEST_LAYERS_OFF in the guard's own environment lists the layers that are off, separated by commas. Some are
-//! features of a newer kernel, without which older kernels work: `landlock-N` leaves Landlock's ABI N.
+//! Without the cargo feature `test-layers` every layer is on, and `is_layer_off` is a constant. With it, a program that
+//! calls `read_switches` at its start obeys two variables of its own environment; any other has every layer on.
+//!
+//! GUARD_TEST_LAYERS_OFF lists the layers that are off, separated by commas. Some are features of a newer kernel, without
+//! which older kernels work: `landlock-N` leaves Landlock's ABI N.
 //!
 //! GUARD_TEST_FAULTS injects panics into the guard: with `open:NAME,audit:NAME` these places panic whenever they handle
 //! something that contains NAME.
@@ -66,6 +68,25 @@ pub enum Fallible {
     Approvals,
 }
 
+/// What the tests' own program has read from its environment.
+#[cfg(feature = "test-layers")]
+struct Switches {
+    layers_off: String,
+    faults: String,
+}
+
+#[cfg(feature = "test-layers")]
+static SWITCHES: std::sync::OnceLock<Switches> = std::sync::OnceLock::new();
+
+/// Makes this program obey the switches in its environment. Only the tests' own program calls this, before anything else.
+#[cfg(feature = "test-layers")]
+pub fn read_switches() {
+    SWITCHES.get_or_init(|| Switches {
+        layers_off: std::env::var("GUARD_TEST_LAYERS_OFF").unwrap_or_default(),
+        faults: std::env::var("GUARD_TEST_FAULTS").unwrap_or_default(),
+    });
+}
+
 /// Panics if a test asks for it.
 #[cfg(not(feature = "test-layers"))]
 #[inline(always)]
@@ -75,11 +96,10 @@ pub const fn fail_point(_: Fallible, _: &[u8]) {}
 #[cfg(feature = "test-layers")]
 pub fn fail_point(what: Fallible, subject: &[u8]) {
     use std::sync::atomic::{AtomicBool, Ordering};
-    static ALL: std::sync::OnceLock<String> = std::sync::OnceLock::new();
     static FELL: AtomicBool = AtomicBool::new(false);
-    let all = ALL.get_or_init(|| std::env::var("GUARD_TEST_FAULTS").unwrap_or_default());
+    let Some(switches) = SWITCHES.get() else { return };
     let name = format!("{what:?}").to_lowercase();
-    let named = all.split(',').filter_map(|part| part.split_once(':')).find(|(of, _)| *of == name);
+    let named = switches.faults.split(',').filter_map(|part| part.split_once(':')).find(|(of, _)| *of == name);
     let Some((_, part)) = named else { return };
     let falls = match part {
         "" => !FELL.swap(true, Ordering::SeqCst),
@@ -124,8 +144,7 @@ pub fn landlock_limit() -> u8 {
 
 #[cfg(feature = "test-layers")]
 fn off() -> impl Iterator<Item = &'static str> {
-    static OFF: std::sync::OnceLock<String> = std::sync::OnceLock::new();
-    OFF.get_or_init(|| std::env::var("GUARD_TEST_LAYERS_OFF").unwrap_or_default()).split(',')
+    SWITCHES.get().into_iter().flat_map(|switches| switches.layers_off.split(','))
 }
 
 /// The filter as it is loaded.

@@ -22,6 +22,8 @@ pub struct Effort {
 
 /// Attempts of an attacker if no time is given.
 const ATTEMPTS: u64 = 2000;
+/// Attempts of one that starts a program in each: they take thirty times as long, and half as many win without layers.
+const ATTEMPTS_TO_START: u64 = 500;
 /// The time limit for a number of attempts, in seconds.
 const PATIENCE: f64 = 60.0;
 /// Seconds from which a race counts as a long one.
@@ -33,9 +35,19 @@ pub const ROUNDS: usize = 30;
 impl Effort {
     /// Returns the effort of a race: a number of attempts, or GUARD_RACE_SECONDS.
     pub fn usual() -> Effort {
+        Effort::of_attempts(ATTEMPTS)
+    }
+
+    /// Returns the usual effort of an attacker in this mode.
+    fn of_mode(mode: &str) -> Effort {
+        let starts = matches!(mode, "exec" | "exec-symlink" | "interpreter" | "loader");
+        Effort::of_attempts(if starts { ATTEMPTS_TO_START } else { ATTEMPTS })
+    }
+
+    fn of_attempts(attempts: u64) -> Effort {
         match given() {
             Some(seconds) => Effort { seconds, attempts: 0 },
-            None => Effort { seconds: PATIENCE, attempts: ATTEMPTS },
+            None => Effort { seconds: PATIENCE, attempts },
         }
     }
 
@@ -198,7 +210,7 @@ fn contest(
     let arena = arena_under(policy);
     prepare(&arena);
     let before = arena.state();
-    let (attempts, leaks) = attack_enough(&arena, mode, Effort::usual(), flipper);
+    let (attempts, leaks) = attack_enough(&arena, mode, Effort::of_mode(mode), flipper);
     assert_eq!(leaks, 0, "{mode}: read what it may not");
     assert_eq!(before, arena.state(), "{mode}: changed what it may not, or ran what it may not");
     if let Some(effect) = won(&arena) {
