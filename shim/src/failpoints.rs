@@ -99,7 +99,8 @@ pub fn fail_point(what: Fallible, subject: &[u8]) {
     static FELL: AtomicBool = AtomicBool::new(false);
     let Some(switches) = SWITCHES.get() else { return };
     let name = format!("{what:?}").to_lowercase();
-    let named = switches.faults.split(',').filter_map(|part| part.split_once(':')).find(|(of, _)| *of == name);
+    let named =
+        switches.faults.split(',').filter_map(|part| part.split_once(':')).find(|(of, _)| *of == name);
     let Some((_, part)) = named else { return };
     let falls = match part {
         "" => !FELL.swap(true, Ordering::SeqCst),
