@@ -1,9 +1,12 @@
 //! Blocking work of a worker: another worker must wait for calls meanwhile, and this one must be woken when its caller
 //! no longer waits.
+//!
+//! The tree must not be able to block all workers at once, or leave the supervisor without descriptors: the call that
+//! would end the others, a kill(2) that the filter holds, could not be answered any more.
 
 use std::cell::RefCell;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use guard_approvals::Cancel;
 use parking_lot::{Mutex, MutexGuard};
@@ -72,8 +75,56 @@ pub fn ensure_spare_worker() {
     });
 }
 
-/// Runs a call that may block for long. EINTR if the caller died or has a pending signal.
+/// Workers that never block for long.
+const RESERVED_WORKERS: usize = 16;
+/// The most descriptors that are left for calls that do not block; a quarter of fewer.
+const RESERVED_DESCRIPTORS: usize = 64;
+/// Descriptors that a blocked call may hold: the directories on its way, its object, and what it opens.
+const DESCRIPTORS_PER_CALL: usize = 4;
+
+/// The number of calls that block.
+static BLOCKED: AtomicUsize = AtomicUsize::new(0);
+
+/// One of the calls that may block at once, until dropped.
+struct BlockedCall;
+
+impl BlockedCall {
+    /// # Errors
+    /// ENFILE when as many calls block as may at once.
+    fn begin() -> Result<BlockedCall, Errno> {
+        let call = BlockedCall;
+        if BLOCKED.fetch_add(1, Ordering::Relaxed) < max_blocked() { Ok(call) } else { Err(Errno::NFILE) }
+    }
+}
+
+impl Drop for BlockedCall {
+    fn drop(&mut self) {
+        BLOCKED.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How many calls may block at once.
+fn max_blocked() -> usize {
+    static MAX: OnceLock<usize> = OnceLock::new();
+    *MAX.get_or_init(|| {
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        max_blocked_with(limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX))
+    })
+}
+
+/// How many calls may block at once in a supervisor that may have so many descriptors. Always some.
+fn max_blocked_with(descriptors: usize) -> usize {
+    let reserved = RESERVED_DESCRIPTORS.min(descriptors / 4);
+    let by_descriptors = (descriptors - reserved) / DESCRIPTORS_PER_CALL;
+    by_descriptors.clamp(1, super::MAX_WORKERS - RESERVED_WORKERS)
+}
+
+/// Runs a call that may block for long.
+///
+/// # Errors
+/// The call's own. EINTR if the caller died or has a pending signal. ENFILE when as many calls block as may at once.
 pub fn blocking<T>(caller: &Caller<'_>, call: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
+    let _blocked = BlockedCall::begin()?;
     ensure_spare_worker();
     SLOT.with_borrow(|slot| {
         let Some(slot) = slot else { return call() };
@@ -96,4 +147,17 @@ pub fn wait_for_answer<T>(caller: &Caller<'_>, cancel: Cancel, wait: impl FnOnce
         *slot.asks() = None;
         answer
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_workers_and_descriptors_are_left() {
+        assert_eq!(max_blocked_with(usize::MAX), 4080);
+        assert_eq!(max_blocked_with(300), 59);
+        assert_eq!(max_blocked_with(64), 12);
+        assert_eq!(max_blocked_with(0), 1);
+    }
 }
