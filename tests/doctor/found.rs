@@ -34,7 +34,8 @@ impl Found {
 
     /// Runs doctor under such a filter, for a guard with options.
     pub fn behind_command(guard: Command, rules: &[Rule]) -> Found {
-        Found::read(ended(&mut behind(guard, rules)))
+        let mut command = behind(guard, rules);
+        Found::read(ended(command.args(["doctor", "--json"])))
     }
 
     pub fn read(raw: Ended) -> Found {
@@ -86,8 +87,8 @@ pub fn refused(number: i64, errno: i32) -> Rule {
     Rule { number, argument: None, errno }
 }
 
-/// Returns the command `doctor --json` under a filter; without rules, under one that has a listener.
-fn behind(guard: Command, rules: &[Rule]) -> Command {
+/// Returns the guard's command under a filter; without rules, under one that has a listener.
+pub fn behind(guard: Command, rules: &[Rule]) -> Command {
     const SCRIPT: &str = r#"
 import ctypes, json, os, struct, sys
 rules = json.loads(sys.argv[1])
@@ -116,7 +117,7 @@ os.execv(sys.argv[2], sys.argv[2:])
         .collect();
     let mut command = Command::new(program_text("python3"));
     command.args(["-c", SCRIPT, &serde_json::to_string(&rules).expect("numbers")]);
-    command.arg(guard.get_program()).args(guard.get_args()).args(["doctor", "--json"]);
+    command.arg(guard.get_program()).args(guard.get_args());
     command.current_dir(guard.get_current_dir().expect("a directory"));
     for (name, value) in guard.get_envs() {
         match value {

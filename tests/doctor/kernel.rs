@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use guard_tests::{World, ended, skip, without_layers};
+use guard_tests::{World, ended, program_text, skip, without_layers};
 
-use super::found::{Found, Rule, refused};
+use super::found::{Found, Rule, behind, refused};
 
 /// Flags of seccomp(2), linux/seccomp.h.
 const WAIT_KILLABLE: u32 = 1 << 5;
@@ -130,6 +130,19 @@ fn a_floor_that_is_required_and_missing_is_a_problem() {
     let rules = [refused(libc::SYS_landlock_create_ruleset, libc::ENOSYS)];
     let found = Found::behind_command(command, &rules);
     found.must("problem", "floor", "--require-floor was given", "Linux 6.12");
+}
+
+/// A container's filter may leave pidfd_getfd out (containers-common's seccomp.json does, without CAP_SYS_PTRACE).
+#[test]
+fn what_needs_a_descriptor_is_denied_with_a_line_where_none_can_be_had() {
+    let world = World::open();
+    let mut command = behind(world.command(), &[refused(libc::SYS_pidfd_getfd, libc::ENOSYS)]);
+    let script = "import socket
+try: socket.socket(socket.AF_UNIX).connect('nobody')
+except OSError as error: print(error.errno)";
+    let ended = ended(command.args(["--", &program_text("python3"), "-c", script]));
+    assert_eq!(ended.stdout, format!("{}\n", libc::EACCES), "{ended:?}");
+    assert_eq!(ended.stderr.matches("forbids pidfd_getfd").count(), 1, "{ended:?}");
 }
 
 #[test]

@@ -3,10 +3,13 @@
 //! seccomp_unotify(2); the structures and ioctl numbers are linux/seccomp.h's.
 
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Once;
 
 use guard_openclaw::peer::proc::{self, ProcStatus, Tid};
 use guard_shim::failpoints::{Layer, is_layer_off};
 use rustix::io::Errno;
+
+use crate::audit::report::print;
 
 use super::{Followed, Kernel, Notification, Response, descriptors, errno, limits, memory, signals, trace};
 
@@ -120,7 +123,17 @@ impl Kernel for Listener {
     }
 
     fn descriptor(&self, tid: Tid, fd: i32) -> Result<OwnedFd, Errno> {
-        descriptors::duplicate(tid, fd)
+        descriptors::duplicate(tid, fd).map_err(|error| {
+            // No caller's mistake: a filter around the guard, as a container's.
+            if error == Errno::NOSYS {
+                static REPORTED: Once = Once::new();
+                REPORTED.call_once(|| {
+                    print("openclaw-guard: a filter around the guard forbids pidfd_getfd: connect, bind and calls on open files are denied. See openclaw-guard doctor");
+                });
+                return Errno::ACCESS;
+            }
+            error
+        })
     }
 
     fn size_limit(&self, tid: Tid) -> u64 {
