@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use nix::unistd::execve;
 
 use crate::filter::FilterProgram;
-use crate::floor::Floor;
+use crate::landlock::Floor;
 use crate::handover::{Courier, LaunchReport, Stage, send_listener, send_report, wait_for_release};
 use crate::{descriptors, privileges};
 

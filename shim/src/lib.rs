@@ -18,7 +18,7 @@ mod descriptors;
 mod detached;
 pub mod failpoints;
 pub mod filter;
-pub mod floor;
+pub mod landlock;
 mod handover;
 mod launch;
 mod privileges;

@@ -10,7 +10,7 @@ use guard_openclaw::gateway;
 use guard_policy::text::shown;
 use guard_policy::{AuditSettings, Limits, OnError, Policy};
 use guard_shim::failpoints::{self, Layer, is_layer_off};
-use guard_shim::floor::LandlockStatus;
+use guard_shim::landlock::LandlockStatus;
 use guard_shim::{LaunchPlan, filter};
 
 use crate::audit::{self, AuditLog, Journal, Writer};
