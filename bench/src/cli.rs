@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::bare::Loop;
 use crate::caller::Operation;
 use crate::scale::work::Beside;
-use crate::way::Tier;
+use crate::bench_runner::Tier;
 
 /// What the guard costs, measured from the side of what it guards.
 #[derive(Parser, Debug)]

@@ -24,7 +24,7 @@ mod runner;
 mod scale;
 mod stats;
 mod units;
-mod way;
+mod bench_runner;
 mod world;
 
 use std::process::ExitCode;

@@ -11,7 +11,7 @@ use crate::histogram::Histogram;
 use crate::rows::{ExpectedStatus, On, Row, Work};
 use crate::runner::Runner;
 use crate::stats::median;
-use crate::way::BenchRunner;
+use crate::bench_runner::BenchRunner;
 use crate::world::World;
 
 /// How thoroughly to measure.

@@ -13,7 +13,7 @@ use crate::report::{Report, ReportRow, latencies, table};
 use crate::results;
 use crate::rows::{Row, all};
 use crate::runner::Runner;
-use crate::way::{BenchRunner, ShippedPolicy, Tier};
+use crate::bench_runner::{BenchRunner, ShippedPolicy, Tier};
 
 /// Measures native and guarded, and compares with the goals.
 ///

@@ -10,7 +10,7 @@ use crate::measure::Series;
 use crate::rows::{Goal, Row};
 use crate::stats::{median, quantile};
 use crate::units::nanoseconds;
-use crate::way::{BenchRunner, ShippedPolicy, Tier};
+use crate::bench_runner::{BenchRunner, ShippedPolicy, Tier};
 
 /// The results of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -174,7 +174,7 @@ mod tests {
     use crate::machine::Machine;
     use crate::measure::Series;
     use crate::rows::all;
-    use crate::way::{BenchRunner, ShippedPolicy, Tier};
+    use crate::bench_runner::{BenchRunner, ShippedPolicy, Tier};
 
     fn series(each: &[f64]) -> Series {
         Series { each: each.to_vec(), ..Series::default() }

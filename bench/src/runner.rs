@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::error::Error;
 use crate::guard::BenchGuard;
-use crate::way::BenchRunner;
+use crate::bench_runner::BenchRunner;
 use crate::world::World;
 
 /// Runs work in a world, in any way.

@@ -22,7 +22,7 @@ use crate::results;
 use crate::runner::Runner;
 use crate::stats::median;
 use crate::units::nanoseconds;
-use crate::way::BenchRunner;
+use crate::bench_runner::BenchRunner;
 use conversation::Conversation;
 use work::Rate;
 

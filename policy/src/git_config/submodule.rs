@@ -1,4 +1,4 @@
-//! Where a configuration lies.
+//! Configurations of submodules, which lie in the git directory of the repository around them.
 
 /// How many directories lie between a submodule's git directory and the work tree around it, that one included; `None`
 /// for a configuration that is not below `.git/modules`.
