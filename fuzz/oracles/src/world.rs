@@ -61,7 +61,7 @@ const BEGINNINGS: [&[u8]; 6] = [b"", b"", b"/", b"//", b"/proc/self/root", b"/pr
 
 impl World {
     /// Builds the tree from an input.
-    pub fn of(input: &mut Input<'_>) -> World {
+    pub fn from_input(input: &mut Input<'_>) -> World {
         let directory = tempfile::Builder::new().prefix("guard-walk-").tempdir_in(fixture_root()).unwrap();
         let root = directory.path().as_os_str().as_bytes().to_vec();
         let mut nodes: Vec<Node> = Vec::new();

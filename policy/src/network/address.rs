@@ -27,7 +27,7 @@ pub enum AddressClass {
 impl AddressClass {
     /// The class of the address that packets reach in the end: an IPv4 address in an IPv6 one counts as itself. The
     /// strictest, where an address has more than one.
-    pub fn of(ip: IpAddr) -> AddressClass {
+    pub fn from_ip(ip: IpAddr) -> AddressClass {
         special_uses(ip)
             .map(|registration| AddressClass::from(registration.special_use))
             .max()

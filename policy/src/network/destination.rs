@@ -57,7 +57,7 @@ impl Destination {
         let Hosts::Prefix(prefix) = &destination.hosts else {
             return Err(format!("\"{text}\" is not an address or a prefix"));
         };
-        match AddressClass::of(prefix.network()) {
+        match AddressClass::from_ip(prefix.network()) {
             class @ (AddressClass::Public | AddressClass::Loopback) => {
                 Err(format!("{} is {class}, and needs no exception", prefix.network()))
             }

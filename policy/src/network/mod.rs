@@ -253,7 +253,7 @@ impl Network {
         let allows = |names: fn(&Destination, SocketAddr) -> bool| {
             self.allows.iter().any(|destination| names(destination, address))
         };
-        let (reason, is_excepted) = match AddressClass::of(ip) {
+        let (reason, is_excepted) = match AddressClass::from_ip(ip) {
             AddressClass::Metadata => (&self.by_metadata, allows(Destination::names)),
             AddressClass::Public => return None,
             _ if is_local => return None,
@@ -321,7 +321,7 @@ impl Network {
     pub(crate) fn needs_interfaces(&self, address: SocketAddr) -> bool {
         let port = address.port();
         self.gateway.contains(&port)
-            || match AddressClass::of(address.ip()) {
+            || match AddressClass::from_ip(address.ip()) {
                 AddressClass::Public | AddressClass::Metadata => false,
                 AddressClass::LinkLocal => true,
                 _ => self.denies_private(),

@@ -24,13 +24,13 @@ pub struct GitSetting {
 pub fn read(file: &Path) -> (Vec<GitSetting>, bool) {
     let Some(bytes) = bytes(file) else { return (Vec::new(), false) };
     match parse(&bytes) {
-        Ok(entries) => (entries.iter().filter_map(GitSetting::of).collect(), true),
+        Ok(entries) => (entries.iter().filter_map(GitSetting::from_entry).collect(), true),
         Err(_) => (parse_loosely(&String::from_utf8_lossy(&bytes)), false),
     }
 }
 
 impl GitSetting {
-    fn of(entry: &Entry) -> Option<GitSetting> {
+    fn from_entry(entry: &Entry) -> Option<GitSetting> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let value = entry.value.as_deref().filter(|value| !value.is_empty())?;
         Some(GitSetting {

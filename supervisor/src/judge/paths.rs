@@ -171,7 +171,7 @@ impl Guard {
         path: &[u8],
         object: Option<&Object>,
     ) -> Result<(), Errno> {
-        let all = AllPaths::of(caller);
+        let all = AllPaths::new(caller);
         all.add(self.judge(caller, Operation::Write, path, object, Access::WRITE))?;
         if object.is_some_and(|object| is_the_machines(path, object)) {
             self.refuse(caller, Operation::Write, path, "a device of the machine")?;

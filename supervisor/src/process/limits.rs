@@ -69,7 +69,7 @@ fn watch_until_end(limits: &Limits, tree: Tree, reporter: &Reporter, kill_all: &
             ending::end_foreign_members(&tree);
             kill_all();
         }
-        let over = match counts.then(|| Usage::of(&tree)) {
+        let over = match counts.then(|| Usage::measure(&tree)) {
             None => None,
             Some(Some(usage)) => {
                 failures = 0;
@@ -107,7 +107,7 @@ struct Usage {
 
 impl Usage {
     /// `None` if the processes cannot be read.
-    fn of(tree: &Tree) -> Option<Usage> {
+    fn measure(tree: &Tree) -> Option<Usage> {
         let page = rustix::param::page_size() as u64;
         let all = all_processes().ok()?.filter_map(|process| process.ok()?.stat().ok());
         let all: HashMap<Tid, Stat> = all.map(|stat| (stat.pid, stat)).collect();
@@ -190,13 +190,13 @@ mod tests {
         let own = rustix::process::getpid().as_raw_nonzero().get();
         let above = rustix::process::getppid().unwrap().as_raw_nonzero().get();
         let tree = Tree { reaper: above, supervisor: 0, front: 0, leader: None };
-        let usage = Usage::of(&tree).unwrap();
+        let usage = Usage::measure(&tree).unwrap();
         let (_, resident) = usage.resident.iter().find(|(pid, _)| *pid == own).unwrap();
         assert!(*resident > 1 << 20 && usage.threads >= 1, "{usage:?}");
         assert!(usage.proportional() > 1 << 18);
         // The guard's own processes are not.
         assert!(
-            Usage::of(&Tree { supervisor: own, ..tree }).unwrap().resident.iter().all(|(pid, _)| *pid != own)
+            Usage::measure(&Tree { supervisor: own, ..tree }).unwrap().resident.iter().all(|(pid, _)| *pid != own)
         );
     }
 }

@@ -81,7 +81,7 @@ pub fn lets_chmod(request: &Request<'_, '_>, object: &Object, path: &[u8], mode:
 pub fn replace(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> HandlerResult {
     let Replacement { lock, config, names } = replacement;
     let guard = request.guard;
-    let all = AllPaths::of(request.caller);
+    let all = AllPaths::new(request.caller);
     all.add(guard.judge_git_config(request.caller, &lock.path))?;
     all.add(guard.judge_git_config(request.caller, &config.path))?;
     let (old, mode) = match &config.object {
@@ -90,7 +90,7 @@ pub fn replace(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> Hand
     };
     let new = read(lock.there()?)?;
     let directory = Identity::from_stat(&rustix::fs::fstat(&lock.parent)?);
-    let remotes = guard.git_remotes.of(directory, &config.path);
+    let remotes = guard.git_remotes.names(directory, &config.path);
     let own = OwnGitParts { directory: guard.made.contains(parent_of(&config.path)), remotes: &remotes };
     let question = Question::GitConfig { path: &config.path, old: &old, new: &new, own };
     let verdict = decide(guard.policy(), &question);

@@ -80,7 +80,7 @@ pub fn symlink(request: &Request<'_, '_>, text: u64, dirfd: i32, path: u64) -> H
         return Err(Errno::NOENT);
     }
     let judge = |request: &Request<'_, '_>, entry: &DirEntry| {
-        let all = AllPaths::of(request.caller);
+        let all = AllPaths::new(request.caller);
         all.add(judge(request, entry))?;
         request.guard.judge_link(request.caller, &entry.path)?;
         all.end()

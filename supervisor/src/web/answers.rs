@@ -118,7 +118,7 @@ impl Answers {
             pid,
             name: shortest(&transfer.authority),
             address: transfer.address,
-            class: AddressClass::of(transfer.address).to_string(),
+            class: AddressClass::from_ip(transfer.address).to_string(),
             sent: transfer.sent,
             received: transfer.received,
         });

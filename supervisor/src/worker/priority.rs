@@ -45,7 +45,7 @@ impl Priorities {
     /// Adds this thread, a worker.
     pub fn join(&self) -> Arc<Priority> {
         let own = rustix::thread::gettid().as_raw_nonzero().get();
-        let priority = Arc::new(Priority::of(own));
+        let priority = Arc::new(Priority::read(own));
         self.workers.lock().push(Arc::clone(&priority));
         if let Some(thread) = self.thread.get() {
             thread.unpark();
@@ -86,7 +86,7 @@ pub struct Priority {
 }
 
 impl Priority {
-    fn of(thread: Tid) -> Priority {
+    fn read(thread: Tid) -> Priority {
         Priority { thread, steps: AtomicU64::new(0), seen: AtomicU64::new(0), raised: AtomicBool::new(false) }
     }
 
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn only_a_worker_in_the_same_call_stays() {
-        let priority = Priority::of(Tid::MAX);
+        let priority = Priority::read(Tid::MAX);
         assert!(!priority.stays() && !priority.stays(), "between two calls");
         for _ in 0..3 {
             priority.step();

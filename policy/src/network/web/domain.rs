@@ -69,7 +69,7 @@ impl DomainRule {
     /// Whether it means addresses that are not public: as an entry that allows, it would open nothing by itself.
     pub(crate) fn private_class(&self) -> Option<AddressClass> {
         let DomainRule::Prefix(prefix) = self else { return None };
-        Some(AddressClass::of(prefix.network())).filter(|class| *class != AddressClass::Public)
+        Some(AddressClass::from_ip(prefix.network())).filter(|class| *class != AddressClass::Public)
     }
 }
 

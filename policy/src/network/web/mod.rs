@@ -147,7 +147,7 @@ impl Network {
         if judged.outcome != Outcome::Allow {
             return judged;
         }
-        let class = AddressClass::of(connection.address.ip());
+        let class = AddressClass::from_ip(connection.address.ip());
         if connection.interface == Interface::Own || is_loopback(connection.address.ip()) {
             return deny(this_host(connection.address));
         }

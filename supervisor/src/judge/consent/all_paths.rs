@@ -11,7 +11,7 @@ pub struct AllPaths<'c, 'k>(&'c Caller<'k>);
 
 impl<'c, 'k> AllPaths<'c, 'k> {
     /// Starts with no judgement.
-    pub fn of(caller: &'c Caller<'k>) -> AllPaths<'c, 'k> {
+    pub fn new(caller: &'c Caller<'k>) -> AllPaths<'c, 'k> {
         AllPaths(caller)
     }
 

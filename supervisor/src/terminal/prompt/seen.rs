@@ -59,7 +59,7 @@ mod tests {
         }
         assert!(all.len() > 2 && seen.covers(std::slice::from_ref(&field)));
         // The same text of another call is another one.
-        assert!(!seen.covers(&[Field::of(1, "argv[1]", "0123456789".repeat(9))]));
+        assert!(!seen.covers(&[Field::for_call(1, "argv[1]", "0123456789".repeat(9))]));
     }
 
     #[test]
