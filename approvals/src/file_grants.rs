@@ -154,18 +154,18 @@ impl FileGrants {
     /// The answer that allows everything that a question asks for, or the one of several that ends first. Call
     /// [`FileGrants::forget`] first, as this does not check the time.
     pub fn allowing(&self, question: &Question) -> Option<&FileGrant> {
-        let found = self.wanted(question)?;
+        let found = self.matching(question)?;
         let each: Option<Vec<&FileGrant>> = found.into_iter().collect();
         each?.into_iter().min_by_key(|grant| (grant.until.is_none(), grant.until))
     }
 
     /// An answer that denies a part of what a question asks for.
     pub fn denying(&self, question: &Question) -> Option<&FileGrant> {
-        self.wanted(question)?.into_iter().flatten().next()
+        self.matching(question)?.into_iter().flatten().next()
     }
 
     /// For each bit that the question asks for, an answer that is for it.
-    fn wanted(&self, question: &Question) -> Option<Vec<Option<&FileGrant>>> {
+    fn matching(&self, question: &Question) -> Option<Vec<Option<&FileGrant>>> {
         let Subject::File { path, access, .. } = &question.subject else { return None };
         let reach = question.reach.as_ref()?;
         let rule = question.rule();
@@ -188,7 +188,7 @@ impl FileGrants {
     }
 
     /// Keeps only answers for files that the policy still asks about by the same rule.
-    pub fn keep(&mut self, asks: impl Fn(&[u8], Access) -> Option<String>) {
+    pub fn retain(&mut self, asks: impl Fn(&[u8], Access) -> Option<String>) {
         self.0.retain(|grant| asks(&grant.path, grant.access).as_ref() == Some(&grant.rule));
     }
 

@@ -146,7 +146,7 @@ fn start(
     let lifeline = options.node_run.lifeline().map_err(RunError::HandedOver)?;
     let mut inherited = environment::filtered(given, &policy, &paths.state_directory);
     let proxy = proxy.filter(|_| policy.has_web_rules()).cloned();
-    let proxy = proxy.map(ProxyPort::take).transpose().map_err(RunError::Proxy)?;
+    let proxy = proxy.map(ProxyPort::bind).transpose().map_err(RunError::Proxy)?;
     if let Some(proxy) = &proxy {
         environment::replace(&mut inherited, proxy.variables());
     }

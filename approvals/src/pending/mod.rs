@@ -122,8 +122,8 @@ impl PendingApprovals {
 
     /// Keeps only answers for files that the policy still asks about: `asks` returns the rule.
     pub fn keep_file_grants(&mut self, asks: impl Fn(&[u8], Access) -> Option<String>) {
-        self.file_grants.keep(&asks);
-        self.file_denials.keep(&asks);
+        self.file_grants.retain(&asks);
+        self.file_denials.retain(&asks);
     }
 
     /// When [`PendingApprovals::pass`] has to be called next.

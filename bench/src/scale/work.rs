@@ -128,7 +128,7 @@ pub fn sleepers(count: usize) -> Result<(), Error> {
             Command::new("/bin/sleep").arg("1000").stdin(Stdio::null()).stdout(Stdio::null()).spawn();
         all.push(sleeper.context(|| "/bin/sleep".into())?);
     }
-    say(start.elapsed().as_nanos())?;
+    print(start.elapsed().as_nanos())?;
     for mut sleeper in all {
         let _ = sleeper.kill();
         let _ = sleeper.wait();
@@ -146,13 +146,13 @@ pub fn steady(path: &Path, count: usize) -> Result<(), Error> {
         for _ in 0..count {
             open_and_close(path)?;
         }
-        say(count as u128)?;
+        print(count as u128)?;
     }
     Ok(())
 }
 
 /// Prints a number, and waits for the answer.
-fn say(number: u128) -> Result<(), Error> {
+fn print(number: u128) -> Result<(), Error> {
     println!("{number}");
     std::io::stdout().flush().context(|| "standard output".into())?;
     std::io::stdin().lock().read_line(&mut String::new()).context(|| "standard input".into())?;

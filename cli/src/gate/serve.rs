@@ -109,7 +109,7 @@ impl Service {
     fn greet(&self, path: &str) {
         let plugin = plugin::state(&self.paths.state_directory);
         if plugin != PluginState::AsInstalled {
-            self.tell(Changed { path: self.plugin_path(), applied: false, text: plugin.to_string() });
+            self.report(Changed { path: self.plugin_path(), applied: false, text: plugin.to_string() });
         }
         if !self.is_quiet {
             eprintln!("openclaw-guard: the gate answers at {path}");
@@ -160,7 +160,7 @@ impl Service {
             Ok(question) => question,
             Err(error) => return refusal(&format!("the call cannot be read: {error}")),
         };
-        let loaded = self.sources.current(|changed| self.tell(changed));
+        let loaded = self.sources.current(|changed| self.report(changed));
         let judge = CallJudge {
             loaded: &loaded,
             home: &self.paths.home,
@@ -202,7 +202,7 @@ impl Service {
         self.write(&Record::Tool(Box::new(event)))
     }
 
-    fn tell(&self, changed: Changed) {
+    fn report(&self, changed: Changed) {
         let Changed { path, applied, text } = changed;
         let line = match (applied, text.as_str()) {
             (true, "") => format!("{path} is in force, from the next tool call on"),

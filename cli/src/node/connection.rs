@@ -86,22 +86,22 @@ async fn keep_connected(host: &Arc<NodeHost>) {
                 if begun.elapsed() >= GOOD {
                     pause.reset();
                 }
-                (lost.to_string(), pause.take())
+                (lost.to_string(), pause.next_wait())
             }
             Err(Failed::Refused(error)) => {
                 let why = error.to_string();
                 if said.as_ref() != Some(&why) && pairing::refused(host, &error) {
                     said = Some(why.clone());
                 }
-                (why, refused_pause.take())
+                (why, refused_pause.next_wait())
             }
-            Err(Failed::Now(why)) => (why, pause.take()),
+            Err(Failed::Now(why)) => (why, pause.next_wait()),
         };
         host.note(|status| {
             (status.connected_since_ms, status.problem) = (None, Some(why.clone()));
         });
         if said.as_ref() != Some(&why) {
-            host.say(&format!("{why}; it is tried again"));
+            host.print(&format!("{why}; it is tried again"));
             said = Some(why);
         }
         sleep(wait).await;

@@ -142,8 +142,8 @@ impl NodeHost {
         NodeCommand::from_name(name).filter(|command| self.settings.commands.contains(command))
     }
 
-    /// Tells the operator something.
-    pub fn say(&self, what: &str) {
+    /// Prints a line on stderr, for the operator.
+    pub fn print(&self, what: &str) {
         eprintln!("openclaw-guard: node: {what}");
     }
 
@@ -181,7 +181,7 @@ impl NodeHost {
         if unsent.len() >= MAX_UNSENT
             && let Some(lost) = unsent.pop_front()
         {
-            self.say(&format!("an event {} is lost: the gateway was away for too long", lost.name()));
+            self.print(&format!("an event {} is lost: the gateway was away for too long", lost.name()));
         }
         unsent.push_back(event);
     }

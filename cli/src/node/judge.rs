@@ -134,8 +134,8 @@ impl CallPolicy {
         evaluate(&self.policy, &quoted(argv), cwd, &self.paths.home, Some(env))
     }
 
-    /// What the policy says of a command.
-    pub fn say(&self, evaluation: &Evaluation, is_strict: bool) -> TextVerdict {
+    /// Returns the verdict on a command, as text.
+    pub fn verdict(&self, evaluation: &Evaluation, is_strict: bool) -> TextVerdict {
         if self.policy.security() == Security::Deny {
             return TextVerdict::No(Denied::Security);
         }

@@ -34,7 +34,7 @@ pub fn refused(host: &NodeHost, error: &OpenError) -> bool {
     }
     let request = refused.details.get("requestId").and_then(Value::as_str);
     let request = request.map_or_else(|| "REQUEST".to_owned(), |id| shown(id.as_bytes()));
-    host.say(&format!(
+    host.print(&format!(
         "the gateway has not paired this device, or no longer: run there `openclaw devices list` and `openclaw devices approve \
          {request}` (the device is {})",
         host.id
@@ -52,14 +52,14 @@ pub async fn look(host: &Arc<NodeHost>) {
         CommandApproval::Approved => host.note_surface("approved", None),
         CommandApproval::Pending(request) => {
             let id = request.as_deref().map_or_else(|| "REQUEST".to_owned(), |id| shown(id.as_bytes()));
-            host.say(&format!(
+            host.print(&format!(
                 "{} is connected, and its commands wait for approval: run at the gateway `openclaw nodes approve {id}`",
                 host.name()
             ));
             host.note_surface("pending", request);
         }
         CommandApproval::Unknown => {
-            host.say(&format!(
+            host.print(&format!(
                 "{} is connected; if `openclaw nodes pending` lists it at the gateway, run there `openclaw nodes approve REQUEST`",
                 host.name()
             ));
@@ -75,7 +75,7 @@ pub fn resolved(host: &NodeHost, is_approved: bool) {
         false => ("unknown", "its commands are not approved: the gateway runs nothing here"),
     };
     host.note_surface(state, None);
-    host.say(&format!("{}: {what}", host.name()));
+    host.print(&format!("{}: {what}", host.name()));
 }
 
 /// Asks the gateway as an operator. A node itself is not told. `None` if the gateway lets it ask nothing.

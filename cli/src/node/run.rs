@@ -166,7 +166,7 @@ fn collect(
             if let (Some((stream, pipe)), true) = (&slot, is_ready) {
                 match rustix::io::read(pipe, &mut buffer) {
                     Ok(0) => *slot = None,
-                    Ok(count) => output.take(*stream, &buffer[..count]),
+                    Ok(count) => output.append(*stream, &buffer[..count]),
                     Err(rustix::io::Errno::INTR) => {}
                     Err(_) => *slot = None,
                 }

@@ -68,13 +68,13 @@ pub fn decide(host: &NodeHost, params: Option<&str>) -> Result<Decided, InvokeEr
     let rules = CallPolicy::read(host, caller, place)?;
     let env = rules.environment(&params.argv, params.env.iter())?;
     let evaluation = rules.evaluate(&params.argv, &cwd, &env.found);
-    let said = rules.say(&evaluation, params.tightened.strict_inline_eval);
-    let approval = match (said, &params.approval) {
+    let verdict = rules.verdict(&evaluation, params.tightened.strict_inline_eval);
+    let approval = match (verdict, &params.approval) {
         (TextVerdict::No(denied), _) => return Ok(Decided::Denied(report, denied)),
         (TextVerdict::Asks, Approval::None) => return Ok(Decided::Denied(report, Denied::ApprovalRequired)),
         (TextVerdict::Runs, Approval::None) => None,
-        (said, Approval::Given(plan)) => {
-            match approved(host, &params, plan, &rules, &cwd, &env.found, matches!(said, TextVerdict::Asks)) {
+        (verdict, Approval::Given(plan)) => {
+            match approved(host, &params, plan, &rules, &cwd, &env.found, matches!(verdict, TextVerdict::Asks)) {
                 Ok(approval) => approval,
                 Err(denied) => return Ok(Decided::Denied(report, denied)),
             }

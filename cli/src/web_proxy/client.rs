@@ -41,17 +41,17 @@ impl Client {
     /// Says that a request does not keep to what was judged.
     pub(super) fn refuse(&self, authority: &str, why: RefusalReason) {
         let authority = authority.to_owned();
-        self.tell(&ProxyMessage::Refuses(WebRefusal { client: self.port, authority, why }));
+        self.send(&ProxyMessage::Refuses(WebRefusal { client: self.port, authority, why }));
     }
 
     /// Tells the supervisor.
-    pub(super) fn tell(&self, message: &ProxyMessage) {
-        self.link.tell(message);
+    pub(super) fn send(&self, message: &ProxyMessage) {
+        self.link.send(message);
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        self.tell(&ProxyMessage::Left { client: self.port });
+        self.send(&ProxyMessage::Left { client: self.port });
     }
 }

@@ -98,7 +98,7 @@ fn add(count: &Cell<u64>, length: usize) {
 
 impl Drop for Meter {
     fn drop(&mut self) {
-        self.client.tell(&ProxyMessage::Moved(WebTransfer {
+        self.client.send(&ProxyMessage::Moved(WebTransfer {
             client: self.client.port(),
             authority: std::mem::take(&mut self.authority),
             address: self.address,

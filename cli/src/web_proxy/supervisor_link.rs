@@ -65,7 +65,7 @@ impl SupervisorLink {
             let (answer, answered) = oneshot::channel();
             self.waiting.borrow_mut().insert(id, answer);
             let (authority, addresses) = (authority.to_owned(), addresses.to_vec());
-            self.tell(&ProxyMessage::Asks(WebQuestion { id, client, authority, scheme, addresses }));
+            self.send(&ProxyMessage::Asks(WebQuestion { id, client, authority, scheme, addresses }));
             match answered.await {
                 Ok(WebVerdict::Allowed(grant)) => return Ok(grant),
                 Ok(WebVerdict::Denied(rule)) => return Err(NotAllowed::ByRule(rule)),
@@ -77,7 +77,7 @@ impl SupervisorLink {
     }
 
     /// Tells the supervisor.
-    pub(super) fn tell(&self, message: &ProxyMessage) {
+    pub(super) fn send(&self, message: &ProxyMessage) {
         // Fails only where nobody is left to hear it.
         let _ = self.outgoing.send(line(message));
     }

@@ -88,7 +88,7 @@ pub fn update<T>(
     expected: &BaseHash,
     change: impl FnOnce(&mut Store) -> T,
 ) -> Result<Updated<T>, UpdateError> {
-    let held = LockedStore::take(state)?;
+    let held = LockedStore::open(state)?;
     let content = held.content()?;
     if BaseHash::new(&content.bytes) != *expected {
         return Err(UpdateError::Conflict { path: held.path() });
@@ -110,7 +110,7 @@ pub fn apply<T>(state: &Path, change: impl FnMut(&mut Store) -> T) -> Result<Upd
 /// # Errors
 /// As for [`apply`].
 pub fn apply_own<T>(state: &Path, change: impl FnMut(&mut Store) -> T) -> Result<Updated<T>, UpdateError> {
-    apply_in(&Kernel, LockedStore::take_own(state)?, change)
+    apply_in(&Kernel, LockedStore::open_own(state)?, change)
 }
 
 /// Does as [`apply`], on the caller's disk.
@@ -119,7 +119,7 @@ pub(super) fn apply_on<T>(
     state: &Path,
     change: impl FnMut(&mut Store) -> T,
 ) -> Result<Updated<T>, UpdateError> {
-    apply_in(disk, LockedStore::take(state)?, change)
+    apply_in(disk, LockedStore::open(state)?, change)
 }
 
 fn apply_in<T>(
@@ -146,7 +146,7 @@ struct LockedStore {
 }
 
 impl LockedStore {
-    fn take(state: &Path) -> Result<LockedStore, UpdateError> {
+    fn open(state: &Path) -> Result<LockedStore, UpdateError> {
         let path = state.join(NAME);
         let directory = match Directory::open(state) {
             Ok(Some(directory)) => directory,
@@ -161,14 +161,14 @@ impl LockedStore {
         LockedStore::lock(directory)
     }
 
-    fn take_own(state: &Path) -> Result<LockedStore, UpdateError> {
+    fn open_own(state: &Path) -> Result<LockedStore, UpdateError> {
         let path = state.join(GUARD);
         let directory = Directory::make_own(state);
         LockedStore::lock(directory.map_err(|error| UpdateError::Disk { step: "make", path, error })?)
     }
 
     fn lock(directory: Directory) -> Result<LockedStore, UpdateError> {
-        match Lock::take(&directory) {
+        match Lock::acquire(&directory) {
             Ok(lock) => Ok(LockedStore { directory, _lock: lock }),
             Err(error) => Err(UpdateError::Lock { path: directory.store(), error }),
         }

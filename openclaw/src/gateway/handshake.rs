@@ -107,7 +107,7 @@ pub async fn greet(
     }
     if let Some(token) = issued.device_token {
         // If the token cannot be saved, the gateway issues it again.
-        remember(access, move |identity, endpoint| identity.keep(endpoint, &token)).await;
+        remember(access, move |identity, endpoint| identity.save(endpoint, &token)).await;
     }
     Ok(hello)
 }

@@ -182,7 +182,7 @@ impl Driver {
                     deadline = Instant::now() + self.silence;
                     match message_text(message) {
                         Ok(Some(text)) => match read(&text) {
-                            Ok(frame) => self.take(frame),
+                            Ok(frame) => self.receive(frame),
                             Err(why) if self.events.is_some() => tracing::info!("the gateway's message is ignored: {why}"),
                             Err(why) => return Disconnected::Broken(why),
                         },
@@ -216,7 +216,7 @@ impl Driver {
         }
     }
 
-    fn take(&mut self, frame: Frame) {
+    fn receive(&mut self, frame: Frame) {
         match frame {
             Frame::Answer { id, answer } => {
                 if let Some(who) = self.calls.answered(&id) {

@@ -30,7 +30,7 @@ impl Collector {
     }
 
     /// Takes more output.
-    pub fn take(&mut self, stream: Stream, bytes: &[u8]) {
+    pub fn append(&mut self, stream: Stream, bytes: &[u8]) {
         let kept = bytes.len().min(self.left);
         self.left -= kept;
         self.is_cut |= kept < bytes.len();

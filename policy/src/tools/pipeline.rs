@@ -79,7 +79,7 @@ pub fn effective(
     let mut warnings = Vec::new();
     for step in found.steps {
         warnings.extend(warning(&step, inventory).filter(|warning| seen.remember(warning)));
-        steps.push(take(step, &mut allowed, inventory));
+        steps.push(apply(step, &mut allowed, inventory));
     }
     let (agent, is_sandboxed) = (found.agent, found.is_sandboxed);
     Ok(EffectiveTools { release: inventory.release(), agent, is_sandboxed, allowed, steps, warnings })
@@ -89,7 +89,7 @@ pub fn effective(
 pub fn restrict(tools: &mut EffectiveTools, lists: &ToolLists, inventory: &Inventory) {
     let Some(lists) = lists.own_step() else { return };
     let step = PolicyStep { label: GUARD_STEP.to_owned(), lists, entries: Entries::Patterns };
-    let taken = take(step, &mut tools.allowed, inventory);
+    let taken = apply(step, &mut tools.allowed, inventory);
     tools.steps.push(taken);
 }
 
@@ -97,7 +97,7 @@ pub fn restrict(tools: &mut EffectiveTools, lists: &ToolLists, inventory: &Inven
 pub const GUARD_STEP: &str = "guard.json tools";
 
 /// Removes what a step does not leave.
-fn take(step: PolicyStep, allowed: &mut Vec<String>, inventory: &Inventory) -> ToolStep {
+fn apply(step: PolicyStep, allowed: &mut Vec<String>, inventory: &Inventory) -> ToolStep {
     let filter = Filter::new(&step, inventory);
     let mut removed = Vec::new();
     allowed.retain(|tool| match filter.removes(tool) {

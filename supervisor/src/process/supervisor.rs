@@ -116,12 +116,12 @@ fn supervise(
         lifeline: _lifeline,
         limits,
     } = order;
-    let say = |what: &'static str| move |error: std::io::Error| format!("cannot {what}: {error}");
-    let (ours, theirs) = guard_shim::channel().map_err(say("make a channel"))?;
+    let cannot = |what: &'static str| move |error: std::io::Error| format!("cannot {what}: {error}");
+    let (ours, theirs) = guard_shim::channel().map_err(cannot("make a channel"))?;
     let (from_reaper, to_supervisor) = pipe().map_err(|error| error.to_string())?;
     let has_leader = jobs.is_some();
-    let cannot = |error| format!("cannot watch the front: {error}");
-    let front_handle = ProcessHandle::open(front.as_raw_nonzero().get()).map_err(cannot)?;
+    let front_handle = ProcessHandle::open(front.as_raw_nonzero().get())
+        .map_err(|error| format!("cannot watch the front: {error}"))?;
     if rustix::process::getppid() != Some(front) {
         // It was killed already.
         quit();
@@ -148,7 +148,7 @@ fn supervise(
     drop((theirs, to_supervisor, jobs));
     let argv: Vec<_> = plan.argv.iter().map(|word| word.to_bytes().to_vec()).collect();
     plan.forget();
-    let priorities = become_supervisor().map_err(say("set up the supervisor"))?;
+    let priorities = become_supervisor().map_err(cannot("set up the supervisor"))?;
     let watch = Watch::open(source.files());
 
     let mut from_reaper = File::from(from_reaper);
@@ -171,7 +171,7 @@ fn supervise(
         node: source.options.node_run.node_id.clone(),
         secrets: secrets.clone(),
     };
-    let reporter = Reporter::start(manner, audit, context, tree).map_err(say("start a thread"))?;
+    let reporter = Reporter::start(manner, audit, context, tree).map_err(cannot("start a thread"))?;
     let reporter = match std::io::stderr().is_terminal() {
         true => reporter.hinting(hint(&source.options)),
         false => reporter,
@@ -193,13 +193,13 @@ fn supervise(
     guard = guard.with_recorder(recorder.map(Arc::new)).with_first(approval).with_proxy(clients.clone());
     if let Some(approvals) = &approvals {
         guard = guard.with_approvals(Arc::clone(approvals));
-        follow_front(from_front, approvals.manager().clone()).map_err(say("start a thread"))?;
+        follow_front(from_front, approvals.manager().clone()).map_err(cannot("start a thread"))?;
     }
     let current = Arc::new(Current::new(guard));
     let proxy = match proxy.zip(clients) {
         Some((proxy, clients)) => {
             let running = proxy.start(Arc::clone(&current), clients, reporter.clone());
-            Some(running.map_err(say("start the guard's proxy (network.web)"))?)
+            Some(running.map_err(cannot("start the guard's proxy (network.web)"))?)
         }
         None => None,
     };
@@ -220,26 +220,26 @@ fn supervise(
         Err(error) => return Err(error.to_string()),
     };
     let listener = Arc::new(Listener::new(listener));
-    let _pool = Pool::start(listener, Arc::clone(&current), priorities).map_err(say("start the workers"))?;
+    let _pool = Pool::start(listener, Arc::clone(&current), priorities).map_err(cannot("start the workers"))?;
     tracing::info!(
         "the supervisor is process {supervisor}: kill -HUP {supervisor} has it read the policy again"
     );
     match guard_shim::release(ours.as_fd()) {
         // A signal has ended the child already; its wait status is reported below.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
-        released => released.map_err(say("release the command"))?,
+        released => released.map_err(cannot("release the command"))?,
     }
     let kill = {
         let reporter = reporter.clone();
         move || kill_all(&tree, &reporter)
     };
-    session_limits::watch(limits, tree, reporter.clone(), kill).map_err(say("start a thread"))?;
+    session_limits::watch(limits, tree, reporter.clone(), kill).map_err(cannot("start a thread"))?;
     // These watches also detect earlier changes, so the command need not wait for them.
     let end: Option<EndTree> = requires_floor.then({
         let reporter = reporter.clone();
         move || Box::new(move || kill_all(&tree, &reporter)) as EndTree
     });
-    watch_grants(&current, end).map_err(say("start a thread"))?;
+    watch_grants(&current, end).map_err(cannot("start a thread"))?;
     let control =
         Control::new(started, Arc::clone(&current), Arc::new(move || ending::end_foreign_members(&tree)));
     let _socket = listen(&state, tree, control, &reporter);

@@ -35,13 +35,13 @@ impl Answers {
     /// Answers until the proxy ends, or sends what is no message.
     pub(super) fn serve(&self, from: &mut impl BufRead, mut to: impl Write) {
         while let Ok(Some(message)) = receive(from) {
-            if self.take(message, &mut to).is_err() {
+            if self.handle(message, &mut to).is_err() {
                 return;
             }
         }
     }
 
-    fn take(&self, message: ProxyMessage, to: &mut impl Write) -> io::Result<()> {
+    fn handle(&self, message: ProxyMessage, to: &mut impl Write) -> io::Result<()> {
         match message {
             ProxyMessage::Asks(question) => {
                 let answer = WebAnswer { id: question.id, verdict: self.answer(&question) };

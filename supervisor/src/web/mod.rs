@@ -44,11 +44,11 @@ pub struct ProxyPort {
 }
 
 impl ProxyPort {
-    /// Takes a free port of the loopback address.
+    /// Binds a free port of the loopback address.
     ///
     /// # Errors
     /// Those of socket(2) and bind(2).
-    pub fn take(command: ProxyCommand) -> io::Result<ProxyPort> {
+    pub fn bind(command: ProxyCommand) -> io::Result<ProxyPort> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let port = listener.local_addr()?.port();
         Ok(ProxyPort { listener, port, command })

@@ -132,7 +132,7 @@ impl Pool {
         if nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).is_ok() {
             let priority = self.priorities.join();
             let served = caught(|| self.serve(&priority));
-            self.priorities.leave(&priority);
+            self.priorities.remove(&priority);
             if let Err(fault) = served {
                 // The panic was outside a handler: the counts, and whether the call was replied to, are unknown.
                 self.end(&fault);

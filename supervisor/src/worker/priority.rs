@@ -37,7 +37,7 @@ impl Priorities {
         if (has_capability || limits::allow_real_time()) && schedule::is_default() {
             let shared = Arc::clone(&priorities);
             // Without the thread, the workers stay ordinary.
-            let _ = Builder::new().name("priority".into()).spawn(move || shared.keep());
+            let _ = Builder::new().name("priority".into()).spawn(move || shared.run());
         }
         priorities
     }
@@ -54,13 +54,13 @@ impl Priorities {
     }
 
     /// Removes a worker that ends.
-    pub fn leave(&self, priority: &Arc<Priority>) {
+    pub fn remove(&self, priority: &Arc<Priority>) {
         self.workers.lock().retain(|other| !Arc::ptr_eq(other, priority));
     }
 
     /// Sets the workers' priorities. Returns if this thread may not have the priority itself: without it, a worker that
     /// loops could keep it off its processor.
-    fn keep(&self) {
+    fn run(&self) {
         if schedule::raise(schedule::THIS_THREAD).is_err() {
             return;
         }
@@ -144,7 +144,7 @@ mod tests {
         // What it starts is ordinary.
         let started = std::thread::spawn(|| policy(THIS_THREAD)).join().unwrap();
         assert_eq!(started, libc::SCHED_OTHER);
-        priorities.leave(&priority);
+        priorities.remove(&priority);
         assert!(priorities.workers.lock().is_empty());
     }
 

@@ -78,8 +78,8 @@ fn runs_are_answered_as_by_openclaws_node() {
         let result = decoded(&result);
         let end = &result["payloadJSON"];
         let mut output = Collector::new(200_000);
-        output.take(Stream::Stdout, end["stdout"].as_str().unwrap().as_bytes());
-        output.take(Stream::Stderr, end["stderr"].as_str().unwrap().as_bytes());
+        output.append(Stream::Stdout, end["stdout"].as_str().unwrap().as_bytes());
+        output.append(Stream::Stderr, end["stderr"].as_str().unwrap().as_bytes());
         let mut captured =
             output.end(end["exitCode"].as_i64().map(|code| code as i32), end["timedOut"] == true);
         captured.error = end["error"].as_str().map(str::to_owned);
