@@ -1,5 +1,7 @@
 //! The state of all pending and recently ended questions. It has no clock and no thread: each operation gets the time
 //! as an argument.
+//!
+//! Why: docs/decisions.md, "Pending questions are a state machine that takes the time as an argument"
 
 mod answer;
 mod register;
@@ -66,7 +68,7 @@ pub struct PendingApprovals {
     grants: TemporaryGrants,
     file_denials: FileGrants,
     file_grants: FileGrants,
-    /// What nobody has answered a moment ago.
+    /// Questions that timed out a moment ago.
     expired: TemporaryGrants,
     bytes: usize,
     waiters: usize,

@@ -6,6 +6,8 @@
 //! it, so calls for it go to the broker.
 //!
 //! Others may move one anywhere. So each object is kept open, and its descriptor tells where it is now.
+//!
+//! Why: docs/decisions.md, "Each granted object is kept open, and its descriptor says where it is."
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;

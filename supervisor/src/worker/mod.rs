@@ -5,6 +5,8 @@
 //! keep waiting, so that callers on several processors are served on their own. A worker stuck in a blocking open or
 //! connect is woken when its caller dies or gets a signal. Workers have a real-time priority where the guard may give
 //! it to them.
+//!
+//! Why: docs/decisions.md, "Normally one worker waits."
 
 mod blocking;
 mod idle;

@@ -3,9 +3,11 @@
 //! Until a worker has received a call, a signal to the caller interrupts it. An ordinary worker may have to wait for
 //! its processor first; a real-time worker takes it.
 //!
-//! A real-time thread that never sleeps would keep others off its processor. So one thread, of the same priority,
-//! takes turns with the workers, and makes those ordinary that stay in one call. No other thread keeps the capability
-//! to set priorities.
+//! A real-time thread that never sleeps would keep others off its processor. So one thread of the same priority takes
+//! turns with the workers. It makes workers ordinary that stay in one call. No other thread keeps the capability to set
+//! priorities.
+//!
+//! Why: docs/decisions.md, "Workers have a real-time priority where the guard may give it"
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -1,4 +1,6 @@
 //! All paths of one call are judged before a human is asked about one of them.
+//!
+//! Why: docs/decisions.md, "A call is judged by all of its paths before anybody is asked"
 
 use rustix::io::Errno;
 

@@ -1,4 +1,6 @@
-//! Remembers what of a card has been on the screen. Nobody allows what nobody could see.
+//! Remembers which parts of a card have been on the screen: nobody can allow a call without having seen it.
+//!
+//! Why: docs/decisions.md, "A yes on the terminal needs every argument to have been drawn"
 
 use std::collections::HashMap;
 use std::ops::Range;
