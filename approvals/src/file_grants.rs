@@ -1,7 +1,7 @@
 //! Answers for files that reach beyond equal calls: for a file or a directory, for a command or a time.
 //!
-//! They are kept in memory only, and apply only where the policy asks by the same rule: a denial, and a file that another
-//! rule asks about, are none of their business.
+//! They are kept in memory only, and apply only where the policy asks by the same rule. They never override a denial,
+//! nor a question of another rule.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use super::decision::{Decision, GrantWidth, Span};
 use super::question::{AskedDirectory, Process, Question, Reach, Subject, WhichDirectory};
 
-/// The maximum number of kept answers of one kind. Beyond it, the one that ends first is dropped, of those without an end
-/// the oldest; its calls are asked about again.
+/// The maximum number of kept answers of one kind. If there are more, the one that ends first is dropped, or the oldest
+/// if none has an end; its calls are asked about again.
 pub const MAX_FILE_GRANTS: usize = 1024;
 
 /// The bits that an answer may be for. The right to map code has questions of its own.
@@ -177,7 +177,7 @@ impl FileGrants {
         Some(BITS.into_iter().filter(|bit| access.contains(*bit)).map(answer).collect())
     }
 
-    /// Whether a file may get another name without gaining this bit, that the policy asks about there, by an answer.
+    /// Whether a file may get another name without an answer giving it this bit there, which the policy asks about.
     /// Answers for the file that had that name until now end: it is another one.
     pub fn lets_move(&mut self, bit: Access, old: Option<AskedFile<'_>>, new: AskedFile<'_>) -> bool {
         let gains = |grant: &FileGrant| {

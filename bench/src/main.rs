@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 mod bare;
+mod bench_runner;
 mod caller;
 mod cli;
 mod error;
@@ -24,7 +25,6 @@ mod runner;
 mod scale;
 mod stats;
 mod units;
-mod bench_runner;
 mod world;
 
 use std::process::ExitCode;

@@ -54,7 +54,7 @@ pub fn act(_: &DemoArgs) -> Result<Exit, DemoError> {
     print(&format!("A scratch home with a decoy key: {home}. No policy file is needed.\n"))?;
 
     print(
-        "\n1. Ordinary work is not asked about: the directory that the guard is started in is the command's.\n",
+        "\n1. Ordinary work needs no question: the command may use the directory that the guard is started in.\n",
     )?;
     scene.guarded(
         "echo 'made here' > notes && cat notes",
@@ -74,7 +74,7 @@ pub fn act(_: &DemoArgs) -> Result<Exit, DemoError> {
             if status.success() { "That was your yes." } else { "Without a yes, the call is denied." };
         print(&format!("{answer}\n"))?;
     } else {
-        print("   Here is no terminal to ask on, so this is what it would have asked:\n")?;
+        print("   There is no terminal to ask on here. This is what it would have asked:\n")?;
         scene.run("openclaw-guard check --read ~/letter", &["check", "--read", &scene.path("letter")])?;
         print("   With a yes, the command would have read the letter.\n")?;
     }

@@ -1,4 +1,4 @@
-//! `openclaw-guard gate serve`: a thread for each question, with a deadline and a bound for each.
+//! `openclaw-guard gate serve`: a thread for each question, with limits of its time and its length.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -27,7 +27,8 @@ use super::protocol::{Answer, MAX_QUESTION, Question};
 use super::sources::{Changed, Sources};
 use super::{GateError, SOCKET, ServeArgs, socket};
 
-/// How long a peer may take to send its question, and then to take the answer. The plugin waits so long for both.
+/// How long a peer may take to send its question, and then to take the answer. The plugin waits as long for both
+/// together.
 const IO_TIMEOUT: Duration = Duration::from_secs(5);
 /// The most questions at a time.
 const MAX_PEERS: usize = 64;
@@ -151,7 +152,7 @@ impl Service {
             Err(Unread::Gone) => return,
         };
         let _ = stream.set_write_timeout(Some(IO_TIMEOUT));
-        // A plugin that has gone blocks by itself.
+        // If the plugin is gone, it has blocked the call already.
         let _ = stream.write_all(answer.line().as_bytes());
     }
 

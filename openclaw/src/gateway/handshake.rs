@@ -26,7 +26,7 @@ const ID: &str = "connect";
 pub struct Dialect {
     /// The parameter to leave out: the release does not know it.
     without: Option<Optional>,
-    /// Whether to add the token that the gateway has issued, as it has refused the other alone.
+    /// Whether to add the token that the gateway has issued, because it has refused the other token alone.
     with_device_token: bool,
 }
 

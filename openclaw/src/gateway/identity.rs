@@ -22,7 +22,7 @@ use crate::ids;
 
 /// The file in [`GUARD`] of the identity that asks questions.
 pub const NAME: &str = "device.json";
-/// The file there of the identity that is a node: a gateway gives each role a token of its own.
+/// The file there of the node's identity: a gateway gives each role a token of its own.
 pub const NODE: &str = "node-device.json";
 /// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 64 << 10;

@@ -1,4 +1,4 @@
-//! How much of a run's output is kept.
+//! Keeps a part of a run's output.
 
 use serde_json::{Map, Value, json};
 
@@ -53,7 +53,7 @@ impl Collector {
     }
 }
 
-/// What is known of a run that has ended.
+/// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Captured {
     /// The exit status; `None` if a signal ended it, or it did not start.

@@ -68,7 +68,7 @@ impl Destination {
         }
     }
 
-    /// Whether it is one address, and covers that.
+    /// Whether it is a single address, and this one.
     pub(crate) fn names(&self, address: SocketAddr) -> bool {
         let is_one = matches!(&self.hosts, Hosts::Prefix(prefix) if prefix.address().is_some());
         is_one && self.covers(address, false)

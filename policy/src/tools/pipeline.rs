@@ -21,7 +21,7 @@ pub struct EffectiveTools {
     pub allowed: Vec<String>,
     /// The steps that have lists, in their order.
     pub steps: Vec<ToolStep>,
-    /// The warnings that were not given before.
+    /// The warnings that `seen` did not have yet.
     pub warnings: Vec<String>,
 }
 
@@ -114,11 +114,11 @@ fn apply(step: PolicyStep, allowed: &mut Vec<String>, inventory: &Inventory) -> 
 struct Filter {
     allow: CompiledList,
     deny: CompiledList,
-    /// Whoever may not write may not patch.
+    /// If `write` is denied, so is `apply_patch`.
     write_denies_patch: bool,
 }
 
-/// Whoever may write may patch.
+/// If `write` is allowed, so is `apply_patch`.
 const PATCH: &str = "apply_patch";
 const WRITE: &str = "write";
 

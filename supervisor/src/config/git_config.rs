@@ -1,4 +1,4 @@
-//! Reads what the guard needs of a git configuration, without starting git.
+//! Reads the parts of a git configuration that the guard needs, without starting git.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ pub const MAX_BYTES: u64 = guard_policy::git_config::MAX_BYTES as u64;
 pub struct GitSetting {
     /// `core` of `core.hooksPath`.
     pub section: String,
-    /// The name in quotes behind the section; empty if there is none.
+    /// The name in quotes after the section; empty if there is none.
     pub subsection: String,
     /// `hookspath` of `core.hooksPath`.
     pub key: String,
@@ -20,7 +20,8 @@ pub struct GitSetting {
     pub value: String,
 }
 
-/// Reads a configuration, and whether all of it was understood: it is there, not too large, and git would read it.
+/// Reads a configuration. The second value is true if all of it was understood: the file exists, is not too large, and
+/// git would accept it.
 pub fn read(file: &Path) -> (Vec<GitSetting>, bool) {
     let Some(bytes) = bytes(file) else { return (Vec::new(), false) };
     match parse(&bytes) {

@@ -38,8 +38,8 @@ impl Born {
 pub struct MadeDirectories(Mutex<HashSet<Born>>);
 
 impl MadeDirectories {
-    /// Remembers the directory that was just made under a name. The caller holds the lock without which no call of the
-    /// tree moves another one there.
+    /// Remembers the directory that was just made under a name. The caller holds the lock that every call of the tree
+    /// needs to move another one there.
     pub fn record(&self, parent: BorrowedFd<'_>, name: &[u8]) {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let Ok(made) = rustix::fs::openat(parent, name, flags, Mode::empty()) else { return };

@@ -102,7 +102,9 @@ impl BuiltDomain {
     pub fn describe(&self) -> String {
         match &self.status {
             landlock::LandlockStatus::Full => "full".to_owned(),
-            landlock::LandlockStatus::Partial { missing } => format!("partial, without {}", missing.join(", ")),
+            landlock::LandlockStatus::Partial { missing } => {
+                format!("partial, without {}", missing.join(", "))
+            }
             landlock::LandlockStatus::None => "none, this kernel has no Landlock".to_owned(),
         }
     }

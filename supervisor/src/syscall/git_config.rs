@@ -1,5 +1,5 @@
-//! git changes its configuration: the content is judged when git renames the lock, and what is put in place is what was
-//! judged.
+//! git changes its configuration: the content is judged when git renames the lock, and exactly the judged content is
+//! put in place.
 //!
 //! The tree may still hold its lock open, mapped or under another name. So its file never becomes the configuration: the
 //! guard writes the bytes that it judged to a file of its own, under a name that the tree can neither make nor write, and
@@ -67,7 +67,8 @@ pub fn replacement<'e>(
 
 /// Whether git may set this mode on a configuration. `git init` tries out whether the file system keeps modes, and sets
 /// `core.fileMode` to false if it cannot change the owner's x (git-config(1)): that bit may change anywhere. In a
-/// submodule's directory that the tree made, others may change, too, if nobody else may write then.
+/// submodule's directory that the tree made, other permission bits may change, too, if nobody else may write
+/// afterwards.
 pub fn lets_chmod(request: &Request<'_, '_>, object: &Object, path: &[u8], mode: u32) -> bool {
     const OTHERS: u32 = libc::S_ISUID | libc::S_ISGID | libc::S_IWGRP | libc::S_IWOTH;
     let is_trial = (mode ^ object.stat.st_mode) & 0o7777 == libc::S_IXUSR;

@@ -40,8 +40,8 @@ fn judge_link(request: &Request<'_, '_>, entry: &DirEntry, new: &[u8]) -> Result
     }
 }
 
-/// Refuses to take away a name by which an approved script is about to be opened, or one that must keep leading to what
-/// the floor grants. The kernel refuses to move a mount point in the same way.
+/// Refuses to remove a name by which an approved script is about to be opened, or a name that must keep leading to an
+/// object that the floor grants. The kernel refuses to move a mount point in the same way.
 ///
 /// # Errors
 /// EBUSY.

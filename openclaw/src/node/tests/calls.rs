@@ -174,7 +174,7 @@ proptest! {
         let end = output.end(Some(0), false);
         let is_cut = end.stdout.ends_with("... (truncated)") || end.stderr.ends_with("... (truncated)");
         prop_assert_eq!(is_cut, total > most);
-        // A byte that is no text becomes three.
+        // A byte that is not UTF-8 becomes three bytes.
         prop_assert!(end.stdout.len() + end.stderr.len() <= 3 * most + 16);
     }
 }

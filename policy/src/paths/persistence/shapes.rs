@@ -1,9 +1,9 @@
 //! Places that are protected wherever they are, by the components of their path.
 //!
-//! A search for repositories and workspaces can be misled: by the start directory, by an earlier session, by what
-//! was moved away for a moment. A shape cannot. It consists of a *tail*, such as `.vscode/` or `hooks/`, and the
-//! directory that holds it. What the tree puts into a holder that it made itself in the same session is its own;
-//! the caller of [`crate::decide`] knows which directories those are.
+//! A search for repositories and workspaces can be misled: by the start directory, by an earlier session, by what was
+//! moved away for a moment. A shape cannot. It consists of a *tail*, such as `.vscode/` or `hooks/`, and the directory
+//! that holds it. Files that the tree puts into a holder that it made in the same session are its own; the caller of
+//! [`crate::decide`] knows which directories those are.
 
 use std::sync::Arc;
 
@@ -183,7 +183,7 @@ impl Shapes {
             // A submodule may have any name, with slashes in it.
             let nest = GIT_NESTS.contains(&inside[0].name());
             let count = if nest { inside.len() } else { 1 };
-            // git takes what is below `modules` for a submodule that is initialised later, whoever made it.
+            // git uses a directory below `modules` for a submodule that is initialised later, no matter who made it.
             let whole = nest && inside[0].name() == b"modules";
             return inside[..count].iter().any(|part| {
                 if whole && part.is_hook_sample() {
@@ -215,7 +215,7 @@ impl Shapes {
     }
 
     /// Returns what a directory or a link at a path would lead to, if that is protected: the path ends before its tail
-    /// does. Where what is moved there would itself be the holder, that is the path.
+    /// does. If the moved directory itself would be the holder, the path is the holder.
     pub(crate) fn leads_to<'p>(&self, path: &'p [u8]) -> Option<Shape<'p>> {
         if self.is_empty() {
             return None;
@@ -356,7 +356,7 @@ impl<'p> Component<'p> {
         self.name() == b"hooks" && !sample.is_empty() && !sample.contains(&b'/')
     }
 
-    /// If this is what git runs or is configured by in a git directory, what it is.
+    /// The kind of this name in a git directory, if git runs it or is configured by it.
     fn git_part(&self) -> Option<ShapeKind> {
         match self.name() {
             b"hooks" => Some(ShapeKind::All),
@@ -421,7 +421,7 @@ mod tests {
         assert_eq!(holders("/a/.git/modules/x/y/config"), ["/a/.git"]);
         assert_eq!(holders("/a/.git/modules/x/hooks/update"), ["/a/.git"]);
         assert_eq!(holders("/a/.git/modules/x/hooks"), ["/a/.git"]);
-        // Nobody runs it, but whoever made the directory may take it for one that came with git.
+        // Nothing runs it. But the operator who made the directory may take it for a file that came with git.
         assert_eq!(holders("/a/.git/modules/x/hooks/update.sample"), ["/a/.git/modules/x/hooks"]);
         assert_eq!(holders("/a/.git/modules/x/hooks/.sample"), ["/a/.git"]);
         assert_eq!(holders("/a/.git/modules/x/hooks/a/b.sample"), ["/a/.git"]);

@@ -58,7 +58,9 @@ pub fn arguments(card: &Card) -> Vec<Field> {
 fn words(call: usize, approval: &Approval) -> impl Iterator<Item = Field> {
     let with = approval.environment.iter().map(move |variable| Field::for_call(call, "with", text(variable)));
     let arguments = approval.argv.iter().enumerate();
-    with.chain(arguments.map(move |(i, argument)| Field::for_call(call, format!("argv[{i}]"), text(argument))))
+    with.chain(
+        arguments.map(move |(i, argument)| Field::for_call(call, format!("argv[{i}]"), text(argument))),
+    )
 }
 
 /// Returns where the call is made, by whom, and why it is asked.
