@@ -150,7 +150,7 @@ impl Shapes {
             return;
         }
         let is_on = |set| self.reason(set).is_some();
-        for at in Components::new(path) {
+        for at in Components::all(path) {
             let (name, holder) = (at.name(), at.holder());
             let tail =
                 TAILS.after(name).find(|tail| is_on(tail.set) && at.matches(tail) && !self.is_home(holder));
@@ -222,7 +222,7 @@ impl Shapes {
         }
         let is_on = |set| self.reason(set).is_some();
         let shape = |set, holder| Shape { set, holder, kind: ShapeKind::All };
-        Components::new(path).find_map(|at| {
+        Components::all(path).find_map(|at| {
             let holder = at.holder();
             if let Some(holder) = at.leads_into_repository().filter(|_| is_on(Set::Git)) {
                 return Some(shape(Set::Git, holder));
@@ -245,14 +245,14 @@ impl Shapes {
         if self.reason(Set::Git).is_none() {
             return Vec::new();
         }
-        let parts = Components::new(path).filter(|at| at.git_part().is_some());
+        let parts = Components::all(path).filter(|at| at.git_part().is_some());
         parts.map(|at| at.holder()).collect()
     }
 
     /// Returns the directory that may become a git directory by a name that is made in it.
     pub(crate) fn marked<'p>(&self, path: &'p [u8]) -> Option<&'p [u8]> {
         self.reason(Set::Git)?;
-        let last = Components::new(path).find(Component::is_last)?;
+        let last = Components::all(path).find(Component::is_last)?;
         GIT_MARKS.contains(&last.name()).then(|| last.holder())
     }
 }
@@ -261,7 +261,7 @@ impl Shapes {
 struct Components;
 
 impl Components {
-    fn new(path: &[u8]) -> impl Iterator<Item = Component<'_>> {
+    fn all(path: &[u8]) -> impl Iterator<Item = Component<'_>> {
         Components::from(path, 0)
     }
 
