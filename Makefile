@@ -7,7 +7,7 @@ GUARD := target/release/openclaw-guard
 
 help:
 	@echo "make run [CMD='bash -c \"echo hi\"']  build, and start the guard on a shell or on CMD"
-	@echo "make demo                            build, and show a denial and a question on files made for that"
+	@echo "make demo                            build, and show a denial and a question, on files of its own"
 	@echo "make deb                             a package for Debian and Ubuntu, in target/debian"
 	@echo "make test                            the gate: lint, unit and end-to-end tests, as root and as a user"
 	@echo "make test-escape [LAYERS=--layers]   the attacks, under each choice of tiers; then without each layer"
@@ -26,7 +26,7 @@ setup:
 build: setup
 	@scripts/build
 
-# What make sets for its own children is none of the operator's.
+# The command must not inherit the variables that make sets for its own children.
 run: build
 	@unset MAKEFLAGS MFLAGS; $(GUARD) -- $(CMD)
 
@@ -36,11 +36,12 @@ demo: build
 deb:
 	@scripts/deb
 
-# What Rust itself keeps is the direction of the crates.
+# Cargo itself keeps the direction of the crates.
 lint:
 	@scripts/import-circles approvals/src bench/src cli/src fuzz/oracles/src openclaw/src policy/src shim/src supervisor/src
 	@scripts/crate-graph --check
 	@scripts/type-names approvals/src bench/src cli/src fuzz/oracles/src openclaw/src policy/src shim/src supervisor/src
+	@scripts/house-names
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 

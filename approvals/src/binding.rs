@@ -133,7 +133,7 @@ impl Binding {
                 let Executable { path, device, inode, sha256 } = executable;
                 parts.extend([argv.0.to_vec(), environment.0.to_vec(), cwd.clone(), path.clone()]);
                 parts.extend([number(*device), number(*inode), sha256.0.to_vec()]);
-                // Start with the script that was called. Without one there are no intermediate scripts.
+                // Start with the script that was called. A program without a script has no intermediate scripts.
                 let scripts = script.iter().chain(through);
                 parts.extend(scripts.flat_map(|script| [script.path.clone(), script.sha256.0.to_vec()]));
                 // An empty part, which no path is, tells the files from the scripts.

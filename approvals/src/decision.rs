@@ -22,10 +22,10 @@ pub enum Decision {
     DenyFor(GrantWidth, Span),
 }
 
-/// What an answer is for that reaches beyond the waiting calls.
+/// The reach of an answer that also covers later calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GrantWidth {
-    /// Only what this question is about.
+    /// Only the file of this question.
     Narrow,
     /// For a file: the same access to everything in its directory.
     Directory,

@@ -1,7 +1,7 @@
 //! Answers for files that reach beyond equal calls: for a file or a directory, for a command or a time.
 //!
-//! They are kept in memory only, and apply only where the policy asks by the same rule: a denial, and a file that another
-//! rule asks about, are none of their business.
+//! They are kept in memory only, and apply only where the policy asks by the same rule. They never override a denial,
+//! nor a question of another rule.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use super::decision::{Decision, GrantWidth, Span};
 use super::question::{AskedDirectory, Process, Question, Reach, Subject, WhichDirectory};
 
-/// The maximum number of kept answers of one kind. Beyond it, the one that ends first is dropped, of those without an end
-/// the oldest; its calls are asked about again.
+/// The maximum number of kept answers of one kind. If there are more, the one that ends first is dropped, or the oldest
+/// if none has an end; its calls are asked about again.
 pub const MAX_FILE_GRANTS: usize = 1024;
 
 /// The bits that an answer may be for. The right to map code has questions of its own.
@@ -154,18 +154,18 @@ impl FileGrants {
     /// The answer that allows everything that a question asks for, or the one of several that ends first. Call
     /// [`FileGrants::forget`] first, as this does not check the time.
     pub fn allowing(&self, question: &Question) -> Option<&FileGrant> {
-        let found = self.wanted(question)?;
+        let found = self.matching(question)?;
         let each: Option<Vec<&FileGrant>> = found.into_iter().collect();
         each?.into_iter().min_by_key(|grant| (grant.until.is_none(), grant.until))
     }
 
     /// An answer that denies a part of what a question asks for.
     pub fn denying(&self, question: &Question) -> Option<&FileGrant> {
-        self.wanted(question)?.into_iter().flatten().next()
+        self.matching(question)?.into_iter().flatten().next()
     }
 
     /// For each bit that the question asks for, an answer that is for it.
-    fn wanted(&self, question: &Question) -> Option<Vec<Option<&FileGrant>>> {
+    fn matching(&self, question: &Question) -> Option<Vec<Option<&FileGrant>>> {
         let Subject::File { path, access, .. } = &question.subject else { return None };
         let reach = question.reach.as_ref()?;
         let rule = question.rule();
@@ -177,7 +177,7 @@ impl FileGrants {
         Some(BITS.into_iter().filter(|bit| access.contains(*bit)).map(answer).collect())
     }
 
-    /// Whether a file may get another name without gaining this bit, that the policy asks about there, by an answer.
+    /// Whether a file may get another name without an answer giving it this bit there, which the policy asks about.
     /// Answers for the file that had that name until now end: it is another one.
     pub fn lets_move(&mut self, bit: Access, old: Option<AskedFile<'_>>, new: AskedFile<'_>) -> bool {
         let gains = |grant: &FileGrant| {
@@ -188,7 +188,7 @@ impl FileGrants {
     }
 
     /// Keeps only answers for files that the policy still asks about by the same rule.
-    pub fn keep(&mut self, asks: impl Fn(&[u8], Access) -> Option<String>) {
+    pub fn retain(&mut self, asks: impl Fn(&[u8], Access) -> Option<String>) {
         self.0.retain(|grant| asks(&grant.path, grant.access).as_ref() == Some(&grant.rule));
     }
 

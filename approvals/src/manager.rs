@@ -388,7 +388,7 @@ impl fmt::Debug for Manager {
 
 /// Somebody who follows the questions and can answer them.
 #[derive(Debug)]
-#[must_use = "who drops it watches no more"]
+#[must_use = "dropping it ends the watch"]
 pub struct Watcher(Manager);
 
 impl Drop for Watcher {
@@ -409,7 +409,7 @@ impl Drop for Closing {
 /// A place in the queue for an answer. Dropping it stops the waiting. If it was the last one, the question is
 /// withdrawn.
 #[derive(Debug)]
-#[must_use = "who drops it does not wait"]
+#[must_use = "dropping it ends the wait"]
 pub struct Ticket {
     manager: Manager,
     call: Id,
@@ -435,7 +435,8 @@ impl Ticket {
     }
 
     /// Waits until the question ends.
-    pub async fn ended(mut self) -> Resolution {
+    #[cfg(test)]
+    pub(crate) async fn ended(mut self) -> Resolution {
         let end = match &mut self.receiver {
             Some(receiver) => receiver.await.ok(),
             None => None,

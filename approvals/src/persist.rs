@@ -82,7 +82,7 @@ impl GrantStore {
     fn rule(&self, agent: &str, rule: &FileRule) -> Result<PathBuf, String> {
         let own = approvals_store::own(&self.state);
         let added = approvals_store::apply_own(&self.state, |store| store.add_rule(agent, rule));
-        match added.map_err(|error| error.to_string())?.result {
+        match added.map_err(|error| error.to_string())? {
             Some(_) => Ok(own),
             None => Err(format!(
                 "{}: something else stands where {rule} would be, in permissions.filesystem.rules of agent {agent}: \

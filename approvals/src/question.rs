@@ -43,7 +43,8 @@ pub struct Question {
 /// How far an answer to a question about a file may reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
-    /// The directory that an answer may be for: that of the file, a directory that is read, or one that is to be made.
+    /// The directory that an answer may cover: the file's directory, the directory that is read, or the one that is
+    /// about to be made.
     pub directory: Option<AskedDirectory>,
     /// The directories that the file is in. A directory that is only read counts as in itself.
     pub inside: Vec<AskedDirectory>,
@@ -105,8 +106,8 @@ pub struct Exec {
     /// The scripts that interpret that script: first the one in its `#!` line, last the one whose `#!` line names the
     /// program.
     pub through: Vec<BoundScript>,
-    /// Other files among the arguments that the program may run, and that the tree may write. Without a script, which of
-    /// them it runs is not certain.
+    /// Other files among the arguments that the program may run, and that the tree may write. If the program has no
+    /// script, the guard cannot tell which of them it runs.
     pub files: Vec<BoundScript>,
     /// What else it runs code from, or may run: nothing binds that.
     pub inputs: Vec<CodeInput>,

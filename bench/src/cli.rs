@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::bare::Loop;
+use crate::bench_runner::Tier;
 use crate::caller::Operation;
 use crate::scale::work::Beside;
-use crate::way::Tier;
 
 /// What the guard costs, measured from the side of what it guards.
 #[derive(Parser, Debug)]

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::bench_runner::{ShippedPolicy, Tier};
 use crate::error::{Context, Error};
 use crate::policies::PolicyKind;
-use crate::way::{ShippedPolicy, Tier};
 use crate::world::World;
 
 /// Where such a policy is written; `None` for the built-in one.

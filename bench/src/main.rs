@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 mod bare;
+mod bench_runner;
 mod caller;
 mod cli;
 mod error;
@@ -24,7 +25,6 @@ mod runner;
 mod scale;
 mod stats;
 mod units;
-mod way;
 mod world;
 
 use std::process::ExitCode;
@@ -54,16 +54,16 @@ fn run(command: Command) -> Result<ExitCode, Error> {
         Command::Tables(options) => pages::run(&options)?,
         Command::Scale(options) => scale::run(&options)?,
         Command::Crowd { path, threads, milliseconds } => {
-            say(&scale::work::crowd(&path, threads, Duration::from_millis(milliseconds))?)?;
+            print(&scale::work::crowd(&path, threads, Duration::from_millis(milliseconds))?)?;
         }
         Command::NowAndThen { path, count, beside } => {
-            say(&scale::work::now_and_then(&path, count, beside)?)?;
+            print(&scale::work::now_and_then(&path, count, beside)?)?;
         }
         Command::Greedy { path } => scale::work::greedy(&path)?,
         Command::Sleepers { count } => scale::work::sleepers(count)?,
         Command::Steady { path, count } => scale::work::steady(&path, count)?,
         Command::Caller { operation, path, count } => {
-            say(&caller::run(operation, &path, count)?)?;
+            print(&caller::run(operation, &path, count)?)?;
         }
         Command::Bare { own, command } => return bare::supervise(own, &command),
         Command::BareLeader { command } => bare::lead(&command)?,
@@ -72,7 +72,7 @@ fn run(command: Command) -> Result<ExitCode, Error> {
 }
 
 /// Prints a caller's results for the process that started it.
-fn say(found: &impl serde::Serialize) -> Result<(), Error> {
+fn print(found: &impl serde::Serialize) -> Result<(), Error> {
     println!("{}", serde_json::to_string(found).context(|| "results".into())?);
     Ok(())
 }

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use crate::bench_runner::BenchRunner;
 use crate::caller::Latency;
 use crate::error::{Context, Error};
 use crate::histogram::Histogram;
 use crate::rows::{ExpectedStatus, On, Row, Work};
 use crate::runner::Runner;
 use crate::stats::median;
-use crate::way::BenchRunner;
 use crate::world::World;
 
 /// How thoroughly to measure.

@@ -1,6 +1,7 @@
 //! `guard-bench overhead` and `peers`: rows, each in several ways by turns.
 
 use crate::bare::Loop;
+use crate::bench_runner::{BenchRunner, ShippedPolicy, Tier};
 use crate::cli::{Measure, Overhead};
 use crate::error::Error;
 use crate::guard::BenchGuard;
@@ -13,7 +14,6 @@ use crate::report::{Report, ReportRow, latencies, table};
 use crate::results;
 use crate::rows::{Row, all};
 use crate::runner::Runner;
-use crate::way::{BenchRunner, ShippedPolicy, Tier};
 
 /// Measures native and guarded, and compares with the goals.
 ///

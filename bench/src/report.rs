@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bench_runner::{BenchRunner, ShippedPolicy, Tier};
 use crate::histogram::Histogram;
 use crate::machine::Machine;
 use crate::measure::Series;
 use crate::rows::{Goal, Row};
 use crate::stats::{median, quantile};
 use crate::units::nanoseconds;
-use crate::way::{BenchRunner, ShippedPolicy, Tier};
 
 /// The results of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -170,11 +170,11 @@ pub fn latencies(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Report, ReportRow, latencies, table};
+    use crate::bench_runner::{BenchRunner, ShippedPolicy, Tier};
     use crate::histogram::Histogram;
     use crate::machine::Machine;
     use crate::measure::Series;
     use crate::rows::all;
-    use crate::way::{BenchRunner, ShippedPolicy, Tier};
 
     fn series(each: &[f64]) -> Series {
         Series { each: each.to_vec(), ..Series::default() }

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::bench_runner::BenchRunner;
 use crate::error::Error;
 use crate::guard::BenchGuard;
-use crate::way::BenchRunner;
 use crate::world::World;
 
 /// Runs work in a world, in any way.

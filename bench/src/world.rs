@@ -120,7 +120,7 @@ impl World {
     /// # Errors
     /// When git is missing or fails.
     pub fn repository(&self) -> Result<&Path, Error> {
-        made(&self.repository, || {
+        created(&self.repository, || {
             let path = self.work().join("repository");
             eprintln!("guard-bench: making a repository of {FILES} files");
             tree(&path, FILES, 200)?;
@@ -142,7 +142,7 @@ impl World {
     /// # Errors
     /// When it cannot be written.
     pub fn source(&self) -> Result<&Path, Error> {
-        made(&self.source, || {
+        created(&self.source, || {
             let path = self.work().join("source");
             tree(&path, SOURCES, 4096)?;
             Ok(path)
@@ -211,7 +211,7 @@ pub fn file_system(directory: &Path) -> &'static str {
     }
 }
 
-fn made(cell: &OnceCell<PathBuf>, make: impl FnOnce() -> Result<PathBuf, Error>) -> Result<&Path, Error> {
+fn created(cell: &OnceCell<PathBuf>, make: impl FnOnce() -> Result<PathBuf, Error>) -> Result<&Path, Error> {
     if cell.get().is_none() {
         let path = make()?;
         let _ = cell.set(path);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::env;
 use std::ffi::OsString;
 
-/// Each sign that the guard's own texts use, and what stands for it in ASCII.
+/// Each non-ASCII character in the guard's own texts, with its replacement in ASCII.
 const SIGNS: [(char, &str); 8] =
     [('✓', "+"), ('·', "-"), ('⚠', "!"), ('✗', "x"), ('→', "->"), ('…', "..."), ('µ', "u"), ('×', "x")];
 

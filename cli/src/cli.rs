@@ -79,7 +79,7 @@ impl Cli {
     }
 }
 
-/// What to do other than running a command.
+/// What to do instead of running a command.
 #[derive(Debug, Subcommand)]
 pub enum Task {
     /// Ask the policy without running anything
@@ -105,7 +105,7 @@ pub enum Task {
     Bench(bench::BenchArgs),
     /// Print a shell's completion script
     Completions(completions::CompletionsArgs),
-    /// Show a denial and a question on files made for that
+    /// Show a denial and a question, on files of its own
     Demo(demo::DemoArgs),
     /// Change guard.json to deny something
     #[command(
@@ -128,7 +128,7 @@ pub enum Task {
     Learn(learn::LearnArgs),
     /// Print a manual page, or write all of them
     Man(manual::ManArgs),
-    /// Run what OpenClaw's gateway runs on this machine, each command in a guard
+    /// Run commands here for OpenClaw's gateway, each in a guard
     Node(node::NodeArgs),
     /// Show, validate or test a policy, or print its schema
     #[command(subcommand)]

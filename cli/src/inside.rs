@@ -1,4 +1,4 @@
-//! Subcommands inside a guarded tree. What they need is hidden from the tree: one sentence says so, and nothing is tried
+//! Subcommands inside a guarded tree. What they need is hidden from the tree: one sentence says so, instead of attempts
 //! that the guard would deny and log.
 
 use std::fs;
@@ -19,7 +19,7 @@ pub fn refusal(options: &Options, task: Option<&Task>) -> Option<String> {
     is_guarded.then(|| format!("openclaw-guard: this runs inside a guard, {obstacle}"))
 }
 
-/// What stands in the way of a task inside a guard, and where it can be done. `None` if nothing does.
+/// Why a task cannot be done inside a guard, and where it can. `None` if nothing does.
 fn obstacle(options: &Options, task: Option<&Task>) -> Option<&'static str> {
     let files = "which keeps its policy, its log and its questions from what it guards; use a terminal outside of \
                  that guard";

@@ -97,7 +97,7 @@ impl Config {
 }
 
 fn parse(bytes: &[u8]) -> Result<Value, String> {
-    let text = str::from_utf8(bytes).map_err(|_| "it is no UTF-8 text".to_owned())?;
+    let text = str::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     // By default the parser allows all of JSON5.
     let value: Option<Value> =

@@ -76,7 +76,7 @@ fn decide_git_config(path: &[u8], old: &[u8], new: &[u8], own: OwnGitParts<'_>) 
     let depth = module_depth(path).filter(|_| own.directory);
     let (outcome, rule) = match changed_keys(old, new, depth, own.remotes) {
         Ok(names) if names.is_empty() => (Outcome::Allow, "no key changes".to_owned()),
-        Ok(names) => (Outcome::Allow, format!("only keys change that run nothing: {}", names.join(", "))),
+        Ok(names) => (Outcome::Allow, format!("only keys that run nothing change: {}", names.join(", "))),
         Err(refusal) => {
             let todo = "make this change yourself, outside the guard";
             (Outcome::Deny, format!("{}: {}; {todo}", refusal.subject, refusal.why))

@@ -93,7 +93,7 @@ impl Policy {
         if self.programs.strict_inline_eval.is_some() { StrictInlineEval::On } else { StrictInlineEval::Off }
     }
 
-    /// `exec.runningNoticeMs`: how long an approved program may run until that is told.
+    /// `exec.runningNoticeMs`: how long an approved program may run until a notice says so.
     pub fn running_notice_ms(&self) -> u64 {
         self.running_notice_ms
     }
@@ -168,8 +168,8 @@ impl Policy {
         self.roots.clone()
     }
 
-    /// True when a program at this real path lies below an exec root. One that does not cannot be
-    /// started while the floor stands, approved or not.
+    /// True when a program at this real path lies below an exec root. A program outside cannot start while the floor is
+    /// in force, approved or not.
     pub fn within_exec_roots(&self, path: &[u8]) -> bool {
         self.roots.iter().any(|root| is_below(path, root))
     }
@@ -179,13 +179,13 @@ impl Policy {
         self.map.find(path).rights
     }
 
-    /// True when the tree may write at this real path, or may after asking. What is kept from it by persistence alone
-    /// counts as writable: no program is trusted more for that.
+    /// True when the tree may write at this real path, or may after asking. Paths that only persistence protects count
+    /// as writable: no program is trusted more for that.
     pub fn writable(&self, path: &[u8]) -> bool {
         !self.map.find(path).is_protected()
     }
 
-    /// True when the tree may write at this real path without asking. What persistence keeps from it counts as
+    /// True when the tree may write at this real path without asking. Paths that persistence protects count as
     /// writable: other policies may not protect that.
     pub fn writable_unasked(&self, path: &[u8]) -> bool {
         self.map.find(path).is_the_trees()
@@ -250,7 +250,8 @@ impl Policy {
         self.network.web_rules().is_none_or(WebRules::follow_redirects)
     }
 
-    /// Whether what is said of an address depends on whose it is: [`crate::Connection::interface`] is to be found out.
+    /// Whether the verdict on an address depends on whether it is this host's: [`crate::Connection::interface`] is to
+    /// be found out.
     pub fn needs_interfaces(&self, address: SocketAddr) -> bool {
         self.network.needs_interfaces(address)
     }
@@ -260,8 +261,8 @@ impl Policy {
         is_below(&self.home, directory)
     }
 
-    /// Every denial, place of persistence, rule and base pattern as compiled, in the order in which they are asked, with
-    /// both forms where a link was resolved: a sentence and the rights.
+    /// Every compiled denial, place of persistence, rule and base pattern, in the order of evaluation. Each is a
+    /// sentence with its rights. A pattern with a link in it appears twice: as written, and with the link resolved.
     pub fn listing(&self) -> impl Iterator<Item = (&str, Rights)> {
         let map = &self.map;
         let of_projects = map.ceilings.iter().flat_map(Ceilings::entries);

@@ -83,7 +83,7 @@ pub enum Site {
     Repository,
 }
 
-/// What of a git configuration the tree itself has made in this session.
+/// The parts of a git configuration that the tree itself has made in this session.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OwnGitParts<'a> {
     /// Whether it made the git directory.
@@ -102,7 +102,7 @@ pub enum Request<'a> {
         /// What is wanted; with several, all must be granted.
         access: Access,
     },
-    /// May this file be used so, at a place of which the caller knows more than its path?
+    /// May this file be used like this? The caller knows more about the place than its path.
     FileAt {
         /// The real path.
         path: &'a [u8],
@@ -119,7 +119,7 @@ pub enum Request<'a> {
         old: &'a [u8],
         /// What would be there.
         new: &'a [u8],
-        /// What of it the tree itself has made.
+        /// The parts of it that the tree itself has made.
         own: OwnGitParts<'a>,
     },
     /// May this program start?

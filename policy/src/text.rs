@@ -1,4 +1,6 @@
 //! Bytes from a guarded process on their way to a human: no control character reaches a terminal raw.
+//!
+//! Why: docs/decisions.md, "One function writes out what is not seen as itself"
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -7,7 +9,7 @@ use std::sync::LazyLock;
 
 use regex_syntax::hir::{Class, HirKind};
 
-/// The bytes as text in which nothing acts on a terminal and nothing is unseen: control, invisible and direction-changing
+/// The bytes as text that does not act on a terminal and hides nothing: control, invisible and direction-changing
 /// characters, blanks other than the space, and bytes that are no UTF-8 are written out, as OpenClaw writes them.
 pub fn shown(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
@@ -41,14 +43,15 @@ pub fn process_name(name: &str) -> String {
     format!("'{}'", shown(name.as_bytes()).replace('\'', "\\u{27}"))
 }
 
-/// A word as a shell takes it, in which nothing acts on a terminal either: one that would do so stands for no word.
+/// A word quoted for a shell, which does not act on a terminal either. If the word would, the text stands for another
+/// word.
 pub fn quoted(word: &str) -> String {
     // No shell takes a NUL.
     let word = word.replace('\0', "\u{fffd}");
     shlex::try_quote(&word).map_or_else(|_| String::new(), |quoted| shown(quoted.as_bytes()))
 }
 
-/// Words as a shell takes them. A word that no shell could be given has acted on a terminal: it is shown, and not to be used.
+/// Words quoted for a shell. A word that cannot be quoted is only shown, and must not be used.
 pub fn command_line(words: &[String]) -> String {
     let quoted = words.iter().map(|word| match shlex::try_quote(word) {
         Ok(quoted) => shown(quoted.as_bytes()),

@@ -110,7 +110,8 @@ impl<'p> Reason<'p> {
         Reason::new(Source::Builtin, UNMENTIONED, text.clone(), text)
     }
 
-    /// The same reason for another file than it speaks of: `what` says what that is to it, `more` how it stands.
+    /// The same reason for another file. `what` says how that file relates to the one that the reason is about, such as
+    /// a copy of it; `more` follows it in the long form.
     pub(crate) fn about(self, what: &str, more: &str) -> Reason<'p> {
         let rule = format!("{what}: {}", self.rule).into();
         let text = format!("{what}{more}: {}", self.text).into();
@@ -160,7 +161,7 @@ impl<'p> Reason<'p> {
     }
 }
 
-/// Who decided, as it will be told. Made once, so that an allowed request allocates nothing.
+/// Who decided, as it will be told. Built once, so that an allowed request allocates nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct CompiledReason {
     pub(crate) source: Source,

@@ -170,6 +170,12 @@ fn skills_count_where_they_are_and_when_asked_for() {
     assert!(!allowed(&on, "/opt/gog/x", &["gog"]));
     // The tree could put anything there.
     assert!(!allowed(&on, "/w/mine", &["mine"]));
+    let verdict = exec(&on, &["/w/mine"]);
+    assert_eq!(
+        verdict.reason.rule(),
+        "exec.security \"allowlist\": exec.skills.bins[1] names it, but does not count: the guarded tree may write it \
+         (permissions.filesystem.rules \"/w/**\": \"rwx\")"
+    );
     assert!(!allowed(&compile(&document(false)), "/opt/gog", &["gog"]));
     let other = Document::parse("x", &document(true).to_string()).unwrap();
     let other = Policy::compile(&other, "other", &host(), &Overrides::default()).unwrap();

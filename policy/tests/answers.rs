@@ -149,8 +149,8 @@ fn settings_without_effect_in_the_store_are_reported() {
         "agents.main.permissions.base has no effect here",
         "agents.main.permissions.filesystem.deny has no effect here",
         "agents.main.permissions.filesystem.default has no effect here",
-        "rules[\"/a\"]: \"r--\" is ignored: it is none of r, w, x, rw",
-        "rules[\"/b\"]: 7 is ignored: it is none of",
+        "rules[\"/a\"]: \"r--\" is ignored: it is not one of r, w, x, rw",
+        "rules[\"/b\"]: 7 is ignored: it is not one of",
         "saved.agents.main.permissions.filesystem.rules[\"/c/../d\"]: ",
         "saved.agents.main.permissions.filesystem.rules[\"e\"]: ",
     ] {

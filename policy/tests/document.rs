@@ -64,7 +64,9 @@ fn an_unknown_key_is_reported_with_its_position_and_the_nearest_key() {
 fn values_are_checked() {
     assert_eq!(
         problems("{\"version\": 1,\n\"exec\": {\"ask\": \"on-mis\"}}"),
-        ["guard.json:2:17: exec.ask: \"on-mis\" is none of off, on-miss, always; did you mean \"on-miss\"?"]
+        [
+            "guard.json:2:17: exec.ask: \"on-mis\" is not one of off, on-miss, always; did you mean \"on-miss\"?"
+        ]
     );
     assert_eq!(
         problems("{\"version\": 1,\n\"permissions\": {\"filesystem\": {\"rules\": {\"~/a\": \"wr-\"}}}}"),
@@ -207,7 +209,7 @@ fn approvals_say_how_a_human_is_asked() {
     let problem = &problems(r#"{"version": 1, "approvals": {"routes": ["cli", "gatewy"]}}"#)[0];
     assert_eq!(
         problem,
-        "guard.json:1:48: approvals.routes[1]: \"gatewy\" is none of cli, terminal, socket, gateway; did you mean \"gateway\"?"
+        "guard.json:1:48: approvals.routes[1]: \"gatewy\" is not one of cli, terminal, socket, gateway; did you mean \"gateway\"?"
     );
 }
 

@@ -281,7 +281,7 @@ fn variables_that_may_change_the_program_are_known() {
             "{changed}"
         );
     }
-    // Some of these OpenClaw passes to no command.
+    // OpenClaw passes some of these to no command.
     for set in [
         "MAKEFILES",
         "CCACHE_PREFIX",

@@ -83,7 +83,7 @@ fn an_unknown_template_is_an_error_with_its_place_and_the_names() {
     let problems = Document::parse("guard.json", text).unwrap_err();
     let [problem] = &problems[..] else { panic!("{problems:?}") };
     let shown = problem.to_string();
-    assert!(shown.starts_with("guard.json:3:14: extends: \"codding\" is none of coding, "), "{shown}");
+    assert!(shown.starts_with("guard.json:3:14: extends: \"codding\" is not one of coding, "), "{shown}");
     assert!(shown.ends_with("did you mean \"coding\"?"), "{shown}");
     for name in Template::NAMES {
         assert!(shown.contains(name), "{shown}");

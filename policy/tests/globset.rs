@@ -54,8 +54,8 @@ fn set<'p>(patterns: impl Iterator<Item = &'p String>) -> (GlobSet, Vec<usize>) 
     (set.build().unwrap(), numbers)
 }
 
-/// The path to ask globset about, whose `?` is a byte: where a pattern has one, the path with `units` bytes for each
-/// character beyond ASCII. `None` if a pattern names such a character.
+/// The path to ask globset about. Its `?` matches a byte, not a character. So if a pattern has a `?`, each character
+/// beyond ASCII is replaced by `units` bytes. `None` if a pattern names such a character.
 fn for_globset<'p>(
     mut patterns: impl Iterator<Item = &'p String> + Clone,
     path: &[u8],

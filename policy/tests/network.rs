@@ -309,7 +309,7 @@ fn a_malformed_destination_is_refused() {
     );
     assert_eq!(
         problem(json!({ "gateway": "allowed" })),
-        "network.connect.gateway: \"allowed\" is none of deny, allow; did you mean \"allow\"?"
+        "network.connect.gateway: \"allowed\" is not one of deny, allow; did you mean \"allow\"?"
     );
     assert!(problem(json!({ "ports": [80, 0] })).starts_with("network.connect.ports[1]: must be a port"));
 }
@@ -581,7 +581,7 @@ fn exceptions_to_a_denial_of_private_networks() {
     }
     assert_eq!(
         problem(json!({ "private": "ask" })),
-        "network.connect.private: \"ask\" is none of deny, allow"
+        "network.connect.private: \"ask\" is not one of deny, allow"
     );
 }
 

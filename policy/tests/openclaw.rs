@@ -172,7 +172,7 @@ fn entries_that_match_nothing_are_reported_once_for_each_reason() {
         assert_eq!(exec(&policy, &[&format!("/usr/bin/{name}")]).outcome, Outcome::Deny, "{name}");
     }
     let starts = [
-        "exec-approvals.json: defaults.security: \"bogus\" is ignored: it is none of deny, allowlist, full",
+        "exec-approvals.json: defaults.security: \"bogus\" is ignored: it is not one of deny, allowlist, full",
         "exec-approvals.json: agents.main.allowlist[6]: is ignored",
         "openclaw.agents.main.allowlist[5]: its argPattern is not a regular expression",
         "openclaw.agents.main.allowlist[3] matches nothing: it names a whole command line",

@@ -367,6 +367,6 @@ fn persistence_is_on_without_a_file() {
         verdict.reason.rule(),
         "builtin persistence \"git\": runs outside the guard when git is used next"
     );
-    // What is asked for elsewhere is not asked for here.
+    // What the policy asks about elsewhere is denied here.
     assert_eq!(policy.rights(b"/home/u/.config/autostart/x").to_string(), "?-?");
 }

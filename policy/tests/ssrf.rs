@@ -76,7 +76,7 @@ fn is_blocked(text: &str) -> bool {
 }
 
 fn class(address: &str) -> AddressClass {
-    AddressClass::of(address.parse().unwrap_or_else(|_| panic!("{address}")))
+    AddressClass::from_ip(address.parse().unwrap_or_else(|_| panic!("{address}")))
 }
 
 /// The first and the last address of a range, and their neighbours outside of it.
@@ -395,9 +395,9 @@ fn spellings(host: &str) -> Vec<String> {
 proptest! {
     #[test]
     fn an_embedded_address_has_its_class(v4 in any_v4()) {
-        let expected = AddressClass::of(IpAddr::V4(v4));
+        let expected = AddressClass::from_ip(IpAddr::V4(v4));
         for v6 in embeddings(v4) {
-            prop_assert_eq!(AddressClass::of(IpAddr::V6(v6)), expected, "{}", v6);
+            prop_assert_eq!(AddressClass::from_ip(IpAddr::V6(v6)), expected, "{}", v6);
         }
     }
 
@@ -413,8 +413,8 @@ proptest! {
             Ipv6Addr::new(0x64, 0xff9b, 1, u16::from(a), u16::from(b), low, y, z),
             Ipv6Addr::new(0x64, 0xff9b, 1, x, u16::from(a), u16::from_be_bytes([b, c]), u16::from_be_bytes([d, 0]), z),
         ] {
-            let class = AddressClass::of(IpAddr::V6(v6));
-            prop_assert!(class >= AddressClass::of(IpAddr::V4(v4)) && class >= AddressClass::Private, "{}", v6);
+            let class = AddressClass::from_ip(IpAddr::V6(v6));
+            prop_assert!(class >= AddressClass::from_ip(IpAddr::V4(v4)) && class >= AddressClass::Private, "{}", v6);
         }
     }
 
@@ -426,14 +426,14 @@ proptest! {
         let plain = Ipv6Addr::from_bits(bits | 1);
         prop_assume!(bits >> 96 != 0x2001_0000 && bits != 0);
         let isatap = Ipv6Addr::from_bits(bits | 0x5efe_0000_0000 | u128::from(u32::from_be_bytes([a, b, c, d])));
-        let class = AddressClass::of(IpAddr::V6(isatap));
-        prop_assert!(class >= AddressClass::of(IpAddr::V4(v4)) && class >= AddressClass::of(IpAddr::V6(plain)));
+        let class = AddressClass::from_ip(IpAddr::V6(isatap));
+        prop_assert!(class >= AddressClass::from_ip(IpAddr::V4(v4)) && class >= AddressClass::from_ip(IpAddr::V6(plain)));
     }
 
     #[test]
     fn blocked_means_not_public(ip in any::<IpAddr>(), v4 in any_v4()) {
         for ip in [ip, IpAddr::V4(v4)] {
-            prop_assert_eq!(is_blocked(&ip.to_string()), AddressClass::of(ip) != AddressClass::Public, "{}", ip);
+            prop_assert_eq!(is_blocked(&ip.to_string()), AddressClass::from_ip(ip) != AddressClass::Public, "{}", ip);
         }
     }
 

@@ -100,10 +100,10 @@ fn values_outside_the_enums_are_absent() {
     assert_eq!(
         reading.notes,
         [
-            "defaults.security: \"bogus\" is ignored: it is none of deny, allowlist, full",
-            "defaults.ask: \"Always\" is ignored: it is none of off, on-miss, always",
-            "defaults.askFallback: 3 is ignored: it is none of deny, allowlist, full",
-            "defaults.autoAllowSkills: \"yes\" is ignored: it is none of true, false",
+            "defaults.security: \"bogus\" is ignored: it is not one of deny, allowlist, full",
+            "defaults.ask: \"Always\" is ignored: it is not one of off, on-miss, always",
+            "defaults.askFallback: 3 is ignored: it is not one of deny, allowlist, full",
+            "defaults.autoAllowSkills: \"yes\" is ignored: it is not one of true, false",
             "agents.main.allowlist: is ignored: it is not a list [ … ]",
         ]
     );

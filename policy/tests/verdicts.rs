@@ -126,6 +126,7 @@ fn the_reason_names_entries_that_do_not_count() {
             "~/.local/bin/**": "rwx", "/opt/**": "r-x" } } },
         "agents": { "main": { "allowlist": [
             { "pattern": "/usr/bin/git", "argPattern": "^status$" }, { "pattern": "jq" },
+            { "pattern": "/usr/bin/make", "argPattern": "sha256:cwd-argv:v1:0" },
         ] } },
     }));
     let why = |path: &str, argv: &[&str]| {
@@ -142,6 +143,7 @@ fn the_reason_names_entries_that_do_not_count() {
         "does not count: the guarded tree may write it (permissions.filesystem.rules \"~/work/**\": \"rwx\")";
     assert_eq!(why("/home/u/work/bash", &["bash"]), format!("exec.carriers names it, but {tree}"));
     assert_eq!(why("/home/u/work/jq", &["jq"]), format!("agents.main.allowlist[1] names it, but {tree}"));
+    assert_eq!(why("/home/u/work/jq", &["./jq"]), format!("agents.main.allowlist[1] names it, but {tree}"));
     // Persistence keeps ~/.local/bin, and does not make it trusted.
     let reason = why("/home/u/.local/bin/jq", &["jq"]);
     assert_eq!(
@@ -151,6 +153,10 @@ fn the_reason_names_entries_that_do_not_count() {
     assert_eq!(
         why("/usr/bin/git", &["git", "push"]),
         "agents.main.allowlist[0] names it, but with other arguments"
+    );
+    assert_eq!(
+        why("/usr/bin/make", &["make"]),
+        "agents.main.allowlist[2] names it, but with other arguments or in another directory"
     );
     let by_path = "agents.main.allowlist[1] names it, but applies only if it is started by its bare name";
     assert_eq!(why("/usr/bin/jq", &["/usr/bin/jq"]), by_path);

@@ -1,4 +1,6 @@
 //! Compiles the table to seccomp filters: one program for each combination of options.
+//!
+//! Why: docs/decisions.md, "The filters are built together with the guard"
 
 #[cfg(not(target_arch = "x86_64"))]
 compile_error!("libseccomp makes filters for the machine that it runs on: build on x86_64");

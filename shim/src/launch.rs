@@ -9,8 +9,8 @@ use nix::errno::Errno;
 use nix::unistd::execve;
 
 use crate::filter::FilterProgram;
-use crate::floor::Floor;
 use crate::handover::{Courier, LaunchReport, Stage, send_listener, send_report, wait_for_release};
+use crate::landlock::Floor;
 use crate::{descriptors, privileges};
 
 /// The exit status of a child that failed before it tried to start the command.

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use guard_shim::filter::{FilterOptions, FilterProgram};
-use guard_shim::{Failure, JobTerminal, LaunchPlan, LaunchReport, Stage, floor};
+use guard_shim::{Failure, JobTerminal, LaunchPlan, LaunchReport, Stage, landlock};
 use libseccomp::{ScmpNotifReq, ScmpNotifResp, ScmpNotifRespFlags};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::wait::{WaitStatus, waitpid};
@@ -264,7 +264,7 @@ fn the_command_is_a_job_on_the_terminal() {
 
 #[test]
 fn the_floor_keeps_reads_inside_the_roots() {
-    if floor::abi().is_none() {
+    if landlock::abi().is_none() {
         return;
     }
     let directory = Directory::new("floor");
@@ -272,7 +272,7 @@ fn the_floor_keeps_reads_inside_the_roots() {
     let guarded = |argv: &[&str]| {
         let mut plan = plan(&["/usr/bin/cat"], argv);
         plan.floor = Some(
-            floor::plan(&["/usr".into(), "/lib64".into(), "/nowhere".into()], Vec::new(), None).unwrap(),
+            landlock::plan(&["/usr".into(), "/lib64".into(), "/nowhere".into()], Vec::new(), None).unwrap(),
         );
         run(plan)
     };
@@ -285,18 +285,18 @@ fn the_floor_keeps_reads_inside_the_roots() {
 
 #[test]
 fn the_floor_keeps_programs_inside_the_roots() {
-    if floor::abi().is_none() {
+    if landlock::abi().is_none() {
         return;
     }
     let mut plan = plan(&["/usr/bin/true"], &["true"]);
-    plan.floor = Some(floor::plan(&["/etc".into()], Vec::new(), None).unwrap());
+    plan.floor = Some(landlock::plan(&["/etc".into()], Vec::new(), None).unwrap());
     assert_eq!(run(plan).code(), 126);
 }
 
 /// Here every call goes on in the kernel, so that nothing but the floor holds.
 #[test]
 fn the_floor_keeps_to_the_ports_that_are_named() {
-    if floor::abi().is_none_or(|abi| abi < 4) {
+    if landlock::abi().is_none_or(|abi| abi < 4) {
         return;
     }
     let listeners = ["127.0.0.1:0"; 2].map(|at| std::net::TcpListener::bind(at).unwrap());
@@ -304,7 +304,7 @@ fn the_floor_keeps_to_the_ports_that_are_named() {
     let guarded = |ports: Option<&[u16]>| {
         let mut plan = probe(&FilterOptions::default(), "probe_ports");
         plan.envp.push(c(format!("GUARD_SHIM_PORTS={open} {shut}")));
-        plan.floor = Some(floor::plan(&["/".into()], Vec::new(), ports).unwrap());
+        plan.floor = Some(landlock::plan(&["/".into()], Vec::new(), ports).unwrap());
         let outcome = run(plan);
         ["port_0", "port_1"].map(|name| outcome.value(name).parse::<i32>().unwrap())
     };

@@ -2,6 +2,8 @@
 //!
 //! Handing a file over and replying in one step saves a wake-up of the caller, which may then run before the supervisor
 //! closes its copy. Calls that would notice the copy wait for its end.
+//!
+//! Why: docs/decisions.md, "A file open for writing is handed over in one step, too"
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

@@ -10,7 +10,7 @@ use guard_openclaw::gateway;
 use guard_policy::text::shown;
 use guard_policy::{AuditSettings, Limits, OnError, Policy};
 use guard_shim::failpoints::{self, Layer, is_layer_off};
-use guard_shim::floor::LandlockStatus;
+use guard_shim::landlock::LandlockStatus;
 use guard_shim::{LaunchPlan, filter};
 
 use crate::audit::{self, AuditLog, Journal, Writer};
@@ -146,7 +146,7 @@ fn start(
     let lifeline = options.node_run.lifeline().map_err(RunError::HandedOver)?;
     let mut inherited = environment::filtered(given, &policy, &paths.state_directory);
     let proxy = proxy.filter(|_| policy.has_web_rules()).cloned();
-    let proxy = proxy.map(ProxyPort::take).transpose().map_err(RunError::Proxy)?;
+    let proxy = proxy.map(ProxyPort::bind).transpose().map_err(RunError::Proxy)?;
     if let Some(proxy) = &proxy {
         environment::replace(&mut inherited, proxy.variables());
     }

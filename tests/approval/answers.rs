@@ -87,7 +87,7 @@ fn nobody_there_is_known_at_once() {
     let ended = held.end();
     assert_eq!((ended.status, &*ended.stdout), (1, ""), "{}", ended.stderr);
     assert_eq!(
-        ended.stderr.matches("nobody can be asked: none of the routes").count(),
+        ended.stderr.matches("nobody can be asked: no route in approvals.routes").count(),
         1,
         "{}",
         ended.stderr

@@ -221,7 +221,7 @@ fn ids_that_are_none_or_several_are_refused() {
     let found = wait_for(&world, 2);
     assert!(text(&found[0], "id") != text(&found[1], "id"));
     for (id, why) in [
-        ("", "more than one session has an id that begins so"),
+        ("", "more than one session has an id that begins with this"),
         ("x\u{1b}", "x\\u{1B}: there is no such session"),
         ("../../x", "there is no such session"),
         (&found[0]["pid"].to_string(), "there is no such session"),

@@ -178,7 +178,7 @@ fn what_is_no_limit_is_refused() {
     for (limit, why) in [
         ("memory", "must be NAME=VALUE, such as memory=2G"),
         ("memory=2", "must be a size of 1M or more"),
-        ("cpus=2", "is no limit: one of memory, pids, openFiles, seconds"),
+        ("cpus=2", "is not a limit: use memory, pids, openFiles or seconds"),
         ("pids=0", "must be a whole number above 0"),
         ("seconds=1\u{1b}", "must be a whole number above 0"),
     ] {

@@ -108,7 +108,8 @@ fn an_unknown_template_names_file_line_and_key() {
         world.write("home/.openclaw/guard.json", "{\n  \"version\": 1,\n  \"extends\": \"codding\"\n}");
     for arguments in [&["--", "true"][..], &["policy", "validate"], &["check", "--read", "/etc/passwd"]] {
         let ran = guard(&world, arguments);
-        let place = format!("{}:3:14: extends: \"codding\" is none of coding, claude-code, ", file.display());
+        let place =
+            format!("{}:3:14: extends: \"codding\" is not one of coding, claude-code, ", file.display());
         let said = format!("{}{}", ran.stdout, ran.stderr);
         assert!(ran.status != 0 && said.contains(&place), "{said}");
     }

@@ -73,7 +73,7 @@ fn init_in_a_second_project_has_nothing_to_do() {
     assert!(second.stdout.starts_with(&line), "{}", second.stdout);
     assert_eq!(give(&world, "two", &["-q", "init"]).stdout, "");
     let home = give(&world, "", &["init"]);
-    assert!(home.status == 0 && home.stdout.contains("but this directory is none"), "{}", home.stdout);
+    assert!(home.status == 0 && home.stdout.contains("but this directory is not one"), "{}", home.stdout);
     // Who asks for another one is not told that nothing is to be done.
     for words in [&["init", "--template", "scratch"][..], &["init", "--workspace", "."]] {
         let refused = give(&world, "two", words);

@@ -55,7 +55,7 @@ fn the_lock_becomes_the_configuration() {
         assert!(!world.root().join("work/.git").join(name).exists(), "{name}");
     }
     let lines = world.audit_text();
-    assert!(lines.contains("only keys change that run nothing: user.name"), "{lines}");
+    assert!(lines.contains("only keys that run nothing change: user.name"), "{lines}");
 }
 
 #[test]

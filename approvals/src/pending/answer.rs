@@ -55,7 +55,7 @@ impl PendingApprovals {
         for id in &answered {
             self.answer(*id, decision, by, now);
         }
-        // What a wide answer is for need not be asked about any more.
+        // Later questions that a wide answer covers are not asked any more.
         for id in self.covered(decision) {
             self.end(id, Resolution::Resolved(decision), QuestionChange::Resolved { decision, by }, now);
             answered.push(id);

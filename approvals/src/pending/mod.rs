@@ -1,5 +1,7 @@
 //! The state of all pending and recently ended questions. It has no clock and no thread: each operation gets the time
 //! as an argument.
+//!
+//! Why: docs/decisions.md, "Pending questions are a state machine that takes the time as an argument"
 
 mod answer;
 mod register;
@@ -66,7 +68,7 @@ pub struct PendingApprovals {
     grants: TemporaryGrants,
     file_denials: FileGrants,
     file_grants: FileGrants,
-    /// What nobody has answered a moment ago.
+    /// Questions that timed out a moment ago.
     expired: TemporaryGrants,
     bytes: usize,
     waiters: usize,
@@ -122,8 +124,8 @@ impl PendingApprovals {
 
     /// Keeps only answers for files that the policy still asks about: `asks` returns the rule.
     pub fn keep_file_grants(&mut self, asks: impl Fn(&[u8], Access) -> Option<String>) {
-        self.file_grants.keep(&asks);
-        self.file_denials.keep(&asks);
+        self.file_grants.retain(&asks);
+        self.file_denials.retain(&asks);
     }
 
     /// When [`PendingApprovals::pass`] has to be called next.

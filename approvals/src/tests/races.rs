@@ -38,7 +38,7 @@ fn race<A: Send, B: Send>(
     }
 }
 
-fn say(decision: Decision) -> impl Fn(&Manager, &str) -> Result<usize, ResolveError> + Sync {
+fn resolve_with(decision: Decision) -> impl Fn(&Manager, &str) -> Result<usize, ResolveError> + Sync {
     move |manager, id| manager.resolve(id, None, decision, Route::Cli).map(|resolved| resolved.answered.len())
 }
 
@@ -56,8 +56,8 @@ fn of_two_answers_one_counts() {
             }
             other => panic!("{other:?}"),
         },
-        say(ONCE),
-        say(DENY),
+        resolve_with(ONCE),
+        resolve_with(DENY),
     );
 }
 
@@ -75,8 +75,8 @@ fn the_same_answer_twice_is_one_yes() {
             });
             assert_eq!(claims, 1);
         },
-        say(ONCE),
-        say(ONCE),
+        resolve_with(ONCE),
+        resolve_with(ONCE),
     );
 }
 
@@ -91,7 +91,7 @@ fn a_caller_that_dies_during_an_answer_goes_nowhere() {
             }
             assert!(!manager.consume(call), "the caller is gone either way");
         },
-        say(ONCE),
+        resolve_with(ONCE),
         |manager, id| manager.withdraw(id.parse().unwrap()),
     );
 }

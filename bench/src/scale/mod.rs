@@ -11,6 +11,7 @@ use std::time::Instant;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::bench_runner::BenchRunner;
 use crate::caller::Latency;
 use crate::cli::Scale;
 use crate::error::{Context, Error};
@@ -22,7 +23,6 @@ use crate::results;
 use crate::runner::Runner;
 use crate::stats::median;
 use crate::units::nanoseconds;
-use crate::way::BenchRunner;
 use conversation::Conversation;
 use work::Rate;
 

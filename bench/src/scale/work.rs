@@ -26,7 +26,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    fn of(latencies: &[f64], took: Duration) -> Result<Rate, Error> {
+    fn from_latencies(latencies: &[f64], took: Duration) -> Result<Rate, Error> {
         let missing = || Error::new("not one call was made");
         Ok(Rate {
             per_second: (latencies.len() as f64 / took.as_secs_f64()).round(),
@@ -61,7 +61,7 @@ pub fn crowd(path: &Path, threads: usize, time: Duration) -> Result<Rate, Error>
         latencies.extend(thread.map_err(|_| Error::new("a caller panicked"))??);
     }
     // The measured time, not the given one: on few processors some threads start only after others have ended.
-    Rate::of(&latencies, took)
+    Rate::from_latencies(&latencies, took)
 }
 
 /// Opens a file at intervals. With a greedy `beside`, another process opens files in a loop meanwhile.
@@ -86,7 +86,7 @@ pub fn now_and_then(path: &Path, count: usize, beside: Beside) -> Result<Rate, E
     if let Some(mut greedy) = greedy {
         end(&mut greedy)?;
     }
-    Rate::of(&latencies, took)
+    Rate::from_latencies(&latencies, took)
 }
 
 /// Who else calls.
@@ -128,7 +128,7 @@ pub fn sleepers(count: usize) -> Result<(), Error> {
             Command::new("/bin/sleep").arg("1000").stdin(Stdio::null()).stdout(Stdio::null()).spawn();
         all.push(sleeper.context(|| "/bin/sleep".into())?);
     }
-    say(start.elapsed().as_nanos())?;
+    print(start.elapsed().as_nanos())?;
     for mut sleeper in all {
         let _ = sleeper.kill();
         let _ = sleeper.wait();
@@ -146,13 +146,13 @@ pub fn steady(path: &Path, count: usize) -> Result<(), Error> {
         for _ in 0..count {
             open_and_close(path)?;
         }
-        say(count as u128)?;
+        print(count as u128)?;
     }
     Ok(())
 }
 
 /// Prints a number, and waits for the answer.
-fn say(number: u128) -> Result<(), Error> {
+fn print(number: u128) -> Result<(), Error> {
     println!("{number}");
     std::io::stdout().flush().context(|| "standard output".into())?;
     std::io::stdin().lock().read_line(&mut String::new()).context(|| "standard input".into())?;

@@ -58,10 +58,11 @@ pub struct ListArguments {
     allow-once allows the calls that wait now. allow-session and allow-Nm also allow equal calls, as\n\
     long as the guard runs or for N minutes. allow-always saves what `list` shows at \"always\", for\n\
     all of the user's guards; allow-always-directory saves what `list` shows at \"directory\".\n\n\
-    For a file, allow-command, allow-session and allow-Nm are for any use of it with this access, and\n\
-    with -directory- (allow-directory-command) for what `list` shows at \"within\". -command is for the\n\
-    process that `list` shows at \"command\", and all that it starts. With deny- instead of allow-,\n\
-    the same is denied without a question. `list --json` has the answers of a question at \"answers\".\n\n\
+    For a file, allow-session and allow-Nm also allow other calls that use it with the same access.\n\
+    allow-command does so for the process that `list` shows at \"command\", and all that it starts.\n\
+    With -directory- (allow-directory-command), they cover all files that `list` shows at \"within\".\n\
+    With deny- instead of allow-, the same calls are denied without a question.\n\n\
+    `list --json` has the answers that a question takes at \"answers\".\n\n\
     Exit status: 0 answered; 1 not answered (unknown, ambiguous, resolved already, expired,\n\
     unavailable); 125 when a guard could not be reached.")]
 pub struct ResolveArguments {
@@ -194,7 +195,7 @@ async fn resolve(state: &Path, arguments: &ResolveArguments) -> Result<Exit, App
     }
 }
 
-/// Finds the one question of all guards whose id begins so. Pending questions take precedence over ended ones.
+/// Finds the one question, of all guards, whose id begins with this. Pending questions take precedence over ended ones.
 async fn find(
     guards: &Guards,
     state: &Path,

@@ -30,7 +30,7 @@ pub struct SavedArguments {
     openclaw-guard approvals forget /srv/report.csv\n  \
     openclaw-guard approvals forget --all\n\n\
     Running guards of this user notice within a second, and ask again.\n\n\
-    Exit status: 0 forgotten; 1 nothing like that is saved, or several answers begin so; 125 when a\n\
+    Exit status: 0 forgotten; 1 no such answer is saved, or several begin with this; 125 when a\n\
     store cannot be read or written.")]
 pub struct ForgetArguments {
     /// The id that `saved` shows, or its beginning; or a pattern, which means every answer for it
@@ -91,11 +91,10 @@ impl StoreName {
     /// Removes these answers in one step. Returns for each whether it was there.
     fn forget(self, state: &Path, answers: &[&SavedAnswer]) -> Result<Vec<bool>, UpdateError> {
         let change = |store: &mut Store| answers.iter().map(|answer| store.forget(answer)).collect();
-        let updated = match self {
+        match self {
             StoreName::Own => approvals_store::apply_own(state, change),
             StoreName::Openclaw => approvals_store::apply(state, change),
-        };
-        Ok(updated?.result)
+        }
     }
 }
 
@@ -166,7 +165,7 @@ fn saved(state: &Path) -> Result<Vec<(StoreName, SavedAnswer)>, SavedError> {
     Ok(all)
 }
 
-/// Finds what each word means: all answers for a pattern, or the one whose id begins so. The error is a sentence.
+/// Finds what each word means: all answers for a pattern, or the one whose id begins with it. The error is a sentence.
 fn chosen<'a>(
     all: &'a [(StoreName, SavedAnswer)],
     words: &[String],
@@ -179,7 +178,7 @@ fn chosen<'a>(
             found = all.iter().filter(|(_, answer)| answer.id().starts_with(word.as_str())).collect();
             if found.len() > 1 {
                 return Err(format!(
-                    "{}: {} answers begin so; give more of the id",
+                    "{}: {} answers begin with this; give more of the id",
                     shown(word.as_bytes()),
                     found.len()
                 ));

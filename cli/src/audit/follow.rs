@@ -44,7 +44,7 @@ impl Follow {
         for part in &mut self.parts {
             let mut latest = None;
             for entry in part.more()? {
-                // Whatever the clock did, a line is not shown before one that it follows in its part.
+                // Lines of one part keep their order, even if the clock was set back.
                 latest = latest.max(entry.time);
                 more.push((latest, part.part, entry));
             }
@@ -88,7 +88,7 @@ impl FollowPart {
     pub fn after(part: LogPart, log: &Path, n: u64) -> Result<FollowPart, ReadError> {
         let files = part.files(log);
         let unreadable = |error| ReadError::Unreadable { path: files.log().to_owned(), error };
-        // The file with the next line, or the oldest that there is behind it.
+        // The file with the next line, or else the oldest file after it.
         let olds = files.olds().map_err(unreadable)?;
         let ended_before =
             |path: &&std::path::PathBuf| Files::first_of(path).is_some_and(|first| first > n + 1);

@@ -51,40 +51,40 @@ pub fn act(_: &DemoArgs) -> Result<Exit, DemoError> {
     }
     let scene = Scene::new()?;
     let home = shown(scene.home.as_os_str().as_bytes());
-    say(&format!("A scratch home with a decoy key: {home}. No policy file is needed.\n"))?;
+    print(&format!("A scratch home with a decoy key: {home}. No policy file is needed.\n"))?;
 
-    say(
-        "\n1. Ordinary work is not asked about: the directory that the guard is started in is the command's.\n",
+    print(
+        "\n1. Ordinary work needs no question: the command may use the directory that the guard is started in.\n",
     )?;
     scene.guarded(
         "echo 'made here' > notes && cat notes",
         &["sh", "-c", "echo 'made here' > notes && cat notes"],
     )?;
 
-    say("\n2. A known secret is denied. The call fails, and one line names the rule.\n")?;
+    print("\n2. A known secret is denied. The call fails, and one line names the rule.\n")?;
     if scene.guarded("cat ~/.ssh/id_rsa", &["cat", &scene.path(".ssh/id_rsa")])?.success() {
         return Err(DemoError::NotDenied);
     }
 
-    say("\n3. Everything else is a question. The call waits in the kernel until you answer.\n")?;
+    print("\n3. Everything else is a question. The call waits in the kernel until you answer.\n")?;
     if io::stdin().is_terminal() && io::stderr().is_terminal() {
-        say("   Press y, then Enter, for a yes; n for a no.\n")?;
+        print("   Press y, then Enter, for a yes; n for a no.\n")?;
         let status = scene.guarded("cat ~/letter", &["cat", &scene.path("letter")])?;
         let answer =
             if status.success() { "That was your yes." } else { "Without a yes, the call is denied." };
-        say(&format!("{answer}\n"))?;
+        print(&format!("{answer}\n"))?;
     } else {
-        say("   Here is no terminal to ask on, so this is what it would have asked:\n")?;
+        print("   There is no terminal to ask on here. This is what it would have asked:\n")?;
         scene.run("openclaw-guard check --read ~/letter", &["check", "--read", &scene.path("letter")])?;
-        say("   With a yes, the command would have read the letter.\n")?;
+        print("   With a yes, the command would have read the letter.\n")?;
     }
-    say(
+    print(
         "\nNext: openclaw-guard -- bash        a shell of yours, guarded\n      openclaw-guard doctor         what works on this machine\n",
     )?;
     Ok(Exit::Success)
 }
 
-fn say(text: &str) -> Result<(), DemoError> {
+fn print(text: &str) -> Result<(), DemoError> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(DemoError::Write)
 }
@@ -127,7 +127,7 @@ impl Scene {
 
     /// Runs the guard with the scratch home, and shows what would be typed.
     fn run(&self, typed: &str, arguments: &[&str]) -> Result<ExitStatus, DemoError> {
-        say(&format!("$ {typed}\n"))?;
+        print(&format!("$ {typed}\n"))?;
         let program = env::current_exe().map_err(DemoError::Start)?;
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.work).env("HOME", &self.home).env("PWD", &self.work);

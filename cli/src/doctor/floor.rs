@@ -2,7 +2,7 @@
 
 use guard_policy::text::shown;
 use guard_policy::{Ask, Policy, Security};
-use guard_shim::floor::LandlockStatus;
+use guard_shim::landlock::LandlockStatus;
 use guard_supervisor::config::options::Options;
 use guard_supervisor::landlock::{BuiltDomain, Names, Use};
 

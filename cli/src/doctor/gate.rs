@@ -11,7 +11,7 @@ const NAME: &str = "gate";
 const SERVE: &str = "systemctl --user start openclaw-guard-gate, or: openclaw-guard gate serve";
 const INSTALL: &str = "openclaw-guard gate install, then: openclaw gateway restart";
 
-/// Checks both. The service is asked about nothing.
+/// Checks both. The service gets no question.
 pub fn look(paths: &Paths, findings: &mut Findings) {
     let status = GateStatus::find(paths);
     if let Some(workspace) = denied_workspace(paths).filter(|_| status.plugin != PluginState::Absent) {

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use guard_shim::floor as landlock;
+use guard_shim::landlock;
 use guard_supervisor::kernel::probe::{self, Others};
 use guard_supervisor::kernel::trace;
 use rustix::io::Errno;

@@ -90,8 +90,10 @@ fn look_at(
     }
     let loose: Vec<_> = REACHING.into_iter().filter(|tool| has(&own, tool) && !is_gated).collect();
     if loose.is_empty() {
-        findings
-            .ok("held", format!("agent {agent}: no tool that reaches files or the Web is held by nobody"));
+        findings.ok(
+            "held",
+            format!("agent {agent}: every tool that reaches files or the Web is held to guard.json"),
+        );
     } else {
         let text = format!("agent {agent}: nobody holds {} to guard.json", loose.join(", "));
         findings.warning("nobody", text, "openclaw-guard gate install");

@@ -76,7 +76,7 @@ pub fn blocked_by(source: Source, path: &str, text: &str, operation: Option<Oper
         .unwise("a program that reaches the gateway and has its token can answer the guard's questions"),
         "network.connect.ports" => BlockedBy::new("add the port to network.connect.ports in guard.json"),
         "network.connect.allow" => BlockedBy::new("add the address to network.connect.allow in guard.json")
-            .unwise("what answers there trusts whoever is on this machine or link"),
+            .unwise("servers at such addresses trust every program on this machine or link"),
         "network.connect.private" => {
             BlockedBy::new("add the address or its network to network.connect.allow in guard.json")
         }
@@ -87,7 +87,7 @@ pub fn blocked_by(source: Source, path: &str, text: &str, operation: Option<Oper
             "have the program use the guard's proxy (HTTPS_PROXY), which network.web makes the only way to other hosts",
         ),
         "network.web" => BlockedBy::new(
-            "nothing: what the program asks the guard's proxy for has to be one host, and what it then sends has to be for it",
+            "nothing: a program that asks the guard's proxy for one host must then send only what is for that host",
         ),
         path if path.starts_with("network.web.denied") => {
             BlockedBy::new(format!("remove it from {path} in guard.json"))

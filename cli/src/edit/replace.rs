@@ -58,7 +58,7 @@ pub(super) fn replace_on(
     was: Option<&[u8]>,
     text: &[u8],
 ) -> Result<(), EditError> {
-    let held = LockedDirectory::take(path)?;
+    let held = LockedDirectory::lock(path)?;
     let old = held.read()?;
     if old.as_ref().map(|old| old.bytes.as_slice()) != was {
         return Err(EditError::Changed { path: held.path });
@@ -83,7 +83,7 @@ struct Old {
 }
 
 impl LockedDirectory {
-    fn take(path: &Path) -> Result<LockedDirectory, EditError> {
+    fn lock(path: &Path) -> Result<LockedDirectory, EditError> {
         let real = real(path)?;
         let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
             return Err(EditError::NotPlain { path: real });

@@ -1,4 +1,6 @@
 //! Decides about one call: the tool by OpenClaw's steps, then what it reaches for by guard.json. The strictest counts.
+//!
+//! Why: docs/decisions.md, "The gate judges a tool's call by its parameters, and denies what it cannot read."
 
 use std::ffi::OsStr;
 use std::fs;
@@ -23,7 +25,7 @@ use super::protocol::Question;
 use super::sources::{AgentPolicy, Loaded};
 use crate::check::command;
 
-/// The most names of a directory that are compared with one.
+/// The maximum number of names in a directory that are compared with a given name.
 const MAX_NAMES: usize = 10_000;
 /// The longest name of a tool, an agent or a session, in bytes.
 const MAX_NAME: usize = 512;
@@ -94,7 +96,7 @@ impl CallJudge<'_> {
         judged
     }
 
-    /// The strictest part, or why there is none.
+    /// The strictest part, or why the call cannot be judged.
     fn parts(&self, question: &Question, judged: &mut Judged) -> Result<Part, Reason<'static>> {
         check_names(question, &judged.tool)?;
         let mut inventory = Inventory::of_release(self.loaded.release);
@@ -196,7 +198,7 @@ impl CallJudge<'_> {
         Part { target: text.as_bytes().to_vec(), access: Some(Operation::Exec), outcome, reason }
     }
 
-    /// Relative paths of a session that begins elsewhere would be judged in the wrong place.
+    /// If the session begins in another directory, its relative paths would be judged in the wrong place.
     fn session_directory(&self, path: &str, agent: &AgentPolicy) -> Part {
         let real = real(&Links::default(), Path::new(path).as_os_str().as_bytes());
         let is_base = |real: Vec<u8>| agent.bases.iter().any(|base| base.as_os_str().as_bytes() == real);
@@ -229,7 +231,7 @@ fn check_names(question: &Question, tool: &str) -> Result<(), Reason<'static>> {
         return Err(by_gate("a name is too long, or has control characters in it"));
     }
     if tool.is_empty() {
-        return Err(by_gate("a tool has a name"));
+        return Err(by_gate("a tool must have a name"));
     }
     Ok(())
 }
@@ -271,12 +273,12 @@ fn removed(tools: &EffectiveTools, tool: &str) -> Option<Reason<'static>> {
     Some(Reason::new(source, step.label.clone(), step.label.clone(), why))
 }
 
-/// A reason that no rule of a policy gives.
+/// A reason that does not come from a rule of the policy.
 pub fn by_gate(text: impl Into<String>) -> Reason<'static> {
     Reason::new(Source::Builtin, "builtin.gate", "the gate for OpenClaw's tools", text.into())
 }
 
-/// The real path; none where that depends on who looks, which here is the gate and not the gateway.
+/// The real path. `None` if it depends on the process that resolves it: here that is the gate, not the gateway.
 fn real(links: &Links, path: &[u8]) -> Option<Vec<u8>> {
     let mut trail = links.trail(path);
     let depends = |path: &Vec<u8>| {

@@ -60,14 +60,15 @@ pub enum GateCommand {
     openclaw-guard --observe gate serve            deny nothing, log what would be denied\n  \
     systemctl --user enable --now openclaw-guard-gate\n\n\
     Changes of guard.json and openclaw.json count from the next call on.\n\n\
-    Exit status: 125 error. A signal ends it, and without it the plugin blocks every call.")]
+    It runs until a signal ends it. While it does not run, the plugin blocks every call.\n\n\
+    Exit status: 125 error.")]
 pub struct ServeArgs {
     /// The gateway's SHELL starts the guard: the kernel asks about commands, so their text is not judged
     #[arg(long)]
     pub wrapped: bool,
 }
 
-/// Why the gate cannot do what it was asked for.
+/// Why a subcommand of the gate failed.
 #[derive(Debug, thiserror::Error)]
 pub enum GateError {
     #[error(transparent)]

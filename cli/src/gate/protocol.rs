@@ -5,12 +5,12 @@ use guard_policy::{Outcome, Reason};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The most bytes of a question. The plugin blocks longer calls itself.
+/// The maximum length of a question, in bytes. The plugin blocks longer calls itself.
 pub const MAX_QUESTION: u64 = 4 << 20;
-/// The most characters of an approval's title, and of its description; OpenClaw cuts what is longer.
+/// The maximum length of an approval's title and of its description, in characters. OpenClaw cuts longer ones.
 const MAX_TITLE: usize = 80;
 const MAX_DESCRIPTION: usize = 512;
-/// The most bytes of a sentence for the model.
+/// The maximum length of a sentence for the model, in bytes.
 const MAX_TEXT: usize = 600;
 
 /// A call that OpenClaw is about to make.
@@ -23,7 +23,7 @@ pub struct Question {
     pub tool: String,
     /// Its parameters.
     pub params: Map<String, Value>,
-    /// What OpenClaw takes for the paths in them; may be incomplete.
+    /// The paths that OpenClaw found in the parameters. There may be others.
     #[serde(default)]
     pub derived_paths: Vec<String>,
     pub agent_id: Option<String>,
@@ -33,7 +33,7 @@ pub struct Question {
     pub requester: Option<Requester>,
 }
 
-/// Who sent the message of the run. What is missing is not known.
+/// Who sent the message of the run. A missing field is not known.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Requester {

@@ -1,4 +1,4 @@
-//! `openclaw-guard gate serve`: a thread for each question, with a deadline and a bound for each.
+//! `openclaw-guard gate serve`: a thread for each question, with limits of its time and its length.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -27,7 +27,8 @@ use super::protocol::{Answer, MAX_QUESTION, Question};
 use super::sources::{Changed, Sources};
 use super::{GateError, SOCKET, ServeArgs, socket};
 
-/// How long a peer may take to send its question, and then to take the answer. The plugin waits so long for both.
+/// How long a peer may take to send its question, and then to take the answer. The plugin waits as long for both
+/// together.
 const IO_TIMEOUT: Duration = Duration::from_secs(5);
 /// The most questions at a time.
 const MAX_PEERS: usize = 64;
@@ -109,7 +110,7 @@ impl Service {
     fn greet(&self, path: &str) {
         let plugin = plugin::state(&self.paths.state_directory);
         if plugin != PluginState::AsInstalled {
-            self.tell(Changed { path: self.plugin_path(), applied: false, text: plugin.to_string() });
+            self.report(Changed { path: self.plugin_path(), applied: false, text: plugin.to_string() });
         }
         if !self.is_quiet {
             eprintln!("openclaw-guard: the gate answers at {path}");
@@ -151,7 +152,7 @@ impl Service {
             Err(Unread::Gone) => return,
         };
         let _ = stream.set_write_timeout(Some(IO_TIMEOUT));
-        // A plugin that has gone blocks by itself.
+        // If the plugin is gone, it has blocked the call already.
         let _ = stream.write_all(answer.line().as_bytes());
     }
 
@@ -160,7 +161,7 @@ impl Service {
             Ok(question) => question,
             Err(error) => return refusal(&format!("the call cannot be read: {error}")),
         };
-        let loaded = self.sources.current(|changed| self.tell(changed));
+        let loaded = self.sources.current(|changed| self.report(changed));
         let judge = CallJudge {
             loaded: &loaded,
             home: &self.paths.home,
@@ -202,7 +203,7 @@ impl Service {
         self.write(&Record::Tool(Box::new(event)))
     }
 
-    fn tell(&self, changed: Changed) {
+    fn report(&self, changed: Changed) {
         let Changed { path, applied, text } = changed;
         let line = match (applied, text.as_str()) {
             (true, "") => format!("{path} is in force, from the next tool call on"),

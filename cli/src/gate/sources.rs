@@ -82,7 +82,7 @@ impl Sources {
         Ok(Sources { options: options.clone(), paths: paths.clone(), state })
     }
 
-    /// What is in force now. `tell` hears of each change.
+    /// Returns what is in force now. Calls `tell` for each change.
     pub fn current(&self, tell: impl Fn(Changed)) -> Arc<Loaded> {
         let mut state = self.state.lock();
         let now = stamps(&self.paths);
@@ -161,8 +161,7 @@ impl Loaded {
 
     /// The policy of an agent, compiled when it is first asked about.
     ///
-    /// # Errors
-    /// Why there is none.
+    /// # Errors Why the policy cannot be compiled.
     pub fn agent(&self, id: &str) -> Result<Arc<AgentPolicy>, String> {
         if let Some(found) = self.policies.lock().get(id) {
             return Ok(Arc::clone(found));

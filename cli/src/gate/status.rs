@@ -33,7 +33,7 @@ pub struct GateStatus {
 }
 
 impl GateStatus {
-    /// Finds out, and asks the service about a tool that nobody has.
+    /// Collects the status. Asks the service about a tool that does not exist, to see whether it answers.
     pub fn find(paths: &Paths) -> GateStatus {
         let config = Config::read(&gateway::config(&paths.state));
         GateStatus {

@@ -158,7 +158,7 @@ pub fn act(options: &Options, arguments: &InitArgs) -> Result<Exit, InitError> {
     Ok(Exit::Success)
 }
 
-/// Returns the policy that is there, if it serves this project as it is and nothing else is asked for.
+/// Returns the existing policy, if it already serves this project and the options ask for nothing else.
 fn already(options: &Options, paths: &Paths, arguments: &InitArgs) -> Option<Policy> {
     let asks_for_more = arguments.force || arguments.print || arguments.workspace.is_some();
     let is_another = || arguments.template.is_some_and(|template| !write::is_of(paths, template));
@@ -180,7 +180,7 @@ fn print_already(options: &Options, paths: &Paths, policy: &Policy) -> io::Resul
         Some(workspace) => {
             writeln!(out, "nothing to do: {file} serves every project, here {}", shown(workspace))?
         }
-        None => writeln!(out, "nothing to do: {file} serves every project, but this directory is none")?,
+        None => writeln!(out, "nothing to do: {file} serves every project, but this directory is not one")?,
     }
     for warning in policy.warnings().iter().filter(|warning| warning.starts_with("${workspace}")) {
         writeln!(out, "  {}", shown(warning.as_bytes()))?;

@@ -81,8 +81,8 @@ impl Workspace {
     pub fn values(&self, paths: &Paths) -> TemplateValues {
         let pattern = |path: &Path| pattern(path, paths);
         let single = |path: &Path| pattern(path)?.strip_suffix("/**").map(str::to_owned);
-        // One rule for each. What no pattern can express stays a question. The home itself is too wide for a first
-        // policy.
+        // One rule for each. Paths that no pattern can express are still asked about. The home itself is too wide for a
+        // first policy.
         let is_workspace = |dir: &Path| self.is_named && dir == self.directory;
         let temporary = paths.temp_dirs().filter(|dir| *dir != paths.home && !is_workspace(dir));
         // `/` is left out: as a pattern it covers everything.

@@ -44,7 +44,7 @@ pub fn write(paths: &Paths, text: &str, existing: Existing) -> Result<Option<Pat
         return Err(InitError::Exists { path: path.clone(), old, is_for_all: serves_all(paths) });
     }
     let was = fs::read(path).map_err(failed(path))?;
-    let old = keep(path, &was)?;
+    let old = back_up(path, &was)?;
     replace(path, Some(&was), text.as_bytes())?;
     Ok(Some(old))
 }
@@ -65,7 +65,7 @@ pub fn is_of(paths: &Paths, template: Template) -> bool {
 }
 
 /// Saves the old policy under an unused name.
-fn keep(path: &Path, was: &[u8]) -> Result<PathBuf, InitError> {
+fn back_up(path: &Path, was: &[u8]) -> Result<PathBuf, InitError> {
     loop {
         let old = free_name(path);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&old);

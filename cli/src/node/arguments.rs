@@ -1,4 +1,4 @@
-//! The command line of the node, and why there is none.
+//! The command line of the node, and the errors that keep it from starting.
 
 use std::io;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use super::files::FilesError;
     Exit status: 0 after SIGINT or SIGTERM, 125 error.")]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct NodeArgs {
-    /// The gateway [default: as approvals.gateway]
+    /// The gateway's URL [default: that of approvals.gateway]
     #[arg(long, value_name = "WS", value_parser = url, value_hint = ValueHint::Url)]
     pub url: Option<GatewayUrl>,
     /// The node's name there [default: node.displayName, or the host's name]
@@ -31,14 +31,14 @@ pub struct NodeArgs {
     /// Offer only these of node.commands
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = command)]
     pub commands: Option<Vec<NodeCommand>>,
-    /// The directory of runs that name none [default: node.cwd]
+    /// The directory for runs that do not name one [default: node.cwd]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub cwd: Option<PathBuf>,
     #[command(subcommand)]
     pub task: Option<NodeTask>,
 }
 
-/// What to do other than running the node.
+/// What to do instead of running the node.
 #[derive(Debug, Subcommand)]
 pub enum NodeTask {
     /// Show whether the node is connected, what it may run, and its last run

@@ -1,4 +1,4 @@
-//! What a command runs first, by its content.
+//! Finds the files that a command runs first, and hashes them.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -22,21 +22,20 @@ const LINE: usize = 256;
 pub struct BoundFiles {
     /// The program, its script, and what interprets a script.
     pub files: Vec<ApprovedFile>,
-    /// The one that the gateway is told: the script, or the program.
+    /// The one that is reported to the gateway: the script, or the program.
     pub operand: FileOperand,
 }
 
 /// Finds what a command runs first, and hashes it.
 ///
-/// # Errors
-/// If that cannot be told for certain.
+/// # Errors If the guard cannot tell for certain which file that is.
 pub fn bind(argv: &[String], cwd: &Path, env: &[Variable]) -> Result<BoundFiles, Denied> {
     let found = argv.first().and_then(|name| lookup::program(OsStr::new(name), env, cwd));
     let program = real(&found.ok_or(Denied::Unbindable)?)?;
     let mut files = vec![hashed(&program)?];
     let interpreter = interpreter(&program)?;
     if let Some(interpreter) = &interpreter {
-        // A script whose interpreter is a script again is rare, and is asked about when it starts.
+        // An interpreter that is itself a script is rare. The guard asks about it when it starts.
         if !interpreter.is_absolute() || self::interpreter(&real(interpreter)?)?.is_some() {
             return Err(Denied::Unbindable);
         }

@@ -82,9 +82,9 @@ fn begin(host: &Arc<NodeHost>, link: &Link, invoke: Invoke) {
     });
 }
 
-/// Answers a call. `None` if the gateway has given it up.
+/// Answers a call. `None` if the gateway has cancelled it.
 async fn answer(host: &Arc<NodeHost>, link: &Link, invoke: &Invoke) -> Option<Answer> {
-    // What waits is bounded by what the gateway sends at once, and no more is taken than that.
+    // The queue is bounded: no more calls are accepted than the gateway sends at once.
     let Ok(_open) = host.open.try_acquire() else { return Some(Err(InvokeError::busy())) };
     let Some(command) = host.offered(&invoke.command) else { return Some(Err(InvokeError::unknown())) };
     let params = invoke.params.clone();
@@ -136,7 +136,7 @@ async fn system_run(host: &Arc<NodeHost>, link: &Link, invoke: &Invoke) -> Optio
     end
 }
 
-/// Runs a command, and tells the gateway of it.
+/// Runs a command, and reports its start and end to the gateway.
 async fn supervised(
     host: &Arc<NodeHost>,
     link: &Link,

@@ -1,4 +1,4 @@
-//! Keeps the node connected, until it is told to end.
+//! Keeps the node connected, until a signal ends it.
 
 use std::io;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use super::{calls, pairing};
 
 /// The shortest and the longest wait before the gateway is tried again.
 const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(30)];
-/// The same for a gateway that refuses the node: a human has to do something.
+/// These waits for a gateway that refuses the node: a human has to act first.
 const REFUSED_PAUSES: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(60)];
-/// A connection that lasts so long was a good one.
+/// A connection that lasted at least this long counts as a success.
 const GOOD: Duration = Duration::from_secs(10);
-/// How long runs may take to end with the node.
+/// How long the node waits at its end for its runs to end.
 const END_TIMEOUT: Duration = Duration::from_secs(20);
 
 async fn connect(host: &Arc<NodeHost>) -> Result<(Link, Events), Failed> {
@@ -41,7 +41,7 @@ enum Failed {
     Now(String),
 }
 
-/// Runs the node until it is told to end.
+/// Runs the node until a signal ends it.
 ///
 /// # Errors
 /// If signals cannot be waited for.
@@ -86,22 +86,22 @@ async fn keep_connected(host: &Arc<NodeHost>) {
                 if begun.elapsed() >= GOOD {
                     pause.reset();
                 }
-                (lost.to_string(), pause.take())
+                (lost.to_string(), pause.next_wait())
             }
             Err(Failed::Refused(error)) => {
                 let why = error.to_string();
                 if said.as_ref() != Some(&why) && pairing::refused(host, &error) {
                     said = Some(why.clone());
                 }
-                (why, refused_pause.take())
+                (why, refused_pause.next_wait())
             }
-            Err(Failed::Now(why)) => (why, pause.take()),
+            Err(Failed::Now(why)) => (why, pause.next_wait()),
         };
         host.note(|status| {
             (status.connected_since_ms, status.problem) = (None, Some(why.clone()));
         });
         if said.as_ref() != Some(&why) {
-            host.say(&format!("{why}; it is tried again"));
+            host.print(&format!("{why}; the node will try again"));
             said = Some(why);
         }
         sleep(wait).await;

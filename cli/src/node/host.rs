@@ -17,9 +17,10 @@ use super::files::{LastRun, NodeFiles, NodeLock, NodeRecord, NodeStatus};
 use super::runs::Calls;
 use super::tickets::Tickets;
 
-/// How many calls are taken at once, of all commands.
+/// The maximum number of calls at a time, of all commands together.
 const MAX_CALLS: usize = 256;
-/// How many events wait for the next connection. Beyond that the oldest is lost, and a line says so.
+/// The maximum number of events that wait for the next connection. If there are more, the oldest is lost, and a line on
+/// stderr reports it.
 const MAX_UNSENT: usize = 64;
 /// Threads for calls other than runs.
 const OTHER_THREADS: usize = 8;
@@ -34,7 +35,7 @@ pub struct NodeHost {
     pub gateway: GatewaySettings,
     /// `node` of guard.json at the start.
     pub settings: NodeSettings,
-    /// The directory of runs that name none.
+    /// The directory for runs that do not name one.
     pub cwd: PathBuf,
     /// The node's id.
     pub id: String,
@@ -91,7 +92,7 @@ impl NodeHost {
             NodeClient { display_name: name, instance_id: String::new(), commands: commands.clone() };
         let access = Credentials::find_for_node(&gateway, &paths.state_directory, client.clone())?;
         let id = access.device_id();
-        // It tells this installation from others as well as a random one.
+        // It identifies this installation as well as a random id would.
         client.instance_id = format!("{}-{}", &id[..8], &id[8..12]);
         files.write_node(&NodeRecord {
             version: 1,
@@ -142,8 +143,8 @@ impl NodeHost {
         NodeCommand::from_name(name).filter(|command| self.settings.commands.contains(command))
     }
 
-    /// Tells the operator something.
-    pub fn say(&self, what: &str) {
+    /// Prints a line on stderr, for the operator.
+    pub fn print(&self, what: &str) {
         eprintln!("openclaw-guard: node: {what}");
     }
 
@@ -181,7 +182,7 @@ impl NodeHost {
         if unsent.len() >= MAX_UNSENT
             && let Some(lost) = unsent.pop_front()
         {
-            self.say(&format!("an event {} is lost: the gateway was away for too long", lost.name()));
+            self.print(&format!("an event {} is lost: the gateway was away for too long", lost.name()));
         }
         unsent.push_back(event);
     }

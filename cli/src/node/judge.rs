@@ -1,4 +1,4 @@
-//! What the policy says of a command before it runs: as `check -- 'text'` does.
+//! Judges a command before it runs, as `check -- 'text'` does.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ pub struct CallPolicy {
     /// The policy that this guard will find.
     pub policy: Policy,
     paths: Paths,
-    /// Tells this policy from a changed one.
+    /// A digest by which a changed policy is recognised.
     pub digest: String,
 }
 
@@ -49,8 +49,7 @@ pub enum TextVerdict {
 impl CallPolicy {
     /// Reads the policy in force for a call that runs in this directory.
     ///
-    /// # Errors
-    /// If there is none: nothing runs then.
+    /// # Errors If there is no valid policy. Nothing runs then.
     pub fn read(host: &NodeHost, caller: Caller<'_>, cwd: &Path) -> Result<CallPolicy, InvokeError> {
         let broken = |why: String| InvokeError::unavailable(format!("openclaw-guard: {why}"));
         let text = host.files.approvals().map_err(|error| broken(error.to_string()))?;
@@ -134,8 +133,8 @@ impl CallPolicy {
         evaluate(&self.policy, &quoted(argv), cwd, &self.paths.home, Some(env))
     }
 
-    /// What the policy says of a command.
-    pub fn say(&self, evaluation: &Evaluation, is_strict: bool) -> TextVerdict {
+    /// Returns the verdict on a command, as text.
+    pub fn verdict(&self, evaluation: &Evaluation, is_strict: bool) -> TextVerdict {
         if self.policy.security() == Security::Deny {
             return TextVerdict::No(Denied::Security);
         }
@@ -154,7 +153,7 @@ impl CallPolicy {
 
 /// The variables of a run.
 pub struct RunEnvironment {
-    /// What the run's guard is handed, and filters.
+    /// The variables for the run's guard, which filters them.
     pub given: Vec<Variable>,
     /// What the command gets.
     pub found: Vec<Variable>,
@@ -167,7 +166,7 @@ fn is_shell(argv: &[String]) -> bool {
     SHELLS.contains(&name)
 }
 
-/// The directory of a call, which has to be there.
+/// The directory of a call, which must exist.
 pub fn directory(host: &NodeHost, named: Option<&str>) -> PathBuf {
     named.map_or_else(|| host.cwd.clone(), |cwd| host.cwd.join(cwd))
 }

@@ -24,7 +24,8 @@ enum CommandApproval {
     Unknown,
 }
 
-/// Prints what has to be done before a device that is not paired is let in. Returns whether that is why it is refused.
+/// Prints how to pair this device, if the gateway refuses it because it is not paired. Returns whether that is the
+/// reason.
 pub fn refused(host: &NodeHost, error: &OpenError) -> bool {
     let OpenError::Refused { refused, .. } = error else { return false };
     let waits =
@@ -34,15 +35,15 @@ pub fn refused(host: &NodeHost, error: &OpenError) -> bool {
     }
     let request = refused.details.get("requestId").and_then(Value::as_str);
     let request = request.map_or_else(|| "REQUEST".to_owned(), |id| shown(id.as_bytes()));
-    host.say(&format!(
-        "the gateway has not paired this device, or no longer: run there `openclaw devices list` and `openclaw devices approve \
-         {request}` (the device is {})",
+    host.print(&format!(
+        "this device is not paired with the gateway: run `openclaw devices list` and `openclaw devices approve {request}` there \
+         (the device is {})",
         host.id
     ));
     true
 }
 
-/// Looks whether the node's commands are approved, and prints what has to be done if they are not.
+/// Checks whether the node's commands are approved, and prints what to do if they are not.
 pub async fn look(host: &Arc<NodeHost>) {
     let surface = match timeout(LIST_TIMEOUT, surface(host)).await {
         Ok(Some(surface)) => surface,
@@ -52,14 +53,14 @@ pub async fn look(host: &Arc<NodeHost>) {
         CommandApproval::Approved => host.note_surface("approved", None),
         CommandApproval::Pending(request) => {
             let id = request.as_deref().map_or_else(|| "REQUEST".to_owned(), |id| shown(id.as_bytes()));
-            host.say(&format!(
+            host.print(&format!(
                 "{} is connected, and its commands wait for approval: run at the gateway `openclaw nodes approve {id}`",
                 host.name()
             ));
             host.note_surface("pending", request);
         }
         CommandApproval::Unknown => {
-            host.say(&format!(
+            host.print(&format!(
                 "{} is connected; if `openclaw nodes pending` lists it at the gateway, run there `openclaw nodes approve REQUEST`",
                 host.name()
             ));
@@ -75,10 +76,11 @@ pub fn resolved(host: &NodeHost, is_approved: bool) {
         false => ("unknown", "its commands are not approved: the gateway runs nothing here"),
     };
     host.note_surface(state, None);
-    host.say(&format!("{}: {what}", host.name()));
+    host.print(&format!("{}: {what}", host.name()));
 }
 
-/// Asks the gateway as an operator. A node itself is not told. `None` if the gateway lets it ask nothing.
+/// Asks the gateway as an operator, because the gateway does not tell a node. `None` if the gateway refuses the
+/// connection or its scopes.
 async fn surface(host: &Arc<NodeHost>) -> Option<CommandApproval> {
     let (settings, state) = (host.gateway.clone(), host.state.clone());
     let settings = GatewaySettings { admin: false, ..settings };
@@ -95,7 +97,7 @@ async fn surface(host: &Arc<NodeHost>) -> Option<CommandApproval> {
         Some("approved") => Some(CommandApproval::Approved),
         Some(state) if state.starts_with("pending") => Some(CommandApproval::Pending(request)),
         _ if request.is_some() => Some(CommandApproval::Pending(request)),
-        // A release that has no such state lists what it may call.
+        // Releases without such a state list the commands that may be called.
         None if own.get("commands").and_then(Value::as_array).is_some_and(|all| !all.is_empty()) => {
             Some(CommandApproval::Approved)
         }

@@ -1,4 +1,4 @@
-//! `system.run.prepare`: what an approval would be for.
+//! `system.run.prepare`: describes what an approval would cover.
 
 use std::path::PathBuf;
 
@@ -56,7 +56,7 @@ fn canonical(host: &NodeHost, named: Option<&str>) -> Result<PathBuf, InvokeErro
     real.ok_or_else(|| InvokeError::invalid(message))
 }
 
-/// Whether the first argument is the program that runs, and not what starts or interprets another.
+/// Whether the first argument is the program itself, and not a wrapper or an interpreter of it.
 fn is_direct(evaluation: &Evaluation, argv: &[String]) -> bool {
     matches!(&evaluation.segments[..], [only] if only.program == argv)
 }

@@ -1,8 +1,8 @@
 //! Runs a command in a guard of its own.
 //!
-//! The node starts its own program as that guard. A socket between the two tells each of the other's end: the guard ends
-//! the tree when the node closes it or is gone, and the node sees it close when the last process of the guard, and so the
-//! tree, has ended.
+//! The node starts its own program as that guard. A socket between the two shows each that the other has ended. If the
+//! node closes it or is gone, the guard ends the tree. When the last process of the guard has ended, and so the tree,
+//! the node sees the socket close.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -26,7 +26,7 @@ use super::system_run::Order;
 const CHUNK: usize = 64 << 10;
 /// How long the guard of a run may take to end the tree.
 const END_TIMEOUT: Duration = Duration::from_secs(20);
-/// What a question of a run is over before the gateway stops to wait for the run.
+/// How long before the gateway's deadline for a run a question of the run expires.
 const MARGIN: Duration = Duration::from_secs(2);
 /// The exit status of a run that took too long (OpenClaw 2026.9.6).
 const TIMED_OUT: i32 = 124;
@@ -34,7 +34,7 @@ const TIMED_OUT: i32 = 124;
 /// Descriptors are inheritable only while this is held: another run's guard must not get them.
 static STARTING: Mutex<()> = Mutex::new(());
 
-/// What a run may take, and what is kept of it.
+/// The limits of a run: its time, and how much of its output is kept.
 pub struct RunLimits {
     /// The node's id.
     pub node: String,
@@ -44,7 +44,7 @@ pub struct RunLimits {
     pub output: usize,
 }
 
-/// Runs a command to its end. Blocks. `None` if it was given up meanwhile.
+/// Runs a command to its end. Blocks. `None` if it was cancelled meanwhile.
 pub fn run(order: &Order, limits: &RunLimits, lifeline: &Lifeline) -> Option<Captured> {
     let started = Instant::now();
     let end = match start(order, limits) {
@@ -151,7 +151,7 @@ fn collect(
         if timed_out && last.is_none() {
             last = Some(now + END_TIMEOUT);
         }
-        // What outlives its guard, against all expectation, must not keep the node waiting.
+        // A process that outlives its guard, which should not happen, must not keep the node waiting.
         if last.is_some_and(|last| now >= last) {
             break;
         }
@@ -159,14 +159,14 @@ fn collect(
         let ready = wait(is_there.then_some(socket), &streams, wake.map(|wake| wake - now));
         if ready[0] {
             is_there = false;
-            // The tree has ended: what it has written is in the pipes.
+            // The tree has ended: the rest of its output is in the pipes.
             last.get_or_insert(Instant::now() + END_TIMEOUT);
         }
         for (slot, is_ready) in streams.iter_mut().zip([ready[1], ready[2]]) {
             if let (Some((stream, pipe)), true) = (&slot, is_ready) {
                 match rustix::io::read(pipe, &mut buffer) {
                     Ok(0) => *slot = None,
-                    Ok(count) => output.take(*stream, &buffer[..count]),
+                    Ok(count) => output.append(*stream, &buffer[..count]),
                     Err(rustix::io::Errno::INTR) => {}
                     Err(_) => *slot = None,
                 }

@@ -17,7 +17,7 @@ pub struct Lifeline {
 }
 
 impl Lifeline {
-    /// Takes the socket to the run's guard. If the run was given up before, it ends now.
+    /// Takes the socket to the run's guard. If the run was cancelled before, it ends now.
     pub fn hold(&self, socket: &UnixStream) {
         let mut held = self.socket.lock();
         *held = socket.try_clone().ok();
@@ -26,7 +26,7 @@ impl Lifeline {
         }
     }
 
-    /// Gives the run up: its guard ends the tree.
+    /// Cancels the run: its guard ends the tree.
     pub fn cut(&self) {
         let held = self.socket.lock();
         self.is_cut.store(true, Ordering::Release);
@@ -44,11 +44,11 @@ impl Lifeline {
 /// The answer to repetitions of a call; `None` until it is known.
 pub type Repeated = watch::Receiver<Option<Answer>>;
 
-/// What a call is to the node.
+/// How the node treats a call.
 pub enum Begun {
     /// A new one.
     New(watch::Sender<Option<Answer>>),
-    /// It repeats one that is being answered.
+    /// A repetition of a call that is being answered.
     Repeats(Repeated),
     /// The gateway has made this very call already.
     Known,
@@ -97,7 +97,7 @@ impl Calls {
         self.0.lock().ids.remove(id);
     }
 
-    /// Makes a call's run one that can be given up.
+    /// Registers a call's run, so that it can be cancelled.
     pub fn runs(&self, id: &str) -> Arc<Lifeline> {
         let lifeline = Arc::<Lifeline>::default();
         self.0.lock().runs.insert(id.to_owned(), Arc::clone(&lifeline));

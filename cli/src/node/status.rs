@@ -25,7 +25,7 @@ pub fn show(files: &NodeFiles, as_json: bool) -> Result<Exit, NodeError> {
     Ok(if status.connected_since_ms.is_some() { Exit::Success } else { Exit::Wrong })
 }
 
-/// What is left of the status when the node has ended.
+/// The part of the status that remains when the node has ended.
 fn stopped(status: NodeStatus) -> NodeStatus {
     NodeStatus { pid: 0, connected_since_ms: None, problem: None, running: 0, ..status }
 }

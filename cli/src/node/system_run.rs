@@ -23,7 +23,7 @@ pub struct Order {
     pub argv: Vec<String>,
     /// The directory.
     pub cwd: PathBuf,
-    /// What its guard is handed of variables.
+    /// The variables that its guard gets.
     pub env: Vec<Variable>,
     /// What somebody has approved.
     pub approval: Option<RunApproval>,
@@ -31,7 +31,7 @@ pub struct Order {
     pub timeout: Option<Duration>,
     /// The run, as its events name it.
     pub report: RunReport,
-    /// After how long the gateway is told that it goes on.
+    /// The time after which a notice that it is still running goes to the gateway.
     pub notice: Duration,
 }
 
@@ -39,7 +39,7 @@ pub struct Order {
 pub enum Decided {
     /// It runs.
     Runs(Box<Order>),
-    /// It does not run, and the agent is told.
+    /// It does not run, and the answer says why.
     Denied(RunReport, Denied),
     /// It cannot start.
     Fails(RunReport, Captured),
@@ -63,18 +63,26 @@ pub fn decide(host: &NodeHost, params: Option<&str>) -> Result<Decided, InvokeEr
         session_key: params.session_key.as_deref(),
         tightened: params.tightened,
     };
-    // One that is not there is reported when everything else is in order.
+    // A directory that does not exist is reported only if everything else is in order.
     let place = if cwd.is_dir() { &cwd } else { &host.cwd };
     let rules = CallPolicy::read(host, caller, place)?;
     let env = rules.environment(&params.argv, params.env.iter())?;
     let evaluation = rules.evaluate(&params.argv, &cwd, &env.found);
-    let said = rules.say(&evaluation, params.tightened.strict_inline_eval);
-    let approval = match (said, &params.approval) {
+    let verdict = rules.verdict(&evaluation, params.tightened.strict_inline_eval);
+    let approval = match (verdict, &params.approval) {
         (TextVerdict::No(denied), _) => return Ok(Decided::Denied(report, denied)),
         (TextVerdict::Asks, Approval::None) => return Ok(Decided::Denied(report, Denied::ApprovalRequired)),
         (TextVerdict::Runs, Approval::None) => None,
-        (said, Approval::Given(plan)) => {
-            match approved(host, &params, plan, &rules, &cwd, &env.found, matches!(said, TextVerdict::Asks)) {
+        (verdict, Approval::Given(plan)) => {
+            match approved(
+                host,
+                &params,
+                plan,
+                &rules,
+                &cwd,
+                &env.found,
+                matches!(verdict, TextVerdict::Asks),
+            ) {
                 Ok(approval) => approval,
                 Err(denied) => return Ok(Decided::Denied(report, denied)),
             }
@@ -95,7 +103,8 @@ pub fn decide(host: &NodeHost, params: Option<&str>) -> Result<Decided, InvokeEr
     })))
 }
 
-/// What an approval is for: exactly what was prepared, and still is so. Its ticket is used up, whatever comes of it.
+/// Checks an approval: it is for exactly what was prepared, and only if that has not changed. Its ticket is used up in
+/// any case.
 fn approved(
     host: &NodeHost,
     params: &RunParams,
@@ -117,7 +126,7 @@ fn approved(
         return Err(Denied::FileChanged);
     }
     let Some(ticket) = ticket else {
-        // It was used up, or never prepared here.
+        // The ticket was used up, or there never was one.
         return if is_needed { Err(Denied::ApprovalRequired) } else { Ok(None) };
     };
     if ticket.policy != rules.digest {

@@ -1,4 +1,4 @@
-//! The plans that were prepared and whose approval may still come. Each is for one run.
+//! The prepared plans that still may be approved. Each is for one run.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use guard_supervisor::config::node_run::ApprovedFile;
 
 /// How long an approval may take: OpenClaw's own limit is half an hour.
 const LIFETIME: Duration = Duration::from_secs(3600);
-/// How many plans are remembered. Beyond that, the oldest has to be prepared again.
+/// How many plans are remembered. If there are more, the oldest has to be prepared again.
 const MAX_TICKETS: usize = 1024;
 
 /// What was prepared.
@@ -18,7 +18,7 @@ pub struct Ticket {
     pub plan: Plan,
     /// The variables that the command sets.
     pub env: BTreeMap<String, String>,
-    /// Everything that runs first, by its content then.
+    /// The files that run first, with the hashes that they had then.
     pub files: Vec<ApprovedFile>,
     /// A digest of the policy.
     pub policy: String,

@@ -81,7 +81,7 @@ impl PolicyText {
     }
 
     /// Compiles the policy for one agent. If the disk is not used, the approvals stores are not read either, so that
-    /// the result is the same on every machine; where there is no workspace, it is `~/project`.
+    /// the result is the same on every machine. If there is no workspace, it is `~/project`.
     ///
     /// # Errors
     /// When the document or the command line is invalid.

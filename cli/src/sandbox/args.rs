@@ -13,7 +13,7 @@ use serde_json::json;
 use super::SandboxError;
 use super::question::{SandboxConfig, SessionSandbox};
 
-/// What stands for the file with the variables, which OpenClaw makes and removes.
+/// The placeholder for the file with the variables, which OpenClaw makes and removes.
 const ENV_FILE: &str = "ENV_FILE";
 
 /// Which container.

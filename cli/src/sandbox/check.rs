@@ -31,7 +31,7 @@ pub struct SandboxCheckArgs {
     json: bool,
 }
 
-/// What is said of an agent's settings.
+/// The findings about an agent's settings.
 #[derive(Serialize)]
 struct AgentReport {
     agent: String,

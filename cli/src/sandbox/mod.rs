@@ -20,7 +20,7 @@ use guard_supervisor::exit::Exit;
 pub enum SandboxCommand {
     /// Say whether a session runs in a sandbox, and in which
     Explain(explain::ExplainArgs),
-    /// Check binds, network, profiles and variables as OpenClaw does, and what it misses
+    /// Check binds, network, profiles and variables as OpenClaw does, and more strictly
     Check(check::SandboxCheckArgs),
     /// Print the arguments with which OpenClaw would have docker make the container
     Args(args::ArgsArgs),

@@ -1,4 +1,4 @@
-//! What all subcommands start from: openclaw.json, and the session that is asked about.
+//! The input of all subcommands: openclaw.json, and the session in question.
 
 use std::path::{Path, PathBuf};
 
@@ -80,7 +80,7 @@ impl SandboxConfig {
         SandboxError::Setting { file: self.file.clone(), problem: shown(problem.to_string().as_bytes()) }
     }
 
-    /// What is refused when the container is made. OpenClaw then takes sources below the session's workspaces alone.
+    /// What OpenClaw refuses when it makes the container. It then accepts only sources below the session's workspaces.
     pub fn refusal(&self, sandbox: &SessionSandbox) -> Option<SandboxRefusal> {
         let docker = &sandbox.settings.docker;
         let roots = vec![sandbox.layout.workspace.clone(), sandbox.layout.agent_workspace.clone()];

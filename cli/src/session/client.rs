@@ -17,7 +17,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::SessionError;
 
-/// How long a session may take to reply. It serves one after another.
+/// How long a session may take to reply. It serves its peers one after another.
 const IO_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The sessions of a state directory.

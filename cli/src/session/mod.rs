@@ -100,7 +100,7 @@ pub enum SessionError {
     Guard { pid: u32, error: std::io::Error },
     #[error("{0}: there is no such session: `openclaw-guard session list` shows those that run")]
     Unknown(String),
-    #[error("{0}: more than one session has an id that begins so; give more of it")]
+    #[error("{0}: more than one session has an id that begins with this; give more of it")]
     Ambiguous(String),
     #[error("session {id}: {message}")]
     Refused { id: String, message: String },
@@ -194,7 +194,7 @@ fn ask(sessions: &Sessions, info: &SessionInfo, method: Method) -> Result<Sessio
     }
 }
 
-/// The one session whose id is this or begins so.
+/// The one session whose id is this, or begins with it.
 fn named<'f>(found: &'f SessionList, id: &str) -> Result<&'f SessionInfo, SessionError> {
     let mut fitting = found.sessions.iter().filter(|info| info.id.starts_with(id));
     match (fitting.next(), fitting.next()) {

@@ -1,4 +1,4 @@
-//! `openclaw-guard tools`: which of OpenClaw's tools an agent has, by the function that answers `check --batch`, too.
+//! `openclaw-guard tools`: which of OpenClaw's tools an agent has. The same function answers `check --batch`.
 
 mod arguments;
 mod check;

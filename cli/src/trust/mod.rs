@@ -22,10 +22,10 @@ use serde_json::{Value, json};
     openclaw-guard trust ~/project             another one\n  \
     openclaw-guard trust --list\n  \
     openclaw-guard trust --forget ~/project\n\n\
-    A project's file, .openclaw/guard.json, always takes away from your policy. What it allows counts\n\
-    only if you trust it: then as an answer \"always\" where your policy asks, and never against what\n\
-    your policy denies. If the file changes, it is not trusted any more.\n\n\
-    Exit status: 0, 1 with --forget: it was not trusted, 125 error.")]
+    A project's file, .openclaw/guard.json, always makes your policy stricter. What it allows counts\n\
+    only if you trust it, and only where your policy asks, like an answer \"always\". It never counts\n\
+    against a denial of your policy. If the file changes, it is not trusted any more.\n\n\
+    Exit status: 0; 1 with --forget, if the file was not trusted; 125 error.")]
 pub struct TrustArgs {
     /// The project's directory, or its file [default: the nearest, from here upward]
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
@@ -33,7 +33,7 @@ pub struct TrustArgs {
     /// List the trusted files
     #[arg(long, conflicts_with_all = ["path", "forget"])]
     list: bool,
-    /// Trust this file no more
+    /// No longer trust this file
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath, conflicts_with = "path")]
     forget: Option<PathBuf>,
     /// Print JSON
@@ -108,7 +108,7 @@ fn find(paths: &Paths, named: Option<&Path>) -> Result<ReadProject, TrustCommand
     project_files::read(paths, &directory)?.ok_or_else(|| none(&directory))
 }
 
-/// Returns the real path of the project's directory for it, its `.openclaw` or its file.
+/// Returns the real path of a project's directory. `path` may be the directory, its `.openclaw`, or the file in there.
 fn directory(path: &Path) -> Result<PathBuf, TrustCommandError> {
     let absolute = std::path::absolute(path)?;
     let (folder, name) = ProjectFile::PLACE.split_once('/').unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A client of the proxy: a connection of the tree, for as long as anything of it is served.
+//! A client of the proxy: a connection of the tree, until its last request has been served.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -9,8 +9,8 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::supervisor_link::{NotAllowed, SupervisorLink};
 
-/// A connection to the proxy. The supervisor is told of its end when this is dropped: when the last tunnel, request or
-/// count of it is.
+/// A connection to the proxy. Its tunnels, requests and counters share it. When the last of them drops it, the
+/// supervisor gets a message that the connection has ended.
 pub(super) struct Client {
     link: Rc<SupervisorLink>,
     port: u16,
@@ -38,20 +38,20 @@ impl Client {
         self.link.ask(self.port, authority, scheme, addresses).await
     }
 
-    /// Says that a request does not keep to what was judged.
+    /// Reports a request that differs from what was judged.
     pub(super) fn refuse(&self, authority: &str, why: RefusalReason) {
         let authority = authority.to_owned();
-        self.tell(&ProxyMessage::Refuses(WebRefusal { client: self.port, authority, why }));
+        self.send(&ProxyMessage::Refuses(WebRefusal { client: self.port, authority, why }));
     }
 
-    /// Tells the supervisor.
-    pub(super) fn tell(&self, message: &ProxyMessage) {
-        self.link.tell(message);
+    /// Sends a message to the supervisor.
+    pub(super) fn send(&self, message: &ProxyMessage) {
+        self.link.send(message);
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        self.tell(&ProxyMessage::Left { client: self.port });
+        self.send(&ProxyMessage::Left { client: self.port });
     }
 }

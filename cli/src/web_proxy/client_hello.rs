@@ -23,7 +23,7 @@ pub(super) enum NamedServer {
     Name(String),
     /// No name.
     NoName,
-    /// The real name may be hidden: the one in sight need not be it.
+    /// The name may be encrypted: the visible one need not be the real one.
     Hidden,
     /// No TLS, or TLS that different servers may read differently.
     Invalid,
@@ -134,7 +134,7 @@ mod tests {
             for length in 0..bytes.len() {
                 assert_eq!(find(&bytes[..length]), NamedServer::Incomplete, "{size} {length}");
             }
-            // What comes behind the message is for the server.
+            // The bytes after the message are for the server.
             assert_eq!(
                 find(&[bytes, b"\x17\x03\x03".to_vec()].concat()),
                 NamedServer::Name("example.com".to_owned())

@@ -22,7 +22,7 @@ pub(super) async fn serve(stream: TcpStream, client: &Rc<Client>) {
     let answer = |request| answer(request, Rc::clone(client));
     let served =
         exchange::server().serve_connection(TokioIo::new(stream), service_fn(answer)).with_upgrades();
-    // A client that sends no HTTP, or goes, is its own affair.
+    // A client that sends no HTTP, or disconnects, is not reported.
     let _ = served.await;
 }
 

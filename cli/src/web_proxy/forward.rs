@@ -78,8 +78,7 @@ pub(super) fn nothing() -> ProxyBody {
 
 /// Sends a request over a connection of its own, and returns the response.
 ///
-/// # Errors
-/// If the policy refuses the response, or there is none.
+/// # Errors If the policy refuses the response, or no response arrives.
 pub(super) async fn forward(
     request: Request<Incoming>,
     server: TcpStream,
@@ -91,7 +90,7 @@ pub(super) async fn forward(
     let stream = TokioIo::new(MeteredStream::new(server, Rc::clone(&meter)));
     let (mut sender, exchange) =
         http1::Builder::new().max_buf_size(MAX_HEAD).handshake(stream).await.map_err(failed)?;
-    // It ends with the response, or when either side goes.
+    // It ends with the response, or when either side disconnects.
     tokio::task::spawn_local(exchange);
     let response = timeout(RESPONSE_TIMEOUT, sender.send_request(onward(request)?)).await;
     let response = response.map_err(|_| ExchangeError::Server("no response".to_owned()))?.map_err(failed)?;

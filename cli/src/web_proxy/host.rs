@@ -1,4 +1,5 @@
-//! From a host's name to a connection: judged, looked up once, judged with every address, connected to what was judged.
+//! Connects to a host by its name. The supervisor judges the name; then the name is looked up once, and the supervisor
+//! judges all addresses. The proxy connects to one of these.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -24,7 +25,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 pub(super) struct JudgedHost {
     /// What it may be used for.
     pub(super) grant: WebGrant,
-    /// Its addresses, all of them judged, in the order in which they are tried.
+    /// Its addresses in the order in which they are tried. All of them were judged.
     addresses: Vec<SocketAddr>,
 }
 
@@ -34,7 +35,7 @@ pub(super) enum Unreachable {
     Refused(NotAllowed),
     /// The name has no address.
     NoAddress,
-    /// No address takes the connection; the last error.
+    /// No address accepted the connection; this is the last error.
     Failed(io::Error),
 }
 
@@ -79,7 +80,7 @@ impl JudgedHost {
         &self.grant.authority
     }
 
-    /// Connects to the first address that takes it.
+    /// Connects to the first address that accepts.
     pub(super) async fn connect(&self) -> Result<TcpStream, Unreachable> {
         let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
         for address in &self.addresses {

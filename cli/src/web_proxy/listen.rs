@@ -11,9 +11,9 @@ use super::client::Client;
 use super::connection;
 use super::supervisor_link::SupervisorLink;
 
-/// The most connections at once; further ones wait in the kernel's queue.
+/// The maximum number of connections at a time. Further ones wait in the kernel's queue.
 const MAX_CLIENTS: usize = 1024;
-/// The pause where there are no descriptors left.
+/// The pause when there are no descriptors left.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
 /// Accepts and serves, without an end.

@@ -15,11 +15,11 @@ use tokio::time::{Instant, sleep_until};
 
 use super::client::Client;
 
-/// How much is read at once. Each direction of a tunnel has so much memory.
+/// How much is read at once. Each direction of a tunnel has a buffer of this size.
 const CHUNK: usize = 64 * 1024;
-/// A tunnel in which nothing moves for so long ends.
+/// A tunnel ends after this time without data.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
-/// The same once one side has sent its end.
+/// The same, after one side has closed its direction.
 const HALF_CLOSED_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A connection to a host, counted. It is reported when this is dropped.
@@ -40,7 +40,7 @@ impl Meter {
 }
 
 impl Meter {
-    /// Says that the connection does not keep to what was judged.
+    /// Reports that the connection differs from what was judged.
     pub(super) fn refuse(&self, why: RefusalReason) {
         self.client.refuse(&self.authority, why);
     }
@@ -98,7 +98,7 @@ fn add(count: &Cell<u64>, length: usize) {
 
 impl Drop for Meter {
     fn drop(&mut self) {
-        self.client.tell(&ProxyMessage::Moved(WebTransfer {
+        self.client.send(&ProxyMessage::Moved(WebTransfer {
             client: self.client.port(),
             authority: std::mem::take(&mut self.authority),
             address: self.address,

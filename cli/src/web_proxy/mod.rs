@@ -1,8 +1,8 @@
 //! The guard's proxy: with `network.web`, the tree's only way to other hosts.
 //!
-//! It is a process of its own, outside the tree and outside the trusted base. It asks the supervisor about every host, by
-//! name before the look-up and with all addresses before it connects, and connects to what was judged. In a tunnel, TLS has
-//! to name the host that was asked for; what is not TLS has to be HTTP for that host. TLS itself stays between the program
+//! It is a process of its own, outside the tree and outside the trusted base. It asks the supervisor about every host,
+//! by name before the look-up and with all addresses before it connects, and connects to what was judged. In a tunnel,
+//! TLS must name the requested host, and anything else must be HTTP for that host. TLS itself stays between the program
 //! and its server.
 
 mod client;
@@ -97,7 +97,8 @@ fn sockets() -> Result<(UnixStream, TcpListener), ProxyError> {
     Ok((channel.into(), listener.into()))
 }
 
-/// Keeps what connecting and looking names up need.
+/// Gives up the rights that connecting and looking names up do not need, and allows as many descriptors as there may
+/// be.
 fn give_up_rights() -> io::Result<()> {
     rustix::thread::set_no_new_privs(true)?;
     guard_shim::clear_capabilities()?;

@@ -1,4 +1,4 @@
-//! A stream of which the first bytes were read already.
+//! A stream whose first bytes were read already.
 
 use std::io;
 use std::pin::Pin;
@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Gives these bytes first, and then what the stream has.
+/// Returns these bytes first, and then those of the stream.
 pub(super) struct Prefixed<S> {
     first: Vec<u8>,
     given: usize,

@@ -12,9 +12,10 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot};
 
-/// The supervisor notes a client right after its connect(2), of which the proxy may hear earlier.
+/// The proxy may accept a connection before the supervisor has registered the client, which it does right after its
+/// connect(2). So an unknown client is asked about again after this time.
 const UNKNOWN_RETRY: Duration = Duration::from_millis(10);
-/// How often it is asked again before a client counts as none of the tree's.
+/// How often that is repeated before a client counts as one from outside of the tree.
 const UNKNOWN_RETRIES: u32 = 200;
 
 /// The channel to the supervisor.
@@ -24,7 +25,7 @@ pub(super) struct SupervisorLink {
     outgoing: mpsc::UnboundedSender<Vec<u8>>,
 }
 
-/// Those who wait for an answer, by the question's number. There are no more of them than clients.
+/// The tasks that wait for an answer, by the question's number. There are no more of them than clients.
 type Waiting = std::rc::Rc<RefCell<HashMap<u64, oneshot::Sender<WebVerdict>>>>;
 
 /// Moves the messages. It ends with the supervisor.
@@ -38,7 +39,7 @@ pub(super) struct LinkWork {
 pub(super) enum NotAllowed {
     /// By this rule.
     ByRule(String),
-    /// Because it is none of the tree's.
+    /// Because the client is not of the tree.
     Stranger,
 }
 
@@ -65,7 +66,7 @@ impl SupervisorLink {
             let (answer, answered) = oneshot::channel();
             self.waiting.borrow_mut().insert(id, answer);
             let (authority, addresses) = (authority.to_owned(), addresses.to_vec());
-            self.tell(&ProxyMessage::Asks(WebQuestion { id, client, authority, scheme, addresses }));
+            self.send(&ProxyMessage::Asks(WebQuestion { id, client, authority, scheme, addresses }));
             match answered.await {
                 Ok(WebVerdict::Allowed(grant)) => return Ok(grant),
                 Ok(WebVerdict::Denied(rule)) => return Err(NotAllowed::ByRule(rule)),
@@ -76,8 +77,8 @@ impl SupervisorLink {
         Err(NotAllowed::Stranger)
     }
 
-    /// Tells the supervisor.
-    pub(super) fn tell(&self, message: &ProxyMessage) {
+    /// Sends a message to the supervisor.
+    pub(super) fn send(&self, message: &ProxyMessage) {
         // Fails only where nobody is left to hear it.
         let _ = self.outgoing.send(line(message));
     }

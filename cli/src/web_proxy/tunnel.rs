@@ -1,4 +1,6 @@
 //! A tunnel (CONNECT): TLS that names the host, or plain HTTP for the host.
+//!
+//! Why: docs/decisions.md, "TLS with a hidden name is refused."
 
 use std::io;
 use std::rc::Rc;
@@ -19,7 +21,7 @@ use super::host::JudgedHost;
 use super::metered::{Meter, relay};
 use super::prefixed::Prefixed;
 
-/// How long a client may take to say what it wants in the tunnel.
+/// How long a client may take to send its first bytes in the tunnel.
 const FIRST_BYTES_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A fatal alert of TLS: `access_denied` (RFC 8446, 6.2), in a record of its own.
@@ -33,10 +35,10 @@ pub(super) struct Tunnel {
 }
 
 impl Tunnel {
-    /// Serves it, once the client has read that it is open.
+    /// Serves the tunnel, after the client has read that it is open.
     pub(super) async fn serve(self, opened: OnUpgrade) {
         let Ok(client) = opened.await else { return };
-        // What fails in a tunnel ends it; there is nobody to tell.
+        // A failure in a tunnel ends it; nobody could be told.
         let _ = self.carry(TokioIo::new(client)).await;
     }
 
@@ -62,7 +64,7 @@ impl Tunnel {
         drop(self.server);
         match self.host.plain(&self.client).await {
             Ok(host) => exchange::serve_within(stream, &self.client, &host).await,
-            // It was reported, and there is nothing to answer yet.
+            // The refusal was reported, and no request of the client waits for an answer.
             Err(_) => Ok(()),
         }
     }
@@ -97,7 +99,7 @@ fn refusal(grant: &WebGrant, found: NamedServer) -> Option<RefusalReason> {
             let is_meant = named.is_ok_and(|named| named.host() == grant.host);
             (!is_meant || name.contains(':')).then_some(RefusalReason::ServerName(name))
         }
-        // An address is no name (RFC 6066), so TLS for one names none.
+        // An address is not a server name (RFC 6066), so TLS to an address names no server.
         NamedServer::NoName if grant.host.parse::<std::net::IpAddr>().is_ok() => None,
         NamedServer::NoName => Some(RefusalReason::NoServerName),
         NamedServer::Hidden => Some(RefusalReason::HiddenServerName),

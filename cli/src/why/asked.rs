@@ -45,7 +45,7 @@ pub struct Recorded {
 
 type ParsedQuestion = Result<(EditContext, WhyQuery), String>;
 
-/// Finds what is asked about; the inner error says that there is nothing.
+/// Finds the subject of the question. The inner error means that there is none.
 ///
 /// # Errors
 /// When the audit log cannot be read, or there is no question.

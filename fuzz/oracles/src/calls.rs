@@ -102,7 +102,7 @@ const CALLS: [(i64, &[usize]); 79] = [
 /// The input is memory, then calls.
 pub fn calls(data: &[u8]) {
     let mut input = Input::new(data);
-    let memory = Memory::of(&mut input);
+    let memory = Memory::from_input(&mut input);
     let fixture = Fixture::new();
     for _ in 0..3 {
         let (number, paths) = *input.pick(&CALLS);

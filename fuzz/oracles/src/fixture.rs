@@ -76,7 +76,7 @@ impl Fixture {
     pub fn kernel(&self, memory: &Memory, choice: u8) -> Fake {
         let root = self.directory.path();
         let mut kernel = Fake::new(root, &[]);
-        memory.give(&mut kernel, choice & 1 != 0);
+        memory.copy_to(&mut kernel, choice & 1 != 0);
         if choice & 2 != 0 {
             kernel.directories.insert(libc::AT_FDCWD, root.join("exec"));
         }

@@ -18,7 +18,7 @@ pub struct Memory {
 
 impl Memory {
     /// Builds the memory from an input.
-    pub fn of(input: &mut Input<'_>) -> Memory {
+    pub fn from_input(input: &mut Input<'_>) -> Memory {
         let mut memory = Memory { pages: vec![None; PAGES] };
         for _ in 0..24 {
             match input.below(6) {
@@ -75,7 +75,7 @@ impl Memory {
     }
 
     /// Copies the memory to a fake kernel, in one piece or page by page.
-    pub fn give(&self, kernel: &mut Fake, is_split: bool) {
+    pub fn copy_to(&self, kernel: &mut Fake, is_split: bool) {
         let mut before = None;
         for (number, page) in self.pages.iter().enumerate() {
             let Some(page) = page else { continue };

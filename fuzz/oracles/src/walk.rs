@@ -17,7 +17,7 @@ const HERE: i32 = libc::AT_FDCWD;
 /// The input is a tree, then paths in it.
 pub fn walk(data: &[u8]) {
     let mut input = Input::new(data);
-    let world = World::of(&mut input);
+    let world = World::from_input(&mut input);
     let resolver = Resolver::new().unwrap();
     for _ in 0..8 {
         let (start, directory) = &world.directories[input.below(world.directories.len())];

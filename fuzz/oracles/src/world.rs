@@ -52,16 +52,16 @@ pub struct World {
     pub directories: Vec<(usize, OwnedFd)>,
 }
 
-const LONGEST: [u8; 255] = [b'n'; 255];
+const LONGEST_NAME: [u8; 255] = [b'n'; 255];
 const TOO_LONG: [u8; 256] = [b'x'; 256];
 const NAMES: [&[u8]; 12] =
-    [b"a", b"b", b"c", b"l", b"m", b"...", b" ", b"\xff\n", b".a", b"a (deleted)", &LONGEST, &TOO_LONG];
+    [b"a", b"b", b"c", b"l", b"m", b"...", b" ", b"\xff\n", b".a", b"a (deleted)", &LONGEST_NAME, &TOO_LONG];
 /// The beginnings of a path other than the tree itself.
 const BEGINNINGS: [&[u8]; 6] = [b"", b"", b"/", b"//", b"/proc/self/root", b"/proc/self/../self/cwd/.."];
 
 impl World {
     /// Builds the tree from an input.
-    pub fn of(input: &mut Input<'_>) -> World {
+    pub fn from_input(input: &mut Input<'_>) -> World {
         let directory = tempfile::Builder::new().prefix("guard-walk-").tempdir_in(fixture_root()).unwrap();
         let root = directory.path().as_os_str().as_bytes().to_vec();
         let mut nodes: Vec<Node> = Vec::new();
@@ -103,7 +103,7 @@ impl World {
                     let mut within = within;
                     for _ in 0..=input.below(20) {
                         let before = world.directories.len();
-                        world.make_directory(within, &LONGEST);
+                        world.make_directory(within, &LONGEST_NAME);
                         if world.directories.len() == before {
                             break;
                         }

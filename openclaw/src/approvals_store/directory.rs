@@ -136,7 +136,7 @@ impl Directory {
         Ok(made)
     }
 
-    /// Gives what root creates to the directory's owner, whose guards would be locked out otherwise.
+    /// Gives files that root creates to the directory's owner. Otherwise the owner's guards could not use them.
     ///
     /// # Errors
     /// The error of the failed system call.

@@ -109,14 +109,14 @@ pub fn load(state: &Path) -> Gateways {
 ///
 /// # Errors
 /// The error of the failed system call.
-pub fn keep(state: &Path, snapshot: &Snapshot) -> io::Result<()> {
+pub fn save(state: &Path, snapshot: &Snapshot) -> io::Result<()> {
     let mut text = serde_json::to_string_pretty(snapshot).map_err(io::Error::other)?;
     text.push('\n');
     let made = Directory::make_own(state)?;
     let owner = made.owner()?;
     let directory = Directory::open_gateways(state)?.ok_or(io::ErrorKind::NotFound)?;
     debug_assert_eq!(directory.kind(), StoreKind::Gateway);
-    let _lock = Lock::take(&directory)?;
+    let _lock = Lock::acquire(&directory)?;
     if directory.read().is_ok_and(|content| content.is_some_and(|content| content.bytes == text.as_bytes())) {
         return Ok(());
     }

@@ -24,7 +24,7 @@ impl Lock {
     ///
     /// # Errors
     /// The error of the failed system call, or a sentence if the lock is not a regular file.
-    pub fn take(directory: &Directory) -> io::Result<Lock> {
+    pub fn acquire(directory: &Directory) -> io::Result<Lock> {
         let (lock, make) = (Path::new(GUARD).join(LOCK), OFlags::RDWR | OFlags::CREATE);
         let lock = match directory.kind() {
             StoreKind::OpenClaw => {

@@ -21,7 +21,7 @@ mod update;
 pub use directory::{Directory, Owner, below};
 pub use disk::{Disk, Kernel, PRIVATE};
 pub use gateways::{
-    Gateways, Snapshot, governing, keep as keep_gateways, load as load_gateways, path as gateways,
+    Gateways, Snapshot, governing, load as load_gateways, path as gateways, save as save_gateways,
 };
 pub use load::{File, Stores, load, load_own};
 pub(crate) use lock::Lock;

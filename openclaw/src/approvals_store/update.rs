@@ -69,39 +69,12 @@ pub enum UpdateError {
     },
 }
 
-/// A change that was made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Updated<T> {
-    /// What the change returned.
-    pub result: T,
-    /// The hash of the store's text after the change.
-    pub hash: BaseHash,
-}
-
-/// Changes the store if its text still has this hash. A change without effect writes nothing.
-///
-/// # Errors
-/// [`UpdateError::Conflict`] if another writer has changed it.
-#[cfg_attr(not(test), expect(dead_code, reason = "for an editor that has shown the text before"))]
-pub fn update<T>(
-    state: &Path,
-    expected: &BaseHash,
-    change: impl FnOnce(&mut Store) -> T,
-) -> Result<Updated<T>, UpdateError> {
-    let held = LockedStore::take(state)?;
-    let content = held.content()?;
-    if BaseHash::new(&content.bytes) != *expected {
-        return Err(UpdateError::Conflict { path: held.path() });
-    }
-    held.replace(&Kernel, content, change)
-}
-
-/// Changes the store, whatever its text is. What another guard or OpenClaw writes meanwhile stays: the change
-/// is applied on top of it.
+/// Changes the store, and returns what the change returns. What another guard or OpenClaw writes meanwhile stays: the
+/// change is applied on top of it. A change without effect writes nothing.
 ///
 /// # Errors
 /// [`UpdateError::Conflict`] if OpenClaw writes at every attempt.
-pub fn apply<T>(state: &Path, change: impl FnMut(&mut Store) -> T) -> Result<Updated<T>, UpdateError> {
+pub fn apply<T>(state: &Path, change: impl FnMut(&mut Store) -> T) -> Result<T, UpdateError> {
     apply_on(&Kernel, state, change)
 }
 
@@ -109,8 +82,8 @@ pub fn apply<T>(state: &Path, change: impl FnMut(&mut Store) -> T) -> Result<Upd
 ///
 /// # Errors
 /// As for [`apply`].
-pub fn apply_own<T>(state: &Path, change: impl FnMut(&mut Store) -> T) -> Result<Updated<T>, UpdateError> {
-    apply_in(&Kernel, LockedStore::take_own(state)?, change)
+pub fn apply_own<T>(state: &Path, change: impl FnMut(&mut Store) -> T) -> Result<T, UpdateError> {
+    apply_in(&Kernel, LockedStore::open_own(state)?, change)
 }
 
 /// Does as [`apply`], on the caller's disk.
@@ -118,15 +91,15 @@ pub(super) fn apply_on<T>(
     disk: &dyn Disk,
     state: &Path,
     change: impl FnMut(&mut Store) -> T,
-) -> Result<Updated<T>, UpdateError> {
-    apply_in(disk, LockedStore::take(state)?, change)
+) -> Result<T, UpdateError> {
+    apply_in(disk, LockedStore::open(state)?, change)
 }
 
 fn apply_in<T>(
     disk: &dyn Disk,
     held: LockedStore,
     mut change: impl FnMut(&mut Store) -> T,
-) -> Result<Updated<T>, UpdateError> {
+) -> Result<T, UpdateError> {
     let mut tries = 1;
     loop {
         match held.replace(disk, held.content()?, &mut change) {
@@ -146,7 +119,7 @@ struct LockedStore {
 }
 
 impl LockedStore {
-    fn take(state: &Path) -> Result<LockedStore, UpdateError> {
+    fn open(state: &Path) -> Result<LockedStore, UpdateError> {
         let path = state.join(NAME);
         let directory = match Directory::open(state) {
             Ok(Some(directory)) => directory,
@@ -161,14 +134,14 @@ impl LockedStore {
         LockedStore::lock(directory)
     }
 
-    fn take_own(state: &Path) -> Result<LockedStore, UpdateError> {
+    fn open_own(state: &Path) -> Result<LockedStore, UpdateError> {
         let path = state.join(GUARD);
         let directory = Directory::make_own(state);
         LockedStore::lock(directory.map_err(|error| UpdateError::Disk { step: "make", path, error })?)
     }
 
     fn lock(directory: Directory) -> Result<LockedStore, UpdateError> {
-        match Lock::take(&directory) {
+        match Lock::acquire(&directory) {
             Ok(lock) => Ok(LockedStore { directory, _lock: lock }),
             Err(error) => Err(UpdateError::Lock { path: directory.store(), error }),
         }
@@ -199,7 +172,7 @@ impl LockedStore {
         disk: &dyn Disk,
         content: Content,
         change: impl FnOnce(&mut Store) -> T,
-    ) -> Result<Updated<T>, UpdateError> {
+    ) -> Result<T, UpdateError> {
         let Content { bytes, owner } = content;
         let before = BaseHash::new(&bytes);
         let old = parse(&self.path(), bytes, self.directory.kind());
@@ -207,7 +180,7 @@ impl LockedStore {
         let mut store = old.clone();
         let result = change(&mut store);
         if store == old {
-            return Ok(Updated { result, hash: before });
+            return Ok(result);
         }
         let text = store.to_text();
         stale::remove(disk, &self.directory).map_err(self.failed("look beside"))?;
@@ -217,7 +190,7 @@ impl LockedStore {
             // The temporary file is not needed: the store is the old or the new one.
             let _ = disk.remove(self.directory.as_fd(), &temporary);
         }
-        written.map(|()| Updated { result, hash: BaseHash::new(text.as_bytes()) })
+        written.map(|()| result)
     }
 
     fn write(

@@ -87,7 +87,7 @@ fn chain(script: &ParsedText, step: Option<usize>) -> impl Iterator<Item = usize
     std::iter::successors(step, |step| script.steps[*step].within)
 }
 
-/// Returns which commands are asked for each time, for a risk of their own or of a command in them.
+/// Returns the commands that need an approval each time, because they or a command inside them are risky.
 fn asked(script: &ParsedText) -> Vec<bool> {
     let mut asked = vec![false; script.steps.len()];
     for (index, step) in script.steps.iter().enumerate() {

@@ -22,7 +22,7 @@ use crate::ports::IsMember;
 
 /// The scope that a client needs to request approvals.
 pub const APPROVALS: &str = "operator.approvals";
-/// The scopes to list nodes and what of them waits for a pairing.
+/// The scopes for listing nodes, and their requests to be paired.
 const NODES: [&str; 2] = ["operator.read", "operator.pairing"];
 /// The scope to read and change OpenClaw's own approvals store.
 pub const ADMIN: &str = "operator.admin";
@@ -79,7 +79,7 @@ pub enum NoAccess {
         /// Where a secret was looked for.
         why: String,
     },
-    /// The named gateway or the named source of a secret gives none.
+    /// The named gateway or the named source yields no secret.
     #[error("{at}: no token for the gateway: {why}")]
     Secret {
         /// The gateway's URL.

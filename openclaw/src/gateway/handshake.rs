@@ -26,7 +26,7 @@ const ID: &str = "connect";
 pub struct Dialect {
     /// The parameter to leave out: the release does not know it.
     without: Option<Optional>,
-    /// Whether to add the token that the gateway has issued, as it has refused the other alone.
+    /// Whether to add the token that the gateway has issued, because it has refused the other token alone.
     with_device_token: bool,
 }
 
@@ -107,7 +107,7 @@ pub async fn greet(
     }
     if let Some(token) = issued.device_token {
         // If the token cannot be saved, the gateway issues it again.
-        remember(access, move |identity, endpoint| identity.keep(endpoint, &token)).await;
+        remember(access, move |identity, endpoint| identity.save(endpoint, &token)).await;
     }
     Ok(hello)
 }

@@ -31,7 +31,7 @@ pub struct Hello {
     pub max_payload: usize,
 }
 
-/// A run of a gateway. What waited in an earlier run is lost unless the gateway saves it.
+/// One run of the gateway's process. Requests that waited in an earlier run are lost, unless the gateway saves them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Run {
     /// The id of its start, from 2026.8 on.

@@ -22,7 +22,7 @@ use crate::ids;
 
 /// The file in [`GUARD`] of the identity that asks questions.
 pub const NAME: &str = "device.json";
-/// The file there of the identity that is a node: a gateway gives each role a token of its own.
+/// The file there of the node's identity: a gateway gives each role a token of its own.
 pub const NODE: &str = "node-device.json";
 /// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 64 << 10;
@@ -137,7 +137,7 @@ impl Identity {
     ///
     /// # Errors
     /// A sentence for a human.
-    pub fn keep(&self, endpoint: &str, token: &str) -> Result<(), String> {
+    pub fn save(&self, endpoint: &str, token: &str) -> Result<(), String> {
         self.change(|tokens| {
             tokens.insert(endpoint.to_owned(), token.to_owned());
         })
@@ -157,7 +157,7 @@ impl Identity {
 
     fn change(&self, change: impl FnOnce(&mut BTreeMap<String, String>)) -> Result<(), String> {
         let changed = Directory::make_own(&self.state).and_then(|own| {
-            let _lock = Lock::take(&own)?;
+            let _lock = Lock::acquire(&own)?;
             // Another guard may have changed the file. If it was removed, it is not recreated.
             let Some(mut written) = read(&own, self.name)? else { return Ok(()) };
             let before = written.tokens.clone();
@@ -240,7 +240,7 @@ fn read(own: &Directory, name: &str) -> io::Result<Option<StoredIdentity>> {
 /// Creates the identity. Guards that start at the same time share one, which the first creates.
 fn make(state: &Path, name: &str) -> io::Result<StoredIdentity> {
     let own = Directory::make_own(state)?;
-    let _lock = Lock::take(&own)?;
+    let _lock = Lock::acquire(&own)?;
     if let Some(written) = read(&own, name)? {
         return Ok(written);
     }

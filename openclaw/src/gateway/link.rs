@@ -18,13 +18,13 @@ use super::handshake::{Dialect, NotLetIn, greet};
 use super::hello::Hello;
 use super::problem::{CallError, Disconnected, OpenError};
 
-/// How long it may take in all until the guard is admitted.
+/// How long connecting and the handshake may take together.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long closing the connection may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How much later than promised a tick may arrive.
 const GRACE_INTERVAL: Duration = Duration::from_secs(5);
-/// How many events wait for who listens to them. Beyond that the connection is not read.
+/// The maximum number of events that wait for the listener. If there are more, the connection is not read.
 const EVENTS: usize = 16;
 
 /// The gateway's events of one connection, in their order; closed when the connection has ended.
@@ -58,8 +58,7 @@ impl Link {
         Link::admitted(access).await.map(|(socket, hello)| Link::new(socket, hello))
     }
 
-    /// Does as [`Link::open`], and also returns the events. A message that is no frame does not end such a connection:
-    /// it is ignored.
+    /// Does as [`Link::open`], and also returns the events. Such a connection ignores messages that are not frames.
     ///
     /// # Errors
     /// Why there is no connection.
@@ -149,7 +148,7 @@ impl Link {
     }
 }
 
-/// A guard that ends the wait for a call's answer when it is dropped.
+/// Ends the wait for a call's answer when it is dropped.
 struct Forget<'l> {
     id: String,
     commands: &'l mpsc::UnboundedSender<DriverCommand>,
@@ -167,7 +166,7 @@ struct Driver {
     queue: mpsc::UnboundedReceiver<DriverCommand>,
     calls: Calls<oneshot::Sender<CallResult>>,
     silence: Duration,
-    /// Who listens to events, if anybody does.
+    /// The listener of events, if there is one.
     events: Option<mpsc::Sender<GatewayEvent>>,
 }
 
@@ -182,7 +181,7 @@ impl Driver {
                     deadline = Instant::now() + self.silence;
                     match message_text(message) {
                         Ok(Some(text)) => match read(&text) {
-                            Ok(frame) => self.take(frame),
+                            Ok(frame) => self.receive(frame),
                             Err(why) if self.events.is_some() => tracing::info!("the gateway's message is ignored: {why}"),
                             Err(why) => return Disconnected::Broken(why),
                         },
@@ -216,7 +215,7 @@ impl Driver {
         }
     }
 
-    fn take(&mut self, frame: Frame) {
+    fn receive(&mut self, frame: Frame) {
         match frame {
             Frame::Answer { id, answer } => {
                 if let Some(who) = self.calls.answered(&id) {

@@ -59,7 +59,7 @@ pub(super) fn every(config: &Path, variable: &dyn Fn(&str) -> Option<OsString>) 
 pub(super) fn find_in(config: &Path, variable: Option<OsString>) -> Gateway {
     let variable = variable.map(|value| value.to_string_lossy().into_owned());
     let text = match read_plain(config) {
-        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| "it is no UTF-8 text".to_owned()),
+        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| "it is not UTF-8 text".to_owned()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error.to_string()),
     };

@@ -19,7 +19,7 @@ impl Pause {
     }
 
     /// Returns the next wait.
-    pub fn take(&mut self) -> Duration {
+    pub fn next_wait(&mut self) -> Duration {
         let pause = self.next;
         self.next = (pause * 2).min(self.bounds[1]);
         let chance = (ids::random().as_u128() % 1000) as u32;
@@ -43,10 +43,10 @@ mod tests {
         let [first, longest] = [500, 8000].map(Duration::from_millis);
         let mut pause = Pause::new([first, longest]);
         for expected in [500, 1000, 2000, 4000, 8000, 8000].map(Duration::from_millis) {
-            let taken = pause.take();
+            let taken = pause.next_wait();
             assert!(expected / 2 <= taken && taken <= expected, "{taken:?}");
         }
         pause.reset();
-        assert!(pause.take() <= first);
+        assert!(pause.next_wait() <= first);
     }
 }

@@ -1,6 +1,8 @@
 //! Checks which process holds the other end of a connection on this host. The guarded tree may not bind the
 //! gateway's port (docs/policy.md); this check is for the port of a gateway that does not run, which any user
 //! may bind.
+//!
+//! Why: docs/decisions.md, "On this host the gateway's token is sent only to this user and root"
 
 use std::fs;
 use std::io;

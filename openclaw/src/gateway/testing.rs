@@ -81,18 +81,18 @@ impl Client {
     }
 
     pub async fn event(&mut self, event: &str, payload: Value) {
-        self.say(json!({"type": "event", "event": event, "payload": payload})).await;
+        self.send_json(json!({"type": "event", "event": event, "payload": payload})).await;
     }
 
     pub async fn answer(&mut self, id: &Value, payload: Value) {
-        self.say(json!({"type": "res", "id": id, "ok": true, "payload": payload})).await;
+        self.send_json(json!({"type": "res", "id": id, "ok": true, "payload": payload})).await;
     }
 
     pub async fn refuse(&mut self, id: &Value, error: Value) {
-        self.say(json!({"type": "res", "id": id, "ok": false, "error": error})).await;
+        self.send_json(json!({"type": "res", "id": id, "ok": false, "error": error})).await;
     }
 
-    pub async fn say(&mut self, frame: Value) {
+    pub async fn send_json(&mut self, frame: Value) {
         self.send(Message::text(frame.to_string())).await.unwrap();
     }
 

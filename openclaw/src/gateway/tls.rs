@@ -40,7 +40,7 @@ where
     let name = match host {
         GatewayHost::Address(address) => ServerName::from(*address),
         GatewayHost::Name(name) => {
-            ServerName::try_from(name.clone()).map_err(|_| "the name is none of a host".to_owned())?
+            ServerName::try_from(name.clone()).map_err(|_| "it is not the name of a host".to_owned())?
         }
     };
     // The disk may be slow.

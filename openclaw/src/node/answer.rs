@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::event::{NodeEvent, RunReport};
 
-/// The result of a call, or why there is none.
+/// The result of a call, or why it failed.
 pub type Answer = Result<Value, InvokeError>;
 
 /// The code of a refusal.
@@ -12,7 +12,7 @@ pub type Answer = Result<Value, InvokeError>;
 pub enum Code {
     /// The call is malformed.
     InvalidRequest,
-    /// The node cannot do that, or not now.
+    /// The node cannot do this, or not at the moment.
     Unavailable,
     /// The policy does not let it run.
     Denied,
@@ -50,7 +50,7 @@ impl InvokeError {
         InvokeError::invalid(format!("Error: INVALID_REQUEST: {message}"))
     }
 
-    /// Something that the node cannot do, or not now.
+    /// Something that the node cannot do, or not at the moment.
     pub fn unavailable(message: impl Into<String>) -> InvokeError {
         InvokeError { code: Code::Unavailable, message: message.into() }
     }
@@ -71,9 +71,9 @@ impl InvokeError {
 pub enum Denied {
     /// No command runs here.
     Security,
-    /// It is in no allowlist, and nobody is asked.
+    /// No allowlist has it, and nobody is asked.
     Miss,
-    /// Somebody has to approve it, and nobody has.
+    /// It needs an approval, and has none.
     ApprovalRequired,
     /// It was approved under another policy.
     PolicyChanged,
@@ -81,7 +81,7 @@ pub enum Denied {
     DirectoryChanged,
     /// Its program or script is not the one that was approved.
     FileChanged,
-    /// What it runs cannot be told before it runs.
+    /// Nobody can tell before it runs which file it runs.
     Unbindable,
 }
 

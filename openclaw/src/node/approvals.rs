@@ -24,7 +24,7 @@ pub struct NodeApprovals {
     store: Store,
 }
 
-/// What is to be written in its place.
+/// The text to write in its place.
 #[derive(Clone, Debug)]
 pub struct Shown {
     /// The new text.

@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::output::Captured;
 
-/// The session of a run that names none.
+/// The session of a run whose call names no session.
 const NO_SESSION: &str = "node";
-/// Before the end of an output that was cut.
+/// Stands before the last part of an output that was cut.
 const CUT: &str = "... (truncated) ";
 
 /// A run, as its events name it.
@@ -18,7 +18,7 @@ pub struct RunReport {
     pub run_id: String,
     /// The command as text.
     pub command: String,
-    /// The gateway shall not tell the agent of its end.
+    /// The gateway must not notify the agent of its end.
     pub is_silent: bool,
 }
 
@@ -49,7 +49,7 @@ impl RunReport {
         self.event("exec.denied", json!({"reason": reason}))
     }
 
-    /// The run goes on for a while. Releases up to 2026.9.6 take no notice of it.
+    /// The run is still going on. Releases up to 2026.9.6 ignore this event.
     pub fn running(&self) -> NodeEvent {
         self.event("exec.running", json!({}))
     }

@@ -55,7 +55,7 @@ pub enum Heard {
         /// Whether they are approved.
         is_approved: bool,
     },
-    /// A call whose fields cannot be read, with its id and the node's: it can be refused.
+    /// A call whose fields cannot be read. Its id and the node's are known, so it can be refused.
     Unreadable {
         /// The call's id.
         id: String,
@@ -87,7 +87,7 @@ pub fn heard(event: GatewayEvent, node: &str) -> Heard {
 
 fn invoke(payload: Value, node: &str) -> Heard {
     let text = |name: &str| payload.get(name).and_then(Value::as_str).map(str::to_owned);
-    // A call of another node is none of this one's business.
+    // Calls for other nodes are ignored.
     if text("nodeId").is_none_or(|id| id != node) {
         return Heard::Nothing;
     }

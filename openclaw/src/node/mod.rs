@@ -1,9 +1,9 @@
-//! What a gateway asks of a node, and what a node answers (OpenClaw 2026.9.6 and 2026.7.35). Nothing here runs anything
-//! or reads the disk.
+//! The calls of a gateway to a node, and the node's answers (OpenClaw 2026.9.6 and 2026.7.35). Nothing here runs
+//! anything or reads the disk.
 //!
-//! `invoke` reads the gateway's events, and `params` what a command is called with. `plan` is what an approval is for.
-//! `answer` has the answers, with OpenClaw's codes and sentences, `event` what is reported of a run, and `output` how
-//! much of its output. `approvals` is the document by which a gateway sets what runs here.
+//! `invoke` reads the gateway's events, and `params` the parameters of a call. `plan` is what an approval covers.
+//! `answer` has the answers with OpenClaw's codes and sentences. `event` has the events about a run, and `output` keeps
+//! a part of its output. `approvals` is the document by which a gateway sets what may run here.
 
 mod answer;
 mod approvals;

@@ -1,4 +1,4 @@
-//! How much of a run's output is kept.
+//! Keeps a part of a run's output.
 
 use serde_json::{Map, Value, json};
 
@@ -30,7 +30,7 @@ impl Collector {
     }
 
     /// Takes more output.
-    pub fn take(&mut self, stream: Stream, bytes: &[u8]) {
+    pub fn append(&mut self, stream: Stream, bytes: &[u8]) {
         let kept = bytes.len().min(self.left);
         self.left -= kept;
         self.is_cut |= kept < bytes.len();
@@ -53,7 +53,7 @@ impl Collector {
     }
 }
 
-/// What is known of a run that has ended.
+/// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Captured {
     /// The exit status; `None` if a signal ended it, or it did not start.

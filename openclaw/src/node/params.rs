@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::answer::InvokeError;
 use super::plan::{Plan, PlanMismatch, command_text};
 
-/// The longest argument or all of them together, in bytes: the kernel takes no more (execve(2)).
+/// The maximum length of one argument, and of all of them together, in bytes: the kernel accepts no more (execve(2)).
 const MAX_BYTES: usize = 2 << 20;
 
 /// `system.run`, apart from its approval.
@@ -30,7 +30,7 @@ pub struct RunParams {
     pub session_key: Option<String>,
     /// The run's id.
     pub run_id: Option<String>,
-    /// The gateway shall not tell the agent of its end.
+    /// The gateway must not notify the agent of its end.
     pub is_silent: bool,
     /// Stricter settings for this run.
     pub tightened: Tightened,
@@ -80,7 +80,7 @@ pub struct PrepareParams {
 /// `system.which`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WhichParams {
-    /// The names of programs, without those that have a slash.
+    /// The names of programs that have no slash.
     pub bins: Vec<String>,
 }
 
@@ -129,7 +129,8 @@ impl RawParams {
         Ok(words)
     }
 
-    /// What is shown of a command must be the command: `rawCommand` is its text, or the code of its shell.
+    /// Checks that the text shown for a command is the command: `rawCommand` must be its text, or the code of its
+    /// shell.
     fn check_raw(&self, argv: &[String]) -> Result<(), InvokeError> {
         let Some(raw) = given(self.raw_command.as_deref()) else { return Ok(()) };
         let is_text = raw == command_text(argv) || argv.last().is_some_and(|code| code.trim() == raw);
@@ -171,7 +172,7 @@ impl RawParams {
                 Some(Plan::parse(plan).ok_or_else(|| InvokeError::invalid("systemRunPlan invalid"))?)
             }
         };
-        // A denial that somebody sends along stays one.
+        // If the call carries a denial, it is denied.
         if decision == Some("deny") || source.is_none() && !is_explicit {
             return Ok(Approval::None);
         }
@@ -183,7 +184,7 @@ impl RawParams {
         });
         let plan =
             matching.map_err(|_| InvokeError::invalid(format!("{name} requires matching systemRunPlan")))?;
-        // Neither a model's review nor the gateway's `askFallback` is a human's yes, which is what the policy asks for.
+        // The policy asks for a human's yes. Neither a model's review nor the gateway's `askFallback` is one.
         match source {
             Some(_) => Ok(Approval::None),
             None if plan.policy_snapshot.is_none() => {

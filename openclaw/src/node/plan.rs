@@ -1,4 +1,4 @@
-//! What an approval at the gateway is for.
+//! The plan that an approval at the gateway covers.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -55,12 +55,12 @@ pub struct PolicySnapshot {
     pub allowlist_rules: Vec<Value>,
 }
 
-/// A plan is for something else than a call.
+/// A plan that does not match a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanMismatch;
 
 impl Plan {
-    /// Reads a plan. `None` if it is none.
+    /// Reads a plan. `None` if the value is not a plan.
     pub fn parse(value: &Value) -> Option<Plan> {
         let plan: Plan = value.is_object().then(|| serde_json::from_value(value.clone()).ok())??;
         (!plan.argv.is_empty() && !plan.command_text.trim().is_empty()).then_some(plan)

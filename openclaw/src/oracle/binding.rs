@@ -39,7 +39,7 @@ impl EnvBinding {
     }
 }
 
-/// What OpenClaw stores of a command that a node is asked to run.
+/// The fields that OpenClaw stores for a command that a node is to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Binding {
     argv: Vec<String>,

@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(is_member(15, |pid| if pid == 15 { Ok(14) } else { Err(Errno::ACCESS) }), None);
     }
 
-    /// A process too deep to be followed is not reported as a non-member.
+    /// It is not known whether a process that is too deep to be followed is a member.
     #[test]
     fn a_line_longer_than_any_is_nobodys_alibi() {
         assert_eq!(is_member(100_000, |pid| Ok(pid - 1)), None);

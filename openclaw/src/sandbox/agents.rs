@@ -8,7 +8,8 @@ use crate::ecmascript::{folded, trim};
 /// The longest id of an agent.
 const MAX_ID: usize = 64;
 
-/// Turns a name into an agent's id: lower case, `-` for what an id cannot hold, `main` where nothing is left.
+/// Turns a name into an agent's id: lower case, with `-` for each run of characters that an id cannot hold, or `main`
+/// if nothing is left.
 pub fn agent_id(name: &str) -> String {
     let name = folded(name);
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
@@ -61,8 +62,8 @@ fn agent<'c>(name: &str, path: String, value: &'c Value) -> Result<ListedAgent<'
     Ok(ListedAgent { id: agent_id(name), is_default, section: SettingSection::new(path, Some(value))? })
 }
 
-/// The agent that a session belongs to, by its key `agent:ID:…`, by the one that is asked for, or because there is no
-/// other (src/agents/agent-scope.ts).
+/// The agent that a session belongs to: the one in its key `agent:ID:…`, the requested one, or the only one
+/// (src/agents/agent-scope.ts).
 ///
 /// # Errors
 /// OpenClaw's sentence, or what is wrong with the list of agents.

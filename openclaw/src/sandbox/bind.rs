@@ -7,7 +7,7 @@ use super::host_path;
 pub struct BindSpec<'b> {
     /// The path of the host.
     pub source: &'b str,
-    /// The path in the container; empty without one.
+    /// The path in the container; empty if the bind has none.
     pub target: &'b str,
     /// What follows the target.
     pub options: &'b str,

@@ -11,7 +11,7 @@ use crate::ecmascript::trim;
 
 /// Where OpenClaw mounts workspaces.
 const RESERVED: [&str; 2] = ["/workspace", "/agent"];
-/// What a container must keep: its users and names, and what its kernel tells it.
+/// Paths that no bind may hide from a container: its users and host names, and what the kernel shows it.
 const OWN: [&str; 2] = ["/etc", "/proc"];
 
 /// The exceptions that an operator's settings make.
@@ -40,13 +40,13 @@ pub struct RefusedBind {
 pub enum BindReason {
     /// Its source is a blocked path, or covers one.
     Blocked(Overlap),
-    /// Its source is not absolute: this text.
+    /// Its source, this text, is not an absolute path.
     NonAbsolute(String),
     /// Its source is in none of the roots.
     OutsideAllowedRoots {
         /// The path.
         source: String,
-        /// The roots, each as written and by its real path.
+        /// The roots, each as written and as a real path.
         roots: Vec<String>,
     },
     /// It would hide what OpenClaw mounts.
@@ -63,13 +63,13 @@ pub enum BindReason {
 /// Why the guard refuses a bind that OpenClaw 2026.9.6 allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StricterReason {
-    /// Its source, this path, is blocked or covers what is.
+    /// Its source, this path, is blocked or contains a blocked path.
     Source(String, Overlap),
-    /// A link in its source leads to this path, which is blocked or covers what is.
+    /// A link in its source leads to this path, which is blocked or contains a blocked path.
     Link(String, Overlap),
     /// A link in its source leads to this path, outside of the allowed roots.
     LinkOutside(String),
-    /// Nobody can say where its source leads: the links end nowhere, or one cannot be read.
+    /// It is not known where its source leads: its links form a loop, or one cannot be read.
     Endless,
     /// Docker reads it as a volume.
     Volume,
@@ -152,7 +152,7 @@ impl<'h, H: HostPaths> BindCheck<'h, H> {
         overlap.map(BindReason::Blocked)
     }
 
-    /// Checks binds that OpenClaw allows for what the guard refuses besides.
+    /// Checks binds that OpenClaw allows against the guard's own rules.
     ///
     /// # Errors
     /// The first bind that is refused.

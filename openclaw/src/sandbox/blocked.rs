@@ -23,7 +23,8 @@ const SYSTEM: [&str; 13] = [
 /// Credentials below a home directory.
 const CREDENTIALS: [&str; 8] = [".aws", ".cargo", ".config", ".docker", ".gnupg", ".netrc", ".npm", ".ssh"];
 
-/// What OpenClaw leaves out below a home: its own state, a cluster's credentials, and what a shell runs when it starts.
+/// Paths below a home that OpenClaw's list lacks: its own state, a cluster's credentials, and the files that a shell
+/// runs at its start.
 const ALSO_HOME: [&str; 10] = [
     ".openclaw",
     ".kube",
@@ -36,9 +37,10 @@ const ALSO_HOME: [&str; 10] = [
     ".zshenv",
     ".zshrc",
 ];
-/// What OpenClaw keeps in its state directory for agents to work in. A workspace's name may go on: `workspace-work`.
+/// Directories in OpenClaw's state directory in which agents work. A workspace's name may have a suffix:
+/// `workspace-work`.
 const WORKSPACES: [&str; 2] = ["workspace", "sandboxes"];
-/// Directories of which parts may be mounted, but not the whole: all homes, and the programs of the host.
+/// Directories that may be mounted in part, but not as a whole: all homes, and the programs of the host.
 const WHOLE: [&str; 3] = ["/home", "/usr", "/bin"];
 
 /// How a path meets a blocked one.
@@ -54,9 +56,9 @@ pub enum Overlap {
 #[derive(Clone, Debug)]
 pub struct BlockedPaths {
     openclaw: Vec<String>,
-    /// What the guard blocks with everything below.
+    /// Paths that the guard blocks, with everything below them.
     also: Vec<String>,
-    /// What the guard blocks with everything above.
+    /// Paths that the guard blocks, with every directory that contains them.
     whole: Vec<String>,
     /// OpenClaw's state directories.
     states: Vec<String>,
@@ -143,7 +145,7 @@ fn overlap<'b>(mut blocked: impl Iterator<Item = &'b String>, path: &str) -> Opt
     })
 }
 
-/// Returns whether a path is below OpenClaw's state directory `state`, in what it keeps there for agents.
+/// Returns whether a path is in one of the directories for agents below OpenClaw's state directory `state`.
 fn is_workspace(state: &str, path: &str) -> bool {
     let name = path.strip_prefix(state).and_then(|rest| rest.strip_prefix('/')?.split('/').next());
     name.is_some_and(|name| WORKSPACES.contains(&name) || name.starts_with("workspace-"))

@@ -11,9 +11,9 @@ use crate::ecmascript::{double, number, trim};
 const MOUNT_FORMAT: u32 = 4;
 /// The version of these arguments that a container's label names.
 const ARGUMENTS_EPOCH: &str = "2026-08-25-container-env-file";
-/// Longer values are passed on with a warning, in bytes.
+/// Values longer than this, in bytes, are passed on with a warning.
 const MAX_VALUE: usize = 32_768;
-/// Texts of this length that could be base64 are passed on with a warning, in bytes.
+/// Texts of at least this length, in bytes, that could be base64 are passed on with a warning.
 const MIN_BASE64: usize = 80;
 
 /// What identifies a container.
@@ -36,7 +36,7 @@ pub struct ContainerArgs {
     pub env: NamedValues<String>,
     /// The names of variables that are left out, because their value holds a NUL.
     pub dropped: Vec<String>,
-    /// Variables whose value looks wrong, each with what is noticed.
+    /// Variables whose value looks wrong, each with the reason.
     pub suspicious: Vec<String>,
 }
 
@@ -111,7 +111,8 @@ impl ContainerArgs {
         self
     }
 
-    /// Returns why docker could not read the variables from a file, one to a line (src/infra/container-env-file.ts).
+    /// Returns why docker could not read the variables from a file with one variable on each line
+    /// (src/infra/container-env-file.ts).
     pub fn variable_problem(&self) -> Option<String> {
         let is_name = |name: &str| {
             name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')

@@ -28,7 +28,7 @@ pub enum RefusedIsolation {
     AppArmor(String),
 }
 
-/// What of a container's isolation is configured.
+/// The configured isolation of a container.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Isolation<'s> {
     /// `network`.

@@ -17,7 +17,7 @@ use crate::ecmascript::{folded, trim};
 const MAX_NAME: usize = 63;
 /// The longest readable part of a slug, in bytes.
 const MAX_SLUG: usize = 32;
-/// Where the agent's own workspace is mounted, when the sandbox has another one.
+/// Where the agent's own workspace is mounted if the sandbox has a workspace of its own.
 const AGENT_MOUNT: &str = "/agent";
 
 /// The directories that OpenClaw's defaults start from.
@@ -44,7 +44,7 @@ pub struct SandboxLayout {
     pub workspace: String,
     /// The agent's own workspace.
     pub agent_workspace: String,
-    /// The directory below which sandboxes have theirs.
+    /// The directory below which sandboxes have their directories.
     pub workspace_root: String,
 }
 
@@ -111,7 +111,7 @@ impl SandboxLayout {
         })
     }
 
-    /// What the container mounts, one for each target; a bind takes the place of what is there.
+    /// The container's mounts, one for each target. A bind replaces what OpenClaw would mount at its target.
     pub fn mounts(&self, settings: &SandboxSettings) -> Vec<SandboxMount> {
         let read_only = settings.workspace_access == WorkspaceAccess::Ro;
         let mut mounts = vec![SandboxMount {

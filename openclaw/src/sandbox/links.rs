@@ -1,4 +1,4 @@
-//! Where a path of the host leads: through symbolic links, and also where they point to nothing yet.
+//! Where a path of the host leads through symbolic links, including links to paths that do not exist yet.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -50,11 +50,11 @@ impl HostPaths for HostDisk {
 /// Where a path leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The path by its existing part: links there are followed, and what does not exist, a link to nothing included, is
-    /// added as written. This is how OpenClaw resolves a path.
+    /// The path as OpenClaw resolves it: links in its existing part are followed, and the rest is added as written. A
+    /// link to nothing counts as not existing.
     pub real: String,
-    /// The path as written, and again after each link on the way, normalized. A link to nothing counts: what is made
-    /// there later is what the path means then.
+    /// The path as written, and again after each link on the way, normalized. A link to nothing counts, too: if its
+    /// target is created later, the path means that.
     pub steps: Vec<String>,
     /// Whether the end is known: there is no loop of links, and every link could be read.
     pub ends: bool,

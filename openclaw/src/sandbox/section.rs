@@ -1,4 +1,4 @@
-//! Reads a section of openclaw.json, and says by key what is wrong with it.
+//! Reads a section of openclaw.json. Each error names its key.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -54,7 +54,7 @@ impl<'c> SettingSection<'c> {
         T::deserialize(value).map(Some).map_err(error)
     }
 
-    /// The keys that are none of `known`, each with its path.
+    /// The keys that are not in `known`, each with its path.
     pub(crate) fn unknown(&self, known: &[&str]) -> impl Iterator<Item = String> {
         let keys = self.values.into_iter().flat_map(Map::keys);
         keys.filter(|key| !known.contains(&key.as_str())).map(|key| self.path_of(key))
@@ -65,7 +65,7 @@ impl<'c> SettingSection<'c> {
     }
 }
 
-/// A section of the defaults, and the same one of an agent, whose values count before.
+/// A section of the defaults and the same section of an agent, whose values take precedence.
 #[derive(Clone, Debug)]
 pub(crate) struct Layers<'c> {
     pub(crate) agent: SettingSection<'c>,
@@ -78,19 +78,21 @@ impl Layers<'_> {
         Ok(Layers { agent: self.agent.below(key)?, defaults: self.defaults.below(key)? })
     }
 
-    /// Reads a key of both, and returns the value that counts. A value that cannot be read is an error in either.
+    /// Reads a key of both sections, and returns the value that counts. A value that cannot be read is an error in
+    /// either section.
     pub(crate) fn read<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, SettingError> {
         let defaults = self.defaults.read(key)?;
         Ok(self.agent.read(key)?.or(defaults))
     }
 
-    /// Reads a text of both, trimmed; an empty one counts as absent, but not for the one that it replaces.
+    /// Reads a text of both sections, trimmed. An empty text of the agent replaces the default, and the result then
+    /// counts as absent.
     pub(crate) fn trimmed(&self, key: &str) -> Result<Option<String>, SettingError> {
         let text = self.read::<String>(key)?;
         Ok(text.map(|text| crate::ecmascript::trim(&text).to_owned()).filter(|text| !text.is_empty()))
     }
 
-    /// Reads a list of both, the defaults' part first; absent in both, it is absent.
+    /// Reads a list of both sections, the defaults' entries first. `None` if both lack it.
     pub(crate) fn joined<T: DeserializeOwned>(&self, key: &str) -> Result<Option<Vec<T>>, SettingError> {
         let (defaults, agent) = (self.defaults.read::<Vec<T>>(key)?, self.agent.read::<Vec<T>>(key)?);
         Ok(match (defaults, agent) {
@@ -102,7 +104,7 @@ impl Layers<'_> {
         })
     }
 
-    /// Reads a map of both; an agent's entry replaces the one of the same name.
+    /// Reads a map of both sections. An agent's entry replaces the default's of the same name.
     pub(crate) fn merged<T: DeserializeOwned>(
         &self,
         key: &str,
@@ -126,7 +128,7 @@ impl Layers<'_> {
 pub struct NamedValues<T>(Vec<(String, T)>);
 
 impl<T> NamedValues<T> {
-    /// Collects entries. Of two with the same name the second one counts, at the place of the first.
+    /// Collects entries. If two have the same name, the second value counts, at the first one's position.
     pub fn new(entries: impl IntoIterator<Item = (String, T)>) -> NamedValues<T> {
         let mut all = NamedValues(Vec::new());
         for (name, value) in entries {

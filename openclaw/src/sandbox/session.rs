@@ -18,13 +18,13 @@ pub struct SandboxSession {
     pub key: String,
     /// The key of the agent's main session.
     pub main_key: String,
-    /// Whether it is that session, by this name or another.
+    /// Whether it is the main session, by this key or an alias.
     pub is_main: bool,
 }
 
 impl SandboxSession {
-    /// Finds the session that a key means, of an agent that is asked for or that the key names. A key without a colon
-    /// is a name for the agent's main session; without a key, that one is meant.
+    /// Finds the session of a key. The agent is the requested one, or the one that the key names. A key without a
+    /// colon, or no key, means the agent's main session.
     ///
     /// # Errors
     /// OpenClaw's sentence, where the agent is not clear.

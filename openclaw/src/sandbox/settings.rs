@@ -1,4 +1,5 @@
-//! What OpenClaw makes of the sandbox settings of openclaw.json, for one agent (src/agents/sandbox/config.ts).
+//! The sandbox settings in force for one agent, as OpenClaw computes them from openclaw.json
+//! (src/agents/sandbox/config.ts).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
@@ -34,7 +35,7 @@ pub enum SandboxScope {
     Shared,
 }
 
-/// What a container sees of the agent's workspace.
+/// The container's access to the agent's workspace.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum WorkspaceAccess {
@@ -242,7 +243,7 @@ impl SandboxSettings {
             Some(true) => SandboxScope::Session,
             Some(false) => SandboxScope::Shared,
         });
-        // What all agents share cannot be one agent's.
+        // What all agents share cannot have one agent's settings.
         let within = |key: &str| -> Result<Layers<'_>, SettingError> {
             let below = all.below(key)?;
             Ok(if scope == SandboxScope::Shared {
@@ -292,7 +293,7 @@ impl DockerSettings {
         let text = |key: &str, default: &str| {
             Ok::<_, SettingError>(docker.read(key)?.unwrap_or_else(|| default.to_owned()))
         };
-        // The default counts unless the defaults name variables: an agent's are added to it.
+        // OpenClaw's built-in variables count unless the defaults name some. An agent's variables are added.
         let mut env = NamedValues::new([("LANG".to_owned(), "C.UTF-8".to_owned())]);
         if docker.defaults.value("env").is_some() {
             env = NamedValues::new([]);

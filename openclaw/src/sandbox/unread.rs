@@ -1,4 +1,4 @@
-//! What of openclaw.json cannot be judged, because only OpenClaw itself reads it, or because nothing does.
+//! The keys of openclaw.json that cannot be judged, because only OpenClaw itself reads them, or because nothing does.
 
 use serde_json::Value;
 
@@ -46,7 +46,8 @@ const DOCKER: [&str; 24] = [
     "dangerouslyAllowContainerNamespaceJoin",
 ];
 
-/// Returns the first key that includes another file, or whose text holds a variable, in what sandboxes depend on.
+/// Returns the first key, among those that sandboxes depend on, that includes another file or whose text holds a
+/// variable.
 pub fn unresolved(config: &Value) -> Option<SettingError> {
     let included = |value: &Value, path: &str| {
         value.get("$include").map(|_| SettingError {

@@ -28,8 +28,8 @@ pub(crate) struct MapBuilder<'a> {
     protected: ProtectedPaths,
     /// The links on the way to what is denied, each with the reason of the denial.
     ways: Vec<(Vec<u8>, Arc<CompiledReason>)>,
-    /// Rules whose leading directories resolve elsewhere: that form is granted only once it is known that the
-    /// tree cannot redirect it.
+    /// Rules whose leading directories contain links. The resolved form is granted only if the tree cannot change the
+    /// links.
     redirected: Vec<(Expanded, Expanded, Rights, CompiledReason)>,
 }
 
@@ -176,8 +176,8 @@ impl<'a> MapBuilder<'a> {
         self.protected = protected;
     }
 
-    /// Has links count as replaceable where writing is only asked about: the built-in policy is in force in other
-    /// directories, too, where a run may write other places.
+    /// Counts a link as replaceable also where writing is only asked about: with the built-in policy, a run in another
+    /// directory may write there.
     pub(crate) fn of_many_runs(&mut self) {
         self.is_of_many_runs = true;
     }
@@ -220,7 +220,7 @@ impl<'a> MapBuilder<'a> {
             }
         }
         let map = map.with_rules(self.rules).with_ceilings(self.ceilings);
-        // The next policy must follow them to the same places. What is below them is judged by its real path.
+        // The next policy must resolve them to the same paths. Files below them are judged by their real paths.
         for (link, reason) in self.ways {
             if map.find(&link).rights.w != Grant::No {
                 self.protected.add_way(&link, &reason);

@@ -244,8 +244,8 @@ fn quiet(builder: &mut MapBuilder<'_>, layers: &[Layer<'_>], workspace: &Workspa
 }
 
 fn rules(builder: &mut MapBuilder<'_>, layers: &[Layer<'_>], workspace: &Workspace) {
-    // Keyed by the expanded pattern, so that `~/a/` replaces `/home/u/a/**`. Two spellings in one layer both
-    // stay; being equally long, they grant what both grant.
+    // Keyed by the expanded pattern, so that `~/a/` replaces `/home/u/a/**`. If one layer has two spellings, both stay.
+    // They are equally long, so they grant only what both grant.
     let mut decided: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
     for (depth, layer) in layers.iter().enumerate() {
         let section = format!("{}permissions.filesystem.rules", layer.prefix);
@@ -267,7 +267,7 @@ fn rules(builder: &mut MapBuilder<'_>, layers: &[Layer<'_>], workspace: &Workspa
     }
 }
 
-/// What a pattern with a placeholder is on this host.
+/// The form of a pattern with a placeholder on this host.
 fn here(pattern: &str, expanded: &Expanded) -> String {
     match names_workspace(pattern) {
         true => format!(" (here {}{})", show(&expanded.literal), expanded.pattern),

@@ -63,7 +63,7 @@ impl Modes {
         modes.ask.most(overrides.ask.map(|value| (value, path("ask"))), Source::Operator);
         projects.iter().for_each(|project| modes.tighten_by(agent, project));
         modes.fallback.value = modes.fallback.value.min_security(modes.security.value);
-        // If guard.json asks nobody, an unanswered question must not allow more than the allowlist.
+        // If guard.json never asks, an unanswered question must not allow more than the allowlist does.
         if asked == Ask::Off && modes.ask.value != Ask::Off {
             let source = modes.ask.source;
             modes.fallback.least(Some((Security::Allowlist, path("askFallback"))), source);

@@ -121,7 +121,7 @@ pub(super) fn restrict(projects: &[ProjectFile], programs: &mut Programs, networ
         }
         if let Some(names) = &project.document.exec.safe_bins {
             let names: Vec<_> = names.iter().map(|name| name.trim().to_ascii_lowercase()).collect();
-            programs.safe_bins.keep(|name| names.iter().any(|other| other.as_bytes() == name));
+            programs.safe_bins.retain(|name| names.iter().any(|other| other.as_bytes() == name));
         }
         network.restrict(&project.document.network.connect, &project.key_path("network.connect"));
     }

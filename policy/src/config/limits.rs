@@ -55,7 +55,7 @@ pub enum LimitError {
     #[error("must be NAME=VALUE, such as memory=2G")]
     Form,
     /// There is no limit of that name.
-    #[error("\"{0}\" is no limit: one of memory, pids, openFiles, seconds")]
+    #[error("\"{0}\" is not a limit: use memory, pids, openFiles or seconds")]
     Name(String),
     /// The value is wrong; holds what it must be.
     #[error("{0}")]

@@ -52,7 +52,7 @@ impl Ask {
     /// Every value, as written in `guard.json`.
     pub const NAMES: [&'static str; 3] = ["off", "on-miss", "always"];
 
-    /// The one that asks more.
+    /// The ask that asks more often.
     pub fn max_ask(self, other: Ask) -> Ask {
         self.max(other)
     }
@@ -124,9 +124,14 @@ impl Preset {
             Preset::Ask | Preset::Auto => Ask::OnMiss,
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     /// The preset that OpenClaw shows for a security and an ask.
-    pub fn from_modes(security: Security, ask: Ask) -> Preset {
+    fn shown(security: Security, ask: Ask) -> Preset {
         match (security, ask) {
             (Security::Deny, _) => Preset::Deny,
             (Security::Allowlist, Ask::Off) => Preset::Allowlist,
@@ -134,11 +139,6 @@ impl Preset {
             (Security::Allowlist, _) | (Security::Full, Ask::Always) => Preset::Ask,
         }
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     #[test]
     fn combined_modes_are_the_stricter_ones() {
@@ -169,10 +169,10 @@ mod tests {
         for name in Preset::NAMES {
             let preset = Preset::from_name(name).unwrap();
             let word = if preset == Preset::Auto { Preset::Ask } else { preset };
-            assert_eq!(Preset::from_modes(preset.security(), preset.ask()), word);
+            assert_eq!(shown(preset.security(), preset.ask()), word);
         }
-        assert_eq!(Preset::from_modes(Security::Full, Ask::OnMiss), Preset::Full);
-        assert_eq!(Preset::from_modes(Security::Full, Ask::Always), Preset::Ask);
-        assert_eq!(Preset::from_modes(Security::Deny, Ask::Always), Preset::Deny);
+        assert_eq!(shown(Security::Full, Ask::OnMiss), Preset::Full);
+        assert_eq!(shown(Security::Full, Ask::Always), Preset::Ask);
+        assert_eq!(shown(Security::Deny, Ask::Always), Preset::Deny);
     }
 }

@@ -1,4 +1,4 @@
-//! What changes from one configuration to another, and whether it runs anything.
+//! Compares two configurations, and decides whether the difference could run anything.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -9,7 +9,7 @@ use super::table::{executing_key, safe_key};
 use super::values::{Values, is_name};
 use crate::text::shown;
 
-/// Why a new configuration is not put in place.
+/// Why a new configuration is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     /// What is refused: a key, or a line.
@@ -23,9 +23,9 @@ impl Refusal {
     }
 }
 
-/// Returns the names of the keys that were added, changed or removed, if all of them run nothing. `old` is empty where
-/// nothing is there yet; `depth` is [`super::module_depth`], if the work tree may be set; `own_remotes` are those that the
-/// tree added.
+/// Returns the names of the keys that were added, changed or removed, if all of them run nothing. `old` is empty if
+/// there is no configuration yet. `depth` is [`super::module_depth`], if the work tree may be set. `own_remotes` are
+/// the remotes that the tree added.
 pub(crate) fn changed_keys(
     old: &[u8],
     new: &[u8],
@@ -37,7 +37,7 @@ pub(crate) fn changed_keys(
     same_order(&before, &after, is_safe)?;
     let names = changed(&before, &after);
     for name in &names {
-        // One entry of a name may outweigh another: what becomes of the others counts, too.
+        // One entry of a name may override another, so changes of the others count, too.
         let is_mixed = |entry: &Entry| entry.name == *name && !is_safe(&entry);
         if let Some(entry) = before.iter().chain(&after).find(|entry| is_mixed(entry)) {
             return Err(refuse(entry, "changed"));
@@ -63,14 +63,14 @@ fn read(text: &[u8], what: &str) -> Result<Vec<Entry>, Refusal> {
     })
 }
 
-/// Why an entry is not known to run nothing.
+/// Why an entry may run something.
 fn objection(entry: &Entry, depth: Option<usize>) -> Option<&'static str> {
     let (section, subsection, key) = (entry.section(), entry.subsection(), entry.key());
     let Some(safe) = safe_key(section, subsection, key) else {
         return Some("it is not among the keys that are known to run nothing");
     };
     if subsection.is_some_and(|name| !is_subsection(section, name)) {
-        return Some("its name has a part that is not known to run nothing");
+        return Some("a part of its name may make git run something");
     }
     safe.values.objection(entry, depth)
 }
@@ -89,7 +89,7 @@ fn refuse(entry: &Entry, how: &str) -> Refusal {
         Some((name, _)) if !name.contains('*') => name.to_owned(),
         _ => shown(&entry.name),
     };
-    let beside = "there is another entry of this name, which is not known to run nothing";
+    let beside = "another entry of this name may make git run something";
     let why = known.map(|(_, why)| why).or_else(|| objection(entry, None)).unwrap_or(beside);
     Refusal::new(format!("{how} {name}"), why)
 }
@@ -159,7 +159,8 @@ fn remotes_have_urls(before: &[Entry], after: &[Entry]) -> Result<(), Refusal> {
     }
 }
 
-/// The operator types the name of a remote. Without its URL that is a path, too, and the tree may put a repository there.
+/// The operator types the name of a remote. If it has no URL, git takes the name for a path, and the tree may put a
+/// repository there.
 fn remotes_stay(before: &[Entry], after: &[Entry], own: &[Vec<u8>]) -> Result<(), Refusal> {
     let kept = with_url(after);
     let is_lost = |name: &&&[u8]| !kept.contains(**name) && !own.iter().any(|own| own == **name);
@@ -191,7 +192,7 @@ mod tests {
     const OLD: &str = "[core]\n\tbare = false\n\thooksPath = /dev/null\n[remote \"origin\"]\n\turl = https://h/r\n\
         \tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n";
 
-    /// Returns the names that change, or what is refused.
+    /// Returns the names that change, or the refusal.
     fn judged(old: &str, new: &str) -> Result<String, String> {
         let own = ["fork", "x"].map(|name| name.as_bytes().to_vec());
         let names = changed_keys(old.as_bytes(), new.as_bytes(), None, &own);
@@ -293,10 +294,10 @@ mod tests {
         assert!(judged(&two, &turned).unwrap_err().starts_with("moved core.hooksPath: "));
         assert!(judged("[x\n", OLD).unwrap_err().contains("what is there does not parse"));
         assert!(judged("", &" ".repeat(MAX_BYTES + 1)).unwrap_err().contains("larger than 1 MiB"));
-        // The last entry of a name counts: a good one may have outweighed a bad one.
+        // The last entry of a name counts: a harmless one may have overridden a dangerous one.
         let bare = "[core]\n\tbare = true\n\tbare = false\n";
         assert!(judged(bare, "[core]\n\tbare = true\n").unwrap_err().starts_with("changed core.bare: "));
-        // A remote of the operator's may be anywhere, and is tracked.
+        // A remote of the operator's may have any URL, and may be tracked.
         let local = "[remote \"origin\"]\n\turl = /srv/r\n";
         assert!(judged(local, &format!("{local}[branch \"x\"]\n\tremote = origin\n")).is_ok());
         assert!(judged(local, "[remote \"origin\"]\n\turl = https://h/r\n").is_err());

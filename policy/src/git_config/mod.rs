@@ -7,7 +7,7 @@
 mod changes;
 mod lines;
 mod parse;
-mod place;
+mod submodule;
 mod table;
 mod url;
 mod values;
@@ -15,4 +15,4 @@ mod values;
 pub(crate) use changes::changed_keys;
 pub use changes::remotes;
 pub use parse::{Entry, MAX_BYTES, ParseError, parse};
-pub(crate) use place::module_depth;
+pub(crate) use submodule::module_depth;

@@ -59,7 +59,7 @@ pub fn parse(text: &[u8]) -> Result<Vec<Entry>, ParseError> {
     reader.entries().map_err(|what| ParseError { line: reader.line, what })
 }
 
-/// What went wrong, and the line is the reader's.
+/// The error; its line is the reader's current line.
 type Parsed<T> = Result<T, &'static str>;
 
 struct Reader<'t> {
@@ -82,7 +82,7 @@ impl Reader<'_> {
         self.at >= self.text.len()
     }
 
-    /// The next byte. The end of the text reads as the end of a line, as often as it is asked for.
+    /// The next byte. After the end of the text, every call returns the end of a line.
     fn next(&mut self) -> Parsed<u8> {
         let Some(byte) = self.text.get(self.at).copied() else {
             self.at += 1;

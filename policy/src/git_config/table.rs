@@ -4,6 +4,8 @@
 //! that runs something. Left out on purpose are keys that switch a check off (`core.protectNTFS`, `safe.*`,
 //! `transfer.fsckObjects`), that choose a program by its name (`branch.*.mergeOptions` with `-s`, `merge.tool`), that
 //! make git work in submodules (`submodule.recurse`), or that decide how other keys are read (`extensions.*`).
+//!
+//! Why: docs/decisions.md, "The table lists what passes, and everything else must stay as it was, in order."
 
 use super::values::Values;
 use Values::{Bool, Name, Number, OneOf, Ref, Refspec, Remote, Text, Url, Worktree};

@@ -1,6 +1,6 @@
 //! URLs of other hosts that git only connects to.
 
-/// Why git must not be pointed there; `None` if it only connects to another host by https or ssh.
+/// Why this URL is refused; `None` if git only connects to another host there, by https or ssh.
 pub(super) fn objection(url: &[u8]) -> Option<&'static str> {
     if url.len() > 2048 || !url.iter().all(|byte| is_url(*byte)) {
         return Some("it has characters that do not belong into a URL");
@@ -37,7 +37,7 @@ pub(super) fn objection(url: &[u8]) -> Option<&'static str> {
     if !is_host {
         return Some("its host is odd");
     }
-    // Ssh hands the path on as an argument.
+    // ssh passes the path on as an argument.
     if path.first() == Some(&b'-') || path.starts_with(b"/-") || path.starts_with(b"/~-") {
         return Some("its path looks like an option");
     }
@@ -48,7 +48,7 @@ fn is_url(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~:/@%+,=&?".contains(&byte)
 }
 
-/// The scheme in lower case would be another program for git, which compares it as written.
+/// git compares the scheme as written: in other letters it would be the name of another program.
 fn scheme(url: &[u8]) -> Option<(&[u8], &[u8])> {
     let at = url.windows(3).position(|three| three == b"://")?;
     let is_scheme =

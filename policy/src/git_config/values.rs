@@ -3,7 +3,7 @@
 use super::parse::Entry;
 use super::url;
 
-/// The longest value that is let through.
+/// The maximum length of an accepted value.
 const MAX_VALUE: usize = 4096;
 
 /// What a key may be set to.
@@ -17,7 +17,7 @@ pub(super) enum Values {
     OneOf(&'static [&'static str]),
     /// Digits, with a unit.
     Number,
-    /// A name as of a branch: letters, digits and `. _ / # + = @ -`, not first a dash.
+    /// A name such as a branch's: letters, digits and `. _ / # + = @ -`, and no dash at the start.
     Name,
     /// A name as git gives to a remote, which must have a URL; or `.`, the repository itself.
     Remote,
@@ -32,7 +32,7 @@ pub(super) enum Values {
 }
 
 impl Values {
-    /// Why this value is not let through; `None` if it is. `depth` is [`super::module_depth`].
+    /// Why this value is refused; `None` if it is accepted. `depth` is [`super::module_depth`].
     pub(super) fn objection(self, entry: &Entry, depth: Option<usize>) -> Option<&'static str> {
         let Some(value) = entry.value.as_deref() else {
             // A key without a value means true.
@@ -88,7 +88,8 @@ fn is_refspec(value: &[u8]) -> bool {
     from && to && sides.next().is_none()
 }
 
-/// Whether a path leads up by so many directories, and from there down to one that is named plainly.
+/// Whether a path leads up by this many directories, and from there down by ordinary names: no `..`, and no name like
+/// `.git`.
 fn is_below(value: &[u8], depth: usize) -> bool {
     let names: Vec<&[u8]> = value.split(|byte| *byte == b'/').collect();
     let Some((up, down)) = names.split_at_checked(depth) else { return false };

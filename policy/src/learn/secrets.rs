@@ -9,7 +9,7 @@ const NAMES: &str = ".env .netrc .pgpass .htpasswd .git-credentials .pypirc .vau
 
 const ENDS: &str = ".pem .key .p12 .pfx .jks .keystore .kdbx .ppk .ovpn .agekey";
 
-/// What follows `.env.` in the name of a template, which holds no real values.
+/// The part after `.env.` in the name of a template, which holds no real values.
 const TEMPLATES: [&str; 4] = ["example", "sample", "template", "dist"];
 
 /// Directories of downloaded packages: the certificates in them are public.

@@ -12,7 +12,7 @@ pub enum AddressClass {
     Public,
     /// This host.
     Loopback,
-    /// Set aside, and no network of anybody's.
+    /// Reserved, and not a network of anybody's.
     Reserved,
     /// Several hosts.
     Multicast,
@@ -25,9 +25,9 @@ pub enum AddressClass {
 }
 
 impl AddressClass {
-    /// The class of the address that packets reach in the end: an IPv4 address in an IPv6 one counts as itself. The
-    /// strictest, where an address has more than one.
-    pub fn of(ip: IpAddr) -> AddressClass {
+    /// The class of the address that packets finally reach: an IPv4 address inside an IPv6 address counts as itself. If
+    /// there is more than one, the strictest class.
+    pub fn from_ip(ip: IpAddr) -> AddressClass {
         special_uses(ip)
             .map(|registration| AddressClass::from(registration.special_use))
             .max()
@@ -100,7 +100,8 @@ fn embedded(ip: Ipv6Addr) -> [Option<Ipv4Addr>; 5] {
         [0, 0, 0, 0, 0, 0 | 0xffff, ..] | [0, 0, 0, 0, 0xffff, 0, ..] | [0x64, 0xff9b, 0, 0, 0, 0, ..] => {
             [last, None, None, None, None]
         }
-        // NAT64 of the site's own: as in RFC 6052 with prefixes of 96, 48, 56 and 64 bits, which leave out the ninth byte.
+        // The site's own NAT64: as in RFC 6052, with prefixes of 96, 48, 56 and 64 bits. The last three skip the ninth
+        // byte.
         [0x64, 0xff9b, 1, ..] => {
             [last, from([6, 7, 9, 10]), from([7, 9, 10, 11]), from([9, 10, 11, 12]), isatap]
         }

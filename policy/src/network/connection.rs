@@ -18,7 +18,7 @@ pub enum Transport {
 pub enum Interface {
     /// It does: a connection to it arrives at this host.
     Own,
-    /// It may. What is kept from this host's own services holds, and so does what is kept from other hosts.
+    /// It may. Both the denials for this host and those for other hosts apply.
     Perhaps,
     /// It does not, or the caller has not looked.
     Unknown,
@@ -40,7 +40,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A TCP connection to an address of which no more is known.
+    /// A TCP connection to an address about which nothing else is known.
     pub fn to(address: SocketAddr) -> Connection {
         Connection {
             address,

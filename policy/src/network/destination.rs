@@ -57,7 +57,7 @@ impl Destination {
         let Hosts::Prefix(prefix) = &destination.hosts else {
             return Err(format!("\"{text}\" is not an address or a prefix"));
         };
-        match AddressClass::of(prefix.network()) {
+        match AddressClass::from_ip(prefix.network()) {
             class @ (AddressClass::Public | AddressClass::Loopback) => {
                 Err(format!("{} is {class}, and needs no exception", prefix.network()))
             }
@@ -68,7 +68,7 @@ impl Destination {
         }
     }
 
-    /// Whether it is one address, and covers that.
+    /// Whether it is a single address, and this one.
     pub(crate) fn names(&self, address: SocketAddr) -> bool {
         let is_one = matches!(&self.hosts, Hosts::Prefix(prefix) if prefix.address().is_some());
         is_one && self.covers(address, false)

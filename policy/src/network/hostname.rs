@@ -9,10 +9,10 @@ use crate::paths::expansion::trim;
 pub(super) enum Hostname {
     /// Nothing.
     Empty,
-    /// An address, in the one way to write it.
+    /// An address in its canonical form.
     Address(IpAddr),
-    /// Almost an address. Some parsers take it for one, others for another one, and others for a name: `0177.0.0.1`,
-    /// `2130706433`, `1..2`, `:::1`.
+    /// Almost an address. Parsers disagree: to some it is one address, to others another one, or a name. Examples:
+    /// `0177.0.0.1`, `2130706433`, `1..2`, `:::1`.
     Ambiguous(String),
     /// A name to look up, in small letters.
     Name(String),
@@ -47,7 +47,7 @@ impl Hostname {
     /// Parses a host of any spelling. What looks like an address to some parser is never a name.
     pub(super) fn parse(text: &str) -> Hostname {
         let mut text = normalized(text);
-        // Brackets within brackets hide nothing.
+        // Brackets within brackets must not hide an address.
         while trim(bare(&text)) != text {
             text = trim(bare(&text)).to_owned();
         }
@@ -84,7 +84,7 @@ impl Hostname {
         self.name().is_some_and(|name| LOCALHOST.contains(&name) || name.ends_with(LOCALHOST_DOMAIN))
     }
 
-    /// The text, if some program may look it up.
+    /// The text, if some program may look it up as a name.
     fn name(&self) -> Option<&str> {
         match self {
             Hostname::Name(text) | Hostname::Ambiguous(text) => Some(text),

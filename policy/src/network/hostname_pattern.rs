@@ -9,7 +9,7 @@ use super::hostname::listed;
 pub(crate) struct HostnamePattern(String);
 
 impl HostnamePattern {
-    /// The patterns of a list, each once, in its order. As in OpenClaw, empty ones and `*` say nothing.
+    /// The patterns of a list, each once, in its order. As in OpenClaw, empty ones and `*` have no effect.
     pub(super) fn list(texts: &[String]) -> Vec<HostnamePattern> {
         let mut patterns = Vec::new();
         for pattern in listed(texts).map(HostnamePattern) {
@@ -20,7 +20,7 @@ impl HostnamePattern {
         patterns
     }
 
-    /// Whether a normalized host is meant.
+    /// Whether the pattern matches a normalized host.
     pub(super) fn matches(&self, host: &str) -> bool {
         match self.0.strip_prefix("*.") {
             Some(parent) => {

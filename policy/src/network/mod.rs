@@ -152,7 +152,7 @@ impl Network {
         (network, warnings)
     }
 
-    /// Takes away what the section of a project's file takes away. `key` is where the section is.
+    /// Adds the restrictions of a project file's section. `key` is where the section is.
     pub(crate) fn restrict(&mut self, section: &Connect, key: &str) {
         let reason = |name: &str, text: &str| CompiledReason {
             source: Source::Project,
@@ -205,7 +205,8 @@ impl Network {
         verdict(Outcome::Deny, if is_tcp { &self.by_web } else { &self.by_lookup })
     }
 
-    /// Decides whether a socket of UDP may be made. Each of its messages can name another receiver, and is not judged.
+    /// Decides whether a UDP socket may be made. Its messages are not judged, and each of them can go to another
+    /// receiver.
     pub(crate) fn datagrams(&self) -> Verdict<'_> {
         match &self.web {
             Some(_) => verdict(Outcome::Deny, &self.by_lookup),
@@ -218,7 +219,7 @@ impl Network {
         self.web.as_ref()
     }
 
-    /// Decides about a connection that takes no proxy.
+    /// Decides about a connection that does not use the proxy.
     fn connect_directly(&self, connection: &Connection) -> Verdict<'_> {
         let Connection { address, transport, interface, page, .. } = *connection;
         let (port, is_tcp) = (address.port(), transport == Transport::Tcp);
@@ -253,7 +254,7 @@ impl Network {
         let allows = |names: fn(&Destination, SocketAddr) -> bool| {
             self.allows.iter().any(|destination| names(destination, address))
         };
-        let (reason, is_excepted) = match AddressClass::of(ip) {
+        let (reason, is_excepted) = match AddressClass::from_ip(ip) {
             AddressClass::Metadata => (&self.by_metadata, allows(Destination::names)),
             AddressClass::Public => return None,
             _ if is_local => return None,
@@ -321,7 +322,7 @@ impl Network {
     pub(crate) fn needs_interfaces(&self, address: SocketAddr) -> bool {
         let port = address.port();
         self.gateway.contains(&port)
-            || match AddressClass::of(address.ip()) {
+            || match AddressClass::from_ip(address.ip()) {
                 AddressClass::Public | AddressClass::Metadata => false,
                 AddressClass::LinkLocal => true,
                 _ => self.denies_private(),

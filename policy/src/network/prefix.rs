@@ -11,7 +11,7 @@ pub(crate) struct Prefix {
 }
 
 impl Prefix {
-    /// A prefix of IPv4 addresses. The bits behind its length must be 0.
+    /// A prefix of IPv4 addresses. The bits after its length must be 0.
     pub(super) const fn v4(octets: [u8; 4], length: u8) -> Prefix {
         let [a, b, c, d] = octets;
         Prefix { network: IpAddr::V4(Ipv4Addr::new(a, b, c, d)), length }
@@ -62,7 +62,7 @@ impl Prefix {
         }
     }
 
-    /// Whether it contains an address. An IPv4-mapped address is none of IPv4 here.
+    /// Whether it contains an address. Here, an IPv4-mapped address does not count as IPv4.
     pub(super) fn covers(&self, ip: IpAddr) -> bool {
         self.is_ipv4() == ip.is_ipv4() && masked(ip, self.length) == self.network
     }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::prefix::Prefix;
 
-/// What a range of addresses is set aside for.
+/// What a range of addresses is reserved for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum SpecialUse {
     /// `0.0.0.0/8` and `::`. A connection to an unspecified address goes to this host (RFC 1122, RFC 4291).
@@ -131,7 +131,7 @@ const REGISTRY: [Registration; 50] = [
     v6_address([0xfd00, 0x42, 0, 0], 0x42, SpecialUse::Metadata),
 ];
 
-/// The narrowest range of the registry that contains an address as it is: what it embeds is not looked at.
+/// The narrowest range of the registry that contains an address. An embedded address is not considered.
 pub(super) fn registration(ip: IpAddr) -> Option<&'static Registration> {
     REGISTRY
         .iter()

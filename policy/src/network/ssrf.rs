@@ -2,8 +2,8 @@
 //! `src/infra/net/ssrf.ts`).
 //!
 //! Four things are stricter here: the metadata services that OpenClaw does not know (Azure's), 5f00::/16, 2001:10::/28,
-//! and names that are an address, or another name, in the form in which they are looked up. docs/compatibility.md ("Hosts
-//! of the Web") has each row.
+//! and names that become an address, or another name, in the form in which they are looked up. docs/compatibility.md
+//! ("Hosts of the Web") has each row.
 
 use serde::Deserialize;
 use thiserror::Error;
@@ -15,20 +15,20 @@ use super::hostname_pattern::HostnamePattern;
 use super::special_use::{Registration, SpecialUse};
 use super::web_origin::WebOrigin;
 
-/// `SsrFPolicy`: what an operator allows beyond public hosts, and which of those.
+/// `SsrFPolicy`: which hosts that are not public an operator allows, and which public ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct SsrfPolicy {
     /// Every host and every address, metadata services included.
     pub allow_private_network: bool,
-    /// The same.
+    /// A second name for [`SsrfPolicy::allow_private_network`].
     pub dangerously_allow_private_network: bool,
     /// 198.18.0.0/15, where proxies that answer look-ups themselves put their addresses.
     pub allow_rfc2544_benchmark_range: bool,
     /// fc00::/7, for the same reason.
     pub allow_ipv6_unique_local_range: bool,
-    /// Hosts that may be private. The addresses of their names may be, too, but for this host's own, unspecified and
-    /// link-local ones and those of metadata services.
+    /// Hosts that may be private. Their names may also lead to private addresses, except those of this host, of
+    /// metadata services, and unspecified and link-local ones.
     pub allowed_hostnames: Vec<String>,
     /// Origins whose host counts as one of `allowedHostnames` in a request to that origin.
     pub allowed_origins: Vec<String>,
@@ -38,7 +38,7 @@ pub struct SsrfPolicy {
     pub blocked_hostnames: Vec<String>,
 }
 
-/// An address that a look-up gave, as Node's `dns.lookup` gives it.
+/// An address from a look-up, as Node's `dns.lookup` returns it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LookupAddress {
@@ -106,7 +106,7 @@ impl SsrfError {
     }
 }
 
-/// How much is asked of the addresses of a host.
+/// How strictly the addresses of a host are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HostTrust {
     /// They must be public.
@@ -183,7 +183,7 @@ impl SsrfPolicy {
         Ok(addresses)
     }
 
-    /// The normalized host, if its text is allowed, and what its addresses may be.
+    /// The normalized host, if its text is allowed, and how its addresses are judged.
     fn judged(&self, host: &str, origin: Option<&WebOrigin>) -> Result<(String, HostTrust), SsrfError> {
         let name = normalized(host);
         if name.is_empty() {
@@ -214,7 +214,7 @@ impl SsrfPolicy {
         if is_named { HostTrust::Named } else { HostTrust::None }
     }
 
-    /// Whether an address that a host has may not be reached. What is no address may not.
+    /// Whether an address of a host is denied. A text that is not an address is denied.
     fn blocks(&self, trust: HostTrust, host: &Hostname, answer: &Hostname) -> bool {
         let Hostname::Address(ip) = answer else { return trust != HostTrust::Full };
         match trust {
@@ -235,7 +235,7 @@ impl SsrfPolicy {
     fn exempts(&self, registration: &Registration) -> bool {
         match registration.special_use {
             SpecialUse::UniqueLocal => self.allow_ipv6_unique_local_range,
-            // OpenClaw's option is about RFC 2544; the range of IPv6 is RFC 5180's.
+            // OpenClaw's option covers RFC 2544 only; the IPv6 range is from RFC 5180.
             SpecialUse::Benchmarking if registration.prefix.is_ipv4() => self.allow_rfc2544_benchmark_range,
             other => AddressClass::from(other) == AddressClass::Public,
         }

@@ -14,7 +14,7 @@ impl WebOrigin {
     /// The origin of a scheme of the Web, and a host and a port that were parsed before.
     pub(super) fn new(scheme: &str, authority: &str) -> WebOrigin {
         let text = format!("{scheme}://{authority}");
-        // It parses, because it did before. If not, it equals no origin that does.
+        // It parses, because it did before. If it did not, it would equal no valid origin.
         WebOrigin::parse(&text).unwrap_or(WebOrigin(text))
     }
 

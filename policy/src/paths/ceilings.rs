@@ -1,4 +1,6 @@
 //! Ceilings: what a project's own file leaves of the rights that the policy grants. They only take away.
+//!
+//! Why: docs/decisions.md, "A project's file is a ceiling, not a layer."
 
 use super::entry::{CompiledPattern, Match};
 use super::glob::{Below, Glob};
@@ -63,7 +65,7 @@ impl Ceilings {
         self.always.iter().chain(&self.rules)
     }
 
-    /// Returns what it denies altogether, but for what a longer rule leaves.
+    /// Returns the paths that it denies altogether, except those that a longer rule leaves.
     pub(crate) fn denials(&self) -> impl Iterator<Item = &CompiledPattern> {
         self.entries().filter(|entry| entry.rights == Rights::NONE)
     }

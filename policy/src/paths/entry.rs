@@ -56,7 +56,7 @@ impl<'m> Match<'m> {
         self.each(e, |other, own| other > own);
     }
 
-    /// Grants those of these bits that are asked for.
+    /// Grants these bits, where they are asked for.
     pub(crate) fn answer(&mut self, bits: Bits, by: &'m CompiledReason) {
         let answered = bits.answer(self.rights);
         let bit = |reason: &mut &'m CompiledReason, before: Grant, after: Grant| {

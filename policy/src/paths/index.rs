@@ -1,4 +1,6 @@
 //! Finds which of many patterns could match a path, by the literal parts of both.
+//!
+//! Why: docs/decisions.md, "Patterns are found by a hash of a part that every matching path must have"
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

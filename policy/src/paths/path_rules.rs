@@ -22,7 +22,7 @@ pub(crate) struct PathRules {
     pub(crate) base: Vec<CompiledPattern>,
     /// Places that may not be written, whatever grants it.
     pub(crate) protected: ProtectedPaths,
-    /// What is left by the files of projects, whatever grants it.
+    /// The rights that the files of projects leave, whatever grants more.
     pub(crate) ceilings: Vec<Ceilings>,
     /// The index of the four lists above, in this order.
     index: Index,
@@ -120,12 +120,12 @@ impl PathRules {
         PathRules { denies, ..self.clone() }.indexed()
     }
 
-    /// Finds what a real path grants, where nothing is known of what lies around it.
+    /// Finds the rights of a real path, if nothing is known about the directories around it.
     pub(crate) fn find(&self, path: &[u8]) -> Match<'_> {
         self.find_at(path, None)
     }
 
-    /// Finds what a real path grants, where `site` is known of what lies around it.
+    /// Finds the rights of a real path, if `site` is known about the directories around it.
     pub(crate) fn find_at(&self, path: &[u8], site: Option<Site>) -> Match<'_> {
         let mut found = self.find_listed(path, site == Some(Site::GitConfig));
         if found.rights.w != Grant::No
@@ -201,7 +201,7 @@ impl PathRules {
             (None, None) => base,
         };
         self.answers.answer(path, &mut found);
-        // What follows prevents writing, and makes nothing that is already there trustworthy.
+        // The following only prevents writing: it does not make existing files trustworthy.
         found.granted_w = found.rights.w;
         if !self.ceilings.is_empty() {
             self.ceilings.iter().for_each(|ceilings| ceilings.lower(path, &mut found));
@@ -213,7 +213,7 @@ impl PathRules {
         found
     }
 
-    /// Finds the rights of a program, whose path is as written if no kernel resolved it.
+    /// Finds the rights of a program. Its path is as written, if the kernel has not resolved it.
     pub(crate) fn find_program(&self, path: &[u8]) -> Match<'_> {
         if is_real(path) { self.find(path) } else { self.find(&normalize::posix(path)) }
     }

@@ -1,5 +1,7 @@
 //! Bits that a human answered with "always": they grant what the map asks for, and nothing that it withholds.
 //! They are stored apart from the rules, so that no edit of guard.json can widen them.
+//!
+//! Why: docs/decisions.md, "A saved rule for files is an answer, not a rule."
 
 use std::fmt;
 

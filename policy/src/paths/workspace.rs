@@ -33,7 +33,7 @@ impl Workspace {
         all.map(|workspace| expand(pattern, Bases { home, workspace: Some(workspace) })).collect()
     }
 
-    /// Returns the pattern of a rule in the forms that it stands for. One that grants nothing is a denial.
+    /// Returns the pattern of a rule in the forms that it stands for. A rule that grants nothing is a denial.
     pub(crate) fn rules(&self, pattern: &str, permission: Permission, home: &[u8]) -> Vec<Expanded> {
         if pattern == ABOVE {
             return self.above();

@@ -3,7 +3,7 @@
 //! file or these arguments.
 
 use super::Programs;
-use super::allowlist::Allowlist;
+use super::allowlist::{Allowlist, NamingEntry};
 use crate::paths::entry::Match;
 use crate::paths::expansion::show;
 use crate::paths::permission::Grant;
@@ -17,6 +17,8 @@ enum Uncounted<'p> {
     Writable { by: &'p CompiledReason, rule: Option<&'p str> },
     /// An entry for other arguments.
     Arguments { by: &'p CompiledReason },
+    /// An entry for exactly some arguments in one directory.
+    ArgumentsOrDirectory { by: &'p CompiledReason },
     /// An entry for a name, which counts only for a program that was started by it.
     StartedByPath { by: &'p CompiledReason },
     /// A safe bin's name outside the trusted directories.
@@ -36,6 +38,9 @@ impl Uncounted<'_> {
                 format!("{} names it, but does not count: the guarded tree may write it", by.path)
             }
             Uncounted::Arguments { by } => format!("{} names it, but with other arguments", by.path),
+            Uncounted::ArgumentsOrDirectory { by } => {
+                format!("{} names it, but with other arguments or in another directory", by.path)
+            }
             Uncounted::StartedByPath { by } => {
                 format!("{} names it, but applies only if it is started by its bare name", by.path)
             }
@@ -65,16 +70,22 @@ impl Programs {
     }
 
     fn uncounted<'p>(&'p self, exec: &Exec<'_>, found: &Match<'p>) -> Option<Uncounted<'p>> {
+        // If persistence protects the file, the reason for `w` is not the rule that grants it.
+        let rule = (found.rights.w != Grant::No).then_some(found.w.rule.as_str());
         if !found.is_protected()
             && let Some(by) = self.counts_where_protected(exec)
         {
-            // If persistence protects the file, the reason for `w` is not the rule that grants it.
-            let rule = (found.rights.w != Grant::No).then_some(found.w.rule.as_str());
             return Some(Uncounted::Writable { by, rule });
         }
-        if let Some((by, is_for_name)) = self.allowlist.naming(exec, found.is_protected()) {
-            let by_path = is_for_name && !Allowlist::is_by_name(exec);
-            return Some(if by_path { Uncounted::StartedByPath { by } } else { Uncounted::Arguments { by } });
+        let protected = self.allowlist.naming(exec, found.is_protected());
+        let naming = protected.or_else(|| self.allowlist.naming(exec, true));
+        if let Some(NamingEntry { reason: by, is_for_name, is_for_directory }) = naming {
+            return Some(match is_for_name {
+                true if !found.is_protected() => Uncounted::Writable { by, rule },
+                true if !Allowlist::is_by_name(exec) => Uncounted::StartedByPath { by },
+                _ if is_for_directory => Uncounted::ArgumentsOrDirectory { by },
+                _ => Uncounted::Arguments { by },
+            });
         }
         let name = basename(exec.path);
         match self.safe_bins.is_in_place(exec).filter(|_| exec.role == Role::Program)? {

@@ -38,8 +38,8 @@ impl WithheldProgram {
 }
 
 impl Policy {
-    /// Returns the patterns for programs that may not start without asking. Leaves out what the guard itself
-    /// denies, which is secrets, and what the tree may write: the tree chooses the contents of those.
+    /// Returns the patterns for programs that may not start without asking. Leaves out files that the guard itself
+    /// denies, which are secrets, and files that the tree may write: the tree chooses the contents of those.
     pub fn withheld(&self) -> Vec<WithheldProgram> {
         let of_projects = self.map.ceilings.iter().flat_map(Ceilings::entries);
         let named = self.map.denies.iter().chain(&self.map.rules).chain(of_projects).filter(|entry| {

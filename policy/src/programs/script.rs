@@ -180,7 +180,8 @@ mod tests {
             ("/usr/bin/perl -lI good.pl evil.pl", "evil.pl"),
             ("/usr/bin/perl -0777I good.pl evil.pl", "evil.pl"),
             ("/usr/bin/ruby -W0I good.rb evil.rb", "evil.rb"),
-            // -o of bash and dash takes the next argument, whatever stands behind it in this one (shell.c, options.c).
+            // -o of bash and dash takes the next argument, even if more letters follow it in this one (shell.c,
+            // options.c).
             ("/bin/bash -oe errexit evil.sh", "evil.sh"),
             ("/bin/dash -oo errexit noglob evil.sh", "evil.sh"),
             ("/bin/bash - evil.sh", "evil.sh"),

@@ -58,7 +58,7 @@ impl Sign {
         }
     }
 
-    /// The character to search in its place. A surrogate or a byte becomes one that is part of no word.
+    /// The character to search in its place. A surrogate or a byte becomes a character that is not part of a word.
     fn searched(self) -> char {
         match self {
             Sign::Char(character) => character,

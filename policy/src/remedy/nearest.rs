@@ -61,8 +61,8 @@ impl Policy {
     fn nearest_entry(&self, exec: &Exec<'_>) -> Option<Nearest<'_>> {
         let is_protected = self.map.find_program(exec.path).is_protected();
         let allowlist = &self.programs.allowlist;
-        if let Some((reason, _)) = allowlist.naming(exec, is_protected) {
-            return Some(Nearest { reason: reason.to_reason(), near: Near::OtherArguments });
+        if let Some(naming) = allowlist.naming(exec, is_protected) {
+            return Some(Nearest { reason: naming.reason.to_reason(), near: Near::OtherArguments });
         }
         let ways = allowlist
             .literals()

@@ -4,6 +4,8 @@
 //! of keys survive, because the document is not converted to another form. Only this module accesses the document.
 //! Reading and normalising are in `read`, `shape` and `normalise`, the allowlist in `entries`, file rules in `rules`, the
 //! list of all that is saved in `saved`, text and hash in `print`.
+//!
+//! Why: docs/decisions.md, "OpenClaw's store is kept as the JSON document that it is"
 
 mod entries;
 mod normalise;

@@ -74,7 +74,7 @@ fn keep_if(
 ) {
     if let Some(value) = section.get(key).filter(|value| !is_valid(value)) {
         if !value.is_null() {
-            ignored.push(format!("{section_path}.{key}: {value} is ignored: it is none of {names}"));
+            ignored.push(format!("{section_path}.{key}: {value} is ignored: it is not one of {names}"));
         }
         section.shift_remove(key);
     }

@@ -93,7 +93,7 @@ impl Store {
                     }
                     None => notes.extend(section.iter().filter(|(_, bits)| self::bits(bits).is_none()).map(
                         |(pattern, bits)| {
-                            format!("{section_path}[\"{pattern}\"]: {bits} is ignored: it is none of r, w, x, rw, …")
+                            format!("{section_path}[\"{pattern}\"]: {bits} is ignored: it is not one of r, w, x, rw, …")
                         },
                     )),
                 }

@@ -62,7 +62,7 @@ impl Template {
 
     /// The guard.json for these values.
     pub fn filled(self, values: &TemplateValues) -> String {
-        // A key cannot occur twice: what the template has for a directory counts there.
+        // A key cannot occur twice: the template's rules for a directory count there.
         let is_written = |pattern: &String| {
             let key = format!("\"{pattern}\"");
             self.text().contains(&key) || fill::PROJECT.contains(&key)

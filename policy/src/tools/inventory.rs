@@ -2,7 +2,7 @@
 
 use super::catalogue::{Catalogue, Release, folded};
 
-/// The tools of a gateway. A release knows its own; which plugins are there, only the gateway knows.
+/// The tools of a gateway. Those of the release are known; which plugins there are, only the gateway knows.
 #[derive(Clone, Debug)]
 pub struct Inventory {
     release: Release,
@@ -48,11 +48,6 @@ impl Inventory {
 
     pub(super) fn has_core(&self, tool: &str) -> bool {
         self.core.iter().any(|name| name == tool)
-    }
-
-    /// The plugin that brings a tool.
-    pub fn plugin_of(&self, tool: &str) -> Option<&str> {
-        self.plugins.iter().find(|(name, _)| name == tool).map(|(_, plugin)| plugin.as_str())
     }
 
     /// The tools of a plugin, or of all plugins (`group:plugins`); empty for other names.

@@ -1,8 +1,8 @@
 //! OpenClaw's tool policy: which tools an agent has, and what took away the others.
 //!
-//! [`effective`] goes through the steps in OpenClaw's order (`src/agents/tool-policy-pipeline.ts`). Each step has an allow
-//! list, a deny list or both, and only removes. [`ToolSettings`] is what `openclaw.json` says, [`ToolContext`] who asks, and
-//! [`Inventory`] what there is to remove from.
+//! [`effective`] goes through the steps in OpenClaw's order (`src/agents/tool-policy-pipeline.ts`). Each step has an
+//! allow list, a deny list or both, and only removes. [`ToolSettings`] is what `openclaw.json` says, [`ToolContext`] is
+//! who asks, and [`Inventory`] has all tools.
 
 mod call;
 mod catalogue;

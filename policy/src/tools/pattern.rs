@@ -29,7 +29,7 @@ impl ToolPattern {
     }
 }
 
-/// Taking each part at its first place is right: stars take whatever is left.
+/// Each part may match at its first position, because a star matches whatever is left.
 fn fits(parts: &[String], tool: &str) -> bool {
     let [first, middle @ .., last] = parts else { return false };
     let Some(mut rest) = tool.strip_prefix(first.as_str()) else { return false };

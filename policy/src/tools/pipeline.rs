@@ -21,7 +21,7 @@ pub struct EffectiveTools {
     pub allowed: Vec<String>,
     /// The steps that have lists, in their order.
     pub steps: Vec<ToolStep>,
-    /// The warnings that were not given before.
+    /// The warnings that `seen` did not have yet.
     pub warnings: Vec<String>,
 }
 
@@ -79,7 +79,7 @@ pub fn effective(
     let mut warnings = Vec::new();
     for step in found.steps {
         warnings.extend(warning(&step, inventory).filter(|warning| seen.remember(warning)));
-        steps.push(take(step, &mut allowed, inventory));
+        steps.push(apply(step, &mut allowed, inventory));
     }
     let (agent, is_sandboxed) = (found.agent, found.is_sandboxed);
     Ok(EffectiveTools { release: inventory.release(), agent, is_sandboxed, allowed, steps, warnings })
@@ -89,7 +89,7 @@ pub fn effective(
 pub fn restrict(tools: &mut EffectiveTools, lists: &ToolLists, inventory: &Inventory) {
     let Some(lists) = lists.own_step() else { return };
     let step = PolicyStep { label: GUARD_STEP.to_owned(), lists, entries: Entries::Patterns };
-    let taken = take(step, &mut tools.allowed, inventory);
+    let taken = apply(step, &mut tools.allowed, inventory);
     tools.steps.push(taken);
 }
 
@@ -97,7 +97,7 @@ pub fn restrict(tools: &mut EffectiveTools, lists: &ToolLists, inventory: &Inven
 pub const GUARD_STEP: &str = "guard.json tools";
 
 /// Removes what a step does not leave.
-fn take(step: PolicyStep, allowed: &mut Vec<String>, inventory: &Inventory) -> ToolStep {
+fn apply(step: PolicyStep, allowed: &mut Vec<String>, inventory: &Inventory) -> ToolStep {
     let filter = Filter::new(&step, inventory);
     let mut removed = Vec::new();
     allowed.retain(|tool| match filter.removes(tool) {
@@ -114,11 +114,11 @@ fn take(step: PolicyStep, allowed: &mut Vec<String>, inventory: &Inventory) -> T
 struct Filter {
     allow: CompiledList,
     deny: CompiledList,
-    /// Whoever may not write may not patch.
+    /// If `write` is denied, so is `apply_patch`.
     write_denies_patch: bool,
 }
 
-/// Whoever may write may patch.
+/// If `write` is allowed, so is `apply_patch`.
 const PATCH: &str = "apply_patch";
 const WRITE: &str = "write";
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 /// How many are remembered, as in OpenClaw.
 const REMEMBERED: usize = 256;
 
-/// The warnings that a process has given. Of more than 256, the oldest are forgotten, and may be given again.
+/// The warnings that a process has given. Beyond 256 warnings the oldest are forgotten, and may be printed again.
 #[derive(Clone, Debug, Default)]
 pub struct SeenWarnings {
     given: VecDeque<String>,

@@ -1,4 +1,6 @@
 //! The head: a file beside the log that records where the chain ends, so that a truncated log is detected.
+//!
+//! Why: docs/decisions.md, "The audit log is a chain, and a file beside it records its end"
 
 use std::fs::File;
 use std::io;

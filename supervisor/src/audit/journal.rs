@@ -63,7 +63,7 @@ impl Journal {
             (Ok(_), None) => None,
             (Ok(_), Some((_, lost))) => {
                 self.down = None;
-                Some(format!("the journal takes lines again; it has not got {lost} of them"))
+                Some(format!("the journal accepts lines again; it lacks {lost} of them"))
             }
             (Err(error), None) => {
                 self.down = Some((Instant::now(), 1));

@@ -325,10 +325,9 @@ impl Defect {
             Defect::NoHead => {
                 ("no-head", "the head was missing: lines before this one may have been cut".to_owned())
             }
-            Defect::Cut(ChainLink { n, hash }) => (
-                "cut",
-                format!("the log did not go on from line {n} ({hash}), where its head says that it ended"),
-            ),
+            Defect::Cut(ChainLink { n, hash }) => {
+                ("cut", format!("the log did not go on from line {n} ({hash}), its last line by the head"))
+            }
             Defect::Missing(lines) => {
                 (record::MISSING, format!("lines that could not be written before this one: {lines}"))
             }

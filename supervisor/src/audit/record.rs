@@ -176,7 +176,7 @@ impl Span {
 }
 
 impl QuestionRecord {
-    /// Returns whether somebody's answer is behind the event. The others come with every call that asks.
+    /// Returns whether the event comes from somebody's answer. The others come with every call that asks.
     fn is_of_answer(&self) -> bool {
         matches!(self.event, "resolved" | "granted" | "consumed" | "saved" | "running" | "finished")
     }
@@ -337,7 +337,7 @@ impl<'a> Origin<'a> {
     }
 }
 
-/// The operation in lines that count what a session had no room for.
+/// The operation in lines that count the denials for which the session's share had no room.
 pub const FLOOD: &str = "flood";
 
 #[derive(Serialize)]

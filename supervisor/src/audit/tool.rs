@@ -1,7 +1,7 @@
 //! A decision about a call of one of OpenClaw's tools.
 //!
-//! Its line has the fields of every decision, so that whatever reads those reads it, too: `path` is what the call reaches for,
-//! and `argv` has the tool's name.
+//! Its line has the fields of every decision, so that every reader of decisions can read it: `path` is what the call
+//! reaches for, and `argv` has the tool's name.
 
 use guard_openclaw::peer::proc::Tid;
 use guard_policy::{Outcome, Reason};

@@ -1,4 +1,4 @@
-//! Reads what the guard needs of a git configuration, without starting git.
+//! Reads the parts of a git configuration that the guard needs, without starting git.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ pub const MAX_BYTES: u64 = guard_policy::git_config::MAX_BYTES as u64;
 pub struct GitSetting {
     /// `core` of `core.hooksPath`.
     pub section: String,
-    /// The name in quotes behind the section; empty if there is none.
+    /// The name in quotes after the section; empty if there is none.
     pub subsection: String,
     /// `hookspath` of `core.hooksPath`.
     pub key: String,
@@ -20,17 +20,18 @@ pub struct GitSetting {
     pub value: String,
 }
 
-/// Reads a configuration, and whether all of it was understood: it is there, not too large, and git would read it.
+/// Reads a configuration. The second value is true if all of it was understood: the file exists, is not too large, and
+/// git would accept it.
 pub fn read(file: &Path) -> (Vec<GitSetting>, bool) {
     let Some(bytes) = bytes(file) else { return (Vec::new(), false) };
     match parse(&bytes) {
-        Ok(entries) => (entries.iter().filter_map(GitSetting::of).collect(), true),
+        Ok(entries) => (entries.iter().filter_map(GitSetting::from_entry).collect(), true),
         Err(_) => (parse_loosely(&String::from_utf8_lossy(&bytes)), false),
     }
 }
 
 impl GitSetting {
-    fn of(entry: &Entry) -> Option<GitSetting> {
+    fn from_entry(entry: &Entry) -> Option<GitSetting> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let value = entry.value.as_deref().filter(|value| !value.is_empty())?;
         Some(GitSetting {

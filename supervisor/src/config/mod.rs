@@ -53,7 +53,7 @@ pub enum SetupError {
     },
     /// A project's file cannot be read.
     #[error(
-        "cannot use the project's {path}: {error}; repair it or remove it, since what it takes away is not known",
+        "cannot use the project's {path}: {error}; repair or remove it, because the guard cannot know what it denies",
         path = shown(path.as_os_str().as_bytes())
     )]
     Project {
@@ -234,13 +234,13 @@ fn workspace_of(
 ) -> Workspace {
     let agents = || document.agents().chain([options.agent.as_str()]);
     let lets = |agent: &str, path: &[u8]| {
-        // A policy that does not compile is refused; until then it may grant anything.
+        // A policy that does not compile counts as one that grants everything; it is refused later.
         Policy::compile(document, agent, host, overrides).map_or(true, |policy| policy.writable_unasked(path))
     };
     workspace::find(options, paths, |path| agents().any(|agent| lets(agent, path)))
 }
 
-/// Fixes which projects' files count, and what they say.
+/// Fixes which projects' files count, and their contents.
 ///
 /// # Errors
 /// If one of them cannot be read or is invalid.
@@ -270,8 +270,8 @@ pub fn settle_workspace(options: &Options, paths: &mut Paths, text: Option<&[u8]
 /// # Errors
 /// If that cannot be recorded and the policy names the workspace.
 pub fn record_workspace(options: &Options, paths: &Paths, policy: &Policy) -> Result<(), SetupError> {
-    // Nothing is granted for the sake of an untrusted start directory. And where there is no state directory, none is
-    // made for a policy that does not name the workspace.
+    // An untrusted start directory grants nothing, so there is nothing to record. And the guard does not make a state
+    // directory for a policy that does not name the workspace.
     let is_needed = policy.workspace().is_some() || paths.state_directory.is_dir();
     if options.untrusted_environment || !is_needed {
         return Ok(());
@@ -293,8 +293,8 @@ fn resolved(links: &Links, path: &[u8]) -> Option<Vec<u8>> {
     if path.starts_with(b"/proc/") { Some(path.to_vec()) } else { links.real(path) }
 }
 
-/// Calls `ask` with the host without its approvals stores and the command's profile, for policies that do not depend on
-/// them.
+/// Calls `ask` with a host that has no approvals stores and no profile of the command, for policies that depend on
+/// neither.
 pub fn on_host<T>(paths: &Paths, ask: impl FnOnce(&Host<'_>) -> T) -> T {
     let links = Links::default();
     let resolve = |path: &[u8]| resolved(&links, path);

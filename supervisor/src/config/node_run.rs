@@ -1,5 +1,5 @@
-//! `openclaw-guard node` starts a guard of its own for each run. What the node hands to that guard is here: descriptors
-//! that the guarded tree never gets, and names for the audit log and the questions.
+//! `openclaw-guard node` starts a guard of its own for each run. This module has what the node passes to that guard:
+//! descriptors that the guarded tree never gets, and ids for the audit log and the questions.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel::descriptors;
 
-/// An approval is no longer: paths and digests of a few files.
+/// The maximum length of an approval, in bytes. It has paths and digests of a few files.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// The options by which a node starts the guard of one run. They are for the node alone.
@@ -44,7 +44,7 @@ pub struct ApprovedFile {
     pub sha256: String,
 }
 
-/// What somebody has approved at the gateway: the first program of a run, and its script.
+/// An approval from the gateway, for the first program of a run and its script.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunApproval {
     /// The arguments, as the run's command has them.
@@ -56,14 +56,14 @@ pub struct RunApproval {
 }
 
 impl RunApproval {
-    /// Whether it is for a start of this program: `argv` as the caller gives it, in `cwd`.
+    /// Whether it covers a start of this program with the caller's `argv`, in `cwd`.
     pub fn covers(&self, argv: &[Vec<u8>], exec: &guard_approvals::Exec) -> bool {
         let is_same = self.argv.iter().map(String::as_bytes).eq(argv.iter().map(Vec::as_slice));
         let is_approved = |path: &[u8], digest: &Digest| {
             self.files.iter().any(|file| file.path.as_bytes() == path && file.sha256 == digest.to_string())
         };
         let scripts = exec.script.iter().chain(&exec.through);
-        // Its input is empty. Whatever else it may run code from was not approved.
+        // Its standard input is empty. Other sources of code were not approved.
         let is_closed = exec.files.is_empty() && exec.inputs.iter().all(|input| input.path == b"/dev/null");
         is_same
             && is_closed

@@ -44,7 +44,7 @@ pub struct Paths {
     audit_named: bool,
     /// The real path of the current directory.
     pub cwd: PathBuf,
-    /// The real path of the directory that the guard is started in, whoever chose it.
+    /// The real path of the directory that the guard is started in, even if an untrusted caller chose it.
     pub(super) start: PathBuf,
     /// The files of the projects that it is in, once they are settled.
     pub(super) projects: Option<Vec<ProjectFile>>,
@@ -125,7 +125,7 @@ impl Paths {
                 Some(ProfileChoice::Without) | None => None,
             },
             gateway: gateway::find(&config),
-            // Without the file, or with one that is no text, only loopback is asked (resolv.conf(5)).
+            // If the file is missing or not text, only loopback is asked (resolv.conf(5)).
             resolvers: resolvers(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
             always_denied: Vec::new(),
             path_dirs: real_directories(
@@ -155,7 +155,7 @@ impl Paths {
         Ok(paths)
     }
 
-    /// Whether a file is a policy of the operator's own, and no project's: the policy in force, or one of a state
+    /// Whether a file is the operator's own policy rather than a project's: the policy in force, or that of a state
     /// directory.
     pub(super) fn is_own_policy(&self, file: &Path) -> bool {
         let states = [self.state_directory.clone()].into_iter().chain(usual_states(&self.home));
@@ -204,7 +204,7 @@ impl Paths {
         Paths { cwd, start, persistence_sites, projects: None, workspace: None, ..self.clone() }
     }
 
-    /// Names the workspace, whatever is found here.
+    /// Sets the workspace, without looking for one.
     pub fn work_in(&mut self, directory: &Path) {
         self.workspace = Some(Workspace::at(directory.as_os_str().as_bytes()));
     }
@@ -274,8 +274,8 @@ fn both_forms(paths: &[&PathBuf]) -> Vec<Vec<u8>> {
     forms
 }
 
-/// Returns where OpenClaw keeps its state unless a variable says otherwise, which holds tokens of gateways and the
-/// policies of runs without that variable.
+/// Returns OpenClaw's usual state directory. It holds tokens of gateways, and the policies of runs that have no
+/// variable for another one.
 fn usual_states(home: &Path) -> Vec<PathBuf> {
     let mut homes = vec![home.to_owned()];
     homes.extend(named_by("HOME"));

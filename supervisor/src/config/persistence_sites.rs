@@ -108,7 +108,7 @@ impl Repositories {
                 self.top(directory);
             }
         }
-        // What the unread part names is not known: the work tree is protected as a whole.
+        // It is not known which files the unread part names, so the whole work tree is protected.
         self.others.append(&mut self.unread);
         let around = self.tops.len();
         let names = std::fs::read_dir(cwd).into_iter().flatten().flatten().take(MAX_NAMES);
@@ -130,9 +130,8 @@ impl Repositories {
             self.tops.push(directory.to_owned());
             self.directory(directory.join(target), directory);
         } else if is_repository(&git) || is_there(&git.join("config")) {
-            // Whatever else it lacks: an earlier run may have taken that away for a while.
-            // If `.git` loses its HEAD, a HEAD here makes git take this directory for the repository, with
-            // another configuration.
+            // Other parts may be missing: an earlier run may have removed them for a while. If `.git` loses its HEAD, a
+            // HEAD here makes git take this directory for the repository, with another configuration.
             self.others.push(directory.join("HEAD"));
             self.tops.push(directory.to_owned());
             self.directory(git, directory);

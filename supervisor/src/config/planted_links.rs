@@ -1,8 +1,8 @@
 //! Symbolic links on the way to a directory that the environment names.
 //!
 //! A directory of `PATH`, `TMPDIR` and the start directory grant rights without a rule that names them. A guarded
-//! program may put a link where it may write, an empty directory's place included. At the next start that link would
-//! grant whatever it leads to.
+//! program may put a link wherever it may write, also in the place of an empty directory. At the next start the target
+//! of that link would get these rights.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -12,15 +12,16 @@ use std::path::{Path, PathBuf};
 
 use crate::config::realpath::Links;
 
-/// Where an administrator puts links, and no guarded program writes unless it was started there.
+/// Directories in which administrators make links. No guarded program writes there, unless it was started there.
 const SYSTEM: [&str; 7] = ["/usr", "/opt", "/etc", "/nix", "/gnu", "/snap", "/var/lib"];
 
-/// Tells links that a guarded program may have made from others.
+/// Recognises links that a guarded program may have made.
 pub struct PlantedLinks<'a> {
     links: &'a Links,
     cwd: &'a Path,
     home: PathBuf,
-    /// The links on the way to the home: nothing would be the operator's if they were not.
+    /// The links on the way to the home. They count as the operator's, as everything in the home would otherwise be in
+    /// doubt.
     of_home: Vec<Vec<u8>>,
     user: u32,
 }
@@ -49,7 +50,7 @@ impl<'a> PlantedLinks<'a> {
 
     fn is_trusted(&self, link: &Vec<u8>) -> bool {
         let path = Path::new(OsStr::from_bytes(link));
-        // Neither `/` nor a home as a whole is given to guarded programs to write in.
+        // No policy lets guarded programs write all of `/` or of a home.
         let is_at_the_top = [Some(Path::new("/")), Some(&*self.home)].contains(&path.parent());
         let is_the_systems = || SYSTEM.iter().any(|top| path.starts_with(top)) && !path.starts_with(self.cwd);
         // A guarded program gets no other user's rights.

@@ -1,8 +1,11 @@
 //! Finds the profile of the guarded command.
 //!
-//! The operator chooses the command; what has its name may be of a guarded program. So a name counts only if no run under
-//! this policy, and none in a directory of an earlier run, may write that program or put another one into `PATH`, and only
-//! where programs are installed: the record of runs does not know all that they could write.
+//! The operator chooses the command by its name, but a guarded program may have put another program there. So a name
+//! counts only if no run, under this policy or in a directory of an earlier run, may write that program or put another
+//! one into `PATH`. And it counts only where programs are installed, because the record of runs does not have
+//! everything that they could write.
+//!
+//! Why: docs/decisions.md, "A command's name gives it a profile only where no run could have chosen what it names."
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -24,12 +27,12 @@ use crate::config::workspace_record::RunRecord;
 /// The result of the search.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FoundProfile {
-    /// The command is no agent's, or the policy has all of the profile, since the command line names it or the operator wrote
-    /// it.
+    /// The command is not an agent's, or the policy already has all of the profile: the command line names it, or the
+    /// operator wrote it into the policy.
     Absent,
     /// The command has it.
     Present(Profile),
-    /// A guarded program may have made what would start: the name means nothing. Contains the path.
+    /// A guarded program may have made the program that would start, so its name means nothing. Contains the path.
     Untrusted(Profile, PathBuf),
 }
 
@@ -41,7 +44,7 @@ impl FoundProfile {
         true
     }
 
-    /// Returns what the operator is told.
+    /// Returns the line for the operator.
     pub fn line(&self) -> Option<String> {
         match self {
             FoundProfile::Absent => None,
@@ -80,7 +83,7 @@ pub fn find(options: &Options, paths: &Paths, command: &OsStr, policy: &Policy) 
     let is_installed = |path: &Path| profile.has_program_at(path.as_os_str().as_bytes(), home);
     let links = Links::default();
     let mut found = FoundProfile::Absent;
-    // All of them: after a program that is refused, execvp(3) tries the next.
+    // All candidates: if one is refused, execvp(3) tries the next.
     for candidate in candidates(command, &policy.environment(environment()).env) {
         let written = paths.cwd.join(candidate);
         let name = named(&written);

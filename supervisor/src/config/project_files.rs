@@ -1,7 +1,7 @@
-//! Finds the own files of projects, `.openclaw/guard.json` in the start directory and in each directory above it.
+//! Finds the files of projects: `.openclaw/guard.json` in the start directory and in each directory above it.
 //!
-//! Every one of them counts, and no `.git` is looked at: a guarded run could make one, and so choose which file counts. A
-//! file takes away, whoever wrote it. What it allows counts if the operator trusted its contents at this path
+//! Every one of them counts, and no `.git` is looked at: a guarded run could make one, and so choose which file counts.
+//! A file's restrictions always count. What it allows counts if the operator trusted its contents at this path
 //! (`trusted_projects`) and nobody else could change it.
 
 use std::ffi::OsStr;
@@ -79,11 +79,11 @@ pub fn grants(
     Ok(policy.granted_by(&project.with(ProjectTrust::Untrusted)))
 }
 
-/// Returns the files that count where the guard is started, the nearest first. Where a link led there that the tree may
-/// have made, those around the link take away, too: a run may have moved the start directory out of its project.
+/// Returns the files that count where the guard is started, the nearest first. If the tree may have made a link on the
+/// way there, the restrictions of the files around the link count, too: a run may have moved the start directory out of
+/// its project.
 ///
-/// # Errors
-/// If one of them cannot be read or is invalid: what it would take away is not known.
+/// # Errors If one of them cannot be read or is invalid, because its restrictions are then unknown.
 pub(super) fn find(options: &Options, paths: &Paths) -> Result<Vec<ProjectFile>, SetupError> {
     let mut found = Vec::new();
     let mut trusted = None;
@@ -92,7 +92,7 @@ pub(super) fn find(options: &Options, paths: &Paths) -> Result<Vec<ProjectFile>,
     let around = around.filter(|directory| !paths.start.starts_with(directory));
     for directory in paths.start.ancestors().chain(around) {
         let read = match read(paths, directory) {
-            // What may be that user's own policy is no reason not to start.
+            // This may be that user's own policy, so the guard starts all the same.
             Err(error) if is_anothers(directory) => {
                 tell_left_out(&error);
                 continue;
@@ -170,7 +170,7 @@ fn open(path: &Path) -> io::Result<Option<File>> {
     Ok(Some(file))
 }
 
-/// Returns why a file cannot be trusted: somebody else could change it.
+/// Returns why a file cannot be trusted: who else could change it.
 fn distrust(path: &Path, file: &File) -> io::Result<Option<String>> {
     let user = rustix::process::geteuid().as_raw();
     let own = path.parent().map(std::fs::symlink_metadata).transpose()?;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 /// The file in the guard's own directory.
 const NAME: &str = "trusted.json";
-/// What it is written to before it takes that name.
+/// The temporary file that is renamed to it.
 const NEW: &str = "trusted.json.new";
 /// The largest record, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
@@ -49,7 +49,7 @@ pub struct TrustedProjects {
 }
 
 impl TrustedProjects {
-    /// Reads the record of a state directory. One that cannot be read trusts nothing; a line says so.
+    /// Reads the record of a state directory. If it cannot be read, nothing is trusted, and a line on stderr says so.
     pub(super) fn read(state: &Path) -> TrustedProjects {
         TrustedProjects::load(state).unwrap_or_else(|error| {
             eprintln!("openclaw-guard: {error}");
@@ -113,7 +113,7 @@ fn failed(state: &Path, error: io::Error) -> TrustError {
 fn change(state: &Path, act: impl FnOnce(&mut Vec<TrustedProject>)) -> Result<(), TrustError> {
     let changed = || -> io::Result<()> {
         let directory = Directory::make_own(state)?;
-        // Two commands at once; the lock ends with the descriptor.
+        // Two commands may run at once. The lock ends with the descriptor.
         flock(&directory, FlockOperation::LockExclusive)?;
         let mut record = content(state)?;
         act(&mut record.files);

@@ -1,11 +1,13 @@
-//! `--untrusted-environment`: somebody who is trusted no more than the tree chose the environment and the current
-//! directory.
+//! `--untrusted-environment`: the environment and the current directory come from somebody who is trusted no more than
+//! the tree.
 //!
 //! The variables say where the home, the policy, temporary files and git's configuration are, and a variable that the
 //! operator set is not shown in a question. So the guard executes itself with an environment of its own making, and
 //! hands the given one, as a file in memory, to the command alone. Nothing of the guard can then read it by mistake.
 //! What the dynamic loader reads before `main` (`LD_PRELOAD`) is out of reach: the program that starts
 //! the guard has to remove it.
+//!
+//! Why: docs/decisions.md, "`--untrusted-environment` executes the guard again."
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -23,9 +25,9 @@ use super::options::Options;
 
 /// Where programs are looked for, as login(1) sets it for root and others alike.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// What the terminal and the language need. They name no files: a value with a slash is left out.
+/// Variables for the terminal and the language. They do not name files, so a value with a slash is left out.
 const DISPLAY: [&str; 5] = ["TERM", "COLORTERM", "NO_COLOR", "LANG", "LC_ALL"];
-/// An environment is no longer (execve(2), a quarter of the largest stack).
+/// The maximum length of an environment, in bytes (execve(2): a quarter of the largest stack).
 const MAX_BYTES: u64 = 6 << 20;
 
 /// Executes the guard again with an environment of its own, if the given one is not to be trusted and it has not done
@@ -80,7 +82,7 @@ fn read(fd: RawFd) -> io::Result<Vec<Variable>> {
     file.take(MAX_BYTES).read_to_end(&mut bytes)?;
     let strings = bytes.split(|byte| *byte == 0).filter(|string| !string.is_empty());
     let variable = |string: &[u8]| {
-        // A name may begin with `=`: the kernel does not mind.
+        // A name may begin with `=`: the kernel allows that.
         let end = string.iter().skip(1).position(|byte| *byte == b'=')? + 1;
         Some((string[..end].to_vec(), string[end + 1..].to_vec()))
     };

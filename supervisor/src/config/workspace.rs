@@ -1,10 +1,14 @@
 //! Finds what `${workspace}` stands for: the top of the git repository around the start directory, else the start
 //! directory.
 //!
-//! The operator chooses the start directory; a `.git` above it may be of a guarded program. An earlier run may have made
-//! one in any directory that it could write, and the next run would get all of that directory. So a top above the start
-//! directory counts only if no guarded run could have made it, by the record of such runs (`workspace_record`) and by the
-//! policy. Neither git nor anything in `.git` is asked: a name is enough to be a top, and what it is makes no difference.
+//! The operator chooses the start directory, but a guarded program may have made a `.git` above it. An earlier run may
+//! have made one in any directory that it could write, and the next run would get all of that directory. So a top above
+//! the start directory counts only if no guarded run could have made it, by the record of such runs
+//! (`workspace_record`) and by the policy. Neither git nor the contents of `.git` matter: a directory with that name in
+//! it is a top.
+//!
+//! Why: docs/decisions.md, "`${workspace}` is found by the name `.git`, and a record decides whether it is the
+//! operator's."
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -26,11 +30,11 @@ pub(super) fn find(options: &Options, paths: &Paths, writable: impl Fn(&[u8]) ->
     let record = RunRecord::read(&paths.state_directory);
     let top = nearest_top(&paths.cwd, &record).filter(|top| unfit(paths, top).is_none());
     let Some(top) = top else { return start(options, paths) };
-    // A denial holds in everything that may be meant: who made the .git may have wanted to get rid of it.
+    // A denial holds for every directory that may be meant: whoever made the `.git` may have wanted to get around it.
     let above = paths.cwd.ancestors().skip(1).filter(|dir| !paths.home.starts_with(dir));
     let others: Vec<Vec<u8>> = above.filter(|dir| is_repository(dir) || record.has(dir)).map(bytes).collect();
     if top == paths.cwd && others.is_empty() {
-        // Whoever made the .git, nothing else can be meant: the policy need not be compiled to know.
+        // The start directory itself has the `.git`, so there is no choice. The policy need not be compiled.
         return start(options, paths);
     }
     let why = match () {
@@ -84,8 +88,8 @@ fn start_link(paths: &Paths) -> Option<&[u8]> {
     paths.persistence_sites.start_link.as_deref()
 }
 
-/// Returns the nearest directory, from the start directory upward, that has or had a `.git`. One that lost it still ends
-/// the search: a run may have taken it away so that a directory above is found.
+/// Returns the nearest directory, from the start directory upward, that has or had a `.git`. A directory that has lost
+/// its `.git` still ends the search: a run may have removed it so that a directory above is found.
 fn nearest_top(start: &Path, record: &RunRecord) -> Option<PathBuf> {
     start.ancestors().find(|dir| is_repository(dir) || record.was_repository(dir)).map(Path::to_owned)
 }

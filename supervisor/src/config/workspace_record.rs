@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 /// The file in the guard's own directory.
 const NAME: &str = "workspaces.jsonl";
-/// The size above which nothing is added: then no further top counts.
+/// The size above which nothing is added. From then on, no further top counts.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// One line.
@@ -47,7 +47,7 @@ impl RunRecord {
             Ok(Some(text)) if (text.len() as u64) < MAX_BYTES => {
                 let lines: Option<Vec<Line>> =
                     text.lines().map(|line| serde_json::from_str(line).ok()).collect();
-                // Without its end, the last line may name another directory.
+                // If the last line has no newline, it may be cut, and name another directory.
                 let is_ended = text.is_empty() || text.ends_with('\n');
                 lines.filter(|_| is_ended).map_or_else(lost, |lines| RunRecord { lines, is_whole: true })
             }
@@ -139,7 +139,7 @@ fn append(state: &Path, new: &[Line]) -> io::Result<()> {
     directory.hand_over(&file)?;
     let mut file = plain(file)?;
     if file.metadata()?.len() >= MAX_BYTES {
-        // Full: nothing above a start directory counts, so nothing is lost.
+        // The record is full. Then no directory above a start directory counts, so the missing line does no harm.
         return Ok(());
     }
     let mut text = String::new();

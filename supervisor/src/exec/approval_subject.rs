@@ -77,7 +77,7 @@ pub struct Interpreted {
     pub inputs: Vec<CodeInput>,
 }
 
-/// What an argument that may be run names.
+/// The file that an argument names, which the program may run.
 enum RunnableArgument {
     File(Named),
     Input(CodeInput),
@@ -85,8 +85,8 @@ enum RunnableArgument {
     Nothing,
 }
 
-/// What the program may run, beside the scripts of `#!` lines, which the kernel has named. Other files that cannot be read, or are too long to be held, are left out: the script itself
-/// never is.
+/// Returns the files that the program may run code from, besides the scripts of `#!` lines, which the kernel names.
+/// Other files that cannot be read, or are too long to be held, are left out: the script itself never is.
 ///
 /// # Errors
 /// EACCES if the script cannot be read now: nobody can approve what it will contain later; ESRCH if the caller is gone.
@@ -167,7 +167,7 @@ fn input(request: &Request<'_, '_>, object: &Object, path: Vec<u8>) -> Result<Co
         _ => InputKind::Other,
     };
     let is_short = kind == InputKind::File && object.stat.st_size as u64 <= scripts::MAX_BYTES;
-    // Without a digest only its path tells it from another one: the human is told that it is not held.
+    // Without a digest only its path identifies it, so the question says that it is not held.
     let file = if is_short { opened(object).ok() } else { None };
     let sha256 = match file {
         Some(file) => Some(Digest::of_file(&file, || request.caller.check())?),

@@ -5,6 +5,8 @@
 //! compared before a program starts from such a place, or if the policy withholds none by name. The digests of the
 //! named programs are cached until the files change, since the tree cannot write them. What the tree can write is
 //! hashed each time: a shared mapping can change a file without changing its timestamps.
+//!
+//! Why: docs/decisions.md, "Copies are hashed when they are about to start, never ahead."
 
 use std::collections::HashMap;
 use std::ffi::OsStr;

@@ -143,7 +143,7 @@ mod tests {
         script(&head)
     }
 
-    fn made(interpreter: &str, argument: Option<&str>) -> Image {
+    fn script_image(interpreter: &str, argument: Option<&str>) -> Image {
         Image::Script {
             interpreter: interpreter.as_bytes().to_vec(),
             argument: argument.map(|text| text.as_bytes().to_vec()),
@@ -152,13 +152,13 @@ mod tests {
 
     #[test]
     fn first_lines_read_as_the_kernel_reads_them() {
-        assert_eq!(parse(b"#!/bin/sh\n"), made("/bin/sh", None));
-        assert_eq!(parse(b"#! \t/bin/sh  -e -x \t\n"), made("/bin/sh", Some("-e -x")));
-        assert_eq!(parse(b"#!/bin/sh\r\n"), made("/bin/sh\r", None));
-        assert_eq!(parse(b"#!/bin/sh"), made("/bin/sh", None));
+        assert_eq!(parse(b"#!/bin/sh\n"), script_image("/bin/sh", None));
+        assert_eq!(parse(b"#! \t/bin/sh  -e -x \t\n"), script_image("/bin/sh", Some("-e -x")));
+        assert_eq!(parse(b"#!/bin/sh\r\n"), script_image("/bin/sh\r", None));
+        assert_eq!(parse(b"#!/bin/sh"), script_image("/bin/sh", None));
         assert_eq!(parse(b"#!\n"), Image::Unknown);
         assert_eq!(parse(b"#!  \t \n/bin/sh\n"), Image::Unknown);
-        assert_eq!(parse(b"#!/bin/sh\0-x\n"), made("/bin/sh", None));
+        assert_eq!(parse(b"#!/bin/sh\0-x\n"), script_image("/bin/sh", None));
     }
 
     #[test]

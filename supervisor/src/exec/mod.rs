@@ -1,4 +1,6 @@
 //! Starting programs: judged before the exec, followed with ptrace, and checked again before the first instruction.
+//!
+//! Why: docs/decisions.md, "Programs that cannot be read cannot be checked"
 
 mod approval_subject;
 pub mod arguments;
@@ -127,7 +129,7 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
     Ok(if followed == Followed::Runs { Reply::Started } else { Reply::Done })
 }
 
-/// Whether nothing is at a path, on which there is no link.
+/// Whether nothing exists at a path without links.
 fn is_missing(request: &Request<'_, '_>, dirfd: i32, path: &[u8]) -> bool {
     let mut fast_path = FastPath::default();
     let is_spelled = fast_path.spell(request.caller, dirfd, path, &request.guard.floor).is_some();
@@ -144,7 +146,7 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
         // Since Linux 5.18 a program always has an argv[0].
         argv.push(Vec::new());
     }
-    // A script's interpreter gets others.
+    // A script's interpreter gets other arguments.
     let called = argv.clone();
     let mut target = find(request, exec_request.dirfd, &exec_request.path, exec_request.flags)?;
     let mut role = Role::Program;

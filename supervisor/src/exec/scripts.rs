@@ -7,6 +7,8 @@
 //! Some interpreters look at the name before they open anything: node follows links by itself, and python runs what
 //! lies in a directory. So until the script is opened, the tree cannot move its names away, and nothing ever exists
 //! below them.
+//!
+//! Why: docs/decisions.md, "An interpreter reads the script that was approved."
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;

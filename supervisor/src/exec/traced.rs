@@ -3,6 +3,9 @@
 //! A process has only one tracer, so the guard cannot stop it at PTRACE_EVENT_EXEC; and its tracer may change what it
 //! runs at any time anyway. The exec is judged beforehand like any other, and the floor lets nothing start outside
 //! `exec.roots`. Afterwards the running program is examined without a stop, and killed if the policy does not allow it.
+//!
+//! Why: docs/decisions.md, "exec.allowPtrace gives up the check before the first instruction, for traced processes
+//! only."
 
 use std::os::fd::AsFd;
 use std::time::Duration;

@@ -11,7 +11,7 @@ use crate::resolve::{Identity, link_to};
 /// How many there may be at a time. git makes one, and removes it within the same command.
 const MAX_LOCKS: usize = 64;
 
-/// A lock that is held open, without access: so no other file gets its inode number.
+/// A lock, held open with O_PATH, so that no other file gets its inode number.
 #[derive(Debug)]
 struct OwnLock {
     file: OwnedFd,
@@ -24,8 +24,8 @@ impl OwnLock {
     }
 }
 
-/// The locks that the tree made. Any other belongs to a git of the operator's, which is at work or has died: the tree must
-/// not put another file in its place, for that git would rename it to the configuration.
+/// The locks that the tree made. Any other lock belongs to a git of the operator's that is running or has died. The
+/// tree must not put another file in its place: that git would rename the file to the configuration.
 #[derive(Debug, Default)]
 pub struct GitLocks(Mutex<Vec<OwnLock>>);
 
@@ -75,7 +75,7 @@ mod tests {
             locks.record(make(&format!("{number}")).as_fd()).unwrap();
         }
         assert_eq!(locks.need_room(), Err(Errno::NOLCK));
-        // One that is gone makes room, and its number counts no longer.
+        // A lock that is gone makes room for another, and its inode number is free again.
         let gone = identity(&own);
         drop(own);
         std::fs::remove_file(directory.path().join("own")).unwrap();

@@ -19,7 +19,7 @@ pub struct GitRemotes(Mutex<HashMap<Config, Vec<Vec<u8>>>>);
 
 impl GitRemotes {
     /// Returns the names of those in a configuration.
-    pub fn of(&self, directory: Identity, path: &[u8]) -> Vec<Vec<u8>> {
+    pub fn names(&self, directory: Identity, path: &[u8]) -> Vec<Vec<u8>> {
         self.0.lock().get(&(directory, path.to_vec())).cloned().unwrap_or_default()
     }
 
@@ -50,15 +50,15 @@ mod tests {
         let own = GitRemotes::default();
         let note = |old: &[&str], new: &[&str]| {
             own.note(directory, b"/c", config(old).as_bytes(), config(new).as_bytes());
-            own.of(directory, b"/c").concat()
+            own.names(directory, b"/c").concat()
         };
         assert_eq!(note(&["o"], &["o", "a"]), b"a");
         assert_eq!(note(&["o", "a"], &["o", "a", "b"]), b"ab");
         assert_eq!(note(&["o", "a", "b"], &["o", "b"]), b"b");
         // The operator has added this one meanwhile.
         assert_eq!(note(&["o", "a", "b"], &["o", "a", "b"]), b"b");
-        assert!(own.of(directory, b"/d").is_empty());
-        assert!(own.of(Identity { device: 1, inode: 2 }, b"/c").is_empty());
+        assert!(own.names(directory, b"/d").is_empty());
+        assert!(own.names(Identity { device: 1, inode: 2 }, b"/c").is_empty());
         assert_eq!(note(&["o", "b"], &["o"]), b"");
     }
 }

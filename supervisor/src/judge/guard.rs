@@ -179,7 +179,7 @@ impl Guard {
         Guard { first: Arc::new(Mutex::new(approval)), ..self }
     }
 
-    /// Takes what was approved of the first program. A later start finds nothing, whatever became of this one.
+    /// Takes what was approved of the first program. A later start finds no approval, even if this one has failed.
     pub fn take_first(&self) -> Option<RunApproval> {
         self.first.lock().take()
     }
@@ -425,7 +425,7 @@ impl Guard {
         }
     }
 
-    /// Reports what only observing keeps from being asked.
+    /// Reports a question that is not asked because the session only observes.
     pub fn note_question(
         &self,
         caller: &Caller<'_>,

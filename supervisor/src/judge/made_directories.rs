@@ -21,7 +21,7 @@ struct Born {
 
 impl Born {
     /// Returns `None` where the file system does not record when a file was made.
-    fn of(directory: BorrowedFd<'_>) -> Option<Born> {
+    fn read(directory: BorrowedFd<'_>) -> Option<Born> {
         let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
         let stat = rustix::fs::statx(directory, "", flags, StatxFlags::INO | StatxFlags::BTIME).ok()?;
         (stat.stx_mask & StatxFlags::BTIME.bits() != 0).then_some(Born {
@@ -38,12 +38,12 @@ impl Born {
 pub struct MadeDirectories(Mutex<HashSet<Born>>);
 
 impl MadeDirectories {
-    /// Remembers the directory that was just made under a name. The caller holds the lock without which no call of the
-    /// tree moves another one there.
+    /// Remembers the directory that was just made under a name. The caller holds the lock that every call of the tree
+    /// needs to move another one there.
     pub fn record(&self, parent: BorrowedFd<'_>, name: &[u8]) {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let Ok(made) = rustix::fs::openat(parent, name, flags, Mode::empty()) else { return };
-        let Some(born) = Born::of(made.as_fd()) else { return };
+        let Some(born) = Born::read(made.as_fd()) else { return };
         let mut directories = self.0.lock();
         if directories.len() < MAX_DIRECTORIES {
             directories.insert(born);
@@ -55,7 +55,7 @@ impl MadeDirectories {
         if self.0.lock().is_empty() {
             return false;
         }
-        let born = open_directory(path).and_then(|directory| Born::of(directory.as_fd()));
+        let born = open_directory(path).and_then(|directory| Born::read(directory.as_fd()));
         born.is_some_and(|born| self.0.lock().contains(&born))
     }
 }

@@ -48,8 +48,8 @@ impl Guard {
         self.judge_subject(caller, operation, path, object, access, subject)
     }
 
-    /// Refuses an open to write, or the creation of a name, that the kernel refuses, too. If the policy does not allow it
-    /// either, it is no question, and no line on the terminal: programs try to write caches next to the system's own files
+    /// Refuses an open to write, or the creation of a name, that the kernel refuses, too. If the policy does not allow
+    /// it either, the guard neither asks nor prints a line: programs try to write caches next to the system's own files
     /// all the time.
     ///
     /// # Errors
@@ -171,7 +171,7 @@ impl Guard {
         path: &[u8],
         object: Option<&Object>,
     ) -> Result<(), Errno> {
-        let all = AllPaths::of(caller);
+        let all = AllPaths::new(caller);
         all.add(self.judge(caller, Operation::Write, path, object, Access::WRITE))?;
         if object.is_some_and(|object| is_the_machines(path, object)) {
             self.refuse(caller, Operation::Write, path, "a device of the machine")?;
@@ -258,7 +258,7 @@ impl Guard {
         !refused
     }
 
-    /// Refuses an object that no policy can open to the caller, such as the source of a link.
+    /// Refuses an object that no policy could allow the caller to use, such as the source of a link.
     ///
     /// # Errors
     /// EACCES.

@@ -3,6 +3,8 @@
 //!
 //! The record is in unnamed memory: nothing of it remains however the session ends, and there is no file that the tree
 //! could reach.
+//!
+//! Why: docs/decisions.md, "The record of a session has no name."
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! What the operator has set for one running session, beside its policy.
+//! The security that the operator has set for one running session, in addition to its policy.
 
 use std::sync::Arc;
 

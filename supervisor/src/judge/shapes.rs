@@ -16,7 +16,7 @@ const MAX_NAMES: usize = 200_000;
 /// How deep directories are looked into.
 const MAX_DEPTH: usize = 128;
 
-/// What an access is about, as far as shapes tell it apart.
+/// The kind of an access, as far as it matters for shapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A directory.
@@ -86,7 +86,7 @@ impl Shapes<'_> {
         if directories.any(is_part) || subject != Subject::There && self.completes(path) {
             return Some(Site::Repository);
         }
-        // So that the policy does not look for shapes again.
+        // This keeps the policy from looking for shapes again.
         Some(if is_config { Site::GitConfig } else { Site::Own })
     }
 
@@ -97,20 +97,20 @@ impl Shapes<'_> {
             && self.site(path, Subject::There) != Some(Site::Own)
     }
 
-    /// Whether a name that is made at a path turns a directory of the operator's into a git repository, whose
-    /// configuration or hooks the tree may have written before.
+    /// Whether a new name at a path would turn a directory of the operator's into a git repository. The tree may have
+    /// written that repository's configuration or hooks before.
     fn completes(&self, path: &[u8]) -> bool {
         let Some(directory) = self.policy.marked_directory(path) else { return false };
         // Below a directory that is called `.git`, these are protected by their names.
         let is_named = !self.policy.shapes(&[directory, b"/config"].concat()).is_empty();
         let look = look_of(directory);
-        // It names a directory with a configuration.
+        // The link names a directory with a configuration.
         let is_configured = look.is_configured || look.has_head && path.ends_with(b"/commondir");
         !is_named && is_configured && !look.is_repository() && !self.made.contains(directory)
     }
 
-    /// Whether the directory around a name would no longer be a git repository without it. Its hooks would lose their
-    /// protection until somebody puts the name back, or git would use the repository around it instead.
+    /// Whether a directory is a git repository only because of this name in it. Without the name its hooks would lose
+    /// their protection until somebody puts it back, or git would use the repository around the directory instead.
     pub fn breaks_repository(&self, path: &[u8]) -> bool {
         let marked = self.policy.protects_shapes().then(|| self.policy.marked_directory(path)).flatten();
         marked.is_some_and(|directory| {
@@ -119,8 +119,8 @@ impl Shapes<'_> {
         })
     }
 
-    /// Whether this path is protected by its shape. A file must not get such a name beside another one: the tree could
-    /// write it by the other name later, when the directory is not the tree's own any more.
+    /// Whether this path is protected by its shape. A file must not get such a name as a second one: later, when the
+    /// directory is not the tree's own any more, the tree could write the file by its first name.
     pub fn names(&self, path: &[u8]) -> bool {
         let mut directories = self.policy.git_directories(path).into_iter();
         self.policy.protects_shapes()
@@ -133,10 +133,11 @@ impl Shapes<'_> {
         self.policy.protects_shapes() && self.site(path, Subject::There) == Some(Site::Repository)
     }
 
-    /// What a link at a real path would lead to, if that is protected: its place must then not be elsewhere.
+    /// The protected path that a link at a real path would lead away from: programs would look for the protected file
+    /// where the link leads.
     pub fn forbids_link<'p>(&self, path: &'p [u8]) -> Option<Shape<'p>> {
         self.policy.leads_to_shape(path).filter(|shape| {
-            // A link is nobody's holder: the directory that it is in is.
+            // A link does not hold files itself: its directory counts.
             let end = path.iter().rposition(|byte| *byte == b'/').unwrap_or_default().max(1);
             let holder = if shape.holder == path { &path[..end] } else { shape.holder };
             !self.made.contains(holder)

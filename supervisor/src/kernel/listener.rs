@@ -1,6 +1,8 @@
 //! The seccomp listener: the real [`Kernel`].
 //!
 //! seccomp_unotify(2); the structures and ioctl numbers are linux/seccomp.h's.
+//!
+//! Why: docs/decisions.md, "The synchronous wake-up is always on."
 
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Once;

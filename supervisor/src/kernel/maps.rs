@@ -1,4 +1,6 @@
 //! The mappings of a process, from `/proc/PID/maps` (proc_pid_maps(5)). Paths are bytes there.
+//!
+//! Why: docs/decisions.md, "Mappings are read by our own parser"
 
 use std::ops::Range;
 

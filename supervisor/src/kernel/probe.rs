@@ -118,8 +118,8 @@ pub enum NoRealTime {
     Chosen,
     /// The limit is 0, and there is no CAP_SYS_NICE.
     Limit,
-    /// The kernel's error although one of them allows it: EPERM in a control group without real-time, or in a
-    /// container.
+    /// The kernel refuses it although the limit or the capability allows it: EPERM in a control group without
+    /// real-time, or in a container.
     Refused(Errno),
     /// No child could be forked to try it.
     NoChild(Errno),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use guard_policy::{Access, Hierarchy, HierarchyKind, Policy, Tiers};
-use guard_shim::floor;
+use guard_shim::landlock;
 
 use super::plan::{HeldCall, Untrapped};
 use super::{Grants, LandlockPlan, Names};
@@ -18,9 +18,9 @@ const SCOPING: u8 = 6;
 /// A floor that is ready to be entered.
 pub struct BuiltDomain {
     /// The domain; `None` if there is none to enter.
-    pub domain: Option<floor::Floor>,
+    pub domain: Option<landlock::Floor>,
     /// How much of the floor the kernel supports.
-    pub status: floor::LandlockStatus,
+    pub status: landlock::LandlockStatus,
     /// What may be left to the floor.
     pub plan: LandlockPlan,
 }
@@ -71,11 +71,11 @@ impl BuiltDomain {
     /// Landlock's errors, as text.
     pub fn build(policy: &Policy, tiers: &[Tier], entered: Use) -> Result<BuiltDomain, String> {
         let mut roots = policy.exec_roots();
-        let abi = floor::abi();
+        let abi = landlock::abi();
         let mut untrapped = Untrapped::default();
         let (mut grants, mut beneath) = (Grants::default(), Vec::new());
         let is_fast = tiers.contains(&Tier::Floored) || tiers.contains(&Tier::Kernel);
-        if is_fast && entered == Use::Entered && floor::holds_grants(abi) {
+        if is_fast && entered == Use::Entered && landlock::holds_grants(abi) {
             let names = Names::read();
             let Tiers { hierarchies, classes, .. } = policy.tiers(&|directory: &[u8]| names.list(directory));
             let wanted = hierarchies.len();
@@ -89,10 +89,10 @@ impl BuiltDomain {
         }
         let roots: Vec<PathBuf> =
             roots.into_iter().map(|root| PathBuf::from(OsString::from_vec(root))).collect();
-        let floor = floor::plan(&roots, beneath, policy.tcp_ports()).map_err(|error| error.to_string())?;
+        let floor = landlock::plan(&roots, beneath, policy.tcp_ports()).map_err(|error| error.to_string())?;
         let status = floor.status().clone();
         let grants = grants.with_roots(&roots);
-        let is_entered = entered == Use::Entered && status != floor::LandlockStatus::None;
+        let is_entered = entered == Use::Entered && status != landlock::LandlockStatus::None;
         let held = if tiers.contains(&Tier::Floored) { HeldCall::Floored } else { HeldCall::Brokered };
         let plan = LandlockPlan::new(is_entered.then_some(roots), Arc::new(grants), held, untrapped, policy);
         Ok(BuiltDomain { domain: is_entered.then_some(floor), status, plan })
@@ -101,15 +101,17 @@ impl BuiltDomain {
     /// The status of the floor, in words for the operator.
     pub fn describe(&self) -> String {
         match &self.status {
-            floor::LandlockStatus::Full => "full".to_owned(),
-            floor::LandlockStatus::Partial { missing } => format!("partial, without {}", missing.join(", ")),
-            floor::LandlockStatus::None => "none, this kernel has no Landlock".to_owned(),
+            landlock::LandlockStatus::Full => "full".to_owned(),
+            landlock::LandlockStatus::Partial { missing } => {
+                format!("partial, without {}", missing.join(", "))
+            }
+            landlock::LandlockStatus::None => "none, this kernel has no Landlock".to_owned(),
         }
     }
 
     /// Whether the floor keeps signals inside the tree.
     pub fn scopes_signals(&self) -> bool {
-        self.domain.is_some() && floor::abi().is_some_and(|abi| abi >= SCOPING)
+        self.domain.is_some() && landlock::abi().is_some_and(|abi| abi >= SCOPING)
     }
 }
 
@@ -124,7 +126,7 @@ mod tests {
     /// Without a guard.json, too, reads stay in the kernel, except where a cache holds a token.
     #[test]
     fn a_secret_among_programs_that_are_asked_for_leaves_reads_to_the_kernel() {
-        if !floor::holds_grants(floor::abi()) {
+        if !landlock::holds_grants(landlock::abi()) {
             return;
         }
         let directory = tempfile::tempdir().unwrap();
@@ -145,7 +147,7 @@ mod tests {
     /// What programs may start from is readable to the kernel. A denied path there matters as soon as it exists.
     #[test]
     fn a_secret_among_programs_counts_while_it_exists() {
-        if !floor::holds_grants(floor::abi()) {
+        if !landlock::holds_grants(landlock::abi()) {
             return;
         }
         let directory = tempfile::tempdir().unwrap();

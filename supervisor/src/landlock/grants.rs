@@ -6,6 +6,8 @@
 //! it, so calls for it go to the broker.
 //!
 //! Others may move one anywhere. So each object is kept open, and its descriptor tells where it is now.
+//!
+//! Why: docs/decisions.md, "Each granted object is kept open, and its descriptor says where it is."
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -13,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use guard_policy::{Access, Hierarchy, HierarchyKind};
-use guard_shim::floor;
+use guard_shim::landlock;
 use parking_lot::Mutex;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -83,11 +85,11 @@ fn open(path: &[u8]) -> Result<(OwnedFd, rustix::fs::Stat), Errno> {
 }
 
 /// The Landlock right for an access.
-fn right(access: Access) -> Option<floor::KernelAccess> {
+fn right(access: Access) -> Option<landlock::KernelAccess> {
     match (access.contains(Access::READ), access.contains(Access::WRITE)) {
-        (true, true) => Some(floor::KernelAccess::ReadWrite),
-        (true, false) => Some(floor::KernelAccess::Read),
-        (false, true) => Some(floor::KernelAccess::Write),
+        (true, true) => Some(landlock::KernelAccess::ReadWrite),
+        (true, false) => Some(landlock::KernelAccess::Read),
+        (false, true) => Some(landlock::KernelAccess::Write),
         (false, false) => None,
     }
 }
@@ -95,7 +97,7 @@ fn right(access: Access) -> Option<floor::KernelAccess> {
 impl Grants {
     /// Opens the hierarchies for the floor, at most so many. Those that no longer exist, or have changed their type, are
     /// left out.
-    pub fn open(hierarchies: Vec<Hierarchy>, most: usize) -> (Grants, Vec<floor::PathGrant>) {
+    pub fn open(hierarchies: Vec<Hierarchy>, most: usize) -> (Grants, Vec<landlock::PathGrant>) {
         let (mut grants, mut beneath) = (Vec::new(), Vec::new());
         for Hierarchy { path, access, kind } in hierarchies.into_iter().take(most) {
             let Some(right) = right(access) else { continue };
@@ -105,7 +107,7 @@ impl Grants {
             }
             let object = Arc::new(object);
             let is_directory = kind == HierarchyKind::Directory;
-            beneath.push(floor::PathGrant { beneath: Arc::clone(&object), is_directory, access: right });
+            beneath.push(landlock::PathGrant { beneath: Arc::clone(&object), is_directory, access: right });
             grants.push(HierarchyGrant::new(path, access, object, &stat));
         }
         grants.sort_by(|a, b| a.path.cmp(&b.path));

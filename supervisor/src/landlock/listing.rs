@@ -47,8 +47,8 @@ const OF_THE_KERNEL: [&[u8]; 28] = [
 /// A directory with more names counts as one that cannot be listed: listing it would take too long.
 const MAX_LISTED: usize = 1 << 15;
 
-/// The devices of /dev that mean the same to every process and affect no other, by their minor number with major 1
-/// (Documentation/admin-guide/devices.txt).
+/// The devices of /dev that are the same for every process and affect no other process, by their minor number with
+/// major 1 (Documentation/admin-guide/devices.txt).
 const HARMLESS: [(&[u8], u32); 5] =
     [(b"null", 3), (b"zero", 5), (b"full", 7), (b"random", 8), (b"urandom", 9)];
 

@@ -212,8 +212,8 @@ fn is_whole(policy: &Policy, path: &[u8], access: Access, kind: HierarchyKind) -
     }
 }
 
-/// Whether everything that is below a directory now may be read. What may not be is not there; [`LandlockPlan::awaited`]
-/// lists it. The tree cannot make it, because what may not be read may not be written.
+/// Whether everything that is below a directory now may be read. Paths that may not be read do not exist yet:
+/// [`LandlockPlan::awaited`] lists them. The tree cannot create them, because what may not be read may not be written.
 fn is_readable(policy: &Policy, path: &[u8]) -> bool {
     policy.is_uniform(path, Access::READ)
         || policy.unreadable_below(path).is_some_and(|below| !below.into_iter().any(exists))

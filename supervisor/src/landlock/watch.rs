@@ -28,9 +28,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const POLL_PERIOD: Duration = Duration::from_secs(1);
 
 /// Watches for as long as the process lives. Moves by the tree itself are checked at once by [`Grants::recheck_below`];
-/// this is for the rest of the machine. `relocated` is called after something that is granted was found elsewhere than
-/// before, or something appeared at one of the `awaited` paths, or disappeared there. `tell` receives panics. Returns
-/// the handle to wake the watch with when other paths are awaited; `None` if nothing is granted.
+/// this is for the rest of the machine. `relocated` is called after a granted object was found at another place, or
+/// after something appeared or disappeared at one of the `awaited` paths. `tell` receives panics. Returns the handle to
+/// wake the watch with when other paths are awaited; `None` if nothing is granted.
 ///
 /// # Errors
 /// If no thread can be started.

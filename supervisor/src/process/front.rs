@@ -1,4 +1,6 @@
 //! The process that the operator started. It passes signals and keys down, and the exit status up.
+//!
+//! Why: docs/decisions.md, "A front that is killed takes the command along, and nothing else."
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -222,7 +224,7 @@ impl Front {
             // Fails only if the command is gone.
             let _ = rustix::process::pidfd_send_signal(command.as_fd(), signal);
         }
-        // After the signal: a command that it ends must not see its call refused before.
+        // After the signal, so that a command that the signal ends does not see its call refused first.
         if let Some(told) = ToldToEnd::by(number) {
             let _ = told.send(&mut self.to_supervisor);
         }
@@ -236,7 +238,7 @@ fn abandon() {
 
 /// Waits until the reaper has ended the tree; if it was killed, too, ends it from here.
 fn end_lost(others: OtherChildren) {
-    // What is the operator's cannot be told from what is the tree's.
+    // The operator's processes cannot be told from the tree's.
     if others == OtherChildren::None && !ending::wait_for_children(LOST_TIMEOUT) {
         ending::end_members(&ending::own_descendants());
     }

@@ -4,6 +4,8 @@
 //! The reaper cannot be the leader: the process group of an orphan whose new parent is in its own session
 //! does not count as orphaned, so a stopped orphan would stay stopped for ever (setpgid(2), orphaned process
 //! groups).
+//!
+//! Why: docs/decisions.md, "The leader is neither the command nor the reaper."
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};

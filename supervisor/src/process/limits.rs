@@ -1,7 +1,9 @@
 //! `limits`: what the kernel is told before the command starts, and the thread that watches the rest and ends the session.
 //!
-//! RLIMIT_AS is not used for memory: it counts reserved addresses, of which node reserves ten gigabytes for each module of
-//! WebAssembly. What is counted here is what a session has in memory, all of its processes together.
+//! RLIMIT_AS is not used for memory: it counts reserved addresses, of which node reserves ten gigabytes for each module
+//! of WebAssembly. So the memory in use is counted, of all processes of the session together.
+//!
+//! Why: docs/decisions.md, "Limits are watched, not set with RLIMIT_AS."
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -69,7 +71,7 @@ fn watch_until_end(limits: &Limits, tree: Tree, reporter: &Reporter, kill_all: &
             ending::end_foreign_members(&tree);
             kill_all();
         }
-        let over = match counts.then(|| Usage::of(&tree)) {
+        let over = match counts.then(|| Usage::measure(&tree)) {
             None => None,
             Some(Some(usage)) => {
                 failures = 0;
@@ -83,7 +85,7 @@ fn watch_until_end(limits: &Limits, tree: Tree, reporter: &Reporter, kill_all: &
         };
         if let Some((limit, text)) = over {
             report(reporter, limit, text);
-            // Without SIGTERM: what takes too much takes more until it is killed.
+            // Without SIGTERM first: a session above its limit would take more until it is killed.
             kill_all();
         }
         let until_due = due.map_or(Duration::MAX, |due| due.saturating_duration_since(Instant::now()));
@@ -107,7 +109,7 @@ struct Usage {
 
 impl Usage {
     /// `None` if the processes cannot be read.
-    fn of(tree: &Tree) -> Option<Usage> {
+    fn measure(tree: &Tree) -> Option<Usage> {
         let page = rustix::param::page_size() as u64;
         let all = all_processes().ok()?.filter_map(|process| process.ok()?.stat().ok());
         let all: HashMap<Tid, Stat> = all.map(|stat| (stat.pid, stat)).collect();
@@ -127,7 +129,7 @@ impl Usage {
         }
         let memory = limits.memory?;
         let resident = self.resident.iter().map(|(_, bytes)| bytes).sum::<u64>();
-        // What is shared counts once, which costs more to find out.
+        // Shared memory counts once; finding that out costs more.
         let proportional = (resident > memory).then(|| self.proportional());
         let bytes = proportional.filter(|bytes| *bytes > memory)?;
         let text = format!("limits.memory is {} MiB, and it has {} MiB in memory", memory >> 20, bytes >> 20);
@@ -142,7 +144,7 @@ impl Usage {
             let bytes = entry.extension.map.get("Pss").copied();
             bytes.or(Some(*resident))
         };
-        // One that cannot be read has ended or counts in full.
+        // A process that cannot be read has ended, or counts in full.
         self.resident.iter().map(|process| own(process).unwrap_or(process.1)).sum()
     }
 }
@@ -190,13 +192,17 @@ mod tests {
         let own = rustix::process::getpid().as_raw_nonzero().get();
         let above = rustix::process::getppid().unwrap().as_raw_nonzero().get();
         let tree = Tree { reaper: above, supervisor: 0, front: 0, leader: None };
-        let usage = Usage::of(&tree).unwrap();
+        let usage = Usage::measure(&tree).unwrap();
         let (_, resident) = usage.resident.iter().find(|(pid, _)| *pid == own).unwrap();
         assert!(*resident > 1 << 20 && usage.threads >= 1, "{usage:?}");
         assert!(usage.proportional() > 1 << 18);
         // The guard's own processes are not.
         assert!(
-            Usage::of(&Tree { supervisor: own, ..tree }).unwrap().resident.iter().all(|(pid, _)| *pid != own)
+            Usage::measure(&Tree { supervisor: own, ..tree })
+                .unwrap()
+                .resident
+                .iter()
+                .all(|(pid, _)| *pid != own)
         );
     }
 }

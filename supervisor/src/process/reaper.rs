@@ -1,4 +1,6 @@
 //! The reaper: the process that inherits every orphan of the tree.
+//!
+//! Why: docs/decisions.md, "The reaper is a process of its own."
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

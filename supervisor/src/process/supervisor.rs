@@ -116,12 +116,11 @@ fn supervise(
         lifeline: _lifeline,
         limits,
     } = order;
-    let say = |what: &'static str| move |error: std::io::Error| format!("cannot {what}: {error}");
-    let (ours, theirs) = guard_shim::channel().map_err(say("make a channel"))?;
+    let (ours, theirs) = guard_shim::channel().map_err(cannot("make a channel"))?;
     let (from_reaper, to_supervisor) = pipe().map_err(|error| error.to_string())?;
     let has_leader = jobs.is_some();
-    let cannot = |error| format!("cannot watch the front: {error}");
-    let front_handle = ProcessHandle::open(front.as_raw_nonzero().get()).map_err(cannot)?;
+    let front_handle = ProcessHandle::open(front.as_raw_nonzero().get())
+        .map_err(|error| format!("cannot watch the front: {error}"))?;
     if rustix::process::getppid() != Some(front) {
         // It was killed already.
         quit();
@@ -148,7 +147,7 @@ fn supervise(
     drop((theirs, to_supervisor, jobs));
     let argv: Vec<_> = plan.argv.iter().map(|word| word.to_bytes().to_vec()).collect();
     plan.forget();
-    let priorities = become_supervisor().map_err(say("set up the supervisor"))?;
+    let priorities = become_supervisor().map_err(cannot("set up the supervisor"))?;
     let watch = Watch::open(source.files());
 
     let mut from_reaper = File::from(from_reaper);
@@ -163,15 +162,8 @@ fn supervise(
     let manner = ReportOptions { lines, observe, allowed: false, screen };
     let session = session_name();
     let secrets = Secrets::of_environment();
-    let context = Context {
-        session: session.clone(),
-        agent: policy.agent().to_owned(),
-        session_key: source.paths.session_key.clone(),
-        run: source.options.node_run.run_id.clone(),
-        node: source.options.node_run.node_id.clone(),
-        secrets: secrets.clone(),
-    };
-    let reporter = Reporter::start(manner, audit, context, tree).map_err(say("start a thread"))?;
+    let context = context(&policy, &source, &session, &secrets);
+    let reporter = Reporter::start(manner, audit, context, tree).map_err(cannot("start a thread"))?;
     let reporter = match std::io::stderr().is_terminal() {
         true => reporter.hinting(hint(&source.options)),
         false => reporter,
@@ -193,13 +185,13 @@ fn supervise(
     guard = guard.with_recorder(recorder.map(Arc::new)).with_first(approval).with_proxy(clients.clone());
     if let Some(approvals) = &approvals {
         guard = guard.with_approvals(Arc::clone(approvals));
-        follow_front(from_front, approvals.manager().clone()).map_err(say("start a thread"))?;
+        follow_front(from_front, approvals.manager().clone()).map_err(cannot("start a thread"))?;
     }
     let current = Arc::new(Current::new(guard));
     let proxy = match proxy.zip(clients) {
         Some((proxy, clients)) => {
             let running = proxy.start(Arc::clone(&current), clients, reporter.clone());
-            Some(running.map_err(say("start the guard's proxy (network.web)"))?)
+            Some(running.map_err(cannot("start the guard's proxy (network.web)"))?)
         }
         None => None,
     };
@@ -209,37 +201,31 @@ fn supervise(
         let reload = reload.clone();
         move || reload.catch_up()
     });
-    let listener = match guard_shim::receive_listener(ours.as_fd()) {
-        Ok(listener) => listener,
-        Err(Failure::Child(report)) => return Ok(Some(CommandEnd::Status(explain(&name, report)))),
-        Err(Failure::Gone) => match ended(from_reaper) {
-            // Ends as the command itself would have.
-            Some(end @ CommandEnd::Signal(_)) => return Ok(Some(end)),
-            _ => return Err(Failure::Gone.to_string()),
-        },
-        Err(error) => return Err(error.to_string()),
+    let listener = match receive_listener(&ours, &name, &mut from_reaper)? {
+        Ok(listener) => Arc::new(listener),
+        Err(end) => return Ok(Some(end)),
     };
-    let listener = Arc::new(Listener::new(listener));
-    let _pool = Pool::start(listener, Arc::clone(&current), priorities).map_err(say("start the workers"))?;
+    let _pool =
+        Pool::start(listener, Arc::clone(&current), priorities).map_err(cannot("start the workers"))?;
     tracing::info!(
         "the supervisor is process {supervisor}: kill -HUP {supervisor} has it read the policy again"
     );
     match guard_shim::release(ours.as_fd()) {
         // A signal has ended the child already; its wait status is reported below.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
-        released => released.map_err(say("release the command"))?,
+        released => released.map_err(cannot("release the command"))?,
     }
     let kill = {
         let reporter = reporter.clone();
         move || kill_all(&tree, &reporter)
     };
-    session_limits::watch(limits, tree, reporter.clone(), kill).map_err(say("start a thread"))?;
+    session_limits::watch(limits, tree, reporter.clone(), kill).map_err(cannot("start a thread"))?;
     // These watches also detect earlier changes, so the command need not wait for them.
     let end: Option<EndTree> = requires_floor.then({
         let reporter = reporter.clone();
         move || Box::new(move || kill_all(&tree, &reporter)) as EndTree
     });
-    watch_grants(&current, end).map_err(say("start a thread"))?;
+    watch_grants(&current, end).map_err(cannot("start a thread"))?;
     let control =
         Control::new(started, Arc::clone(&current), Arc::new(move || ending::end_foreign_members(&tree)));
     let _socket = listen(&state, tree, control, &reporter);
@@ -247,33 +233,15 @@ fn supervise(
         reporter.problem(format!("openclaw-guard: changes of the policy are not noticed: {error}"));
     }
 
-    while let Some(message) = ProcessMessage::receive(&mut from_reaper) {
-        match message {
-            ProcessMessage::Started(_) | ProcessMessage::Leads(_) => send(to_front, message),
-            ProcessMessage::Ended(end) => {
-                // Not earlier: reading waits for the exec, which may wait for a human while signals must be
-                // passed on.
-                let refused = guard_shim::read_report(ours.as_fd());
-                let end = refused.map_or(end, |report| CommandEnd::Status(explain(&name, report)));
-                reporter.flush();
-                reporter.quiet();
-                reporter.flush();
-                // A reader that waits for the end of the command's output must not wait for the supervisor.
-                detach_stdio([false, false, true]);
-                send(to_front, ProcessMessage::Ended(end));
-                if kill_on_exit {
-                    end_tree(&tree, from_reaper);
-                    break;
-                }
-            }
-            ProcessMessage::Remains => send(to_front, message),
-            ProcessMessage::ToldToEnd(ToldToEnd(signal)) => {
-                if let Some(approvals) = &approvals {
-                    consent::end_questions(approvals.manager(), signal);
-                }
-            }
-        }
-    }
+    let command = RunningCommand {
+        name,
+        ours,
+        tree,
+        kill_on_exit,
+        reporter: &reporter,
+        approvals: approvals.as_deref(),
+    };
+    command.follow(from_reaper, to_front);
     if reap(reaper) == Reaped::Killed {
         ending::end_members(&ending::own_descendants());
     }
@@ -283,6 +251,89 @@ fn supervise(
     drop(proxy);
     reporter.flush();
     Ok(None)
+}
+
+/// Makes an error's text of the step that failed, in words that follow "cannot".
+fn cannot(step: &'static str) -> impl FnOnce(std::io::Error) -> String {
+    move |error| format!("cannot {step}: {error}")
+}
+
+/// What each line of the audit log says of the session.
+fn context(policy: &Policy, source: &PolicySource, session: &str, secrets: &Secrets) -> Context {
+    Context {
+        session: session.to_owned(),
+        agent: policy.agent().to_owned(),
+        session_key: source.paths.session_key.clone(),
+        run: source.options.node_run.run_id.clone(),
+        node: source.options.node_run.node_id.clone(),
+        secrets: secrets.clone(),
+    }
+}
+
+/// Receives the filter's listener from the child, or how the child ended without one.
+fn receive_listener(
+    ours: &OwnedFd,
+    name: &OsString,
+    from_reaper: &mut File,
+) -> Result<Result<Listener, CommandEnd>, String> {
+    match guard_shim::receive_listener(ours.as_fd()) {
+        Ok(listener) => Ok(Ok(Listener::new(listener))),
+        Err(Failure::Child(report)) => Ok(Err(CommandEnd::Status(explain(name, report)))),
+        Err(Failure::Gone) => match ended(from_reaper) {
+            // Ends as the command itself would have.
+            Some(end @ CommandEnd::Signal(_)) => Ok(Err(end)),
+            _ => Err(Failure::Gone.to_string()),
+        },
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// A command that was released, until the reaper has nothing more to report.
+struct RunningCommand<'a> {
+    name: OsString,
+    /// The connection to the child, over which it reports an exec that failed.
+    ours: OwnedFd,
+    tree: Tree,
+    kill_on_exit: bool,
+    reporter: &'a Reporter,
+    approvals: Option<&'a Approvals>,
+}
+
+impl RunningCommand<'_> {
+    /// Passes the reaper's messages on to the front, until the tree is gone.
+    fn follow(&self, mut from_reaper: File, to_front: &mut Option<File>) {
+        while let Some(message) = ProcessMessage::receive(&mut from_reaper) {
+            match message {
+                ProcessMessage::Started(_) | ProcessMessage::Leads(_) | ProcessMessage::Remains => {
+                    send(to_front, message);
+                }
+                ProcessMessage::Ended(end) => {
+                    self.report_end(end, to_front);
+                    if self.kill_on_exit {
+                        return end_tree(&self.tree, from_reaper);
+                    }
+                }
+                ProcessMessage::ToldToEnd(ToldToEnd(signal)) => {
+                    if let Some(approvals) = self.approvals {
+                        consent::end_questions(approvals.manager(), signal);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reports the command's end to the front, after all lines about it.
+    fn report_end(&self, end: CommandEnd, to_front: &mut Option<File>) {
+        // Not earlier: reading waits for the exec, which may wait for a human while signals must be passed on.
+        let refused = guard_shim::read_report(self.ours.as_fd());
+        let end = refused.map_or(end, |report| CommandEnd::Status(explain(&self.name, report)));
+        self.reporter.flush();
+        self.reporter.quiet();
+        self.reporter.flush();
+        // A reader that waits for the end of the command's output must not wait for the supervisor.
+        detach_stdio([false, false, true]);
+        send(to_front, ProcessMessage::Ended(end));
+    }
 }
 
 /// What `openclaw-guard session` shows of the start.
@@ -305,8 +356,8 @@ fn started(
     }
 }
 
-/// Listens for `openclaw-guard session`, as long as the result is kept. A guard that keeps nothing in the state directory makes
-/// nothing there.
+/// Listens for `openclaw-guard session`, as long as the result is kept. A guard without files in the state directory
+/// does not create any there.
 fn listen(state: &Path, tree: Tree, control: Control, reporter: &Reporter) -> Option<Socket> {
     let socket = Directory::open_own(state).transpose()?.and_then(|_| {
         let socket = Socket::bind(state, Purpose::Session)?;

@@ -271,7 +271,7 @@ impl Resolver {
         else {
             return Ok(None);
         };
-        // An object too deep for the kernel to report its path is walked to.
+        // The kernel cannot report the path of an object this deep, so the path is walked.
         let Ok(real) = real_path(fd.as_fd()) else { return Ok(None) };
         if !real.starts_with(b"/") || real == b"/proc" || real.starts_with(b"/proc/") {
             return Ok(None);

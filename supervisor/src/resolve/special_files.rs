@@ -3,6 +3,8 @@
 //! The supervisor opens on a caller's behalf, so `/proc/self` and `/dev/tty` would be its own, and the kernel would
 //! check the supervisor instead of the caller. This module decides what a caller may reach there, before the policy is
 //! asked. It only ever takes rights away.
+//!
+//! Why: docs/decisions.md, "Devices, procfs and devpts are recognised by device number and file system, not by path."
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What the operator may have a running session do.
+//! The operator's commands for a running session.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,7 +66,8 @@ impl Control {
         if self.started.mode == SessionMode::Observe {
             return refused("it only observes, so nothing would be denied: end it instead");
         }
-        // In the log first: what is in force without a line is worse than the reverse.
+        // The line is written first: a setting in force without a line in the log would be worse than a line without
+        // the setting.
         self.record(SessionEvent::Set { security }, by);
         self.current.update(|before| before.with_security(security));
         self.session()

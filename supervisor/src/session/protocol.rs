@@ -100,6 +100,6 @@ pub enum SessionMode {
     Enforce,
     /// `--observe`: nothing is denied.
     Observe,
-    /// `learn`: everything is recorded, and nothing denied that a policy could allow.
+    /// `learn`: every access is recorded, and only what no policy could allow is denied.
     Learn,
 }

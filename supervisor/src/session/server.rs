@@ -67,7 +67,7 @@ fn reply(line: &[u8], control: &Control, by: i32) -> SessionReply {
     match request {
         Ok(request) if request.version == VERSION => control.answer(&request.method, by),
         Ok(request) => SessionReply::Error {
-            message: format!("version {} is not spoken here, {VERSION} is", request.version),
+            message: format!("this guard speaks version {VERSION} of the protocol, not {}", request.version),
         },
         Err(message) => SessionReply::Error { message },
     }

@@ -1,5 +1,5 @@
-//! git changes its configuration: the content is judged when git renames the lock, and what is put in place is what was
-//! judged.
+//! git changes its configuration: the content is judged when git renames the lock, and exactly the judged content is
+//! put in place.
 //!
 //! The tree may still hold its lock open, mapped or under another name. So its file never becomes the configuration: the
 //! guard writes the bytes that it judged to a file of its own, under a name that the tree can neither make nor write, and
@@ -67,7 +67,8 @@ pub fn replacement<'e>(
 
 /// Whether git may set this mode on a configuration. `git init` tries out whether the file system keeps modes, and sets
 /// `core.fileMode` to false if it cannot change the owner's x (git-config(1)): that bit may change anywhere. In a
-/// submodule's directory that the tree made, others may change, too, if nobody else may write then.
+/// submodule's directory that the tree made, other permission bits may change, too, if nobody else may write
+/// afterwards.
 pub fn lets_chmod(request: &Request<'_, '_>, object: &Object, path: &[u8], mode: u32) -> bool {
     const OTHERS: u32 = libc::S_ISUID | libc::S_ISGID | libc::S_IWGRP | libc::S_IWOTH;
     let is_trial = (mode ^ object.stat.st_mode) & 0o7777 == libc::S_IXUSR;
@@ -81,7 +82,7 @@ pub fn lets_chmod(request: &Request<'_, '_>, object: &Object, path: &[u8], mode:
 pub fn replace(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> HandlerResult {
     let Replacement { lock, config, names } = replacement;
     let guard = request.guard;
-    let all = AllPaths::of(request.caller);
+    let all = AllPaths::new(request.caller);
     all.add(guard.judge_git_config(request.caller, &lock.path))?;
     all.add(guard.judge_git_config(request.caller, &config.path))?;
     let (old, mode) = match &config.object {
@@ -90,7 +91,7 @@ pub fn replace(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> Hand
     };
     let new = read(lock.there()?)?;
     let directory = Identity::from_stat(&rustix::fs::fstat(&lock.parent)?);
-    let remotes = guard.git_remotes.of(directory, &config.path);
+    let remotes = guard.git_remotes.names(directory, &config.path);
     let own = OwnGitParts { directory: guard.made.contains(parent_of(&config.path)), remotes: &remotes };
     let question = Question::GitConfig { path: &config.path, old: &old, new: &new, own };
     let verdict = decide(guard.policy(), &question);

@@ -46,7 +46,7 @@ pub fn mkdir(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32) -> Han
     // The kernel drops the other bits of a directory's mode (S_IRWXUGO | S_ISVTX).
     let mode = Mode::from_raw_mode(mode as u32 & 0o1777);
     let outcome = request.perform(|| rustix::fs::mkdirat(&entry.parent, entry.written(), mode));
-    // Nothing else was made by this call: a directory that was there is somebody else's.
+    // Nothing else was made by this call: a directory that existed before is somebody else's.
     if matches!(outcome, Ok(Reply::Value(0))) {
         request.guard.made.record(entry.parent.as_fd(), &entry.name);
     }
@@ -80,7 +80,7 @@ pub fn symlink(request: &Request<'_, '_>, text: u64, dirfd: i32, path: u64) -> H
         return Err(Errno::NOENT);
     }
     let judge = |request: &Request<'_, '_>, entry: &DirEntry| {
-        let all = AllPaths::of(request.caller);
+        let all = AllPaths::new(request.caller);
         all.add(judge(request, entry))?;
         request.guard.judge_link(request.caller, &entry.path)?;
         all.end()

@@ -1,4 +1,6 @@
 //! open, openat, openat2 and creat.
+//!
+//! Why: docs/decisions.md, "An existing file is opened by the descriptor that was judged"
 
 use std::borrow::Cow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -116,7 +118,7 @@ fn are_plain_names(path: &[u8]) -> bool {
     path.split(|&byte| byte == b'/').all(|name| !matches!(name, b"" | b"." | b".."))
 }
 
-/// A path whose real path is known if none of its components is a link.
+/// A path. If none of its components is a link, it is its own real path.
 struct PlainPath<'p> {
     /// The caller's directory, if the path is relative.
     directory: Option<OwnedFd>,

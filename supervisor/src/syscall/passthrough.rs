@@ -6,6 +6,8 @@
 //! the policy does not allow. This module only checks whether the kernel will find the object that the policy was asked
 //! about. Otherwise the floor would refuse what the broker would do, or the broker should give the reason for the
 //! refusal.
+//!
+//! Why: docs/decisions.md, "Before a call continues, the guard checks whether a link is on the way"
 
 use guard_policy::Access;
 use guard_shim::failpoints::{Layer, is_layer_off};
@@ -46,7 +48,7 @@ pub fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) ->
             no_device(request, fast_path.real())?;
             continue_call(request, fast_path.real(), access, Target::Object)
         }
-        // The floor need not allow what is not there.
+        // The floor need not allow a file that does not exist.
         FastLookup::Missing => continue_call(request, fast_path.real(), access, Target::Object)
             .or_else(|| Some(request.need_room().and(Err(Errno::NOENT)))),
     }

@@ -40,8 +40,8 @@ fn judge_link(request: &Request<'_, '_>, entry: &DirEntry, new: &[u8]) -> Result
     }
 }
 
-/// Refuses to take away a name by which an approved script is about to be opened, or one that must keep leading to what
-/// the floor grants. The kernel refuses to move a mount point in the same way.
+/// Refuses to remove a name by which an approved script is about to be opened, or a name that must keep leading to an
+/// object that the floor grants. The kernel refuses to move a mount point in the same way.
 ///
 /// # Errors
 /// EBUSY.
@@ -91,7 +91,7 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
         stay(request, &new)?;
         return git_config::replace(request, &replacement);
     }
-    let all = AllPaths::of(request.caller);
+    let all = AllPaths::new(request.caller);
     for entry in [&old, &new] {
         // The tree may write its lock, but nothing else may get its name.
         if git_config::is_own_lock(request, entry) {
@@ -160,7 +160,7 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> HandlerR
     let Target::Entry(new) = name(request, new)? else { return Err(Errno::EXIST) };
     new.free()?;
     request.guard.refuse_never_open(request.caller, &old, &object)?;
-    let all = AllPaths::of(request.caller);
+    let all = AllPaths::new(request.caller);
     all.add(judge(request, &new))?;
     if object.kind() == FileType::Symlink {
         request.guard.judge_link(request.caller, &new.path)?;

@@ -4,6 +4,8 @@
 //! taken off the mode, and the call succeeds with the rest: chmod(2) itself clears S_ISGID that way where the caller is
 //! not in the file's group. Bits that the file has already are taken off, too: between a look at the file and the
 //! change, the tree could write the file, which clears them, and the change would give them back to other contents.
+//!
+//! Why: docs/decisions.md, "Set-user-ID and set-group-ID bits are taken off the mode, and the call succeeds."
 
 use rustix::fs::{FileType, Mode};
 

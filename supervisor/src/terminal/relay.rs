@@ -1,4 +1,6 @@
 //! Relays typed keys to the command's terminal, and the command's output to the operator's.
+//!
+//! Why: docs/decisions.md, "The front relays, not the supervisor."
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
@@ -58,7 +60,7 @@ pub struct Relay {
     returned: bool,
     /// The number of bytes read of the command's output.
     taken: usize,
-    /// Where the supervisor reads what is on the screen, and what was last written there.
+    /// The shared state by which the supervisor learns what is on the screen, and what was written last.
     screen_state: Option<SharedScreenState>,
     shared: ScreenState,
 }

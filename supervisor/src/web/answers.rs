@@ -21,7 +21,7 @@ use crate::judge::active::Current;
 use crate::judge::guard::Guard;
 use crate::judge::local_address::interface_of;
 
-/// The most bytes of a host that are reported.
+/// The maximum length of a host's name in a report, in bytes.
 const MAX_AUTHORITY: usize = 300;
 
 /// What answers need.
@@ -32,16 +32,16 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    /// Answers until the proxy ends, or sends what is no message.
+    /// Answers until the proxy ends, or sends an invalid message.
     pub(super) fn serve(&self, from: &mut impl BufRead, mut to: impl Write) {
         while let Ok(Some(message)) = receive(from) {
-            if self.take(message, &mut to).is_err() {
+            if self.handle(message, &mut to).is_err() {
                 return;
             }
         }
     }
 
-    fn take(&self, message: ProxyMessage, to: &mut impl Write) -> io::Result<()> {
+    fn handle(&self, message: ProxyMessage, to: &mut impl Write) -> io::Result<()> {
         match message {
             ProxyMessage::Asks(question) => {
                 let answer = WebAnswer { id: question.id, verdict: self.answer(&question) };
@@ -118,7 +118,7 @@ impl Answers {
             pid,
             name: shortest(&transfer.authority),
             address: transfer.address,
-            class: AddressClass::of(transfer.address).to_string(),
+            class: AddressClass::from_ip(transfer.address).to_string(),
             sent: transfer.sent,
             received: transfer.received,
         });
@@ -149,7 +149,7 @@ fn reason(why: &RefusalReason) -> Reason<'static> {
         RefusalReason::HiddenServerName => {
             builtin("TLS with a hidden name (Encrypted Client Hello); turn it off in the program")
         }
-        RefusalReason::NotTls => builtin("what begins like TLS and is none"),
+        RefusalReason::NotTls => builtin("data that begins like TLS and is not"),
         RefusalReason::Host(name) => builtin(format!("HTTP for another host, \"{}\"", shortest(name))),
         RefusalReason::TooLong(most) => {
             let text = format!("the response is longer than {most} bytes");

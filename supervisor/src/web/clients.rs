@@ -1,4 +1,4 @@
-//! Which process of the tree a connection to the proxy is from.
+//! Maps each connection to the proxy to the process of the tree that made it.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ pub struct WebClients {
 }
 
 impl WebClients {
-    /// Those of a proxy at this port of the loopback address.
+    /// Creates the table for a proxy at this port of the loopback address.
     pub fn at(port: u16) -> WebClients {
         WebClients { port, by_port: Mutex::default() }
     }
@@ -29,7 +29,7 @@ impl WebClients {
         self.by_port.lock().insert(from, process);
     }
 
-    /// The process that has connected from this port; `None` if it is none of the tree's.
+    /// The process that has connected from this port; `None` if the connection is not of the tree.
     pub fn process(&self, from: u16) -> Option<Tid> {
         self.by_port.lock().get(&from).copied()
     }

@@ -35,7 +35,7 @@ const LAST_REPORTS_TIMEOUT: Duration = Duration::from_millis(500);
 #[derive(Clone, Debug)]
 pub struct ProxyCommand(pub Vec<OsString>);
 
-/// The port of a proxy that does not run yet. What connects meanwhile waits.
+/// The port of a proxy that does not run yet. Connections wait until it does.
 #[derive(Debug)]
 pub struct ProxyPort {
     listener: TcpListener,
@@ -44,11 +44,11 @@ pub struct ProxyPort {
 }
 
 impl ProxyPort {
-    /// Takes a free port of the loopback address.
+    /// Binds a free port of the loopback address.
     ///
     /// # Errors
     /// Those of socket(2) and bind(2).
-    pub fn take(command: ProxyCommand) -> io::Result<ProxyPort> {
+    pub fn bind(command: ProxyCommand) -> io::Result<ProxyPort> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let port = listener.local_addr()?.port();
         Ok(ProxyPort { listener, port, command })
@@ -84,7 +84,7 @@ impl ProxyPort {
             let answers = Answers { current, clients, reporter };
             let served = || answers.serve(&mut BufReader::new(&answering), &answering);
             restart_on_panic(served, |fault| problems.fault(fault, None));
-            // Whatever it sent last, it answers nobody any more.
+            // Whatever it sent last, it no longer answers.
             let _ = child.kill();
             let status = child.wait();
             if !ending.load(Ordering::Relaxed) {

@@ -7,9 +7,9 @@ use guard_policy::WebScheme;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// The longest line, in bytes. A name has 253 bytes, and more addresses than [`MAX_ADDRESSES`] are not sent.
+/// The longest line, in bytes. A name has at most 253 bytes, and a question at most [`MAX_ADDRESSES`] addresses.
 const MAX_LINE: u64 = 16 * 1024;
-/// The most addresses of a name that are judged; a name with more is not connected to.
+/// The maximum number of addresses of a name. The proxy does not connect to a name with more.
 pub const MAX_ADDRESSES: usize = 64;
 
 /// A message of the proxy.
@@ -18,7 +18,7 @@ pub const MAX_ADDRESSES: usize = 64;
 pub enum ProxyMessage {
     /// May this client reach that host?
     Asks(WebQuestion),
-    /// A request that was allowed is refused for what is in it.
+    /// The proxy refuses a request to an allowed host, because of what is in it.
     Refuses(WebRefusal),
     /// A connection to a host has ended.
     Moved(WebTransfer),
@@ -29,8 +29,8 @@ pub enum ProxyMessage {
     },
 }
 
-/// A question. It is asked twice: before the look-up without addresses, so that a name that is not allowed is not looked
-/// up either, and before connecting with all of them.
+/// A question about a host. The proxy asks it twice: without addresses before the look-up, so that a denied name is
+/// never looked up, and with all addresses before it connects.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct WebQuestion {
     /// A number that the answer has, too.
@@ -69,7 +69,7 @@ pub struct WebTransfer {
     pub received: u64,
 }
 
-/// A request that does not keep to what was judged.
+/// A request that differs from what was judged.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct WebRefusal {
     /// The port that the client has connected from.
@@ -117,7 +117,7 @@ pub enum WebVerdict {
     Allowed(WebGrant),
     /// It may not, by this rule.
     Denied(String),
-    /// The client is none of the tree's, or its connection is not known yet.
+    /// The client is not of the tree, or its connection is not registered yet.
     UnknownClient,
 }
 
@@ -139,8 +139,7 @@ pub struct WebGrant {
 
 /// Reads a message; `None` at the end.
 ///
-/// # Errors
-/// What reading gave; `InvalidData` for a line that is too long or no message.
+/// # Errors The error of the read; `InvalidData` if a line is too long or not a message.
 pub fn receive<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<Option<T>> {
     let mut line = Vec::new();
     from.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)?;

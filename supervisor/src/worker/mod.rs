@@ -5,6 +5,8 @@
 //! keep waiting, so that callers on several processors are served on their own. A worker stuck in a blocking open or
 //! connect is woken when its caller dies or gets a signal. Workers have a real-time priority where the guard may give
 //! it to them.
+//!
+//! Why: docs/decisions.md, "Normally one worker waits."
 
 mod blocking;
 mod idle;
@@ -132,7 +134,7 @@ impl Pool {
         if nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).is_ok() {
             let priority = self.priorities.join();
             let served = caught(|| self.serve(&priority));
-            self.priorities.leave(&priority);
+            self.priorities.remove(&priority);
             if let Err(fault) = served {
                 // The panic was outside a handler: the counts, and whether the call was replied to, are unknown.
                 self.end(&fault);

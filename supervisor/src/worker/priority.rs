@@ -3,9 +3,11 @@
 //! Until a worker has received a call, a signal to the caller interrupts it. An ordinary worker may have to wait for
 //! its processor first; a real-time worker takes it.
 //!
-//! A real-time thread that never sleeps would keep others off its processor. So one thread, of the same priority,
-//! takes turns with the workers, and makes those ordinary that stay in one call. No other thread keeps the capability
-//! to set priorities.
+//! A real-time thread that never sleeps would keep others off its processor. So one thread of the same priority takes
+//! turns with the workers. It makes workers ordinary that stay in one call. No other thread keeps the capability to set
+//! priorities.
+//!
+//! Why: docs/decisions.md, "Workers have a real-time priority where the guard may give it"
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -37,7 +39,7 @@ impl Priorities {
         if (has_capability || limits::allow_real_time()) && schedule::is_default() {
             let shared = Arc::clone(&priorities);
             // Without the thread, the workers stay ordinary.
-            let _ = Builder::new().name("priority".into()).spawn(move || shared.keep());
+            let _ = Builder::new().name("priority".into()).spawn(move || shared.run());
         }
         priorities
     }
@@ -45,7 +47,7 @@ impl Priorities {
     /// Adds this thread, a worker.
     pub fn join(&self) -> Arc<Priority> {
         let own = rustix::thread::gettid().as_raw_nonzero().get();
-        let priority = Arc::new(Priority::of(own));
+        let priority = Arc::new(Priority::read(own));
         self.workers.lock().push(Arc::clone(&priority));
         if let Some(thread) = self.thread.get() {
             thread.unpark();
@@ -54,13 +56,13 @@ impl Priorities {
     }
 
     /// Removes a worker that ends.
-    pub fn leave(&self, priority: &Arc<Priority>) {
+    pub fn remove(&self, priority: &Arc<Priority>) {
         self.workers.lock().retain(|other| !Arc::ptr_eq(other, priority));
     }
 
     /// Sets the workers' priorities. Returns if this thread may not have the priority itself: without it, a worker that
     /// loops could keep it off its processor.
-    fn keep(&self) {
+    fn run(&self) {
         if schedule::raise(schedule::THIS_THREAD).is_err() {
             return;
         }
@@ -86,7 +88,7 @@ pub struct Priority {
 }
 
 impl Priority {
-    fn of(thread: Tid) -> Priority {
+    fn read(thread: Tid) -> Priority {
         Priority { thread, steps: AtomicU64::new(0), seen: AtomicU64::new(0), raised: AtomicBool::new(false) }
     }
 
@@ -144,13 +146,13 @@ mod tests {
         // What it starts is ordinary.
         let started = std::thread::spawn(|| policy(THIS_THREAD)).join().unwrap();
         assert_eq!(started, libc::SCHED_OTHER);
-        priorities.leave(&priority);
+        priorities.remove(&priority);
         assert!(priorities.workers.lock().is_empty());
     }
 
     #[test]
     fn only_a_worker_in_the_same_call_stays() {
-        let priority = Priority::of(Tid::MAX);
+        let priority = Priority::read(Tid::MAX);
         assert!(!priority.stays() && !priority.stays(), "between two calls");
         for _ in 0..3 {
             priority.step();

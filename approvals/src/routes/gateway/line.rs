@@ -178,13 +178,13 @@ impl Connection {
                 (state.down, state.busy) = (None, None);
                 state.pause.reset();
                 // A connection that is accepted and lost at once is not retried at once.
-                state.next = Instant::now() + state.pause.take();
+                state.next = Instant::now() + state.pause.next_wait();
                 Ok(link)
             }
             Err(down) => {
                 state.down = Some(down.clone());
                 state.busy = down.is_busy().then(|| state.busy.unwrap_or_else(Instant::now));
-                state.next = Instant::now() + state.pause.take();
+                state.next = Instant::now() + state.pause.next_wait();
                 Err(down)
             }
         }

@@ -343,8 +343,8 @@ impl Approval {
         self.command.as_ref().map(|by| format!("{} and all that it starts", named(&by.name, by.pid)))
     }
 
-    /// The asking processes as one line, for a human: `vim 4242 < bash 4100`. No name in it passes for several processes,
-    /// and none acts on a terminal.
+    /// The asking processes as one line, for a human: `vim 4242 < bash 4100`. Names are escaped: a name cannot look
+    /// like several processes, and cannot act on a terminal.
     pub fn askers(&self) -> String {
         self.asked_by.iter().map(|by| named(&by.name, by.pid)).collect::<Vec<_>>().join(" < ")
     }

@@ -304,7 +304,8 @@ fn read_call(line: &[u8]) -> Result<Method, Box<Reply>> {
     match serde_json::from_slice::<Call>(line) {
         Ok(call) if call.version == VERSION => Ok(call.method),
         Ok(call) => {
-            let message = format!("version {} is not spoken here, {VERSION} is", call.version);
+            let message =
+                format!("this guard speaks version {VERSION} of the protocol, not {}", call.version);
             Err(Box::new(Reply::error("VERSION", message)))
         }
         Err(error) => Err(Box::new(Reply::error("INVALID_REQUEST", error.to_string()))),

@@ -205,7 +205,7 @@ impl Screen {
             return;
         };
         if self.settled.is_some_and(|settled| now < settled) {
-            return self.note("this has just come here: look, and press the key again");
+            return self.note("this question has just moved here: look, and press the key again");
         }
         if self.is_small {
             return self.note("too small to answer");
@@ -235,7 +235,7 @@ impl Screen {
             Decision::AllowFor(width, span) => lasting("allow", row, width, span),
             Decision::DenyFor(width, span) => lasting("deny", row, width, span),
             Decision::AllowAlways(_) if texts.is_empty() => {
-                "allow always; whoever asks decides what that saves".to_owned()
+                "allow always; the asker decides what that saves".to_owned()
             }
             Decision::AllowAlways(_) => format!("allow always, and save {}", texts.join("; ")),
         };

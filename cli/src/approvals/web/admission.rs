@@ -5,6 +5,8 @@
 //! that the operator looks at may learn it; and SameSite treats all those ports as one site. So there is also a key
 //! that only the page has (it arrives in the fragment of a redirection, and is stored by origin), and every request
 //! must come from the page's own origin.
+//!
+//! Why: docs/decisions.md, "The page's cookie opens nothing alone."
 
 use std::sync::Arc;
 use std::time::Instant;

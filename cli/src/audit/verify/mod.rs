@@ -85,7 +85,7 @@ pub struct Verified {
     pub findings: Vec<LogFinding>,
 }
 
-/// Verifies the log at this path. If `known` is given, a line whose id begins so must be in it.
+/// Verifies the log at this path. If `known` is given, the log must contain a line whose id begins with it.
 ///
 /// # Errors
 /// When the log cannot be read.

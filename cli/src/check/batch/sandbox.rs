@@ -140,7 +140,7 @@ pub struct SandboxDockerQuestion {
     agent: String,
 }
 
-/// What a container is called that nobody makes.
+/// The name of a container that is not made.
 const EXAMPLE: ContainerIdentity<'_> =
     ContainerIdentity { name: "NAME", scope_key: "agent:main", created_at_ms: 0 };
 

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-/// `ssrf`: what OpenClaw's own protection says of a host, of what it resolves to, or of a URL.
+/// `ssrf`: the verdict of OpenClaw's own protection on a host, on its addresses, or on a URL.
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum SsrfQuestion {

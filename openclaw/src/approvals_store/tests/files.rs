@@ -4,21 +4,18 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::PathBuf;
 
-use guard_policy::store::{Added, BaseHash};
+use guard_policy::store::Added;
 
 use super::{STORE, add, patterns, state, temporary_files, text};
 use crate::approvals_store::NAME;
 use crate::approvals_store::load::{File, load};
-use crate::approvals_store::update::{UpdateError, apply, update};
+use crate::approvals_store::update::{UpdateError, apply};
 
 #[test]
 fn a_change_is_written_as_openclaw_writes() {
     let state = state();
     fs::set_permissions(state.path().join(NAME), fs::Permissions::from_mode(0o644)).expect("a mode");
-    let before = BaseHash::new(text(state.path()).as_bytes());
-    let updated = update(state.path(), &before, |store| add(store, "/new")).expect("a change");
-    assert_eq!(updated.result, Added::New);
-    assert_eq!(updated.hash, BaseHash::new(text(state.path()).as_bytes()));
+    assert_eq!(apply(state.path(), |store| add(store, "/new")).expect("a change"), Added::New);
     assert_eq!(patterns(state.path()), ["/new", "/old"].map(str::to_owned).into());
     assert!(
         text(state.path()).starts_with(&STORE[..STORE.find("        {").expect("an entry")]),
@@ -28,19 +25,8 @@ fn a_change_is_written_as_openclaw_writes() {
     assert_eq!(metadata.mode() & 0o7777, 0o600);
     assert_eq!(temporary_files(state.path()), Vec::<PathBuf>::new());
     // A change without effect writes nothing.
-    let again = update(state.path(), &updated.hash, |store| add(store, "/new")).expect("no change");
-    assert_eq!((again.result, again.hash), (Added::Known, updated.hash));
+    assert_eq!(apply(state.path(), |store| add(store, "/new")).expect("no change"), Added::Known);
     assert_eq!(fs::metadata(state.path().join(NAME)).expect("a store").ino(), metadata.ino());
-}
-
-#[test]
-fn a_change_of_another_text_is_refused() {
-    let state = state();
-    let stale = BaseHash::new(b"another");
-    let error = update(state.path(), &stale, |store| add(store, "/new")).expect_err("a conflict");
-    assert!(matches!(error, UpdateError::Conflict { .. }), "{error}");
-    assert!(error.to_string().contains("has changed since it was read"), "{error}");
-    assert_eq!(text(state.path()), STORE);
 }
 
 #[test]
@@ -48,7 +34,7 @@ fn no_store_is_created_where_there_is_none() {
     let state = tempfile::tempdir().expect("a directory");
     assert_eq!(load(state.path()), File::Absent);
     assert_eq!(load(&state.path().join("none")), File::Absent);
-    let error = update(state.path(), &BaseHash::missing(), |store| add(store, "/new")).expect_err("no store");
+    let error = apply(state.path(), |store| add(store, "/new")).expect_err("no store");
     assert!(error.to_string().contains("the guard does not create it"), "{error}");
     assert!(apply(&state.path().join("none"), |store| add(store, "/new")).is_err());
     assert!(!state.path().join(NAME).exists() && !state.path().join("none").exists());

@@ -8,13 +8,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use guard_policy::store::BaseHash;
 use tempfile::TempDir;
 
 use super::NAME;
 use super::load::{File, load};
 use super::testing::{add, text};
-use super::update::{UpdateError, apply, apply_on, update};
+use super::update::{apply, apply_on};
 use crate::approvals_store::testing::{MOMENTS, Stopping};
 
 const STORE: &str = "{\n  \"version\": 1,\n  \"socket\": {\n    \"token\": \"t\"\n  },\n  \"agents\": {\n    \"main\": \
@@ -66,18 +65,6 @@ fn writer() {
         ["apply", state, name, count] => {
             for i in 0..count.parse().expect("a count") {
                 apply(state.as_ref(), |store| add(store, &format!("/{name}/{i}"))).expect("a change");
-            }
-        }
-        ["update", state, name, count] => {
-            for i in 0..count.parse().expect("a count") {
-                loop {
-                    let hash = BaseHash::new(text(state.as_ref()).as_bytes());
-                    match update(state.as_ref(), &hash, |store| add(store, &format!("/{name}/{i}"))) {
-                        Ok(_) => break,
-                        Err(UpdateError::Conflict { .. }) => {}
-                        Err(error) => panic!("{error}"),
-                    }
-                }
             }
         }
         ["nothing"] => {}

@@ -43,7 +43,7 @@ pub(super) fn ask_within(policy: &Policy, state: &Path, longest: Duration) -> Re
         asked.unwrap_or_else(|_| Err(format!("the gateway has not answered for {} s", longest.as_secs())))
     });
     let stored = asked.and_then(|snapshot| {
-        approvals_store::keep_gateways(state, &snapshot)
+        approvals_store::save_gateways(state, &snapshot)
             .map_err(|error| format!("{}: {error}", approvals_store::gateways(state).display()))
     });
     stored.map_err(|why| {

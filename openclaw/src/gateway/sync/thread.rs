@@ -209,7 +209,7 @@ impl Work {
                 }
                 Err(why) => {
                     self.warn_once(&why);
-                    let pause = self.pause.take();
+                    let pause = self.pause.next_wait();
                     self.refuse(&why, Some(pause)).await;
                 }
             }
@@ -234,7 +234,7 @@ impl Work {
             });
         }
         let looked = match timeout(RESPONSE_TIMEOUT, fetch(&link, gateway)).await {
-            Ok(reply) => reply.and_then(|snapshot| self.keep(&snapshot)),
+            Ok(reply) => reply.and_then(|snapshot| self.save(&snapshot)),
             Err(_) => Err(SyncError::Slow),
         };
         link.end().await;
@@ -265,12 +265,12 @@ impl Work {
         entry: &NewEntry,
     ) -> Result<(), SyncError> {
         let added = timeout(RESPONSE_TIMEOUT, add(link, gateway, agent, entry, now_ms())).await;
-        self.keep(&added.unwrap_or(Err(SyncError::Slow))?)
+        self.save(&added.unwrap_or(Err(SyncError::Slow))?)
     }
 
-    fn keep(&self, snapshot: &Snapshot) -> Result<(), SyncError> {
+    fn save(&self, snapshot: &Snapshot) -> Result<(), SyncError> {
         let state = &self.sync.0.state;
-        approvals_store::keep_gateways(state, snapshot).map_err(|error| {
+        approvals_store::save_gateways(state, snapshot).map_err(|error| {
             SyncError::NotKept(format!("{}: {error}", approvals_store::gateways(state).display()))
         })
     }

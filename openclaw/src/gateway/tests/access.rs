@@ -239,7 +239,7 @@ fn the_token_that_was_issued_is_enough() {
     let fixture = AccessFixture::new("");
     assert!(fixture.find().is_err());
     let identity = crate::gateway::identity::Identity::find(&fixture.path("")).unwrap();
-    identity.keep(LOCAL, "issued").unwrap();
+    identity.save(LOCAL, "issued").unwrap();
     let access = fixture.find().unwrap();
     assert_eq!((access.secret.clone(), access.device_token()), (None, Some("issued")));
     assert!(AccessFixture::new("").at("ws://127.0.0.1:1").find().is_err());

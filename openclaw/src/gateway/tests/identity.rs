@@ -93,8 +93,8 @@ fn many_at_once_are_one() {
 fn keeps_what_a_gateway_issues() {
     let (_directory, state) = state();
     let before = Identity::find(&state).unwrap();
-    before.keep("ws://a:1", "one").unwrap();
-    before.keep("ws://b:1", "two").unwrap();
+    before.save("ws://a:1", "one").unwrap();
+    before.save("ws://b:1", "two").unwrap();
     let after = Identity::find(&state).unwrap();
     assert_eq!((after.token("ws://a:1"), after.token("ws://b:1")), (Some("one"), Some("two")));
     assert_eq!((after.token("ws://c:1"), after.id()), (None, before.id()));
@@ -106,7 +106,7 @@ fn keeps_what_a_gateway_issues() {
     assert_eq!(fs::metadata(state.join("guard/device.json")).unwrap().mode() & 0o7777, 0o600);
     // A file that the operator has removed is not recreated until a guard starts.
     fs::remove_file(state.join("guard/device.json")).unwrap();
-    after.keep("ws://a:1", "three").unwrap();
+    after.save("ws://a:1", "three").unwrap();
     assert!(!state.join("guard/device.json").exists());
 }
 

@@ -55,7 +55,7 @@ async fn the_first_answer_of_an_id_is_the_answer() {
         assert_eq!((&one["method"], &one["params"]), (&json!("a"), &json!({"x": 1})));
         client.answer(&json!("nobody's"), json!("wrong")).await;
         client.event("tick", json!({})).await;
-        client.say(json!({"type": "new", "x": 1})).await;
+        client.send_json(json!({"type": "new", "x": 1})).await;
         client.refuse(&other["id"], json!({"code": "FORBIDDEN", "message": "no"})).await;
         client.answer(&one["id"], json!({"status": "accepted"})).await;
         client.answer(&one["id"], json!({"decision": "allow-once"})).await;

@@ -260,7 +260,7 @@ fn mismatch(code: &str) -> Value {
 async fn with_token(gateway: &Gateway) -> (tempfile::TempDir, Credentials) {
     let directory = tempfile::tempdir().unwrap();
     let state = directory.path().canonicalize().unwrap();
-    Identity::find(&state).unwrap().keep(&gateway.url(), "issued").unwrap();
+    Identity::find(&state).unwrap().save(&gateway.url(), "issued").unwrap();
     let access = Credentials { identity: Identity::find(&state).unwrap(), ..gateway.access() };
     (directory, access)
 }

@@ -128,13 +128,13 @@ fn report() -> RunReport {
 #[test]
 fn output_is_kept_from_its_start_and_told_from_its_end() {
     let mut output = Collector::new(10);
-    output.take(Stream::Stdout, b"12345678");
-    output.take(Stream::Stderr, b"abcdef");
-    output.take(Stream::Stdout, b"9");
+    output.append(Stream::Stdout, b"12345678");
+    output.append(Stream::Stderr, b"abcdef");
+    output.append(Stream::Stdout, b"9");
     let end = output.end(Some(0), false);
     assert_eq!((end.stdout.as_str(), end.stderr.as_str()), ("12345678", "ab\n... (truncated)"));
     let mut output = Collector::new(4);
-    output.take(Stream::Stdout, b"12345");
+    output.append(Stream::Stdout, b"12345");
     let end = output.end(Some(0), false);
     assert_eq!(end.stdout, "1234\n... (truncated)");
     let told = report().finished(&end, 6).params()["payloadJSON"].to_string();
@@ -169,12 +169,12 @@ proptest! {
         let mut total = 0;
         for (is_error, bytes) in &parts {
             total += bytes.len();
-            output.take(if *is_error { Stream::Stderr } else { Stream::Stdout }, bytes);
+            output.append(if *is_error { Stream::Stderr } else { Stream::Stdout }, bytes);
         }
         let end = output.end(Some(0), false);
         let is_cut = end.stdout.ends_with("... (truncated)") || end.stderr.ends_with("... (truncated)");
         prop_assert_eq!(is_cut, total > most);
-        // A byte that is no text becomes three.
+        // A byte that is not UTF-8 becomes three bytes.
         prop_assert!(end.stdout.len() + end.stderr.len() <= 3 * most + 16);
     }
 }

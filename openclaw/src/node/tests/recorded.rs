@@ -1,4 +1,4 @@
-//! The recorded conversation: what is read of each call, and each answer and event, are as they were there.
+//! The recorded conversation: each call is read, and each answer and event is written, as it was recorded.
 
 use serde_json::{Value, json};
 
@@ -78,8 +78,8 @@ fn runs_are_answered_as_by_openclaws_node() {
         let result = decoded(&result);
         let end = &result["payloadJSON"];
         let mut output = Collector::new(200_000);
-        output.take(Stream::Stdout, end["stdout"].as_str().unwrap().as_bytes());
-        output.take(Stream::Stderr, end["stderr"].as_str().unwrap().as_bytes());
+        output.append(Stream::Stdout, end["stdout"].as_str().unwrap().as_bytes());
+        output.append(Stream::Stderr, end["stderr"].as_str().unwrap().as_bytes());
         let mut captured =
             output.end(end["exitCode"].as_i64().map(|code| code as i32), end["timedOut"] == true);
         captured.error = end["error"].as_str().map(str::to_owned);
@@ -132,7 +132,7 @@ fn an_approved_run_is_for_its_plan() {
         approved += 1;
         assert_eq!(plan.argv, ["/usr/bin/echo", "approved run"]);
         assert_eq!(plan.policy_snapshot.as_ref().unwrap().security, "allowlist");
-        // Whatever is changed, the plan is for something else.
+        // After any change, the plan no longer matches.
         let whole: Value = serde_json::from_str(invoke.params.as_deref().unwrap()).unwrap();
         for (pointer, value) in [
             ("/command/1", json!("another")),

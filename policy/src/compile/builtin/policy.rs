@@ -130,7 +130,7 @@ fn is_project(host: &Host<'_>) -> bool {
     !is_below(host.home, host.cwd) && host.persistence_sites.start_link.is_none()
 }
 
-/// Where npx unpacks what it starts. In a project, a program there does no more than one of the project.
+/// Where npx unpacks the programs that it starts. In a project, such a program can do no more than the project's own.
 fn npx(host: &Host<'_>) -> Vec<u8> {
     [host.home, b"/.npm/_npx"].concat()
 }

@@ -146,12 +146,13 @@ pub(crate) const RULES: &[(&str, &str)] = &[
     ),
 ];
 
-/// What programs open at every start and work without. Where it is not allowed, it is neither reported nor asked about.
+/// Files that programs open at every start and can do without. If they are not allowed, the guard neither reports them
+/// nor asks.
 pub(crate) const QUIET: &[&str] = &[
     // Histories.
     "~/.bash_history ~/.zsh_history ~/.python_history ~/.node_repl_history ~/.lesshst ~/.viminfo \
      ~/.psql_history ~/.mysql_history ~/.sqlite_history ~/.local/share/nano ~/.wget-hsts",
-    // Configuration with credentials: npm, yarn, pip and libcurl look there, whatever they are to do.
+    // Configuration with credentials: npm, yarn, pip and libcurl read it whatever they do.
     "~/.npmrc ~/.yarnrc.yml ~/.config/pip ~/.pip ~/.netrc",
     // Caches beside what is installed. Root may write there, so the kernel does not refuse it.
     "/usr/**/__pycache__/** /var/cache/fontconfig",
@@ -162,7 +163,7 @@ pub fn secrets() -> impl Iterator<Item = &'static str> {
     DENIED.iter().flat_map(|list| list.split_whitespace())
 }
 
-/// Returns the patterns of what programs open at every start and work without.
+/// Returns the patterns of files that programs open at every start and can do without.
 pub fn quiet() -> impl Iterator<Item = &'static str> {
     QUIET.iter().flat_map(|list| list.split_whitespace())
 }

@@ -67,7 +67,7 @@ impl GatewayUrl {
                 let (address, port) = rest.split_once(']').ok_or("the bracket is not closed")?;
                 let address = address.parse().ok().filter(IpAddr::is_ipv6);
                 let address = address.ok_or_else(|| {
-                    format!("[{}] is no IPv6 address", &rest[..rest.find(']').unwrap_or(0)])
+                    format!("[{}] is not an IPv6 address", &rest[..rest.find(']').unwrap_or(0)])
                 })?;
                 (GatewayHost::Address(address.to_canonical()), port)
             }

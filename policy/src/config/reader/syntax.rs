@@ -119,7 +119,7 @@ impl Reader<'_> {
         let text = self.string(value, key)?;
         let word = from_name(&text);
         if word.is_none() {
-            let message = format!("\"{text}\" is none of {}", names.join(", "));
+            let message = format!("\"{text}\" is not one of {}", names.join(", "));
             self.at(value.start(), key, message, nearest(&text, names));
         }
         word

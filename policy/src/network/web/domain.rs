@@ -53,7 +53,7 @@ impl DomainRule {
         }
     }
 
-    /// Whether an endpoint's host is meant, before any look-up.
+    /// Whether the entry matches an endpoint's host, before any look-up.
     pub(super) fn names(&self, endpoint: &WebEndpoint) -> bool {
         match self {
             DomainRule::Name(pattern) => pattern.matches(endpoint.host()),
@@ -66,10 +66,11 @@ impl DomainRule {
         matches!(self, DomainRule::Prefix(prefix) if prefix.covers(ip.to_canonical()))
     }
 
-    /// Whether it means addresses that are not public: as an entry that allows, it would open nothing by itself.
+    /// Whether it covers addresses that are not public. Such an entry in `allowedDomains` would not open them by
+    /// itself.
     pub(crate) fn private_class(&self) -> Option<AddressClass> {
         let DomainRule::Prefix(prefix) = self else { return None };
-        Some(AddressClass::of(prefix.network())).filter(|class| *class != AddressClass::Public)
+        Some(AddressClass::from_ip(prefix.network())).filter(|class| *class != AddressClass::Public)
     }
 }
 

@@ -68,7 +68,7 @@ impl WebRules {
             || self.allowed_origins.contains(&endpoint.origin())
     }
 
-    /// Why an address that a name has is denied by its prefix, if it is.
+    /// Why a prefix denies this address of a name, if one does.
     fn address_denial(&self, address: SocketAddr) -> Option<Reason<'static>> {
         self.denied.iter().find(|rule| rule.covers(address.ip())).map(denied_domain)
     }
@@ -147,7 +147,7 @@ impl Network {
         if judged.outcome != Outcome::Allow {
             return judged;
         }
-        let class = AddressClass::of(connection.address.ip());
+        let class = AddressClass::from_ip(connection.address.ip());
         if connection.interface == Interface::Own || is_loopback(connection.address.ip()) {
             return deny(this_host(connection.address));
         }
@@ -197,7 +197,7 @@ fn private_address(class: AddressClass, address: SocketAddr) -> Reason<'static> 
     Reason::new(Source::Default, "network.connect.allow", rule, text)
 }
 
-/// The reason to deny what does not take the way that `network.web` opens.
+/// The reason to deny a connection that does not go through the proxy of `network.web`.
 pub(super) fn beside_proxy() -> CompiledReason {
     CompiledReason {
         source: Source::Global,

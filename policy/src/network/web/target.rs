@@ -34,7 +34,7 @@ impl WebScheme {
 pub enum WebTarget<'a> {
     /// A URL.
     Url(&'a str),
-    /// A host, and a port behind a colon, as a client of a proxy writes them.
+    /// A host, and a port after a colon, as a client of a proxy writes them.
     Authority(&'a str, WebScheme),
 }
 
@@ -43,7 +43,7 @@ pub enum WebTarget<'a> {
 pub struct WebRequest<'a> {
     /// Where it goes.
     pub target: WebTarget<'a>,
-    /// What the name resolves to. All of them are judged; none of them where the name alone is asked about.
+    /// The addresses that the name resolves to. All of them are judged. Empty if only the name is to be judged.
     pub addresses: &'a [Connection],
 }
 
@@ -89,7 +89,7 @@ impl WebTarget<'_> {
         match *self {
             WebTarget::Url(text) => of_url(text),
             WebTarget::Authority(text, scheme) => {
-                // Without these, it cannot be read as more than a host and a port.
+                // Without these characters it is only a host and a port.
                 if text.is_empty() || text.contains(['/', '\\', '?', '#']) {
                     return Err(WebTargetError::NotAUrl);
                 }

@@ -1,12 +1,12 @@
 //! The names that take part when git changes its configuration in a git directory.
 
-/// A configuration, and what stands beside it while it changes. git writes the new one to the lock and renames that; the
+/// A configuration, and the files beside it while it changes. git writes the new one to the lock and renames that; the
 /// guard puts a file of its own in place instead. Who has either open could write to it afterwards.
 #[derive(Debug, PartialEq, Eq)]
 pub struct GitConfigNames {
     /// What git reads.
     pub config: &'static [u8],
-    /// What git makes to keep others from changing it at the same time (git's lockfile.h).
+    /// git's lock, which keeps others from changing it at the same time (git's lockfile.h).
     pub lock: &'static [u8],
     /// The guard's own file, which the tree neither makes nor writes.
     pub new: &'static [u8],
@@ -17,7 +17,7 @@ impl GitConfigNames {
         [self.config, self.lock, self.new]
     }
 
-    /// Returns the names of which this is the lock.
+    /// Returns the names of the files that this is the lock of.
     pub fn of_lock(name: &[u8]) -> Option<&'static GitConfigNames> {
         GIT_CONFIGS.iter().find(|names| names.lock == name)
     }

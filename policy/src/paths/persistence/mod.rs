@@ -1,7 +1,8 @@
 //! Persistence: places where the tree could leave something that runs later, outside the guard.
 //!
-//! `w` is denied there, even if a rule, an answer or the default grants it. Reading and executing are unaffected. Some are literal paths and whole directories; others are known by their shape, wherever they are. While
-//! a shape is protected, no directory is writable as a whole, and the kernel is left no writes.
+//! `w` is denied there, even if a rule, an answer or the default grants it. Reading and executing are unaffected. Some
+//! are literal paths and whole directories; others are known by their shape, wherever they are. While a shape is
+//! protected, no directory is writable as a whole, so no writes are left to the kernel.
 
 mod git_configs;
 mod lists;

@@ -13,7 +13,7 @@ use crate::verdict::CompiledReason;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProtectedPaths {
     entries: Vec<CompiledPattern>,
-    /// Those of the paths that are nothing but a repository's configuration.
+    /// The paths that are only a repository's configuration.
     git_configs: HashSet<Vec<u8>>,
     shapes: Shapes,
 }

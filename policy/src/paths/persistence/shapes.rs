@@ -1,9 +1,9 @@
 //! Places that are protected wherever they are, by the components of their path.
 //!
-//! A search for repositories and workspaces can be misled: by the start directory, by an earlier session, by what
-//! was moved away for a moment. A shape cannot. It consists of a *tail*, such as `.vscode/` or `hooks/`, and the
-//! directory that holds it. What the tree puts into a holder that it made itself in the same session is its own;
-//! the caller of [`crate::decide`] knows which directories those are.
+//! A search for repositories and workspaces can be misled: by the start directory, by an earlier session, by what was
+//! moved away for a moment. A shape cannot. It consists of a *tail*, such as `.vscode/` or `hooks/`, and the directory
+//! that holds it. Files that the tree puts into a holder that it made in the same session are its own; the caller of
+//! [`crate::decide`] knows which directories those are.
 
 use std::sync::Arc;
 
@@ -150,7 +150,7 @@ impl Shapes {
             return;
         }
         let is_on = |set| self.reason(set).is_some();
-        for at in Components::of(path) {
+        for at in Components::all(path) {
             let (name, holder) = (at.name(), at.holder());
             let tail =
                 TAILS.after(name).find(|tail| is_on(tail.set) && at.matches(tail) && !self.is_home(holder));
@@ -183,7 +183,7 @@ impl Shapes {
             // A submodule may have any name, with slashes in it.
             let nest = GIT_NESTS.contains(&inside[0].name());
             let count = if nest { inside.len() } else { 1 };
-            // git takes what is below `modules` for a submodule that is initialised later, whoever made it.
+            // git uses a directory below `modules` for a submodule that is initialised later, no matter who made it.
             let whole = nest && inside[0].name() == b"modules";
             return inside[..count].iter().any(|part| {
                 if whole && part.is_hook_sample() {
@@ -215,14 +215,14 @@ impl Shapes {
     }
 
     /// Returns what a directory or a link at a path would lead to, if that is protected: the path ends before its tail
-    /// does. Where what is moved there would itself be the holder, that is the path.
+    /// does. If the moved directory itself would be the holder, the path is the holder.
     pub(crate) fn leads_to<'p>(&self, path: &'p [u8]) -> Option<Shape<'p>> {
         if self.is_empty() {
             return None;
         }
         let is_on = |set| self.reason(set).is_some();
         let shape = |set, holder| Shape { set, holder, kind: ShapeKind::All };
-        Components::of(path).find_map(|at| {
+        Components::all(path).find_map(|at| {
             let holder = at.holder();
             if let Some(holder) = at.leads_into_repository().filter(|_| is_on(Set::Git)) {
                 return Some(shape(Set::Git, holder));
@@ -245,14 +245,14 @@ impl Shapes {
         if self.reason(Set::Git).is_none() {
             return Vec::new();
         }
-        let parts = Components::of(path).filter(|at| at.git_part().is_some());
+        let parts = Components::all(path).filter(|at| at.git_part().is_some());
         parts.map(|at| at.holder()).collect()
     }
 
     /// Returns the directory that may become a git directory by a name that is made in it.
     pub(crate) fn marked<'p>(&self, path: &'p [u8]) -> Option<&'p [u8]> {
         self.reason(Set::Git)?;
-        let last = Components::of(path).find(Component::is_last)?;
+        let last = Components::all(path).find(Component::is_last)?;
         GIT_MARKS.contains(&last.name()).then(|| last.holder())
     }
 }
@@ -261,7 +261,7 @@ impl Shapes {
 struct Components;
 
 impl Components {
-    fn of(path: &[u8]) -> impl Iterator<Item = Component<'_>> {
+    fn all(path: &[u8]) -> impl Iterator<Item = Component<'_>> {
         Components::from(path, 0)
     }
 
@@ -356,7 +356,7 @@ impl<'p> Component<'p> {
         self.name() == b"hooks" && !sample.is_empty() && !sample.contains(&b'/')
     }
 
-    /// If this is what git runs or is configured by in a git directory, what it is.
+    /// The kind of this name in a git directory, if git runs it or is configured by it.
     fn git_part(&self) -> Option<ShapeKind> {
         match self.name() {
             b"hooks" => Some(ShapeKind::All),
@@ -421,7 +421,7 @@ mod tests {
         assert_eq!(holders("/a/.git/modules/x/y/config"), ["/a/.git"]);
         assert_eq!(holders("/a/.git/modules/x/hooks/update"), ["/a/.git"]);
         assert_eq!(holders("/a/.git/modules/x/hooks"), ["/a/.git"]);
-        // Nobody runs it, but whoever made the directory may take it for one that came with git.
+        // Nothing runs it. But the operator who made the directory may take it for a file that came with git.
         assert_eq!(holders("/a/.git/modules/x/hooks/update.sample"), ["/a/.git/modules/x/hooks"]);
         assert_eq!(holders("/a/.git/modules/x/hooks/.sample"), ["/a/.git"]);
         assert_eq!(holders("/a/.git/modules/x/hooks/a/b.sample"), ["/a/.git"]);

@@ -23,7 +23,7 @@ pub(super) const OTHER_REPOSITORIES: [(&[u8], &[&[u8]]); 2] = [
     ),
 ];
 
-/// The tails that begin with a component: by its name, and those whose one component is a pattern.
+/// The tails that begin with a component: by its name; then those whose only component is a pattern.
 #[derive(Default)]
 pub(super) struct Tails {
     by_name: HashMap<&'static [u8], Vec<ShapeTail>>,

@@ -1,5 +1,7 @@
 //! Walks from the root downward: grants directories that are allowed as a whole, and splits those allowed in
 //! part.
+//!
+//! Why: docs/decisions.md, "A hierarchy for the kernel is proven from the patterns, not from its present contents."
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -202,13 +204,13 @@ impl<'p> TierWalk<'p> {
         }
     }
 
-    /// Returns what the kernel may be given of these rights of a directory: no writing while something is protected by its shape,
-    /// which may come to be anywhere.
+    /// Returns the rights of a directory that may be left to the kernel. Writing is not among them while something is
+    /// protected by its shape, because such a shape may appear anywhere.
     fn whole(&self, rights: Rights) -> Rights {
         if self.policy.protects_shapes() { Rights { w: Grant::No, ..rights } } else { rights }
     }
 
-    /// Grants what `rights` has beyond what the directory around it already grants.
+    /// Grants the rights in `rights` that the directory around it does not grant already.
     fn grant(
         &mut self,
         path: &[u8],

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::arguments::Given;
+use super::arguments::{ArgumentMatch, Given};
 use super::entry::{CompiledEntry, ProgramPattern, is_bare};
 use super::pattern::subject;
 use crate::paths::expansion::show;
@@ -24,6 +24,15 @@ pub(crate) struct Allowlist {
     names: HashMap<Vec<u8>, Vec<usize>>,
     /// The entries for other names, and those for any program.
     others: Vec<usize>,
+}
+
+/// An entry that names a program, and may not count for its arguments.
+pub(crate) struct NamingEntry<'p> {
+    pub(crate) reason: &'p CompiledReason,
+    /// It names the file's name rather than its path.
+    pub(crate) is_for_name: bool,
+    /// It is for exactly some arguments in one directory.
+    pub(crate) is_for_directory: bool,
 }
 
 /// An entry that names a program.
@@ -101,16 +110,20 @@ impl Allowlist {
         })
     }
 
-    /// Returns the reason of an entry that names this program, whatever its arguments. The second value is
-    /// true if the entry names the file's name rather than its path.
-    pub(crate) fn naming(&self, exec: &Exec<'_>, is_protected: bool) -> Option<(&CompiledReason, bool)> {
+    /// Returns an entry that names this program, whatever its arguments. `is_protected` is true when the tree cannot
+    /// write the file, as for [`Allowlist::allow`].
+    pub(crate) fn naming(&self, exec: &Exec<'_>, is_protected: bool) -> Option<NamingEntry<'_>> {
         let is_named = |entry: &&CompiledEntry| match &entry.target {
             ProgramPattern::Any => true,
             ProgramPattern::Path(globs) => globs.iter().any(|glob| glob.matches(&subject(glob, exec.path))),
             ProgramPattern::Name(glob) => is_protected && glob.matches(basename(exec.path)),
         };
         let entry = self.entries.iter().find(is_named)?;
-        Some((&entry.reason, matches!(entry.target, ProgramPattern::Name(_))))
+        Some(NamingEntry {
+            reason: &entry.reason,
+            is_for_name: matches!(entry.target, ProgramPattern::Name(_)),
+            is_for_directory: matches!(entry.arguments, ArgumentMatch::Exactly(_)),
+        })
     }
 
     /// Returns, for each form of each entry, the text before the first wildcard, whether that is all, and the

@@ -11,8 +11,8 @@ mod pattern;
 pub(crate) use arguments::ARGV_ONLY;
 pub(crate) use cwd_argv::CWD_ARGV;
 pub(crate) use entry::{COMMANDS, CompiledEntry};
-pub(crate) use list::Allowlist;
 pub use list::ProgramMatch;
+pub(crate) use list::{Allowlist, NamingEntry};
 
 pub use arguments::matches_arg_pattern;
 pub use cwd_argv::cwd_argv_pattern;

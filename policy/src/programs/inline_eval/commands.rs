@@ -13,7 +13,7 @@ pub(super) fn command_option(program: &str, arguments: &[&str]) -> Option<String
         _ => return None,
     };
     let mut options = arguments.iter().map(|word| word.trim());
-    // gdb and sqlite3 take commands behind `--`, too; emacs and vim take files, and lldb arguments of a program.
+    // gdb and sqlite3 take commands after `--`, too; emacs and vim take files, and lldb arguments of a program.
     let ends = !(is_of(program, &["gdb"]) || is_of(program, &["sqlite3"]));
     let found = options.by_ref().take_while(|word| !(ends && *word == "--")).find(|word| is_command(word))?;
     Some(match found.split_once('=') {

@@ -1,4 +1,6 @@
 //! The table of interpreters: their options, from their manual pages, `--help` or source.
+//!
+//! Why: docs/decisions.md, "Which argument is the script is looked up, not guessed."
 
 /// An interpreter and its options.
 #[derive(Debug)]

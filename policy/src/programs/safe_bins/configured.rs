@@ -63,7 +63,7 @@ impl SafeBins {
     }
 
     /// Removes the safe bins of other names.
-    pub(crate) fn keep(&mut self, is_kept: impl Fn(&[u8]) -> bool) {
+    pub(crate) fn retain(&mut self, is_kept: impl Fn(&[u8]) -> bool) {
         self.bins.retain(|name, _| is_kept(name));
     }
 

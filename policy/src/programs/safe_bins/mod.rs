@@ -48,7 +48,8 @@ fn reaches_out(argument: &[u8]) -> bool {
 /// `$ ENV` means `$ENV`.
 const OUTSIDE: [&[u8]; 5] = [b"env", b"ENV", b"import", b"include", b"modulemeta"];
 
-/// Returns whether a filter contains a whole word that is not a field, or in small letters a variable.
+/// Returns whether a filter contains this word, other than in a longer word, as a field (`.env`) or as a variable
+/// (`$env`; but `$ENV` counts).
 fn has_word(filter: &[u8], word: &[u8]) -> bool {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     filter.windows(word.len()).enumerate().filter(|(_, part)| *part == word).any(|(at, _)| {

@@ -14,8 +14,8 @@ pub struct CallSite<'s> {
     pub home: &'s [u8],
     /// The directories that may be the current one, real paths.
     pub bases: &'s [Vec<u8>],
-    /// The real path of an absolute one, as far as it exists, the target of a link that leads to nothing included; none if it
-    /// cannot be told.
+    /// The real path of an absolute path, as far as it exists; a link to nothing is followed to its target. `None` if
+    /// it cannot be found out.
     pub real: &'s dyn Fn(&[u8]) -> Option<Vec<u8>>,
     /// The names in a directory; none if they cannot be read. A directory that is not there has no names.
     pub names: &'s dyn Fn(&[u8]) -> Option<DirectoryNames>,
@@ -104,7 +104,7 @@ fn similar(path: &[u8], site: &CallSite<'_>, paths: &mut Vec<Vec<u8>>) -> bool {
     true
 }
 
-/// Whether a name has a character of which OpenClaw tries others.
+/// Whether a name has a character that OpenClaw replaces by similar ones.
 fn is_odd(name: &[u8]) -> bool {
     let is_before_noon = |part: &[u8]| {
         part.first() == Some(&b' ') && matches!(part[1..3].to_ascii_uppercase().as_slice(), b"AM" | b"PM")
@@ -112,7 +112,7 @@ fn is_odd(name: &[u8]) -> bool {
     !name.is_ascii() || name.contains(&b'\'') || name.windows(3).any(is_before_noon)
 }
 
-/// A denial that no rule of the policy makes.
+/// A denial that does not come from a rule of the policy.
 fn denied(why: &str) -> Verdict<'static> {
     let rule = "the gate for OpenClaw's tools";
     let reason = Reason::new(Source::Builtin, "builtin.gate", rule, why.to_owned());

@@ -14,10 +14,10 @@ pub enum MalformedCall {
         /// What is wrong.
         why: &'static str,
     },
-    /// More than a gate can look at while OpenClaw waits.
+    /// More than the gate can judge while OpenClaw waits.
     #[error("it names more than {0} files or addresses")]
     TooMany(usize),
-    /// Parameters within parameters, without end.
+    /// Parameters nested too deeply.
     #[error("its parameters are nested too deeply")]
     Nested,
 }

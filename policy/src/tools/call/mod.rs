@@ -1,4 +1,4 @@
-//! One call of a tool: what its parameters reach for, and what the policy says of that.
+//! One call of a tool: the files, addresses and commands in its parameters, and the policy's verdict on them.
 //!
 //! OpenClaw's file tools run in the gateway, where no kernel asks the guard. So the parameters decide: [`needs`] reads
 //! them as OpenClaw does, with each spelling that one of its releases gives to a path ([`spellings`]), and [`judge_file`] and

@@ -15,7 +15,8 @@ pub enum ToolNeed {
         path: String,
         /// What is done with it.
         access: Access,
-        /// Whether a name that does not exist may stand for one that does, and what is below is read, too.
+        /// Whether a name that does not exist may stand for a similar one that does, and whether everything below is
+        /// read, too.
         reach: Reach,
     },
     /// A command for a shell on the gateway's host.
@@ -31,12 +32,12 @@ pub enum ToolNeed {
     SessionDirectory(String),
 }
 
-/// How far a need goes beyond the path itself.
+/// What a need covers beyond the path itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// The path itself.
     Exact,
-    /// If nothing is there, a name of the same directory that looks the same (`read`).
+    /// If nothing is there, a similar name in the same directory (`read`).
     Similar,
     /// All that is below.
     Below,
@@ -181,7 +182,7 @@ fn addresses(
 ) -> Result<(), MalformedCall> {
     let params = params.iter().filter(|(name, _)| !but.contains(&name.as_str()));
     let mut found = |name: &str, text: &str| {
-        // A field called so holds one whatever it looks like.
+        // A field of this name holds an address, whatever it looks like.
         if name.to_ascii_lowercase().ends_with("url") || has_scheme(text) {
             urls.push(ToolNeed::Url(text.to_owned()));
         }

@@ -1,7 +1,7 @@
 //! The paths in the envelope of `apply_patch`.
 //!
-//! The grammar is that of OpenClaw 2026.9.6 (`src/agents/apply-patch.ts`), and stricter: a line that looks like a header is
-//! one wherever it stands, for another release may read it so.
+//! The grammar is that of OpenClaw 2026.9.6 (`src/agents/apply-patch.ts`), and stricter: a line that looks like a
+//! header counts as one wherever it is, because another release may read it as one.
 
 use super::malformed::MalformedCall;
 
@@ -18,7 +18,8 @@ const HEREDOCS: [&str; 3] = ["<<EOF", "<<'EOF'", "<<\"EOF\""];
 /// What is wrong with the patch.
 pub(super) fn paths(input: &str) -> Result<Vec<String>, MalformedCall> {
     let wrong = |line: usize, why: &'static str| MalformedCall::Patch { line: line + 1, why };
-    // OpenClaw trims the text and splits it at CR LF or LF; a lone CR ends no line for it, and may for others.
+    // OpenClaw trims the text and splits it at CR LF or LF; a lone CR does not end a line for it, but may for other
+    // releases.
     let text = input.trim();
     let lines: Vec<&str> = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
     if let Some(at) = lines.iter().position(|line| line.contains(['\r', '\0', '\u{2028}', '\u{2029}'])) {
@@ -39,7 +40,8 @@ pub(super) fn paths(input: &str) -> Result<Vec<String>, MalformedCall> {
     let mut paths = Vec::new();
     for (index, line) in inner.iter().enumerate() {
         let at = first + 1 + index;
-        // Added, removed and kept lines are content, but for a kept line whose blank is the header's indentation.
+        // Added, removed and kept lines are content. But the blank that marks a kept line may also be a header's
+        // indentation.
         let header = line.trim();
         if line.starts_with(['+', '-']) || !header.starts_with("***") {
             continue;

@@ -9,7 +9,7 @@ use url::Url;
 /// The most spellings of one text. A text with more is denied as a whole.
 const MAX_SPELLINGS: usize = 256;
 
-/// The longest text in bytes: four times the kernel's PATH_MAX, for what is escaped in it.
+/// The maximum length of a text in bytes: four times the kernel's PATH_MAX, because characters may be escaped.
 const MAX_LENGTH: usize = 16 << 10;
 
 /// Blanks that OpenClaw turns into spaces.
@@ -17,8 +17,8 @@ fn is_odd_space(one: char) -> bool {
     matches!(one, '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
 }
 
-/// The absolute paths that a text may stand for, `.` and `..` still in them; none if they cannot be told. `home` is what
-/// `~` stands for; each of `bases` may be the current directory.
+/// The absolute paths that a text may stand for, with `.` and `..` still in them. `None` if they cannot be found out.
+/// `home` is what `~` stands for; each of `bases` may be the current directory.
 pub fn spellings(text: &str, home: &[u8], bases: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
     if text.contains('\0') || text.len() > MAX_LENGTH {
         return None;
@@ -79,7 +79,7 @@ fn office(text: &str) -> Option<String> {
     })
 }
 
-/// The path of a `file:` URL, with what is escaped in it.
+/// The path of a `file:` URL, with its escapes decoded.
 fn linked(text: &str) -> Vec<String> {
     let is_link = text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
     let path =

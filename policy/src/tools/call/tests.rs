@@ -121,7 +121,7 @@ fn names_that_look_the_same_count_where_the_name_is_missing() {
     let mut disk = FakeDisk { names: vec!["cafe\u{301}".into(), b"plain".to_vec()], ..FakeDisk::default() };
     let policy = open_policy();
     let read = |disk: &FakeDisk, path: &str| disk.outcome(&policy, path, Access::READ, Reach::Similar);
-    // `caf*` is denied by its own name, and `x'` stands for every odd name there.
+    // `caf*` is denied by its own name. `x'` stands for all other names with odd characters.
     assert_eq!(read(&disk, "x'"), Outcome::Deny);
     assert_eq!(read(&disk, "plain"), Outcome::Allow);
     assert_eq!(read(&disk, "missing"), Outcome::Allow);

@@ -36,12 +36,12 @@ pub fn judge_url<'p>(policy: &'p Policy, url: &str, page: Page) -> Verdict<'p> {
         Host::Domain(name) => return judge_name(policy, name, port),
     };
     let address = SocketAddr::new(ip, port);
-    let is_public = AddressClass::of(ip) == AddressClass::Public
+    let is_public = AddressClass::from_ip(ip) == AddressClass::Public
         && SsrfPolicy::default().check_hostname(&ip.to_string()).is_ok();
     if !is_public && !policy.network.excepts(address) {
         return denied(&format!(
             "it is a {} address, which network.connect.allow does not name",
-            AddressClass::of(ip)
+            AddressClass::from_ip(ip)
         ));
     }
     let connection = Connection { page, ..Connection::to(address) };

@@ -14,11 +14,11 @@ pub use release::Release;
 pub struct Catalogue {
     /// In the order of the release.
     pub tools: &'static [CoreTool],
-    /// Other names of tools, which count everywhere (`tool-policy-shared.ts`).
+    /// Aliases of tools, which are valid everywhere (`tool-policy-shared.ts`).
     aliases: &'static [(&'static str, &'static str)],
-    /// Former names, which count in lists only (`tool-policy.ts`).
+    /// Former names, which are valid in lists only (`tool-policy.ts`).
     renames: &'static [(&'static str, &'static str)],
-    /// A name in a list, and the tool that it names besides the one that is called so.
+    /// A name in a list, and a second tool that it also stands for.
     families: &'static [(&'static str, &'static str)],
     /// Tools that only the owner may use (`src/security/dangerous-tools.ts`).
     pub owner_only: &'static [&'static str],
@@ -57,7 +57,7 @@ pub struct CoreTool {
 /// What OpenClaw makes a tool for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Toolset {
-    /// For whoever asks the gateway, also over HTTP; these are `group:openclaw`.
+    /// For every client of the gateway, also over HTTP; these are `group:openclaw`.
     Gateway,
     /// For an agent's session only.
     Session,
@@ -66,13 +66,13 @@ pub enum Toolset {
 /// How a release differs from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trait {
-    /// Whoever may not write may not patch.
+    /// If `write` is denied, so is `apply_patch`.
     WriteDeniesApplyPatch,
     /// A section `tools.exec` or `tools.fs` adds its tools to the profile (until OpenClaw's issue 47487).
     SectionsGrant,
     /// What `tools.subagents.tools` allows by name is not denied as to every sub-agent.
     SubagentAllowLifts,
-    /// Whoever is not known to be the owner is not the owner.
+    /// A sender that is not known to be the owner does not count as the owner.
     UnknownSenderIsNotOwner,
     /// The profile `full` is the list `["*"]`, not the absence of a list.
     FullIsAList,

@@ -1,4 +1,4 @@
-//! What OpenClaw's loader refuses in a configuration that can be computed all the same.
+//! The parts of a configuration that OpenClaw's loader refuses, although the tools can be computed.
 
 use serde_json::Value;
 

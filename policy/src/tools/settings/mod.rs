@@ -114,7 +114,8 @@ impl ToolSettings {
         Ok(settings)
     }
 
-    /// What OpenClaw's own loader refuses, by the path that it names. The policy is computed all the same.
+    /// The parts that OpenClaw's own loader refuses, each with the path that the loader names. The policy is computed
+    /// anyway.
     pub fn issues(&self) -> &[ToolIssue] {
         &self.issues
     }
@@ -163,11 +164,11 @@ pub(super) const MAIN: &str = "main";
 
 /// An agent's id in its canonical form (`packages/normalization-core/src/agent-id.ts`).
 pub(super) fn agent_id(written: &str) -> String {
-    const LONGEST: usize = 64;
+    const MAX_ID_LEN: usize = 64;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     let written = trimmed(written);
     let starts_well = written.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric());
-    if starts_well && written.len() <= LONGEST && written.bytes().all(is_plain) {
+    if starts_well && written.len() <= MAX_ID_LEN && written.bytes().all(is_plain) {
         return written.to_ascii_lowercase();
     }
     let mut id = String::new();
@@ -179,7 +180,7 @@ pub(super) fn agent_id(written: &str) -> String {
         }
         is_replaced = !is_kept;
     }
-    let id: String = id.trim_matches('-').chars().take(LONGEST).collect();
+    let id: String = id.trim_matches('-').chars().take(MAX_ID_LEN).collect();
     if id.is_empty() { MAIN.to_owned() } else { id }
 }
 

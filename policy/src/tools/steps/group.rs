@@ -13,7 +13,7 @@ pub(super) fn lists(settings: &ToolSettings, context: &ToolContext) -> Option<St
     let chats: Vec<GroupChat> =
         chats.into_iter().flatten().filter_map(|key| session_key::group_chat(key)).collect();
     let mut ids = chats.iter().fold(Vec::new(), |ids, chat| merged(&ids, &chat.ids));
-    // Whoever calls cannot choose a group that the session does not name.
+    // The caller cannot choose a group that the session does not name.
     if let Some(group) =
         context.group.as_deref().map(trimmed).filter(|group| ids.iter().any(|id| id == group))
     {

@@ -6,7 +6,7 @@ use crate::tools::inventory::Inventory;
 use crate::tools::lists::{StepLists, merged, owned};
 use crate::tools::settings::ToolSettings;
 
-/// Denies the owner's tools to others. Over HTTP, and in old releases, whoever is not known counts as another.
+/// Denies the owner's tools to others. Over HTTP, and in old releases, an unknown sender does not count as the owner.
 pub(super) fn lists(catalogue: &Catalogue, context: &ToolContext) -> Option<StepLists> {
     let is_unknown_another =
         context.surface == Surface::Http || catalogue.has(Trait::UnknownSenderIsNotOwner);

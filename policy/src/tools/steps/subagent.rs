@@ -1,4 +1,4 @@
-//! What sub-agents lack (`src/agents/agent-tools.policy.ts`).
+//! The tools that sub-agents lack (`src/agents/agent-tools.policy.ts`).
 
 use super::session_key;
 use crate::tools::catalogue::{Catalogue, Trait};

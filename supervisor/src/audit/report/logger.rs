@@ -21,7 +21,7 @@ use crate::panics::{Panic, caught};
 
 /// How often the counts of lines that were not written are written.
 const COUNT_INTERVAL: Duration = Duration::from_secs(60);
-/// What the operator is told once.
+/// The notices that are printed once.
 const OVER_SHARE: &str =
     "openclaw-guard: this session has used its share of the audit log: further denials are only counted";
 
@@ -33,7 +33,7 @@ pub struct Logger {
     lines: SyncSender<Box<Message>>,
     folds: Folds,
     allowance: Allowance,
-    /// What the allowance had no room for since the last count.
+    /// The denials since the last count for which the allowance had no room.
     uncounted: Option<Span>,
     /// Whether it was said that the allowance is used up.
     is_reported: bool,
@@ -160,7 +160,7 @@ impl Logger {
     }
 }
 
-/// Returns what the operator is told when a panic ends the writing of a line.
+/// Returns the line for the operator, after a panic while a line was written.
 pub fn lost_line(fault: &Panic) -> String {
     format!("openclaw-guard: {fault}; one line of the audit log is lost")
 }

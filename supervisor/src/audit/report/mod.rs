@@ -47,7 +47,7 @@ enum LogMessage {
 
 /// Whether a decision is in the log, if it has to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "what has to be in the log and is not may not be done"]
+#[must_use = "a call that has to be in the log, and is not, must be refused"]
 pub enum Logged {
     /// It is in the log, or need not be.
     Yes,

@@ -1,4 +1,6 @@
 //! The queue of what is to be logged.
+//!
+//! Why: docs/decisions.md, "The worker writes the line of a program that starts"
 
 use std::collections::VecDeque;
 use std::time::Instant;

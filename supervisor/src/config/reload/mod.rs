@@ -113,7 +113,7 @@ impl Reload {
     pub fn watch(self, mut watch: Watch) -> std::io::Result<()> {
         let reporter = self.reader().reporter.clone();
         let look = move || {
-            // Changes between the start and the watch. The start of the command comes first.
+            // The pause lets the command start first. The check then finds changes that happened before the watch.
             watch.pause();
             self.reader().check(ReloadCause::Changed);
             loop {
@@ -400,12 +400,12 @@ fn remains(guard: &Guard, policy: &Policy) -> Vec<String> {
         lines.push(format!("exec.roots: programs in {roots} can start only after a restart of the guard"));
     }
     if guard.floor.is_less_than(policy) {
-        let line = "permissions.filesystem: what it newly allows of what is not held (`openclaw-guard policy show --tiers`) \
-                    counts only after a restart of the guard";
+        let line = "permissions.filesystem: new rights for calls that are not held (`openclaw-guard policy show --tiers`) \
+                    count only after a restart of the guard";
         lines.push(line.to_owned());
     }
     if policy.tcp_ports() != guard.policy().tcp_ports() && guard.floor.roots.is_some() {
-        let line = "network.connect.ports: in force; the floor below keeps those of the start until a restart of the guard";
+        let line = "network.connect.ports: in force; the Landlock floor keeps the ports of the start until a restart of the guard";
         lines.push(line.to_owned());
     }
     if policy.allow_ptrace() != guard.policy().allow_ptrace() {

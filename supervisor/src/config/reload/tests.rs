@@ -191,7 +191,7 @@ const URL: &str = "ws://127.0.0.1:1";
 
 fn store_snapshot(state: &Path, url: &str, file: serde_json::Value) {
     let snapshot = approvals_store::Snapshot::new(Some(url.to_owned()), file.to_string(), file);
-    approvals_store::keep_gateways(state, &snapshot).unwrap();
+    approvals_store::save_gateways(state, &snapshot).unwrap();
 }
 
 fn listing(patterns: &[&str]) -> serde_json::Value {

@@ -90,7 +90,8 @@ impl Watch {
         }
     }
 
-    /// Watches the directories, because editors replace files. What cannot be watched is still looked at each second.
+    /// Watches the directories, because editors replace files. A directory that cannot be watched is still checked each
+    /// second.
     fn attend(&self) {
         const WHAT: WatchFlags = WatchFlags::CLOSE_WRITE
             .union(WatchFlags::MOVED_TO)
@@ -179,7 +180,7 @@ impl Watch {
         let is_other = stamps != self.stamps;
         self.stamps = stamps;
         if is_other {
-            // The directory may be another one, too.
+            // The directory may have been replaced as well.
             self.attend();
         }
         was_written || is_other

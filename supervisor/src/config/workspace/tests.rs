@@ -226,7 +226,7 @@ fn no_earlier_run_widens_the_workspace() {
         if !name.contains("taken away") {
             assert!(found.note.is_some(), "{name}");
         }
-        // Where the tree was made to stand does not lift a denial around it.
+        // A `.git` that the tree made does not lift a denial around it.
         let meant = projects.at("home/work");
         if is_repository(&meant) {
             assert!(found.others.contains(&bytes(&meant)), "{name}: {:?}", found.others);

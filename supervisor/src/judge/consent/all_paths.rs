@@ -1,4 +1,6 @@
 //! All paths of one call are judged before a human is asked about one of them.
+//!
+//! Why: docs/decisions.md, "A call is judged by all of its paths before anybody is asked"
 
 use rustix::io::Errno;
 
@@ -11,7 +13,7 @@ pub struct AllPaths<'c, 'k>(&'c Caller<'k>);
 
 impl<'c, 'k> AllPaths<'c, 'k> {
     /// Starts with no judgement.
-    pub fn of(caller: &'c Caller<'k>) -> AllPaths<'c, 'k> {
+    pub fn new(caller: &'c Caller<'k>) -> AllPaths<'c, 'k> {
         AllPaths(caller)
     }
 

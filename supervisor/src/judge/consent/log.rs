@@ -17,10 +17,10 @@ pub struct ApprovalLog {
     has_said: AtomicBool,
 }
 
-/// Said once, when a question that nobody could answer was not asked.
-const NOBODY: &str = "openclaw-guard: nobody can be asked: none of the routes that approvals.routes allows has anybody now \
-    (a terminal, a gateway, a companion, `openclaw-guard approvals watch` or the page). If questions are to wait for \
-    `openclaw-guard approvals resolve`, name \"cli\" there";
+/// Printed once, when a question was not asked because nobody could answer it.
+const NOBODY: &str = "openclaw-guard: nobody can be asked: no route in approvals.routes leads to anybody now (a terminal, \
+    a gateway, a companion, `openclaw-guard approvals watch` or the page). To have questions wait for \
+    `openclaw-guard approvals resolve`, add \"cli\" to it";
 
 /// Whether a waiting question is announced with a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 //! A handler does not wait. It notes its question, refuses, and is done: no lock, descriptor or judgement of it lasts
 //! while a human reads. Then the human is asked, and the call is handled again from the start, under the policy that is
 //! in force by then. The call as it is now is compared with what was approved.
+//!
+//! Why: docs/decisions.md, "A handler asks by refusing."
 
 mod all_paths;
 mod ending;

@@ -53,7 +53,7 @@ pub struct Consent(RefCell<StateInner>);
 #[derive(Debug, Default)]
 struct StateInner {
     question: Option<Box<Question>>,
-    /// The decisions that were no refusal, each for exactly what was asked.
+    /// The decisions that were not refusals, each for exactly its question.
     asked: Vec<(Binding, ConsentState)>,
     /// The refusal, after which there are no more questions.
     end: Option<ConsentState>,
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn another_program_is_not_what_was_approved() {
-        // Nor is it if nobody has answered, when the policy may allow the call.
+        // The same holds if nobody has answered, so that the policy may allow the call.
         for state in [YES, late()] {
             let consent = Consent::default();
             consent.settle(Binding::from_question(&question(&["/bin/a", "x"])), state.clone());

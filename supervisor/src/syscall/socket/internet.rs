@@ -1,4 +1,6 @@
 //! Addresses of TCP and UDP.
+//!
+//! Why: docs/decisions.md, "An address is judged as the kernel will take it."
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::BorrowedFd;

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use guard_policy::Access;
 use guard_policy::learn::Used;
 use guard_shim::failpoints::{Fallible, fail_point};
-use guard_shim::floor;
+use guard_shim::landlock;
 use rustix::fs::{Access as Mode, AtFlags, CWD, FileType};
 use rustix::io::Errno;
 use rustix::net::Shutdown;
@@ -171,7 +171,7 @@ fn bind_as_written(
         // The thread gets its own current directory, for relative names. The umask is the worker's.
         nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).ok()?;
         rustix::process::fchdir(directory).ok()?;
-        floor::bind_only_below(&entry.parent).ok()?;
+        landlock::bind_only_below(&entry.parent).ok()?;
         Some(requests::bind(socket.as_fd(), address))
     };
     std::thread::scope(|scope| {

@@ -2,6 +2,8 @@
 //!
 //! However the input is split, the result ends between characters and sequences, so that other output can
 //! follow.
+//!
+//! Why: docs/decisions.md, "Output of the command is filtered"
 
 mod deny;
 #[cfg(test)]
@@ -13,7 +15,7 @@ use memchr::{memchr, memchr2};
 
 /// The maximum length of a control sequence; longer ones are dropped.
 const MAX_CSI_LEN: usize = 256;
-/// The number of bytes of a string that it is judged by.
+/// The number of bytes at the start of a string that decide about it.
 const MAX_HEAD_LEN: usize = 4096;
 
 const ESC: u8 = 0x1b;

@@ -31,8 +31,8 @@ pub fn subject(card: &Card) -> Vec<Field> {
 fn uses(call: usize, approval: &Approval) -> [Field; 2] {
     let by = approval.call.as_deref().unwrap_or_default();
     [
-        Field::of(call, "file", text(&approval.resolved_path)),
-        Field::of(call, "use", format!("{} ({})", text(&approval.operation), text(by))),
+        Field::for_call(call, "file", text(&approval.resolved_path)),
+        Field::for_call(call, "use", format!("{} ({})", text(&approval.operation), text(by))),
     ]
 }
 
@@ -56,9 +56,11 @@ pub fn arguments(card: &Card) -> Vec<Field> {
 
 /// Returns the words of a call. Variables come first: each can change what the program does with its arguments.
 fn words(call: usize, approval: &Approval) -> impl Iterator<Item = Field> {
-    let with = approval.environment.iter().map(move |variable| Field::of(call, "with", text(variable)));
+    let with = approval.environment.iter().map(move |variable| Field::for_call(call, "with", text(variable)));
     let arguments = approval.argv.iter().enumerate();
-    with.chain(arguments.map(move |(i, argument)| Field::of(call, format!("argv[{i}]"), text(argument))))
+    with.chain(
+        arguments.map(move |(i, argument)| Field::for_call(call, format!("argv[{i}]"), text(argument))),
+    )
 }
 
 /// Returns where the call is made, by whom, and why it is asked.

@@ -37,11 +37,11 @@ impl From<String> for PanelLine {
 impl Field {
     /// Creates a field of the card's first call.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Field {
-        Field::of(0, name, text)
+        Field::for_call(0, name, text)
     }
 
     /// Creates a field of a call.
-    pub fn of(call: usize, name: impl Into<String>, text: impl Into<String>) -> Field {
+    pub fn for_call(call: usize, name: impl Into<String>, text: impl Into<String>) -> Field {
         Field { call, name: name.into(), text: text.into() }
     }
 

@@ -69,7 +69,7 @@ struct Up {
     /// The card as it was drawn.
     card: Option<Card>,
     page: PromptView,
-    /// What of the card was drawn, on a screen of this size.
+    /// The parts of the card that were drawn, on a screen of this size.
     seen: Seen,
     note: Option<String>,
     /// A notice shown in place of a card.
@@ -313,7 +313,7 @@ impl Prompt {
     pub fn redraw(&mut self, surface: &Surface<'_>) -> Vec<u8> {
         let Some(up) = &mut self.up else { return Vec::new() };
         up.drawn = None;
-        // Rows of the last drawing may have been outside of a screen that had shrunk by then.
+        // If the screen has shrunk, rows of the last drawing may have been outside of it.
         up.seen = Seen::default();
         if !up.dialog.is_answered() {
             let before = std::mem::replace(&mut up.query, Query::new(surface.size(), false));

@@ -228,7 +228,7 @@ const HELP: [&str; 11] = [
     " v  show all details of the call",
     " To answer, press these keys, then Enter. Keys typed before this was shown go to the program.",
     " Pasted text is never an answer.",
-    " A file's answer for longer is for what its card shows; a program's is for equal calls.",
+    " A longer answer about a file covers what its card shows; about a program, equal calls.",
     " Control-Z suspends the guard: the call keeps waiting, and its time keeps running.",
     " To answer from another terminal: openclaw-guard approvals list",
 ];

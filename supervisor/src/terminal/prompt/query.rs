@@ -4,6 +4,8 @@
 //! The query puts the cursor at two random places, and asks the terminal for the position each time. The
 //! command may ask for the position too, and its answers arrive the same way, but it cannot know those
 //! places.
+//!
+//! Why: docs/decisions.md, "A prompt takes an answer only after the terminal has reported the cursor's position"
 
 use std::mem::take;
 

@@ -1,4 +1,6 @@
-//! Remembers what of a card has been on the screen. Nobody allows what nobody could see.
+//! Remembers which parts of a card have been on the screen: nobody can allow a call without having seen it.
+//!
+//! Why: docs/decisions.md, "A yes on the terminal needs every argument to have been drawn"
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -59,7 +61,7 @@ mod tests {
         }
         assert!(all.len() > 2 && seen.covers(std::slice::from_ref(&field)));
         // The same text of another call is another one.
-        assert!(!seen.covers(&[Field::of(1, "argv[1]", "0123456789".repeat(9))]));
+        assert!(!seen.covers(&[Field::for_call(1, "argv[1]", "0123456789".repeat(9))]));
     }
 
     #[test]

@@ -145,7 +145,7 @@ async fn an_error_is_no_answer() {
     let mut peer = guard.gateway.welcome().await;
     let (params, wait) = taken(&mut peer, &ticket).await;
     let payload = json!({"id": params["id"], "decision": "allow-once"});
-    peer.say(json!({"type": "res", "id": wait, "ok": false, "payload": payload,
+    peer.send_json(json!({"type": "res", "id": wait, "ok": false, "payload": payload,
         "error": {"code": "FORBIDDEN", "message": "allow-once"}}))
         .await;
     assert_eq!(ended(ticket).await, Resolution::Failed);

@@ -234,11 +234,11 @@ fn the_snapshot_is_read_back_as_it_was_stored() {
     let state = fixture.state();
     assert_eq!(approvals_store::load_gateways(&state), Gateways::Never);
     let snapshot = Snapshot::new(None, "h".to_owned(), store_with(&["/a"]));
-    approvals_store::keep_gateways(&state, &snapshot).unwrap();
+    approvals_store::save_gateways(&state, &snapshot).unwrap();
     let file = approvals_store::gateways(&state);
     let inode = || fs::metadata(&file).unwrap().ino();
     let before = inode();
-    approvals_store::keep_gateways(&state, &snapshot).unwrap();
+    approvals_store::save_gateways(&state, &snapshot).unwrap();
     assert_eq!(inode(), before, "what says the same is not written again");
     let known = approvals_store::load_gateways(&state);
     assert!(approvals_store::governing(&known, None).is_ok());

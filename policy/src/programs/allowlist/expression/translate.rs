@@ -1,4 +1,6 @@
 //! Translates ECMAScript expressions to the syntax of the regex crate.
+//!
+//! Why: docs/decisions.md, "An `argPattern` is translated for the regex crate"
 
 use std::collections::BTreeSet;
 

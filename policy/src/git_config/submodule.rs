@@ -1,7 +1,7 @@
-//! Where a configuration lies.
+//! Configurations of submodules, which lie in the git directory of the repository around them.
 
-/// How many directories lie between a submodule's git directory and the work tree around it, that one included; `None`
-/// for a configuration that is not below `.git/modules`.
+/// The number of directories from a submodule's git directory up to the work tree around it, counting the latter.
+/// `None` if the configuration is not below `.git/modules`.
 pub(crate) fn module_depth(config: &[u8]) -> Option<usize> {
     let names: Vec<&[u8]> = config.split(|byte| *byte == b'/').collect();
     let git = names.iter().position(|name| name.eq_ignore_ascii_case(b".git"))?;

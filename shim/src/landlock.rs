@@ -192,7 +192,7 @@ fn handled(known: ABI, has_ports: bool) -> Result<Ruleset, RulesetError> {
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(known))?;
-    // The crate takes an empty set for a mistake, and before ABI 6 there is nothing to scope.
+    // The crate reports an empty set as a mistake, and before ABI 6 the set would be empty.
     let scopes = Scope::from_all(known);
     if !scopes.is_empty() {
         ruleset = ruleset.scope(scopes)?;
