@@ -9,6 +9,7 @@ mod moot;
 mod notify;
 mod own;
 mod peers;
+mod persistence;
 mod replays;
 mod scripts;
 mod session;

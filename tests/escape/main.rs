@@ -19,6 +19,7 @@ mod machine;
 mod moves;
 mod network;
 mod outside;
+mod persistence_asked;
 mod planted;
 mod proc;
 mod profile;
