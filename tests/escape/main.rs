@@ -36,6 +36,7 @@ mod supervisor;
 mod surface;
 mod sweep;
 mod terminals;
+mod unasked;
 mod untrusted;
 mod widths;
 mod workspace;
