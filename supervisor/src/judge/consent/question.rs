@@ -80,9 +80,10 @@ fn about(
     let Background { policy, session, tree, made: _ } = background;
     let pid = caller.process().unwrap_or(caller.tid());
     let asked_by = tree.line(pid).map(shown);
-    // The content of a git configuration is no request for a file of its own.
+    // For a file, the reason says it: `asked` knows neither the content of a git configuration, nor what the tree made itself.
+    let is_program = matches!(subject, Subject::Exec(_));
     let each_time = reason.is_persistence()
-        || asked.iter().any(|request| policy.repeats(request) == Repeat::AskedEachTime);
+        || is_program && asked.iter().any(|request| policy.repeats(request) == Repeat::AskedEachTime);
     let is_directory = |path: &[u8]| std::path::Path::new(OsStr::from_bytes(path)).is_dir();
     let inputs: Vec<_> = match &subject {
         Subject::Exec(exec) => exec.inputs.iter().map(|input| input.kind).collect(),
