@@ -4,7 +4,7 @@ use guard_policy::Access;
 
 use super::code_input::CodeInput;
 use super::digest::Digest;
-use super::question::{AskedDirectory, BoundScript, Executable, Question, Subject};
+use super::question::{AskedDirectory, BoundScript, Executable, FileChange, Question, Subject};
 
 /// Everything that identifies an approved call. Calls with equal bindings share one request and one answer. A grant
 /// covers exactly one binding.
@@ -28,6 +28,7 @@ enum Bound {
         path: Vec<u8>,
         access: Access,
         call: &'static str,
+        change: Option<FileChange>,
     },
 }
 
@@ -58,6 +59,7 @@ enum OnCard {
         path: Vec<u8>,
         access: Access,
         call: &'static str,
+        change: Option<FileChange>,
     },
     /// What one command does in one directory.
     Files {
@@ -82,7 +84,9 @@ impl Binding {
                     cwd: exec.cwd.clone(),
                 }),
             },
-            Subject::File { path, access, call } => Bound::File { path: path.clone(), access: *access, call },
+            Subject::File { path, access, call, change } => {
+                Bound::File { path: path.clone(), access: *access, call, change: change.clone() }
+            }
         };
         Binding { agent: question.agent.clone(), session: question.session.clone(), what }
     }
@@ -106,8 +110,9 @@ impl Binding {
             (Bound::File { .. }, Some((directory, command))) => {
                 OnCard::Files { directory: directory.clone(), command: (command.pid, command.started) }
             }
-            (Bound::File { path, access, call }, None) => {
-                OnCard::File { path: path.clone(), access: *access, call }
+            (Bound::File { path, access, call, change }, None) => {
+                let change = change.clone();
+                OnCard::File { path: path.clone(), access: *access, call, change }
             }
         };
         let rule = question.rule();
@@ -145,10 +150,14 @@ impl Binding {
                     inputs.iter().flat_map(|input| [vec![Vec::new(); 2], input.parts().to_vec()].concat()),
                 );
             }
-            Bound::File { path, access, call } => {
+            Bound::File { path, access, call, change } => {
                 let bits =
                     [Access::READ, Access::WRITE, Access::MAP].map(|bit| u8::from(access.contains(bit)));
                 parts.extend([path.clone(), bits.to_vec(), call.as_bytes().to_vec()]);
+                if let Some(FileChange { lines, content }) = change {
+                    parts.extend(content.map(|digest| digest.0.to_vec()));
+                    parts.extend(lines.iter().map(|line| line.clone().into_bytes()));
+                }
             }
         }
         Digest::of_parts(parts.iter().map(Vec::as_slice))

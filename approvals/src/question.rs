@@ -91,7 +91,18 @@ pub enum Subject {
         access: Access,
         /// The system call, without its variants: `open`, `unlink`, `rename`.
         call: &'static str,
+        /// How a file changes that would run outside the guard.
+        change: Option<FileChange>,
     },
+}
+
+/// How a file changes that would run outside the guard.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FileChange {
+    /// What a human is shown, line by line, without control characters.
+    pub lines: Vec<String>,
+    /// The digest of everything that the call puts there, and of what was there. `None` if that is not known before.
+    pub content: Option<Digest>,
 }
 
 /// The start of a program.
@@ -211,7 +222,10 @@ impl Question {
                     exec.inputs.iter().map(|input| input.path.len() + size_of::<CodeInput>()).sum();
                 argv + program_variables + exec.cwd.len() + exec.executable.path.len() + script + inputs
             }
-            Subject::File { path, .. } => path.len(),
+            Subject::File { path, change, .. } => {
+                let lines = change.iter().flat_map(|change| &change.lines);
+                path.len() + lines.map(|line| line.len() + size_of::<String>()).sum::<usize>()
+            }
         };
         let reason = self.reason.path.len() + self.reason.text.len() + self.reason.rule().len();
         let asked_by: usize =

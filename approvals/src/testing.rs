@@ -74,7 +74,12 @@ pub fn question(argv: &[&str]) -> Question {
 /// A file that is read.
 pub fn file(path: &str) -> Question {
     Question {
-        subject: Subject::File { path: path.as_bytes().to_vec(), access: Access::READ, call: "open" },
+        subject: Subject::File {
+            path: path.as_bytes().to_vec(),
+            access: Access::READ,
+            call: "open",
+            change: None,
+        },
         always: Always::Never("files are not saved".to_owned()),
         ..question(&["/x"])
     }

@@ -8,7 +8,8 @@ use super::question::{Process, Question, Repeat, Subject};
 /// A question in words. Secrets are masked, and characters that act on a terminal are escaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words {
-    /// A program with its arguments, quoted for a shell; `[write] PATH` for a file.
+    /// A program with its arguments, quoted for a shell; `[write] PATH` for a file, with what
+    /// would change of one that runs outside the guard.
     pub command: String,
     /// Where the program would run.
     pub cwd: Option<String>,
@@ -27,8 +28,12 @@ pub fn words(question: &Question) -> Option<Words> {
             let line = shlex::bytes::try_join(words.map(Vec::as_slice)).ok()?;
             (line, &exec.executable.path, Some(display_text(&exec.cwd)))
         }
-        Subject::File { path, access, .. } => {
-            ([format!("[{}] ", access.word()).into_bytes(), path.clone()].concat(), path, None)
+        Subject::File { path, access, change, .. } => {
+            let mut line = [format!("[{}] ", access.word()).into_bytes(), path.clone()].concat();
+            for text in change.iter().flat_map(|change| &change.lines) {
+                line.extend([b" | ", text.as_bytes()].concat());
+            }
+            (line, path, None)
         }
     };
     let (command, resolved_path) = (display_text(&command), display_text(path));

@@ -2,8 +2,10 @@
 //! that the guard would deny and log.
 
 use std::fs;
+use std::io::{self, Write};
 
 use guard_openclaw::peer::nested_guard::guard_above;
+use guard_supervisor::audit::report::LAST_DENIAL;
 use guard_supervisor::config::options::Options;
 
 use crate::approvals::command::ApprovalsCommand;
@@ -11,6 +13,18 @@ use crate::cli::Task;
 use crate::doctor::feature::Above;
 use crate::doctor::listener;
 use crate::policy::PolicyCommand;
+
+/// Prints what the guard above says of its session's last denial, if the task asks for that and there is one.
+pub fn answer(task: Option<&Task>) -> Option<io::Result<()>> {
+    let asks = matches!(task, Some(Task::Why(question)) if question.wants_last_in_words());
+    if !asks || listener::above() != Above::Guard {
+        return None;
+    }
+    // The guard answers this open; elsewhere there is no such file.
+    let text = fs::read(LAST_DENIAL).ok()?;
+    let outside = b"  outside   openclaw-guard why --last   says what would allow it\n";
+    Some(io::stdout().lock().write_all(&[&text[..], outside].concat()))
+}
 
 /// Returns the line that says why this task cannot be done here, if a guard is above this process.
 pub fn refusal(options: &Options, task: Option<&Task>) -> Option<String> {

@@ -55,6 +55,13 @@ pub fn main() -> std::process::ExitCode {
         return Exit::Failure.into();
     }
     log_to_stderr(cli.options.verbose);
+    if let Some(answered) = inside::answer(cli.task.as_ref()) {
+        // A closed pipe means that the reader has seen enough.
+        return match answered {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Exit::Failure.into(),
+            _ => Exit::Success.into(),
+        };
+    }
     if let Some(line) = inside::refusal(&cli.options, cli.task.as_ref()) {
         eprintln!("{line}");
         return Exit::Failure.into();

@@ -1,6 +1,7 @@
 //! `decide`, the one function that answers every question to the policy.
 
-use crate::git_config::{changed_keys, module_depth};
+use crate::git_config::{changed_keys, key_diff, module_depth};
+use crate::paths::persistence::Set;
 use crate::programs::Listed;
 use crate::verdict::CompiledReason;
 use crate::{
@@ -12,7 +13,7 @@ pub fn decide<'p>(policy: &'p Policy, request: &Request<'_>) -> Verdict<'p> {
     match request {
         Request::File { path, access } => decide_file(policy, path, *access, None),
         Request::FileAt { path, access, site } => decide_file(policy, path, *access, Some(*site)),
-        Request::GitConfig { path, old, new, own } => decide_git_config(path, old, new, *own),
+        Request::GitConfig { path, old, new, own } => decide_git_config(policy, path, old, new, *own),
         Request::Exec(exec) => decide_exec(policy, exec),
         Request::Connect(connection) => policy.network.connect(connection),
         Request::Web(request) => policy.network.web(request),
@@ -51,6 +52,9 @@ fn decide_file<'p>(policy: &'p Policy, path: &[u8], access: Access, site: Option
     .map(|(_, grant, reason)| (grant, reason))
     .min_by_key(|(grant, _)| *grant)
     .unwrap_or((Grant::No, found.r));
+    let would_run_outside = access.contains(Access::WRITE) && found.is_kept_from_writing();
+    // Whoever is asked must know that.
+    let reason = if would_run_outside && grant == Grant::Ask { found.w } else { reason };
     let verdict = verdict(outcome(grant), reason);
     // An attempt on what would run outside is always worth a line, also where a rule denies it anyway.
     let is_kept = || access.contains(Access::WRITE) && policy.map.is_kept(path, site);
@@ -71,12 +75,20 @@ fn quietly<'p>(verdict: Verdict<'p>, quiet: &'p CompiledReason) -> Verdict<'p> {
 }
 
 /// Judges the content alone: whether the path may be written is another request.
-fn decide_git_config(path: &[u8], old: &[u8], new: &[u8], own: OwnGitParts<'_>) -> Verdict<'static> {
+fn decide_git_config(
+    policy: &Policy,
+    path: &[u8],
+    old: &[u8],
+    new: &[u8],
+    own: OwnGitParts<'_>,
+) -> Verdict<'static> {
+    let asks = || policy.map.protected.shapes().asks(Set::Git) && key_diff(path, old, new, own).is_ok();
     // Where the work tree of a submodule of the operator's is stays: hooks and files would be elsewhere.
     let depth = module_depth(path).filter(|_| own.directory);
     let (outcome, rule) = match changed_keys(old, new, depth, own.remotes) {
         Ok(names) if names.is_empty() => (Outcome::Allow, "no key changes".to_owned()),
         Ok(names) => (Outcome::Allow, format!("only keys that run nothing change: {}", names.join(", "))),
+        Err(refusal) if asks() => (Outcome::Ask, format!("{}: {}", refusal.subject, refusal.why)),
         Err(refusal) => {
             let todo = "make this change yourself, outside the guard";
             (Outcome::Deny, format!("{}: {}; {todo}", refusal.subject, refusal.why))
@@ -118,6 +130,8 @@ impl Policy {
         }
         let fallback = self.programs.fallback;
         let allowed = match request {
+            // Nothing is left behind for want of an answer.
+            _ if verdict.reason.is_persistence() => false,
             Request::File { .. } | Request::FileAt { .. } => fallback == Security::Full,
             // Never asked for.
             Request::Connect(_)

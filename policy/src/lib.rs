@@ -22,6 +22,7 @@ mod policy;
 pub mod programs;
 pub mod redact;
 pub mod remedy;
+pub mod replacement;
 mod request;
 pub mod store;
 mod templates;
@@ -51,7 +52,7 @@ pub use network::{WebEndpoint, WebRequest, WebScheme, WebTarget, WebTargetError}
 pub use paths::expansion::Bases;
 pub use paths::normalize;
 pub use paths::permission::{Bits, Grant, Permission, Rights};
-pub use paths::persistence::{GitConfigNames, PersistenceSites, Shape, ShapeKind};
+pub use paths::persistence::{GitConfigNames, PersistenceSites, REPLACEMENT, Shape, ShapeKind};
 pub use paths::tiers::{
     Classes, Exactness, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind, Tiers,
 };

@@ -90,6 +90,8 @@ pub struct Reason<'p> {
 
 /// The config path of what is denied without a line on the terminal; the audit log has it.
 pub(crate) const UNMENTIONED: &str = "builtin.unmentioned";
+/// The config path of what persistence keeps from writing, without the set's name.
+pub(crate) const PERSISTENCE: &str = "permissions.persistence.";
 /// The config path of denials that hold even if nothing else is blocked (`--observe`).
 pub(crate) const ABSOLUTE: &str = "builtin.page";
 
@@ -126,6 +128,11 @@ impl<'p> Reason<'p> {
     /// The same reason, for a path that the policy lists as quiet.
     pub(crate) fn quietly(self) -> Reason<'p> {
         Reason { is_quiet: true, ..self }
+    }
+
+    /// Whether it is that something would run outside the guard (`permissions.persistence`).
+    pub fn is_persistence(&self) -> bool {
+        self.source == Source::Builtin && self.path.starts_with(PERSISTENCE)
     }
 
     /// Whether the policy lists the path as quiet: the log has the denial, and a terminal gets no line.

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{compile, compile_with, file, host, ids, outcomes, parse};
-use guard_policy::approval::{Always, always};
+use guard_policy::approval::{Always, Repeat, always};
 use guard_policy::store::Store;
 use guard_policy::{
     Access, Host, Outcome, Overrides, OwnStore, PersistenceSites, Policy, Request, Section, Source,
@@ -190,6 +190,82 @@ fn a_protected_path_is_denied_without_a_question() {
     assert!(matches!(always(&policy, &[request], &|_| false), Always::Never(_)));
 }
 
+/// Allows everything except what persistence protects, and asks.
+fn asking(persistence: Value) -> Value {
+    let mut guard = open(persistence);
+    guard["exec"]["ask"] = json!("on-miss");
+    guard
+}
+
+#[test]
+fn files_of_a_project_are_asked_about_where_somebody_can_be_asked() {
+    let policy = with(&asking(json!("ask")), host());
+    for path in [
+        "/home/u/work/.envrc",
+        "/home/u/work/.git/hooks/x",
+        "/home/u/work/.git/config",
+        "/srv/new/.vscode/tasks.json",
+        "/srv/new/.git/config",
+        "/home/u/work/.hooks/pre-commit",
+        "/home/u/.vimrc",
+        "/home/u/.claude/settings.json",
+        "/home/u/work/.claude/settings.json",
+    ] {
+        let verdict = file(&policy, path, Access::WRITE);
+        assert_eq!((verdict.outcome, verdict.reason.is_persistence()), (Outcome::Ask, true), "{path}");
+        // Neither an answer nor silence holds for more than the one call.
+        let request = Request::File { path: path.as_bytes(), access: Access::WRITE };
+        assert!(matches!(always(&policy, &[request], &|_| false), Always::Never(_)), "{path}");
+        assert_eq!(policy.repeats(&request), Repeat::AskedEachTime, "{path}");
+        assert_eq!(policy.fallback(&request, verdict).outcome, Outcome::Deny, "{path}");
+    }
+    for path in [
+        // What runs in the whole account.
+        "/home/u/.bashrc",
+        "/etc/cron.d",
+        "/opt/guard/openclaw-guard",
+        "/home/u/.local/bin/tool",
+        // Many files at a time.
+        "/home/u/.config/nvim/init.lua",
+        "/home/u/.codex/skills/x",
+        // Locks, what names another repository, and what is said to the guard.
+        "/home/u/.gitconfig.lock",
+        "/srv/new/.git/config.lock",
+        "/srv/new/.git",
+        "/srv/new/.openclaw/guard.json",
+        // The guard's own file.
+        "/srv/new/.openclaw-guard.new",
+        "/srv/new/.git/config.openclaw-guard",
+    ] {
+        assert_eq!(writes(&policy, path), Outcome::Deny, "{path}");
+    }
+    let verdict = file(&policy, "/home/u/work/.envrc", Access::READ | Access::WRITE);
+    assert_eq!(&*verdict.reason.path, "permissions.persistence.direnv");
+    for persistence in [json!("deny"), json!({"direnv": "deny"})] {
+        assert_eq!(writes(&with(&asking(persistence), host()), "/home/u/work/.envrc"), Outcome::Deny);
+    }
+    assert_eq!(writes(&with(&asking(json!({"shell": "ask"})), host()), "/home/u/.bashrc"), Outcome::Ask);
+    assert_eq!(writes(&with(&asking(json!(true)), host()), "/home/u/work/.envrc"), Outcome::Deny);
+}
+
+#[test]
+fn of_two_protections_one_that_denies_counts() {
+    let sites = PersistenceSites {
+        git_others: vec![b"/home/u/work/tool".to_vec()],
+        guard: vec![b"/home/u/work/tool".to_vec(), b"/home/u/work/.envrc".to_vec()],
+        ..persistence_sites()
+    };
+    let policy = compile_with(
+        &asking(json!("ask")),
+        "main",
+        &Host { persistence_sites: sites, ..host() },
+        &Overrides::default(),
+    );
+    for path in ["/home/u/work/tool", "/home/u/work/.envrc"] {
+        assert_eq!(writes(&policy, path), Outcome::Deny, "{path}");
+    }
+}
+
 #[test]
 fn sets_are_switched_off_by_name_and_agents_say_it_before_others() {
     let policy = with(&open(json!(false)), host());
@@ -229,11 +305,11 @@ fn an_unknown_persistence_name_is_reported_with_its_position() {
             "{\"version\": 1, \"permissions\": {\n  \"persistence\": { \"shel\": false, \"git\": 0 } } }"
         ),
         "guard.json:2:20: permissions.persistence.shel: unknown key; did you mean \"shell\"?\n\
-         guard.json:2:42: permissions.persistence.git: must be true or false"
+         guard.json:2:42: permissions.persistence.git: must be true, false, \"ask\" or \"deny\""
     );
     assert_eq!(
         problems("{\"version\": 1, \"agents\": {\"a\": {\"permissions\": {\"persistence\": \"off\"}}}}"),
-        "guard.json:1:64: agents.a.permissions.persistence: must be true or false, or an object \
+        "guard.json:1:64: agents.a.permissions.persistence: must be true, false, \"ask\" or \"deny\", or an object \
          { \"shell\": false, … }"
     );
 }

@@ -113,7 +113,7 @@ prop_compose! {
         default in permission(),
         base: bool,
         protected in prop::collection::vec((path(), any::<bool>()), 0..4),
-        persistence in prop::sample::select(vec![json!(true), json!(true), json!(false), json!({"git": false})]),
+        persistence in prop::sample::select(vec![json!(true), json!("ask"), json!({"git": "ask"}), json!(false), json!({"git": false})]),
         security in prop::sample::select(Security::NAMES.to_vec()),
         ask in prop::sample::select(Ask::NAMES.to_vec()),
         allowlist in prop::collection::vec(entry(), 0..4),
@@ -184,6 +184,7 @@ impl Doc {
     fn protected(&self) -> impl Iterator<Item = &(String, bool)> {
         let is_protected = |whole: bool| match &self.persistence {
             Value::Bool(on) => *on,
+            Value::String(_) => true,
             sets => !(whole && sets["git"] == json!(false)),
         };
         // Nobody could work where the root or the home is kept.
@@ -251,8 +252,13 @@ fn is_at_or_below(path: &str, top: &str) -> bool {
 /// The order of the design, written down once more without an index, forms or reasons.
 fn naive_rights(doc: &Doc, path: &str) -> Rights {
     let found = naive_granted(doc, path);
-    let is_protected = doc.protected().any(|(top, whole)| path == top || *whole && is_at_or_below(path, top));
-    if is_protected { Rights { w: Grant::No, ..found } } else { found }
+    let protecting =
+        doc.protected().filter(|(top, whole)| path == top || *whole && is_at_or_below(path, top));
+    // What git has may be asked about where somebody can be asked; the guard's own program is not.
+    let asks =
+        doc.ask != "off" && (doc.persistence == json!("ask") || doc.persistence["git"] == json!("ask"));
+    let left = protecting.map(|(_, whole)| if *whole && asks { Grant::Ask } else { Grant::No });
+    left.fold(found, |found, left| Rights { w: found.w.min(left), ..found })
 }
 
 fn naive_granted(doc: &Doc, path: &str) -> Rights {

@@ -9,6 +9,7 @@ mod moot;
 mod notify;
 mod own;
 mod peers;
+mod persistence;
 mod reasons;
 mod replays;
 mod scripts;

@@ -359,3 +359,15 @@ fn a_member_of_another_tree_answers_nothing() {
 fn ended_of_kill(pid: u32) -> i32 {
     ended(Command::new("kill").args(["-TERM", &pid.to_string()])).status
 }
+
+#[test]
+fn a_question_ends_when_the_only_watcher_leaves() {
+    let world = crate::world::world_without_routes("");
+    let watch = Watch::start(&world);
+    let held = world.start(&[path(&world, "bin/asked")]);
+    until("it is asked", || world.pending().len() == 1);
+    drop(watch);
+    let ended = held.end();
+    assert_eq!(ended.status, 126, "{}", ended.stderr);
+    assert!(ended.stderr.contains("nobody can be asked"), "{}", ended.stderr);
+}

@@ -223,3 +223,39 @@ fn inside_a_guard_subcommands_say_where_they_work() {
         assert_eq!(world.guarded(&[&[guard.as_str()], words].concat()).status, 0, "{words:?}");
     }
 }
+
+/// The tree learns no more than the lines that it was shown.
+#[test]
+fn inside_a_guard_why_tells_of_this_sessions_last_denial() {
+    let world =
+        World::open().policy_text(|text| text.replace("\"rules\"", r#""deny": ["@/closed/**"], "rules""#));
+    world.write("closed/one", "secret");
+    world.write("closed/two", "secret");
+    let why = format!("env -u OPENCLAW_GUARD_POLICY {} why --last", guard().display());
+    let ended = world.sh(&format!("cat ../closed/one; cat ../closed/two; {why}"));
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    let two = world.root().join("closed/two");
+    assert_eq!(lines[0], format!("denied read {}", two.display()), "{lines:#?}");
+    assert!(lines[1].starts_with("  asked by  cat "), "{lines:#?}");
+    assert_eq!(lines[2..4], ["  argv[0]   cat", "  argv[1]   ../closed/two"]);
+    assert!(lines[4].starts_with("  rule      permissions.filesystem.deny "), "{lines:#?}");
+    assert!(lines.last().unwrap().starts_with("  outside   openclaw-guard why --last"), "{lines:#?}");
+    // Asking is no denial of its own.
+    assert_eq!(world.denied().len(), 2);
+    // Another session's is not told, and neither is what nobody was to be shown.
+    for line in [why.clone(), format!("cat ../closed/one; {why}")] {
+        let ended = guard_tests::ended(world.command().args(["-q", "--", "sh", "-c", &line]));
+        assert_eq!((ended.status, &*ended.stdout), (125, ""), "{}", ended.stderr);
+        assert!(ended.stderr.contains("this runs inside a guard"), "{}", ended.stderr);
+    }
+    // It is one text to be read: nothing can be put there, and nothing is below it or beside it.
+    let name = "/.openclaw-guard/last-denial";
+    let line = format!(
+        "cat ../closed/one; cat {name} && for name in {name}/x {name}/ /.openclaw-guard //.openclaw-guard/last-denial; do cat $name; done; \
+         exec 3<{name}; echo bad >&3; echo bad >/proc/self/fd/3; cat {name}; (echo bad > {name}) || echo no"
+    );
+    let ended = world.sh(&line);
+    assert_eq!(ended.stdout.matches("asked by").count(), 2, "{}\n{}", ended.stdout, ended.stderr);
+    assert!(ended.stdout.ends_with("no\n") && !ended.stdout.contains("bad"), "{}", ended.stdout);
+}

@@ -3,6 +3,7 @@
 //!
 //! Somebody answers each question with the narrowest answer that is useful.
 
+mod agents;
 mod clone;
 mod daemon;
 mod existing;

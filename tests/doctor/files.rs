@@ -89,6 +89,41 @@ fn files_with_private_content_that_others_may_read_are_reported() {
 }
 
 #[test]
+fn fix_closes_what_is_this_users_own() {
+    let world = open("");
+    write_private_files(&world);
+    let at = |path: &str| world.root().join(path);
+    let modes = || {
+        ["guard.json", "home/.openclaw", "home/.openclaw/openclaw.json", "audit.jsonl", "home"]
+            .map(|path| fs::metadata(at(path)).expect("a file").permissions().mode() & 0o7777)
+    };
+    mode(at("guard.json"), 0o646);
+    mode(at("home/.openclaw"), 0o757);
+    mode(at("home/.openclaw/openclaw.json"), 0o604);
+    mode(at("audit.jsonl"), 0o666);
+    mode(at("home"), 0o757);
+    let before = modes();
+    Found::of(&world).must("problem", "guard.json", "everybody may write", "chmod ");
+    assert_eq!(modes(), before, "without --fix nothing changes");
+    let found = Found::with(&world, |command| {
+        command.arg("--fix");
+    });
+    assert_eq!(modes(), [0o644, 0o700, 0o600, 0o600, 0o755]);
+    found.must("ok", "mended", "0646 -> 0644", "").must("ok", "mended", "0757 -> 0700", "");
+    found.must("ok", "guard.json", "(0644)", "").must("ok", "way", "nobody else may write", "");
+    // What it would take a decision to mend stays.
+    if is_root() {
+        chown(at("guard.json"), Some(4242), None).expect("root gives files away");
+        mode(at("guard.json"), 0o646);
+        let found = Found::with(&world, |command| {
+            command.arg("--fix");
+        });
+        assert_eq!(modes()[0], 0o646);
+        found.must("problem", "guard.json", "belongs to", "chown");
+    }
+}
+
+#[test]
 fn a_token_that_others_may_read_is_a_problem() {
     let world = World::bare();
     let token = world.write("token", "a-very-secret-token\n");

@@ -100,6 +100,22 @@ impl PendingApprovals {
         Route::ALL.into_iter().any(|other| other != route && can(other))
     }
 
+    /// Ends each question that no route can answer any more, as if nobody had been there. `open` says which routes exist.
+    pub fn end_unreachable(&mut self, open: impl Fn(Route) -> bool, now: Instant) {
+        let can = |pending: &Pending| {
+            let is_without = |route| pending.without.iter().any(|(without, _)| *without == route);
+            Route::ALL.into_iter().any(|route| open(route) && !is_without(route))
+        };
+        let ended = self.pending.iter().filter(|(_, pending)| !can(pending));
+        let ended: Vec<_> = ended.map(|(id, pending)| (*id, pending.has_failed())).collect();
+        for (id, has_failed) in ended {
+            match has_failed {
+                true => self.end(id, Resolution::Failed, QuestionChange::Failed, now),
+                false => self.end(id, Resolution::NoRoute, QuestionChange::NoRoute, now),
+            };
+        }
+    }
+
     /// Ends every question, because no route can answer any more.
     pub fn close(&mut self, now: Instant) {
         self.withdraw_all(now);

@@ -52,6 +52,40 @@ async fn the_command_line_is_a_route_while_somebody_watches_or_the_policy_names_
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_question_ends_when_the_last_who_follows_stays_away() {
+    let (manager, log) = started(settings());
+    manager.reach(Route::Cli, false);
+    let watcher = manager.watch();
+    let first = waiting(&manager, &question(&["/bin/a"]));
+    // One that comes back in time, with another that leaves meanwhile.
+    drop(watcher);
+    let (again, other) = (manager.watch(), manager.watch());
+    drop(again);
+    sleep(Duration::from_secs(6)).await;
+    drop(other);
+    sleep(Duration::from_secs(1)).await;
+    assert!(!log.whats().contains(&QuestionChange::NoRoute));
+    // A terminal that has come meanwhile can answer.
+    manager.reach(Route::Terminal, true);
+    sleep(Duration::from_secs(6)).await;
+    assert!(!log.whats().contains(&QuestionChange::NoRoute));
+    let second = waiting(&manager, &question(&["/bin/b"]));
+    let watcher = manager.watch();
+    manager.reach(Route::Terminal, false);
+    drop(watcher);
+    sleep(Duration::from_secs(6)).await;
+    assert_eq!((first.ended().await, second.ended().await), (Resolution::NoRoute, Resolution::NoRoute));
+    assert_eq!(refusal(&manager, &question(&["/bin/c"])), Refusal::NoRoute);
+    // Where the policy names it, the command line answers without anybody who follows.
+    manager.configure(Settings { routes: Some(vec![Route::Cli]), ..settings() });
+    drop(manager.watch());
+    manager.reach(Route::Cli, false);
+    let _named = waiting(&manager, &question(&["/bin/d"]));
+    sleep(Duration::from_secs(6)).await;
+    assert_eq!(manager.snapshot().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn cards_are_limited_for_each_agent() {
     let (manager, _) = started(Settings { max_pending: 2, ..settings() });
     let tickets = ["/bin/a", "/bin/b"].map(|path| waiting(&manager, &question(&[path])));

@@ -211,7 +211,12 @@ async fn any_difference_makes_another_question() {
         file("/a"),
         file("/b"),
         Question {
-            subject: Subject::File { path: b"/a".to_vec(), access: Access::READ | Access::MAP, call: "open" },
+            subject: Subject::File {
+                path: b"/a".to_vec(),
+                access: Access::READ | Access::MAP,
+                call: "open",
+                change: None,
+            },
             ..file("/a")
         },
         Question {
@@ -219,6 +224,7 @@ async fn any_difference_makes_another_question() {
                 path: b"/a".to_vec(),
                 access: Access::WRITE | Access::MAP,
                 call: "open",
+                change: None,
             },
             ..file("/a")
         },

@@ -32,7 +32,7 @@ fn directory(path: &str, inode: u64) -> AskedDirectory {
 /// `vim 30 < bash 20 < bash 10` opens a file of `/d`.
 fn used(path: &str, access: Access) -> Question {
     Question {
-        subject: Subject::File { path: path.as_bytes().to_vec(), access, call: "open" },
+        subject: Subject::File { path: path.as_bytes().to_vec(), access, call: "open", change: None },
         asked_by: vec![process(30, 3), process(20, 2), process(10, 1)],
         reach: Some(Reach {
             directory: Some(directory("/d", 7)),
@@ -138,7 +138,8 @@ async fn an_answer_for_the_session_is_for_every_command() {
     assert!(!granted(&manager, &used("/d/b", Access::READ)));
     // Another call on the same file is no other use of it.
     let manager = after(THIS_SESSION, &used("/d/a", Access::WRITE));
-    let subject = Subject::File { path: b"/d/a".to_vec(), access: Access::WRITE, call: "unlink" };
+    let subject =
+        Subject::File { path: b"/d/a".to_vec(), access: Access::WRITE, call: "unlink", change: None };
     assert!(granted(&manager, &Question { subject, ..used("/d/a", Access::WRITE) }));
 }
 

@@ -63,6 +63,9 @@ fn details(approval: &Approval) -> Vec<String> {
     if let Some(call) = &approval.call {
         add("call", show(call));
     }
+    for change in &approval.change {
+        add("change", show(change));
+    }
     for variable in &approval.environment {
         add("with", show(variable));
     }

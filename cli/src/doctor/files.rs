@@ -14,6 +14,7 @@ use guard_supervisor::audit;
 use guard_supervisor::config::Paths;
 
 use super::finding::{Findings, State};
+use super::mend::{ExcessBits, close};
 use super::owners::{Openness, Owners, user, word};
 use super::reach::Exposure;
 
@@ -78,6 +79,31 @@ pub fn check(paths: &Paths, reach: &Exposure<'_>, findings: &mut Findings) {
     check_parents(&all, reach, &owners, findings);
 }
 
+/// Takes from others what they could do with the files of this user that the guard relies on, and with the directories that
+/// lead there (`--fix`).
+pub fn mend(paths: &Paths, reach: &Exposure<'_>, findings: &mut Findings) {
+    let owners = Owners::find(&paths.home);
+    let all = guard_files(paths, reach);
+    for one in &all {
+        let Ok(meta) = fs::metadata(&one.path) else { continue };
+        let written = match owners.openness(&meta) {
+            Openness::Closed => 0,
+            Openness::Group => 0o020,
+            Openness::Everybody => 0o022,
+            Openness::Other(_) => continue,
+        };
+        let read = if one.secrecy == Secrecy::Open || meta.mode() & 0o044 == 0 { 0 } else { 0o077 };
+        close(&one.path, ExcessBits(written | read), findings);
+    }
+    for directory in parents(&all, reach) {
+        match fs::metadata(&directory).map(|meta| owners.openness(&meta)) {
+            Ok(Openness::Group) => close(&directory, ExcessBits(0o020), findings),
+            Ok(Openness::Everybody) => close(&directory, ExcessBits(0o002), findings),
+            _ => {}
+        }
+    }
+}
+
 /// Reports what the mode and owner let others do.
 fn open(one: &GuardFile, meta: &fs::Metadata, owners: &Owners, findings: &mut Findings) {
     let path = shown(one.path.as_os_str().as_encoded_bytes());
@@ -139,8 +165,8 @@ fn danger(outcome: Outcome) -> Option<(State, &'static str)> {
     }
 }
 
-/// A process that may write a directory may replace the files in it.
-fn check_parents(all: &[GuardFile], reach: &Exposure<'_>, owners: &Owners, findings: &mut Findings) {
+/// The directories that lead to these files, without those among the files.
+fn parents(all: &[GuardFile], reach: &Exposure<'_>) -> BTreeSet<PathBuf> {
     let mut directories = BTreeSet::new();
     for one in all {
         let (links, end) = reach.trail(&one.path);
@@ -151,8 +177,13 @@ fn check_parents(all: &[GuardFile], reach: &Exposure<'_>, owners: &Owners, findi
     // These directories have been checked themselves.
     let itself: Vec<_> = all.iter().map(|one| reach.trail(&one.path).1).collect();
     directories.retain(|directory| !itself.contains(directory));
+    directories
+}
+
+/// A process that may write a directory may replace the files in it.
+fn check_parents(all: &[GuardFile], reach: &Exposure<'_>, owners: &Owners, findings: &mut Findings) {
     let mut fine = 0;
-    for directory in directories {
+    for directory in parents(all, reach) {
         let Ok(meta) = fs::metadata(&directory) else { continue };
         let path = shown(directory.as_os_str().as_encoded_bytes());
         let what = "and so replace the files in it";

@@ -1,8 +1,7 @@
 //! `openclaw-guard doctor`: checks what works, what is missing, and what to do about it.
 //!
-//! Each module checks one thing and adds to [`finding::Findings`], which `print` shows. Nothing is changed,
-//! and only the topic `gateway` asks anyone but the
-//! gate.
+//! Each module checks one thing and adds to [`finding::Findings`], which `print` shows. Nothing is changed but by
+//! `--fix` (`mend`), and only the topic `gateway` asks anyone but the gate.
 
 mod environment;
 pub mod feature;
@@ -14,6 +13,7 @@ mod gateway;
 mod host;
 mod kernel;
 pub mod listener;
+mod mend;
 mod node;
 mod openclaw;
 mod owners;
@@ -42,9 +42,10 @@ use reach::Exposure;
 #[command(after_help = "Examples:\n  \
     openclaw-guard doctor\n  \
     openclaw-guard --policy guard.json doctor\n  \
+    openclaw-guard doctor --fix\n  \
     openclaw-guard doctor --json | jq -r '.[] | select(.state == \"problem\").fix'\n  \
     openclaw-guard doctor gateway\n\n\
-    Doctor tries the kernel's features. It writes nothing and asks nobody. ✓ is as it should be;\n\
+    Doctor tries the kernel's features. Without --fix it changes nothing. It asks nobody. ✓ is as it should be;\n\
     · could not be checked, or is neither good nor bad; ⚠ works, but may not be what you want;\n\
     ✗ does not work, or somebody can get around it.\n\n\
     Exit status: 0; 1 when something is wrong (✗); 125 when doctor cannot check anything.")]
@@ -52,6 +53,9 @@ pub struct Doctor {
     /// An array of objects: section, state (ok, note, warning, problem), name, text, fix
     #[arg(long)]
     json: bool,
+    /// First close your files that the guard relies on, where others may write or read them
+    #[arg(long)]
+    fix: bool,
     #[command(subcommand)]
     topic: Option<Topic>,
 }
@@ -110,7 +114,7 @@ pub enum DoctorError {
 /// When the checks cannot run, or the output cannot be written.
 pub fn act(options: &Options, doctor: &Doctor) -> Result<Exit, DoctorError> {
     let (findings, json) = match &doctor.topic {
-        None => (all(options)?, doctor.json),
+        None => (all(options, doctor.fix)?, doctor.json),
         Some(Topic::Tools { json }) => (tools::check(options)?, doctor.json || *json),
         Some(Topic::Gateway(arguments)) => {
             (gateway::check(options, !arguments.no_question)?, doctor.json || arguments.json)
@@ -124,15 +128,15 @@ pub fn act(options: &Options, doctor: &Doctor) -> Result<Exit, DoctorError> {
     }
 }
 
-/// Everything that can be checked without asking anyone.
-fn all(options: &Options) -> Result<Findings, DoctorError> {
+/// Everything that can be checked without asking anyone. `mends` says whether modes are mended first.
+fn all(options: &Options, mends: bool) -> Result<Findings, DoctorError> {
     // The probes come first: they need a process with one thread.
     let above = listener::above();
     let mut findings = Findings::about(Section::Kernel);
     kernel::look(above, &mut findings);
     let paths = Paths::find(options)?;
     let policy = match above {
-        Above::Nothing => policies(options, &paths, &mut findings),
+        Above::Nothing => policies(options, &paths, mends, &mut findings),
         // The files that an outer guard relies on are hidden from its tree.
         Above::Guard => {
             findings.turn_to(Section::Policy);
@@ -157,13 +161,17 @@ fn all(options: &Options) -> Result<Findings, DoctorError> {
 }
 
 /// Checks what is enforced, by which policy, and who may change that. Returns the policy if it is valid.
-fn policies(options: &Options, paths: &Paths, findings: &mut Findings) -> Option<Policy> {
+fn policies(options: &Options, paths: &Paths, mends: bool, findings: &mut Findings) -> Option<Policy> {
     let mut read = Findings::about(Section::Policy);
     let policy = policy::look(options, paths, &mut read);
     findings.turn_to(Section::Enforcement);
     floor::check(options, policy.as_ref(), findings);
     findings.append(read);
     findings.turn_to(Section::Policy);
-    files::check(paths, &Exposure::new(policy.as_ref()), findings);
+    let reach = Exposure::new(policy.as_ref());
+    if mends {
+        files::mend(paths, &reach, findings);
+    }
+    files::check(paths, &reach, findings);
     policy
 }

@@ -62,6 +62,11 @@ impl WhyArgs {
         let names_program = self.exec.is_some() || !self.command.is_empty();
         self.last || !(self.id.is_some() || names_file || names_program)
     }
+
+    /// Whether the question is about the last denial, and the answer is for people.
+    pub fn wants_last_in_words(&self) -> bool {
+        self.is_last() && !self.json
+    }
 }
 
 /// Why there is no answer.

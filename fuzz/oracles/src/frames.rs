@@ -121,7 +121,12 @@ fn question(path: &str) -> Question {
     Question {
         agent: "main".to_owned(),
         session: "s".to_owned(),
-        subject: Subject::File { path: path.into(), access: guard_policy::Access::READ, call: "open" },
+        subject: Subject::File {
+            path: path.into(),
+            access: guard_policy::Access::READ,
+            call: "open",
+            change: None,
+        },
         asked_by: vec![Process { pid: 7, started: 1, name: "x".to_owned() }],
         reason: Reason::new(Source::Default, "default", "ask", "nothing names it"),
         always: Always::Never("nothing is saved".to_owned()),

@@ -47,7 +47,7 @@ impl Policy {
 
     /// Warns if persistence withholds `w` from everything that a rule matches.
     fn unwritable(&self, glob: &Glob, reason: &CompiledReason) -> Option<String> {
-        let entry = self.map.protected.all_of(glob)?;
+        let entry = self.map.protected.all_of(glob).filter(|entry| entry.rights.w == Grant::No)?;
         Some(format!("{}: grants no w, because {} denies it", reason.path, entry.reason.path))
     }
 }

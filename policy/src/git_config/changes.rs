@@ -18,8 +18,14 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    fn new(subject: impl Into<String>, why: impl Into<Cow<'static, str>>) -> Refusal {
+    pub(super) fn new(subject: impl Into<String>, why: impl Into<Cow<'static, str>>) -> Refusal {
         Refusal { subject: subject.into(), why: why.into() }
+    }
+
+    /// The refusal of a line that git does not write like this.
+    pub(super) fn odd_line(line: usize) -> Refusal {
+        let why = "git does not write a line like this, and other programs could read it differently";
+        Refusal::new(format!("line {line}"), why)
     }
 }
 
@@ -46,15 +52,12 @@ pub(crate) fn changed_keys(
     remotes_have_urls(&before, &after)?;
     remotes_stay(&before, &after, own_remotes)?;
     if let Some(line) = first_odd(old, new) {
-        return Err(Refusal::new(
-            format!("line {line}"),
-            "git does not write a line like this, and other programs could read it differently",
-        ));
+        return Err(Refusal::odd_line(line));
     }
     Ok(names.into_iter().map(shown).collect())
 }
 
-fn read(text: &[u8], what: &str) -> Result<Vec<Entry>, Refusal> {
+pub(super) fn read(text: &[u8], what: &str) -> Result<Vec<Entry>, Refusal> {
     if text.len() > MAX_BYTES {
         return Err(Refusal::new("the file", format!("{what} is larger than 1 MiB")));
     }
@@ -64,7 +67,7 @@ fn read(text: &[u8], what: &str) -> Result<Vec<Entry>, Refusal> {
 }
 
 /// Why an entry may run something.
-fn objection(entry: &Entry, depth: Option<usize>) -> Option<&'static str> {
+pub(super) fn objection(entry: &Entry, depth: Option<usize>) -> Option<&'static str> {
     let (section, subsection, key) = (entry.section(), entry.subsection(), entry.key());
     let Some(safe) = safe_key(section, subsection, key) else {
         return Some("it is not among the keys that are known to run nothing");
@@ -133,7 +136,7 @@ fn changed<'e>(before: &'e [Entry], after: &'e [Entry]) -> BTreeSet<&'e [u8]> {
 }
 
 /// git takes the name of a remote without a URL for a path, and a push to a path runs that repository's hooks.
-fn remotes_have_urls(before: &[Entry], after: &[Entry]) -> Result<(), Refusal> {
+pub(super) fn remotes_have_urls(before: &[Entry], after: &[Entry]) -> Result<(), Refusal> {
     let dangling = |entries: &[Entry]| {
         let known = with_url(entries);
         let has_url = |name: &[u8]| known.contains(name);
@@ -161,7 +164,7 @@ fn remotes_have_urls(before: &[Entry], after: &[Entry]) -> Result<(), Refusal> {
 
 /// The operator types the name of a remote. If it has no URL, git takes the name for a path, and the tree may put a
 /// repository there.
-fn remotes_stay(before: &[Entry], after: &[Entry], own: &[Vec<u8>]) -> Result<(), Refusal> {
+pub(super) fn remotes_stay(before: &[Entry], after: &[Entry], own: &[Vec<u8>]) -> Result<(), Refusal> {
     let kept = with_url(after);
     let is_lost = |name: &&&[u8]| !kept.contains(**name) && !own.iter().any(|own| own == **name);
     match with_url(before).iter().find(is_lost) {

@@ -5,6 +5,7 @@
 //! in the same order. Nothing here reads a file.
 
 mod changes;
+mod diff;
 mod lines;
 mod parse;
 mod submodule;
@@ -14,5 +15,7 @@ mod values;
 
 pub(crate) use changes::changed_keys;
 pub use changes::remotes;
+pub(crate) use diff::key_diff;
+pub use diff::shown_changes;
 pub use parse::{Entry, MAX_BYTES, ParseError, parse};
 pub(crate) use submodule::module_depth;

@@ -23,11 +23,13 @@ pub(crate) struct Match<'m> {
     pub(crate) x: &'m CompiledReason,
     /// `w` before persistence withheld it.
     pub(super) granted_w: Grant,
+    /// Whether persistence has withheld `w`, or asks about it.
+    is_kept: bool,
 }
 
 impl<'m> Match<'m> {
     pub(super) fn new(rights: Rights, reason: &'m CompiledReason) -> Match<'m> {
-        Match { rights, r: reason, w: reason, x: reason, granted_w: rights.w }
+        Match { rights, r: reason, w: reason, x: reason, granted_w: rights.w, is_kept: false }
     }
 
     /// Returns whether the tree cannot write here, persistence aside: that prevents leaving things behind,
@@ -41,10 +43,16 @@ impl<'m> Match<'m> {
         self.granted_w == Grant::Yes
     }
 
-    /// Withholds `w` for a reason, if it is not withheld already.
-    pub(super) fn withhold_write(&mut self, reason: &'m CompiledReason) {
+    /// Returns whether persistence withholds `w`, or asks about it.
+    pub(crate) fn is_kept_from_writing(&self) -> bool {
+        self.is_kept
+    }
+
+    /// Leaves at most this of `w`, because of persistence, if it is not withheld already. Whoever is asked is asked for this
+    /// reason, whatever a rule asks.
+    pub(super) fn keep_from_writing(&mut self, w: Grant, reason: &'m CompiledReason) {
         if self.rights.w != Grant::No {
-            (self.rights.w, self.w) = (Grant::No, reason);
+            (self.rights.w, self.w, self.is_kept) = (w.min(Grant::Ask), reason, true);
         }
     }
 

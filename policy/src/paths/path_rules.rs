@@ -128,19 +128,21 @@ impl PathRules {
     /// Finds the rights of a real path, if `site` is known about the directories around it.
     pub(crate) fn find_at(&self, path: &[u8], site: Option<Site>) -> Match<'_> {
         let mut found = self.find_listed(path, site == Some(Site::GitConfig));
+        let own = self.protected.replacement(path).map(|reason| (Grant::No, reason));
         if found.rights.w != Grant::No
-            && let Some(reason) = self.kept_by_shape(path, site)
+            && let Some((w, reason)) = own.or_else(|| self.kept_by_shape(path, site))
         {
-            found.withhold_write(reason);
+            found.keep_from_writing(w, reason);
         }
         found
     }
 
-    fn kept_by_shape(&self, path: &[u8], site: Option<Site>) -> Option<&CompiledReason> {
+    /// Returns what a shape leaves of `w`, and the reason.
+    fn kept_by_shape(&self, path: &[u8], site: Option<Site>) -> Option<(Grant, &CompiledReason)> {
         let shapes = self.protected.shapes();
         match site {
             None => shapes.first(path),
-            Some(Site::Repository) => shapes.reason(Set::Git),
+            Some(Site::Repository) => shapes.reason(Set::Git).map(|reason| (Grant::No, reason)),
             Some(Site::Own | Site::GitConfig) => None,
         }
     }
@@ -151,7 +153,9 @@ impl PathRules {
             site == Some(Site::GitConfig) && self.protected.is_git_config(entry, path)
         };
         let covers = |entry: &CompiledPattern| entry.glob.covers(path) && !is_let_through(entry);
-        self.kept_by_shape(path, site).is_some() || self.protected.entries().iter().any(covers)
+        self.kept_by_shape(path, site).is_some()
+            || self.protected.replacement(path).is_some()
+            || self.protected.entries().iter().any(covers)
     }
 
     /// Finds what a real path grants, by everything that is listed as a pattern. With `is_git_config`, a repository's
@@ -184,7 +188,9 @@ impl PathRules {
             } else if i >= bases {
                 let entry = &self.protected.entries()[i - bases];
                 let is_let_through = is_git_config && self.protected.is_git_config(entry, path);
-                if protecting.is_none() && !is_let_through && entry.glob.covers(path) {
+                // Of several, one that denies counts.
+                let may_count = protecting.is_none_or(|other| entry.rights.w < other.rights.w);
+                if may_count && !is_let_through && entry.glob.covers(path) {
                     protecting = Some(entry);
                 }
             } else if longest.is_none() {
@@ -208,7 +214,7 @@ impl PathRules {
             self.answers.answer(path, &mut found);
         }
         if let Some(entry) = protecting {
-            found.meet(entry);
+            found.keep_from_writing(entry.rights.w, &entry.reason);
         }
         found
     }

@@ -59,6 +59,7 @@ const NOTHING_MISSED: &str = "no saved rule or entry would change the answer";
 const IS_PATTERN: &str = "its path contains * or ?, which a rule would treat as a pattern";
 const NO_TEXT: &str = "its path is not UTF-8, but a rule must be";
 const OF_PROCESS: &str = "another process may get that id later";
+const PERSISTENCE: &str = "it would run outside the guard, so it is asked about each time";
 const NO_RULE: &str = "no rule can match only its path";
 
 /// Returns what "allow always" saves for the requests of one question. Requests that are already allowed need nothing.
@@ -67,10 +68,12 @@ const NO_RULE: &str = "no rule can match only its path";
 pub fn always(policy: &Policy, requests: &[Request<'_>], is_directory: &dyn Fn(&[u8]) -> bool) -> Always {
     let mut savings = Savings::default();
     for request in requests {
-        if decide(policy, request).outcome != Outcome::Ask {
+        let verdict = decide(policy, request);
+        if verdict.outcome != Outcome::Ask {
             continue;
         }
         let added = match request {
+            _ if verdict.reason.is_persistence() => Err(PERSISTENCE.to_owned()),
             _ if policy.repeats(request) == Repeat::AskedEachTime => Err(EACH_TIME.to_owned()),
             Request::Exec(exec) => savings.exec(policy, exec),
             Request::File { path, access } | Request::FileAt { path, access, .. } => {
@@ -111,7 +114,10 @@ impl Always {
 impl Policy {
     /// Whether an approval of this request may hold for later ones.
     pub fn repeats(&self, request: &Request<'_>) -> Repeat {
-        let Request::Exec(exec) = request else { return Repeat::Allowed };
+        let Request::Exec(exec) = request else {
+            let is_persistence = decide(self, request).reason.is_persistence();
+            return if is_persistence { Repeat::AskedEachTime } else { Repeat::Allowed };
+        };
         match self.listed(exec) {
             Listed::Code(_) => Repeat::AskedEachTime,
             Listed::Carrier(_) => Repeat::Allowed,

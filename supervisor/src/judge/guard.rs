@@ -408,16 +408,11 @@ impl Guard {
         self.deny(caller, operation, path, argv, &verdict.reason)
     }
 
-    /// Reports an allowed change of a git configuration, with its keys, however few allowed calls are logged.
+    /// Reports an allowed change of a file that runs outside the guard, however few allowed calls are logged.
     ///
     /// # Errors
     /// EACCES if it cannot be logged and must be.
-    pub fn log_git_config(
-        &self,
-        caller: &Caller<'_>,
-        path: &[u8],
-        verdict: &Verdict<'_>,
-    ) -> Result<(), Errno> {
+    pub fn log_change(&self, caller: &Caller<'_>, path: &[u8], verdict: &Verdict<'_>) -> Result<(), Errno> {
         let logged = self.note(caller, Operation::Write, path, &[], &verdict.reason, Outcome::Allow);
         match logged {
             Logged::No => self.deny(caller, Operation::Write, path, &[], &unlogged()),

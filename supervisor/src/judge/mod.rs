@@ -11,6 +11,7 @@ pub mod local_address;
 pub mod made_directories;
 pub(crate) mod moved_grants;
 mod paths;
+pub(crate) mod persistence;
 pub mod recorder;
 pub mod session_security;
 pub mod shapes;

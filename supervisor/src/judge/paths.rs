@@ -12,6 +12,7 @@ use crate::audit::Operation;
 use crate::caller::Caller;
 use crate::judge::consent::{AllPaths, ConsentState, about_file, directories_above};
 use crate::judge::guard::Guard;
+use crate::judge::persistence::shown_change;
 use crate::judge::shapes::Subject;
 use crate::kernel::requests;
 use crate::resolve::special_files::{Classification, classify, is_the_machines};
@@ -148,12 +149,18 @@ impl Guard {
         if verdict.outcome != Outcome::Ask {
             return self.settle(caller, operation, path, &[], &verdict);
         }
+        let is_persistence = verdict.reason.is_persistence();
+        let change = if is_persistence { shown_change(caller, object) } else { None };
+        if is_persistence && change.is_none() {
+            return self.settle(caller, operation, path, &[], &verdict);
+        }
         if self.observe {
             self.note_question(caller, operation, path, &[], &verdict.reason);
             return Ok(());
         }
-        let stand =
-            self.consent(caller, || about_file(&self.background(), caller, &asked, access, &verdict.reason));
+        let stand = self.consent(caller, || {
+            about_file(&self.background(), caller, (&asked, access, change), &verdict.reason)
+        });
         if stand == ConsentState::Unasked {
             return Err(Errno::ACCESS);
         }

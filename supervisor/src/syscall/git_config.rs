@@ -5,20 +5,18 @@
 //! guard writes the bytes that it judged to a file of its own, under a name that the tree can neither make nor write, and
 //! renames that.
 
-use std::fs::File;
-use std::io::{Read, Write};
-use std::os::fd::AsFd;
-
-use guard_policy::git_config::MAX_BYTES;
+use guard_approvals::{Digest, FileChange};
+use guard_policy::git_config::shown_changes;
 use guard_policy::{GitConfigNames, Outcome, OwnGitParts, Request as Question, decide};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{FileType, RenameFlags};
 use rustix::io::Errno;
 
 use super::Request;
+use super::own_copy::{OwnCopy, read, remove_judged};
 use crate::audit::Operation;
 use crate::judge::consent::AllPaths;
 use crate::reply::HandlerResult;
-use crate::resolve::{DirEntry, Identity, Object, link_to};
+use crate::resolve::{DirEntry, Identity, Object};
 
 /// The lock of a configuration that the tree made, and the configuration.
 pub struct Replacement<'e> {
@@ -98,70 +96,29 @@ pub fn replace(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> Hand
     match verdict.outcome {
         Outcome::Allow => {
             all.end()?;
-            guard.log_git_config(request.caller, &config.path, &verdict)?;
+            guard.log_change(request.caller, &config.path, &verdict)?;
         }
-        _ => {
+        Outcome::Ask => {
+            let lines = shown_changes(&config.path, &old, &new, own).ok_or(Errno::ACCESS)?;
+            let content = Some(Digest::of_parts([&old[..], &new]));
+            let change = FileChange { lines, content };
+            all.add(guard.judge_shown_change(request.caller, &config.path, change, verdict))?;
+            all.end()?;
+        }
+        Outcome::Deny => {
             guard.settle(request.caller, Operation::Write, &config.path, &[], &verdict)?;
             all.end()?;
         }
     }
     request.perform(|| {
-        write(lock, names.new, &new, Mode::from_raw_mode(mode))?;
+        let copy = OwnCopy { parent: &lock.parent, name: names.new, flags: RenameFlags::empty() };
         // Both are in the directory in which the lock was found, whatever its name is by now.
-        let put = rustix::fs::renameat(&lock.parent, names.new, &lock.parent, names.config);
-        if put.is_err() {
-            let _ = rustix::fs::unlinkat(&lock.parent, names.new, AtFlags::empty());
-        }
-        put?;
+        copy.put(&new, mode, None, names.config)?;
         guard.git_remotes.note(directory, &config.path, &old, &new);
-        remove_own(request, lock)
+        remove_judged(request, lock)
     })
 }
 
 fn parent_of(path: &[u8]) -> &[u8] {
     path.iter().rposition(|byte| *byte == b'/').map_or(path, |at| &path[..at])
-}
-
-/// Reads a file to its end, once. One byte more than is judged shows that there is more.
-fn read(object: &Object) -> Result<Vec<u8>, Errno> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let file = File::from(rustix::fs::open(link_to(object.fd.as_fd()), flags, Mode::empty())?);
-    let mut bytes = Vec::new();
-    let read = file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
-    Ok(bytes)
-}
-
-/// Writes a new file beside the lock.
-fn write(lock: &DirEntry, name: &[u8], bytes: &[u8], mode: Mode) -> Result<(), Errno> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let make = || rustix::fs::openat2(&lock.parent, name, flags, Mode::RUSR | Mode::WUSR, links);
-    let made = match make() {
-        // A guard that was killed left it: whoever has the lock is alone.
-        Err(Errno::EXIST) => {
-            rustix::fs::unlinkat(&lock.parent, name, AtFlags::empty())?;
-            make()
-        }
-        made => made,
-    };
-    let mut file = File::from(made?);
-    let written = file.write_all(bytes).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO));
-    let written = written.and_then(|()| rustix::fs::fchmod(&file, mode));
-    if let Err(error) = written {
-        let _ = rustix::fs::unlinkat(&lock.parent, name, AtFlags::empty());
-        return Err(error);
-    }
-    Ok(())
-}
-
-/// Removes the tree's lock, if it is still the one that was judged.
-fn remove_own(request: &Request<'_, '_>, lock: &DirEntry) -> Result<(), Errno> {
-    let there = rustix::fs::statat(&lock.parent, &lock.name[..], AtFlags::SYMLINK_NOFOLLOW);
-    let judged = Identity::from_stat(&lock.there()?.stat);
-    if there.is_ok_and(|stat| Identity::from_stat(&stat) == judged) {
-        rustix::fs::unlinkat(&lock.parent, &lock.name[..], AtFlags::empty())?;
-    }
-    request.guard.floor.grants().recheck_below(&lock.path);
-    Ok(())
 }

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use super::open_how::OpenHow;
 use super::{Request, git_config, set_id};
 use crate::audit::Operation;
+use crate::audit::report::LAST_DENIAL;
 use crate::caller::{CallerPath, PATH_MAX};
 use crate::reply::{ContinueReason, HandlerResult, Reply, SupervisorCopy};
 use crate::resolve::special_files::controlling_terminal;
@@ -31,6 +32,9 @@ pub fn openat(request: &Request<'_, '_>, dirfd: i32, path: u64, flags: i32, mode
     request.caller.peek(path, &mut written)?;
     let path = written.as_bytes();
     fail_point(Fallible::Open, path);
+    if path == LAST_DENIAL.as_bytes() && only_reads(how) {
+        return finish(Object::from_fd(request.guard.reporter.last_denial()?)?, how);
+    }
     if let Some(outcome) = super::passthrough::open(request, dirfd, path, how) {
         return outcome;
     }

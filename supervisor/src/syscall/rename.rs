@@ -7,7 +7,7 @@ use parking_lot::MutexGuard;
 use rustix::fs::{AtFlags, CWD, FileType, RenameFlags};
 use rustix::io::Errno;
 
-use super::{Request, git_config};
+use super::{Request, git_config, replacement};
 use crate::inflight;
 use crate::judge::consent::AllPaths;
 use crate::reply::HandlerResult;
@@ -77,12 +77,13 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     // Both paths are walked before either is refused, as the kernel does.
     let (old, new) = (name(request, old)?, name(request, new)?);
 
-    let mounts = [&old, &new].map(|target| mount_of(target.directory()));
-    let (mut old, mut new) = both(old, new, flags).map_err(|error| match mounts {
-        // The kernel reports these errors first.
-        [Ok(old), Ok(new)] if old != new => Errno::XDEV,
-        _ => error,
-    })?;
+    let is_elsewhere = match [&old, &new].map(|target| mount_of(target.directory())) {
+        [Ok(old), Ok(new)] => old != new,
+        _ => false,
+    };
+    // The kernel reports that first.
+    let (mut old, mut new) =
+        both(old, new, flags).map_err(|error| if is_elsewhere { Errno::XDEV } else { error })?;
     fail_point(Fallible::Rename, &old.path);
     if flags.is_empty()
         && let Some(replacement) = git_config::replacement(request, &old, &new)
@@ -90,6 +91,15 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
         stay(request, &old)?;
         stay(request, &new)?;
         return git_config::replace(request, &replacement);
+    }
+    if RenameFlags::NOREPLACE.contains(flags)
+        && !is_elsewhere
+        && let Some(asked) = replacement::replacement(request, &old, &new, flags)
+    {
+        stay(request, &old)?;
+        stay(request, &new)?;
+        keep_rights(request, &old.path, &new.path, false)?;
+        return replacement::replace(request, asked);
     }
     let all = AllPaths::new(request.caller);
     for entry in [&old, &new] {

@@ -174,6 +174,9 @@ pub struct Approval {
     /// The system call that accesses a file: `open`, `unlink`, `rename`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
+    /// For a file that would run outside the guard: what would change, line by line.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub change: Vec<String>,
     /// The arguments; empty for a file.
     pub argv: Vec<String>,
     /// The real path of the program or the file.
@@ -387,6 +390,10 @@ impl Approval {
             call: match &question.subject {
                 Subject::Exec(_) => None,
                 Subject::File { call, .. } => Some((*call).to_owned()),
+            },
+            change: match &question.subject {
+                Subject::File { change: Some(change), .. } => change.lines.clone(),
+                _ => Vec::new(),
             },
             is_text: all.into_iter().all(|bytes| str::from_utf8(bytes).is_ok()),
             argv: argv.iter().map(|argument| text(argument)).collect(),

@@ -21,6 +21,9 @@ use crate::question::{Id, PendingRequest};
 /// The maximum number of questions on the socket at once; the others wait.
 const MAX_CONNECTIONS: usize = 64;
 
+/// How often in a row nobody may listen until nobody counts as there: about eight seconds.
+const MAX_ABSENCES: u32 = 6;
+
 /// Asks on the socket.
 #[derive(Clone)]
 pub struct SocketAsker {
@@ -81,9 +84,17 @@ impl SocketAsker {
         };
         // The semaphore is never closed.
         let Ok(_permit) = self.permits.acquire().await else { return };
+        let mut absences = 0;
         let warn = |problem: &NoAnswer| {
             if !matches!(problem, NoAnswer::Nobody { .. }) {
+                absences = 0;
                 self.sink.warn_once(format!("the approvals socket gave no answer: {problem}"));
+                return;
+            }
+            absences += 1;
+            if absences == MAX_ABSENCES {
+                // Whoever comes back later can still answer, if another route keeps the question.
+                self.sink.manager.route_failed(request.id, Route::Socket, RouteFailure::Nobody);
             }
         };
         let find = Arc::clone(&self.find);

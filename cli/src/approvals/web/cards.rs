@@ -29,6 +29,8 @@ pub struct WebCard {
     path: Option<String>,
     /// The command text of a question from the socket.
     command: Option<String>,
+    /// What would change of a file that runs outside the guard.
+    change: Vec<String>,
     argv: Vec<String>,
     /// Environment variables that can make this program run another.
     environment: Vec<String>,
@@ -112,6 +114,7 @@ impl WebCard {
             call: None,
             path: None,
             command: None,
+            change: Vec::new(),
             argv: Vec::new(),
             environment: Vec::new(),
             cwd: None,
@@ -143,6 +146,7 @@ impl WebCard {
             operation: show(&approval.operation),
             call: approval.call.as_deref().map(show),
             path: Some(show(&approval.resolved_path)),
+            change: approval.change.iter().map(|line| show(line)).collect(),
             argv: approval.argv.iter().map(|argument| show(argument)).collect(),
             environment: approval.environment.iter().map(|variable| show(variable)).collect(),
             cwd: approval.cwd.as_deref().map(show),

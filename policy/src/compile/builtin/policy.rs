@@ -15,11 +15,12 @@ use crate::config::audit::AuditSettings;
 use crate::config::document;
 use crate::config::limits::Limits;
 use crate::config::node::NodeSettings;
+use crate::config::persistence::Protection;
 use crate::environment::Inherit;
 use crate::network::Network;
 use crate::paths::exec_roots::is_below;
 use crate::paths::expansion::{Expanded, expand, show};
-use crate::paths::persistence::Hint;
+use crate::paths::persistence::{Asking, Hint};
 use crate::paths::{exec_roots, persistence};
 use crate::programs::DEFAULT_CARRIERS;
 use crate::programs::allowlist::CompiledEntry;
@@ -67,7 +68,10 @@ impl Policy {
         builder.base();
         let default = default_reason(ASKED, Source::Builtin, "builtin.default");
         builder.answers(&host.own, agent);
-        builder.persistence(persistence::protected_paths(host, Hint::WithoutFile, |_| true));
+        let asking = if modes.ask() == crate::Ask::Off { Asking::No } else { Asking::Yes };
+        let protected =
+            persistence::protected_paths(host, Hint::WithoutFile, asking, |_| Protection::DEFAULT);
+        builder.persistence(protected);
         builder.projects(host.projects, agent);
         let (map, mut warnings) = builder.finish(ASKED, default);
 

@@ -8,7 +8,7 @@ use jsonc_parser::common::Ranged;
 use super::syntax::Reader;
 use crate::Permission;
 use crate::config::document::{Filesystem, Permissions};
-use crate::config::persistence::Persistence;
+use crate::config::persistence::{Persistence, Protection};
 use crate::paths::expansion;
 use crate::paths::persistence::Set;
 
@@ -30,19 +30,30 @@ impl Reader<'_> {
 
     fn persistence(&mut self, value: &Value<'_>, key: &str) -> Option<Persistence> {
         match value {
-            Value::BooleanLit(on) => return Some(Persistence::All(on.value)),
             Value::Object(_) => {}
             _ => {
-                self.wrong(value, key, "must be true or false, or an object { \"shell\": false, … }");
-                return None;
+                let what = "must be true, false, \"ask\" or \"deny\", or an object { \"shell\": false, … }";
+                return self.protection(value, key, what).map(Persistence::All);
             }
         }
         let mut sets = BTreeMap::new();
         for (name, key, property) in self.object(value, key, Some(&Set::NAMES)) {
-            let on = self.boolean(&property.value, &key);
-            sets.extend(Set::from_name(&name).zip(on));
+            let one = self.protection(&property.value, &key, "must be true, false, \"ask\" or \"deny\"");
+            sets.extend(Set::from_name(&name).zip(one));
         }
         Some(Persistence::Each(sets))
+    }
+
+    fn protection(&mut self, value: &Value<'_>, key: &str, what: &str) -> Option<Protection> {
+        let found = match value {
+            Value::BooleanLit(on) => Some(Protection::from_bool(on.value)),
+            Value::StringLit(word) => Protection::from_word(&word.value),
+            _ => None,
+        };
+        if found.is_none() {
+            self.wrong(value, key, what);
+        }
+        found
     }
 
     pub(super) fn filesystem(&mut self, value: &Value<'_>, key: &str) -> Filesystem {

@@ -40,3 +40,7 @@ pub(super) fn is_config_name(name: &[u8]) -> bool {
 pub(super) fn is_lock_or_config(name: &[u8]) -> bool {
     GIT_CONFIGS.iter().any(|config| [config.config, config.lock].contains(&name))
 }
+
+pub(super) fn is_config(name: &[u8]) -> bool {
+    GIT_CONFIGS.iter().any(|config| config.config == name)
+}

@@ -59,6 +59,24 @@ pub(super) fn paths_of(set: Set) -> impl Iterator<Item = (Start, &'static str)> 
     })
 }
 
+/// The sets whose files work on a project changes: they are asked about where somebody can be asked. The others decide what
+/// runs in the whole account.
+const ASKED: [Set; 5] = [Set::Git, Set::Direnv, Set::Editors, Set::Packages, Set::Agents];
+
+/// Returns whether a place is asked about unless the policy says otherwise: what belongs to a project, and single files of
+/// a home. In a home's directories, tools change many files at a time.
+pub(super) fn is_asked(set: Set, start: Start, rest: &str) -> bool {
+    let is_of_project = matches!(start, Start::Workspace | Start::Git);
+    let is_single = matches!(start, Start::Home | Start::Config) && !rest.ends_with('/');
+    ASKED.contains(&set) && (is_of_project || is_single) && may_be_asked(rest)
+}
+
+/// Returns whether a place can be asked about at all. Not a lock, by which its owner keeps others from a file; nor what a
+/// project says to the guard.
+pub(super) fn may_be_asked(rest: &str) -> bool {
+    !rest.ends_with(".lock") && !rest.starts_with("/.openclaw/")
+}
+
 const LISTS: &[(Set, &str)] = &[
     (
         Set::Shell,

@@ -1,9 +1,10 @@
 //! Persistence: places where the tree could leave something that runs later, outside the guard.
 //!
-//! `w` is denied there, even if a rule, an answer or the default grants it. Reading and executing are unaffected. Some
+//! `w` is denied or asked about there, even if a rule, an answer or the default grants it. Reading and executing are unaffected. Some
 //! are literal paths and whole directories; others are known by their shape, wherever they are. While a shape is
 //! protected, no directory is writable as a whole, so no writes are left to the kernel.
 
+mod components;
 mod git_configs;
 mod lists;
 mod protected;
@@ -17,19 +18,33 @@ use std::sync::Arc;
 
 use super::exec_roots::is_below;
 use super::glob::Glob;
+use crate::config::persistence::Protection;
 use crate::paths::entry::CompiledPattern;
 use crate::verdict::CompiledReason;
 use crate::{Grant, Host, Rights, Source};
+pub use components::ShapeKind;
 pub use git_configs::GitConfigNames;
 use lists::{Start, paths_of};
 pub(crate) use protected::ProtectedPaths;
+pub use protected::REPLACEMENT;
 pub(crate) use set::Set;
+pub use shapes::Shape;
 pub(crate) use shapes::Shapes;
-pub use shapes::{Shape, ShapeKind};
 pub use sites::PersistenceSites;
 
-/// The most that a protected place grants: everything but `w`.
-const CEILING: Rights = Rights { r: Grant::Yes, w: Grant::No, x: Grant::Yes };
+/// The most that a protected place grants: everything, but `w` is denied or asked about.
+fn ceiling(w: Grant) -> Rights {
+    Rights { r: Grant::Yes, w, x: Grant::Yes }
+}
+
+/// Whether somebody can be asked under this policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asking {
+    /// `exec.ask` lets questions be asked.
+    Yes,
+    /// Nobody is asked.
+    No,
+}
 
 /// The usual directories of programs of a Python environment (venv(3py), virtualenv, uv).
 const ENVIRONMENTS: [&[u8]; 2] = [b"/venv/bin", b"/.venv/bin"];
@@ -44,15 +59,34 @@ pub(crate) enum Hint {
 }
 
 /// Returns the protected places of all sets that are on.
-pub(crate) fn protected_paths(host: &Host<'_>, hint: Hint, is_on: impl Fn(Set) -> bool) -> ProtectedPaths {
-    let mut making =
-        Making { host, entries: Vec::new(), seen: HashSet::new(), own: None, others: HashSet::new() };
+pub(crate) fn protected_paths(
+    host: &Host<'_>,
+    hint: Hint,
+    asking: Asking,
+    protection: impl Fn(Set) -> Protection,
+) -> ProtectedPaths {
+    let mut making = Making {
+        host,
+        entries: Vec::new(),
+        seen: HashSet::new(),
+        own: None,
+        others: HashSet::new(),
+        w: Grant::No,
+    };
     let (mut reasons, mut configs) = (Vec::new(), HashSet::new());
-    let config_reason = is_on(Set::Git).then(|| Arc::new(git_config_reason(hint)));
-    for set in Set::ALL.into_iter().filter(|set| is_on(*set)) {
+    let is_asked = |set: Set, start: Start, rest: &str| match protection(set) {
+        _ if asking == Asking::No || set == Set::Guard => false,
+        Protection::Project => lists::is_asked(set, start, rest),
+        Protection::Ask => lists::may_be_asked(rest),
+        Protection::Off | Protection::Deny => false,
+    };
+    let is_on = |set: &Set| protection(*set) != Protection::Off;
+    let config_reason = is_on(&Set::Git).then(|| Arc::new(git_config_reason(hint)));
+    for set in Set::ALL.into_iter().filter(is_on) {
         let reason = Arc::new(reason(set, hint));
         reasons.push((set, Arc::clone(&reason)));
         for (start, rest) in paths_of(set) {
+            making.w = if is_asked(set, start, rest) { Grant::Ask } else { Grant::No };
             for top in tops(host, start) {
                 if let Some(at) = rest.rfind('/').filter(|_| rest.contains('*')) {
                     making.add_names(&[top, &rest.as_bytes()[..at]].concat(), &rest[at..], &reason);
@@ -77,6 +111,8 @@ pub(crate) fn protected_paths(host: &Host<'_>, hint: Hint, is_on: impl Fn(Set) -
             }
         }
         let sites = &host.persistence_sites;
+        // As in a workspace.
+        making.w = if is_asked(set, Start::Workspace, "/") { Grant::Ask } else { Grant::No };
         match set {
             Set::Git => sites.git_others.iter().for_each(|path| making.add_whole(path, &reason)),
             Set::Guard => sites.guard.iter().for_each(|path| making.add(path, &reason)),
@@ -98,9 +134,11 @@ pub(crate) fn protected_paths(host: &Host<'_>, hint: Hint, is_on: impl Fn(Set) -
         }
     }
     let homes = tops(host, Start::Home).into_iter().map(<[u8]>::to_vec).collect();
-    let shapes = Shapes::new(reasons, config_reason, homes, &host.persistence_sites.hook_directories);
+    let asked: Vec<Set> = Set::ALL.into_iter().filter(|set| is_asked(*set, Start::Workspace, "/")).collect();
+    let is_asking = !asked.is_empty() || making.entries.iter().any(|entry| entry.rights.w == Grant::Ask);
+    let shapes = Shapes::new(reasons, config_reason, homes, &host.persistence_sites.hook_directories, asked);
     configs.retain(|path| !making.others.contains(path));
-    ProtectedPaths::new(making.entries, configs, shapes)
+    ProtectedPaths::new(making.entries, configs, shapes, is_asking.then(replacement_reason))
 }
 
 fn reason(set: Set, hint: Hint) -> CompiledReason {
@@ -120,10 +158,21 @@ fn reason(set: Set, hint: Hint) -> CompiledReason {
     }
 }
 
+/// The reason for the guard's own file beside one that it is about to replace.
+fn replacement_reason() -> CompiledReason {
+    let rule = "the name of the guard's own file while it replaces another".to_owned();
+    CompiledReason {
+        source: Source::Builtin,
+        path: "permissions.persistence.guard".to_owned(),
+        rule: format!("builtin persistence: {rule}"),
+        text: format!("it is {rule}"),
+    }
+}
+
 /// The reason for a repository's configuration, in which git may change keys that run nothing.
 fn git_config_reason(hint: Hint) -> CompiledReason {
     let CompiledReason { source, path, rule, text } = reason(Set::Git, hint);
-    let but = "only git itself may change keys there, and only those that run nothing";
+    let but = "without a question, only git itself may change keys there, and only those that run nothing";
     let (what, more) = rule.split_once("; ").unwrap_or((&rule, ""));
     let end = if more.is_empty() { String::new() } else { format!("; {more}") };
     CompiledReason { source, path, rule: format!("{what}; {but}{end}"), text: format!("{text}; {but}") }
@@ -168,11 +217,13 @@ fn around(dir: &[u8]) -> &[u8] {
 struct Making<'a> {
     host: &'a Host<'a>,
     entries: Vec<CompiledPattern>,
-    seen: HashSet<(Vec<u8>, String)>,
+    seen: HashSet<(Vec<u8>, String, Grant)>,
     /// The configuration of git's that is being added.
     own: Option<Vec<u8>>,
     /// The files that were added otherwise: a configuration among them is more than that.
     others: HashSet<Vec<u8>>,
+    /// What `w` becomes at most where places are added.
+    w: Grant,
 }
 
 impl Making<'_> {
@@ -233,9 +284,9 @@ impl Making<'_> {
         if pattern.is_empty() && self.own.as_deref() != Some(literal) {
             self.others.insert(literal.to_vec());
         }
-        if self.seen.insert((literal.to_vec(), pattern.to_owned())) {
+        if self.seen.insert((literal.to_vec(), pattern.to_owned(), self.w)) {
             let glob = Glob::new(literal, pattern, true);
-            self.entries.push(CompiledPattern { glob, rights: CEILING, reason: Arc::clone(reason) });
+            self.entries.push(CompiledPattern { glob, rights: ceiling(self.w), reason: Arc::clone(reason) });
         }
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::{CEILING, Shapes};
+use super::{Shapes, ceiling};
+use crate::Grant;
 use crate::paths::entry::CompiledPattern;
 use crate::paths::glob::Glob;
 use crate::verdict::CompiledReason;
@@ -16,15 +17,29 @@ pub(crate) struct ProtectedPaths {
     /// The paths that are only a repository's configuration.
     git_configs: HashSet<Vec<u8>>,
     shapes: Shapes,
+    /// The reason for [`REPLACEMENT`], if something is asked about.
+    replacement: Option<Arc<CompiledReason>>,
 }
+
+/// The name of the guard's own file beside one that it is about to replace. The tree can neither make nor write it,
+/// wherever that is.
+pub const REPLACEMENT: &[u8] = b".openclaw-guard.new";
 
 impl ProtectedPaths {
     pub(super) fn new(
         entries: Vec<CompiledPattern>,
         git_configs: HashSet<Vec<u8>>,
         shapes: Shapes,
+        replacement: Option<CompiledReason>,
     ) -> ProtectedPaths {
-        ProtectedPaths { entries, git_configs, shapes }.sorted()
+        ProtectedPaths { entries, git_configs, shapes, replacement: replacement.map(Arc::new) }.sorted()
+    }
+
+    /// Returns why nothing may be written at a path whose name is the guard's own.
+    pub(crate) fn replacement(&self, path: &[u8]) -> Option<&CompiledReason> {
+        let reason = self.replacement.as_deref()?;
+        let is_named = path.strip_suffix(REPLACEMENT).is_some_and(|directory| directory.ends_with(b"/"));
+        is_named.then_some(reason)
     }
 
     /// Returns whether an entry is only for the repository's configuration at this path.
@@ -47,7 +62,7 @@ impl ProtectedPaths {
     /// Adds a single file or directory.
     pub(crate) fn add(&mut self, path: &[u8], reason: CompiledReason) {
         let glob = Glob::new(path, "", true);
-        self.entries.push(CompiledPattern { glob, rights: CEILING, reason: Arc::new(reason) });
+        self.entries.push(CompiledPattern { glob, rights: ceiling(Grant::No), reason: Arc::new(reason) });
     }
 
     /// Returns them in the order in which they are looked up.

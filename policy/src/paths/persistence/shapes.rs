@@ -8,14 +8,12 @@
 use std::sync::Arc;
 
 use super::Set;
-use super::git_configs::{GIT_CONFIGS, is_config_name, is_lock_or_config};
-use super::tails::{OTHER_REPOSITORIES, ShapeTail, TAILS, is_named};
+use super::components::{Component, Components, GIT_FILES, GIT_NESTS, ShapeKind};
+use super::git_configs::{GIT_CONFIGS, is_config, is_config_name};
+use super::tails::{OTHER_REPOSITORIES, TAILS};
+use crate::Grant;
 use crate::verdict::CompiledReason;
 
-/// Files that git reads directly in a git directory (gitrepository-layout(5)), beside its configuration.
-const GIT_FILES: [&[u8]; 1] = [b"commondir"];
-/// Directories of a git directory that hold git directories: those of submodules and of worktrees.
-const GIT_NESTS: [&[u8]; 2] = [b"modules", b"worktrees"];
 /// Directories of a git directory whose files say where git fetches from and pushes to (gitrepository-layout(5)).
 const GIT_REMOTES: [&[u8]; 2] = [b"remotes", b"branches"];
 /// What makes a directory look like a git directory (git's setup.c, `is_git_directory`).
@@ -29,26 +27,8 @@ pub struct Shape<'p> {
     pub holder: &'p [u8],
     /// What the tail names.
     pub kind: ShapeKind,
-}
-
-/// What the tail of a shape names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ShapeKind {
-    /// Everything there: a directory is protected with all that is in it.
-    All,
-    /// A file, with which the path ends: a directory of that name is not protected.
-    File,
-    /// Such a file that is a configuration of git's, or the lock of one.
-    GitConfig,
-    /// The directory of a submodule's hooks, itself: without hooks in it, it runs nothing.
-    ModuleHooks,
-}
-
-impl ShapeKind {
-    /// Whether a directory of this name is not protected.
-    pub fn is_file(self) -> bool {
-        matches!(self, ShapeKind::File | ShapeKind::GitConfig)
-    }
+    /// Whether it can be asked about.
+    pub(crate) may_be_asked: bool,
 }
 
 /// The shapes that a policy protects.
@@ -62,6 +42,8 @@ pub(crate) struct Shapes {
     homes: Vec<Vec<u8>>,
     /// The directories of hooks that a configuration names relative to each work tree, as components.
     hooks: Vec<Vec<Vec<u8>>>,
+    /// The sets that are asked about.
+    asked: Vec<Set>,
 }
 
 impl Shapes {
@@ -70,6 +52,7 @@ impl Shapes {
         git_config: Option<Arc<CompiledReason>>,
         homes: Vec<Vec<u8>>,
         hooks: &[Vec<u8>],
+        asked: Vec<Set>,
     ) -> Shapes {
         let components = |path: &Vec<u8>| {
             let names = path.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b"."));
@@ -80,7 +63,7 @@ impl Shapes {
         let hooks = hooks.iter().map(components).filter(is_plain).collect();
         let has_shape = |set: Set| set == Set::Git || TAILS.all().any(|(_, tail)| tail.set == set);
         let reasons = reasons.into_iter().filter(|(set, _)| has_shape(*set)).collect();
-        Shapes { reasons, git_config, homes, hooks }
+        Shapes { reasons, git_config, homes, hooks, asked }
     }
 
     /// Returns whether nothing is protected by its shape.
@@ -121,15 +104,25 @@ impl Shapes {
         on.collect()
     }
 
-    /// Returns the first set by which a path is protected.
-    pub(crate) fn first(&self, path: &[u8]) -> Option<&CompiledReason> {
+    /// Returns whether a set is asked about.
+    pub(crate) fn asks(&self, set: Set) -> bool {
+        self.asked.contains(&set)
+    }
+
+    /// Returns the first set by which a path is protected, or the first of those that are not asked about, and what is
+    /// left of `w`.
+    pub(crate) fn first(&self, path: &[u8]) -> Option<(Grant, &CompiledReason)> {
         let mut found = None;
         self.each(path, &mut |shape| {
-            found = self.reason(shape.set);
-            if shape.kind == ShapeKind::GitConfig {
-                found = self.git_config.as_deref().or(found);
+            let reason = match shape.kind {
+                ShapeKind::GitConfig => self.git_config.as_deref(),
+                _ => None,
+            };
+            let w = if shape.may_be_asked && self.asks(shape.set) { Grant::Ask } else { Grant::No };
+            if found.is_none() || w == Grant::No {
+                found = reason.or_else(|| self.reason(shape.set)).map(|reason| (w, reason));
             }
-            found.is_some()
+            w == Grant::No
         });
         found
     }
@@ -159,6 +152,7 @@ impl Shapes {
                     set: tail.set,
                     holder,
                     kind: if tail.is_directory { ShapeKind::All } else { ShapeKind::File },
+                    may_be_asked: tail.may_be_asked,
                 })
             {
                 return;
@@ -171,10 +165,13 @@ impl Shapes {
 
     /// What a component makes of the path if it is the name of a repository, or of a directory of hooks.
     fn repository<'p>(&self, at: &Component<'p>, found: &mut dyn FnMut(Shape<'p>) -> bool) -> bool {
-        let shape = |holder, kind| Shape { set: Set::Git, holder, kind };
+        let is_lock = || at.last_name().is_some_and(|name| is_config_name(name) && !is_config(name));
+        let shape = |holder, kind| Shape { set: Set::Git, holder, kind, may_be_asked: !is_lock() };
         if at.name().eq_ignore_ascii_case(b".git") {
             if at.is_last() {
-                return found(shape(at.holder(), ShapeKind::File));
+                // A file of this name says which repository this is.
+                let file = shape(at.holder(), ShapeKind::File);
+                return found(Shape { may_be_asked: false, ..file });
             }
             let inside: Vec<Component<'p>> = at.after().collect();
             if GIT_REMOTES.contains(&inside[0].name()) {
@@ -221,7 +218,7 @@ impl Shapes {
             return None;
         }
         let is_on = |set| self.reason(set).is_some();
-        let shape = |set, holder| Shape { set, holder, kind: ShapeKind::All };
+        let shape = |set, holder| Shape { set, holder, kind: ShapeKind::All, may_be_asked: false };
         Components::all(path).find_map(|at| {
             let holder = at.holder();
             if let Some(holder) = at.leads_into_repository().filter(|_| is_on(Set::Git)) {
@@ -257,119 +254,6 @@ impl Shapes {
     }
 }
 
-/// The components of a path.
-struct Components;
-
-impl Components {
-    fn all(path: &[u8]) -> impl Iterator<Item = Component<'_>> {
-        Components::from(path, 0)
-    }
-
-    /// The components after the slash at `slash`.
-    fn from(path: &[u8], slash: usize) -> impl Iterator<Item = Component<'_>> {
-        let mut next = slash;
-        std::iter::from_fn(move || {
-            if next >= path.len() {
-                return None;
-            }
-            let start = next + 1;
-            let length = path[start..].iter().position(|byte| *byte == b'/').unwrap_or(path.len() - start);
-            next = start + length;
-            Some(Component { path, start, end: next })
-        })
-    }
-}
-
-/// A component of a path, by where it begins and ends.
-#[derive(Clone, Copy)]
-struct Component<'p> {
-    path: &'p [u8],
-    start: usize,
-    end: usize,
-}
-
-impl<'p> Component<'p> {
-    fn name(&self) -> &'p [u8] {
-        &self.path[self.start..self.end]
-    }
-
-    /// The directory that it is in.
-    fn holder(&self) -> &'p [u8] {
-        &self.path[..(self.start - 1).max(1)]
-    }
-
-    /// The path that ends with it.
-    fn itself(&self) -> &'p [u8] {
-        &self.path[..self.end]
-    }
-
-    fn is_last(&self) -> bool {
-        self.end == self.path.len()
-    }
-
-    /// The path below it, without a leading slash; empty for the last.
-    fn rest(&self) -> &'p [u8] {
-        self.path.get(self.end + 1..).unwrap_or_default()
-    }
-
-    /// It, and the components after it.
-    fn onward(&self) -> impl Iterator<Item = Component<'p>> {
-        Components::from(self.path, self.start - 1)
-    }
-
-    fn after(&self) -> impl Iterator<Item = Component<'p>> {
-        Components::from(self.path, self.end)
-    }
-
-    /// Whether a tail begins here and reaches, or contains, the end of the path.
-    fn matches(&self, tail: &ShapeTail) -> bool {
-        let mut after = self.after();
-        tail.rest.iter().all(|name| after.next().is_some_and(|other| is_named(other.name(), name)))
-            && (tail.is_directory || after.next().is_none())
-    }
-
-    /// Whether the path ends before a tail that begins here does.
-    fn leads(&self, tail: &ShapeTail) -> bool {
-        let after: Vec<&[u8]> = self.after().map(|other| other.name()).collect();
-        after.len() < tail.rest.len() && tail.rest.iter().zip(&after).all(|(name, other)| name == other)
-    }
-
-    /// If this is the name of a repository and the path leads to a protected part of it, the holder of that part.
-    fn leads_into_repository(&self) -> Option<&'p [u8]> {
-        let is = |name: &[u8]| self.name().eq_ignore_ascii_case(name);
-        let inside = self.after().next().map(|part| part.name());
-        match inside {
-            None if is(b".git") || is(b".hg") || is(b".jj") => Some(self.path),
-            Some(b"info") if is(b".git") && self.rest() == b"info" => Some(self.itself()),
-            Some(nest) if is(b".git") && GIT_NESTS.contains(&nest) => Some(self.path),
-            Some(b"repo") if is(b".jj") && [&b"repo"[..], b"repo/store"].contains(&self.rest()) => {
-                Some(self.path)
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether this is a directory of hooks, and the path ends in a sample there, which git does not run
-    /// (githooks(5)). It makes them with each repository.
-    fn is_hook_sample(&self) -> bool {
-        let sample = self.rest().strip_suffix(b".sample").unwrap_or_default();
-        self.name() == b"hooks" && !sample.is_empty() && !sample.contains(&b'/')
-    }
-
-    /// The kind of this name in a git directory, if git runs it or is configured by it.
-    fn git_part(&self) -> Option<ShapeKind> {
-        match self.name() {
-            b"hooks" => Some(ShapeKind::All),
-            b"info" if self.rest() == b"attributes" => Some(ShapeKind::File),
-            name if is_lock_or_config(name) && self.is_last() => Some(ShapeKind::GitConfig),
-            name if (GIT_FILES.contains(&name) || is_config_name(name)) && self.is_last() => {
-                Some(ShapeKind::File)
-            }
-            _ => None,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -390,6 +274,7 @@ mod tests {
             None,
             vec![b"/home/u".to_vec()],
             &[b".githooks".to_vec(), b"../up".to_vec(), b"./tools/hooks/".to_vec(), b".".to_vec()],
+            vec![Set::Git, Set::Direnv, Set::Agents],
         )
     }
 
@@ -493,7 +378,7 @@ mod tests {
 
     #[test]
     fn nothing_is_protected_where_every_set_is_off() {
-        let shapes = Shapes::new(Vec::new(), None, Vec::new(), &[]);
+        let shapes = Shapes::new(Vec::new(), None, Vec::new(), &[], Vec::new());
         assert!(shapes.is_empty() && shapes.all(b"/a/.git/config").is_empty());
         assert!(shapes.first(b"/a/.envrc").is_none() && shapes.leads_to(b"/a/.git").is_none());
         assert!(shapes.git_directories(b"/a/config").is_empty() && shapes.marked(b"/a/HEAD").is_none());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::Set;
-use super::lists::{Start, paths_of};
+use super::lists::{Start, may_be_asked, paths_of};
 
 /// Files of Mercurial's and Jujutsu's repositories that name programs, or another place that does; and one that is in
 /// each repository and never changes, so that no repository can be cleared away for one of the tree's.
@@ -62,6 +62,8 @@ pub(super) struct ShapeTail {
     pub(super) rest: Vec<&'static [u8]>,
     /// Whether everything below it belongs to it.
     pub(super) is_directory: bool,
+    /// Whether it can be asked about.
+    pub(super) may_be_asked: bool,
 }
 
 /// The listed paths of every workspace, by first component. Paths in repositories are handled below.
@@ -73,7 +75,8 @@ pub(super) static TAILS: LazyLock<Tails> = LazyLock::new(|| {
             let mut components = path.trim_matches('/').split('/').map(str::as_bytes);
             let Some(first) = components.next() else { continue };
             if OTHER_REPOSITORIES.iter().all(|(name, _)| *name != first) {
-                let tail = ShapeTail { set, rest: components.collect(), is_directory };
+                let may_be_asked = may_be_asked(path);
+                let tail = ShapeTail { set, rest: components.collect(), is_directory, may_be_asked };
                 match first.contains(&b'*') {
                     true => tails.by_pattern.push((first, tail)),
                     false => tails.by_name.entry(first).or_default().push(tail),

@@ -6,8 +6,9 @@
 use super::Profile;
 use crate::paths::expansion::trim;
 
-/// Returns whether a program with this profile may have these arguments (without its own name).
-pub fn keeps_to_input(profile: &Profile, arguments: &[Vec<u8>]) -> bool {
+/// Returns whether a program with this profile may have these arguments (without its own name). `pairs` are the flags with
+/// a value that take two words.
+pub fn keeps_to_input(profile: &Profile, pairs: &[&str], arguments: &[Vec<u8>]) -> bool {
     let mut rest = arguments.iter().map(Vec::as_slice);
     let mut positional = 0;
     let mut options = true;
@@ -18,7 +19,7 @@ pub fn keeps_to_input(profile: &Profile, arguments: &[Vec<u8>]) -> bool {
                 options = false;
                 true
             }
-            [b'-', b'-', ..] if options => long(profile, argument, &mut rest),
+            [b'-', b'-', ..] if options => long(profile, pairs, argument, &mut rest),
             [b'-', letters @ ..] if options => cluster(profile, letters, &mut rest),
             literal => {
                 positional += 1;
@@ -34,7 +35,12 @@ pub fn keeps_to_input(profile: &Profile, arguments: &[Vec<u8>]) -> bool {
 
 /// Checks `--name`, `--name=value` and `--name value`. A name may be abbreviated if that is unambiguous
 /// (GNU).
-fn long<'a>(profile: &Profile, option: &[u8], rest: &mut impl Iterator<Item = &'a [u8]>) -> bool {
+fn long<'a>(
+    profile: &Profile,
+    pairs: &[&str],
+    option: &[u8],
+    rest: &mut impl Iterator<Item = &'a [u8]>,
+) -> bool {
     let (name, value) = match option.iter().position(|&byte| byte == b'=') {
         Some(at) => (&option[..at], Some(&option[at + 1..])),
         None => (option, None),
@@ -45,7 +51,7 @@ fn long<'a>(profile: &Profile, option: &[u8], rest: &mut impl Iterator<Item = &'
     }
     match (profile.value_flags.contains(name), value) {
         (true, Some(value)) => is_literal(value),
-        (true, None) => takes_next(rest),
+        (true, None) => takes_next(rest) && (!pairs.contains(&name) || takes_next(rest)),
         (false, value) => value.is_none(),
     }
 }
@@ -113,7 +119,7 @@ mod tests {
 
     fn keeps(bin: &str, line: &[&str]) -> bool {
         let arguments: Vec<_> = line.iter().map(|word| word.as_bytes().to_vec()).collect();
-        keeps_to_input(&Profile::builtin(bin.as_bytes()).unwrap(), &arguments)
+        keeps_to_input(&Profile::builtin(bin.as_bytes()).unwrap(), &[], &arguments)
     }
 
     #[test]
@@ -127,8 +133,8 @@ mod tests {
     fn an_option_abbreviated_to_nothing_is_refused() {
         let flags = std::collections::BTreeSet::from(["--only".to_owned()]);
         let profile = Profile { value_flags: flags, max_positional: Some(0), ..Profile::default() };
-        assert!(keeps_to_input(&profile, &[b"--o=1".to_vec()]));
-        assert!(!keeps_to_input(&profile, &[b"--=1".to_vec()]));
+        assert!(keeps_to_input(&profile, &[], &[b"--o=1".to_vec()]));
+        assert!(!keeps_to_input(&profile, &[], &[b"--=1".to_vec()]));
     }
 
     #[test]

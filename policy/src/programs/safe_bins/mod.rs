@@ -29,8 +29,12 @@ pub fn is_safe(path: &[u8], profile: &Profile, arguments: &[Vec<u8>]) -> bool {
     if name == b"jq" && arguments.iter().any(|argument| reaches_out(argument)) {
         return false;
     }
-    argv::keeps_to_input(profile, arguments)
+    let pairs = if name == b"jq" { &JQ_PAIRS[..] } else { &[] };
+    argv::keeps_to_input(profile, pairs, arguments)
 }
+
+/// The options of jq that take a name and a value (jq(1)).
+const JQ_PAIRS: [&str; 3] = ["--arg", "--argjson", "--argstr"];
 
 /// Returns whether a program of this name, in lower case, takes a program as an argument.
 fn is_interpreter(name: &[u8]) -> bool {
@@ -99,6 +103,10 @@ mod tests {
         }
         assert!(!safe(&["", "secret"]) && !safe(&["-", "secret"]), "an empty filter is one");
         assert!(safe(&[".include, .important"]) && safe(&["--arg", "x", "y"]) && safe(&[]));
+        // A name and a value, and then the filter; another word would be a file.
+        assert!(safe(&["--arg", "x", "y", ".a"]) && safe(&["--argjson", "x", "1", "--arg", "y", "2", ".a"]));
+        assert!(!safe(&["--arg", "x"]) && !safe(&["--arg", "x", "y", ".a", "file"]));
+        assert!(!safe(&["--arg", "x", "/etc/passwd", ".a"]) && !safe(&["--arg", "x", ".", "/etc/passwd"]));
     }
 
     #[test]

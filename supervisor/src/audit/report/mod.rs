@@ -9,12 +9,14 @@ mod allowance;
 mod folds;
 mod held_lines;
 mod hint;
+mod last_denial;
 mod logger;
 mod printer;
 mod queue;
 mod stderr;
 
 use std::fmt::{self, Write as _};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -25,8 +27,11 @@ use guard_openclaw::peer::process_tree::Tree;
 use guard_policy::Outcome;
 use guard_policy::text::shown;
 use parking_lot::Mutex;
+use rustix::io::Errno;
 
 pub use hint::hint;
+pub use last_denial::LAST_DENIAL;
+use last_denial::LastDenial;
 pub use stderr::print;
 
 use crate::audit::{
@@ -119,6 +124,8 @@ pub struct Reporter {
     hint: Arc<Mutex<Option<String>>>,
     /// The number of denials so far.
     denials: Arc<AtomicU64>,
+    /// The last one of which the tree may know.
+    last_denial: LastDenial,
     /// Set if the last line for which a call waited was not printed in time.
     is_stuck: Arc<AtomicBool>,
 }
@@ -164,6 +171,7 @@ impl Reporter {
             quiet,
             hint: Arc::default(),
             denials: Arc::default(),
+            last_denial: LastDenial::default(),
             is_stuck: Arc::default(),
         })
     }
@@ -190,6 +198,9 @@ impl Reporter {
         }
         let line = (!self.is_quiet() && !event.reason.is_unmentioned())
             .then(|| denied_line(&event, self.manner.observe));
+        if line.is_some() && event.outcome == Outcome::Deny {
+            self.last_denial.remember(&event, verb(&event, self.manner.observe));
+        }
         self.log(Record::Event(event));
         if let Some(line) = line {
             let hint = self.hint.lock().take();
@@ -238,6 +249,14 @@ impl Reporter {
     /// Returns the number of denials so far.
     pub fn denials(&self) -> u64 {
         self.denials.load(Ordering::Relaxed)
+    }
+
+    /// Returns the text about the last denial of which the tree may know.
+    ///
+    /// # Errors
+    /// ENOENT if there is none; the kernel's, if it cannot provide the memory.
+    pub fn last_denial(&self) -> Result<OwnedFd, Errno> {
+        self.last_denial.open()
     }
 
     /// Records what happened to a question.
@@ -297,14 +316,19 @@ impl Reporter {
     }
 }
 
-/// Formats the line for a denial:
-/// `openclaw-guard: denied read /home/u/.ssh/id_rsa (permissions.filesystem.deny "~/.ssh/**")`
-fn denied_line(event: &DecisionEvent, observe: bool) -> String {
-    let verb = match event.outcome {
+/// What became of the call, or would have become of it.
+fn verb(event: &DecisionEvent, observe: bool) -> &'static str {
+    match event.outcome {
         Outcome::Ask => "would have asked about",
         _ if observe && !event.reason.is_absolute() => "would have denied",
         _ => "denied",
-    };
+    }
+}
+
+/// Formats the line for a denial:
+/// `openclaw-guard: denied read /home/u/.ssh/id_rsa (permissions.filesystem.deny "~/.ssh/**")`
+fn denied_line(event: &DecisionEvent, observe: bool) -> String {
+    let verb = verb(event, observe);
     let mut line = format!("openclaw-guard: {verb} {} {}", event.operation.word(), shown(&event.path));
     let _ = write!(line, " ({})", shown(event.reason.rule().as_bytes()));
     line

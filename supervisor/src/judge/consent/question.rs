@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use guard_approvals::{Exec, Process, Question, Repeat, Subject};
+use guard_approvals::{Always, Exec, FileChange, Process, Question, Repeat, Subject};
 use guard_openclaw::peer::process_tree::Tree;
 use guard_policy::approval::always;
 use guard_policy::{Access, Policy, Reason, Request};
@@ -12,6 +12,9 @@ use super::reach::reach;
 use crate::caller::Caller;
 use crate::judge::made_directories::MadeDirectories;
 use crate::syscall::number::name;
+
+/// Why "always" is not offered for what would run outside the guard.
+const EACH_TIME: &str = "it would run outside the guard, so it is asked about each time";
 
 /// The guard's part of a question.
 pub struct Background<'g> {
@@ -39,16 +42,15 @@ fn shown(process: procfs::process::Stat) -> Process {
     Process { pid: process.pid, started: process.starttime, name: process.comm }
 }
 
-/// A question about a file.
+/// A question about an access to a file at a real path, and about what changes of one that would run outside the guard.
 pub fn about_file(
     background: &Background<'_>,
     caller: &Caller<'_>,
-    path: &[u8],
-    access: Access,
+    (path, access, change): (&[u8], Access, Option<FileChange>),
     reason: &Reason<'_>,
 ) -> Question {
     let call = name(caller.call().number);
-    let subject = Subject::File { path: path.to_vec(), access, call };
+    let subject = Subject::File { path: path.to_vec(), access, call, change };
     let question = about(background, caller, subject, reason, &[Request::File { path, access }]);
     let lineage = background.lineage(caller);
     let reach = reach(background.policy, background.made, (path, access, call), lineage.as_deref());
@@ -78,7 +80,10 @@ fn about(
     let Background { policy, session, tree, made: _ } = background;
     let pid = caller.process().unwrap_or(caller.tid());
     let asked_by = tree.line(pid).map(shown);
-    let each_time = asked.iter().any(|request| policy.repeats(request) == Repeat::AskedEachTime);
+    // For a file, the reason says it: `asked` knows neither the content of a git configuration, nor what the tree made itself.
+    let is_program = matches!(subject, Subject::Exec(_));
+    let each_time = reason.is_persistence()
+        || is_program && asked.iter().any(|request| policy.repeats(request) == Repeat::AskedEachTime);
     let is_directory = |path: &[u8]| std::path::Path::new(OsStr::from_bytes(path)).is_dir();
     let inputs: Vec<_> = match &subject {
         Subject::Exec(exec) => exec.inputs.iter().map(|input| input.kind).collect(),
@@ -90,7 +95,10 @@ fn about(
         subject,
         asked_by: asked_by.collect(),
         reason: reason.clone().into_owned(),
-        always: always(policy, asked, &is_directory).with_inputs(inputs),
+        always: match reason.is_persistence() {
+            true => Always::Never(EACH_TIME.to_owned()),
+            false => always(policy, asked, &is_directory).with_inputs(inputs),
+        },
         repeat: if each_time { Repeat::AskedEachTime } else { Repeat::Allowed },
         reach: None,
     }

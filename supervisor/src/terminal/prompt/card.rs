@@ -27,13 +27,15 @@ pub fn subject(card: &Card) -> Vec<Field> {
     fields
 }
 
-/// Returns what a call does with a file.
-fn uses(call: usize, approval: &Approval) -> [Field; 2] {
+/// Returns what a call does with a file, and what changes of one that would run outside the guard.
+fn uses(call: usize, approval: &Approval) -> Vec<Field> {
     let by = approval.call.as_deref().unwrap_or_default();
-    [
+    let mut fields = vec![
         Field::for_call(call, "file", text(&approval.resolved_path)),
         Field::for_call(call, "use", format!("{} ({})", text(&approval.operation), text(by))),
-    ]
+    ];
+    fields.extend(approval.change.iter().map(|line| Field::for_call(call, "change", text(line))));
+    fields
 }
 
 /// Returns the arguments of each call, and the other files of a card.

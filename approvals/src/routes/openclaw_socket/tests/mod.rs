@@ -166,6 +166,7 @@ fn a_file_is_asked_for_with_its_use() {
             path: b"/a b\x1b[2J\n".to_vec(),
             access: guard_policy::Access::WRITE,
             call: "open",
+            change: None,
         },
         repeat: Repeat::AskedEachTime,
         ..question(&["/x"])

@@ -77,6 +77,7 @@ function facts(card) {
   if (card.command) add("command", code(card.command));
   if (card.path) add(card.operation === "exec" || card.command ? "program" : "file", code(card.path));
   if (card.call) add("use", `${card.operation} (${card.call})`);
+  for (const line of card.change) add("change", code(line), { class: "strong" });
   for (const variable of card.environment) add("with", code(variable), { class: "strong" });
   card.argv.forEach((argument, at) => add(`argv[${at}]`, code(argument)));
   if (card.cwd) add("in", code(card.cwd));

@@ -1,5 +1,7 @@
 //! The approval manager: worker threads ask it and wait, routes answer.
 
+mod state;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -25,6 +27,7 @@ use super::pending::PendingApprovals;
 use super::question::{Id, PendingRequest, Question};
 use super::routes::notify::Program;
 use super::settings::Settings;
+use state::{Closed, ManagerState};
 
 /// How many events a subscriber may lag behind. Beyond that it has to take a new snapshot.
 const BACKLOG: usize = 1024;
@@ -42,34 +45,6 @@ struct ManagerInner {
     sooner: Notify,
     /// Signals that a save has succeeded or failed.
     save_done: Condvar,
-}
-
-struct ManagerState {
-    pending: PendingApprovals,
-    settings: Settings,
-    reachable: BTreeSet<Route>,
-    /// The peers that follow the questions over the guard's socket.
-    watchers: usize,
-    events: u64,
-    /// When every question ends, at the latest.
-    last: Option<Instant>,
-    closed: Option<Closed>,
-}
-
-/// Why no questions can be asked.
-struct Closed {
-    reason: String,
-    /// None: for ever.
-    until: Option<Instant>,
-}
-
-impl ManagerState {
-    /// Asks no more until this time. The first reason for which nothing is asked for ever stays.
-    fn shut(&mut self, reason: &str, until: Option<Instant>) {
-        if self.closed.as_ref().is_none_or(|closed| closed.until.is_some()) {
-            self.closed = Some(Closed { reason: reason.to_owned(), until });
-        }
-    }
 }
 
 /// The result of asking.
@@ -93,6 +68,7 @@ impl Manager {
             settings,
             reachable: BTreeSet::from([Route::Cli]),
             watchers: 0,
+            left: None,
             events: 0,
             last: None,
             closed: None,
@@ -128,6 +104,7 @@ impl Manager {
     pub fn watch(&self) -> Watcher {
         self.with(|state, _| {
             state.watchers += 1;
+            state.left = None;
             state.reachable.insert(Route::Cli);
         });
         Watcher(self.clone())
@@ -340,8 +317,8 @@ impl Manager {
         async move {
             loop {
                 let next = closing.0.with(|state, now| {
-                    state.pending.pass(now);
-                    state.pending.next()
+                    state.pass(now);
+                    state.next()
                 });
                 let sooner = closing.0.0.sooner.notified();
                 match next {
@@ -356,7 +333,7 @@ impl Manager {
     fn with<T>(&self, act: impl FnOnce(&mut ManagerState, Instant) -> T) -> T {
         // The lock is not poisoned: after a panic, questions still time out, and none is allowed.
         let mut state = self.0.state.lock();
-        let before = state.pending.next();
+        let before = state.next();
         let done = act(&mut state, Instant::now());
         for happened in state.pending.happened() {
             state.events += 1;
@@ -367,7 +344,7 @@ impl Manager {
                 let _ = events.send(event);
             }
         }
-        if state.pending.next().is_some_and(|next| before.is_none_or(|before| next < before)) {
+        if state.next().is_some_and(|next| before.is_none_or(|before| next < before)) {
             self.0.sooner.notify_one();
         }
         done
@@ -393,7 +370,12 @@ pub struct Watcher(Manager);
 
 impl Drop for Watcher {
     fn drop(&mut self) {
-        self.0.with(|state, _| state.watchers -= 1);
+        self.0.with(|state, now| {
+            state.watchers -= 1;
+            if state.watchers == 0 {
+                state.left = Some(now + state::RETURN_INTERVAL);
+            }
+        });
     }
 }
 

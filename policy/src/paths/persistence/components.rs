@@ -1,0 +1,147 @@
+//! The components of a path, and what each begins: a tail of the lists, or a part of a repository.
+
+use super::git_configs::{is_config_name, is_lock_or_config};
+use super::tails::{ShapeTail, is_named};
+
+/// Files that git reads directly in a git directory (gitrepository-layout(5)), beside its configuration.
+pub(super) const GIT_FILES: [&[u8]; 1] = [b"commondir"];
+/// Directories of a git directory that hold git directories: those of submodules and of worktrees.
+pub(super) const GIT_NESTS: [&[u8]; 2] = [b"modules", b"worktrees"];
+
+/// What the tail of a shape names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShapeKind {
+    /// Everything there: a directory is protected with all that is in it.
+    All,
+    /// A file, with which the path ends: a directory of that name is not protected.
+    File,
+    /// Such a file that is a configuration of git's, or the lock of one.
+    GitConfig,
+    /// The directory of a submodule's hooks, itself: without hooks in it, it runs nothing.
+    ModuleHooks,
+}
+
+impl ShapeKind {
+    /// Whether a directory of this name is not protected.
+    pub fn is_file(self) -> bool {
+        matches!(self, ShapeKind::File | ShapeKind::GitConfig)
+    }
+}
+
+/// The components of a path.
+pub(super) struct Components;
+
+impl Components {
+    pub(super) fn all(path: &[u8]) -> impl Iterator<Item = Component<'_>> {
+        Components::from(path, 0)
+    }
+
+    /// The components after the slash at `slash`.
+    pub(super) fn from(path: &[u8], slash: usize) -> impl Iterator<Item = Component<'_>> {
+        let mut next = slash;
+        std::iter::from_fn(move || {
+            if next >= path.len() {
+                return None;
+            }
+            let start = next + 1;
+            let length = path[start..].iter().position(|byte| *byte == b'/').unwrap_or(path.len() - start);
+            next = start + length;
+            Some(Component { path, start, end: next })
+        })
+    }
+}
+
+/// A component of a path, by where it begins and ends.
+#[derive(Clone, Copy)]
+pub(super) struct Component<'p> {
+    path: &'p [u8],
+    start: usize,
+    end: usize,
+}
+
+impl<'p> Component<'p> {
+    pub(super) fn name(&self) -> &'p [u8] {
+        &self.path[self.start..self.end]
+    }
+
+    /// The directory that it is in.
+    pub(super) fn holder(&self) -> &'p [u8] {
+        &self.path[..(self.start - 1).max(1)]
+    }
+
+    /// The path that ends with it.
+    pub(super) fn itself(&self) -> &'p [u8] {
+        &self.path[..self.end]
+    }
+
+    pub(super) fn is_last(&self) -> bool {
+        self.end == self.path.len()
+    }
+
+    /// The last name of the path.
+    pub(super) fn last_name(&self) -> Option<&'p [u8]> {
+        self.path.rsplit(|byte| *byte == b'/').next()
+    }
+
+    /// The path below it, without a leading slash; empty for the last.
+    pub(super) fn rest(&self) -> &'p [u8] {
+        self.path.get(self.end + 1..).unwrap_or_default()
+    }
+
+    /// It, and the components after it.
+    pub(super) fn onward(&self) -> impl Iterator<Item = Component<'p>> {
+        Components::from(self.path, self.start - 1)
+    }
+
+    pub(super) fn after(&self) -> impl Iterator<Item = Component<'p>> {
+        Components::from(self.path, self.end)
+    }
+
+    /// Whether a tail begins here and reaches, or contains, the end of the path.
+    pub(super) fn matches(&self, tail: &ShapeTail) -> bool {
+        let mut after = self.after();
+        tail.rest.iter().all(|name| after.next().is_some_and(|other| is_named(other.name(), name)))
+            && (tail.is_directory || after.next().is_none())
+    }
+
+    /// Whether the path ends before a tail that begins here does.
+    pub(super) fn leads(&self, tail: &ShapeTail) -> bool {
+        let after: Vec<&[u8]> = self.after().map(|other| other.name()).collect();
+        after.len() < tail.rest.len() && tail.rest.iter().zip(&after).all(|(name, other)| name == other)
+    }
+
+    /// If this is the name of a repository and the path leads to a protected part of it, the holder of that part.
+    pub(super) fn leads_into_repository(&self) -> Option<&'p [u8]> {
+        let is = |name: &[u8]| self.name().eq_ignore_ascii_case(name);
+        let inside = self.after().next().map(|part| part.name());
+        match inside {
+            None if is(b".git") || is(b".hg") || is(b".jj") => Some(self.path),
+            Some(b"info") if is(b".git") && self.rest() == b"info" => Some(self.itself()),
+            Some(nest) if is(b".git") && GIT_NESTS.contains(&nest) => Some(self.path),
+            Some(b"repo") if is(b".jj") && [&b"repo"[..], b"repo/store"].contains(&self.rest()) => {
+                Some(self.path)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether this is a directory of hooks, and the path ends in a sample there, which git does not run
+    /// (githooks(5)). It makes them with each repository.
+    pub(super) fn is_hook_sample(&self) -> bool {
+        let sample = self.rest().strip_suffix(b".sample").unwrap_or_default();
+        self.name() == b"hooks" && !sample.is_empty() && !sample.contains(&b'/')
+    }
+
+    /// If this is what git runs or is configured by in a git directory, what it is.
+    pub(super) fn git_part(&self) -> Option<ShapeKind> {
+        match self.name() {
+            b"hooks" => Some(ShapeKind::All),
+            b"info" if self.rest() == b"attributes" => Some(ShapeKind::File),
+            name if is_lock_or_config(name) && self.is_last() => Some(ShapeKind::GitConfig),
+            name if (GIT_FILES.contains(&name) || is_config_name(name)) && self.is_last() => {
+                Some(ShapeKind::File)
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Questions about files that would run outside the guard (`permissions.persistence`).
+//!
+//! A human is asked about exactly the change that is shown. Where the content is not known when the call is made, the
+//! question says so. Calls whose effect could not be shown at all are denied.
+
+use guard_approvals::{Digest, FileChange};
+use guard_policy::replacement::{FileContent, replacement_lines};
+use guard_policy::{Access, Outcome, Verdict, decide};
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use crate::audit::Operation;
+use crate::caller::Caller;
+use crate::judge::consent::{ConsentState, about_file};
+use crate::judge::guard::Guard;
+use crate::judge::shapes::Subject;
+use crate::resolve::Object;
+use crate::syscall::number::name;
+
+/// What a human is shown of a call on a protected file; `None` if the call is not asked about.
+pub fn shown_change(caller: &Caller<'_>, object: Option<&Object>) -> Option<FileChange> {
+    let is_regular = |object: &Object| object.kind() == FileType::RegularFile;
+    let line = match (name(caller.call().number), object) {
+        ("open", None) => "it is made and opened to be written: any content may follow".to_owned(),
+        ("open" | "truncate", Some(object)) if is_regular(object) => {
+            "it is opened to be written, or cut: any content may follow".to_owned()
+        }
+        ("unlink", Some(object)) if is_regular(object) => "it is removed".to_owned(),
+        ("chmod", Some(object)) if is_regular(object) => {
+            format!("its mode changes, which is {:03o} now", object.stat.st_mode & 0o7777)
+        }
+        _ => return None,
+    };
+    Some(FileChange { lines: vec![line], content: None })
+}
+
+/// What a human is shown of a file that would replace another; `old` is what is there.
+pub fn shown_replacement(old: Option<FileContent<'_>>, new: FileContent<'_>) -> FileChange {
+    let parts = |content: FileContent<'_>| [content.mode.to_le_bytes().to_vec(), content.bytes.to_vec()];
+    let all = old.into_iter().chain([new]).flat_map(parts).collect::<Vec<_>>();
+    let content = Digest::of_parts(all.iter().map(Vec::as_slice));
+    FileChange { lines: replacement_lines(old, new), content: Some(content) }
+}
+
+impl Guard {
+    /// The verdict on another file in place of what is at the real path `path`, if a human is to be asked because it would
+    /// run outside the guard.
+    pub fn asks_about_replacement(&self, path: &[u8], object: Option<&Object>) -> Option<Verdict<'_>> {
+        let subject = if object.is_some() { Subject::There } else { Subject::New };
+        let verdict = decide(self.policy(), &self.shapes().request(path, Access::WRITE, subject));
+        (verdict.outcome == Outcome::Ask && verdict.reason.is_persistence() && !self.observe)
+            .then_some(verdict)
+    }
+
+    /// Judges a change that a human is asked about by its content. What is approved is logged, however few allowed calls
+    /// are.
+    ///
+    /// # Errors
+    /// EACCES if it is refused, or if the human is to be asked first.
+    pub fn judge_shown_change(
+        &self,
+        caller: &Caller<'_>,
+        path: &[u8],
+        change: FileChange,
+        verdict: Verdict<'_>,
+    ) -> Result<(), Errno> {
+        if self.observe {
+            self.note_question(caller, Operation::Write, path, &[], &verdict.reason);
+            return Ok(());
+        }
+        let question =
+            || about_file(&self.background(), caller, (path, Access::WRITE, Some(change)), &verdict.reason);
+        let consent = self.consent(caller, question);
+        if consent == ConsentState::Unasked {
+            return Err(Errno::ACCESS);
+        }
+        // Nothing is left behind for want of an answer.
+        let verdict = consent.verdict(verdict, |asks| Verdict { outcome: Outcome::Deny, ..asks });
+        match verdict.outcome {
+            Outcome::Allow => self.log_change(caller, path, &verdict),
+            _ => self.settle(caller, Operation::Write, path, &[], &verdict),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! A file that a call would put in place of one that runs outside the guard: a human is asked about its content, and what
+//! is put in place is what was shown.
+
+use guard_policy::git_config::{MAX_BYTES, shown_changes};
+use guard_policy::replacement::FileContent;
+use guard_policy::{OwnGitParts, REPLACEMENT, Verdict};
+use rustix::fs::{FileType, RenameFlags};
+
+use super::Request;
+use super::own_copy::{OwnCopy, read, remove_judged};
+use crate::audit::Operation;
+use crate::judge::consent::AllPaths;
+use crate::judge::persistence::shown_replacement;
+use crate::reply::HandlerResult;
+use crate::resolve::{DirEntry, Identity, Object};
+
+const UNREADABLE: &str = "it would be git's configuration, and nobody could judge the keys that change";
+
+/// A rename of one file to the name of another, or to a free name, where a human is asked.
+pub struct Replacement<'e, 'p> {
+    from: &'e DirEntry,
+    to: &'e DirEntry,
+    flags: RenameFlags,
+    verdict: Verdict<'p>,
+}
+
+/// Returns what is to be asked about a rename, if a regular file would get a name at which it runs outside the guard.
+pub fn replacement<'e, 'p>(
+    request: &Request<'p, '_>,
+    from: &'e DirEntry,
+    to: &'e DirEntry,
+    flags: RenameFlags,
+) -> Option<Replacement<'e, 'p>> {
+    let is_regular = |object: &Object| object.kind() == FileType::RegularFile;
+    let source = from.object.as_ref().filter(|object| is_regular(object))?;
+    let is_other = |object: &Object| Identity::from_stat(&object.stat) != Identity::from_stat(&source.stat);
+    let target = to.object.as_ref();
+    let is_plain =
+        !from.slash && !to.slash && target.is_none_or(|there| is_regular(there) && is_other(there));
+    let verdict = request.guard.asks_about_replacement(&to.path, target).filter(|_| is_plain)?;
+    Some(Replacement { from, to, flags, verdict })
+}
+
+/// Asks about the content, and puts it in place. The caller holds the lock of all moves, and has judged what else a rename
+/// needs.
+pub fn replace(request: &Request<'_, '_>, replacement: Replacement<'_, '_>) -> HandlerResult {
+    let Replacement { from, to, flags, verdict } = replacement;
+    let (guard, caller) = (request.guard, request.caller);
+    let all = AllPaths::new(caller);
+    all.add(guard.judge_removal(caller, &from.path, from.object.as_ref()))?;
+    let source = from.there()?;
+    let (new, old) = (read(source)?, to.object.as_ref().map(read).transpose()?);
+    if [Some(&new), old.as_ref()].into_iter().flatten().any(|bytes| bytes.len() > MAX_BYTES) {
+        let text = "it would run outside the guard, and is larger than 1 MiB: nobody could judge it";
+        guard.refuse(caller, Operation::Write, &to.path, text)?;
+    }
+    // Neither set-user-ID nor set-group-ID.
+    let mode = |object: &Object| object.stat.st_mode & 0o777;
+    let was = old.as_deref().zip(to.object.as_ref().map(mode));
+    let mut change = shown_replacement(
+        was.map(|(bytes, mode)| FileContent { bytes, mode }),
+        FileContent { bytes: &new, mode: mode(source) },
+    );
+    if guard.shapes().protects_git_config(&to.path) {
+        // As if git had written it: the lines of a text could hide a key.
+        match shown_changes(&to.path, old.as_deref().unwrap_or_default(), &new, OwnGitParts::default()) {
+            Some(keys) => change.lines = keys,
+            None => guard.refuse(caller, Operation::Write, &to.path, UNREADABLE)?,
+        }
+    }
+    all.add(guard.judge_shown_change(caller, &to.path, change, verdict))?;
+    all.end()?;
+    request.perform(|| {
+        let copy = OwnCopy { parent: &to.parent, name: REPLACEMENT, flags };
+        copy.put(&new, mode(source), Some(source), &to.name)?;
+        guard.floor.grants().recheck_below(&to.path);
+        remove_judged(request, from)
+    })
+}

@@ -1,0 +1,184 @@
+//! Claude Code, as a person uses it: started in a project, in a terminal, until an edit is finished. Whoever wraps an agent
+//! must not be asked anything for that.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use guard_tests::gateway::installed_directory;
+use guard_tests::model::{Model, Step};
+use guard_tests::{Emulator, Replies, World, ended, is_long_form};
+use serde_json::json;
+
+/// How long an agent may take, on a busy machine.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// What is denied to it, each with a line.
+const KNOWN: [&str; 2] = ["write ~/.claude/plugins/marketplaces", "write ~/.local/share/applications"];
+
+/// A home with a project, an agent in `PATH`, and with or without a policy.
+struct Desk {
+    world: World,
+    tools: PathBuf,
+    arguments: Vec<String>,
+}
+
+impl Desk {
+    fn new(tools: PathBuf, template: Option<&str>, arguments: &[&str]) -> Desk {
+        let world = World::bare().asking();
+        world.write("home/app/hello.txt", "hello\n");
+        let arguments = arguments.iter().map(|&word| word.to_owned()).collect();
+        let desk = Desk { world, tools, arguments };
+        if let Some(template) = template {
+            let made = ended(desk.guard().args(["init", "--template", template]));
+            assert_eq!(made.status, 0, "{}", made.stderr);
+        }
+        desk
+    }
+
+    fn project(&self) -> PathBuf {
+        self.world.home().join("app")
+    }
+
+    fn file(&self) -> String {
+        self.project().join("hello.txt").display().to_string()
+    }
+
+    fn path(&self) -> String {
+        format!("{}:/usr/local/bin:/usr/bin:/bin", self.tools.display())
+    }
+
+    fn guard(&self) -> Command {
+        let mut command = self.world.command();
+        command.current_dir(self.project()).env("PATH", self.path()).env("TERM", "xterm-256color");
+        command
+    }
+
+    /// The agent under the guard, on a terminal.
+    fn agent(&self, environment: &[(&str, &str)], argv: &[String]) -> Agent<'_> {
+        let mut command = self.guard();
+        command.envs(environment.iter().copied()).args(&self.arguments).arg("--").args(argv);
+        Agent { desk: self, screen: Emulator::start(&command, (40, 120), Replies::Given) }
+    }
+}
+
+struct Agent<'d> {
+    desk: &'d Desk,
+    screen: Emulator,
+}
+
+impl Agent<'_> {
+    /// Waits until the screen shows one of these texts, and returns which.
+    fn shows(&self, texts: &[&str]) -> usize {
+        self.until(&texts.join(" or "), || {
+            let picture = self.screen.picture().text;
+            texts.iter().position(|text| picture.contains(text))
+        })
+    }
+
+    fn until<T>(&self, what: &str, mut done: impl FnMut() -> Option<T>) -> T {
+        let end = Instant::now() + LIMIT;
+        loop {
+            if let Some(done) = done() {
+                return done;
+            }
+            let asked = self.asked();
+            assert!(asked.is_empty(), "{what}: it asks: {asked:#?}\n{}", self.screen.picture().text);
+            assert!(Instant::now() < end, "{what}: never; there is:\n{}", self.screen.picture().text);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// What was asked about so far.
+    fn asked(&self) -> Vec<String> {
+        let records = self.desk.world.audit();
+        let asked = records.iter().filter(|record| record["event"] == "requested");
+        asked.map(|record| record["path"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
+    /// Waits for the edit, ends the agent with these keys, and checks what it cost.
+    fn finishes(mut self, keys: &[&str]) {
+        let file = self.desk.file();
+        self.until("the edit", || {
+            fs::read_to_string(&file).is_ok_and(|text| text == "changed\n").then_some(())
+        });
+        self.shows(&["all done"]);
+        for key in keys {
+            self.screen.keys(key);
+            std::thread::sleep(Duration::from_millis(300));
+        }
+        let asked = self.asked();
+        let written = self.screen.written();
+        let status = self.screen.end();
+        let denied = self.desk.world.denied();
+        println!("{} questions, status {status}; denied: {denied:#?}", asked.len());
+        assert_eq!(asked, Vec::<String>::new(), "{denied:#?}");
+        // What it tries to make for later runs outside: a market of plugins, and an entry for the desktop.
+        let home = self.desk.world.home().display().to_string();
+        let denied: Vec<String> = denied.iter().map(|line| line.replace(&home, "~")).collect();
+        assert_eq!(denied, KNOWN);
+        let lines = written.matches("openclaw-guard: denied ").count();
+        assert!(lines <= KNOWN.len(), "{lines} lines: {written}");
+    }
+}
+
+fn claude_code(template: Option<&str>, arguments: &[&str]) {
+    let tools =
+        installed_directory("claude-code", None).join("node_modules/@anthropic-ai/claude-code-linux-x64");
+    let desk = Desk::new(tools, template, arguments);
+    // Somebody who uses it already.
+    let project = desk.project().display().to_string();
+    let state = json!({"hasCompletedOnboarding": true, "theme": "dark", "numStartups": 3,
+        "customApiKeyResponses": {"approved": ["none-none-none-none"], "rejected": []},
+        "projects": {project: {"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}}});
+    desk.world.write("home/.claude.json", state.to_string());
+    let edit = json!({"file_path": desk.file(), "old_string": "hello", "new_string": "changed"});
+    let model = Model::start(vec![
+        Step::Call("Read", json!({"file_path": desk.file()})),
+        Step::Call("Edit", edit),
+        Step::Call("Bash", json!({"command": "cat hello.txt", "description": "a step"})),
+    ]);
+    let environment = [
+        ("ANTHROPIC_BASE_URL", &*model.url()),
+        ("ANTHROPIC_API_KEY", "none-none-none-none"),
+        ("DISABLE_AUTOUPDATER", "1"),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("IS_SANDBOX", "1"),
+    ];
+    // Once without the guard, as somebody has done who uses it already: it makes its directories in the home.
+    let idle = Model::start(Vec::new());
+    let mut first = desk.world.native_command();
+    first.env("PATH", desk.path()).current_dir(desk.project()).envs(environment.iter().copied());
+    let first = ended(first.env("ANTHROPIC_BASE_URL", idle.url()).args(["claude", "-p", "go on"]));
+    assert_eq!(first.status, 0, "{}\n{}", first.stdout, first.stderr);
+    for directory in [".claude/plugins", ".local/state/claude", ".local/share/claude"] {
+        fs::create_dir_all(desk.world.home().join(directory)).expect("a directory");
+    }
+    let argv = ["claude", "--permission-mode", "acceptEdits"].map(str::to_owned);
+    let mut agent = desk.agent(&environment, &argv);
+    loop {
+        match agent.shows(&[
+            "accept edits on",
+            "trust this folder",
+            "Do you want to use this API key",
+            "Enter to confirm",
+        ]) {
+            0 => break,
+            2 => agent.screen.keys("\x1b[A\r"),
+            _ => agent.screen.keys("\r"),
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    agent.screen.keys("go on");
+    std::thread::sleep(Duration::from_millis(300));
+    agent.screen.keys("\r");
+    agent.finishes(&["\x03", "\x03", "\x03", "\x04"]);
+}
+
+#[test]
+fn claude_code_with_a_policy() {
+    if is_long_form() {
+        claude_code(Some("claude-code"), &[]);
+    }
+}
