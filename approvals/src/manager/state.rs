@@ -46,12 +46,12 @@ impl ManagerState {
         self.pending.pass(now);
         if self.left.is_some_and(|left| left <= now) {
             self.left = None;
-            self.leave(now);
+            self.end_unanswerable(now);
         }
     }
 
     /// Nobody follows the questions any more: ends those that nobody else can answer.
-    pub(super) fn leave(&mut self, now: Instant) {
+    pub(super) fn end_unanswerable(&mut self, now: Instant) {
         let ManagerState { pending, settings, reachable, .. } = self;
         if !settings.names(Route::Cli) {
             reachable.remove(&Route::Cli);

@@ -19,7 +19,7 @@ pub struct ExcessBits(pub u32);
 
 /// Takes the bits from the file at a path, and adds what was done to the findings. A file of somebody else's stays as it is.
 pub fn close(path: &Path, excess: ExcessBits, findings: &mut Findings) {
-    match take(path, excess) {
+    match clear_bits(path, excess) {
         Ok(Some((from, to))) => {
             findings.ok("mended", format!("{from:04o} -> {to:04o}: {}", word(path)));
         }
@@ -32,7 +32,7 @@ pub fn close(path: &Path, excess: ExcessBits, findings: &mut Findings) {
 }
 
 /// Returns the mode before and after; `None` if there is nothing to take, or the file is somebody else's.
-fn take(path: &Path, excess: ExcessBits) -> Result<Option<(u32, u32)>, Errno> {
+fn clear_bits(path: &Path, excess: ExcessBits) -> Result<Option<(u32, u32)>, Errno> {
     // The file that is looked at is the one that is changed, whatever its name leads to by then.
     let file = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     let stat = rustix::fs::fstat(&file)?;

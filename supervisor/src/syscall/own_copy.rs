@@ -66,7 +66,7 @@ impl OwnCopy<'_> {
         };
         let mut file = File::from(made?);
         file.write_all(bytes).map_err(errno)?;
-        owner.map_or(Ok(()), |owner| give(file.as_fd(), owner))?;
+        owner.map_or(Ok(()), |owner| chown_like(file.as_fd(), owner))?;
         rustix::fs::fchmod(&file, mode)
     }
 
@@ -78,7 +78,7 @@ impl OwnCopy<'_> {
 }
 
 /// Gives a new file the owner and group of another.
-fn give(file: BorrowedFd<'_>, owner: &Object) -> Result<(), Errno> {
+fn chown_like(file: BorrowedFd<'_>, owner: &Object) -> Result<(), Errno> {
     let (new, old) = (rustix::fs::fstat(file)?, &owner.stat);
     if (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid) {
         return Ok(());
