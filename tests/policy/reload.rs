@@ -435,10 +435,10 @@ fn whom_tcp_may_reach_counts_at_once() {
         (
             format!(r#"{{"ports": [{one}, {two}]}}"#),
             [true, true],
-            "network.connect.ports: in force; the floor",
+            "network.connect.ports: in force; the Landlock floor",
         ),
-        (format!(r#"{{"ports": [{two}]}}"#), [false, true], "network.connect.ports: in force; the floor"),
-        ("{}".to_owned(), [true, true], "network.connect.ports: in force; the floor"),
+        (format!(r#"{{"ports": [{two}]}}"#), [false, true], "network.connect.ports: in force; the Landlock floor"),
+        ("{}".to_owned(), [true, true], "network.connect.ports: in force; the Landlock floor"),
         (format!(r#"{{"deny": ["localhost:{two}"]}}"#), [true, false], ""),
     ]
     .into_iter()

@@ -45,9 +45,9 @@ use reach::Exposure;
     openclaw-guard doctor --fix\n  \
     openclaw-guard doctor --json | jq -r '.[] | select(.state == \"problem\").fix'\n  \
     openclaw-guard doctor gateway\n\n\
-    Doctor tries the kernel's features. Without --fix it changes nothing. It asks nobody. ✓ is as it should be;\n\
-    · could not be checked, or is neither good nor bad; ⚠ works, but may not be what you want;\n\
-    ✗ does not work, or somebody can get around it.\n\n\
+    Doctor tries the kernel's features. It asks nobody, and changes nothing without --fix.\n\
+    ✓ is as it should be; · could not be checked, or is neither good nor bad;\n\
+    ⚠ works, but may not be what you want; ✗ does not work, or somebody can get around it.\n\n\
     Exit status: 0; 1 when something is wrong (✗); 125 when doctor cannot check anything.")]
 pub struct Doctor {
     /// An array of objects: section, state (ok, note, warning, problem), name, text, fix
