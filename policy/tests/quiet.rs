@@ -57,7 +57,7 @@ fn what_a_rule_allows_is_allowed() {
 fn an_attempt_on_what_would_run_outside_gets_its_line() {
     let policy = policy(json!({ "~/work/**": "rwx" }), json!([]), json!(["**"]));
     let verdict = file(&policy, "/home/u/work/.git/hooks/pre-commit", Access::WRITE);
-    assert_eq!(verdict.outcome, Outcome::Ask);
+    assert_eq!(verdict.outcome, Outcome::Deny);
     assert!(!verdict.reason.is_unmentioned(), "{}", verdict.reason.path);
 }
 
