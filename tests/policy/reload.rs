@@ -437,7 +437,11 @@ fn whom_tcp_may_reach_counts_at_once() {
             [true, true],
             "network.connect.ports: in force; the Landlock floor",
         ),
-        (format!(r#"{{"ports": [{two}]}}"#), [false, true], "network.connect.ports: in force; the Landlock floor"),
+        (
+            format!(r#"{{"ports": [{two}]}}"#),
+            [false, true],
+            "network.connect.ports: in force; the Landlock floor",
+        ),
         ("{}".to_owned(), [true, true], "network.connect.ports: in force; the Landlock floor"),
         (format!(r#"{{"deny": ["localhost:{two}"]}}"#), [true, false], ""),
     ]
