@@ -63,6 +63,11 @@ impl Effort {
         Effort { seconds: 1.0, attempts: if round < 8 { 250 << round } else { 0 } }
     }
 
+    /// Returns the effort of an attacker that goes on until it is ended, or its time is over.
+    pub fn until_ended() -> Effort {
+        Effort { seconds: PATIENCE, attempts: 0 }
+    }
+
     /// Returns the attacker's arguments after its mode, for the arena with this root.
     pub fn arguments(self, root: &Path, flipper: &str) -> Vec<String> {
         let Effort { seconds, attempts } = self;

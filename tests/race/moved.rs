@@ -124,7 +124,7 @@ fn landlock_grants_that_moved_need_a_restart() {
 fn a_required_floor_ends_the_command_instead() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let line = "the command is ended (--require-floor)";
-    let effort = Effort::of_round(0);
+    let effort = Effort::until_ended();
     let ended = attack_after_move(PLAIN, "broker,floored,kernel", &["--require-floor"], line, effort);
     assert_eq!((ended.status, &*ended.stdout), (137, ""), "{ended:?}");
 }
