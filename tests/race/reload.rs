@@ -89,7 +89,7 @@ fn a_policy_that_gives_what_is_not_held_says_so() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let more = r#", "/root/**": "r--", "/var/**": "r--""#;
     let shut = |root: &str| format!(r#", "{root}/shut/**": "rw-"{more}"#);
-    let message = "counts only after a restart";
+    let message = "count only after a restart";
     let stderr = wins(PLAIN, Some(&shut), "broker,floored,kernel", message);
     assert!(stderr.contains("was read again"), "{stderr}");
 }
