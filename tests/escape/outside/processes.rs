@@ -45,6 +45,7 @@ pub fn victim(arena: &Arena) -> Outside {
 /// Describes everything that another process could change in a process.
 fn state(pid: u32) -> String {
     let until = Instant::now() + Duration::from_secs(60);
+    let mut was_quiet = false;
     loop {
         let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
         let status = read("status");
@@ -53,10 +54,11 @@ fn state(pid: u32) -> String {
             line.map(|value| value.trim().to_owned()).unwrap_or_default()
         };
         let is_over = field("State:").starts_with(['Z', 'T', 't', 'X']);
-        // Waits while a signal is pending.
+        // Waits while a signal is pending, and a moment longer: the process takes it before it stops.
         let is_hit = ["SigPnd:", "ShdPnd:"].iter().any(|name| field(name).bytes().any(|digit| digit != b'0'));
-        if is_hit && !is_over && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(2));
+        if !is_over && (is_hit || !was_quiet) && Instant::now() < until {
+            was_quiet = !is_hit;
+            std::thread::sleep(Duration::from_millis(5));
             continue;
         }
         let stat = read("stat");
