@@ -93,7 +93,7 @@ static void pending(int count) {
     waitpid(holder, 0, 0);
     // The supervisor notices the deaths one after the other, and closes what it holds for the dead.
     const char *said = ordinary();
-    for (int look = 0; strcmp(said, strerror(EMFILE)) == 0 && look < 6000; look++) {
+    for (int look = 0; (!strcmp(said, strerror(EMFILE)) || !strcmp(said, strerror(ENFILE))) && look < 6000; look++) {
         rest(10000);
         said = ordinary();
     }
