@@ -1,10 +1,8 @@
 //! What a human is shown of a file that would replace another.
 
-use std::fmt::Write as _;
-
 use sha2::{Digest, Sha256};
 
-use crate::text::shown;
+use crate::text::{hex, shown};
 
 /// How many lines of each side are shown.
 const MAX_LINES: usize = 16;
@@ -25,10 +23,7 @@ pub struct FileContent<'a> {
 pub fn replacement_lines(old: Option<FileContent<'_>>, new: FileContent<'_>) -> Vec<String> {
     let summary = |content: FileContent<'_>| {
         let FileContent { bytes, mode } = content;
-        let digest = Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        });
+        let digest = hex(&Sha256::digest(bytes));
         format!("{} bytes, mode {mode:03o}, sha256 {digest}", bytes.len())
     };
     let mut text = vec![

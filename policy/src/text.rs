@@ -43,6 +43,14 @@ pub fn process_name(name: &str) -> String {
     format!("'{}'", shown(name.as_bytes()).replace('\'', "\\u{27}"))
 }
 
+/// The bytes in lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
 /// A word quoted for a shell, which does not act on a terminal either. If the word would, the text stands for another
 /// word.
 pub fn quoted(word: &str) -> String {

@@ -6,6 +6,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::Store;
+use crate::text::hex;
 
 impl Store {
     /// The text as OpenClaw writes it: JSON, indented by two spaces, with a line feed at the end.
@@ -49,7 +50,7 @@ pub struct BaseHash(String);
 impl BaseHash {
     /// Hashes the raw bytes of the file.
     pub fn new(text: &[u8]) -> BaseHash {
-        BaseHash(Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect())
+        BaseHash(hex(&Sha256::digest(text)))
     }
 
     /// The hash for a missing file: that of an empty file.

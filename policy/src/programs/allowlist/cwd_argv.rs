@@ -4,6 +4,7 @@
 use sha2::{Digest, Sha256};
 
 use crate::paths::normalize;
+use crate::text::hex;
 
 /// The prefix of such an `argPattern`; the digest follows in lower-case hexadecimal.
 pub(crate) const CWD_ARGV: &str = "sha256:cwd-argv:v1:";
@@ -18,7 +19,7 @@ pub fn cwd_argv_pattern(cwd: &[u8], arguments: &[Vec<u8>]) -> String {
     for argument in arguments {
         sized(&mut hash, argument);
     }
-    hash.finalize().iter().fold(CWD_ARGV.to_owned(), |text, byte| text + &format!("{byte:02x}"))
+    CWD_ARGV.to_owned() + &hex(&hash.finalize())
 }
 
 /// Hashes a text after its length, which distinguishes `["a b"]` from `["a", "b"]`.
