@@ -128,17 +128,19 @@ impl PathRules {
     /// Finds the rights of a real path, if `site` is known about the directories around it.
     pub(crate) fn find_at(&self, path: &[u8], site: Option<Site>) -> Match<'_> {
         let mut found = self.find_listed(path, site == Some(Site::GitConfig));
-        let own = self.protected.replacement(path).map(|reason| (Grant::No, reason));
         if found.rights.w != Grant::No
-            && let Some((w, reason)) = own.or_else(|| self.kept_by_shape(path, site))
+            && let Some((w, reason)) = self.kept_by_name(path, site)
         {
             found.keep_from_writing(w, reason);
         }
         found
     }
 
-    /// Returns what a shape leaves of `w`, and the reason.
-    fn kept_by_shape(&self, path: &[u8], site: Option<Site>) -> Option<(Grant, &CompiledReason)> {
+    /// Returns what the guard's own name or a shape leaves of `w`, and the reason.
+    fn kept_by_name(&self, path: &[u8], site: Option<Site>) -> Option<(Grant, &CompiledReason)> {
+        if let Some(reason) = self.protected.replacement(path) {
+            return Some((Grant::No, reason));
+        }
         let shapes = self.protected.shapes();
         match site {
             None => shapes.first(path),
@@ -153,9 +155,7 @@ impl PathRules {
             site == Some(Site::GitConfig) && self.protected.is_git_config(entry, path)
         };
         let covers = |entry: &CompiledPattern| entry.glob.covers(path) && !is_let_through(entry);
-        self.kept_by_shape(path, site).is_some()
-            || self.protected.replacement(path).is_some()
-            || self.protected.entries().iter().any(covers)
+        self.kept_by_name(path, site).is_some() || self.protected.entries().iter().any(covers)
     }
 
     /// Finds what a real path grants, by everything that is listed as a pattern. With `is_git_config`, a repository's
