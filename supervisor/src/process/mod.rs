@@ -21,6 +21,7 @@ mod leader;
 mod limits;
 mod message;
 mod reaper;
+mod running_command;
 mod supervisor;
 
 use std::ffi::OsString;

@@ -18,15 +18,16 @@ use guard_openclaw::gateway::SyncThread;
 use guard_openclaw::peer::process_tree::Tree;
 use guard_openclaw::ports::IsMember;
 use guard_policy::approval::Route;
-use guard_policy::text::shown;
+use guard_policy::text::hex;
 use guard_policy::{Limits, Policy};
-use guard_shim::{Failure, LaunchReport, Stage};
+use guard_shim::Failure;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::wait::{WaitStatus, waitpid};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 
 use super::message::{CommandEnd, Message, ProcessMessage, ToldToEnd};
 use super::reaper::{self, ReaperLinks};
+use super::running_command::{FAILED, RunningCommand, explain, send};
 use super::{Spawn, detach_stdio, ending, limits as session_limits, pipe, replace_stdio};
 use crate::audit::report::{ReportOptions, Reporter, hint, print};
 use crate::audit::{Context, MAX_DENIED_ARGV, Secrets, shortened};
@@ -48,8 +49,6 @@ use crate::session::{self, Control, Started};
 use crate::terminal::SharedScreenState;
 use crate::worker::{Pool, Priorities};
 
-/// The exit status of a guard that failed.
-const FAILED: u8 = 125;
 /// The signals that neither end nor stop the supervisor.
 const IGNORED: [Signal; 6] =
     [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGPIPE, Signal::SIGXFSZ, Signal::SIGTSTP];
@@ -288,54 +287,6 @@ fn receive_listener(
     }
 }
 
-/// A command that was released, until the reaper has nothing more to report.
-struct RunningCommand<'a> {
-    name: OsString,
-    /// The connection to the child, over which it reports an exec that failed.
-    ours: OwnedFd,
-    tree: Tree,
-    kill_on_exit: bool,
-    reporter: &'a Reporter,
-    approvals: Option<&'a Approvals>,
-}
-
-impl RunningCommand<'_> {
-    /// Passes the reaper's messages on to the front, until the tree is gone.
-    fn follow(&self, mut from_reaper: File, to_front: &mut Option<File>) {
-        while let Some(message) = ProcessMessage::receive(&mut from_reaper) {
-            match message {
-                ProcessMessage::Started(_) | ProcessMessage::Leads(_) | ProcessMessage::Remains => {
-                    send(to_front, message);
-                }
-                ProcessMessage::Ended(end) => {
-                    self.report_end(end, to_front);
-                    if self.kill_on_exit {
-                        return end_tree(&self.tree, from_reaper);
-                    }
-                }
-                ProcessMessage::ToldToEnd(ToldToEnd(signal)) => {
-                    if let Some(approvals) = self.approvals {
-                        consent::end_questions(approvals.manager(), signal);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Reports the command's end to the front, after all lines about it.
-    fn report_end(&self, end: CommandEnd, to_front: &mut Option<File>) {
-        // Not earlier: reading waits for the exec, which may wait for a human while signals must be passed on.
-        let refused = guard_shim::read_report(self.ours.as_fd());
-        let end = refused.map_or(end, |report| CommandEnd::Status(explain(&self.name, report)));
-        self.reporter.flush();
-        self.reporter.quiet();
-        self.reporter.flush();
-        // A reader that waits for the end of the command's output must not wait for the supervisor.
-        detach_stdio([false, false, true]);
-        send(to_front, ProcessMessage::Ended(end));
-    }
-}
-
 /// What `openclaw-guard session` shows of the start.
 fn started(
     source: &PolicySource,
@@ -471,13 +422,6 @@ fn follow_front(from_front: OwnedFd, manager: Manager) -> std::io::Result<()> {
     std::thread::Builder::new().name("front".into()).spawn(follow).map(drop)
 }
 
-/// Sends a message to the front. Fails only if the front is gone, which does not matter.
-fn send(to_front: &mut Option<File>, message: ProcessMessage) {
-    if let Some(front) = to_front {
-        let _ = message.send(front);
-    }
-}
-
 /// Reads messages until one reports how the command ended.
 fn ended(mut from_reaper: impl Read) -> Option<CommandEnd> {
     loop {
@@ -495,20 +439,6 @@ fn kill_all(tree: &Tree, reporter: &Reporter) {
     loop {
         ending::kill_members(tree);
         std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// Kills members of the tree until the reaper reports the end of the tree by closing its pipe.
-fn end_tree(tree: &Tree, from_reaper: File) {
-    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-    let again = PollTimeout::try_from(Duration::from_millis(10)).unwrap_or(PollTimeout::ZERO);
-    loop {
-        ending::kill_members(tree);
-        if poll(&mut [PollFd::new(from_reaper.as_fd(), PollFlags::POLLIN)], again)
-            .is_ok_and(|ready| ready > 0)
-        {
-            return;
-        }
     }
 }
 
@@ -546,34 +476,9 @@ fn become_supervisor() -> std::io::Result<Arc<Priorities>> {
     Ok(priorities)
 }
 
-/// Prints why the command did not start, and returns the guard's exit status.
-fn explain(name: &OsString, report: LaunchReport) -> u8 {
-    if report.stage != Stage::Exec {
-        print(&format!("openclaw-guard: {report}{}", advice(report)));
-        return FAILED;
-    }
-    let error = rustix::io::Errno::from_raw_os_error(report.errno);
-    print(&format!("openclaw-guard: {}: {}", shown(name.as_bytes()), std::io::Error::from(error)));
-    match report.errno {
-        libc::ENOENT | libc::ENOTDIR => 127,
-        _ => 126,
-    }
-}
-
-/// Returns a hint for the operator if the child could not be set up.
-fn advice(report: LaunchReport) -> &'static str {
-    match (report.stage, report.errno) {
-        (Stage::Filter, libc::EBUSY) => {
-            " (another guard or supervisor is in force here already: run outside of it)"
-        }
-        (Stage::Filter, libc::EINVAL) => " (Linux 5.19 or newer is needed)",
-        _ => "",
-    }
-}
-
 /// Returns a random name for this run.
 fn session_name() -> String {
     let mut bytes = [0; 8];
     let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&bytes)
 }
