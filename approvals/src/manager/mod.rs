@@ -1,6 +1,7 @@
 //! The approval manager: worker threads ask it and wait, routes answer.
 
 mod state;
+mod ticket;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,7 +14,7 @@ use guard_openclaw::ids;
 use guard_policy::Access;
 use guard_policy::approval::{Recipient, Route, TurnSource};
 use parking_lot::{Condvar, Mutex};
-use tokio::sync::{Notify, broadcast, oneshot};
+use tokio::sync::{Notify, broadcast};
 use tokio::time::{Instant, sleep_until};
 
 use super::decision::{
@@ -28,6 +29,7 @@ use super::question::{Id, PendingRequest, Question};
 use super::routes::notify::Program;
 use super::settings::Settings;
 use state::{Closed, ManagerState};
+pub use ticket::{Cancel, Ticket};
 
 /// How many events a subscriber may lag behind. Beyond that it has to take a new snapshot.
 const BACKLOG: usize = 1024;
@@ -385,80 +387,5 @@ struct Closing(Manager);
 impl Drop for Closing {
     fn drop(&mut self) {
         self.0.close("the guard is ending");
-    }
-}
-
-/// A place in the queue for an answer. Dropping it stops the waiting. If it was the last one, the question is
-/// withdrawn.
-#[derive(Debug)]
-#[must_use = "dropping it ends the wait"]
-pub struct Ticket {
-    manager: Manager,
-    call: Id,
-    waiter: u64,
-    receiver: Option<oneshot::Receiver<Resolution>>,
-}
-
-impl Ticket {
-    /// The id of the waiting call, for [`Manager::consume`].
-    pub fn call(&self) -> Id {
-        self.call
-    }
-
-    /// A handle that ends the wait from elsewhere.
-    pub fn canceller(&self) -> Cancel {
-        Cancel { manager: self.manager.clone(), call: self.call }
-    }
-
-    /// Blocks until the question ends. Panics inside an async runtime.
-    pub fn wait(mut self) -> Resolution {
-        let end = self.receiver.take().map(oneshot::Receiver::blocking_recv);
-        self.or_withdrawn(end.and_then(Result::ok))
-    }
-
-    /// Waits until the question ends.
-    #[cfg(test)]
-    pub(crate) async fn ended(mut self) -> Resolution {
-        let end = match &mut self.receiver {
-            Some(receiver) => receiver.await.ok(),
-            None => None,
-        };
-        self.receiver = None;
-        self.or_withdrawn(end)
-    }
-
-    /// Without a message the question counts as withdrawn, so nothing is allowed.
-    fn or_withdrawn(&self, end: Option<Resolution>) -> Resolution {
-        end.unwrap_or(Resolution::Withdrawn)
-    }
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        // The receiver is still there, so nobody has read the answer.
-        if let Some(receiver) = self.receiver.take() {
-            drop(receiver);
-            self.manager.with(|state, now| state.pending.remove_waiter(self.call, Some(self.waiter), now));
-        }
-    }
-}
-
-/// Ends the wait for a call whose caller is gone.
-#[derive(Clone, Debug)]
-pub struct Cancel {
-    manager: Manager,
-    call: Id,
-}
-
-impl Cancel {
-    /// Withdraws the question for its waiters. An unused approval becomes void.
-    pub fn cancel(&self) {
-        self.manager.withdraw(self.call);
-    }
-
-    /// Pauses the wait because the caller has a signal to handle. The waiters get a reply, and the question stays for a
-    /// moment.
-    pub fn pause(&self) {
-        self.manager.pause(self.call);
     }
 }
