@@ -36,9 +36,9 @@ pub fn shown_change(caller: &Caller<'_>, object: Option<&Object>) -> Option<File
 
 /// What a human is shown of a file that would replace another; `old` is what is there.
 pub fn shown_replacement(old: Option<FileContent<'_>>, new: FileContent<'_>) -> FileChange {
-    let parts = |content: FileContent<'_>| [content.mode.to_le_bytes().to_vec(), content.bytes.to_vec()];
-    let all = old.into_iter().chain([new]).flat_map(parts).collect::<Vec<_>>();
-    let content = Digest::of_parts(all.iter().map(Vec::as_slice));
+    let sides: Vec<_> =
+        old.into_iter().chain([new]).map(|side| (side.mode.to_le_bytes(), side.bytes)).collect();
+    let content = Digest::of_parts(sides.iter().flat_map(|(mode, bytes)| [&mode[..], bytes]));
     FileChange { lines: replacement_lines(old, new), content: Some(content) }
 }
 

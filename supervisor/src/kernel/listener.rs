@@ -11,9 +11,8 @@ use guard_openclaw::peer::proc::{self, ProcStatus, Tid};
 use guard_shim::failpoints::{Layer, is_layer_off};
 use rustix::io::Errno;
 
-use crate::audit::report::print;
-
 use super::{Followed, Kernel, Notification, Response, descriptors, errno, limits, memory, signals, trace};
+use crate::audit::report::print;
 
 mod ioctl {
     nix::ioctl_readwrite!(receive, b'!', 0, libc::seccomp_notif);

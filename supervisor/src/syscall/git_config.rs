@@ -1,9 +1,5 @@
 //! git changes its configuration: the content is judged when git renames the lock, and exactly the judged content is
-//! put in place.
-//!
-//! The tree may still hold its lock open, mapped or under another name. So its file never becomes the configuration: the
-//! guard writes the bytes that it judged to a file of its own, under a name that the tree can neither make nor write, and
-//! renames that.
+//! put in place (`own_copy`).
 
 use guard_approvals::{Digest, FileChange};
 use guard_policy::git_config::shown_changes;

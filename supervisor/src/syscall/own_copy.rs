@@ -12,6 +12,7 @@ use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Uid};
 use rustix::io::Errno;
 
 use super::Request;
+use crate::kernel::errno::from_io;
 use crate::resolve::{DirEntry, Identity, Object, link_to};
 
 /// Reads a file to its end, once. One byte more than is judged shows that there is more.
@@ -20,12 +21,8 @@ pub fn read(object: &Object) -> Result<Vec<u8>, Errno> {
     let file = File::from(rustix::fs::open(link_to(object.fd.as_fd()), flags, Mode::empty())?);
     let mut bytes = Vec::new();
     let read = file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes);
-    read.map_err(errno)?;
+    read.map_err(from_io)?;
     Ok(bytes)
-}
-
-fn errno(error: std::io::Error) -> Errno {
-    Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }
 
 /// The guard's own file in a directory.
@@ -65,7 +62,7 @@ impl OwnCopy<'_> {
             made => made,
         };
         let mut file = File::from(made?);
-        file.write_all(bytes).map_err(errno)?;
+        file.write_all(bytes).map_err(from_io)?;
         owner.map_or(Ok(()), |owner| chown_like(file.as_fd(), owner))?;
         rustix::fs::fchmod(&file, mode)
     }

@@ -15,6 +15,7 @@ use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_cre
 use rustix::io::Errno;
 
 use crate::audit::DecisionEvent;
+use crate::kernel::errno::from_io;
 use crate::resolve::link_to;
 
 /// The name that the tree opens to read it.
@@ -38,7 +39,7 @@ impl LastDenial {
         let text = self.0.lock().clone().ok_or(Errno::NOENT)?;
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let mut file = File::from(memfd_create(c"last-denial", flags)?);
-        file.write_all(text.as_bytes()).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        file.write_all(text.as_bytes()).map_err(from_io)?;
         fcntl_add_seals(&file, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE)?;
         // A reader of its own begins at the beginning.
         rustix::fs::open(link_to(file.as_fd()), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
