@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use guard_tests::{World, has};
+use guard_tests::{Ended, World, has};
 use serde_json::{Value, json};
 
 const POLICY: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "on-miss", "timeoutMs": 100000},
@@ -20,17 +20,8 @@ fn repository() -> Option<World> {
 }
 
 /// Runs a line in which each question gets this answer.
-fn answered(world: &World, line: &str, answer: &str) -> (Vec<Value>, guard_tests::Ended) {
-    let mut held = world.start(&["sh", "-c", line]);
-    let mut asked = Vec::new();
-    while !held.has_ended() {
-        for question in world.pending() {
-            if world.resolve(&question, answer).status == 0 {
-                asked.push(question);
-            }
-        }
-    }
-    (asked, held.end())
+fn answered(world: &World, line: &str, answer: &str) -> (Vec<Value>, Ended) {
+    world.start(&["sh", "-c", line]).answer_all(|_| answer)
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! One question for one intent: how often a human is asked.
 
 use guard_tests::{World, has, program_text};
-use serde_json::Value;
 
 use crate::world::executable;
 
@@ -17,24 +16,6 @@ fn world() -> World {
     world
 }
 
-/// Runs a command, gives each question this answer, and returns the questions and how it ended.
-fn answered<S: AsRef<std::ffi::OsStr>>(
-    world: &World,
-    argv: &[S],
-    answer: &str,
-) -> (Vec<Value>, guard_tests::Ended) {
-    let mut held = world.start(argv);
-    let mut asked = Vec::new();
-    while !held.has_ended() {
-        for question in world.pending() {
-            if world.resolve(&question, answer).status == 0 {
-                asked.push(question);
-            }
-        }
-    }
-    (asked, held.end())
-}
-
 #[test]
 fn vim_looks_at_a_file_and_changes_it() {
     if !has(&["vim"]) {
@@ -42,7 +23,7 @@ fn vim_looks_at_a_file_and_changes_it() {
     }
     let world = world();
     let argv = ["vim", "-es", "-i", "NONE", "-c", "normal Omore", "-c", "wq", "../asked/notes.txt"];
-    let (asked, ended) = answered(&world, &argv, "allow-directory-command");
+    let (asked, ended) = world.start(&argv).answer_all(|_| "allow-directory-command");
     assert_eq!(world.read("asked/notes.txt").as_deref(), Some("more\nnotes\n"), "{}", ended.stderr);
     assert!(asked.len() <= 2, "{asked:#?}");
 }
@@ -66,7 +47,7 @@ fn git_adds_a_worktree() {
     git(&["add", "."]);
     git(&["commit", "-q", "-m", "x"]);
     let line = ["bash", "-c", "git worktree add ../asked/wt; true"];
-    let (asked, ended) = answered(&world, &line, "allow-directory-command");
+    let (asked, ended) = world.start(&line).answer_all(|_| "allow-directory-command");
     assert_eq!(world.read("asked/wt/c/d").as_deref(), Some("c/d"), "{}", ended.stderr);
     assert!(asked.len() <= 2, "{asked:#?}");
 }
@@ -82,7 +63,7 @@ os.rename(d + '/notes.txt', d + '/notes.txt~')
 os.rename(d + '/new', d + '/notes.txt')
 os.unlink(d + '/notes.txt~')";
     let argv = [&*program_text("python3"), "-I", "-B", "-c", text, "../asked"];
-    let (asked, ended) = answered(&world, &argv, "allow-directory-command");
+    let (asked, ended) = world.start(&argv).answer_all(|_| "allow-directory-command");
     assert_eq!(world.read("asked/notes.txt").as_deref(), Some("saved"), "{}", ended.stderr);
     assert_eq!(asked.len(), 1, "{asked:#?}");
 }
@@ -94,7 +75,7 @@ fn a_no_for_a_command_ends_its_retries() {
     for n in 1..6 {
         world.write(format!("asked/{n}"), "x");
     }
-    let (asked, ended) = answered(&world, &["bash", "-c", line], "deny-directory-command");
+    let (asked, ended) = world.start(&["bash", "-c", line]).answer_all(|_| "deny-directory-command");
     assert_eq!((asked.len(), &*ended.stdout), (1, ""), "{}", ended.stderr);
     assert!(
         ended.stderr.contains("an earlier answer denies it (deny-directory-command)"),
@@ -107,7 +88,7 @@ fn a_no_for_a_command_ends_its_retries() {
 fn is_needless(world: &World, text: &str) {
     let text = format!("import os, sys\nR = '{}'\n{text}", world.root().display());
     let argv = [&*program_text("python3"), "-I", "-B", "-c", &text];
-    let (asked, ended) = answered(world, &argv, "allow-once");
+    let (asked, ended) = world.start(&argv).answer_all(|_| "allow-once");
     assert!(asked.is_empty(), "{text}: {asked:#?}");
     assert_ne!(ended.status, 0, "{text}");
     assert!(ended.stderr.contains("Permission denied"), "{text}: {}", ended.stderr);

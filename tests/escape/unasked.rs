@@ -38,13 +38,7 @@ fn holds(world: &World, ended: &Ended, logged: &[&str]) {
 /// Runs a line with somebody to answer, and answers nothing.
 fn attended(world: World, line: &str) -> (World, Ended) {
     let world = world.attended();
-    let mut held = world.start(&["bash", "-c", line]);
-    while !held.has_ended() {
-        for question in world.pending() {
-            world.resolve(&question, "deny");
-        }
-    }
-    let ended = held.end();
+    let (_, ended) = world.start(&["bash", "-c", line]).answer_all(|_| "deny");
     (world, ended)
 }
 
@@ -132,14 +126,12 @@ def disturb():
 threading.Thread(target=disturb).start()
 try: sys.stdout.write(open('../asked/secret').read())
 except OSError as error: print(error, file=sys.stderr)";
-    let mut held = world.start(&[&program_text("python3"), "-I", "-B", "-c", text]);
-    while !held.has_ended() {
-        for question in world.pending() {
-            std::thread::sleep(std::time::Duration::from_millis(300));
-            world.resolve(&question, "deny");
-        }
-    }
-    holds(&world, &held.end(), &[]);
+    let held = world.start(&[&program_text("python3"), "-I", "-B", "-c", text]);
+    let (_, ended) = held.answer_all(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        "deny"
+    });
+    holds(&world, &ended, &[]);
 }
 
 /// Somebody who follows the questions; not the guard's command line.
@@ -174,13 +166,7 @@ fn whoever_would_answer_cannot_be_made_to_leave() {
 for n in 1 2 3; do (cat ../asked/secret &) ; done; cat ../asked/secret",
         socket.display()
     );
-    let mut held = world.start(&["bash", "-c", &line]);
-    while !held.has_ended() {
-        for question in world.pending() {
-            world.resolve(&question, "deny");
-        }
-    }
-    let ended = held.end();
+    let (_, ended) = world.start(&["bash", "-c", &line]).answer_all(|_| "deny");
     assert!(watch.0.try_wait().expect("a child").is_none(), "it was ended: {}", ended.stderr);
     drop(watch);
     holds(&world, &ended, &[]);

@@ -64,21 +64,15 @@ fn world() -> World {
 /// Runs a command whose first question gets this answer, and all others a denial. `meanwhile` runs after the first answer;
 /// the command can wait for `work/go`, which follows it.
 fn tried(world: &World, argv: &[&str], answer: &str, meanwhile: impl FnOnce()) -> Tried {
-    let mut held = world.start(argv);
+    let held = world.start(argv);
     let first = world.answer(answer);
     assert!(first["resolvedPath"].as_str().is_some_and(|path| path.ends_with("asked/d/file")), "{first}");
     meanwhile();
     world.write("work/go", "");
-    let mut asked = Vec::new();
-    while !held.has_ended() {
-        for question in world.pending() {
-            if world.resolve(&question, "deny").status == 0 {
-                let text = |key: &str| question[key].as_str().unwrap_or_default().to_owned();
-                asked.push((text("resolvedPath"), text("operation")));
-            }
-        }
-    }
-    Tried { asked, ended: held.end() }
+    let (questions, ended) = held.answer_all(|_| "deny");
+    let text = |question: &Value, key: &str| question[key].as_str().unwrap_or_default().to_owned();
+    let asked = questions.iter().map(|one| (text(one, "resolvedPath"), text(one, "operation"))).collect();
+    Tried { asked, ended }
 }
 
 /// bash, which starts commands; `$D` is the directory, `$A` the one around it.

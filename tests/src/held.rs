@@ -114,6 +114,23 @@ impl Held<'_> {
         self.ended_with(status)
     }
 
+    /// Answers each question with what `decide` returns, until the guard ends. Returns the questions that took their answer.
+    ///
+    /// # Panics
+    /// When the guard hangs, or the list cannot be had.
+    pub fn answer_all<'d>(mut self, mut decide: impl FnMut(&Value) -> &'d str) -> (Vec<Value>, Ended) {
+        let mut asked = Vec::new();
+        while !self.has_ended() {
+            for question in self.world.pending() {
+                let decision = decide(&question);
+                if self.world.resolve(&question, decision).status == 0 {
+                    asked.push(question);
+                }
+            }
+        }
+        (asked, self.end())
+    }
+
     /// Returns whether the guard has ended.
     ///
     /// # Panics
