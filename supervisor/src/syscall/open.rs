@@ -161,6 +161,10 @@ fn open_plain(request: &Request<'_, '_>, path: &PlainPath<'_>, how: OpenHow) -> 
     if how.has_set_id() || request.guard.sees_all() || !request.guard.allows(&path.real, needed) {
         return None;
     }
+    // So does an open that may wait for another process, or that another process may notice.
+    if !how.changes() && is_fifo(path) {
+        return None;
+    }
     match open_written(request, path, how) {
         Ok(file) => Some(vet(request, &path.real, file, how)),
         // The long way looks at a device before it opens it, and says what the policy says.
@@ -186,6 +190,11 @@ fn open_written(request: &Request<'_, '_>, path: &PlainPath<'_>, how: OpenHow) -
         request.adopt_umask()?;
     }
     open(how.ours(), how.our_mode())
+}
+
+fn is_fifo(path: &PlainPath<'_>) -> bool {
+    rustix::fs::statat(path.start(), path.written, AtFlags::SYMLINK_NOFOLLOW)
+        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo)
 }
 
 /// Whether a regular file of this user is there: then O_CREAT makes no difference, and the caller's umask need not be
