@@ -4,7 +4,7 @@ use guard_policy::Access;
 
 use super::code_input::CodeInput;
 use super::digest::Digest;
-use super::question::{AskedDirectory, BoundScript, Executable, FileChange, Question, Subject};
+use super::question::{AskedDirectory, AskedHost, BoundScript, Executable, FileChange, Question, Subject};
 
 /// Everything that identifies an approved call. Calls with equal bindings share one request and one answer. A grant
 /// covers exactly one binding.
@@ -30,6 +30,7 @@ enum Bound {
         call: &'static str,
         change: Option<FileChange>,
     },
+    Host(AskedHost),
 }
 
 /// The key of a card: what its calls share, besides the rule.
@@ -61,6 +62,7 @@ enum OnCard {
         call: &'static str,
         change: Option<FileChange>,
     },
+    Host(AskedHost),
     /// What one command does in one directory.
     Files {
         directory: AskedDirectory,
@@ -87,6 +89,7 @@ impl Binding {
             Subject::File { path, access, call, change } => {
                 Bound::File { path: path.clone(), access: *access, call, change: change.clone() }
             }
+            Subject::Host(host) => Bound::Host(host.clone()),
         };
         Binding { agent: question.agent.clone(), session: question.session.clone(), what }
     }
@@ -107,6 +110,7 @@ impl Binding {
         let shared = reach.and_then(|reach| reach.directory.as_ref().zip(reach.command.as_ref()));
         let what = match (&self.what, shared) {
             (Bound::Exec { around, .. }, _) => OnCard::Exec(around.clone()),
+            (Bound::Host(host), _) => OnCard::Host(host.clone()),
             (Bound::File { .. }, Some((directory, command))) => {
                 OnCard::Files { directory: directory.clone(), command: (command.pid, command.started) }
             }
@@ -158,6 +162,10 @@ impl Binding {
                     parts.extend(content.map(|digest| digest.0.to_vec()));
                     parts.extend(lines.iter().map(|line| line.clone().into_bytes()));
                 }
+            }
+            // No path and no digest is empty, so this is no program and no file.
+            Bound::Host(host) => {
+                parts.extend([Vec::new(), host.authority.clone().into_bytes(), host.way().into_bytes()]);
             }
         }
         Digest::of_parts(parts.iter().map(Vec::as_slice))

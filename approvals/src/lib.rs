@@ -43,8 +43,8 @@ pub use lifecycle::{DenyReason, Ending, Going, Lifecycle};
 pub use manager::{AskOutcome, Cancel, Manager, Ticket};
 pub use page_lock::served;
 pub use question::{
-    Always, AskedDirectory, BoundScript, Exec, Executable, FileChange, Id, Process, Question, Reach, Repeat,
-    Subject, WhichDirectory,
+    Always, AskedDirectory, AskedHost, BoundScript, Exec, Executable, FileChange, Id, Process, Question,
+    Reach, Repeat, Subject, WhichDirectory,
 };
 pub use routes::gateway::reply;
 pub use routes::guard_socket::protocol;

@@ -1,11 +1,12 @@
 //! What a human is asked, and who asks.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use guard_policy::analysis::quoted;
 use guard_policy::approval::Saving;
 pub use guard_policy::approval::{Always, Repeat};
-use guard_policy::{Access, Reason};
+use guard_policy::{Access, Reason, WebScheme};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -36,7 +37,7 @@ pub struct Question {
     pub always: Always,
     /// Whether an approval may hold for later calls.
     pub repeat: Repeat,
-    /// How far an answer may reach beyond equal calls. `None` for a program, for code, and for a socket.
+    /// How far an answer may reach beyond equal calls. `None` for a program, for code, for a socket, and for a host.
     pub reach: Option<Reach>,
 }
 
@@ -94,6 +95,34 @@ pub enum Subject {
         /// How a file changes that would run outside the guard.
         change: Option<FileChange>,
     },
+    /// A host of the Web is reached.
+    Host(AskedHost),
+}
+
+/// A host of the Web that a program wants to reach, through the guard's proxy.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AskedHost {
+    /// The host and the port, as they were judged.
+    pub authority: String,
+    /// Whether it is for TLS.
+    pub scheme: WebScheme,
+    /// The method of a request of plain HTTP. Empty for a tunnel.
+    pub method: String,
+    /// The addresses of the host that are asked about. Empty if the name is.
+    pub addresses: Vec<IpAddr>,
+}
+
+impl AskedHost {
+    /// How the host is reached, and where: `TLS`, `plain HTTP GET`, `TLS at 10.0.0.1`.
+    pub fn way(&self) -> String {
+        let scheme = match (self.scheme, &self.method[..]) {
+            (WebScheme::Https, _) => "TLS".to_owned(),
+            (WebScheme::Http, "") => "plain HTTP".to_owned(),
+            (WebScheme::Http, method) => format!("plain HTTP {method}"),
+        };
+        let addresses: Vec<_> = self.addresses.iter().map(IpAddr::to_string).collect();
+        if addresses.is_empty() { scheme } else { format!("{scheme} at {}", addresses.join(", ")) }
+    }
 }
 
 /// How a file changes that would run outside the guard.
@@ -200,11 +229,11 @@ impl Question {
         self.reason.asking()
     }
 
-    /// The program's arguments as one line; `None` for a file.
+    /// The program's arguments as one line; `None` for a file and for a host.
     pub fn command(&self) -> Option<String> {
         match &self.subject {
             Subject::Exec(exec) => Some(command(exec)),
-            Subject::File { .. } => None,
+            Subject::File { .. } | Subject::Host(_) => None,
         }
     }
 
@@ -225,6 +254,9 @@ impl Question {
             Subject::File { path, change, .. } => {
                 let lines = change.iter().flat_map(|change| &change.lines);
                 path.len() + lines.map(|line| line.len() + size_of::<String>()).sum::<usize>()
+            }
+            Subject::Host(host) => {
+                host.authority.len() + host.method.len() + size_of_val(host.addresses.as_slice())
             }
         };
         let reason = self.reason.path.len() + self.reason.text.len() + self.reason.rule().len();

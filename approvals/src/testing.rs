@@ -7,11 +7,11 @@ use std::time::Duration;
 use guard_openclaw::gateway::GatewaySettings;
 use guard_policy::analysis::BoundEntry;
 use guard_policy::approval::{Forwarding, Saving};
-use guard_policy::{Access, Reason, Source};
+use guard_policy::{Access, Reason, Source, WebScheme};
 
 use crate::decision::{Decision, GrantWidth};
 use crate::digest::Digest;
-use crate::question::{Always, Exec, Executable, Process, Question, Repeat, Subject};
+use crate::question::{Always, AskedHost, Exec, Executable, Process, Question, Repeat, Subject};
 use crate::settings::Settings;
 
 /// The default of `exec.timeoutMs`.
@@ -81,6 +81,20 @@ pub fn file(path: &str) -> Question {
             change: None,
         },
         always: Always::Never("files are not saved".to_owned()),
+        ..question(&["/x"])
+    }
+}
+
+/// A host that is reached by TLS.
+pub fn host(authority: &str) -> Question {
+    Question {
+        subject: Subject::Host(AskedHost {
+            authority: authority.to_owned(),
+            scheme: WebScheme::Https,
+            method: String::new(),
+            addresses: Vec::new(),
+        }),
+        always: Always::Never("hosts are not saved".to_owned()),
         ..question(&["/x"])
     }
 }

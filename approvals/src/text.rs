@@ -9,11 +9,11 @@ use super::question::{Process, Question, Repeat, Subject};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words {
     /// A program with its arguments, quoted for a shell; `[write] PATH` for a file, with what
-    /// would change of one that runs outside the guard.
+    /// would change of one that runs outside the guard; `[connect] HOST:PORT (TLS)` for a host.
     pub command: String,
     /// Where the program would run.
     pub cwd: Option<String>,
-    /// The real path of the program or the file.
+    /// The real path of the program or the file; a host and its port.
     pub resolved_path: String,
     /// `exec.ask` as far as it matters here: whether an approval may hold for later calls.
     pub ask: &'static str,
@@ -26,14 +26,18 @@ pub fn words(question: &Question) -> Option<Words> {
             // Assignments precede the command, as in a shell. Arguments contain no NUL, so quoting cannot fail.
             let words = exec.program_variables.iter().chain(&exec.argv);
             let line = shlex::bytes::try_join(words.map(Vec::as_slice)).ok()?;
-            (line, &exec.executable.path, Some(display_text(&exec.cwd)))
+            (line, &exec.executable.path[..], Some(display_text(&exec.cwd)))
         }
         Subject::File { path, access, change, .. } => {
             let mut line = [format!("[{}] ", access.word()).into_bytes(), path.clone()].concat();
             for text in change.iter().flat_map(|change| &change.lines) {
                 line.extend([b" | ", text.as_bytes()].concat());
             }
-            (line, path, None)
+            (line, &path[..], None)
+        }
+        Subject::Host(host) => {
+            let line = format!("[connect] {} ({})", host.authority, host.way()).into_bytes();
+            (line, host.authority.as_bytes(), None)
         }
     };
     let (command, resolved_path) = (display_text(&command), display_text(path));

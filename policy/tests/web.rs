@@ -23,7 +23,7 @@ fn web(rules: Value) -> Policy {
 fn judged(policy: &Policy, url: &str, addresses: &[&str]) -> (Outcome, String) {
     let connection = |ip: &&str| Connection::to(std::net::SocketAddr::new(ip.parse().unwrap(), 443));
     let addresses: Vec<_> = addresses.iter().map(connection).collect();
-    let request = WebRequest { target: WebTarget::Url(url), addresses: &addresses };
+    let request = WebRequest { target: WebTarget::Url(url), addresses: &addresses, is_name_approved: false };
     let verdict = decide(policy, &Request::Web(request));
     (verdict.outcome, verdict.reason.rule().to_owned())
 }
@@ -119,7 +119,11 @@ fn a_name_of_this_host_is_denied() {
     let policy = web(json!({}));
     let own =
         Connection { interface: Interface::Own, ..Connection::to("93.184.216.34:443".parse().unwrap()) };
-    let request = WebRequest { target: WebTarget::Url("https://example.com/"), addresses: &[own] };
+    let request = WebRequest {
+        target: WebTarget::Url("https://example.com/"),
+        addresses: &[own],
+        is_name_approved: false,
+    };
     assert_eq!(decide(&policy, &Request::Web(request)).outcome, Outcome::Deny);
     for url in [
         "http://localhost/",
@@ -288,7 +292,85 @@ fn bad_entries_are_named() {
     }
     assert!(problem(json!({ "maxResponseBytes": 0 })).contains("must be a number of bytes"));
     assert!(problem(json!({ "followRedirects": "no" })).contains("followRedirects"));
+    assert!(problem(json!({ "ask": "always" })).contains("\"on-miss\""));
+    assert!(problem(json!({ "private": true })).contains("network.web.private"));
     assert!(problem(json!({ "allowedDomain": [] })).contains("did you mean \"allowedDomains\"?"));
+}
+
+/// The outcome and the place of the rule, for a name that a human has approved.
+fn approved(policy: &Policy, url: &str, addresses: &[&str]) -> Outcome {
+    let connection = |ip: &&str| Connection::to(std::net::SocketAddr::new(ip.parse().unwrap(), 443));
+    let addresses: Vec<_> = addresses.iter().map(connection).collect();
+    let request = WebRequest { target: WebTarget::Url(url), addresses: &addresses, is_name_approved: true };
+    decide(policy, &Request::Web(request)).outcome
+}
+
+#[test]
+fn a_host_that_no_entry_allows_is_asked_about() {
+    let policy = web(json!({
+        "ask": "on-miss", "allowedDomains": ["good.example"], "deniedDomains": ["bad.example", "203.0.114.0/24"],
+        "deniedOrigins": ["http://half.example"],
+    }));
+    let outcome = |url: &str, ips: &[&str]| judged(&policy, url, ips).0;
+    assert_eq!(outcome("https://good.example/", &["93.184.216.34"]), Outcome::Allow);
+    let asked = judged(&policy, "https://other.example/", &[]);
+    assert_eq!(asked, (Outcome::Ask, "network.web.ask \"on-miss\"".to_owned()));
+    assert_eq!(approved(&policy, "https://other.example/", &["93.184.216.34"]), Outcome::Allow);
+    // No approval lifts a denial: by name, origin, prefix or class.
+    for (url, ips) in [
+        ("https://bad.example/", &[][..]),
+        ("http://half.example/", &[]),
+        ("https://other.example/", &["203.0.114.1"]),
+        ("https://other.example/", &["10.0.0.1"]),
+        ("https://other.example/", &["93.184.216.34", "169.254.169.254"]),
+        ("https://other.example/", &["127.0.0.1"]),
+        ("https://printer.local/", &[]),
+        ("https://2130706433/", &[]),
+    ] {
+        assert_eq!(outcome(url, ips), Outcome::Deny, "{url} {ips:?}");
+        assert_eq!(approved(&policy, url, ips), Outcome::Deny, "{url} {ips:?}");
+    }
+    // Without an entry, each host is asked about; by default, none is.
+    assert_eq!(judged(&web(json!({ "ask": "on-miss" })), "https://a.example/", &[]).0, Outcome::Ask);
+    let off = web(json!({ "ask": "off", "allowedDomains": ["good.example"] }));
+    assert_eq!(judged(&off, "https://other.example/", &[]).0, Outcome::Deny);
+}
+
+#[test]
+fn names_lead_to_private_addresses_by_their_own_key() {
+    let of = |connect: Value, private: Value| {
+        let mut rules = json!({ "allowedDomains": ["a.example", "db.internal"] });
+        if !private.is_null() {
+            rules["private"] = private;
+        }
+        policy(json!({ "connect": connect, "web": rules }))
+    };
+    let outcome = |policy: &Policy, ip: &str| judged(policy, "https://a.example/", &[ip]).0;
+    for (connect, private, expected) in [
+        (json!({}), Value::Null, Outcome::Deny),
+        (json!({ "private": "allow" }), Value::Null, Outcome::Allow),
+        (json!({ "private": "allow" }), json!("deny"), Outcome::Deny),
+        (json!({}), json!("ask"), Outcome::Ask),
+        (json!({}), json!("allow"), Outcome::Allow),
+        (json!({ "private": "deny" }), json!("allow"), Outcome::Deny),
+        (json!({ "private": "deny" }), json!("ask"), Outcome::Deny),
+        (json!({ "deny": ["10.0.0.0/8"] }), json!("ask"), Outcome::Deny),
+        (json!({ "allow": ["10.0.0.0/8"] }), json!("ask"), Outcome::Allow),
+    ] {
+        let policy = of(connect.clone(), private.clone());
+        assert_eq!(outcome(&policy, "10.0.0.1"), expected, "{connect} {private}");
+        assert_eq!(outcome(&policy, "93.184.216.34"), Outcome::Allow, "{connect} {private}");
+        for never in ["169.254.169.254", "fe80::1", "127.0.0.1"] {
+            assert_eq!(outcome(&policy, never), Outcome::Deny, "{connect} {private} {never}");
+        }
+    }
+    let asks = of(json!({}), json!("ask"));
+    // An approval of the name is not one of its addresses.
+    assert_eq!(approved(&asks, "https://a.example/", &["10.0.0.1"]), Outcome::Ask);
+    assert_eq!(judged(&asks, "https://db.internal/", &[]).0, Outcome::Allow);
+    let open = web(json!({ "private": "ask" }));
+    assert_eq!(judged(&open, "https://db.internal/", &[]).0, Outcome::Ask);
+    assert_eq!(judged(&open, "https://10.0.0.1/", &[]).0, Outcome::Ask);
 }
 
 #[test]
@@ -306,6 +388,7 @@ fn settings_are_shown() {
     assert_eq!(value("network.web.allowedDomains"), Some("a.example, *.b.example"));
     assert_eq!(value("network.web.maxResponseBytes"), Some("5"));
     assert_eq!(value("network.web.followRedirects"), Some("true"));
+    assert_eq!((value("network.web.ask"), value("network.web.private")), (Some("off"), Some("deny")));
     assert_eq!((policy.max_response_bytes(), policy.follows_redirects()), (Some(5), true));
 }
 
@@ -316,7 +399,7 @@ proptest! {
         let policy = web(json!({ "allowedDomains": ["*.example", "a.b"] }));
         for text in [text.clone(), format!("http://{text}"), format!("https://{text}.example/")] {
             for target in [WebTarget::Url(&text), WebTarget::Authority(&text, WebScheme::Https)] {
-                let request = WebRequest { target, addresses: &[] };
+                let request = WebRequest { target, addresses: &[], is_name_approved: false };
                 if decide(&policy, &Request::Web(request)).outcome == Outcome::Allow {
                     let endpoint = target.endpoint().unwrap();
                     prop_assert!(endpoint.host().ends_with(".example") || endpoint.host() == "a.b", "{}", text);

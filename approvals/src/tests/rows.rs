@@ -3,16 +3,17 @@
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-use guard_policy::Bits;
 use guard_policy::analysis::InputKind;
 use guard_policy::approval::{FileRule, Route};
+use guard_policy::{Bits, WebScheme};
 use tokio::time::{Instant, advance, sleep, timeout};
 
 use super::super::binding::Binding;
 use super::super::code_input::{CodeInput, InputSource};
 use super::super::decision::Span;
+use super::super::outcome::answers;
 use super::super::pending::BURST_INTERVAL;
-use super::super::question::BoundScript;
+use super::super::question::{AskedHost, BoundScript};
 use super::super::resolved::GRACE_INTERVAL;
 use super::*;
 
@@ -228,8 +229,15 @@ async fn any_difference_makes_another_question() {
             },
             ..file("/a")
         },
+        host("a.test:443"),
+        host("a.test:444"),
+        host_with(|host| host.scheme = WebScheme::Http),
+        host_with(|host| (host.scheme, host.method) = (WebScheme::Http, "GET".to_owned())),
+        host_with(|host| (host.scheme, host.method) = (WebScheme::Http, "POST".to_owned())),
+        host_with(|host| host.addresses = vec!["10.0.0.1".parse().unwrap()]),
+        host_with(|host| host.addresses = vec!["10.0.0.2".parse().unwrap()]),
     ];
-    let (manager, _) = started(settings());
+    let (manager, _) = started(Settings { max_pending: 64, ..settings() });
     let granted = waiting(&manager, &base);
     assert_eq!(answer(&manager, &granted, Decision::AllowFor(GrantWidth::Narrow, Span::Session)), Ok(1));
     let tickets: Vec<_> = others.iter().map(|other| waiting(&manager, other)).collect();
@@ -243,6 +251,20 @@ async fn any_difference_makes_another_question() {
     assert_eq!(answer(&manager, &tickets[0], ONCE), Ok(1));
     assert!(tickets[1..].iter().all(|ticket| !manager.consume(ticket.call())));
     assert!(matches!(ask(&manager, &base), AskOutcome::Granted(_)));
+}
+
+fn host_with(change: impl FnOnce(&mut AskedHost)) -> Question {
+    let mut question = host("a.test:443");
+    let Subject::Host(host) = &mut question.subject else { unreachable!() };
+    change(host);
+    question
+}
+
+/// A host takes the answers that hold for equal requests. Nothing is saved, and nothing is denied for longer.
+#[test]
+fn a_host_takes_few_answers() {
+    let all: Vec<_> = answers(&host("a.test:443")).map(|decision| decision.to_string()).collect();
+    assert_eq!(all, ["allow-once", "allow-session", "allow-30m", "deny"]);
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn web<'p>(policy: &'p Policy, url: &str, addresses: &[IpAddr], page: Page) -> V
         Connection { interface, page, ..Connection::to(address) }
     };
     let addresses: Vec<_> = addresses.iter().map(connection).collect();
-    decide(policy, &Request::Web(WebRequest { target, addresses: &addresses }))
+    decide(policy, &Request::Web(WebRequest { target, addresses: &addresses, is_name_approved: false }))
 }
 
 fn file(path: &Path) -> PathBuf {

@@ -1,26 +1,40 @@
 //! A client of the proxy: a connection of the tree, until its last request has been served.
 
 use std::net::IpAddr;
+use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
+use std::time::Duration;
 
 use guard_policy::WebScheme;
 use guard_supervisor::web::wire::{ProxyMessage, RefusalReason, WebGrant};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::supervisor_link::{NotAllowed, SupervisorLink};
+use super::supervisor_link::{HostQuestion, NotAllowed, SupervisorLink};
+
+/// How often the proxy looks whether a client is still there, while a human is asked.
+const LEFT_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A connection to the proxy. Its tunnels, requests and counters share it. When the last of them drops it, the
 /// supervisor gets a message that the connection has ended.
 pub(super) struct Client {
     link: Rc<SupervisorLink>,
     port: u16,
+    /// The connection, to see its end while a request waits. `None` if there were no descriptors left.
+    socket: Option<OwnedFd>,
     _seat: OwnedSemaphorePermit,
 }
 
 impl Client {
     /// The client that connects from this port.
-    pub(super) fn new(link: &Rc<SupervisorLink>, port: u16, seat: OwnedSemaphorePermit) -> Rc<Client> {
-        Rc::new(Client { link: Rc::clone(link), port, _seat: seat })
+    pub(super) fn new(
+        link: &Rc<SupervisorLink>,
+        (stream, port): (&TcpStream, u16),
+        seat: OwnedSemaphorePermit,
+    ) -> Rc<Client> {
+        let socket = stream.as_fd().try_clone_to_owned().ok();
+        Rc::new(Client { link: Rc::clone(link), port, socket, _seat: seat })
     }
 
     /// The port that it has connected from.
@@ -28,14 +42,33 @@ impl Client {
         self.port
     }
 
+    /// The number of a new request.
+    pub(super) fn next_request(&self) -> u64 {
+        self.link.next_number()
+    }
+
     /// Asks whether it may reach a host.
     pub(super) async fn ask(
         &self,
+        request: (u64, &str),
         authority: &str,
         scheme: WebScheme,
         addresses: &[IpAddr],
     ) -> Result<WebGrant, NotAllowed> {
-        self.link.ask(self.port, authority, scheme, addresses).await
+        let question = HostQuestion { client: self.port, request, authority, scheme, addresses };
+        self.link.ask(&question, || self.left()).await
+    }
+
+    /// Waits until the client closes its connection, or its direction of it: a human need not be asked then.
+    async fn left(&self) {
+        let Some(socket) = &self.socket else { return std::future::pending().await };
+        loop {
+            tokio::time::sleep(LEFT_INTERVAL).await;
+            let mut seen = [PollFd::new(socket, PollFlags::RDHUP)];
+            if poll(&mut seen, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|count| count > 0) {
+                return;
+            }
+        }
     }
 
     /// Reports a request that differs from what was judged. Returns after it is reported.

@@ -34,7 +34,7 @@ async fn answer(request: Request<Incoming>, client: Rc<Client>) -> Result<Respon
     let response = if request.method() == Method::CONNECT {
         open(request, &client, &authority).await
     } else if request.uri().scheme_str() == Some("http") {
-        match JudgedHost::find(&client, &authority, WebScheme::Http).await {
+        match JudgedHost::find(&client, &authority, WebScheme::Http, request.method().as_str()).await {
             Ok(host) => exchange(request, &client, &host).await,
             Err(error) => unreachable(&authority, error),
         }
@@ -50,7 +50,7 @@ async fn open(mut request: Request<Incoming>, client: &Rc<Client>, authority: &s
         return text(StatusCode::BAD_REQUEST, "CONNECT needs a port");
     }
     let connected = async {
-        let host = JudgedHost::find(client, authority, WebScheme::Https).await?;
+        let host = JudgedHost::find(client, authority, WebScheme::Https, "").await?;
         let server = host.connect().await?;
         Ok((host, server))
     };

@@ -27,6 +27,8 @@ pub(super) struct JudgedHost {
     pub(super) grant: WebGrant,
     /// Its addresses in the order in which they are tried. All of them were judged.
     addresses: Vec<SocketAddr>,
+    /// The number of the request.
+    request: u64,
 }
 
 /// Why a host cannot be reached.
@@ -51,8 +53,10 @@ impl JudgedHost {
         client: &Client,
         authority: &str,
         scheme: WebScheme,
+        method: &str,
     ) -> Result<JudgedHost, Unreachable> {
-        let grant = client.ask(authority, scheme, &[]).await?;
+        let request = client.next_request();
+        let grant = client.ask((request, method), authority, scheme, &[]).await?;
         let found = timeout(LOOKUP_TIMEOUT, lookup_host((grant.host.as_str(), grant.port))).await;
         let mut addresses: Vec<SocketAddr> = Vec::new();
         for address in found.ok().and_then(Result::ok).into_iter().flatten() {
@@ -64,14 +68,14 @@ impl JudgedHost {
             return Err(Unreachable::NoAddress);
         }
         let ips: Vec<IpAddr> = addresses.iter().map(SocketAddr::ip).collect();
-        let grant = client.ask(authority, scheme, &ips).await?;
-        Ok(JudgedHost { grant, addresses })
+        let grant = client.ask((request, method), authority, scheme, &ips).await?;
+        Ok(JudgedHost { grant, addresses, request })
     }
 
     /// The same host for plain HTTP, if the policy allows that, too: an origin has a scheme.
     pub(super) async fn plain(self, client: &Client) -> Result<JudgedHost, Unreachable> {
         let ips: Vec<IpAddr> = self.addresses.iter().map(SocketAddr::ip).collect();
-        let grant = client.ask(self.authority(), WebScheme::Http, &ips).await?;
+        let grant = client.ask((self.request, ""), self.authority(), WebScheme::Http, &ips).await?;
         Ok(JudgedHost { grant, ..self })
     }
 

@@ -31,7 +31,8 @@ pub(super) async fn accept(listener: TcpListener, link: Rc<SupervisorLink>) {
         };
         let link = Rc::clone(&link);
         tokio::task::spawn_local(async move {
-            connection::serve(stream, &Client::new(&link, from.port(), seat)).await;
+            let client = Client::new(&link, (&stream, from.port()), seat);
+            connection::serve(stream, &client).await;
         });
     }
 }

@@ -73,7 +73,8 @@ pub fn act(_: &WebProxyArgs) -> Result<Exit, ProxyError> {
     let served = runtime.block_on(serve(channel, listener));
     // A look-up may take longer than anybody waits.
     runtime.shutdown_background();
-    Ok(served.map(|()| Exit::Success)?)
+    served?;
+    Ok(Exit::Success)
 }
 
 /// Serves until the guard ends. Then every connection ends, and the guard gets a report of each.

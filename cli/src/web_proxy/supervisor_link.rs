@@ -13,7 +13,7 @@ use guard_supervisor::web::wire::{
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 /// The proxy may accept a connection before the supervisor has registered the client, which it does right after its
 /// connect(2). So an unknown client is asked about again after this time.
@@ -29,7 +29,25 @@ pub(super) struct SupervisorLink {
 }
 
 /// The tasks that wait for an answer, by the question's number. There are no more of them than clients.
-type Waiting = std::rc::Rc<RefCell<HashMap<u64, oneshot::Sender<WebVerdict>>>>;
+type Waiting = std::rc::Rc<RefCell<HashMap<u64, mpsc::UnboundedSender<WebVerdict>>>>;
+
+/// The longest name of a host, method, or name in a refusal that is sent on, in characters. Longer ones are cut, and denied
+/// as what they are then: no name has as many.
+const MAX_WORD: usize = 300;
+
+/// A question about a host.
+pub(super) struct HostQuestion<'a> {
+    /// The port that the client has connected from.
+    pub(super) client: u16,
+    /// The number of the request, and the method of one of plain HTTP.
+    pub(super) request: (u64, &'a str),
+    /// The host and the port, as the client wrote them.
+    pub(super) authority: &'a str,
+    /// Whether it is for TLS.
+    pub(super) scheme: WebScheme,
+    /// What the name resolves to.
+    pub(super) addresses: &'a [IpAddr],
+}
 
 /// The supervisor's answers, to be passed on.
 pub(super) struct AnswerReader {
@@ -61,24 +79,28 @@ impl SupervisorLink {
         (SupervisorLink { next: Cell::new(0), waiting, outgoing }, incoming, MessageWriter { to, to_send })
     }
 
-    /// Asks whether a client may reach a host.
-    pub(super) async fn ask(
+    /// Asks whether a client may reach a host. `left` ends when the client has left; that counts only while a human is asked.
+    pub(super) async fn ask<L: Future<Output = ()>>(
         &self,
-        client: u16,
-        authority: &str,
-        scheme: WebScheme,
-        addresses: &[IpAddr],
+        question: &HostQuestion<'_>,
+        left: impl Fn() -> L,
     ) -> Result<WebGrant, NotAllowed> {
         for _ in 0..UNKNOWN_RETRIES {
-            let question = |id| {
-                let (authority, addresses) = (authority.to_owned(), addresses.to_vec());
-                ProxyMessage::Asks(WebQuestion { id, client, authority, scheme, addresses })
+            let mut answers = self.start(|id| question.message(id));
+            let answer = match answers.next().await {
+                Some(WebVerdict::Asked) => tokio::select! {
+                    answer = answers.next() => answer,
+                    () = left() => Some(WebVerdict::Denied("the program has closed its connection".to_owned())),
+                },
+                answer => answer,
             };
-            match self.answer_to(question).await {
+            match answer {
                 Some(WebVerdict::Allowed(grant)) => return Ok(grant),
                 Some(WebVerdict::Denied(rule)) => return Err(NotAllowed::ByRule(rule)),
                 Some(WebVerdict::UnknownClient) => tokio::time::sleep(UNKNOWN_RETRY).await,
-                None => return Err(NotAllowed::ByRule("the guard has ended".to_owned())),
+                Some(WebVerdict::Asked) | None => {
+                    return Err(NotAllowed::ByRule("the guard has ended".to_owned()));
+                }
             }
         }
         Err(NotAllowed::Stranger)
@@ -86,25 +108,77 @@ impl SupervisorLink {
 
     /// Reports a refusal. Returns when the supervisor has reported it, or has ended.
     pub(super) async fn refuse(&self, client: u16, authority: &str, why: RefusalReason) {
-        let authority = authority.to_owned();
+        let authority = short(authority);
+        let why = match why {
+            RefusalReason::ServerName(name) => RefusalReason::ServerName(short(&name)),
+            RefusalReason::Host(name) => RefusalReason::Host(short(&name)),
+            why => why,
+        };
         let refusal = |id| ProxyMessage::Refuses(WebRefusal { id, client, authority, why });
-        let _ = self.answer_to(refusal).await;
+        self.start(refusal).next().await;
     }
 
-    /// Sends a message that is answered, and waits for the answer. `None` if the supervisor has ended.
-    async fn answer_to(&self, message: impl FnOnce(u64) -> ProxyMessage) -> Option<WebVerdict> {
+    /// A number that no other message has.
+    pub(super) fn next_number(&self) -> u64 {
         let id = self.next.get();
         self.next.set(id + 1);
-        let (answer, answered) = oneshot::channel();
+        id
+    }
+
+    /// Sends a message that is answered.
+    fn start(&self, message: impl FnOnce(u64) -> ProxyMessage) -> LinkAnswers<'_> {
+        let id = self.next_number();
+        let (answer, answers) = mpsc::unbounded_channel();
         self.waiting.borrow_mut().insert(id, answer);
         self.send(&message(id));
-        answered.await.ok()
+        LinkAnswers { link: self, id, answers }
     }
 
     /// Sends a message to the supervisor.
     pub(super) fn send(&self, message: &ProxyMessage) {
         // Fails only where nobody is left to hear it.
         let _ = self.outgoing.send(line(message));
+    }
+}
+
+impl HostQuestion<'_> {
+    fn message(&self, id: u64) -> ProxyMessage {
+        let (request, method) = self.request;
+        ProxyMessage::Asks(WebQuestion {
+            id,
+            request,
+            client: self.client,
+            method: short(method),
+            authority: short(self.authority),
+            scheme: self.scheme,
+            addresses: self.addresses.to_vec(),
+        })
+    }
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(MAX_WORD).collect()
+}
+
+/// The answers to one message. If this is dropped before the last one, nobody waits for it any more.
+struct LinkAnswers<'l> {
+    link: &'l SupervisorLink,
+    id: u64,
+    answers: mpsc::UnboundedReceiver<WebVerdict>,
+}
+
+impl LinkAnswers<'_> {
+    /// The next answer; `None` if the supervisor has ended.
+    async fn next(&mut self) -> Option<WebVerdict> {
+        self.answers.recv().await
+    }
+}
+
+impl Drop for LinkAnswers<'_> {
+    fn drop(&mut self) {
+        if self.link.waiting.borrow_mut().remove(&self.id).is_some() {
+            self.link.send(&ProxyMessage::Withdraws { id: self.id });
+        }
     }
 }
 
@@ -116,9 +190,14 @@ impl AnswerReader {
         while from.read_until(b'\n', &mut text).await? > 0 {
             let answer: WebAnswer = serde_json::from_slice(&text)?;
             text.clear();
-            if let Some(waits) = self.waiting.borrow_mut().remove(&answer.id) {
+            let is_last = answer.verdict != WebVerdict::Asked;
+            let mut waiting = self.waiting.borrow_mut();
+            if let Some(waits) = waiting.get(&answer.id) {
                 // The client may have gone.
                 let _ = waits.send(answer.verdict);
+            }
+            if is_last {
+                waiting.remove(&answer.id);
             }
         }
         Ok(())

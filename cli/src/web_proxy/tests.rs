@@ -44,11 +44,14 @@ impl TestProxy {
         self.to.write_all(&line(&WebAnswer { id, verdict })).unwrap();
     }
 
-    /// Answers the next question.
+    /// Answers the next question. A report of an earlier connection may come before it.
     fn answer_next(&mut self, verdict: WebVerdict) {
-        match self.next() {
-            Some(ProxyMessage::Asks(question)) => self.answer(question.id, verdict),
-            other => panic!("no question: {other:?}"),
+        loop {
+            match self.next() {
+                Some(ProxyMessage::Asks(question)) => return self.answer(question.id, verdict),
+                Some(ProxyMessage::Moved(_)) => {}
+                other => panic!("no question: {other:?}"),
+            }
         }
     }
 
@@ -110,6 +113,41 @@ fn a_client_hears_of_a_refusal_after_the_supervisor() {
     assert_eq!(early, Err(ErrorKind::WouldBlock));
     proxy.answer(refusal.id, WebVerdict::Denied("reported".to_owned()));
     client.set_nonblocking(false).unwrap();
+    assert!(starts_with(&mut client, "HTTP/1.1 403"));
+}
+
+/// While a human is asked, a client that leaves ends the question; one that stays gets the answer.
+#[test]
+fn a_question_ends_with_its_client() {
+    let mut proxy = TestProxy::start();
+    let ask = |proxy: &mut TestProxy| match proxy.next() {
+        Some(ProxyMessage::Asks(question)) => {
+            proxy.answer(question.id, WebVerdict::Asked);
+            question
+        }
+        other => panic!("no question: {other:?}"),
+    };
+    let client = proxy.request("other.test");
+    let question = ask(&mut proxy);
+    assert_eq!((&question.authority[..], &question.method[..]), ("other.test", "GET"));
+    drop(client);
+    match proxy.next() {
+        Some(ProxyMessage::Withdraws { id }) => assert_eq!(id, question.id),
+        other => panic!("not withdrawn: {other:?}"),
+    }
+    assert!(matches!(proxy.next(), Some(ProxyMessage::Left { .. })));
+    let mut stays = proxy.request("other.test");
+    let question = ask(&mut proxy);
+    proxy.answer(question.id, WebVerdict::Denied("no".to_owned()));
+    assert!(starts_with(&mut stays, "HTTP/1.1 403"));
+}
+
+/// A name that is longer than any name must not be longer than a message either.
+#[test]
+fn long_names_are_cut() {
+    let mut proxy = TestProxy::start();
+    let mut client = proxy.request(&"a".repeat(20_000));
+    proxy.answer_next(WebVerdict::Denied("no".to_owned()));
     assert!(starts_with(&mut client, "HTTP/1.1 403"));
 }
 

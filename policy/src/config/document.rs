@@ -309,6 +309,62 @@ pub(crate) struct Web {
     /// Whether redirects of plain HTTP reach the program. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) follow_redirects: Option<bool>,
+    /// Whether a human is asked about a host that no entry allows. Default: off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ask: Option<WebAsk>,
+    /// Whether names may lead to other hosts that are not public. Default: as `network.connect.private`, if that is `allow`,
+    /// else deny.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) private: Option<WebPrivate>,
+}
+
+/// `network.web.ask`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum WebAsk {
+    /// Never: what no entry allows is denied.
+    Off,
+    /// About each host that no entry allows.
+    OnMiss,
+}
+
+impl WebAsk {
+    /// Every value, as written.
+    pub(crate) const NAMES: [&'static str; 2] = ["off", "on-miss"];
+
+    pub(crate) fn from_name(name: &str) -> Option<WebAsk> {
+        match name {
+            "off" => Some(WebAsk::Off),
+            "on-miss" => Some(WebAsk::OnMiss),
+            _ => None,
+        }
+    }
+}
+
+/// `network.web.private`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum WebPrivate {
+    /// Denied, but for the entries of `network.connect.allow`.
+    Deny,
+    /// A human is asked.
+    Ask,
+    /// Allowed, unless `network.connect` denies them.
+    Allow,
+}
+
+impl WebPrivate {
+    /// Every value, as written.
+    pub(crate) const NAMES: [&'static str; 3] = ["deny", "ask", "allow"];
+
+    /// Its name.
+    pub(crate) fn as_str(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<WebPrivate> {
+        [WebPrivate::Deny, WebPrivate::Ask, WebPrivate::Allow].into_iter().find(|one| one.as_str() == name)
+    }
 }
 
 /// `network.connect`.

@@ -251,6 +251,8 @@ impl Policy {
         let most = rules.max_response_bytes().map_or_else(|| "no limit".to_owned(), |most| most.to_string());
         settings.push(setting("maxResponseBytes", most));
         settings.push(setting("followRedirects", rules.follow_redirects().to_string()));
+        settings.push(setting("ask", if rules.asks() { "on-miss" } else { "off" }.to_owned()));
+        settings.push(setting("private", self.network.web_private(rules).as_str().to_owned()));
         settings
     }
 

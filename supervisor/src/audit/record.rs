@@ -189,17 +189,18 @@ impl QuestionRecord {
     /// Creates a record of an event, with its question if that is known.
     pub fn new(event: &guard_approvals::Event, question: Option<&Question>) -> QuestionRecord {
         let (path, argv) = match question.map(|question| &question.subject) {
-            Some(Subject::Exec(exec)) => (Some(&exec.executable.path), shortened(&exec.argv, MAX_ARGV)),
-            Some(Subject::File { path, .. }) => (Some(path), Vec::new()),
+            Some(Subject::Exec(exec)) => (Some(&exec.executable.path[..]), shortened(&exec.argv, MAX_ARGV)),
+            Some(Subject::File { path, .. }) => (Some(&path[..]), Vec::new()),
+            Some(Subject::Host(host)) => (Some(host.authority.as_bytes()), Vec::new()),
             None => (None, Vec::new()),
         };
-        let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let mut asked = QuestionRecord {
             event: "requested",
             id: event.id.to_string(),
             call: None,
             path: path.map(text),
-            argv: argv.iter().map(text).collect(),
+            argv: argv.iter().map(|argument| text(argument)).collect(),
             decision: None,
             by: None,
             text: None,

@@ -1,15 +1,19 @@
 //! Answers the proxy's questions, and reports what it has done.
 
 use std::io::{self, BufRead, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
+use guard_approvals::{AskedHost, Binding, Question};
 use guard_openclaw::peer::proc::{self, Tid};
 use guard_policy::{
     AddressClass, Connection, Outcome, Reason, Request, Source, Transport, Verdict, WebRequest, WebTarget,
     decide,
 };
+use parking_lot::Mutex;
 
+use super::asked::AskedRequests;
 use super::clients::WebClients;
 use super::wire::{
     MAX_ADDRESSES, ProxyMessage, RefusalReason, WebAnswer, WebGrant, WebQuestion, WebRefusal, WebTransfer,
@@ -18,92 +22,139 @@ use super::wire::{
 use crate::audit::report::Reporter;
 use crate::audit::{DecisionEvent, MAX_DENIED_ARGV, Operation, WebConnectionRecord, shortened};
 use crate::judge::active::Current;
+use crate::judge::consent::about_host;
 use crate::judge::guard::Guard;
 use crate::judge::local_address::interface_of;
 
 /// The maximum length of a host's name in a report, in bytes.
 const MAX_AUTHORITY: usize = 300;
+/// The longest method that a question shows, in characters.
+const MAX_METHOD: usize = 32;
 
 /// What answers need.
 pub(super) struct Answers {
     pub(super) current: Arc<Current>,
     pub(super) clients: Arc<WebClients>,
     pub(super) reporter: Reporter,
+    pub(super) asked: AskedRequests,
+    pub(super) to: Mutex<UnixStream>,
+}
+
+/// What becomes of a question of the proxy's.
+pub(super) enum Judged {
+    /// This answer.
+    Settled(WebVerdict),
+    /// A human has to be asked this.
+    Asks(Box<Question>),
 }
 
 impl Answers {
     /// Answers until the proxy ends, or sends an invalid message.
-    pub(super) fn serve(&self, from: &mut impl BufRead, mut to: impl Write) {
+    pub(super) fn serve(self: &Arc<Self>, from: &mut impl BufRead) {
         while let Ok(Some(message)) = receive(from) {
-            if self.handle(message, &mut to).is_err() {
+            if self.handle(message).is_err() {
                 return;
             }
         }
     }
 
-    fn handle(&self, message: ProxyMessage, to: &mut impl Write) -> io::Result<()> {
+    fn handle(self: &Arc<Self>, message: ProxyMessage) -> io::Result<()> {
         match message {
-            ProxyMessage::Asks(question) => {
-                let answer = WebAnswer { id: question.id, verdict: self.answer(&question) };
-                to.write_all(&line(&answer))?;
-            }
-            ProxyMessage::Refuses(refusal) => {
-                let answer = WebAnswer { id: refusal.id, verdict: self.refused(&refusal) };
-                to.write_all(&line(&answer))?;
-            }
+            ProxyMessage::Asks(question) => match self.judge(&question) {
+                Judged::Settled(verdict) => return self.send(question.id, verdict),
+                Judged::Asks(asked) => return self.ask(question, *asked),
+            },
+            ProxyMessage::Withdraws { id } => self.asked.withdraw(id),
+            ProxyMessage::Refuses(refusal) => return self.send(refusal.id, self.refused(&refusal)),
             ProxyMessage::Moved(transfer) => self.moved(transfer),
-            ProxyMessage::Left { client } => self.clients.remove(client),
+            ProxyMessage::Left { client } => {
+                self.clients.remove(client);
+                self.asked.forget(client);
+            }
         }
         Ok(())
     }
 
-    fn answer(&self, question: &WebQuestion) -> WebVerdict {
-        let Some(process) = self.clients.process(question.client) else { return WebVerdict::UnknownClient };
+    /// Sends an answer.
+    pub(super) fn send(&self, id: u64, verdict: WebVerdict) -> io::Result<()> {
+        self.to.lock().write_all(&line(&WebAnswer { id, verdict }))
+    }
+
+    /// Judges a question by the policy in force, and by what a human has allowed this request. A denial is reported.
+    pub(super) fn judge(&self, question: &WebQuestion) -> Judged {
+        let settled = Judged::Settled;
+        let Some(process) = self.clients.process(question.client) else {
+            return settled(WebVerdict::UnknownClient);
+        };
         let guard = self.current.guard();
         let target = WebTarget::Authority(&question.authority, question.scheme);
-        let endpoint = target.endpoint();
-        let port = endpoint.as_ref().map_or(0, |endpoint| endpoint.port());
-        let authority = endpoint.as_ref().map_or(question.authority.clone(), |endpoint| endpoint.authority());
-        let addresses = question.addresses.iter().map(|ip| connection(&guard, SocketAddr::new(*ip, port)));
-        let addresses: Vec<_> = addresses.collect();
-        let verdict = match question.addresses.len() {
-            0..=MAX_ADDRESSES => {
-                decide(guard.policy(), &Request::Web(WebRequest { target, addresses: &addresses }))
+        let endpoint = match target.endpoint() {
+            Ok(endpoint) => endpoint,
+            Err(error) => {
+                self.report(process, &question.authority, Outcome::Deny, builtin(error.to_string()));
+                return settled(WebVerdict::Denied(error.to_string()));
             }
-            _ => Verdict {
-                outcome: Outcome::Deny,
-                reason: builtin("the name has more addresses than the guard judges"),
-            },
         };
-        if verdict.outcome != Outcome::Allow {
-            let rule = verdict.reason.rule().to_owned();
-            self.report(process, &authority, verdict.reason.into_owned());
-            if !guard.observe {
-                return WebVerdict::Denied(rule);
+        let connections = question.addresses.iter();
+        let connections = connections.map(|ip| connection(&guard, SocketAddr::new(*ip, endpoint.port())));
+        let connections: Vec<_> = connections.collect();
+        // A question about the name comes before the look-up, and so before one about its addresses.
+        let own: Vec<IpAddr> = endpoint.address().iter().map(SocketAddr::ip).collect();
+        let stages = [(&[][..], false, own), (&connections[..], true, not_public(&question.addresses))];
+        let count = if question.addresses.is_empty() { 1 } else { 2 };
+        for (addresses, is_name_approved, shown) in stages.into_iter().take(count) {
+            let request = WebRequest { target, addresses, is_name_approved };
+            let verdict = match question.addresses.len() {
+                0..=MAX_ADDRESSES => decide(guard.policy(), &Request::Web(request)),
+                _ => too_many(),
+            };
+            if verdict.outcome == Outcome::Allow {
+                continue;
+            }
+            let reason = verdict.reason.into_owned();
+            if guard.observe {
+                self.report(process, &endpoint.authority(), verdict.outcome, reason);
+                break;
+            }
+            if verdict.outcome == Outcome::Deny {
+                let rule = reason.rule().to_owned();
+                self.report(process, &endpoint.authority(), Outcome::Deny, reason);
+                return settled(WebVerdict::Denied(rule));
+            }
+            let host = AskedHost {
+                authority: endpoint.authority(),
+                scheme: question.scheme,
+                method: question.method.chars().take(MAX_METHOD).collect(),
+                addresses: shown,
+            };
+            let Some(asked) = about_host(&guard.background(), process, host, &reason) else {
+                let rule = "the program that asked has ended";
+                self.report(process, &endpoint.authority(), Outcome::Deny, builtin(rule));
+                return settled(WebVerdict::Denied(rule.to_owned()));
+            };
+            if !self.asked.is_allowed(question, &Binding::from_question(&asked)) {
+                return Judged::Asks(Box::new(asked));
             }
         }
-        match endpoint {
-            Ok(endpoint) => WebVerdict::Allowed(WebGrant {
-                host: endpoint.host().to_owned(),
-                authority,
-                port,
-                max_response_bytes: guard.policy().max_response_bytes().filter(|_| !guard.observe),
-                follow_redirects: guard.policy().follows_redirects() || guard.observe,
-            }),
-            Err(error) => WebVerdict::Denied(error.to_string()),
-        }
+        settled(WebVerdict::Allowed(WebGrant {
+            host: endpoint.host().to_owned(),
+            authority: endpoint.authority(),
+            port: endpoint.port(),
+            max_response_bytes: guard.policy().max_response_bytes().filter(|_| !guard.observe),
+            follow_redirects: guard.policy().follows_redirects() || guard.observe,
+        }))
     }
 
     fn refused(&self, refusal: &WebRefusal) -> WebVerdict {
         let Some(process) = self.clients.process(refusal.client) else { return WebVerdict::UnknownClient };
         let reason = reason(&refusal.why);
         let rule = reason.rule().to_owned();
-        self.report(process, &refusal.authority, reason);
+        self.report(process, &refusal.authority, Outcome::Deny, reason);
         WebVerdict::Denied(rule)
     }
 
     /// Reports a denial, in the log and on stderr. Both have it before the client hears of it.
-    fn report(&self, process: Tid, authority: &str, reason: Reason<'static>) {
+    pub(super) fn report(&self, process: Tid, authority: &str, outcome: Outcome, reason: Reason<'static>) {
         let argv = proc::arguments(process).unwrap_or_default();
         // It is denied whether or not it can be logged.
         let _ = self.reporter.record(DecisionEvent {
@@ -112,7 +163,7 @@ impl Answers {
             operation: Operation::Connect,
             path: shortest(authority).into_bytes(),
             argv: shortened(&argv, MAX_DENIED_ARGV),
-            outcome: Outcome::Deny,
+            outcome,
             reason,
             micros: 0,
         });
@@ -139,11 +190,25 @@ fn connection(guard: &Guard, address: SocketAddr) -> Connection {
     Connection { interface, page, ..Connection::to(address) }
 }
 
+/// The addresses of a name that are not public.
+fn not_public(addresses: &[IpAddr]) -> Vec<IpAddr> {
+    let mut found: Vec<_> = addresses.to_vec();
+    found.retain(|ip| AddressClass::from_ip(*ip) != AddressClass::Public);
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+fn too_many() -> Verdict<'static> {
+    Verdict { outcome: Outcome::Deny, reason: builtin("the name has more addresses than the guard judges") }
+}
+
 fn shortest(authority: &str) -> String {
     authority.chars().take(MAX_AUTHORITY).collect()
 }
 
-fn builtin(rule: impl Into<String>) -> Reason<'static> {
+/// A reason of the guard's own.
+pub(super) fn builtin(rule: impl Into<String>) -> Reason<'static> {
     let rule = rule.into();
     Reason::new(Source::Builtin, "network.web", rule.clone(), rule)
 }

@@ -5,7 +5,9 @@
 //! known by the port that the tree's connection comes from (`clients`).
 
 mod answers;
+mod asked;
 mod clients;
+mod consent;
 pub mod wire;
 
 use std::ffi::OsString;
@@ -21,11 +23,13 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use guard_policy::environment::Variable;
+use parking_lot::Mutex;
 
 use crate::audit::report::Reporter;
 use crate::judge::active::Current;
 use crate::panics::restart_on_panic;
 use answers::Answers;
+use asked::AskedRequests;
 pub use clients::WebClients;
 
 /// How long the end of the guard waits for the proxy's last reports.
@@ -80,9 +84,10 @@ impl ProxyPort {
         let is_ending = Arc::new(AtomicBool::new(false));
         let (done, ended) = channel();
         let (problems, ending) = (reporter.clone(), Arc::clone(&is_ending));
+        let to = Mutex::new(ours.try_clone()?);
+        let answers = Arc::new(Answers { current, clients, reporter, asked: AskedRequests::default(), to });
         let serve = move || {
-            let answers = Answers { current, clients, reporter };
-            let served = || answers.serve(&mut BufReader::new(&answering), &answering);
+            let served = || answers.serve(&mut BufReader::new(&answering));
             restart_on_panic(served, |fault| problems.fault(fault, None));
             // Whatever it sent last, it no longer answers.
             let _ = child.kill();

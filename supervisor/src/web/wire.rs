@@ -18,6 +18,11 @@ pub const MAX_ADDRESSES: usize = 64;
 pub enum ProxyMessage {
     /// May this client reach that host?
     Asks(WebQuestion),
+    /// Nobody waits for the answer to this question any more.
+    Withdraws {
+        /// The question's number.
+        id: u64,
+    },
     /// The proxy refuses a request to an allowed host, because of what is in it. It gets an answer, too: the client is told
     /// after the refusal is in the log.
     Refuses(WebRefusal),
@@ -36,8 +41,12 @@ pub enum ProxyMessage {
 pub struct WebQuestion {
     /// A number that the answer has, too.
     pub id: u64,
+    /// The number of the request. What a human allows once is for one request, which has several questions.
+    pub request: u64,
     /// The port that the client has connected from.
     pub client: u16,
+    /// The method of a request of plain HTTP. Empty for a tunnel.
+    pub method: String,
     /// The host and the port, as the client wrote them.
     pub authority: String,
     /// Whether it is for TLS.
@@ -120,6 +129,8 @@ pub enum WebVerdict {
     Allowed(WebGrant),
     /// It may not, by this rule.
     Denied(String),
+    /// A human is asked. Another answer follows.
+    Asked,
     /// The client is not of the tree, or its connection is not registered yet.
     UnknownClient,
 }
@@ -168,6 +179,8 @@ mod tests {
     fn question(authority: &str) -> ProxyMessage {
         ProxyMessage::Asks(WebQuestion {
             id: 7,
+            request: 1,
+            method: String::new(),
             client: 40000,
             authority: authority.to_owned(),
             scheme: WebScheme::Https,

@@ -53,7 +53,7 @@ impl GatewayCard {
         let (command, argv) = match &question.subject {
             Subject::Exec(exec) => (command, argv(&exec.argv)),
             // OpenClaw has no card for files, so the asking processes stand where the arguments would.
-            Subject::File { .. } => {
+            Subject::File { .. } | Subject::Host(_) => {
                 let file = shortened(&command, home);
                 // Quote a path that contains " by ", so that it cannot forge the asking process.
                 let file = match file.split_once(' ') {

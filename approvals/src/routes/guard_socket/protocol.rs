@@ -363,20 +363,22 @@ impl Approval {
     fn from_request(request: &PendingRequest, calls: usize, card: CardRevision) -> Approval {
         let question = &request.question;
         let (path, argv) = match &question.subject {
-            Subject::Exec(exec) => (&exec.executable.path, &exec.argv[..]),
-            Subject::File { path, .. } => (path, &[][..]),
+            Subject::Exec(exec) => (&exec.executable.path[..], &exec.argv[..]),
+            Subject::File { path, .. } => (&path[..], &[][..]),
+            Subject::Host(host) => (host.authority.as_bytes(), &[][..]),
         };
         let exec = match &question.subject {
             Subject::Exec(exec) => Some(exec),
-            Subject::File { .. } => None,
+            Subject::File { .. } | Subject::Host(_) => None,
         };
         let operation = match &question.subject {
             Subject::Exec(_) => "exec",
             Subject::File { access, .. } => access.word(),
+            Subject::Host(_) => "connect",
         };
         let reach = question.reach.as_ref();
         let directory = reach.and_then(|reach| reach.directory.as_ref());
-        let all = argv.iter().chain([path]).chain(exec.map(|exec| &exec.cwd));
+        let all = argv.iter().map(Vec::as_slice).chain([path]).chain(exec.map(|exec| &exec.cwd[..]));
         Approval {
             id: request.id.to_string(),
             agent_id: question.agent.clone(),
@@ -390,6 +392,7 @@ impl Approval {
             call: match &question.subject {
                 Subject::Exec(_) => None,
                 Subject::File { call, .. } => Some((*call).to_owned()),
+                Subject::Host(host) => Some(host.way()),
             },
             change: match &question.subject {
                 Subject::File { change: Some(change), .. } => change.lines.clone(),

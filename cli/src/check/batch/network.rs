@@ -74,7 +74,10 @@ impl UrlQuestion {
         let port = target.endpoint().map_or(0, |endpoint| endpoint.port());
         let addresses = self.resolves_to.iter().map(|ip| Connection::to(SocketAddr::new(*ip, port)));
         let addresses: Vec<_> = addresses.collect();
-        json(&decide(policy, &Request::Web(WebRequest { target, addresses: &addresses })))
+        json(&decide(
+            policy,
+            &Request::Web(WebRequest { target, addresses: &addresses, is_name_approved: false }),
+        ))
     }
 }
 

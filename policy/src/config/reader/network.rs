@@ -3,19 +3,21 @@
 use jsonc_parser::ast::Value;
 
 use super::syntax::Reader;
-use crate::config::document::{Connect, ConnectAccess, Network, Web};
+use crate::config::document::{Connect, ConnectAccess, Network, Web, WebAsk, WebPrivate};
 use crate::network::{Destination, DomainRule, WebOrigin, WebTarget};
 
 pub(super) const NETWORK: [&str; 3] = ["unixDatagram", "connect", "web"];
 pub(super) const CONNECT: [&str; 5] = ["deny", "allow", "ports", "gateway", "private"];
 
-pub(super) const WEB: [&str; 6] = [
+pub(super) const WEB: [&str; 8] = [
     "allowedDomains",
     "deniedDomains",
     "allowedOrigins",
     "deniedOrigins",
     "maxResponseBytes",
     "followRedirects",
+    "ask",
+    "private",
 ];
 
 impl Reader<'_> {
@@ -71,7 +73,9 @@ impl Reader<'_> {
                     web.denied_origins = self.strings(value, &key, origin_problem).unwrap_or_default();
                 }
                 "maxResponseBytes" => web.max_response_bytes = self.response_bytes(value, &key),
-                _ => web.follow_redirects = self.boolean(value, &key),
+                "followRedirects" => web.follow_redirects = self.boolean(value, &key),
+                "ask" => web.ask = self.word(value, &key, &WebAsk::NAMES, WebAsk::from_name),
+                _ => web.private = self.word(value, &key, &WebPrivate::NAMES, WebPrivate::from_name),
             }
         }
         web

@@ -13,7 +13,7 @@ pub use target::{WebEndpoint, WebRequest, WebScheme, WebTarget, WebTargetError};
 use super::address::AddressClass;
 use super::web_origin::WebOrigin;
 use super::{Connection, Interface, Network, is_loopback, verdict};
-use crate::config::document::Web;
+use crate::config::document::{Web, WebAsk, WebPrivate};
 use crate::verdict::{CompiledReason, Outcome, Reason, Source, Verdict};
 
 /// `network.web`, compiled.
@@ -25,6 +25,9 @@ pub(crate) struct WebRules {
     denied_origins: Vec<WebOrigin>,
     pub(super) max_response_bytes: Option<u64>,
     pub(super) follow_redirects: bool,
+    /// Whether a human is asked about a host that no entry allows.
+    asks: bool,
+    private: Option<WebPrivate>,
 }
 
 impl WebRules {
@@ -40,26 +43,32 @@ impl WebRules {
             denied_origins: origins(&section.denied_origins),
             max_response_bytes: section.max_response_bytes,
             follow_redirects: section.follow_redirects.unwrap_or(true),
+            asks: section.ask == Some(WebAsk::OnMiss),
+            private: section.private,
         }
     }
 
-    /// Why the rules for names deny an endpoint, if they do.
-    fn name_denial(&self, endpoint: &WebEndpoint) -> Option<Reason<'static>> {
+    /// The verdict of the rules for names on an endpoint, unless they allow it.
+    fn judge_name(&self, endpoint: &WebEndpoint) -> Option<Verdict<'static>> {
         if let Some(rule) = self.denied.iter().find(|rule| rule.names(endpoint)) {
-            return Some(denied_domain(rule));
+            return Some(deny(denied_domain(rule)));
         }
         let origin = endpoint.origin();
         if self.denied_origins.contains(&origin) {
             let rule = format!("network.web.deniedOrigins \"{origin}\"");
-            return Some(of_rules("deniedOrigins", rule, format!("\"{origin}\" is denied")));
+            return Some(deny(of_rules("deniedOrigins", rule, format!("\"{origin}\" is denied"))));
         }
-        let is_open = self.allowed.is_empty() && self.allowed_origins.is_empty();
+        let is_open = self.allowed.is_empty() && self.allowed_origins.is_empty() && !self.asks;
         if is_open || self.allows_by_name(endpoint) {
             return None;
         }
         let host = endpoint.host();
+        let text = format!("no entry of network.web allows \"{host}\"");
+        if self.asks {
+            return Some(ask(of_rules("ask", "network.web.ask \"on-miss\"".to_owned(), text)));
+        }
         let rule = format!("add \"{host}\" to network.web.allowedDomains to allow it");
-        Some(of_rules("allowedDomains", rule, format!("no entry of network.web allows \"{host}\"")))
+        Some(deny(of_rules("allowedDomains", rule, text)))
     }
 
     /// Whether an entry allows this endpoint. Where there are no entries, none does.
@@ -108,10 +117,16 @@ impl WebRules {
     pub(crate) fn follow_redirects(&self) -> bool {
         self.follow_redirects
     }
+
+    /// `ask`: whether a human is asked about a host that no entry allows.
+    pub(crate) fn asks(&self) -> bool {
+        self.asks
+    }
 }
 
 impl Network {
-    /// Judges a request to a host of the Web: the name first, then every address that it has.
+    /// Judges a request to a host of the Web: the name first, then every address that it has. One denial denies; a question
+    /// about the name comes before one about an address.
     pub(crate) fn web(&self, request: &WebRequest<'_>) -> Verdict<'_> {
         let endpoint = match request.target.endpoint() {
             Ok(endpoint) => endpoint,
@@ -119,23 +134,44 @@ impl Network {
         };
         let open = WebRules::default();
         let rules = self.web.as_ref().unwrap_or(&open);
-        if let Some(reason) = rules.name_denial(&endpoint) {
-            return deny(reason);
+        let mut asked = None;
+        match rules.judge_name(&endpoint) {
+            Some(judged) if judged.outcome == Outcome::Ask => asked = Some(judged),
+            Some(denied) => return denied,
+            None => {}
         }
         if self.ports().is_some_and(|ports| ports.binary_search(&endpoint.port()).is_err()) {
             return verdict(Outcome::Deny, &self.by_port);
         }
-        if endpoint.is_local_name() && !rules.allows_by_name(&endpoint) && !self.private_is_allowed {
-            return deny(private_name(endpoint.host()));
+        if endpoint.is_local_name() && !rules.allows_by_name(&endpoint) {
+            match self.web_private(rules) {
+                WebPrivate::Deny => return deny(private_name(endpoint.host())),
+                WebPrivate::Ask => {
+                    let text = format!("\"{}\" is a name of this host or of its network", endpoint.host());
+                    asked.get_or_insert(ask(asked_private(text)));
+                }
+                WebPrivate::Allow => {}
+            }
         }
+        asked = asked.filter(|_| !request.is_name_approved);
         let own = endpoint.address().map(Connection::to);
         for connection in own.iter().chain(request.addresses) {
             let judged = self.connect_by_name(rules, connection);
-            if judged.outcome != Outcome::Allow {
-                return judged;
+            match judged.outcome {
+                Outcome::Allow => {}
+                Outcome::Ask => {
+                    asked.get_or_insert(judged);
+                }
+                Outcome::Deny => return judged,
             }
         }
-        verdict(Outcome::Allow, &self.allowed_by_web)
+        asked.unwrap_or_else(|| verdict(Outcome::Allow, &self.allowed_by_web))
+    }
+
+    /// Whether a name may lead to other hosts that are not public.
+    pub(crate) fn web_private(&self, rules: &WebRules) -> WebPrivate {
+        let own = if self.private_is_allowed { WebPrivate::Allow } else { WebPrivate::Deny };
+        rules.private.unwrap_or(own)
     }
 
     /// Judges one address of a name. Programs reach their own host without the proxy, where `network.connect` judges them.
@@ -152,10 +188,25 @@ impl Network {
             return deny(this_host(connection.address));
         }
         let is_open = class == AddressClass::Public
-            || self.private_is_allowed
             || self.allows.iter().any(|destination| destination.covers(connection.address, false));
-        if is_open { judged } else { deny(private_address(class, connection.address)) }
+        match self.web_private(rules) {
+            _ if is_open => judged,
+            WebPrivate::Allow => judged,
+            WebPrivate::Ask => {
+                let text = format!("the name leads to {}, a {class} address", connection.address.ip());
+                ask(asked_private(text))
+            }
+            WebPrivate::Deny => deny(private_address(class, connection.address)),
+        }
     }
+}
+
+fn ask(reason: Reason<'_>) -> Verdict<'_> {
+    Verdict { outcome: Outcome::Ask, reason }
+}
+
+fn asked_private(text: String) -> Reason<'static> {
+    of_rules("private", "network.web.private \"ask\"".to_owned(), text)
 }
 
 fn deny(reason: Reason<'_>) -> Verdict<'_> {

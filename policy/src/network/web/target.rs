@@ -45,6 +45,8 @@ pub struct WebRequest<'a> {
     pub target: WebTarget<'a>,
     /// The addresses that the name resolves to. All of them are judged. Empty if only the name is to be judged.
     pub addresses: &'a [Connection],
+    /// Whether a human has approved the name itself. Denials count all the same, and so do questions about its addresses.
+    pub is_name_approved: bool,
 }
 
 /// A host and a port, parsed.

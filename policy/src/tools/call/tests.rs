@@ -268,6 +268,21 @@ fn names_are_judged_by_the_rules_for_the_web() {
     }
 }
 
+/// A host that is asked about is still denied for what it is.
+#[test]
+fn a_question_about_a_name_lifts_no_denial() {
+    let policy = policy(r#"{"version": 1, "network": {"web": {"ask": "on-miss", "private": "ask"}}}"#);
+    for (url, expected) in [
+        ("https://example.org/", Outcome::Ask),
+        ("http://169.254.169.254/", Outcome::Deny),
+        ("http://localhost/", Outcome::Deny),
+        ("http://metadata.google.internal/", Outcome::Deny),
+        ("http://10.1.2.3/", Outcome::Deny),
+    ] {
+        assert_eq!(judge_url(&policy, url, Page::Down).outcome, expected, "{url}");
+    }
+}
+
 proptest! {
     /// A denial of the map is never allowed by a call, however the path is spelled.
     #[test]

@@ -1,6 +1,6 @@
 //! Judges an address of the Web, before anything is looked up or connected.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use url::{Host, Url};
 
@@ -24,15 +24,23 @@ pub fn judge_url<'p>(policy: &'p Policy, url: &str, page: Page) -> Verdict<'p> {
     let (Some(host), Some(port)) = (parsed.host(), parsed.port_or_known_default()) else {
         return denied("the address has no host");
     };
-    if policy.has_web_rules() {
-        let web = decide(policy, &Request::Web(WebRequest { target: WebTarget::Url(url), addresses: &[] }));
-        if web.outcome != Outcome::Allow {
-            return web;
+    let request = WebRequest { target: WebTarget::Url(url), addresses: &[], is_name_approved: false };
+    let web = policy.has_web_rules().then(|| decide(policy, &Request::Web(request)));
+    match web {
+        Some(web) if web.outcome == Outcome::Deny => web,
+        Some(web) if web.outcome == Outcome::Ask => {
+            let judged = judge_host(policy, &host, port, page);
+            if judged.outcome == Outcome::Deny { judged } else { web }
         }
+        _ => judge_host(policy, &host, port, page),
     }
+}
+
+/// Judges a host by the class of its address, or by what its name says of it.
+fn judge_host<'p>(policy: &'p Policy, host: &Host<&str>, port: u16, page: Page) -> Verdict<'p> {
     let ip = match host {
-        Host::Ipv4(ip) => ip.into(),
-        Host::Ipv6(ip) => ip.into(),
+        Host::Ipv4(ip) => IpAddr::from(*ip),
+        Host::Ipv6(ip) => IpAddr::from(*ip),
         Host::Domain(name) => return judge_name(policy, name, port),
     };
     let address = SocketAddr::new(ip, port);

@@ -72,6 +72,7 @@ fn waiting(event: &Event, question: &Question, way: AnswerHint) -> String {
     let what = match &question.subject {
         Subject::Exec(exec) => format!("exec {}", shown(&exec.executable.path)),
         Subject::File { path, access, .. } => format!("{} {}", access.word(), shown(path)),
+        Subject::Host(host) => format!("connect {}", shown(host.authority.as_bytes())),
     };
     let id = short(event);
     match way {

@@ -26,7 +26,7 @@ use rustix::io::Errno;
 pub use all_paths::AllPaths;
 pub use ending::end_questions;
 pub use log::{Announce, AnswerHint, ApprovalLog};
-pub use question::{Background, about_exec, about_file};
+pub use question::{Background, about_exec, about_file, about_host};
 pub use reach::directories_above;
 pub use state::{Consent, ConsentState};
 
@@ -124,7 +124,18 @@ fn ask(
 ) -> Result<(Id, ConsentOutcome), Errno> {
     fail_point(Fallible::Asking, question.reason.text.as_bytes());
     let (id, asked) = approvals.ask(question);
-    let state = match asked {
+    match settled(asked) {
+        Ok(state) => Ok((id, ConsentOutcome::Settled(state))),
+        Err(ticket) => Ok((id, wait(approvals.manager(), caller, ticket)?)),
+    }
+}
+
+/// The consent that asking has given at once.
+///
+/// # Errors
+/// The place in the queue, if a human is asked.
+pub fn settled(asked: AskOutcome) -> Result<ConsentState, Ticket> {
+    Ok(match asked {
         AskOutcome::Granted(grant) if grant.is_for_command => {
             ConsentState::Approved("granted for the command")
         }
@@ -134,9 +145,8 @@ fn ask(
         AskOutcome::Granted(_) => ConsentState::Approved("granted for a time"),
         AskOutcome::Refused(refusal) => refused(&refusal),
         AskOutcome::Ended(end) => consent_state(end, || false),
-        AskOutcome::Waiting(ticket) => return Ok((id, wait(approvals.manager(), caller, ticket)?)),
-    };
-    Ok((id, ConsentOutcome::Settled(state)))
+        AskOutcome::Waiting(ticket) => return Err(ticket),
+    })
 }
 
 fn refused(refusal: &Refusal) -> ConsentState {
@@ -170,7 +180,7 @@ fn wait(manager: &Manager, caller: &Caller<'_>, ticket: Ticket) -> Result<Consen
 }
 
 /// The consent that a resolution gives. `consume` claims an approval for this call, and returns whether that succeeded.
-fn consent_state(end: Resolution, consume: impl FnOnce() -> bool) -> ConsentState {
+pub fn consent_state(end: Resolution, consume: impl FnOnce() -> bool) -> ConsentState {
     match end {
         Resolution::Resolved(decision) if !decision.allows() => {
             ConsentState::Refused(DenyReason::User, "denied by the operator".to_owned())

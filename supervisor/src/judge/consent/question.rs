@@ -3,7 +3,8 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use guard_approvals::{Always, Exec, FileChange, Process, Question, Repeat, Subject};
+use guard_approvals::{Always, AskedHost, Exec, FileChange, Process, Question, Repeat, Subject};
+use guard_openclaw::peer::proc::Tid;
 use guard_openclaw::peer::process_tree::Tree;
 use guard_policy::approval::always;
 use guard_policy::{Access, Policy, Reason, Request};
@@ -15,6 +16,9 @@ use crate::syscall::number::name;
 
 /// Why "always" is not offered for what would run outside the guard.
 const EACH_TIME: &str = "it would run outside the guard, so it is asked about each time";
+
+/// The same for hosts: a guard saves programs and files.
+const IN_POLICY: &str = "hosts are allowed for good in guard.json (network.web.allowedDomains)";
 
 /// The guard's part of a question.
 pub struct Background<'g> {
@@ -70,6 +74,27 @@ pub fn about_exec(
     about(background, caller, Subject::Exec(Box::new(exec)), reason, asked)
 }
 
+/// A question about a host that a process wants to reach. `None` if the process is not in the tree any more: then nobody
+/// could tell who asks.
+pub fn about_host(
+    background: &Background<'_>,
+    process: Tid,
+    host: AskedHost,
+    reason: &Reason<'_>,
+) -> Option<Question> {
+    let lineage = background.tree.lineage(process)?;
+    Some(Question {
+        agent: background.policy.agent().to_owned(),
+        session: background.session.to_owned(),
+        subject: Subject::Host(host),
+        asked_by: lineage.into_iter().map(shown).collect(),
+        reason: reason.clone().into_owned(),
+        always: Always::Never(IN_POLICY.to_owned()),
+        repeat: Repeat::Allowed,
+        reach: None,
+    })
+}
+
 fn about(
     background: &Background<'_>,
     caller: &Caller<'_>,
@@ -87,7 +112,7 @@ fn about(
     let is_directory = |path: &[u8]| std::path::Path::new(OsStr::from_bytes(path)).is_dir();
     let inputs: Vec<_> = match &subject {
         Subject::Exec(exec) => exec.inputs.iter().map(|input| input.kind).collect(),
-        Subject::File { .. } => Vec::new(),
+        Subject::File { .. } | Subject::Host(_) => Vec::new(),
     };
     Question {
         agent: policy.agent().to_owned(),

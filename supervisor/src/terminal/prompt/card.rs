@@ -11,6 +11,7 @@ use super::queue::Card;
 pub fn question(card: &Card) -> &'static str {
     match card.approvals.first().map(|first| first.operation.as_str()) {
         Some("exec") => "may this program run?",
+        Some("connect") => "may this host be reached?",
         _ => "may this file be used?",
     }
 }
@@ -27,11 +28,12 @@ pub fn subject(card: &Card) -> Vec<Field> {
     fields
 }
 
-/// Returns what a call does with a file, and what changes of one that would run outside the guard.
+/// Returns what a call does with a file or a host, and what changes of a file that would run outside the guard.
 fn uses(call: usize, approval: &Approval) -> Vec<Field> {
     let by = approval.call.as_deref().unwrap_or_default();
+    let name = if approval.operation == "connect" { "host" } else { "file" };
     let mut fields = vec![
-        Field::for_call(call, "file", text(&approval.resolved_path)),
+        Field::for_call(call, name, text(&approval.resolved_path)),
         Field::for_call(call, "use", format!("{} ({})", text(&approval.operation), text(by))),
     ];
     fields.extend(approval.change.iter().map(|line| Field::for_call(call, "change", text(line))));

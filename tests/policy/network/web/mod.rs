@@ -1,5 +1,6 @@
 //! `network.web` in networks of the test's own: one has the tree, the guard and its proxy, the other every host.
 
+mod asked;
 mod limits;
 
 use std::process::Command;
@@ -40,8 +41,8 @@ fn ruled() -> World {
     ))
 }
 
-/// Runs a command there; `None` where there is no such place.
-fn there(world: &World, command: &Command) -> Option<Ended> {
+/// A command that runs another one there; `None` where there is no such place.
+fn inside(world: &World, command: &Command) -> Option<Command> {
     if !is_root() || !guard_tests::has(&["unshare", "ip", "mount", "python3", "openssl"]) {
         skip("networks of its own, which root can make with unshare, ip, mount and openssl");
         return None;
@@ -59,7 +60,12 @@ fn there(world: &World, command: &Command) -> Option<Ended> {
     inside.arg(command.get_program()).args(command.get_args());
     inside.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     inside.current_dir(world.work());
-    let ended = ended(&mut inside);
+    Some(inside)
+}
+
+/// Runs a command there; `None` where there is no such place.
+fn there(world: &World, command: &Command) -> Option<Ended> {
+    let ended = ended(&mut inside(world, command)?);
     if ended.status == 9 {
         skip(&format!("links between networks: {}", ended.stderr));
         return None;

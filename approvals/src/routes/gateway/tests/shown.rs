@@ -57,6 +57,19 @@ async fn a_file_is_shown_with_who_asks() {
     assert_eq!(ended(ticket).await, Resolution::Resolved(Decision::Deny));
 }
 
+#[tokio::test]
+async fn a_host_is_shown_with_who_asks() {
+    let guard = GatewayFixture::new(ONLY).await;
+    let ticket = guard.ask(&host("a.test:443"));
+    let mut peer = guard.gateway.welcome().await;
+    let (params, wait) = taken(&mut peer, &ticket).await;
+    assert_eq!(params["command"], "[connect] a.test:443 (TLS) by bash 7");
+    assert_eq!(params["resolvedPath"], "a.test:443");
+    assert_eq!(params["unavailableDecisions"], json!(["allow-always"]));
+    decided(&mut peer, &wait, &params, json!("deny")).await;
+    assert_eq!(ended(ticket).await, Resolution::Resolved(Decision::Deny));
+}
+
 /// The name of a process or file cannot forge another one.
 #[tokio::test]
 async fn names_cannot_imitate_other_text() {

@@ -2,7 +2,8 @@
 
 import { code, element, fact } from "./dom.js";
 
-const VERBS = { exec: "Run", read: "Read", write: "Write", socket: "Allow" };
+const VERBS = { exec: "Run", read: "Read", write: "Write", connect: "Connect to", socket: "Allow" };
+const NAMES = { exec: "program", connect: "host" };
 
 /** What is asked, in a line. */
 export function question(card) {
@@ -75,7 +76,7 @@ function facts(card) {
   const add = (name, value, attributes) => list.append(...fact(name, value, attributes));
   if (!card.isText) add("note", "parts of it are not UTF-8: \ufffd stands for other bytes", { class: "strong" });
   if (card.command) add("command", code(card.command));
-  if (card.path) add(card.operation === "exec" || card.command ? "program" : "file", code(card.path));
+  if (card.path) add(card.command ? "program" : (NAMES[card.operation] ?? "file"), code(card.path));
   if (card.call) add("use", `${card.operation} (${card.call})`);
   for (const line of card.change) add("change", code(line), { class: "strong" });
   for (const variable of card.environment) add("with", code(variable), { class: "strong" });
