@@ -20,6 +20,7 @@ use crate::init;
 use crate::learn;
 use crate::manual::{self, completions, help};
 use crate::node;
+use crate::outside;
 use crate::policy::PolicyCommand;
 use crate::sandbox::SandboxCommand;
 use crate::session::SessionCommand;
@@ -133,6 +134,8 @@ pub enum Task {
     /// Show, validate or test a policy, or print its schema
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// From inside a guard: have one command run outside of it
+    RunOutside(outside::RunOutsideArgs),
     /// Explain and check the sandboxes that openclaw.json describes
     #[command(subcommand)]
     Sandbox(SandboxCommand),

@@ -52,6 +52,8 @@ const ELSEWHERE: &[Elsewhere] = &[
         "openclaw nodes approve",
     ),
     elsewhere("docs/machines.md", "scripts/machines", "Makefile", "scripts/machines run"),
+    elsewhere("", "openclaw-guard run-outside", "tests/elevated/runs.rs", "RUN make install"),
+    elsewhere("docs/elevated.md", "make install", "tests/elevated/runs.rs", "RUN make install"),
     // With real gateways.
     elsewhere(
         "docs/gateway.md",

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use crate::config::allowlist_entry::AllowlistEntry;
 use crate::config::audit::AuditSettings;
 use crate::config::document::{Document, SkillBin};
+use crate::config::elevated_policy;
 use crate::config::layers::{Layer, layers};
 use crate::config::limits::Limits;
 use crate::config::node::NodeSettings;
@@ -173,6 +174,7 @@ impl Policy {
             audit: AuditSettings::from_document(&doc.audit),
             node: NodeSettings::from_document(&doc.node),
             limits: Limits::from_document(&doc.limits),
+            elevated: elevated_policy::settings(doc, agent),
             inherit: doc.exec.environment.unwrap_or_default(),
             path_prepend,
             warnings,

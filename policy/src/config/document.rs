@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::allowlist_entry::AllowlistEntry;
 use super::approvals::Approvals;
 use super::audit::Audit;
+use super::elevated::{AgentElevated, ElevatedSection};
 use super::limits::LimitsSection;
 use super::node::Node;
 use super::persistence::Persistence;
@@ -62,6 +63,9 @@ pub struct Document {
     /// How much a session may take.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) limits: LimitsSection,
+    /// Commands that run outside the guard after a yes: `openclaw-guard run-outside`.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) elevated: ElevatedSection,
     /// Questions with the answers that this policy must give. `openclaw-guard policy test` checks them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) examples: Vec<Example>,
@@ -234,6 +238,9 @@ pub(crate) struct Agent {
     /// Which files may be read, written and run.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) permissions: Permissions,
+    /// Whose commands may run outside the guard. It takes away from `elevated`, and adds nothing.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) elevated: AgentElevated,
 }
 
 /// A question as `openclaw-guard check --batch` takes it, with its answer.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use guard_policy::{Ask, Limits, Profile, Security};
+use guard_policy::{Ask, ElevatedLevel, ElevatedSender, Limits, Profile, Security};
 
 use super::node_run::NodeRunOptions;
 
@@ -105,6 +105,23 @@ pub struct Options {
         hide_short_help = true
     )]
     pub limits: Vec<Limits>,
+    /// Commands outside the guard: off, ask, on or full [default: elevated.default]
+    ///
+    /// What `openclaw-guard run-outside` may do in this guard, where guard.json allows it to this sender.
+    #[arg(long, value_name = "LEVEL", value_parser = level, hide_short_help = true)]
+    pub elevated: Option<ElevatedLevel>,
+    /// Who this session is with: CHANNEL:WHO; may be repeated [default: local]
+    ///
+    /// WHO may have a kind before it: id:, from:, e164:, name:, username: or tag:. elevated.allowFrom says who may
+    /// have a command run outside the guard.
+    #[arg(
+        id = "SENDER",
+        long = "sender",
+        value_name = "CHANNEL:WHO",
+        value_parser = ElevatedSender::parse,
+        hide_short_help = true
+    )]
+    pub senders: Vec<ElevatedSender>,
     /// When the command ends, kill the processes that it left running
     #[arg(long, global = true, hide_short_help = true)]
     pub kill_on_exit: bool,
@@ -153,4 +170,8 @@ fn security(name: &str) -> Result<Security, String> {
 
 fn ask(name: &str) -> Result<Ask, String> {
     Ask::from_name(name).ok_or_else(|| "one of off, on-miss, always".to_owned())
+}
+
+fn level(name: &str) -> Result<ElevatedLevel, String> {
+    ElevatedLevel::from_name(name).ok_or_else(|| "one of off, ask, on, full".to_owned())
 }

@@ -15,6 +15,7 @@ use super::{Request, git_config, set_id};
 use crate::audit::Operation;
 use crate::audit::report::LAST_DENIAL;
 use crate::caller::{CallerPath, PATH_MAX};
+use crate::outside::CHANNEL;
 use crate::reply::{ContinueReason, HandlerResult, Reply, SupervisorCopy};
 use crate::resolve::special_files::controlling_terminal;
 use crate::resolve::{DirEntry, Identity, Last, Object, Target, link_to, real_path};
@@ -56,6 +57,9 @@ pub fn openat2(request: &Request<'_, '_>, dirfd: i32, path: u64, how: u64, size:
         return Err(Errno::AGAIN);
     }
     let path = request.caller.path(path)?;
+    if path.as_bytes() == CHANNEL.as_bytes() {
+        return super::outside::claim(request);
+    }
     open(request, dirfd, path.as_bytes(), how)
 }
 

@@ -8,7 +8,7 @@ use crate::config::document::Agent;
 
 pub(super) const AGENT_EXEC: [&str; 6] =
     ["mode", "security", "ask", "askFallback", "strictInlineEval", "autoAllowSkills"];
-pub(super) const AGENT: [&str; 3] = ["exec", "allowlist", "permissions"];
+pub(super) const AGENT: [&str; 4] = ["exec", "allowlist", "permissions", "elevated"];
 pub(super) const ENTRY: [&str; 10] = [
     "id",
     "pattern",
@@ -34,6 +34,7 @@ impl Reader<'_> {
                     }
                 }
                 "allowlist" => agent.allowlist = self.allowlist(value, &key),
+                "elevated" => agent.elevated = self.agent_elevated(value, &key),
                 _ => agent.permissions = self.permissions(value, &key),
             }
         }

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{
-    TOP, agents, approvals, audit, exec, forwarding, gateway, limits, network, node, permissions, tools,
+    TOP, agents, approvals, audit, elevated, exec, forwarding, gateway, limits, network, node, permissions,
+    tools,
 };
 
 /// The keys that the reader accepts, by the schema's name of their section.
@@ -29,6 +30,8 @@ fn lists() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("Node", &node::NODE),
         ("LimitsSection", &limits::LIMITS),
         ("Tools", &tools::TOOLS),
+        ("ElevatedSection", &elevated::ELEVATED),
+        ("AgentElevated", &elevated::AGENT_ELEVATED),
         ("AllowlistEntry", &agents::ENTRY),
         ("Permissions", &permissions::PERMISSIONS),
         ("Filesystem", &permissions::FILESYSTEM),
