@@ -4,6 +4,7 @@
 pub(crate) mod active;
 pub mod bound_sockets;
 pub(crate) mod consent;
+pub(crate) mod git_files;
 pub(crate) mod git_locks;
 pub(crate) mod git_remotes;
 pub mod guard;

@@ -15,6 +15,7 @@ use super::{Request, git_config, set_id};
 use crate::audit::Operation;
 use crate::audit::report::LAST_DENIAL;
 use crate::caller::{CallerPath, PATH_MAX};
+use crate::judge::git_files::is_git_file;
 use crate::reply::{ContinueReason, HandlerResult, Reply, SupervisorCopy};
 use crate::resolve::special_files::controlling_terminal;
 use crate::resolve::{DirEntry, Identity, Last, Object, Target, link_to, real_path};
@@ -252,7 +253,11 @@ fn open_entry(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Resu
         return create_lock(request, entry, how);
     }
     judge(request, &entry.path, None, how.access() | Access::WRITE)?;
-    create(request, entry, how)?.map(|file| finish(Object::from_fd(file)?, how)).transpose()
+    let Some(file) = create(request, entry, how)? else { return Ok(None) };
+    if is_git_file(&entry.name) {
+        request.guard.made.record_open(file.as_fd());
+    }
+    finish(Object::from_fd(file)?, how).map(Some)
 }
 
 /// Makes the lock of a git configuration, which is then the tree's.
