@@ -120,8 +120,9 @@ impl<'p> Component<'p> {
         match inside {
             None if is(b".git") || is(b".hg") || is(b".jj") => Some(self.path),
             Some(b"info") if is(b".git") && self.rest() == b"info" => Some(self.itself()),
-            // git takes what it finds there for the submodule's, no matter who made it.
-            Some(b"modules") if is(b".git") => Some(self.itself()),
+            // git takes what it finds there for the submodule's, no matter who made it. Deeper, it makes links itself to
+            // see whether the file system has them.
+            Some(b"modules") if is(b".git") && self.after().count() < 3 => Some(self.itself()),
             Some(nest) if is(b".git") && GIT_NESTS.contains(&nest) => Some(self.path),
             Some(guest) if is(b".git") && GIT_GUESTS.contains(&guest) && self.rest() == guest => {
                 Some(self.itself())
