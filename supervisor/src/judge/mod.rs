@@ -16,3 +16,4 @@ pub(crate) mod persistence;
 pub mod recorder;
 pub mod session_security;
 pub mod shapes;
+pub(crate) mod used_entries;
