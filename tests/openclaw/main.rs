@@ -26,6 +26,7 @@ mod nobody;
 mod node_attacks;
 mod node_gateway;
 mod node_host;
+mod node_pairing;
 mod node_real;
 mod restarts;
 mod setup;

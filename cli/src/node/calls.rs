@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 use guard_openclaw::clock::now_ms;
 use guard_openclaw::gateway::{Disconnected, Events, Link};
 use guard_openclaw::node::{
-    Answer, Heard, Invoke, InvokeError, NodeApprovals, NodeEvent, WhichParams, heard, result_params,
+    Answer, Heard, Invoke, InvokeError, NodeApprovals, NodeEvent, PairingDecision, WhichParams, heard,
+    result_params,
 };
 use guard_policy::NodeCommand;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
+use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use super::files::LastRun;
@@ -25,8 +27,14 @@ use crate::check::lookup;
 /// How long the gateway may take to confirm an answer.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Answers calls until the connection has ended. Every run ends with it: nobody waits for its result any more.
-pub async fn serve(host: &Arc<NodeHost>, link: Link, mut events: Events) -> Disconnected {
+/// Answers calls until the connection has ended. Every run ends with it: nobody waits for its result any more. `looking`
+/// finds out whether the commands are approved, and ends when the gateway tells that.
+pub async fn serve(
+    host: &Arc<NodeHost>,
+    link: Link,
+    mut events: Events,
+    looking: &JoinHandle<()>,
+) -> Disconnected {
     for event in host.take_unsent() {
         send_event(host, &link, event).await;
     }
@@ -34,7 +42,19 @@ pub async fn serve(host: &Arc<NodeHost>, link: Link, mut events: Events) -> Disc
         match heard(event, &host.id) {
             Heard::Invoke(invoke) => begin(host, &link, invoke),
             Heard::Cancel(cancel) => host.calls.cancel(&cancel.invoke_id),
-            Heard::Paired { is_approved } => pairing::resolved(host, is_approved),
+            Heard::Paired { decision: PairingDecision::Removed, .. } => {
+                // Nothing that it calls from now on is answered: the connection ends.
+                looking.abort();
+                host.calls.cancel_all();
+                pairing::removed(host);
+                return Disconnected::Closed { code: None, reason: "it has removed this node".to_owned() };
+            }
+            Heard::Paired { request, decision } => {
+                if pairing::is_about_ours(host, request.as_deref()) {
+                    looking.abort();
+                    pairing::resolved(host, decision == PairingDecision::Approved);
+                }
+            }
             Heard::Unreadable { id, why } => {
                 let (host, link) = (Arc::clone(host), link.clone());
                 let error = InvokeError::thrown(format!("the call cannot be read: {why}"));

@@ -81,7 +81,7 @@ async fn keep_connected(host: &Arc<NodeHost>) {
                 });
                 let looking = Arc::clone(host);
                 let looking = tokio::spawn(async move { pairing::look(&looking).await });
-                let lost = calls::serve(host, link, events).await;
+                let lost = calls::serve(host, link, events, &looking).await;
                 looking.abort();
                 if begun.elapsed() >= GOOD {
                     pause.reset();

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use super::arguments::{NodeArgs, NodeError};
-use super::files::{LastRun, NodeFiles, NodeLock, NodeRecord, NodeStatus};
+use super::files::{LastRun, NodeFiles, NodeLock, NodeRecord, NodeStatus, UNKNOWN};
 use super::runs::Calls;
 use super::tickets::Tickets;
 
@@ -104,7 +104,7 @@ impl NodeHost {
         let status = NodeStatus {
             pid: std::process::id(),
             commands: commands.into_iter().map(str::to_owned).collect(),
-            surface: "unknown".to_owned(),
+            surface: UNKNOWN.to_owned(),
             last_run,
             ..NodeStatus::default()
         };
@@ -168,12 +168,25 @@ impl NodeHost {
         self.note(|status| status.last_run = Some(run));
     }
 
-    /// Notes whether the node's commands are approved.
-    pub fn note_surface(&self, surface: &str, request: Option<String>) {
+    /// Whether the node's commands are approved, as last noted.
+    pub fn surface(&self) -> String {
+        self.status.lock().surface.clone()
+    }
+
+    /// The request that waits for the operator.
+    pub fn request(&self) -> Option<String> {
+        self.status.lock().request_id.clone()
+    }
+
+    /// Notes whether the node's commands are approved. Returns whether that is new.
+    pub fn note_surface(&self, surface: &str, request: Option<String>) -> bool {
+        let mut is_new = false;
         self.note(|status| {
+            is_new = status.surface != surface;
             status.surface = surface.to_owned();
             status.request_id = request;
         });
+        is_new
     }
 
     /// Keeps an event for the next connection.
