@@ -28,6 +28,7 @@ mod node_gateway;
 mod node_host;
 mod node_pairing;
 mod node_real;
+mod node_strain;
 mod restarts;
 mod setup;
 mod together;

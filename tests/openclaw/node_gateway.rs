@@ -71,6 +71,8 @@ pub struct NodeLink {
     pub events: Vec<Value>,
     results: VecDeque<Value>,
     count: usize,
+    /// Requests to be confirmed later, if they are to be.
+    deferred: Option<Vec<Value>>,
 }
 
 impl FakeGateway {
@@ -146,7 +148,14 @@ fn greet(stream: TcpStream, nodes: &Sender<NodeLink>, shared: &Shared) {
         return list(socket, shared);
     }
     socket.get_ref().set_read_timeout(Some(Duration::from_millis(50))).expect("a timeout");
-    let link = NodeLink { socket, connect: params, events: Vec::new(), results: VecDeque::new(), count: 0 };
+    let link = NodeLink {
+        socket,
+        connect: params,
+        events: Vec::new(),
+        results: VecDeque::new(),
+        count: 0,
+        deferred: None,
+    };
     let _ = nodes.send(link);
 }
 
@@ -231,12 +240,34 @@ impl NodeLink {
                     Some("node.event") => self.events.push(params),
                     _ => {}
                 }
-                self.say(&json!({"type": "res", "id": frame["id"], "ok": true, "payload": {"ok": true}}));
+                match &mut self.deferred {
+                    // The node sends the result only after the event is confirmed.
+                    Some(deferred) if frame["method"] == "node.invoke.result" => {
+                        deferred.push(frame["id"].clone())
+                    }
+                    _ => self.confirm(&frame["id"]),
+                }
                 true
             }
             Ok(_) => true,
             Err(tungstenite::Error::Io(error)) if error.kind() == std::io::ErrorKind::WouldBlock => true,
             Err(_) => false,
+        }
+    }
+
+    fn confirm(&mut self, id: &Value) {
+        self.say(&json!({"type": "res", "id": id, "ok": true, "payload": {"ok": true}}));
+    }
+
+    /// Confirms no results from now on.
+    pub fn defer(&mut self) {
+        self.deferred = Some(Vec::new());
+    }
+
+    /// Confirms the results that were not confirmed, the last one first.
+    pub fn confirm_backwards(&mut self) {
+        for id in self.deferred.take().unwrap_or_default().iter().rev() {
+            self.confirm(id);
         }
     }
 

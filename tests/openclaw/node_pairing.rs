@@ -14,11 +14,11 @@ const LOOKS: Duration = Duration::from_secs(15);
 const APPROVED: &str = "its commands are approved";
 
 /// How often the node has printed this.
-fn printed(world: &World, text: &str) -> usize {
+pub fn printed(world: &World, text: &str) -> usize {
     world.read("node.log").unwrap_or_default().matches(text).count()
 }
 
-fn surface_is(world: &World, state: &str) -> bool {
+pub fn surface_is(world: &World, state: &str) -> bool {
     status(world)["surface"]["state"] == state
 }
 
@@ -40,11 +40,12 @@ fn no_more_looks(gateway: &FakeGateway) {
     assert!(gateway.looks() <= looks + 1, "{looks} looks, and then {}", gateway.looks());
 }
 
-fn resolve(link: &mut NodeLink, decision: &str) {
+/// Tells the node what was decided about a request.
+pub fn resolve(link: &mut NodeLink, request: &str, decision: &str) {
     let node = link.id();
     link.event(
         "node.pair.resolved",
-        &json!({"requestId": REQUEST, "nodeId": node, "decision": decision, "ts": 1}),
+        &json!({"requestId": request, "nodeId": node, "decision": decision, "ts": 1}),
     );
 }
 
@@ -56,7 +57,7 @@ fn an_approval_without_an_event_is_found() {
     until("the approval is found", || surface_is(&world, "approved"));
     assert!(status(&world)["surface"]["requestId"].is_null());
     // An event that comes later adds nothing.
-    resolve(&mut link, "approved");
+    resolve(&mut link, REQUEST, "approved");
     assert_eq!(link.run(&["true"])["exitCode"], 0);
     assert_eq!(printed(&world, APPROVED), 1, "{:?}", world.read("node.log"));
     assert_eq!(printed(&world, "wait for approval"), 1);
@@ -68,7 +69,7 @@ fn an_approval_by_an_event_ends_the_looking() {
     let gateway = FakeGateway::start();
     let (world, _node, mut link) = waiting(&gateway);
     // The list may lag behind the event.
-    resolve(&mut link, "approved");
+    resolve(&mut link, REQUEST, "approved");
     until("the event counts", || surface_is(&world, "approved"));
     no_more_looks(&gateway);
     assert!(surface_is(&world, "approved"));
@@ -79,7 +80,7 @@ fn an_approval_by_an_event_ends_the_looking() {
 fn a_rejection_ends_the_looking() {
     let gateway = FakeGateway::start();
     let (world, _node, mut link) = waiting(&gateway);
-    resolve(&mut link, "rejected");
+    resolve(&mut link, REQUEST, "rejected");
     until("the event counts", || surface_is(&world, "rejected"));
     no_more_looks(&gateway);
     assert_eq!(printed(&world, "its commands are not approved"), 1);

@@ -40,13 +40,12 @@ pub fn refused(host: &NodeHost, error: &OpenError) -> bool {
     if !waits {
         return false;
     }
-    // What was approved before is so no more.
-    let state = if host.surface() == APPROVED { REMOVED } else { UNKNOWN };
-    if host.surface() != REMOVED {
-        host.note_surface(state, None);
-    }
-    let request = refused.details.get("requestId").and_then(Value::as_str);
-    let request = request.map_or_else(|| "REQUEST".to_owned(), |id| shown(id.as_bytes()));
+    let text = |name: &str| refused.details.get(name).and_then(Value::as_str);
+    // A paired device may also be refused, such as for another name.
+    let is_unknown = text("reason").is_none_or(|reason| reason == "not-paired");
+    let was_ours = [APPROVED, REMOVED].contains(&host.surface().as_str());
+    host.note_surface(if is_unknown && was_ours { REMOVED } else { UNKNOWN }, None);
+    let request = text("requestId").map_or_else(|| "REQUEST".to_owned(), |id| shown(id.as_bytes()));
     host.print(&format!(
         "this device is not paired with the gateway: run `openclaw devices list` and `openclaw devices approve {request}` there \
          (the device is {})",
@@ -84,7 +83,7 @@ pub async fn look(host: &Arc<NodeHost>) {
 
 /// The commands are approved. That is printed only to an operator who was told something else before.
 fn found_approved(host: &NodeHost, was_shown: bool) {
-    if was_shown || host.surface() == PENDING {
+    if was_shown || host.surface() != UNKNOWN {
         return resolved(host, true);
     }
     host.note_surface(APPROVED, None);
