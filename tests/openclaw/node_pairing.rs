@@ -96,26 +96,38 @@ fn a_rejection_without_an_event_ends_the_looking() {
     assert_eq!(printed(&world, "its commands are not approved"), 1);
 }
 
+/// Neither a first look that fails ends the looking, nor a later one.
+fn goes_on_after(fails: Lists) {
+    let gateway = FakeGateway::start();
+    gateway.list(fails);
+    let world = world(&gateway, FULL);
+    let _node = NodeProcess::start(&world, &[]);
+    let _link = gateway.node();
+    until("it looks", || gateway.looks() >= 1);
+    gateway.list(Lists::Pending);
+    until("the request is found", || surface_is(&world, "pending"));
+    let looks = gateway.looks();
+    gateway.list(fails);
+    until("it looks again", || gateway.looks() > looks);
+    assert!(surface_is(&world, "pending"), "{fails:?}");
+    gateway.list(Lists::Approved);
+    until("the approval is found", || surface_is(&world, "approved"));
+    assert_eq!(printed(&world, APPROVED), 1, "{fails:?}");
+}
+
 #[test]
-fn a_look_without_an_answer_ends_nothing() {
-    for fails in [Lists::Error, Lists::End, Lists::Silence] {
-        let gateway = FakeGateway::start();
-        gateway.list(fails);
-        let world = world(&gateway, FULL);
-        let _node = NodeProcess::start(&world, &[]);
-        let _link = gateway.node();
-        // Neither the first look nor a later one.
-        until("it looks again", || gateway.looks() >= 2);
-        gateway.list(Lists::Pending);
-        until("the request is found", || surface_is(&world, "pending"));
-        let looks = gateway.looks();
-        gateway.list(fails);
-        until("it looks again", || gateway.looks() > looks);
-        assert!(surface_is(&world, "pending"), "{fails:?}");
-        gateway.list(Lists::Approved);
-        until("the approval is found", || surface_is(&world, "approved"));
-        assert_eq!(printed(&world, APPROVED), 1, "{fails:?}");
-    }
+fn an_error_ends_no_looking() {
+    goes_on_after(Lists::Error);
+}
+
+#[test]
+fn a_gateway_that_hangs_up_ends_no_looking() {
+    goes_on_after(Lists::End);
+}
+
+#[test]
+fn a_gateway_that_says_nothing_ends_no_looking() {
+    goes_on_after(Lists::Silence);
 }
 
 #[test]
