@@ -158,8 +158,14 @@ impl<'p> PlainPath<'p> {
 /// walk is needed.
 fn open_plain(request: &Request<'_, '_>, path: &PlainPath<'_>, how: OpenHow) -> Option<HandlerResult> {
     let needed = if how.creates() { how.access() | Access::WRITE } else { how.access() };
-    // A mode with a set-user-ID bit takes the long way, which knows whether a file is made.
-    if how.has_set_id() || request.guard.sees_all() || !request.guard.allows(&path.real, needed) {
+    // A mode with a set-user-ID bit takes the long way, which knows whether a file is made. So does a file that says where
+    // a git directory is: one that the tree makes is remembered.
+    let is_git_file = how.creates() && path.real.rsplit(|byte| *byte == b'/').next().is_some_and(is_git_file);
+    if how.has_set_id()
+        || is_git_file
+        || request.guard.sees_all()
+        || !request.guard.allows(&path.real, needed)
+    {
         return None;
     }
     // So does an open that may wait for another process, or that another process may notice.
