@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 
 use guard_policy::WebScheme;
-use guard_supervisor::web::wire::{ProxyMessage, RefusalReason, WebGrant, WebRefusal};
+use guard_supervisor::web::wire::{ProxyMessage, RefusalReason, WebGrant};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::supervisor_link::{NotAllowed, SupervisorLink};
@@ -38,10 +38,9 @@ impl Client {
         self.link.ask(self.port, authority, scheme, addresses).await
     }
 
-    /// Reports a request that differs from what was judged.
-    pub(super) fn refuse(&self, authority: &str, why: RefusalReason) {
-        let authority = authority.to_owned();
-        self.send(&ProxyMessage::Refuses(WebRefusal { client: self.port, authority, why }));
+    /// Reports a request that differs from what was judged. Returns after it is reported.
+    pub(super) async fn refuse(&self, authority: &str, why: RefusalReason) {
+        self.link.refuse(self.port, authority, why).await;
     }
 
     /// Sends a message to the supervisor.

@@ -59,7 +59,7 @@ pub(super) async fn exchange(
     for name in hosts.iter().map(|name| name.to_str().unwrap_or("?")).chain(named) {
         let endpoint = WebTarget::Authority(name, WebScheme::Http).endpoint();
         if !endpoint.is_ok_and(|named| named.host() == host.grant.host && named.port() == host.grant.port) {
-            client.refuse(authority, RefusalReason::Host(name.to_owned()));
+            client.refuse(authority, RefusalReason::Host(name.to_owned())).await;
             return text(StatusCode::FORBIDDEN, "the Host header names another host");
         }
     }
@@ -81,7 +81,7 @@ pub(super) async fn exchange(
                 RefusalReason::TooLong(most) => format!("the response is longer than {most} bytes"),
                 _ => "the response is a redirect".to_owned(),
             };
-            client.refuse(authority, why);
+            client.refuse(authority, why).await;
             text(StatusCode::FORBIDDEN, &answer)
         }
         Err(ExchangeError::Server(error)) => text(StatusCode::BAD_GATEWAY, &format!("{authority}: {error}")),

@@ -51,6 +51,8 @@ pub(super) struct BoundedBody {
     most: u64,
     left: u64,
     meter: Rc<Meter>,
+    /// The report that it is too long, until the supervisor has it.
+    refusal: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
 
 /// Why there is no response.
@@ -108,7 +110,10 @@ pub(super) async fn forward(
     let (mut head, body) = response.into_parts();
     remove_hop_by_hop(&mut head.headers);
     head.version = Version::HTTP_11;
-    Ok(Response::from_parts(head, ProxyBody::Streamed(BoundedBody { body, most, left: most, meter })))
+    Ok(Response::from_parts(
+        head,
+        ProxyBody::Streamed(BoundedBody { body, most, left: most, meter, refusal: None }),
+    ))
 }
 
 /// The request as the server gets it.
@@ -178,6 +183,12 @@ impl Body for ProxyBody {
 
 impl BoundedBody {
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        if let Some(refusal) = &mut self.refusal {
+            return match refusal.as_mut().poll(context) {
+                Poll::Ready(()) => Poll::Ready(Some(Err(io::ErrorKind::FileTooLarge.into()))),
+                Poll::Pending => Poll::Pending,
+            };
+        }
         let frame = match Pin::new(&mut self.body).poll_frame(context) {
             Poll::Ready(Some(Ok(frame))) => frame,
             Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(io::Error::other(error)))),
@@ -186,8 +197,8 @@ impl BoundedBody {
         };
         let length = frame.data_ref().map_or(0, Bytes::len) as u64;
         if length > self.left {
-            self.meter.refuse(RefusalReason::TooLong(self.most));
-            return Poll::Ready(Some(Err(io::ErrorKind::FileTooLarge.into())));
+            self.refusal = Some(Box::pin(self.meter.refuse(RefusalReason::TooLong(self.most))));
+            return self.poll_next(context);
         }
         self.left -= length;
         Poll::Ready(Some(Ok(frame)))

@@ -41,8 +41,9 @@ impl Meter {
 
 impl Meter {
     /// Reports that the connection differs from what was judged.
-    pub(super) fn refuse(&self, why: RefusalReason) {
-        self.client.refuse(&self.authority, why);
+    pub(super) fn refuse(&self, why: RefusalReason) -> impl Future<Output = ()> + use<> {
+        let (client, authority) = (Rc::clone(&self.client), self.authority.clone());
+        async move { client.refuse(&authority, why).await }
     }
 }
 

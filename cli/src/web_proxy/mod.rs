@@ -22,6 +22,7 @@ use std::io;
 use std::net::TcpListener;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::pin::pin;
 use std::rc::Rc;
 
 use clap::Args;
@@ -29,6 +30,7 @@ use guard_supervisor::exit::Exit;
 use guard_supervisor::web::ProxyCommand;
 use rustix::net::{AddressFamily, sockopt};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::task::LocalSet;
 
 use supervisor_link::SupervisorLink;
 
@@ -66,17 +68,30 @@ pub fn act(_: &WebProxyArgs) -> Result<Exit, ProxyError> {
         .enable_all()
         .max_blocking_threads(host::MAX_LOOKUPS)
         .build()?;
-    let serve = async {
-        channel.set_nonblocking(true)?;
-        listener.set_nonblocking(true)?;
-        let channel = tokio::net::UnixStream::from_std(channel)?;
-        let listener = tokio::net::TcpListener::from_std(listener)?;
-        let (link, work) = SupervisorLink::new(channel);
-        tokio::task::spawn_local(listen::accept(listener, Rc::new(link)));
-        work.run().await;
-        Ok(Exit::Success)
-    };
-    tokio::task::LocalSet::new().block_on(&runtime, serve)
+    let served = runtime.block_on(serve(channel, listener));
+    // A look-up may take longer than anybody waits.
+    runtime.shutdown_background();
+    Ok(served.map(|()| Exit::Success)?)
+}
+
+/// Serves until the guard ends. Then every connection ends, and the guard gets a report of each.
+async fn serve(channel: UnixStream, listener: TcpListener) -> io::Result<()> {
+    channel.set_nonblocking(true)?;
+    listener.set_nonblocking(true)?;
+    let channel = tokio::net::UnixStream::from_std(channel)?;
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let (link, incoming, outgoing) = SupervisorLink::new(channel);
+    let connections = LocalSet::new();
+    connections.spawn_local(listen::accept(listener, Rc::new(link)));
+    let mut sending = pin!(outgoing.run());
+    let until_end = async { tokio::select!(end = incoming.run() => end, end = &mut sending => end) };
+    let is_sending = connections.run_until(until_end).await.is_ok();
+    drop(connections);
+    // Nothing is left that could write a message, so it ends with the last one.
+    if is_sending {
+        sending.await?;
+    }
+    Ok(())
 }
 
 /// The guard's channel and the listening socket.
@@ -109,3 +124,6 @@ fn give_up_rights() -> io::Result<()> {
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,9 +7,12 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use guard_policy::WebScheme;
-use guard_supervisor::web::wire::{ProxyMessage, WebAnswer, WebGrant, WebQuestion, WebVerdict, line};
+use guard_supervisor::web::wire::{
+    ProxyMessage, RefusalReason, WebAnswer, WebGrant, WebQuestion, WebRefusal, WebVerdict, line,
+};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot};
 
 /// The proxy may accept a connection before the supervisor has registered the client, which it does right after its
@@ -28,10 +31,15 @@ pub(super) struct SupervisorLink {
 /// The tasks that wait for an answer, by the question's number. There are no more of them than clients.
 type Waiting = std::rc::Rc<RefCell<HashMap<u64, oneshot::Sender<WebVerdict>>>>;
 
-/// Moves the messages. It ends with the supervisor.
-pub(super) struct LinkWork {
-    channel: UnixStream,
+/// The supervisor's answers, to be passed on.
+pub(super) struct AnswerReader {
+    from: OwnedReadHalf,
     waiting: Waiting,
+}
+
+/// The messages to the supervisor, to be sent.
+pub(super) struct MessageWriter {
+    to: OwnedWriteHalf,
     to_send: mpsc::UnboundedReceiver<Vec<u8>>,
 }
 
@@ -45,11 +53,12 @@ pub(super) enum NotAllowed {
 
 impl SupervisorLink {
     /// Takes over the channel.
-    pub(super) fn new(channel: UnixStream) -> (SupervisorLink, LinkWork) {
+    pub(super) fn new(channel: UnixStream) -> (SupervisorLink, AnswerReader, MessageWriter) {
         let (outgoing, to_send) = mpsc::unbounded_channel();
         let waiting = Waiting::default();
-        let work = LinkWork { channel, waiting: waiting.clone(), to_send };
-        (SupervisorLink { next: Cell::new(0), waiting, outgoing }, work)
+        let (from, to) = channel.into_split();
+        let incoming = AnswerReader { from, waiting: waiting.clone() };
+        (SupervisorLink { next: Cell::new(0), waiting, outgoing }, incoming, MessageWriter { to, to_send })
     }
 
     /// Asks whether a client may reach a host.
@@ -61,20 +70,35 @@ impl SupervisorLink {
         addresses: &[IpAddr],
     ) -> Result<WebGrant, NotAllowed> {
         for _ in 0..UNKNOWN_RETRIES {
-            let id = self.next.get();
-            self.next.set(id + 1);
-            let (answer, answered) = oneshot::channel();
-            self.waiting.borrow_mut().insert(id, answer);
-            let (authority, addresses) = (authority.to_owned(), addresses.to_vec());
-            self.send(&ProxyMessage::Asks(WebQuestion { id, client, authority, scheme, addresses }));
-            match answered.await {
-                Ok(WebVerdict::Allowed(grant)) => return Ok(grant),
-                Ok(WebVerdict::Denied(rule)) => return Err(NotAllowed::ByRule(rule)),
-                Ok(WebVerdict::UnknownClient) => tokio::time::sleep(UNKNOWN_RETRY).await,
-                Err(_) => return Err(NotAllowed::ByRule("the guard has ended".to_owned())),
+            let question = |id| {
+                let (authority, addresses) = (authority.to_owned(), addresses.to_vec());
+                ProxyMessage::Asks(WebQuestion { id, client, authority, scheme, addresses })
+            };
+            match self.answer_to(question).await {
+                Some(WebVerdict::Allowed(grant)) => return Ok(grant),
+                Some(WebVerdict::Denied(rule)) => return Err(NotAllowed::ByRule(rule)),
+                Some(WebVerdict::UnknownClient) => tokio::time::sleep(UNKNOWN_RETRY).await,
+                None => return Err(NotAllowed::ByRule("the guard has ended".to_owned())),
             }
         }
         Err(NotAllowed::Stranger)
+    }
+
+    /// Reports a refusal. Returns when the supervisor has reported it, or has ended.
+    pub(super) async fn refuse(&self, client: u16, authority: &str, why: RefusalReason) {
+        let authority = authority.to_owned();
+        let refusal = |id| ProxyMessage::Refuses(WebRefusal { id, client, authority, why });
+        let _ = self.answer_to(refusal).await;
+    }
+
+    /// Sends a message that is answered, and waits for the answer. `None` if the supervisor has ended.
+    async fn answer_to(&self, message: impl FnOnce(u64) -> ProxyMessage) -> Option<WebVerdict> {
+        let id = self.next.get();
+        self.next.set(id + 1);
+        let (answer, answered) = oneshot::channel();
+        self.waiting.borrow_mut().insert(id, answer);
+        self.send(&message(id));
+        answered.await.ok()
     }
 
     /// Sends a message to the supervisor.
@@ -84,36 +108,29 @@ impl SupervisorLink {
     }
 }
 
-impl LinkWork {
-    /// Works until the supervisor ends; then sends what is left.
-    pub(super) async fn run(mut self) {
-        let (from, mut to) = self.channel.split();
-        let waiting = &self.waiting;
-        let receive = async {
-            let mut from = BufReader::new(from);
-            let mut text = Vec::new();
-            while from.read_until(b'\n', &mut text).await? > 0 {
-                let answer: WebAnswer = serde_json::from_slice(&text)?;
-                text.clear();
-                if let Some(waits) = waiting.borrow_mut().remove(&answer.id) {
-                    // The client may have gone.
-                    let _ = waits.send(answer.verdict);
-                }
-            }
-            io::Result::Ok(())
-        };
-        let to_send = &mut self.to_send;
-        let send = async {
-            while let Some(text) = to_send.recv().await {
-                to.write_all(&text).await?;
-            }
-            io::Result::Ok(())
-        };
-        let _ = tokio::select!(done = receive => done, done = send => done);
-        while let Ok(text) = self.to_send.try_recv() {
-            if to.write_all(&text).await.is_err() {
-                return;
+impl AnswerReader {
+    /// Passes the answers on, until the supervisor ends.
+    pub(super) async fn run(self) -> io::Result<()> {
+        let mut from = BufReader::new(self.from);
+        let mut text = Vec::new();
+        while from.read_until(b'\n', &mut text).await? > 0 {
+            let answer: WebAnswer = serde_json::from_slice(&text)?;
+            text.clear();
+            if let Some(waits) = self.waiting.borrow_mut().remove(&answer.id) {
+                // The client may have gone.
+                let _ = waits.send(answer.verdict);
             }
         }
+        Ok(())
+    }
+}
+
+impl MessageWriter {
+    /// Sends the messages, until nobody is left to write one.
+    pub(super) async fn run(mut self) -> io::Result<()> {
+        while let Some(text) = self.to_send.recv().await {
+            self.to.write_all(&text).await?;
+        }
+        Ok(())
     }
 }

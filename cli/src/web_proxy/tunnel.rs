@@ -48,13 +48,13 @@ impl Tunnel {
         if first.first() != Some(&client_hello::HANDSHAKE) {
             return self.carry_http(Prefixed::new(first, stream)).await;
         }
+        let mut server = self.server;
+        let meter = Meter::new(&self.client, self.host.authority(), server.peer_addr()?.ip());
         if let Some(why) = refusal(&self.host.grant, found) {
-            self.client.refuse(self.host.authority(), why);
+            self.client.refuse(self.host.authority(), why).await;
             stream.write_all(&ACCESS_DENIED).await?;
             return stream.shutdown().await;
         }
-        let mut server = self.server;
-        let meter = Meter::new(&self.client, self.host.authority(), server.peer_addr()?.ip());
         server.write_all(&first).await?;
         meter.sent.set(first.len() as u64);
         relay(stream, server, &meter).await

@@ -125,7 +125,7 @@ impl Policy {
             Some(list) => (list.clone(), Source::Global),
             None => (DEFAULT_CARRIERS.map(str::to_owned).to_vec(), Source::Default),
         };
-        let (safe_bins, unsafe_bins) = SafeBins::compile(&doc.exec, &paths);
+        let (safe_bins, unsafe_bins) = SafeBins::compile(&layers, &paths);
         warnings.extend(unsafe_bins);
         let configured: Option<Vec<Vec<u8>>> = doc.exec.roots.as_ref().map(|list| {
             let root = |dir: &String| {

@@ -17,6 +17,8 @@ pub struct SavedAnswer {
     pub agent: String,
     /// What it allows.
     pub grant: SavedGrant,
+    /// When it was used last, in milliseconds since 1970. Known of programs only.
+    pub last_used: Option<u64>,
 }
 
 /// What a saved answer allows.
@@ -67,7 +69,15 @@ impl Store {
         for (agent, section) in self.section("agents").into_iter().flatten() {
             let Some(section) = section.as_object() else { continue };
             let grants = programs(section).chain(files(section));
-            all.extend(grants.map(|grant| SavedAnswer { agent: agent.clone(), grant }));
+            all.extend(grants.map(|grant| {
+                let last_used = match &grant {
+                    SavedGrant::Program { pattern, arg_pattern, .. } => {
+                        self.last_use(agent, pattern, arg_pattern.as_deref())
+                    }
+                    SavedGrant::Files { .. } => None,
+                };
+                SavedAnswer { agent: agent.clone(), grant, last_used }
+            }));
         }
         all
     }

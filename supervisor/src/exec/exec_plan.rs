@@ -153,6 +153,9 @@ impl<'p> ExecPlan<'p> {
                 guard.settle(caller, Operation::Exec, &step.path, &step.argv, &verdict)?;
             }
         }
+        for step in self.0.iter().filter(|step| step.verdict.outcome == Outcome::Allow) {
+            guard.used_entries.record(guard.policy(), &step.exec(), &step.verdict.reason);
+        }
         Ok(())
     }
 }

@@ -29,6 +29,7 @@ use crate::judge::made_directories::MadeDirectories;
 use crate::judge::recorder::Recorder;
 use crate::judge::session_security::SessionSecurity;
 use crate::judge::shapes::{Shapes, Subject};
+use crate::judge::used_entries::UsedEntries;
 use crate::landlock;
 use crate::outside::Outside;
 use crate::resolve::Resolver;
@@ -85,6 +86,8 @@ pub struct Guard {
     pub git_locks: Arc<GitLocks>,
     /// The remotes that the tree has added to git configurations.
     pub git_remotes: Arc<GitRemotes>,
+    /// The saved entries that have let programs start.
+    pub used_entries: Arc<UsedEntries>,
 }
 
 /// The policy's verdict on a program that is a copy of these: the strictest of the verdicts on each.
@@ -143,6 +146,7 @@ impl Guard {
             made: Arc::default(),
             git_locks: Arc::default(),
             git_remotes: Arc::default(),
+            used_entries: Arc::default(),
         }
     }
 

@@ -258,8 +258,19 @@ fn supervise(
     }
     drop(proxy);
     outside.log_ends(&reporter);
+    // Observing and recording count as no use.
+    if is_followed && !observe {
+        save_uses(&current.guard(), &state, &secrets);
+    }
     reporter.flush();
     Ok(None)
+}
+
+/// Writes into the stores when their entries were used.
+fn save_uses(guard: &Guard, state: &Path, secrets: &Secrets) {
+    if let Err(error) = guard.used_entries.save(state, guard.policy().agent(), secrets) {
+        tracing::warn!("the last use of saved answers is not recorded: {error}");
+    }
 }
 
 /// Makes an error's text of the step that failed, in words that follow "cannot".

@@ -47,7 +47,10 @@ impl Answers {
                 let answer = WebAnswer { id: question.id, verdict: self.answer(&question) };
                 to.write_all(&line(&answer))?;
             }
-            ProxyMessage::Refuses(refusal) => self.refused(&refusal),
+            ProxyMessage::Refuses(refusal) => {
+                let answer = WebAnswer { id: refusal.id, verdict: self.refused(&refusal) };
+                to.write_all(&line(&answer))?;
+            }
             ProxyMessage::Moved(transfer) => self.moved(transfer),
             ProxyMessage::Left { client } => self.clients.remove(client),
         }
@@ -91,12 +94,15 @@ impl Answers {
         }
     }
 
-    fn refused(&self, refusal: &WebRefusal) {
-        let Some(process) = self.clients.process(refusal.client) else { return };
-        self.report(process, &refusal.authority, reason(&refusal.why));
+    fn refused(&self, refusal: &WebRefusal) -> WebVerdict {
+        let Some(process) = self.clients.process(refusal.client) else { return WebVerdict::UnknownClient };
+        let reason = reason(&refusal.why);
+        let rule = reason.rule().to_owned();
+        self.report(process, &refusal.authority, reason);
+        WebVerdict::Denied(rule)
     }
 
-    /// Reports a denial, in the log and on stderr.
+    /// Reports a denial, in the log and on stderr. Both have it before the client hears of it.
     fn report(&self, process: Tid, authority: &str, reason: Reason<'static>) {
         let argv = proc::arguments(process).unwrap_or_default();
         // It is denied whether or not it can be logged.
@@ -110,6 +116,7 @@ impl Answers {
             reason,
             micros: 0,
         });
+        self.reporter.write_log();
     }
 
     fn moved(&self, transfer: WebTransfer) {

@@ -18,7 +18,8 @@ pub const MAX_ADDRESSES: usize = 64;
 pub enum ProxyMessage {
     /// May this client reach that host?
     Asks(WebQuestion),
-    /// The proxy refuses a request to an allowed host, because of what is in it.
+    /// The proxy refuses a request to an allowed host, because of what is in it. It gets an answer, too: the client is told
+    /// after the refusal is in the log.
     Refuses(WebRefusal),
     /// A connection to a host has ended.
     Moved(WebTransfer),
@@ -72,6 +73,8 @@ pub struct WebTransfer {
 /// A request that differs from what was judged.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct WebRefusal {
+    /// A number that the answer has, too.
+    pub id: u64,
     /// The port that the client has connected from.
     pub client: u16,
     /// The host and the port that were judged.
@@ -100,10 +103,10 @@ pub enum RefusalReason {
     Redirect,
 }
 
-/// The supervisor's answer to a question.
+/// The supervisor's answer to a question, or to a refusal.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct WebAnswer {
-    /// The question's number.
+    /// The number of what it answers.
     pub id: u64,
     /// The answer.
     pub verdict: WebVerdict,

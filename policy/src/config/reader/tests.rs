@@ -25,7 +25,7 @@ fn lists() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("Connect", &network::CONNECT),
         ("Web", &network::WEB),
         ("Agent", &agents::AGENT),
-        ("Mode", &agents::AGENT_EXEC),
+        ("AgentExec", &agents::AGENT_EXEC),
         ("Audit", &audit::AUDIT),
         ("Node", &node::NODE),
         ("LimitsSection", &limits::LIMITS),

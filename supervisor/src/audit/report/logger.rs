@@ -101,6 +101,13 @@ impl Logger {
         })
     }
 
+    /// Writes everything that is in the queue.
+    pub fn write_rest(&mut self, queue: &LogQueue) {
+        if let Err(fault) = caught(|| self.write_queued(queue)) {
+            let _ = self.lines.try_send(Box::new(Message::Fault(lost_line(&fault))));
+        }
+    }
+
     fn log(&mut self, record: Record) -> Logged {
         let Record::Event(mut event) = record else { return self.write(&record) };
         fail_point(Fallible::Audit, &event.path);

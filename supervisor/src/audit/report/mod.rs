@@ -232,6 +232,11 @@ impl Reporter {
         self.log.logger.lock().write_now(&self.log.queue, Record::Event(event))
     }
 
+    /// Writes what was reported so far to the log. Blocks on the disk, so it is not for a worker.
+    pub fn write_log(&self) {
+        self.log.logger.lock().write_rest(&self.log.queue);
+    }
+
     fn log(&self, record: Record) {
         self.log.queue.push(LogMessage::Record(record));
     }

@@ -219,3 +219,22 @@ fn each_connection_has_a_line_in_the_log() {
     }
     assert_eq!(world.denied(), ["connect evil.test:80"], "{lines:#?}");
 }
+
+/// A connection that is open when the session ends has its line, too.
+#[test]
+fn open_connections_have_a_line_at_the_end() {
+    let script = r#"
+import os, socket
+s = socket.create_connection(("127.0.0.1", int(os.environ["http_proxy"].rsplit(":", 1)[1])))
+s.sendall(b"GET http://good.test/stuck HTTP/1.1\r\nHost: good.test\r\n\r\n")
+print(s.recv(12).decode())
+"#;
+    let world = ruled();
+    let Some(guarded) = guarded(&world, &["python3", "-S", "-c", script]) else { return };
+    assert_eq!(guarded.stdout, "HTTP/1.1 200\n", "{}", guarded.stderr);
+    let lines = world.audit();
+    let moved: Vec<_> = lines.iter().filter(|line| line["operation"] == "web").collect();
+    assert_eq!(moved.len(), 1, "{lines:#?}");
+    assert_eq!(moved[0]["name"], "good.test:80");
+    assert!(moved[0]["sent"].as_u64() > Some(50) && moved[0]["received"].as_u64() > Some(40), "{moved:?}");
+}

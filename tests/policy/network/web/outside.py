@@ -49,6 +49,9 @@ def serve(peer):
         if path == "/unlimited":
             peer.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
             for _ in range(100): peer.sendall(b"x" * 1000)
+        elif path == "/stuck":
+            peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx")
+            while peer.recv(65536): pass
         elif path == "/moved":
             peer.sendall(b"HTTP/1.1 302 Found\r\nLocation: http://evil.test/\r\nContent-Length: 0\r\n\r\n")
         else:
