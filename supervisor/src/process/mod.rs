@@ -165,14 +165,13 @@ pub fn start(mut order: Spawn) -> Result<Exit, ProcessError> {
             drop((from_supervisor, console, to_supervisor, prompt));
             let links = supervisor::FrontLinks {
                 front,
-                to_front,
                 from_front,
                 jobs,
                 prompt: link,
                 screen: screen.flatten(),
                 outside,
             };
-            supervisor::main(order, links)
+            supervisor::main(order, to_front, links)
         }
     }
 }

@@ -112,7 +112,7 @@ fn run(order: Order, channel: &OwnedFd, link: &OwnedFd) -> Option<CommandEnd> {
 
 /// A terminal for the command, where one of these is a terminal, with the modes and the size of that one.
 fn terminal(stdio: &[OwnedFd; 3]) -> Result<Option<(OwnedFd, Terminal)>, rustix::io::Errno> {
-    let replaces = stdio.each_ref().map(|fd| rustix::termios::isatty(fd));
+    let replaces = stdio.each_ref().map(rustix::termios::isatty);
     let Some(outer) = stdio.iter().zip(replaces).find(|(_, is)| *is).map(|(fd, _)| fd) else {
         return Ok(None);
     };

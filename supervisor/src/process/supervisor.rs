@@ -58,8 +58,6 @@ const IGNORED: [Signal; 6] =
 pub struct FrontLinks {
     /// Its process.
     pub front: Pid,
-    /// Messages for it.
-    pub to_front: OwnedFd,
     /// Its messages.
     pub from_front: OwnedFd,
     /// With a terminal, the leader's connection.
@@ -72,16 +70,14 @@ pub struct FrontLinks {
     pub outside: Result<OwnedFd, Unavailable>,
 }
 
-/// Runs the supervisor; never returns.
-pub fn main(order: Spawn, links: FrontLinks) -> ! {
+/// Runs the supervisor, which sends messages to the front; never returns.
+pub fn main(order: Spawn, to_front: OwnedFd, links: FrontLinks) -> ! {
     install_hook();
-    let FrontLinks { front, to_front, from_front, jobs, prompt, screen, outside } = links;
     let mut to_front = Some(File::from(to_front));
-    let end = supervise(order, front, &mut to_front, from_front, jobs, prompt, screen, outside)
-        .unwrap_or_else(|problem| {
-            print(&format!("openclaw-guard: {problem}"));
-            Some(CommandEnd::Status(FAILED))
-        });
+    let end = supervise(order, &mut to_front, links).unwrap_or_else(|problem| {
+        print(&format!("openclaw-guard: {problem}"));
+        Some(CommandEnd::Status(FAILED))
+    });
     if let Some(end) = end {
         send(&mut to_front, ProcessMessage::Ended(end));
     }
@@ -92,14 +88,10 @@ pub fn main(order: Spawn, links: FrontLinks) -> ! {
 /// front.
 fn supervise(
     order: Spawn,
-    front: Pid,
     to_front: &mut Option<File>,
-    from_front: OwnedFd,
-    jobs: Option<OwnedFd>,
-    link: Option<UnixStream>,
-    screen: Option<SharedScreenState>,
-    outside: Result<OwnedFd, Unavailable>,
+    links: FrontLinks,
 ) -> Result<Option<CommandEnd>, String> {
+    let FrontLinks { front, from_front, jobs, prompt: link, screen, outside } = links;
     let Spawn {
         name,
         plan,
