@@ -42,8 +42,7 @@ use crate::words;
         openclaw-guard npm test                      a guarded command\n  \
         openclaw-guard init --template coding        write a first policy",
     after_long_help = "Examples:\n  \
-        openclaw-guard                               a guarded shell ($SHELL)\n  \
-        openclaw-guard npm test                      a guarded command\n\n\
+        openclaw-guard npm test          a guarded command; without one, a guarded shell ($SHELL)\n\n\
         Exit status: the command's; 125 the guard failed, 126 the command was denied, 127 it was not\n\
         found. If a signal ends the command, the guard ends by the same signal."
 )]

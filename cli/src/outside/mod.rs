@@ -29,8 +29,10 @@ const REFUSED: u8 = 126;
     openclaw-guard run-outside -- sudo systemctl restart app\n\n\
     The guard above asks its operator, unless guard.json lets it run without. The command has the\n\
     operator's environment and rights, this directory, and descriptors 0, 1 and 2 of this one.\n\
-    elevated.enabled and elevated.allowFrom in guard.json say who may ask for that.\n\n\
-    Exit status: the command's; 126 it was not run. If a signal ends it, this ends by the same signal.")]
+    elevated.enabled and elevated.allowFrom in guard.json say who may ask for that. The options of\n\
+    the guard above for it: --elevated off|ask|on|full, and --sender CHANNEL:WHO (docs/elevated.md).\n\n\
+    Exit status: the command's; 125 the guard failed, 126 it was not run. If a signal ends it, this\n\
+    ends by the same signal.")]
 pub struct RunOutsideArgs {
     /// The command
     #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]

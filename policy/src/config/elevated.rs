@@ -6,6 +6,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::schema_patterns::NAME;
+
 /// The channel of a guard that was started without a sender.
 pub const LOCAL: &str = "local";
 
@@ -52,6 +54,7 @@ pub(crate) struct ElevatedSection {
     /// Who may ask for that, by channel: ids, `id:`, `from:`, `e164:`, `name:`, `username:`, `tag:`, or `*`. Default:
     /// nobody. The channel of a guard without --sender is `local`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("additionalProperties" = { "type": "array", "items": { "type": "string", "pattern": NAME } }))]
     pub(crate) allow_from: Option<BTreeMap<String, Vec<String>>>,
     /// The level of a guard whose command line has no --elevated. Default: off.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,6 +71,7 @@ pub(crate) struct AgentElevated {
     pub(crate) enabled: Option<bool>,
     /// Of those that `elevated.allowFrom` names, the ones who may ask for that.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("additionalProperties" = { "type": "array", "items": { "type": "string", "pattern": NAME } }))]
     pub(crate) allow_from: Option<BTreeMap<String, Vec<String>>>,
 }
 

@@ -106,20 +106,16 @@ pub struct Options {
     )]
     pub limits: Vec<Limits>,
     /// Commands outside the guard: off, ask, on or full [default: elevated.default]
-    ///
-    /// What `openclaw-guard run-outside` may do in this guard, where guard.json allows it to this sender.
-    #[arg(long, value_name = "LEVEL", value_parser = level, hide_short_help = true)]
+    #[arg(long, value_name = "LEVEL", value_parser = level, hide = true)]
     pub elevated: Option<ElevatedLevel>,
-    /// Who this session is with: CHANNEL:WHO; may be repeated [default: local]
-    ///
-    /// WHO may have a kind before it: id:, from:, e164:, name:, username: or tag:. elevated.allowFrom says who may
-    /// have a command run outside the guard.
+    /// Who this session is with, for `elevated.allowFrom`; may be repeated. WHO may have a kind before it: id:, from:,
+    /// e164:, name:, username: or tag:
     #[arg(
         id = "SENDER",
         long = "sender",
         value_name = "CHANNEL:WHO",
         value_parser = ElevatedSender::parse,
-        hide_short_help = true
+        hide = true
     )]
     pub senders: Vec<ElevatedSender>,
     /// When the command ends, kill the processes that it left running
