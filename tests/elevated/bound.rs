@@ -201,3 +201,17 @@ fn the_programs_of_the_trees_path_and_variables_do_not_count() {
     assert!(asked["resolvedPath"].as_str().is_some_and(|path| path.ends_with("bin/id")), "{asked}");
     assert!(!ended.stdout.contains("evil"), "{ended:?}");
 }
+
+/// A name of the tree's could lead elsewhere after the yes, so the command gets the real path.
+#[test]
+fn a_link_to_a_script_of_the_operators_is_not_read_again() {
+    let world = world();
+    let good = executable(&world, "bin/good", "echo $0\n");
+    std::os::unix::fs::symlink(&good, world.work().join("x")).expect("a link");
+    let real = std::path::Path::new(&good).canonicalize().expect("a real path");
+    for line in ["RUN sh x", "RUN sh /proc/self/cwd/../bin/good"] {
+        let (asked, ended) = answered(&world, line, "allow-once");
+        assert_eq!(ended.stdout, format!("{}\n", real.display()), "{line}");
+        assert!(asked.to_string().contains(real.to_str().expect("text")), "{asked}");
+    }
+}

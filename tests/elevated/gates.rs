@@ -2,7 +2,7 @@
 
 use guard_tests::{World, ended, guard};
 
-use crate::world::{OPEN, answered, logged, start, unasked, with, world};
+use crate::world::{OPEN, answered, logged, session_id, set_level, start, unasked, with, with_state, world};
 
 const FULL: &str = r#""security": "full", "ask": "off""#;
 
@@ -116,7 +116,8 @@ fn levels_ask_as_they_say() {
     // Full asks nothing where exec.security is full and exec.ask is off, and as on elsewhere.
     let full = OPEN.replace("\"on\"", "\"full\"");
     assert_eq!(unasked(&with(FULL, &full), "RUN echo unasked").stdout, "unasked\n");
-    let lists = r#""agents": {"*": {"allowlist": [{"pattern": "/usr/**"}, {"pattern": "GUARD"}]}}"#
+    let lists = r#""agents": {"*": {"allowlist": [{"pattern": "/usr/**"}, {"pattern": "GUARD"},
+        {"pattern": "/usr/bin/echo", "argPattern": "^listed$"}]}}"#
         .replace("GUARD", &guard().display().to_string());
     let listed = r#""security": "allowlist", "ask": "on-miss""#;
     let tool = |policy: &str| {
@@ -128,6 +129,8 @@ fn levels_ask_as_they_say() {
         let world = tool(policy);
         assert_eq!(unasked(&world, "RUN echo listed").stdout, "listed\n");
         assert_eq!(answered(&world, "RUN ../bin/tool miss", "allow-once").1.stdout, "miss\n");
+        // Inside, the files that its arguments name are judged. Outside nothing is.
+        assert_eq!(answered(&world, "RUN echo any", "allow-once").1.stdout, "any\n");
         // Inside, a carrier's children are judged. Outside nothing is.
         for line in ["RUN sh -c 'echo code'", "RUN env echo code", "RUN python3 -c 'print(\"code\")'"] {
             assert_eq!(answered(&world, line, "allow-once").1.stdout, "code\n", "{line}");
@@ -140,17 +143,7 @@ fn levels_ask_as_they_say() {
 #[test]
 fn the_level_is_set_from_outside_only() {
     let world = with(FULL, &OPEN.replace("\"on\"", "\"off\""));
-    std::fs::create_dir_all(world.home().join(".openclaw/guard")).expect("a directory");
-    std::fs::set_permissions(
-        world.home().join(".openclaw/guard"),
-        std::os::unix::fs::PermissionsExt::from_mode(0o700),
-    )
-    .expect("a mode");
-    let set = |level: &str, id: &str| {
-        let mut command = std::process::Command::new(guard());
-        command.args(["session", "set", "--elevated", level, id]).env("HOME", world.home());
-        ended(command.env_remove("OPENCLAW_STATE_DIR").env_remove("OPENCLAW_HOME"))
-    };
+    with_state(&world);
     let line = format!(
         "mkfifo go; {0} session set --elevated full x 2>&1; RUN echo 1; echo ready; read x <go; RUN echo 2; read x <go; RUN echo 3",
         crate::world::own()
@@ -158,20 +151,34 @@ fn the_level_is_set_from_outside_only() {
     let held = start(&world, &line);
     guard_tests::until("the command", || held.stdout().contains("ready"));
     assert!(held.stdout().contains("this runs inside a guard"), "{}", held.stdout());
-    let id = {
-        let mut command = std::process::Command::new(guard());
-        command.args(["session", "list", "--json"]).env("HOME", world.home());
-        let list = ended(command.env_remove("OPENCLAW_STATE_DIR").env_remove("OPENCLAW_HOME")).stdout;
-        let list: serde_json::Value = serde_json::from_str(&list).expect("a list");
-        list[0]["id"].as_str().expect("an id").to_owned()
-    };
-    let done = set("full", &id);
+    let id = session_id(&world);
+    let done = set_level(&world, "full", &id);
     assert_eq!(done.stdout, format!("session {id}: the level of commands outside is full\n"), "{done:?}");
     std::fs::write(world.work().join("go"), "\n").expect("the FIFO");
     guard_tests::until("the second", || held.stdout().contains("\n2\n"));
-    assert_eq!(set("off", &id).status, 0);
+    assert_eq!(set_level(&world, "off", &id).status, 0);
     std::fs::write(world.work().join("go"), "\n").expect("the FIFO");
     let ended = held.end();
     assert_eq!(ended.status, 126, "{ended:?}");
     assert!(!ended.stdout.contains("\n1\n") && !ended.stdout.contains("\n3\n"), "{ended:?}");
+}
+
+/// The tree holds its client back until the operator has closed the gates.
+#[test]
+fn a_yes_from_before_a_gate_was_shut_runs_nothing() {
+    const WAITS: &str = r#"#include <unistd.h>
+        __attribute__((constructor)) static void waits(void) { while (access("go", F_OK)) usleep(10000); }"#;
+    let world = with(FULL, OPEN);
+    with_state(&world);
+    let library = world.work().join("waits.so");
+    guard_tests::compile(WAITS, &library, &["-shared", "-fPIC"]);
+    let held = start(&world, "LD_PRELOAD=$PWD/waits.so RUN echo late 2>&1");
+    let asked = world.wait_for(1).remove(0);
+    assert_eq!(world.resolve(&asked, "allow-once").status, 0);
+    guard_tests::until("the yes", || !crate::world::logged(&world, "elevated").is_empty());
+    assert_eq!(set_level(&world, "off", &session_id(&world)).status, 0);
+    world.write("work/go", "");
+    let ended = held.end();
+    assert_eq!(ended.status, 126, "{ended:?}");
+    assert!(ended.stdout.contains("Failing gates: level") && !ended.stdout.contains("late\n"), "{ended:?}");
 }

@@ -1,8 +1,9 @@
 //! A world in which commands may run outside, after a yes.
 
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
-use guard_tests::{Ended, Held, World, guard};
+use guard_tests::{Ended, Held, World, ended, guard};
 use serde_json::Value;
 
 /// What opens the gates to everybody who started a guard here.
@@ -59,4 +60,30 @@ pub fn executable(world: &World, path: &str, text: impl AsRef<[u8]>) -> String {
 /// The lines of the log with this operation.
 pub fn logged(world: &World, operation: &str) -> Vec<Value> {
     world.audit().into_iter().filter(|line| line["operation"] == operation).collect()
+}
+
+/// Makes the directory in which a session can be found.
+pub fn with_state(world: &World) {
+    let state = world.home().join(".openclaw/guard");
+    std::fs::create_dir_all(&state).expect("a directory");
+    std::fs::set_permissions(&state, std::fs::Permissions::from_mode(0o700)).expect("a mode");
+}
+
+/// The guard's command as the operator runs it, from outside.
+fn operators(world: &World) -> Command {
+    let mut command = Command::new(guard());
+    command.env("HOME", world.home()).env_remove("OPENCLAW_STATE_DIR").env_remove("OPENCLAW_HOME");
+    command
+}
+
+/// The id of the one session.
+pub fn session_id(world: &World) -> String {
+    let list = ended(operators(world).args(["session", "list", "--json"])).stdout;
+    let list: Value = serde_json::from_str(&list).expect("a list");
+    list[0]["id"].as_str().expect("an id").to_owned()
+}
+
+/// Sets the level of a session from outside.
+pub fn set_level(world: &World, level: &str, id: &str) -> Ended {
+    ended(operators(world).args(["session", "set", "--elevated", level, id]))
 }

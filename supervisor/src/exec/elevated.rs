@@ -2,12 +2,13 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use guard_approvals::{BoundScript, Digest, Executable};
+use guard_approvals::{BoundScript, CodeInput, Digest, Executable};
 use guard_policy::analysis::{AllowAlways, CodeOnInput, StrictInlineEval, derive, script_operands};
 use guard_policy::{
     ElevatedLevel, Exec, FailedGate, Outcome, Policy, Reason, Request as Asked, Role, Source, Verdict,
     unavailable,
 };
+use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use super::approval_subject::standard_input;
@@ -158,6 +159,9 @@ fn asks(
         if !is_open && held.role == Role::Program && starts_anything(&exec, &verdict) {
             because.get_or_insert("it runs what its arguments or its input say".to_owned());
         }
+        if !is_open && held.role == Role::Program && !names_arguments(policy, &exec) {
+            because.get_or_insert("no entry of the allowlist names it with these arguments".to_owned());
+        }
     }
     let of_tree = files().find(|held| held.is_of_tree);
     if let Some(held) = of_tree.filter(|_| !is_open) {
@@ -183,6 +187,12 @@ fn starts_anything(exec: &Exec<'_>, verdict: &Verdict<'_>) -> bool {
         || !matches!(derive(exec, StrictInlineEval::Off), AllowAlways::Entry(_))
 }
 
+/// Whether an entry of the allowlist is for these arguments. One for any arguments was meant for inside, where the files that
+/// they name are judged.
+fn names_arguments(policy: &Policy, exec: &Exec<'_>) -> bool {
+    policy.entry(exec).is_some_and(|entry| entry.names_arguments())
+}
+
 /// Copies of what the tree may write: they are what is hashed, asked about and run.
 struct Copies {
     program: Option<std::fs::File>,
@@ -191,6 +201,9 @@ struct Copies {
 
 impl Copies {
     fn make(found: &OutsideProgram) -> Result<Copies, NotRun> {
+        // The copies are the guard's memory: one call after the other.
+        static ONE: Mutex<()> = Mutex::new(());
+        let _one = ONE.lock();
         let copy = |held: &HeldFile| {
             let name = guard_policy::text::shown(&held.path);
             sealed(&held.file)
@@ -219,6 +232,8 @@ fn subject(
     let program = &found.program;
     let script = found.scripts.first().or(found.operand.as_ref());
     let through = found.scripts.iter().skip(1).map(|held| bound(held, None));
+    // Input and other files are read later, and nothing holds them outside: no digest says otherwise.
+    let unheld = |input: CodeInput| CodeInput { sha256: None, ..input };
     let runs_input = script_operands(&program.path, &program.argv).input == CodeOnInput::Runs;
     Ok(guard_approvals::Exec {
         argv: program.argv.clone(),
@@ -230,8 +245,12 @@ fn subject(
         },
         script: script.map(|held| bound(held, copies.script.as_ref())).transpose()?,
         through: through.collect::<Result<_, _>>()?,
-        files: found.others.iter().map(|held| bound(held, None)).collect::<Result<_, _>>()?,
-        inputs: if runs_input { standard_input(request)?.into_iter().collect() } else { Vec::new() },
+        files: Vec::new(),
+        inputs: if runs_input {
+            standard_input(request)?.into_iter().map(unheld).collect()
+        } else {
+            Vec::new()
+        },
         cwd: cwd.to_vec(),
         environment: Digest::of_environment(environment.iter().map(Vec::as_slice)),
         program_variables: Vec::new(),

@@ -15,6 +15,9 @@ use crate::resolve::{Object, link_to, real_path};
 /// How many scripts may be nested as interpreters.
 const MAX_SCRIPTS: usize = 5;
 
+/// How many other files may be named among the arguments.
+const MAX_OTHERS: usize = 16;
+
 /// A file of the start, held.
 #[derive(Debug)]
 pub struct HeldFile {
@@ -99,7 +102,7 @@ pub fn find(
 /// Adds the files that the program's arguments name.
 fn operands(
     policy: &Policy,
-    program: HeldFile,
+    mut program: HeldFile,
     scripts: Vec<HeldFile>,
     mut script_at: Option<usize>,
     directory: BorrowedFd<'_>,
@@ -109,10 +112,16 @@ fn operands(
     if let (Some(at), true) = (named.script, scripts.is_empty()) {
         let written = &program.argv[at];
         let fd = opened(directory, written).map_err(|error| cannot(written, error))?;
-        operand = Some(hold(policy, fd, &program.argv, Role::Program)?);
+        let held = hold(policy, fd, &program.argv, Role::Program)?;
+        // The name could lead elsewhere when the command reads it: by a link of the tree's, or by /proc/self.
+        program.argv[at].clone_from(&held.path);
+        operand = Some(held);
         script_at = Some(at);
     }
     let mut others = Vec::new();
+    if named.others.len() > MAX_OTHERS {
+        return Err("too many arguments name files that could run".to_owned());
+    }
     for written in named.others {
         let held = opened(directory, &written).ok().and_then(|fd| {
             // A directory, a pipe, or what cannot be read.
@@ -120,7 +129,6 @@ fn operands(
         });
         others.extend(held.filter(|held| held.is_of_tree));
     }
-    others.truncate(16);
     Ok(OutsideProgram { program, scripts, operand, script_at, others })
 }
 
@@ -170,7 +178,10 @@ fn hold(policy: &Policy, fd: OwnedFd, argv: &[Vec<u8>], role: Role) -> Result<He
 fn check_loader(policy: &Policy, loader: &[u8]) -> Result<(), String> {
     let open = || real_path(rustix::fs::open(loader, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?.as_fd());
     let path = open().map_err(|error| cannot(loader, error))?;
-    match !loader.starts_with(b"/") || policy.writable(&path) {
+    // Its name is looked up again: no part of it may be the tree's, or mean another file in another process.
+    let parts = (1..=loader.len()).filter(|&end| end == loader.len() || loader[end] == b'/');
+    let is_of_tree = parts.map(|end| &loader[..end]).any(|part| policy.writable(part));
+    match !loader.starts_with(b"/") || loader.starts_with(b"/proc/") || is_of_tree || policy.writable(&path) {
         true => Err(format!("{}: a loader that the tree may write", shown(loader))),
         false => Ok(()),
     }

@@ -15,6 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use guard_openclaw::peer::proc::Tid;
 use guard_policy::{ElevatedLevel, ElevatedSender, Policy};
@@ -32,6 +33,9 @@ use crate::resolve::{Identity, Object};
 pub const SUBCOMMAND: &[u8] = b"run-outside";
 /// How many passes are kept before those of processes that have ended are dropped.
 const MANY_PASSES: usize = 64;
+/// How long a pass is valid. A client asks for its channel at once; one that is held back would run what nobody expects any
+/// more.
+const PASS_LIFETIME: Duration = Duration::from_secs(30);
 
 /// What a process that has become a client may have.
 #[derive(Debug)]
@@ -83,10 +87,19 @@ pub struct Outside {
     link: Result<OwnedFd, Unavailable>,
     environment: Vec<Vec<u8>>,
     path: Vec<u8>,
-    passes: Mutex<HashMap<Tid, (u64, Pass)>>,
+    passes: Mutex<HashMap<Tid, KeptPass>>,
     running: Mutex<HashMap<u64, Running>>,
     logging: Mutex<()>,
     next: AtomicU64,
+}
+
+/// The pass of a process.
+#[derive(Debug)]
+struct KeptPass {
+    /// When the process has started.
+    start: u64,
+    since: Instant,
+    pass: Pass,
 }
 
 /// A command that runs, for the log.
@@ -155,15 +168,21 @@ impl Outside {
         let Some(start) = start_of(pid) else { return };
         let mut passes = self.passes.lock();
         if passes.len() >= MANY_PASSES {
-            passes.retain(|pid, (started, _)| start_of(*pid) == Some(*started));
+            passes.retain(|pid, kept| {
+                start_of(*pid) == Some(kept.start) && kept.since.elapsed() < PASS_LIFETIME
+            });
         }
-        passes.insert(pid, (start, pass));
+        // Each may hold copies of files.
+        if passes.len() < MANY_PASSES {
+            passes.insert(pid, KeptPass { start, since: Instant::now(), pass });
+        }
     }
 
     /// Takes the pass of the process, if it has one. It is used up.
     pub fn take_pass(&self, pid: Tid) -> Option<Pass> {
-        let (started, pass) = self.passes.lock().remove(&pid)?;
-        (start_of(pid) == Some(started)).then_some(pass)
+        let kept = self.passes.lock().remove(&pid).filter(|kept| start_of(pid) == Some(kept.start))?;
+        let is_late = matches!(kept.pass, Pass::Run(_)) && kept.since.elapsed() >= PASS_LIFETIME;
+        Some(if is_late { Pass::Refused("the yes has expired: ask again".to_owned()) } else { kept.pass })
     }
 
     /// Drops the pass of a process that has become another program.
@@ -292,4 +311,4 @@ pub fn sealed(file: &File) -> Result<File, rustix::io::Errno> {
 }
 
 /// The longest program or script of the tree's that is run.
-const MAX_COPY: u64 = 512 << 20;
+const MAX_COPY: u64 = 64 << 20;

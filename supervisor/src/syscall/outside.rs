@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
 
+use guard_policy::unavailable;
 use rustix::io::Errno;
 
 use super::Request;
@@ -23,12 +24,19 @@ pub fn claim(request: &Request<'_, '_>) -> HandlerResult {
     let (ours, theirs) = guard_shim::channel().map_err(errno::from_io)?;
     let refusal = match pass {
         Pass::Refused(text) => Some(text),
-        Pass::Run(approved) => start(request, *approved, &ours).err(),
+        Pass::Run(approved) => shut_meanwhile(request).or_else(|| start(request, *approved, &ours).err()),
     };
     if let Some(text) = refusal {
         send_with(ours.as_fd(), &ClientMessage::Refused(text).encode(), &[])?;
     }
     Ok(Reply::Descriptor { file: theirs, cloexec: true, copy: SupervisorCopy::CloseBeforeReply })
+}
+
+/// Why nothing runs any more, if the gates were shut since the yes: the tree can hold its client back.
+fn shut_meanwhile(request: &Request<'_, '_>) -> Option<String> {
+    let (outside, policy) = (&request.guard.outside, request.guard.policy());
+    let failing = policy.elevated().failing(outside.sender(), outside.level(policy));
+    (!failing.is_empty()).then(|| unavailable(&failing))
 }
 
 /// Has the command run.
