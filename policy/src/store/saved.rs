@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::rules::{SECTION, bits};
+use super::usage::last_used;
 use super::{BaseHash, Store};
 use crate::Bits;
 use crate::programs::allowlist::CWD_ARGV;
@@ -68,15 +69,11 @@ impl Store {
         let mut all = Vec::new();
         for (agent, section) in self.section("agents").into_iter().flatten() {
             let Some(section) = section.as_object() else { continue };
-            let grants = programs(section).chain(files(section));
-            all.extend(grants.map(|grant| {
-                let last_used = match &grant {
-                    SavedGrant::Program { pattern, arg_pattern, .. } => {
-                        self.last_use(agent, pattern, arg_pattern.as_deref())
-                    }
-                    SavedGrant::Files { .. } => None,
-                };
-                SavedAnswer { agent: agent.clone(), grant, last_used }
+            let grants = programs(section).chain(files(section).map(|grant| (grant, None)));
+            all.extend(grants.map(|(grant, last_used)| SavedAnswer {
+                agent: agent.clone(),
+                grant,
+                last_used,
             }));
         }
         all
@@ -108,9 +105,11 @@ impl Store {
     }
 }
 
-fn programs(agent: &Map<String, Value>) -> impl Iterator<Item = SavedGrant> {
+/// The programs, each with its last use.
+fn programs(agent: &Map<String, Value>) -> impl Iterator<Item = (SavedGrant, Option<u64>)> {
     let list = agent.get("allowlist").and_then(Value::as_array);
-    list.into_iter().flatten().filter_map(|entry| program(entry.as_object()?))
+    let entries = list.into_iter().flatten().filter_map(Value::as_object);
+    entries.filter_map(|entry| Some((program(entry)?, last_used(entry))))
 }
 
 fn program(entry: &Map<String, Value>) -> Option<SavedGrant> {

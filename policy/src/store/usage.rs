@@ -23,13 +23,6 @@ pub struct EntryUse {
 }
 
 impl Store {
-    /// When the entry of an agent with this pattern and `argPattern` was used last, in milliseconds since 1970.
-    pub fn last_use(&self, agent: &str, pattern: &str, arg_pattern: Option<&str>) -> Option<u64> {
-        let entries = self.agent(agent)?.get("allowlist")?.as_array()?;
-        let mut entries = entries.iter().filter_map(Value::as_object);
-        last_used(entries.find(|entry| StoreEntry::new(entry).is_for(pattern, arg_pattern))?)
-    }
-
     /// Records a use in every entry for that pattern and `argPattern` that applies to the agent. An entry that was
     /// used within the last minute stays as it is.
     pub fn record_use(&mut self, agent: &str, used: &EntryUse) {
@@ -58,6 +51,7 @@ fn record(entry: &mut Map<String, Value>, used: &EntryUse) {
     entry.insert("lastResolvedPath".to_owned(), used.path.as_str().into());
 }
 
-fn last_used(entry: &Map<String, Value>) -> Option<u64> {
+/// When an entry was used last, in milliseconds since 1970.
+pub(super) fn last_used(entry: &Map<String, Value>) -> Option<u64> {
     entry.get("lastUsedAt")?.as_u64()
 }

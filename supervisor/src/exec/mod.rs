@@ -98,9 +98,8 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
     let exec_request = ExecRequest { dirfd, path, flags, argv, environment };
     // One exec of a process at a time: the first that succeeds ends the threads that make the others.
     let exec_lock = request.guard.exec_locks.acquire(caller)?;
-    let expected = judge(request, exec_request)?;
+    let mut expected = judge(request, exec_request)?;
     let mut mismatch = None;
-    let mut expected = expected;
     let mut pass = expected.pass.take();
     let followed = caller.kernel().follow_exec(caller.call().id, caller.tid(), &mut |pid| {
         let differs = verify::differs(caller.kernel(), pid, &expected);
@@ -185,21 +184,9 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
                 let environment = exec_request.environment.items;
                 let here = Identity::from_stat(&rustix::fs::fstat(&directory)?);
                 let mut others = Vec::new();
-                if role == Role::Program && request.guard.outside.is_asked(&object, &called) {
-                    let pass = elevated::settle(request, &steps, &called)?;
-                    return Ok(Expected {
-                        program: Identity::from_stat(&object.stat),
-                        content: None,
-                        loader,
-                        copy: request.guard.copies.expected(&path, &originals),
-                        strings: arguments::joined(argv.iter().chain(&environment)),
-                        counts: (argv.len(), environment.len()),
-                        cwd: here,
-                        path,
-                        pass: Some(pass),
-                    });
-                }
-                let approved = steps.settle(request, &called, || {
+                let is_outside = role == Role::Program && request.guard.outside.is_asked(&object, &called);
+                let pass = is_outside.then(|| elevated::settle(request, &steps, &called)).transpose()?;
+                let subject = || {
                     let program = approval_subject::executable(request.caller, &object, &path, &file)?;
                     let runs = approval_subject::interpreted(request, &path, &argv, &cwd, &scripts)?;
                     scripts.extend(runs.script);
@@ -221,7 +208,12 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
                         program_variables: approval_subject::program_variables(&environment),
                         is_outside: false,
                     })
-                })?;
+                };
+                let approved = match pass {
+                    // It only asks for another command.
+                    Some(_) => None,
+                    None => steps.settle(request, &called, subject)?,
+                };
                 if let Some(approved) = &approved {
                     let held = approved.script.iter().chain(&approved.through).zip(scripts);
                     for (script, named) in held.chain(approved.files.iter().zip(others)) {
@@ -237,7 +229,7 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
                     counts: (argv.len(), environment.len()),
                     cwd: here,
                     path,
-                    pass: None,
+                    pass,
                 });
             }
             Image::Script { interpreter, argument } => {
