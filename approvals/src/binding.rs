@@ -42,6 +42,7 @@ struct Around {
     files: Vec<BoundScript>,
     inputs: Vec<CodeInput>,
     cwd: Vec<u8>,
+    is_outside: bool,
 }
 
 /// What all calls on one card share: everything but arguments and environment.
@@ -84,6 +85,7 @@ impl Binding {
                     files: exec.files.clone(),
                     inputs: exec.inputs.clone(),
                     cwd: exec.cwd.clone(),
+                    is_outside: exec.is_outside,
                 }),
             },
             Subject::File { path, access, call, change } => {
@@ -138,13 +140,15 @@ impl Binding {
         let mut parts = vec![self.agent.clone().into_bytes(), self.session.clone().into_bytes()];
         match &self.what {
             Bound::Exec { argv, environment, around } => {
-                let Around { executable, script, through, files, inputs, cwd } = &**around;
+                let Around { executable, script, through, files, inputs, cwd, is_outside } = &**around;
                 let Executable { path, device, inode, sha256 } = executable;
                 parts.extend([argv.0.to_vec(), environment.0.to_vec(), cwd.clone(), path.clone()]);
                 parts.extend([number(*device), number(*inode), sha256.0.to_vec()]);
                 // Start with the script that was called. A program without a script has no intermediate scripts.
                 let scripts = script.iter().chain(through);
                 parts.extend(scripts.flat_map(|script| [script.path.clone(), script.sha256.0.to_vec()]));
+                // An environment's digest has no other length.
+                parts.extend(is_outside.then(|| b"outside".to_vec()));
                 // An empty part, which no path is, tells the files from the scripts.
                 parts.extend(
                     files.iter().flat_map(|file| [Vec::new(), file.path.clone(), file.sha256.0.to_vec()]),

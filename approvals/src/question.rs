@@ -158,6 +158,8 @@ pub struct Exec {
     /// The variables that can change what the program does (`LD_PRELOAD=…`), judged by name. Only those that the
     /// command did not inherit from the operator.
     pub program_variables: Vec<Vec<u8>>,
+    /// Whether it would run outside the guard.
+    pub is_outside: bool,
 }
 
 /// A program's file, by path, inode and content.

@@ -59,6 +59,7 @@ pub fn question(argv: &[&str]) -> Question {
             cwd: b"/work".to_vec(),
             environment: Digest::of_environment([&b"A=1"[..]]),
             program_variables: Vec::new(),
+            is_outside: false,
         })),
         asked_by: vec![Process { pid: 7, started: 1, name: "bash".to_owned() }],
         reason: reason("allowlist miss"),

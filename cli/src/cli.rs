@@ -20,6 +20,7 @@ use crate::init;
 use crate::learn;
 use crate::manual::{self, completions, help};
 use crate::node;
+use crate::outside;
 use crate::policy::PolicyCommand;
 use crate::sandbox::SandboxCommand;
 use crate::session::SessionCommand;
@@ -41,8 +42,7 @@ use crate::words;
         openclaw-guard npm test                      a guarded command\n  \
         openclaw-guard init --template coding        write a first policy",
     after_long_help = "Examples:\n  \
-        openclaw-guard                               a guarded shell ($SHELL)\n  \
-        openclaw-guard npm test                      a guarded command\n\n\
+        openclaw-guard npm test          a guarded command; without one, a guarded shell ($SHELL)\n\n\
         Exit status: the command's; 125 the guard failed, 126 the command was denied, 127 it was not\n\
         found. If a signal ends the command, the guard ends by the same signal."
 )]
@@ -133,6 +133,8 @@ pub enum Task {
     /// Show, validate or test a policy, or print its schema
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// From inside a guard: have one command run outside of it
+    RunOutside(outside::RunOutsideArgs),
     /// Explain and check the sandboxes that openclaw.json describes
     #[command(subcommand)]
     Sandbox(SandboxCommand),

@@ -19,6 +19,7 @@ mod inside;
 mod learn;
 mod manual;
 mod node;
+mod outside;
 mod policy;
 mod sandbox;
 mod session;
@@ -94,6 +95,7 @@ pub fn main() -> std::process::ExitCode {
             manual::act(Cli::command(), arguments).map_err(|error| error.to_string())
         }
         Some(Task::Node(arguments)) => node::act(&cli.options, arguments).map_err(|error| error.to_string()),
+        Some(Task::RunOutside(arguments)) => outside::act(arguments).map_err(|error| error.to_string()),
         Some(Task::Policy(action)) => policy::act(&cli.options, action).map_err(|error| error.to_string()),
         Some(Task::Tools(action)) => tools::act(&cli.options, action).map_err(|error| error.to_string()),
         Some(Task::Sandbox(action)) => sandbox::act(&cli.options, action).map_err(|error| error.to_string()),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::config::approvals::Approvals;
 use crate::config::audit::AuditSettings;
+use crate::config::elevated::ElevatedSettings;
 use crate::config::layers::ExtendedTemplate;
 use crate::config::limits::Limits;
 use crate::config::node::NodeSettings;
@@ -39,6 +40,7 @@ pub struct Policy {
     pub(crate) audit: AuditSettings,
     pub(crate) node: NodeSettings,
     pub(crate) limits: Limits,
+    pub(crate) elevated: ElevatedSettings,
     pub(crate) inherit: Inherit,
     pub(crate) path_prepend: Vec<Vec<u8>>,
     pub(crate) warnings: Vec<String>,

@@ -5,7 +5,7 @@ mod common;
 
 use common::ids;
 use guard_policy::approval::FileRule;
-use guard_policy::store::{Added, BaseHash, Inactive, NewEntry, SavedAnswer, Store, StoreContents};
+use guard_policy::store::{Added, BaseHash, EntryUse, Inactive, NewEntry, SavedAnswer, Store, StoreContents};
 use guard_policy::{Ask, Bits, Problem, Security};
 use serde_json::{Value, json};
 
@@ -296,6 +296,48 @@ fn the_hash_is_of_the_text() {
     let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     assert_eq!(BaseHash::new(b"abc").to_string(), abc);
     assert_ne!(BaseHash::new(b"abc\n"), BaseHash::new(b"abc"));
+}
+
+#[test]
+fn the_last_use_of_an_entry_is_recorded_wherever_it_applies() {
+    let mut store = store(&json!({
+        "version": 1,
+        "agents": {
+            "main": { "allowlist": [
+                { "id": "1", "pattern": "/usr/bin/git", "lastUsedAt": 90_000, "lastUsedCommand": "git log" },
+                { "id": "2", "pattern": "/usr/bin/git", "argPattern": "^push$" },
+            ] },
+            "*": { "allowlist": [{ "id": "3", "pattern": " /usr/bin/git ", "lastUsedAt": "never" }] },
+            "other": { "allowlist": [{ "id": "4", "pattern": "/usr/bin/git" }] },
+        },
+    }));
+    let untouched = written(&store);
+    let used = |at: u64, command: Option<&str>| EntryUse {
+        pattern: "/usr/bin/git".to_owned(),
+        arg_pattern: None,
+        at,
+        command: command.map(str::to_owned),
+        path: "/usr/bin/git".to_owned(),
+    };
+    // Another agent's, and one whose clock was set back.
+    store.record_use("third", &EntryUse { pattern: "/usr/bin/gi".to_owned(), ..used(99, None) });
+    assert_eq!(written(&store), untouched);
+    assert_eq!(store.saved_answers()[0].last_used, Some(90_000));
+
+    store.record_use("main", &used(149_999, Some("git status")));
+    let after = written(&store);
+    let main = &after["agents"]["main"]["allowlist"];
+    assert_eq!(main, &untouched["agents"]["main"]["allowlist"], "less than a minute later");
+    assert_eq!(after["agents"]["*"]["allowlist"][0]["lastUsedCommand"], "git status");
+    assert_eq!(after["agents"]["other"], untouched["agents"]["other"]);
+
+    store.record_use("main", &used(150_000, None));
+    let main = written(&store)["agents"]["main"]["allowlist"].clone();
+    assert_eq!((&main[0]["lastUsedAt"], main[0].get("lastUsedCommand")), (&json!(150_000), None));
+    assert_eq!(main[0]["lastResolvedPath"], "/usr/bin/git");
+    assert_eq!(main[1], untouched["agents"]["main"]["allowlist"][1]);
+    store.record_use("main", &used(7, Some("git show")));
+    assert_eq!(written(&store)["agents"]["main"]["allowlist"], main, "time does not go back");
 }
 
 #[test]

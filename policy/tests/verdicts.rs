@@ -499,6 +499,38 @@ fn safe_bins_of_the_operators_own() {
 }
 
 #[test]
+fn an_agent_has_safe_bins_of_its_own() {
+    let json = json!({
+        "version": 1,
+        "exec": {
+            "ask": "off", "safeBins": ["wc", "echo"], "safeBinTrustedDirs": ["/usr/bin"],
+            "safeBinProfiles": { "echo": { "maxPositional": 0 }, "printf": { "maxPositional": 9 } },
+        },
+        "permissions": { "filesystem": { "rules": { "/usr/**": "r-x", "/bin/**": "r-x" } } },
+        "agents": {
+            "main": { "exec": { "safeBins": ["echo", "head", "printf"], "safeBinProfiles": { "echo": { "maxPositional": 1 } } } },
+            "none": { "exec": { "safeBins": [] } },
+            "*": { "exec": { "safeBinTrustedDirs": ["/bin"] } },
+        },
+    });
+    let allowed = |agent: &str, argv: &[&str]| {
+        let policy = common::compile_with(&json, agent, &common::host(), &Overrides::default());
+        exec(&policy, argv).outcome == Outcome::Allow
+    };
+    assert!(allowed("main", &["/bin/head"]) && allowed("main", &["/bin/echo", "x"]));
+    assert!(allowed("main", &["/bin/printf", "x"]), "the top level's profile");
+    assert!(!allowed("main", &["/bin/echo", "x", "y"]), "the agent's profile");
+    assert!(!allowed("main", &["/bin/wc"]), "the agent's list replaces the top level's");
+    assert!(!allowed("main", &["/usr/bin/head"]), "directories of every agent come before the top level's");
+    assert!(!allowed("none", &["/bin/wc"]) && !allowed("none", &["/bin/head"]));
+    assert!(allowed("other", &["/bin/wc"]) && !allowed("other", &["/bin/echo", "x"]));
+    let policy = common::compile_with(&json, "main", &common::host(), &Overrides::default());
+    let verdict = exec(&policy, &["/bin/head"]);
+    let expected = (Source::Agent, "agents.main.exec.safeBins \"head\"");
+    assert_eq!((verdict.reason.source, verdict.reason.rule()), expected);
+}
+
+#[test]
 fn a_safe_bin_is_where_its_link_leads_under_the_same_name() {
     let real = |path: &[u8]| match path {
         b"/bin/head" => Some(b"/usr/bin/head".to_vec()),

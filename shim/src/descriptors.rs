@@ -4,8 +4,12 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::RawFd;
 
-/// Closes every descriptor above 2 except those in `keep`, which it marks close-on-exec.
-pub(crate) fn close_all_but(keep: &mut [RawFd]) -> io::Result<()> {
+/// Closes every descriptor above 2 except those in `keep`, which it marks close-on-exec. For a forked process that uses no owner of
+/// another descriptor again.
+///
+/// # Errors
+/// The kernel's.
+pub fn close_all_but(keep: &mut [RawFd]) -> io::Result<()> {
     keep.sort_unstable();
     for fd in keep.iter() {
         set_cloexec(*fd)?;

@@ -24,7 +24,8 @@ mod launch;
 mod privileges;
 pub mod table;
 
+pub use descriptors::close_all_but;
 pub use detached::detach;
 pub use handover::{Failure, LaunchReport, Stage, channel, read_report, receive_listener, release};
 pub use launch::{JobTerminal, LaunchPlan, run};
-pub use privileges::{NO_CORE, clear_capabilities, keep_priority_capability};
+pub use privileges::{NO_CORE, clear_capabilities, keep_priority_capability, reset_signals};

@@ -24,7 +24,10 @@ pub(crate) fn set_limits((soft, hard): (u64, u64), processes: Option<u64>) -> io
 }
 
 /// Resets all signals to their defaults, except those to ignore, and unblocks all signals.
-pub(crate) fn reset_signals(ignored: &[i32]) -> io::Result<()> {
+///
+/// # Errors
+/// The kernel's.
+pub fn reset_signals(ignored: &[i32]) -> io::Result<()> {
     for signal in (1..=HIGHEST_SIGNAL).filter(|signal| ![libc::SIGKILL, libc::SIGSTOP].contains(signal)) {
         let ignore = ignored.contains(&signal);
         set_disposition(signal, if ignore { libc::SIG_IGN } else { libc::SIG_DFL })?;

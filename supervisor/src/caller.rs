@@ -192,6 +192,14 @@ impl<'k> Caller<'k> {
         Ok(descriptor)
     }
 
+    /// Duplicates of descriptors 0, 1 and 2 of the caller.
+    ///
+    /// # Errors
+    /// EBADF if one is closed; ESRCH when the caller is gone.
+    pub fn stdio(&self) -> Result<[OwnedFd; 3], Errno> {
+        Ok([self.descriptor(0)?, self.descriptor(1)?, self.descriptor(2)?])
+    }
+
     /// The first arguments of the caller's process, from `/proc/PID/cmdline`, which the process can overwrite. Empty if
     /// the process is gone.
     pub fn arguments(&self) -> Vec<Vec<u8>> {

@@ -17,6 +17,7 @@ mod inflight;
 pub mod judge;
 pub mod kernel;
 pub mod landlock;
+pub mod outside;
 mod panics;
 mod process;
 pub mod reply;

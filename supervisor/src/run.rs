@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use guard_openclaw::approvals_store::{self, Stores};
 use guard_openclaw::gateway;
 use guard_policy::text::shown;
-use guard_policy::{AuditSettings, Limits, OnError, Policy};
+use guard_policy::{AuditSettings, ElevatedSender, Limits, OnError, Policy};
 use guard_shim::failpoints::{self, Layer, is_layer_off};
 use guard_shim::landlock::LandlockStatus;
 use guard_shim::{LaunchPlan, filter};
@@ -22,6 +22,7 @@ use crate::exit::Exit;
 use crate::judge::recorder::Recorder;
 use crate::kernel::trace::yama;
 use crate::landlock::{self, BuiltDomain, Use};
+use crate::outside::Unavailable;
 use crate::process::{self, Spawn};
 use crate::terminal::Tty;
 use crate::web::{ProxyCommand, ProxyPort};
@@ -70,6 +71,9 @@ pub enum RunError {
     /// What a node hands to the guard of a run is lost.
     #[error("cannot read what the node hands over: {0}")]
     HandedOver(std::io::Error),
+    /// Two senders are of different channels; holds what is wrong.
+    #[error("{0}")]
+    Sender(String),
     /// The guard's own processes did not start, or one was lost.
     #[error(transparent)]
     Process(#[from] process::ProcessError),
@@ -197,6 +201,14 @@ fn start(
         ignored_signals: process::ignored_signals(),
         terminal: None,
     };
+    let sender = ElevatedSender::joined(&options.senders).map_err(RunError::Sender)?;
+    let is_attended = !options.observe && !options.unattended && recorder.is_none();
+    let outside = match (options.observe, is_attended, policy.elevated().enabled()) {
+        (true, ..) => Err(Unavailable::Observes),
+        (_, false, _) => Err(Unavailable::AsksNobody),
+        (.., false) => Err(Unavailable::NotAtStart),
+        (.., true) => Ok(()),
+    };
     let order = Spawn {
         name: name.clone(),
         plan,
@@ -207,7 +219,9 @@ fn start(
         audit,
         proxy,
         observe: options.observe,
-        is_attended: !options.observe && !options.unattended && recorder.is_none(),
+        is_attended,
+        outside,
+        sender,
         recorder,
         lines: !options.quiet,
         kill_on_exit: options.kill_on_exit,

@@ -52,6 +52,8 @@ const ELSEWHERE: &[Elsewhere] = &[
         "openclaw nodes approve",
     ),
     elsewhere("docs/machines.md", "scripts/machines", "Makefile", "scripts/machines run"),
+    elsewhere("", "openclaw-guard run-outside", "tests/elevated/runs.rs", "RUN make install"),
+    elsewhere("docs/elevated.md", "make install", "tests/elevated/runs.rs", "RUN make install"),
     // With real gateways.
     elsewhere(
         "docs/gateway.md",
@@ -203,7 +205,8 @@ fn commands_run_elsewhere_are_in_the_file_named() {
             (name.is_empty() || document.name == *name) && document.text.contains(command)
         };
         assert!(documents().iter().any(named), "{name:?} has no longer {command:?}");
-        if command.starts_with("make ") {
+        // Where a command is said to be one of another project, its words say so in the file.
+        if command.starts_with("make ") && !there.contains(command) {
             assert!(is_made(&command.split_whitespace().collect::<Vec<_>>()), "there is no {command}");
         }
         let path = sources().join("..").join(file);

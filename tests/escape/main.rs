@@ -29,6 +29,7 @@ mod redirected;
 mod resources;
 mod services;
 mod set_id;
+mod shapes;
 mod shells;
 mod shuffled;
 mod sockets;

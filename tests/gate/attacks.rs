@@ -97,6 +97,42 @@ fn no_field_hides_a_path() {
     assert_eq!(outcome(&gate.ask_as("apply_patch", &patch, &json!({"derivedPaths": [&secret]}))), "deny");
 }
 
+/// What runs in a repository is known by what lies around it, as for programs.
+#[test]
+fn nothing_that_runs_in_a_bare_repository_is_written() {
+    let kept = |is_kept: bool| {
+        let world = world().policy_text(|text| {
+            text.replace(r#""persistence": false"#, &format!(r#""persistence": {is_kept}"#))
+        });
+        let made =
+            world.native(&["sh", "-c", "git init -q --bare x.git && mkdir -p half/objects half/hooks"]);
+        assert_eq!(made.status, 0, "{}", made.stderr);
+        Gate::of(world, &[], &[])
+    };
+    let (gate, open) = (kept(true), kept(false));
+    for path in [
+        "x.git/hooks/post-receive",
+        "x.git/config",
+        "x.git/.git/HEAD",
+        "half/HEAD",
+        "half/refs/heads/x",
+        "r/.git/config",
+    ] {
+        let patch = format!("*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch");
+        for (tool, params) in [
+            ("write", json!({"path": path, "content": "x"})),
+            ("edit", json!({"path": path, "edits": [{"oldText": "a", "newText": "b"}]})),
+            ("apply_patch", json!({"input": patch})),
+        ] {
+            assert_eq!(gate.outcome(tool, &params), "deny", "{tool} {path}");
+            assert_eq!(open.outcome(tool, &params), "allow", "{tool} {path}");
+        }
+        assert_eq!(gate.outcome("read", &json!({"path": path})), "allow", "{path}");
+    }
+    assert_eq!(gate.outcome("write", &json!({"path": "x.git/description", "content": "x"})), "allow");
+    assert_eq!(gate.outcome("write", &json!({"path": "new/hooks/x", "content": "x"})), "allow");
+}
+
 #[test]
 fn one_bad_path_of_a_patch_denies_it() {
     let gate = Gate::start();

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -26,11 +27,37 @@ pub enum Admits {
     Nobody,
 }
 
+/// What the gateway says to an operator who asks for its nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lists {
+    /// The last node that connected waits for approval.
+    Pending,
+    /// It is approved.
+    Approved,
+    /// It is not approved, and nothing waits.
+    Rejected,
+    /// An error.
+    Error,
+    /// Nothing.
+    Silence,
+    /// Nothing, and it hangs up.
+    End,
+}
+
+/// What the gateway was asked for, and what it says.
+#[derive(Clone)]
+struct Shared {
+    admits: Arc<Mutex<Admits>>,
+    lists: Arc<Mutex<Lists>>,
+    looks: Arc<AtomicUsize>,
+    connects: Arc<Mutex<Vec<Value>>>,
+}
+
 /// A gateway on a thread of its own.
 pub struct FakeGateway {
     pub port: u16,
     nodes: Receiver<NodeLink>,
-    admits: Arc<Mutex<Admits>>,
+    shared: Shared,
     /// The `connect` of each connection, of nodes and operators.
     pub connects: Arc<Mutex<Vec<Value>>>,
 }
@@ -44,6 +71,8 @@ pub struct NodeLink {
     pub events: Vec<Value>,
     results: VecDeque<Value>,
     count: usize,
+    /// Requests to be confirmed later, if they are to be.
+    deferred: Option<Vec<Value>>,
 }
 
 impl FakeGateway {
@@ -51,20 +80,33 @@ impl FakeGateway {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let (sender, nodes) = channel();
-        let admits = Arc::new(Mutex::new(Admits::Nodes));
-        let connects = Arc::new(Mutex::new(Vec::new()));
-        let (shared, heard) = (Arc::clone(&admits), Arc::clone(&connects));
+        let shared = Shared {
+            admits: Arc::new(Mutex::new(Admits::Nodes)),
+            lists: Arc::new(Mutex::new(Lists::Pending)),
+            looks: Arc::default(),
+            connects: Arc::default(),
+        };
+        let (connects, greeted) = (Arc::clone(&shared.connects), shared.clone());
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (sender, admits, heard) = (sender.clone(), Arc::clone(&shared), Arc::clone(&heard));
-                thread::spawn(move || greet(stream, &sender, &admits, &heard));
+                let (sender, shared) = (sender.clone(), greeted.clone());
+                thread::spawn(move || greet(stream, &sender, &shared));
             }
         });
-        FakeGateway { port, nodes, admits, connects }
+        FakeGateway { port, nodes, shared, connects }
     }
 
     pub fn admit(&self, admits: Admits) {
-        *self.admits.lock().expect("a lock") = admits;
+        *self.shared.admits.lock().expect("a lock") = admits;
+    }
+
+    pub fn list(&self, lists: Lists) {
+        *self.shared.lists.lock().expect("a lock") = lists;
+    }
+
+    /// How often somebody has asked for the nodes.
+    pub fn looks(&self) -> usize {
+        self.shared.looks.load(Ordering::SeqCst)
     }
 
     /// The next node that connects.
@@ -79,15 +121,15 @@ impl FakeGateway {
     }
 }
 
-fn greet(stream: TcpStream, nodes: &Sender<NodeLink>, admits: &Mutex<Admits>, heard: &Mutex<Vec<Value>>) {
+fn greet(stream: TcpStream, nodes: &Sender<NodeLink>, shared: &Shared) {
     let Ok(mut socket) = tungstenite::accept(stream) else { return };
     let challenge = json!({"type": "event", "event": "connect.challenge", "payload": {"nonce": "n-1", "ts": 1_795_225_539_548_i64}});
     let _ = socket.send(Message::text(challenge.to_string()));
     let Ok(Message::Text(text)) = socket.read() else { return };
     let request: Value = serde_json::from_str(&text).expect("a frame");
     let params = request["params"].clone();
-    heard.lock().expect("a lock").push(params.clone());
-    if *admits.lock().expect("a lock") == Admits::Nobody {
+    shared.connects.lock().expect("a lock").push(params.clone());
+    if *shared.admits.lock().expect("a lock") == Admits::Nobody {
         let error = json!({"code": "NOT_PAIRED", "message": "pairing required", "details": {"code": "PAIRING_REQUIRED", "requestId": REQUEST}});
         let refusal = json!({"type": "res", "id": request["id"], "ok": false, "error": error});
         let _ = socket.send(Message::text(refusal.to_string()));
@@ -103,24 +145,46 @@ fn greet(stream: TcpStream, nodes: &Sender<NodeLink>, admits: &Mutex<Admits>, he
     let answer = json!({"type": "res", "id": request["id"], "ok": true, "payload": hello});
     let _ = socket.send(Message::text(answer.to_string()));
     if role == "operator" {
-        return list(socket, heard);
+        return list(socket, shared);
     }
     socket.get_ref().set_read_timeout(Some(Duration::from_millis(50))).expect("a timeout");
-    let link = NodeLink { socket, connect: params, events: Vec::new(), results: VecDeque::new(), count: 0 };
+    let link = NodeLink {
+        socket,
+        connect: params,
+        events: Vec::new(),
+        results: VecDeque::new(),
+        count: 0,
+        deferred: None,
+    };
     let _ = nodes.send(link);
 }
 
-/// Answers an operator who asks for nodes: the last one that connected waits for approval.
-fn list(mut socket: WebSocket<TcpStream>, heard: &Mutex<Vec<Value>>) {
+/// Answers an operator who asks for nodes.
+fn list(mut socket: WebSocket<TcpStream>, shared: &Shared) {
     while let Ok(message) = socket.read() {
         let Message::Text(text) = message else { continue };
         let request: Value = serde_json::from_str(&text).expect("a frame");
-        let connects = heard.lock().expect("a lock").clone();
+        let connects = shared.connects.lock().expect("a lock").clone();
         let node = connects.iter().rev().find(|params| params["role"] == "node");
-        let id = node.map_or(Value::Null, |params| params["device"]["id"].clone());
-        let nodes = json!([{"nodeId": id, "approvalState": "pending-approval", "commands": [], "pendingRequestId": REQUEST}]);
-        let answer =
-            json!({"type": "res", "id": request["id"], "ok": true, "payload": {"ts": 1, "nodes": nodes}});
+        let node = node.map_or(Value::Null, |params| params["device"]["id"].clone());
+        shared.looks.fetch_add(1, Ordering::SeqCst);
+        let mut own = json!({"nodeId": node, "approvalState": "unapproved", "commands": []});
+        let mut answer = json!({"type": "res", "id": request["id"], "ok": true});
+        match *shared.lists.lock().expect("a lock") {
+            Lists::Silence => continue,
+            Lists::End => return,
+            Lists::Error => {
+                answer["ok"] = json!(false);
+                answer["error"] = json!({"code": "UNAVAILABLE", "message": "not now"});
+            }
+            Lists::Rejected => {}
+            Lists::Approved => own["approvalState"] = json!("approved"),
+            Lists::Pending => {
+                own["approvalState"] = json!("pending-approval");
+                own["pendingRequestId"] = json!(REQUEST);
+            }
+        }
+        answer["payload"] = json!({"ts": 1, "nodes": [own]});
         let _ = socket.send(Message::text(answer.to_string()));
     }
 }
@@ -176,12 +240,34 @@ impl NodeLink {
                     Some("node.event") => self.events.push(params),
                     _ => {}
                 }
-                self.say(&json!({"type": "res", "id": frame["id"], "ok": true, "payload": {"ok": true}}));
+                match &mut self.deferred {
+                    // The node sends the result only after the event is confirmed.
+                    Some(deferred) if frame["method"] == "node.invoke.result" => {
+                        deferred.push(frame["id"].clone())
+                    }
+                    _ => self.confirm(&frame["id"]),
+                }
                 true
             }
             Ok(_) => true,
             Err(tungstenite::Error::Io(error)) if error.kind() == std::io::ErrorKind::WouldBlock => true,
             Err(_) => false,
+        }
+    }
+
+    fn confirm(&mut self, id: &Value) {
+        self.say(&json!({"type": "res", "id": id, "ok": true, "payload": {"ok": true}}));
+    }
+
+    /// Confirms no results from now on.
+    pub fn defer(&mut self) {
+        self.deferred = Some(Vec::new());
+    }
+
+    /// Confirms the results that were not confirmed, the last one first.
+    pub fn confirm_backwards(&mut self) {
+        for id in self.deferred.take().unwrap_or_default().iter().rev() {
+            self.confirm(id);
         }
     }
 

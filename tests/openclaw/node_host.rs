@@ -176,7 +176,8 @@ fn no_more_runs_than_max_running() {
         status(&world)["runs"] == 2
     });
     let busy = link.call("system.run", &command);
-    assert_eq!(busy["error"], json!({"code": "UNAVAILABLE", "message": "busy"}));
+    let why = "busy: no more than 2 commands at a time; try again later";
+    assert_eq!(busy["error"], json!({"code": "UNAVAILABLE", "message": why}));
     world.write("work/go", "");
     for id in running {
         assert_eq!(link.result(&id)["payloadJSON"]["exitCode"], 0);
@@ -325,7 +326,7 @@ fn the_gateways_settings_only_tighten() {
 }
 
 /// Prepares a run and returns the parameters of the approved one.
-fn approved(link: &mut crate::node_gateway::NodeLink, argv: &[&str], cwd: &std::path::Path) -> Value {
+pub fn approved(link: &mut crate::node_gateway::NodeLink, argv: &[&str], cwd: &std::path::Path) -> Value {
     let prepared = link.call(
         "system.run.prepare",
         &json!({"command": argv, "cwd": cwd, "agentId": "main", "sessionKey": "agent:main:main"}),

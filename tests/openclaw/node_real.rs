@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::node_gateway::{ASK, FULL, NodeProcess, status, world_at};
 use crate::world::eventually;
 
-for_each_release! { paired_by_the_official_commands, approved_at_the_gateway, away_for_a_while }
+for_each_release! { paired_by_the_official_commands, approved_at_the_gateway, away_for_a_while, removed_and_rejected }
 
 /// Runs `openclaw …` and parses its output.
 fn cli(gateway: &Alone, arguments: &[&str]) -> (i32, String) {
@@ -170,4 +170,20 @@ fn away_for_a_while(release: Release) {
     let result =
         invoke(&operator(&gateway), &node_id(&world), "system.run", &json!({"command": ["echo", "back"]}));
     assert_eq!(result.expect("a result")["stdout"], "back\n");
+}
+
+fn removed_and_rejected(release: Release) {
+    let Some(gateway) = gateway(release) else { return };
+    let world = world_at(gateway.port(), gateway.token(), FULL);
+    let _node = paired(&gateway, &world);
+    let operator = operator(&gateway);
+    let state = || status(&world)["surface"]["state"].as_str().unwrap_or_default().to_owned();
+    operator.call("node.pair.remove", json!({"nodeId": node_id(&world)})).expect("to remove it");
+    // This host's own device is paired again by itself, and its commands wait again.
+    eventually("it waits again", || state() == "pending");
+    let request = status(&world)["surface"]["requestId"].as_str().expect("a request").to_owned();
+    operator.call("node.pair.reject", json!({"requestId": request})).expect("to reject it");
+    eventually("the rejection is found", || state() == "rejected");
+    let refused = invoke(&operator, &node_id(&world), "system.run", &json!({"command": ["true"]}));
+    assert!(refused.is_err(), "{refused:?}");
 }

@@ -8,6 +8,7 @@ use guard_openclaw::approvals_store::{self, File, UpdateError};
 use guard_policy::store::{SavedAnswer, SavedGrant, Store};
 use guard_policy::text::{shown, shown_json};
 use guard_supervisor::exit::Exit;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 /// How to list what is saved.
@@ -18,7 +19,8 @@ use serde_json::{Value, json};
     Answers that the gateway stores are in its own list: openclaw approvals get.\n\n\
     Exit status: 0, 125 when a store cannot be read.")]
 pub struct SavedArguments {
-    /// Print a JSON array of objects: id, agent, file, kind (program, files), pattern, argPattern, bits
+    /// Print a JSON array of objects: id, agent, file, kind (program, files), pattern, argPattern, bits,
+    /// lastUsedAt
     #[arg(long)]
     json: bool,
 }
@@ -215,7 +217,14 @@ fn row(answer: &SavedAnswer) -> String {
         SavedGrant::Program { .. } => ("start".to_owned(), String::new()),
     };
     let agent = shown(answer.agent.as_bytes());
-    format!("{}  {agent:<8}  {what:<5}  {}{more}", answer.id(), shown(pattern(answer).as_bytes()))
+    let used = answer.last_used.map(|at| format!("  (last used {})", day(at))).unwrap_or_default();
+    format!("{}  {agent:<8}  {what:<5}  {}{more}{used}", answer.id(), shown(pattern(answer).as_bytes()))
+}
+
+/// The day of a time in milliseconds since 1970, in UTC as in the log.
+fn day(at: u64) -> String {
+    let time = i64::try_from(at).ok().and_then(|at| Timestamp::from_millisecond(at).ok());
+    time.map_or_else(|| "at an unknown time".to_owned(), |time| time.strftime("%Y-%m-%d").to_string())
 }
 
 fn as_json(answer: &SavedAnswer, file: &Path) -> Value {
@@ -229,6 +238,7 @@ fn as_json(answer: &SavedAnswer, file: &Path) -> Value {
         SavedGrant::Program { arg_pattern, .. } => {
             value["kind"] = "program".into();
             value["argPattern"] = json!(arg_pattern);
+            value["lastUsedAt"] = json!(answer.last_used);
         }
         SavedGrant::Files { bits, .. } => {
             value["kind"] = "files".into();

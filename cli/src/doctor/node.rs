@@ -4,7 +4,7 @@ use guard_policy::text::shown;
 use guard_supervisor::config::Paths;
 
 use super::finding::Findings;
-use crate::node::files::{NodeFiles, NodeStatus};
+use crate::node::files::{APPROVED, NodeFiles, NodeStatus, PENDING, REJECTED, REMOVED};
 
 /// Checks the node of this state directory, if one was ever started.
 pub fn look(paths: &Paths, findings: &mut Findings) {
@@ -43,11 +43,19 @@ fn surface(status: &NodeStatus, findings: &mut Findings) {
     const NAME: &str = "node-commands";
     let commands = shown(status.commands.join(", ").as_bytes());
     match status.surface.as_str() {
-        "approved" => findings.ok(NAME, format!("the gateway may call {commands}")),
-        "pending" => {
+        APPROVED => findings.ok(NAME, format!("the gateway may call {commands}")),
+        PENDING => {
             let id = status.request_id.as_deref().unwrap_or("REQUEST");
             let fix = format!("openclaw nodes approve {}", shown(id.as_bytes()));
             findings.warning(NAME, format!("{commands} wait for approval at the gateway"), &fix);
+        }
+        REJECTED | REMOVED => {
+            let fix = "systemctl --user restart openclaw-guard-node, and approve them at the gateway";
+            findings.problem(
+                NAME,
+                format!("{commands}: {} at the gateway, which may not call them", status.surface),
+                fix,
+            );
         }
         _ => findings.note(NAME, format!("{commands}: the gateway does not say whether they are approved")),
     }

@@ -22,6 +22,7 @@ use guard_supervisor::config::realpath::Links;
 use serde_json::Value;
 
 use super::protocol::Question;
+use super::repository;
 use super::sources::{AgentPolicy, Loaded};
 use crate::check::command;
 
@@ -170,6 +171,7 @@ impl CallJudge<'_> {
             bases: &bases,
             real: &|path| real(&links, path),
             names: &names,
+            site: &|path| repository::site(&agent.policy, path),
         };
         let judged = judge_file(&agent.policy, path, access, reach, &site);
         let request = Request::File { path: &judged.path, access };

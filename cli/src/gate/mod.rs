@@ -7,6 +7,7 @@ mod install;
 mod judge;
 pub mod plugin;
 mod protocol;
+mod repository;
 mod serve;
 mod sources;
 pub mod status;

@@ -6,18 +6,20 @@ use std::time::{Duration, Instant};
 use guard_openclaw::clock::now_ms;
 use guard_openclaw::gateway::{Disconnected, Events, Link};
 use guard_openclaw::node::{
-    Answer, Heard, Invoke, InvokeError, NodeApprovals, NodeEvent, WhichParams, heard, result_params,
+    Answer, Heard, Invoke, InvokeError, NodeApprovals, NodeEvent, PairingDecision, WhichParams, heard,
+    result_params,
 };
 use guard_policy::NodeCommand;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
+use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use super::files::LastRun;
-use super::host::NodeHost;
+use super::host::{MAX_CALLS, NodeHost, Room};
 use super::judge::{CallPolicy, Caller};
 use super::run::{RunLimits, run};
-use super::runs::{Begun, Lifeline};
+use super::runs::{Begun, Lifeline, Repeated};
 use super::system_run::{Decided, Order, decide};
 use super::{pairing, prepare};
 use crate::check::lookup;
@@ -25,16 +27,37 @@ use crate::check::lookup;
 /// How long the gateway may take to confirm an answer.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Answers calls until the connection has ended. Every run ends with it: nobody waits for its result any more.
-pub async fn serve(host: &Arc<NodeHost>, link: Link, mut events: Events) -> Disconnected {
+/// Answers calls until the connection has ended. Every run ends with it: nobody waits for its result any more. `looking`
+/// finds out whether the commands are approved, and ends when the gateway tells that.
+pub async fn serve(
+    host: &Arc<NodeHost>,
+    link: Link,
+    mut events: Events,
+    looking: &JoinHandle<()>,
+) -> Disconnected {
     for event in host.take_unsent() {
         send_event(host, &link, event).await;
     }
     while let Some(event) = events.recv().await {
         match heard(event, &host.id) {
-            Heard::Invoke(invoke) => begin(host, &link, invoke),
+            Heard::Invoke(invoke) => {
+                let Some(room) = host.room(invoke.params.as_deref()).await else { continue };
+                begin(host, &link, invoke, room);
+            }
             Heard::Cancel(cancel) => host.calls.cancel(&cancel.invoke_id),
-            Heard::Paired { is_approved } => pairing::resolved(host, is_approved),
+            Heard::Paired { decision: PairingDecision::Removed, .. } => {
+                // Nothing that it calls from now on is answered: the connection ends.
+                looking.abort();
+                host.calls.cancel_all();
+                pairing::removed(host);
+                return Disconnected::Failed("this node was removed".to_owned());
+            }
+            Heard::Paired { request, decision } => {
+                if pairing::is_about_ours(host, request.as_deref()) {
+                    looking.abort();
+                    pairing::resolved(host, decision == PairingDecision::Approved);
+                }
+            }
             Heard::Unreadable { id, why } => {
                 let (host, link) = (Arc::clone(host), link.clone());
                 let error = InvokeError::thrown(format!("the call cannot be read: {why}"));
@@ -48,7 +71,7 @@ pub async fn serve(host: &Arc<NodeHost>, link: Link, mut events: Events) -> Disc
 }
 
 /// Begins to answer a call, in a task of its own.
-fn begin(host: &Arc<NodeHost>, link: &Link, invoke: Invoke) {
+fn begin(host: &Arc<NodeHost>, link: &Link, invoke: Invoke, mut room: Room) {
     let key = invoke.idempotency_key.as_deref().filter(|key| !key.is_empty());
     let key = key.map(|key| {
         let parts = [key, &invoke.command, invoke.params.as_deref().unwrap_or_default()];
@@ -60,40 +83,55 @@ fn begin(host: &Arc<NodeHost>, link: &Link, invoke: Invoke) {
         digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>()
     });
     let begun = host.calls.begin(&invoke.id, key.as_deref());
-    let (host, link) = (Arc::clone(host), link.clone());
+    let (host, link, id) = (Arc::clone(host), link.clone(), invoke.id.clone());
     tokio::spawn(async move {
         match begun {
             Begun::Known => {}
-            Begun::Repeats(mut answer) => {
-                let answer = answer.wait_for(Option::is_some).await.ok().and_then(|answer| answer.clone());
-                if let Some(answer) = answer {
-                    send_result(&host, &link, &invoke.id, &answer).await;
+            Begun::Repeats(answer) => {
+                drop(invoke);
+                room.is_decided();
+                if let Some(answer) = repeated(&host, answer).await {
+                    send_result(&host, &link, &id, &answer).await;
                 }
-                host.calls.end_repetition(&invoke.id);
+                host.calls.end_repetition(&id);
             }
-            Begun::New(done) => {
-                if let Some(answer) = answer(&host, &link, &invoke).await {
+            Begun::New(done, lifeline) => {
+                if let Some(answer) = answer(&host, &link, invoke, lifeline, &mut room).await {
                     done.send_replace(Some(answer.clone()));
-                    send_result(&host, &link, &invoke.id, &answer).await;
+                    send_result(&host, &link, &id, &answer).await;
                 }
-                host.calls.end(&invoke.id, key.as_deref());
+                host.calls.end(&id, key.as_deref());
             }
         }
     });
 }
 
-/// Answers a call. `None` if the gateway has cancelled it.
-async fn answer(host: &Arc<NodeHost>, link: &Link, invoke: &Invoke) -> Option<Answer> {
-    // The queue is bounded: no more calls are accepted than the gateway sends at once.
-    let Ok(_open) = host.open.try_acquire() else { return Some(Err(InvokeError::busy())) };
+/// Waits for the answer to the call that this one repeats.
+async fn repeated(host: &NodeHost, mut answer: Repeated) -> Option<Answer> {
+    let Ok(_open) = host.open.try_acquire() else { return Some(Err(too_many_calls())) };
+    answer.wait_for(Option::is_some).await.ok().and_then(|answer| answer.clone())
+}
+
+fn too_many_calls() -> InvokeError {
+    InvokeError::busy(MAX_CALLS, "calls")
+}
+
+/// Answers a call. `None` if the gateway has given it up.
+async fn answer(
+    host: &Arc<NodeHost>,
+    link: &Link,
+    invoke: Invoke,
+    lifeline: Arc<Lifeline>,
+    room: &mut Room,
+) -> Option<Answer> {
+    let Ok(_open) = host.open.try_acquire() else { return Some(Err(too_many_calls())) };
     let Some(command) = host.offered(&invoke.command) else { return Some(Err(InvokeError::unknown())) };
-    let params = invoke.params.clone();
     if command == NodeCommand::Run {
-        return system_run(host, link, invoke).await;
+        return system_run(host, link, invoke, lifeline, room).await;
     }
     let owned = Arc::clone(host);
     let answered = tokio::task::spawn_blocking(move || {
-        let params = params.as_deref();
+        let params = invoke.params.as_deref();
         match command {
             NodeCommand::Which => which(&owned, params),
             NodeCommand::Prepare => prepare::prepare(&owned, params),
@@ -102,18 +140,33 @@ async fn answer(host: &Arc<NodeHost>, link: &Link, invoke: &Invoke) -> Option<An
             NodeCommand::Run => Err(InvokeError::unknown()),
         }
     });
-    Some(answered.await.unwrap_or_else(|_| Err(failed())))
+    let answered = answered.await.unwrap_or_else(|_| Err(failed()));
+    room.is_decided();
+    Some(answered)
 }
 
 fn failed() -> InvokeError {
     InvokeError::unavailable("node invocation failed")
 }
 
-async fn system_run(host: &Arc<NodeHost>, link: &Link, invoke: &Invoke) -> Option<Answer> {
+async fn system_run(
+    host: &Arc<NodeHost>,
+    link: &Link,
+    invoke: Invoke,
+    lifeline: Arc<Lifeline>,
+    room: &mut Room,
+) -> Option<Answer> {
     let begun = Instant::now();
-    let (owned, params) = (Arc::clone(host), invoke.params.clone());
-    let decided = tokio::task::spawn_blocking(move || decide(&owned, params.as_deref())).await;
-    let order = match decided.unwrap_or_else(|_| Err(failed())) {
+    let timeout = invoke.timeout_ms.map(Duration::from_millis);
+    let owned = Arc::clone(host);
+    let decided = tokio::task::spawn_blocking(move || decide(&owned, invoke.params.as_deref())).await;
+    room.is_decided();
+    let decided = decided.unwrap_or_else(|_| Err(failed()));
+    if lifeline.is_cut() {
+        // Nobody waits for it any more.
+        return None;
+    }
+    let order = match decided {
         Err(error) => return Some(Err(error)),
         Ok(Decided::Denied(report, denied)) => {
             let (event, answer) = denied.answer(&report);
@@ -126,12 +179,14 @@ async fn system_run(host: &Arc<NodeHost>, link: &Link, invoke: &Invoke) -> Optio
         }
         Ok(Decided::Runs(order)) => order,
     };
-    let Ok(_slot) = host.running.try_acquire() else { return Some(Err(InvokeError::busy())) };
-    let wait = invoke.timeout_ms.map(|wait| Duration::from_millis(wait).saturating_sub(begun.elapsed()));
+    let Ok(slot) = host.running.try_acquire() else {
+        return Some(Err(InvokeError::busy(host.settings.max_running, "commands")));
+    };
+    let wait = timeout.map(|wait| wait.saturating_sub(begun.elapsed()));
     let limits = RunLimits { node: host.id.clone(), wait, output: host.settings.output_bytes };
-    let lifeline = host.calls.runs(&invoke.id);
     host.note_runs();
     let end = supervised(host, link, order, limits, lifeline).await;
+    drop(slot);
     host.note_runs();
     end
 }
@@ -218,6 +273,10 @@ fn set_approvals(host: &NodeHost, params: Option<&str>) -> Answer {
     let before = approvals(host)?;
     let shown = before.set(params)?;
     let written = host.files.write_approvals(&shown.text);
-    written.map_err(|error| InvokeError::unavailable(format!("openclaw-guard: {error}")))?;
+    written.map_err(|error| {
+        InvokeError::unavailable(format!(
+            "openclaw-guard: nothing is set: {error}: make room, and set it again"
+        ))
+    })?;
     Ok(shown.approvals.payload())
 }

@@ -56,7 +56,7 @@ pub async fn run(host: Arc<NodeHost>) -> io::Result<()> {
     }
     host.calls.cancel_all();
     let end = Instant::now() + END_TIMEOUT;
-    while host.calls.running() > 0 && Instant::now() < end {
+    while host.running_now() > 0 && Instant::now() < end {
         sleep(Duration::from_millis(10)).await;
     }
     host.note(|status| {
@@ -81,7 +81,7 @@ async fn keep_connected(host: &Arc<NodeHost>) {
                 });
                 let looking = Arc::clone(host);
                 let looking = tokio::spawn(async move { pairing::look(&looking).await });
-                let lost = calls::serve(host, link, events).await;
+                let lost = calls::serve(host, link, events, &looking).await;
                 looking.abort();
                 if begun.elapsed() >= GOOD {
                     pause.reset();

@@ -21,6 +21,17 @@ const LOCK: &str = "node.lock";
 /// No file is longer, in bytes.
 const MAX_BYTES: u64 = 4 << 20;
 
+/// The operator has approved the node's commands.
+pub const APPROVED: &str = "approved";
+/// They wait for the operator.
+pub const PENDING: &str = "pending";
+/// The operator has rejected them.
+pub const REJECTED: &str = "rejected";
+/// The operator has removed the node from the gateway.
+pub const REMOVED: &str = "removed";
+/// The gateway does not say.
+pub const UNKNOWN: &str = "unknown";
+
 /// One of the node's files cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
@@ -63,7 +74,7 @@ pub struct NodeStatus {
     pub gateway_version: Option<String>,
     /// Why it is not connected.
     pub problem: Option<String>,
-    /// `approved`, `pending` or `unknown`.
+    /// [`APPROVED`], [`PENDING`], [`REJECTED`], [`REMOVED`] or [`UNKNOWN`].
     pub surface: String,
     /// The request to approve, while the surface is pending.
     pub request_id: Option<String>,

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use guard_openclaw::gateway::{Credentials, GatewaySettings, Link, NoAccess, NodeClient};
 use guard_openclaw::node::NodeEvent;
@@ -10,20 +12,38 @@ use guard_policy::{NodeCommand, NodeSettings};
 use guard_supervisor::config::options::Options;
 use guard_supervisor::config::{self, Disk, Paths};
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::arguments::{NodeArgs, NodeError};
-use super::files::{LastRun, NodeFiles, NodeLock, NodeRecord, NodeStatus};
+use super::files::{LastRun, NodeFiles, NodeLock, NodeRecord, NodeStatus, UNKNOWN};
 use super::runs::Calls;
 use super::tickets::Tickets;
 
 /// The maximum number of calls at a time, of all commands together.
-const MAX_CALLS: usize = 256;
+pub const MAX_CALLS: usize = 256;
+/// The maximum number of calls whose answer the gateway has not confirmed yet, those that are being answered included. If
+/// there are more, the gateway is not listened to.
+const MAX_UNCONFIRMED: usize = 512;
+/// The maximum size of all calls that wait to be decided, in KiB. If they are larger, the gateway is not listened to.
+const MAX_WAITING_KIB: u32 = 32 << 10;
 /// The maximum number of events that wait for the next connection. If there are more, the oldest is lost, and a line on
 /// stderr reports it.
 const MAX_UNSENT: usize = 64;
 /// Threads for calls other than runs.
 const OTHER_THREADS: usize = 8;
+
+/// The room that a call takes, until the gateway has confirmed its answer.
+pub struct Room {
+    _unconfirmed: OwnedSemaphorePermit,
+    params: Option<OwnedSemaphorePermit>,
+}
+
+impl Room {
+    /// Frees the room of the parameters.
+    pub fn is_decided(&mut self) {
+        self.params = None;
+    }
+}
 
 /// The node.
 pub struct NodeHost {
@@ -49,11 +69,16 @@ pub struct NodeHost {
     pub calls: Calls,
     /// Room for more calls.
     pub open: Semaphore,
+    /// Room for more calls that are not confirmed.
+    pub unconfirmed: Arc<Semaphore>,
+    /// Room for what calls say, in KiB.
+    pub waiting: Arc<Semaphore>,
     /// Room for more runs.
     pub running: Semaphore,
     client: NodeClient,
     status: Mutex<NodeStatus>,
     unsent: Mutex<VecDeque<NodeEvent>>,
+    is_status_lost: AtomicBool,
     _lock: NodeLock,
 }
 
@@ -104,7 +129,7 @@ impl NodeHost {
         let status = NodeStatus {
             pid: std::process::id(),
             commands: commands.into_iter().map(str::to_owned).collect(),
-            surface: "unknown".to_owned(),
+            surface: UNKNOWN.to_owned(),
             last_run,
             ..NodeStatus::default()
         };
@@ -119,11 +144,14 @@ impl NodeHost {
             setting: Mutex::default(),
             calls: Calls::default(),
             open: Semaphore::new(MAX_CALLS),
+            unconfirmed: Arc::new(Semaphore::new(MAX_UNCONFIRMED)),
+            waiting: Arc::new(Semaphore::new(MAX_WAITING_KIB as usize)),
             running: Semaphore::new(settings.max_running),
             settings,
             client,
             status: Mutex::new(status),
             unsent: Mutex::default(),
+            is_status_lost: AtomicBool::new(false),
             _lock: lock,
         })
     }
@@ -152,14 +180,24 @@ impl NodeHost {
     pub fn note(&self, change: impl FnOnce(&mut NodeStatus)) {
         let mut status = self.status.lock();
         change(&mut status);
-        if let Err(error) = self.files.write_status(&status) {
-            tracing::info!("the node's status cannot be written: {error}");
+        match self.files.write_status(&status) {
+            Ok(()) => self.is_status_lost.store(false, Ordering::Relaxed),
+            // `node status` shows what was written last, so the operator has to know.
+            Err(error) if !self.is_status_lost.swap(true, Ordering::Relaxed) => self.print(&format!(
+                "`openclaw-guard node status` is out of date, because its file cannot be written: {error}: make room"
+            )),
+            Err(_) => {}
         }
+    }
+
+    /// How many commands run.
+    pub fn running_now(&self) -> usize {
+        self.settings.max_running - self.running.available_permits()
     }
 
     /// Notes how many commands run.
     pub fn note_runs(&self) {
-        let running = self.calls.running();
+        let running = self.running_now();
         self.note(|status| status.running = running);
     }
 
@@ -168,12 +206,33 @@ impl NodeHost {
         self.note(|status| status.last_run = Some(run));
     }
 
-    /// Notes whether the node's commands are approved.
-    pub fn note_surface(&self, surface: &str, request: Option<String>) {
+    /// Whether the node's commands are approved, as last noted.
+    pub fn surface(&self) -> String {
+        self.status.lock().surface.clone()
+    }
+
+    /// The request that waits for the operator.
+    pub fn request(&self) -> Option<String> {
+        self.status.lock().request_id.clone()
+    }
+
+    /// Notes whether the node's commands are approved. Returns whether that is new.
+    pub fn note_surface(&self, surface: &str, request: Option<String>) -> bool {
+        let mut is_new = false;
         self.note(|status| {
+            is_new = status.surface != surface;
             status.surface = surface.to_owned();
             status.request_id = request;
         });
+        is_new
+    }
+
+    /// Waits until there is room for a call with these parameters.
+    pub async fn room(&self, params: Option<&str>) -> Option<Room> {
+        let kib = params.map_or(0, str::len).div_ceil(1 << 10).min(MAX_WAITING_KIB as usize) as u32;
+        let unconfirmed = Arc::clone(&self.unconfirmed).acquire_owned().await.ok()?;
+        let params = Arc::clone(&self.waiting).acquire_many_owned(kib).await.ok()?;
+        Some(Room { _unconfirmed: unconfirmed, params: Some(params) })
     }
 
     /// Keeps an event for the next connection.

@@ -7,7 +7,7 @@
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -46,6 +46,9 @@ pub struct RunLimits {
 
 /// Runs a command to its end. Blocks. `None` if it was cancelled meanwhile.
 pub fn run(order: &Order, limits: &RunLimits, lifeline: &Lifeline) -> Option<Captured> {
+    if lifeline.is_cut() {
+        return None;
+    }
     let started = Instant::now();
     let end = match start(order, limits) {
         Err(error) => Captured::failed(format!("openclaw-guard: cannot start the guard of the run: {error}")),
@@ -140,7 +143,7 @@ fn collect(
         child.stderr.take().map(|pipe| (Stream::Stderr, OwnedFd::from(pipe))),
     ];
     let mut is_there = true;
-    let (mut timed_out, mut last) = (false, None);
+    let (mut timed_out, mut last, mut is_orderly) = (false, None, false);
     let mut buffer = vec![0; CHUNK];
     while is_there || streams.iter().any(Option::is_some) {
         let now = Instant::now();
@@ -156,7 +159,8 @@ fn collect(
             break;
         }
         let wake = if timed_out { last } else { deadline };
-        let ready = wait(is_there.then_some(socket), &streams, wake.map(|wake| wake - now));
+        let (ready, is_told) = wait(is_there.then_some(socket), &streams, wake.map(|wake| wake - now));
+        is_orderly |= is_told;
         if ready[0] {
             is_there = false;
             // The tree has ended: the rest of its output is in the pipes.
@@ -179,15 +183,22 @@ fn collect(
     }
     let status = child.wait().ok();
     let code = status.as_ref().and_then(ExitStatus::code);
-    output.end(if timed_out { Some(TIMED_OUT) } else { code }, timed_out)
+    let is_killed = !timed_out && !is_orderly && status.is_some_and(|status| status.signal().is_some());
+    let mut end = output.end(if timed_out { Some(TIMED_OUT) } else { code }, timed_out);
+    if is_killed {
+        end.error =
+            Some("openclaw-guard: the guard of the run was killed, and its processes with it".to_owned());
+    }
+    end
 }
 
-/// Waits for the end of the tree, for output, or for the time to pass.
+/// Waits for the end of the tree, for output, or for the time to pass. Returns which of these there is, and whether the
+/// guard has told that the command has ended.
 fn wait(
     socket: Option<&UnixStream>,
     streams: &[Option<(Stream, OwnedFd)>; 2],
     timeout: Option<Duration>,
-) -> [bool; 3] {
+) -> ([bool; 3], bool) {
     let mut fds = Vec::new();
     let mut which = Vec::new();
     for (at, fd) in [
@@ -213,9 +224,9 @@ fn wait(
             ready[at] = fd.any().unwrap_or(true);
         }
     }
-    // The guard sends nothing: the socket is ready when it is closed, or somebody writes to it.
-    if ready[0] && socket.is_some_and(|mut socket| socket.read(&mut [0; 64]).is_ok_and(|count| count > 0)) {
-        ready[0] = false;
-    }
-    ready
+    // The guard sends a byte when the command has ended. Otherwise the socket is ready when it is closed.
+    let is_told =
+        ready[0] && socket.is_some_and(|mut socket| socket.read(&mut [0; 64]).is_ok_and(|count| count > 0));
+    ready[0] &= !is_told;
+    (ready, is_told)
 }

@@ -1,6 +1,6 @@
 //! The calls that are being answered.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use guard_openclaw::node::Answer;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-/// By which a run is given up.
+/// By which a call, and its run, is given up.
 #[derive(Debug, Default)]
 pub struct Lifeline {
     is_cut: AtomicBool,
@@ -46,8 +46,8 @@ pub type Repeated = watch::Receiver<Option<Answer>>;
 
 /// How the node treats a call.
 pub enum Begun {
-    /// A new one.
-    New(watch::Sender<Option<Answer>>),
+    /// A new one. It can be given up from now on.
+    New(watch::Sender<Option<Answer>>, Arc<Lifeline>),
     /// A repetition of a call that is being answered.
     Repeats(Repeated),
     /// The gateway has made this very call already.
@@ -60,66 +60,54 @@ pub struct Calls(Mutex<CallsInner>);
 
 #[derive(Debug, Default)]
 struct CallsInner {
-    ids: HashSet<String>,
+    calls: HashMap<String, Arc<Lifeline>>,
     keys: HashMap<String, Repeated>,
-    runs: HashMap<String, Arc<Lifeline>>,
 }
 
 impl Calls {
     /// Begins to answer a call. `key` is equal for repetitions.
     pub fn begin(&self, id: &str, key: Option<&str>) -> Begun {
-        let mut calls = self.0.lock();
-        if !calls.ids.insert(id.to_owned()) {
+        let mut inner = self.0.lock();
+        if inner.calls.contains_key(id) {
             return Begun::Known;
         }
-        if let Some(known) = key.and_then(|key| calls.keys.get(key)) {
+        let lifeline = Arc::<Lifeline>::default();
+        inner.calls.insert(id.to_owned(), Arc::clone(&lifeline));
+        if let Some(known) = key.and_then(|key| inner.keys.get(key)) {
             return Begun::Repeats(known.clone());
         }
         let (sender, receiver) = watch::channel(None);
         if let Some(key) = key {
-            calls.keys.insert(key.to_owned(), receiver);
+            inner.keys.insert(key.to_owned(), receiver);
         }
-        Begun::New(sender)
+        Begun::New(sender, lifeline)
     }
 
     /// Ends a call.
     pub fn end(&self, id: &str, key: Option<&str>) {
-        let mut calls = self.0.lock();
-        calls.ids.remove(id);
-        calls.runs.remove(id);
+        let mut inner = self.0.lock();
+        inner.calls.remove(id);
         if let Some(key) = key {
-            calls.keys.remove(key);
+            inner.keys.remove(key);
         }
     }
 
     /// Ends a repetition.
     pub fn end_repetition(&self, id: &str) {
-        self.0.lock().ids.remove(id);
+        self.0.lock().calls.remove(id);
     }
 
-    /// Registers a call's run, so that it can be cancelled.
-    pub fn runs(&self, id: &str) -> Arc<Lifeline> {
-        let lifeline = Arc::<Lifeline>::default();
-        self.0.lock().runs.insert(id.to_owned(), Arc::clone(&lifeline));
-        lifeline
-    }
-
-    /// Gives up the run of a call.
+    /// Gives up a call. If its command runs, it ends; if not, it does not start.
     pub fn cancel(&self, id: &str) {
-        let run = self.0.lock().runs.get(id).cloned();
-        if let Some(run) = run {
-            run.cut();
+        let call = self.0.lock().calls.get(id).cloned();
+        if let Some(call) = call {
+            call.cut();
         }
     }
 
-    /// Gives up every run.
+    /// Gives up every call.
     pub fn cancel_all(&self) {
-        let runs: Vec<_> = self.0.lock().runs.values().cloned().collect();
-        runs.iter().for_each(|run| run.cut());
-    }
-
-    /// How many commands run.
-    pub fn running(&self) -> usize {
-        self.0.lock().runs.len()
+        let calls: Vec<_> = self.0.lock().calls.values().cloned().collect();
+        calls.iter().for_each(|call| call.cut());
     }
 }

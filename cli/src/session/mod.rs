@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use guard_openclaw::clock::now_ms;
+use guard_policy::ElevatedLevel;
 use guard_policy::text::shown;
 use guard_supervisor::config::options::Options;
 use guard_supervisor::config::{Paths, SetupError};
@@ -64,14 +65,18 @@ pub struct SessionShowArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     openclaw-guard session set --security deny 3f0c\n  \
-    openclaw-guard session set --security policy 3f0c\n\n\
+    openclaw-guard session set --security policy 3f0c\n  \
+    openclaw-guard session set --elevated ask 3f0c\n\n\
     With deny, no further program starts, whatever the policy allows and whatever is answered. What\n\
     runs already goes on: `openclaw-guard session end` ends it. With policy, the policy decides again.\n\n\
     Exit status: 0; 1 no session has this id, or it cannot be set; 125 error.")]
 pub struct SessionSetArgs {
     /// deny: no further program starts; policy: as the policy says
-    #[arg(long, value_name = "LEVEL", hide_possible_values = true)]
-    security: SessionSecurity,
+    #[arg(long, value_name = "LEVEL", hide_possible_values = true, required_unless_present = "elevated")]
+    security: Option<SessionSecurity>,
+    /// Commands outside the guard (run-outside): off, ask, on or full
+    #[arg(long, value_name = "LEVEL", value_parser = level)]
+    elevated: Option<ElevatedLevel>,
     /// The id, or a prefix that no other has
     #[arg(value_name = "ID")]
     id: String,
@@ -163,14 +168,22 @@ fn show(found: &SessionList, arguments: &SessionShowArgs) -> Result<Exit, Sessio
 
 fn set(sessions: &Sessions, found: &SessionList, arguments: &SessionSetArgs) -> Result<Exit, SessionError> {
     let info = named(found, &arguments.id)?;
-    let method = Method::Set { id: info.id.clone(), security: arguments.security };
+    let SessionSetArgs { security, elevated, .. } = arguments;
+    let method = Method::Set { id: info.id.clone(), security: *security, elevated: *elevated };
     let info = ask(sessions, info, method)?;
-    let text = match info.set {
+    let of_security = security.map(|_| match info.set {
         SessionSecurity::Deny => "no further program starts in it".to_owned(),
         SessionSecurity::Policy => format!("exec.security is {} again, as the policy says", info.security),
-    };
-    writeln!(std::io::stdout(), "session {}: {}", shown(info.id.as_bytes()), shown(text.as_bytes()))?;
+    });
+    let of_level = elevated.map(|_| format!("the level of commands outside is {}", info.elevated.as_str()));
+    for text in of_security.into_iter().chain(of_level) {
+        writeln!(std::io::stdout(), "session {}: {}", shown(info.id.as_bytes()), shown(text.as_bytes()))?;
+    }
     Ok(Exit::Success)
+}
+
+fn level(name: &str) -> Result<ElevatedLevel, String> {
+    ElevatedLevel::from_name(name).ok_or_else(|| "one of off, ask, on, full".to_owned())
 }
 
 fn end(sessions: &Sessions, found: &SessionList, arguments: &SessionEndArgs) -> Result<Exit, SessionError> {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use guard_policy::ElevatedLevel;
 use guard_policy::text::{quoted, shown, shown_json};
 use guard_supervisor::session::protocol::{SessionInfo, SessionMode, SessionSecurity};
 use serde::Serialize;
@@ -80,6 +81,9 @@ pub fn details(info: &SessionInfo, now_ms: u64) -> String {
     }
     add("age", &age(info, now_ms));
     add("level", &level(info));
+    if info.elevated != ElevatedLevel::Off {
+        add("elevated", info.elevated.as_str());
+    }
     add("asks", &info.pending.to_string());
     add("denied", &info.denials.to_string());
     lines.join("\n") + "\n"

@@ -15,8 +15,6 @@ mod listen;
 mod metered;
 mod prefixed;
 mod supervisor_link;
-#[cfg(test)]
-mod tests;
 mod tunnel;
 
 use std::ffi::OsString;
@@ -127,3 +125,6 @@ fn give_up_rights() -> io::Result<()> {
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

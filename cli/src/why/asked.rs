@@ -207,7 +207,12 @@ fn part(context: &EditContext, decision: &LoggedDecision) -> Option<PathQuery> {
                 _ => PathQuery::Bind { address, page },
             }
         }
-        Operation::Signal | Operation::Trace | Operation::Ioctl | Operation::Tool => return None,
+        Operation::Signal
+        | Operation::Trace
+        | Operation::Ioctl
+        | Operation::Tool
+        | Operation::Elevated
+        | Operation::ElevatedDenied => return None,
     })
 }
 

@@ -60,9 +60,9 @@ impl InvokeError {
         InvokeError::unavailable("command not supported")
     }
 
-    /// More runs than the node takes at once.
-    pub fn busy() -> InvokeError {
-        InvokeError::unavailable("busy")
+    /// More than the node takes at once: so many calls, or so many commands.
+    pub fn busy(most: usize, what: &str) -> InvokeError {
+        InvokeError::unavailable(format!("busy: no more than {most} {what} at a time; try again later"))
     }
 }
 

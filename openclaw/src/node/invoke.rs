@@ -34,13 +34,26 @@ pub struct Cancel {
     pub node_id: String,
 }
 
-/// What the operator has decided about the commands of a node.
+/// What the gateway says of a node's pairing.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct PairingResolved {
     node_id: String,
     #[serde(default)]
+    request_id: String,
+    #[serde(default)]
     decision: String,
+}
+
+/// What an operator has decided about a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PairingDecision {
+    /// Its commands are approved.
+    Approved,
+    /// They are not.
+    Rejected,
+    /// It is no node of this gateway any more.
+    Removed,
 }
 
 /// An event, as far as it concerns a node.
@@ -50,10 +63,12 @@ pub enum Heard {
     Invoke(Invoke),
     /// A call is given up.
     Cancel(Cancel),
-    /// The operator has approved the node's commands, or has not.
+    /// The operator has decided about the node.
     Paired {
-        /// Whether they are approved.
-        is_approved: bool,
+        /// The request that was decided; `None` if there was none.
+        request: Option<String>,
+        /// The decision.
+        decision: PairingDecision,
     },
     /// A call whose fields cannot be read. Its id and the node's are known, so it can be refused.
     Unreadable {
@@ -76,9 +91,14 @@ pub fn heard(event: GatewayEvent, node: &str) -> Heard {
             _ => Heard::Nothing,
         },
         "node.pair.resolved" => match parse::<PairingResolved>(payload) {
-            Ok(resolved) if resolved.node_id == node => {
-                Heard::Paired { is_approved: resolved.decision == "approved" }
-            }
+            Ok(resolved) if resolved.node_id == node => Heard::Paired {
+                request: Some(resolved.request_id).filter(|id| !id.is_empty()),
+                decision: match resolved.decision.as_str() {
+                    "approved" => PairingDecision::Approved,
+                    "removed" => PairingDecision::Removed,
+                    _ => PairingDecision::Rejected,
+                },
+            },
             _ => Heard::Nothing,
         },
         _ => Heard::Nothing,

@@ -18,7 +18,7 @@ mod tests;
 pub use answer::{Answer, Code, Denied, InvokeError, result_params};
 pub use approvals::{BadDocument, NodeApprovals, Shown};
 pub use event::{NodeEvent, RunReport};
-pub use invoke::{Cancel, Heard, Invoke, heard};
+pub use invoke::{Cancel, Heard, Invoke, PairingDecision, heard};
 pub use output::{Captured, Collector, Stream};
 pub use params::{Approval, PrepareParams, RunParams, Tightened, WhichParams};
 pub use plan::{FileOperand, Plan, PlanMismatch, PolicySnapshot, command_text};

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use crate::config::allowlist_entry::AllowlistEntry;
 use crate::config::audit::AuditSettings;
 use crate::config::document::{Document, SkillBin};
+use crate::config::elevated_policy;
 use crate::config::layers::{Layer, layers};
 use crate::config::limits::Limits;
 use crate::config::node::NodeSettings;
@@ -124,7 +125,7 @@ impl Policy {
             Some(list) => (list.clone(), Source::Global),
             None => (DEFAULT_CARRIERS.map(str::to_owned).to_vec(), Source::Default),
         };
-        let (safe_bins, unsafe_bins) = SafeBins::compile(&doc.exec, &paths);
+        let (safe_bins, unsafe_bins) = SafeBins::compile(&layers, &paths);
         warnings.extend(unsafe_bins);
         let configured: Option<Vec<Vec<u8>>> = doc.exec.roots.as_ref().map(|list| {
             let root = |dir: &String| {
@@ -173,6 +174,7 @@ impl Policy {
             audit: AuditSettings::from_document(&doc.audit),
             node: NodeSettings::from_document(&doc.node),
             limits: Limits::from_document(&doc.limits),
+            elevated: elevated_policy::settings(doc, agent),
             inherit: doc.exec.environment.unwrap_or_default(),
             path_prepend,
             warnings,

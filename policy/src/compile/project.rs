@@ -119,7 +119,7 @@ pub(super) fn restrict(projects: &[ProjectFile], programs: &mut Programs, networ
         if let Some(carriers) = &project.document.exec.carriers {
             programs.carriers.retain(|name| carriers.contains(name));
         }
-        if let Some(names) = &project.document.exec.safe_bins {
+        if let Some(names) = &project.document.exec.safe_bins.names {
             let names: Vec<_> = names.iter().map(|name| name.trim().to_ascii_lowercase()).collect();
             programs.safe_bins.retain(|name| names.iter().any(|other| other.as_bytes() == name));
         }

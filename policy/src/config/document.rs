@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::allowlist_entry::AllowlistEntry;
 use super::approvals::Approvals;
 use super::audit::Audit;
+use super::elevated::{AgentElevated, ElevatedSection};
 use super::limits::LimitsSection;
 use super::node::Node;
 use super::persistence::Persistence;
@@ -62,6 +63,9 @@ pub struct Document {
     /// How much a session may take.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) limits: LimitsSection,
+    /// Commands that run outside the guard after a yes: `openclaw-guard run-outside`.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) elevated: ElevatedSection,
     /// Questions with the answers that this policy must give. `openclaw-guard policy test` checks them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) examples: Vec<Example>,
@@ -93,18 +97,8 @@ pub(crate) struct ExecSection {
     /// Whether guarded programs may trace each other (strace, gdb). Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) allow_ptrace: Option<bool>,
-    /// Programs that need no allowlist entry if their arguments make them read only standard input.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(inner(regex(pattern = PROGRAM)))]
-    pub(crate) safe_bins: Option<Vec<String>>,
-    /// The directories in which safe bins must be. Default: /bin and /usr/bin.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(inner(regex(pattern = DIRECTORY)))]
-    pub(crate) safe_bin_trusted_dirs: Option<Vec<String>>,
-    /// The arguments that a safe bin accepts, by the program's name.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(extend("propertyNames" = { "pattern": PROGRAM }))]
-    pub(crate) safe_bin_profiles: BTreeMap<String, Profile>,
+    #[serde(flatten)]
+    pub(crate) safe_bins: SafeBinSection,
     /// Programs that belong to skills.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) skills: Skills,
@@ -115,6 +109,35 @@ pub(crate) struct ExecSection {
     /// Which of the operator's variables the command inherits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) environment: Option<Inherit>,
+}
+
+/// The safe bins of `exec`, at the top level and in an agent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct SafeBinSection {
+    /// Programs that need no allowlist entry if their arguments make them read only standard input.
+    #[serde(skip_serializing_if = "Option::is_none", rename = "safeBins")]
+    #[schemars(inner(regex(pattern = PROGRAM)))]
+    pub(crate) names: Option<Vec<String>>,
+    /// The directories in which safe bins must be. Default: /bin and /usr/bin.
+    #[serde(skip_serializing_if = "Option::is_none", rename = "safeBinTrustedDirs")]
+    #[schemars(inner(regex(pattern = DIRECTORY)))]
+    pub(crate) trusted_dirs: Option<Vec<String>>,
+    /// The arguments that a safe bin accepts, by the program's name. An agent's come before those of the top level.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", rename = "safeBinProfiles")]
+    #[schemars(extend("propertyNames" = { "pattern": PROGRAM }))]
+    pub(crate) profiles: BTreeMap<String, Profile>,
+}
+
+/// `agents.NAME.exec`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct AgentExec {
+    #[serde(flatten)]
+    pub(crate) mode: Mode,
+    #[serde(flatten)]
+    pub(crate) safe_bins: SafeBinSection,
 }
 
 /// `exec.skills`.
@@ -227,13 +250,16 @@ pub(crate) struct Filesystem {
 pub(crate) struct Agent {
     /// Which programs may start.
     #[serde(skip_serializing_if = "is_empty")]
-    pub(crate) exec: Mode,
+    pub(crate) exec: AgentExec,
     /// Programs that may start.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) allowlist: Vec<AllowlistEntry>,
     /// Which files may be read, written and run.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) permissions: Permissions,
+    /// Whose commands may run outside the guard. It takes away from `elevated`, and adds nothing.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) elevated: AgentElevated,
 }
 
 /// A question as `openclaw-guard check --batch` takes it, with its answer.

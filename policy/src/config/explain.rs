@@ -202,6 +202,17 @@ impl Policy {
             limit("pids", self.limits.pids),
             limit("openFiles", self.limits.open_files),
             limit("seconds", self.limits.seconds),
+            single(
+                "elevated.enabled",
+                self.elevated.enabled().to_string(),
+                document.elevated.enabled.is_some(),
+            ),
+            single("elevated.allowFrom", self.elevated.senders(), document.elevated.allow_from.is_some()),
+            single(
+                "elevated.default",
+                self.elevated.default_level().as_str().to_owned(),
+                document.elevated.default.is_some(),
+            ),
             single("audit.journald", self.audit.journald.to_string(), document.audit.journald.is_some()),
         ];
         settings.extend(tools);

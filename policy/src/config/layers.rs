@@ -1,7 +1,7 @@
 //! The sections of a document that apply to one agent: its own, that of `*`, and the top level; below them the template
 //! that the document extends.
 
-use super::document::{Agent, Document, Mode, Permissions};
+use super::document::{Agent, Document, Mode, Permissions, SafeBinSection};
 use super::persistence::Persistence;
 use super::reader::join;
 use crate::Template;
@@ -21,6 +21,8 @@ pub(crate) struct Layer<'d> {
     pub(crate) prefix: String,
     pub(crate) mode: Mode,
     pub(crate) permissions: &'d Permissions,
+    /// A template has none.
+    pub(crate) safe_bins: Option<&'d SafeBinSection>,
     pub(crate) agent: Option<&'d Agent>,
 }
 
@@ -44,8 +46,9 @@ pub(crate) fn layers<'d>(
             layers.push(Layer {
                 source: Source::Agent,
                 prefix: join("agents", name) + ".",
-                mode: section.exec,
+                mode: section.exec.mode,
                 permissions: &section.permissions,
+                safe_bins: Some(&section.exec.safe_bins),
                 agent: Some(section),
             });
         }
@@ -55,6 +58,7 @@ pub(crate) fn layers<'d>(
         prefix: String::new(),
         mode: doc.exec.mode,
         permissions: &doc.permissions,
+        safe_bins: Some(&doc.exec.safe_bins),
         agent: None,
     });
     layers.extend(extended.map(|ExtendedTemplate { template, document }| Layer {
@@ -62,6 +66,7 @@ pub(crate) fn layers<'d>(
         prefix: format!("template {}: ", template.as_str()),
         mode: document.exec.mode,
         permissions: &document.permissions,
+        safe_bins: None,
         agent: None,
     }));
     layers

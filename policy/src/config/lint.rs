@@ -1,6 +1,7 @@
 //! Warnings about settings that may not do what the operator meant. Printed by `openclaw-guard policy validate`, not
 //! at every start.
 
+use crate::config::layers::layers;
 use crate::paths::glob::Glob;
 use crate::programs::safe_bins::runs_its_input;
 use crate::verdict::CompiledReason;
@@ -24,13 +25,17 @@ impl Policy {
         }
         found.extend(self.programs.allowlist.missing(exists));
         found.extend(document.approvals.remarks());
-        for name in document.exec.safe_bins.iter().flatten() {
-            if runs_its_input(name)
-                && document.exec.safe_bin_profiles.contains_key(&name.trim().to_ascii_lowercase())
-            {
-                found.push(format!(
-                    "exec.safeBins: \"{name}\" runs code from standard input, so it is not safe"
-                ));
+        let layers = layers(document, self.extended.as_deref(), &self.agent);
+        let sections: Vec<_> =
+            layers.iter().filter_map(|layer| Some((&layer.prefix, layer.safe_bins?))).collect();
+        for (prefix, section) in &sections {
+            for name in section.names.iter().flatten().filter(|name| runs_its_input(name)) {
+                let name_of_profile = name.trim().to_ascii_lowercase();
+                if sections.iter().any(|(_, section)| section.profiles.contains_key(&name_of_profile)) {
+                    found.push(format!(
+                        "{prefix}exec.safeBins: \"{name}\" runs code from standard input, so it is not safe"
+                    ));
+                }
             }
         }
         // A rule has two forms if a link in it was resolved.

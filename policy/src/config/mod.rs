@@ -5,6 +5,8 @@ pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod document;
 pub(crate) mod edit;
+pub(crate) mod elevated;
+pub(crate) mod elevated_policy;
 pub(crate) mod examples;
 pub(crate) mod explain;
 pub(crate) mod layers;

@@ -86,7 +86,7 @@ impl<'s> StoreEntry<'s> {
         }
     }
 
-    fn is_for(self, pattern: &str, arguments: Option<&str>) -> bool {
+    pub(super) fn is_for(self, pattern: &str, arguments: Option<&str>) -> bool {
         self.pattern() == trim(pattern) && self.arg_pattern() == arguments.filter(|text| !text.is_empty())
     }
 

@@ -3,7 +3,7 @@
 //! A [`Store`] is the JSON document itself, normalised as OpenClaw does when it reads one. Unknown keys and the order
 //! of keys survive, because the document is not converted to another form. Only this module accesses the document.
 //! Reading and normalising are in `read`, `shape` and `normalise`, the allowlist in `entries`, file rules in `rules`, the
-//! list of all that is saved in `saved`, text and hash in `print`.
+//! list of all that is saved in `saved`, the last use of an entry in `usage`, text and hash in `print`.
 //!
 //! Why: docs/decisions.md, "OpenClaw's store is kept as the JSON document that it is"
 
@@ -14,6 +14,7 @@ mod read;
 mod rules;
 mod saved;
 mod shape;
+mod usage;
 
 use serde_json::{Map, Value};
 
@@ -21,6 +22,7 @@ pub use entries::{Added, Inactive, NewEntry, StoreEntry};
 pub use print::BaseHash;
 pub use read::StoreContents;
 pub use saved::{SavedAnswer, SavedGrant};
+pub use usage::EntryUse;
 
 use crate::{Ask, Security};
 

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::rules::{SECTION, bits};
+use super::usage::last_used;
 use super::{BaseHash, Store};
 use crate::Bits;
 use crate::programs::allowlist::CWD_ARGV;
@@ -17,6 +18,8 @@ pub struct SavedAnswer {
     pub agent: String,
     /// What it allows.
     pub grant: SavedGrant,
+    /// When it was used last, in milliseconds since 1970. Known of programs only.
+    pub last_used: Option<u64>,
 }
 
 /// What a saved answer allows.
@@ -66,8 +69,12 @@ impl Store {
         let mut all = Vec::new();
         for (agent, section) in self.section("agents").into_iter().flatten() {
             let Some(section) = section.as_object() else { continue };
-            let grants = programs(section).chain(files(section));
-            all.extend(grants.map(|grant| SavedAnswer { agent: agent.clone(), grant }));
+            let grants = programs(section).chain(files(section).map(|grant| (grant, None)));
+            all.extend(grants.map(|(grant, last_used)| SavedAnswer {
+                agent: agent.clone(),
+                grant,
+                last_used,
+            }));
         }
         all
     }
@@ -98,9 +105,11 @@ impl Store {
     }
 }
 
-fn programs(agent: &Map<String, Value>) -> impl Iterator<Item = SavedGrant> {
+/// The programs, each with its last use.
+fn programs(agent: &Map<String, Value>) -> impl Iterator<Item = (SavedGrant, Option<u64>)> {
     let list = agent.get("allowlist").and_then(Value::as_array);
-    list.into_iter().flatten().filter_map(|entry| program(entry.as_object()?))
+    let entries = list.into_iter().flatten().filter_map(Value::as_object);
+    entries.filter_map(|entry| Some((program(entry)?, last_used(entry))))
 }
 
 fn program(entry: &Map<String, Value>) -> Option<SavedGrant> {

@@ -22,6 +22,7 @@ pub use catalogue::{Catalogue, CoreTool, PROFILES, Release, Toolset};
 pub use context::{Sender, Subagent, Surface, ToolContext};
 pub use inventory::Inventory;
 pub use lists::ToolLists;
+pub(crate) use pipeline::denies_tool;
 pub use pipeline::{EffectiveTools, GUARD_STEP, Removal, RemovedBy, ToolStep, effective, restrict};
 pub use settings::{ToolIssue, ToolSettings};
 pub use warnings::SeenWarnings;

@@ -93,6 +93,13 @@ pub fn restrict(tools: &mut EffectiveTools, lists: &ToolLists, inventory: &Inven
     tools.steps.push(taken);
 }
 
+/// Whether the step of guard.json takes this tool away.
+pub(crate) fn denies_tool(lists: &ToolLists, tool: &str, inventory: &Inventory) -> bool {
+    let Some(lists) = lists.own_step() else { return false };
+    let step = PolicyStep { label: GUARD_STEP.to_owned(), lists, entries: Entries::Patterns };
+    Filter::new(&step, inventory).removes(tool).is_some()
+}
+
 /// The label of the step of guard.json.
 pub const GUARD_STEP: &str = "guard.json tools";
 

@@ -184,7 +184,8 @@ proptest! {
         }
     }
 
-    /// Also where the configuration names another agent for the child: what it inherits bounds it.
+    /// Also where the configuration names another agent for the child: what it inherits bounds it, but for tools that OpenClaw
+    /// allows with another's name (`write`, `canvas`).
     #[test]
     fn what_is_inherited_bounds_a_sub_agent(release in release(), config in config(), parent in config(), context in context()) {
         let parent = tools(release, &parent, &context);
@@ -192,8 +193,13 @@ proptest! {
         prop_assume!(!parent.allowed.is_empty());
         let inherited = Subagent { depth: 1, inherited_allow: parent.allowed.clone(), inherited_deny: Vec::new() };
         let child = tools(release, &config, &ToolContext { subagent: Some(inherited), ..context });
-        for tool in child.allowed.iter().filter(|tool| *tool != "apply_patch") {
-            prop_assert!(has(&parent, tool), "{tool}");
+        let comes_with = |tool: &str| match tool {
+            "apply_patch" => has(&parent, "write"),
+            "show_widget" => has(&parent, "canvas"),
+            _ => false,
+        };
+        for tool in &child.allowed {
+            prop_assert!(has(&parent, tool) || comes_with(tool), "{tool}");
         }
     }
 

@@ -103,6 +103,22 @@ fn sub_agents_may_start_others_where_the_depth_allows_it() {
     assert!(!has(Release::V2026_9_6, &none, &context, "gateway"));
 }
 
+/// OpenClaw reads `canvas` in a list as both tools, also in the list that a sub-agent inherits.
+#[test]
+fn an_inherited_name_stands_for_its_second_tool_too() {
+    let release = Release::V2026_9_6;
+    let parent = tools(release, &json!({ "tools": { "deny": ["group:openclaw"] } }), &ToolContext::default());
+    assert!(
+        parent.allowed.contains(&"canvas".to_owned()) && !parent.allowed.contains(&"show_widget".to_owned())
+    );
+    let inherited =
+        Subagent { depth: 1, inherited_allow: parent.allowed.clone(), inherited_deny: Vec::new() };
+    let child = ToolContext { subagent: Some(inherited), ..ToolContext::default() };
+    let mut gained = tools(release, &json!({}), &child).allowed;
+    gained.retain(|tool| !parent.allowed.contains(tool));
+    assert_eq!(gained, ["show_widget"]);
+}
+
 #[test]
 fn in_april_whoever_is_not_known_is_not_the_owner() {
     let owner =

@@ -27,6 +27,11 @@ pub enum Operation {
     Ioctl,
     /// Call one of OpenClaw's tools.
     Tool,
+    /// Run a command outside the guard.
+    Elevated,
+    /// Try to run one.
+    #[serde(rename = "elevated-denied")]
+    ElevatedDenied,
 }
 
 impl Operation {
@@ -43,6 +48,7 @@ impl Operation {
             Operation::Trace => "trace",
             Operation::Ioctl => "ioctl",
             Operation::Tool => "tool",
+            Operation::Elevated | Operation::ElevatedDenied => "run-outside",
         }
     }
 }

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use guard_approvals::{Question, QuestionChange, Subject};
 use guard_openclaw::peer::proc::Tid;
-use guard_policy::Outcome;
 use guard_policy::text::shown_json;
+use guard_policy::{ElevatedLevel, Outcome};
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
@@ -56,6 +56,16 @@ pub struct SessionChange {
     pub by: Option<Tid>,
 }
 
+impl SessionChange {
+    fn masked(&self, secrets: &Secrets) -> SessionChange {
+        let mut change = self.clone();
+        if let SessionEvent::OutsideEnd { argv, .. } = &mut change.event {
+            *argv = secrets.masked(argv);
+        }
+        change
+    }
+}
+
 /// What it is.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
@@ -63,7 +73,21 @@ pub enum SessionEvent {
     /// Its security was set.
     Set {
         /// To what.
-        security: SessionSecurity,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        security: Option<SessionSecurity>,
+        /// The level of commands outside the guard.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        elevated: Option<ElevatedLevel>,
+    },
+    /// A command outside the guard has ended.
+    #[serde(rename = "outside-end")]
+    OutsideEnd {
+        /// The program.
+        path: String,
+        /// Its arguments.
+        argv: Vec<String>,
+        /// The exit status; 128 + n where signal n has ended it.
+        status: i32,
     },
     /// It is ended.
     End,
@@ -282,7 +306,7 @@ impl Record {
                 other(context, FLOOD, &FloodLine { text, lines: *lines })
             }
             Record::Change(change) => other(context, "reload", change),
-            Record::Session(change) => other(context, "session", change),
+            Record::Session(change) => other(context, "session", &change.masked(&context.secrets)),
             Record::Asked(asked) => other(context, "approval", &asked.masked(&context.secrets)),
             Record::Failed(failed) => other(context, "fault", failed),
             Record::Web(connection) => other(context, "web", connection),

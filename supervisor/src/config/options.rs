@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use guard_policy::{Ask, Limits, Profile, Security};
+use guard_policy::{Ask, ElevatedLevel, ElevatedSender, Limits, Profile, Security};
 
 use super::node_run::NodeRunOptions;
 
@@ -105,6 +105,19 @@ pub struct Options {
         hide_short_help = true
     )]
     pub limits: Vec<Limits>,
+    /// Commands outside the guard: off, ask, on or full [default: elevated.default]
+    #[arg(long, value_name = "LEVEL", value_parser = level, hide = true)]
+    pub elevated: Option<ElevatedLevel>,
+    /// Who this session is with, for `elevated.allowFrom`; may be repeated. WHO may have a kind before it: id:, from:,
+    /// e164:, name:, username: or tag:
+    #[arg(
+        id = "SENDER",
+        long = "sender",
+        value_name = "CHANNEL:WHO",
+        value_parser = ElevatedSender::parse,
+        hide = true
+    )]
+    pub senders: Vec<ElevatedSender>,
     /// When the command ends, kill the processes that it left running
     #[arg(long, global = true, hide_short_help = true)]
     pub kill_on_exit: bool,
@@ -153,4 +166,8 @@ fn security(name: &str) -> Result<Security, String> {
 
 fn ask(name: &str) -> Result<Ask, String> {
     Ask::from_name(name).ok_or_else(|| "one of off, on-miss, always".to_owned())
+}
+
+fn level(name: &str) -> Result<ElevatedLevel, String> {
+    ElevatedLevel::from_name(name).ok_or_else(|| "one of off, ask, on, full".to_owned())
 }

@@ -151,7 +151,10 @@ fn operand(request: &Request<'_, '_>, written: &[u8], cwd: &[u8]) -> Result<Runn
 }
 
 /// What descriptor 0 of the caller is; `None` if it is closed.
-fn standard_input(request: &Request<'_, '_>) -> Result<Option<CodeInput>, Errno> {
+///
+/// # Errors
+/// The kernel's; ESRCH if the caller is gone.
+pub fn standard_input(request: &Request<'_, '_>) -> Result<Option<CodeInput>, Errno> {
     match request.guard.resolver.descriptor(request.caller, 0).and_then(Target::into_object) {
         Ok((object, path)) => input(request, &object, path).map(Some),
         Err(Errno::BADF) => Ok(None),

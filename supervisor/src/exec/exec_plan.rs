@@ -129,6 +129,16 @@ impl<'p> ExecPlan<'p> {
         if state == ConsentState::Unasked {
             return Err(Errno::ACCESS);
         }
+        self.conclude(request, &state)?;
+        Ok(approved.filter(|_| matches!(state, ConsentState::Approved(_))))
+    }
+
+    /// Reports the start, with this state of its question, and applies the verdicts.
+    ///
+    /// # Errors
+    /// EACCES if it is refused.
+    pub fn conclude(&self, request: &Request<'_, '_>, state: &ConsentState) -> Result<(), Errno> {
+        let (guard, caller) = (request.guard, request.caller);
         for step in &self.0 {
             let mut verdict = step.verdict.clone();
             if verdict.outcome == Outcome::Ask && guard.observe {
@@ -143,6 +153,9 @@ impl<'p> ExecPlan<'p> {
                 guard.settle(caller, Operation::Exec, &step.path, &step.argv, &verdict)?;
             }
         }
-        Ok(approved.filter(|_| matches!(state, ConsentState::Approved(_))))
+        for step in self.0.iter().filter(|step| step.verdict.outcome == Outcome::Allow) {
+            guard.used_entries.record(guard.policy(), &step.exec(), &step.verdict.reason);
+        }
+        Ok(())
     }
 }

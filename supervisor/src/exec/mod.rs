@@ -5,10 +5,12 @@
 mod approval_subject;
 pub mod arguments;
 mod content_match;
+mod elevated;
 mod exec_lock;
 mod exec_plan;
 pub mod image;
 mod loader;
+mod outside_program;
 mod privileged;
 mod script_paths;
 mod scripts;
@@ -96,13 +98,18 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
     let exec_request = ExecRequest { dirfd, path, flags, argv, environment };
     // One exec of a process at a time: the first that succeeds ends the threads that make the others.
     let exec_lock = request.guard.exec_locks.acquire(caller)?;
-    let expected = judge(request, exec_request)?;
+    let mut expected = judge(request, exec_request)?;
     let mut mismatch = None;
+    let mut pass = expected.pass.take();
     let followed = caller.kernel().follow_exec(caller.call().id, caller.tid(), &mut |pid| {
         let differs = verify::differs(caller.kernel(), pid, &expected);
         // A process killed meanwhile cannot be compared: that is not a mismatch to report.
         mismatch = differs.filter(|_| !verify::is_dead(pid));
         request.guard.scripts.begin(pid);
+        request.guard.outside.forget(pid);
+        if let Some(pass) = pass.take().filter(|_| differs.is_none()) {
+            request.guard.outside.admit(pid, pass);
+        }
         differs.is_none() || is_layer_off(Layer::Verify)
     });
     let followed = match followed {
@@ -177,7 +184,9 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
                 let environment = exec_request.environment.items;
                 let here = Identity::from_stat(&rustix::fs::fstat(&directory)?);
                 let mut others = Vec::new();
-                let approved = steps.settle(request, &called, || {
+                let is_outside = role == Role::Program && request.guard.outside.is_asked(&object, &called);
+                let pass = is_outside.then(|| elevated::settle(request, &steps, &called)).transpose()?;
+                let subject = || {
                     let program = approval_subject::executable(request.caller, &object, &path, &file)?;
                     let runs = approval_subject::interpreted(request, &path, &argv, &cwd, &scripts)?;
                     scripts.extend(runs.script);
@@ -197,8 +206,14 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
                         cwd: cwd.clone(),
                         environment: Digest::of_environment(environment.iter().map(Vec::as_slice)),
                         program_variables: approval_subject::program_variables(&environment),
+                        is_outside: false,
                     })
-                })?;
+                };
+                let approved = match pass {
+                    // It only asks for another command.
+                    Some(_) => None,
+                    None => steps.settle(request, &called, subject)?,
+                };
                 if let Some(approved) = &approved {
                     let held = approved.script.iter().chain(&approved.through).zip(scripts);
                     for (script, named) in held.chain(approved.files.iter().zip(others)) {
@@ -214,6 +229,7 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
                     counts: (argv.len(), environment.len()),
                     cwd: here,
                     path,
+                    pass,
                 });
             }
             Image::Script { interpreter, argument } => {

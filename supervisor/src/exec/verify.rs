@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use super::content_match::ExpectedMatch;
 use crate::kernel::{Kernel, maps, requests, trace};
+use crate::outside::Pass;
 use crate::resolve::{Identity, Object};
 
 /// The loader that was judged.
@@ -42,6 +43,8 @@ pub struct Expected {
     pub cwd: Identity,
     /// The program's real path, for the log.
     pub path: Vec<u8>,
+    /// What the process may have, if it asks for a command outside the guard.
+    pub pass: Option<Pass>,
 }
 
 /// Names the first thing that differs from what was judged. What cannot be read counts as different.

@@ -29,7 +29,9 @@ use crate::judge::made_directories::MadeDirectories;
 use crate::judge::recorder::Recorder;
 use crate::judge::session_security::SessionSecurity;
 use crate::judge::shapes::{Shapes, Subject};
+use crate::judge::used_entries::UsedEntries;
 use crate::landlock;
+use crate::outside::Outside;
 use crate::resolve::Resolver;
 use crate::web::WebClients;
 
@@ -72,6 +74,8 @@ pub struct Guard {
     first: Arc<Mutex<Option<RunApproval>>>,
     /// The scripts that were approved.
     pub scripts: Arc<Scripts>,
+    /// What is known of commands outside the guard.
+    pub outside: Arc<Outside>,
     /// The programs that the policy withholds, recognised wherever they are copied.
     pub copies: Arc<ContentMatcher>,
     /// The sockets that the tree has bound.
@@ -82,6 +86,8 @@ pub struct Guard {
     pub git_locks: Arc<GitLocks>,
     /// The remotes that the tree has added to git configurations.
     pub git_remotes: Arc<GitRemotes>,
+    /// The saved entries that have let programs start.
+    pub used_entries: Arc<UsedEntries>,
 }
 
 /// The policy's verdict on a program that is a copy of these: the strictest of the verdicts on each.
@@ -135,16 +141,23 @@ impl Guard {
             exec_locks: Arc::default(),
             first: Arc::default(),
             scripts: Arc::default(),
+            outside: Arc::new(Outside::nothing()),
             bound_sockets: Arc::default(),
             made: Arc::default(),
             git_locks: Arc::default(),
             git_remotes: Arc::default(),
+            used_entries: Arc::default(),
         }
     }
 
     /// Sets the approvals to ask.
     pub fn with_approvals(self, approvals: Arc<Approvals>) -> Guard {
         Guard { approvals: Some(approvals), ..self }
+    }
+
+    /// Sets what is known of commands outside the guard.
+    pub fn with_outside(self, outside: Arc<Outside>) -> Guard {
+        Guard { outside, ..self }
     }
 
     /// Sets the state directory in which an approvals page may be served.
@@ -367,7 +380,11 @@ impl Guard {
         self.deny(caller, operation, path, &[], &builtin(text))
     }
 
-    pub(super) fn deny(
+    /// Refuses for this reason.
+    ///
+    /// # Errors
+    /// EACCES, unless only observing.
+    pub fn deny(
         &self,
         caller: &Caller<'_>,
         operation: Operation,
@@ -397,7 +414,7 @@ impl Guard {
         verdict: &Verdict<'_>,
     ) -> Result<(), Errno> {
         if verdict.outcome == Outcome::Allow {
-            if operation == Operation::Exec || self.reporter.wants_allowed() {
+            if [Operation::Exec, Operation::Elevated].contains(&operation) || self.reporter.wants_allowed() {
                 let logged = self.note(caller, operation, path, argv, &verdict.reason, Outcome::Allow);
                 if logged == Logged::No {
                     return self.deny(caller, operation, path, argv, &unlogged());
@@ -445,7 +462,7 @@ impl Guard {
         let pid = caller.process().unwrap_or(caller.tid());
         // For a program, the arguments with which it was to start.
         let argv = match operation {
-            Operation::Exec => Cow::Borrowed(argv),
+            Operation::Exec | Operation::Elevated | Operation::ElevatedDenied => Cow::Borrowed(argv),
             _ => Cow::Owned(caller.arguments()),
         };
         // A refused caller waits anyway, so it can afford the list of ancestors; one that goes on should not wait for

@@ -1,4 +1,4 @@
-//! The directories that the tree has made in this session.
+//! The directories that the tree has made in this session, and the files with the name `.git`.
 
 use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -42,8 +42,14 @@ impl MadeDirectories {
     /// needs to move another one there.
     pub fn record(&self, parent: BorrowedFd<'_>, name: &[u8]) {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let Ok(made) = rustix::fs::openat(parent, name, flags, Mode::empty()) else { return };
-        let Some(born) = Born::read(made.as_fd()) else { return };
+        if let Ok(made) = rustix::fs::openat(parent, name, flags, Mode::empty()) {
+            self.record_open(made.as_fd());
+        }
+    }
+
+    /// Remembers what was just made and is open.
+    pub fn record_open(&self, made: BorrowedFd<'_>) {
+        let Some(born) = Born::read(made) else { return };
         let mut directories = self.0.lock();
         if directories.len() < MAX_DIRECTORIES {
             directories.insert(born);
@@ -55,8 +61,12 @@ impl MadeDirectories {
         if self.0.lock().is_empty() {
             return false;
         }
-        let born = open_directory(path).and_then(|directory| Born::read(directory.as_fd()));
-        born.is_some_and(|born| self.0.lock().contains(&born))
+        open_directory(path).is_some_and(|directory| self.contains_open(directory.as_fd()))
+    }
+
+    /// Returns whether an open directory, or file, is one of them.
+    pub fn contains_open(&self, directory: BorrowedFd<'_>) -> bool {
+        Born::read(directory).is_some_and(|born| self.0.lock().contains(&born))
     }
 }
 

@@ -4,6 +4,7 @@
 pub(crate) mod active;
 pub mod bound_sockets;
 pub(crate) mod consent;
+pub(crate) mod git_files;
 pub(crate) mod git_locks;
 pub(crate) mod git_remotes;
 pub mod guard;
@@ -15,3 +16,4 @@ pub(crate) mod persistence;
 pub mod recorder;
 pub mod session_security;
 pub mod shapes;
+pub(crate) mod used_entries;

@@ -9,6 +9,7 @@ use guard_policy::{Access, GitConfigNames, Policy, Request, Shape, ShapeKind, Si
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use super::git_files::leads_to_others;
 use super::made_directories::MadeDirectories;
 
 /// How many names are looked at below a directory that is to be moved. Beyond that, it stays.
@@ -70,7 +71,7 @@ impl Shapes<'_> {
             };
             is_for_files
                 || is_let_through && shape.kind == ShapeKind::GitConfig
-                || self.made.contains(shape.holder)
+                || self.is_the_trees(shape, path)
         };
         if !shapes.iter().all(is_own) {
             return None;
@@ -88,6 +89,11 @@ impl Shapes<'_> {
         }
         // This keeps the policy from looking for shapes again.
         Some(if is_config { Site::GitConfig } else { Site::Own })
+    }
+
+    /// Whether the tree made the directory that holds a shape, and nobody else put a `.git` file there.
+    fn is_the_trees(&self, shape: &Shape<'_>, path: &[u8]) -> bool {
+        self.made.contains(shape.holder) && !leads_to_others(path, self.made)
     }
 
     /// Whether a real path is that of a git configuration, or of its lock, and protected for that.
@@ -176,7 +182,7 @@ impl Shapes<'_> {
                 let is_directory = kind == FileType::Directory;
                 let is_protected = |shape: &Shape<'_>| {
                     let is_for_files = is_directory && shape.kind.is_file();
-                    !is_for_files && !self.made.contains(shape.holder)
+                    !is_for_files && !self.is_the_trees(shape, &path)
                 };
                 if self.policy.shapes(&path).iter().any(is_protected) {
                     return false;

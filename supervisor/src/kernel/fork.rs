@@ -80,6 +80,12 @@ pub fn quit() -> ! {
     unsafe { libc::_exit(0) }
 }
 
+/// Ends a forked process in the same way, with this status.
+pub fn quit_with(status: i32) -> ! {
+    // SAFETY: as above.
+    unsafe { libc::_exit(status) }
+}
+
 /// How long a joined thread may still be listed, in milliseconds: it wakes its waiters before the kernel removes it
 /// from the list.
 const LEAVING: u32 = 1000;

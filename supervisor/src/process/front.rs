@@ -27,6 +27,9 @@ const LAST_TIMEOUT: u16 = 3000;
 /// How long a reaper may take to end the tree.
 const LOST_TIMEOUT: Duration = Duration::from_secs(4);
 
+/// What a node is told at the end of a run, by which it can tell a killed command from a killed guard.
+const ORDERLY: &[u8] = b"e";
+
 /// The events that the front waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FrontEvent {
@@ -118,6 +121,11 @@ pub fn wait(
         console.settle();
     }
     let end = front.work().inspect_err(|_| end_lost(others))?;
+    if let Some(node) = &front.lifeline {
+        // A node that is gone needs no word.
+        let flags = rustix::net::SendFlags::DONTWAIT | rustix::net::SendFlags::NOSIGNAL;
+        let _ = rustix::net::send(node, ORDERLY, flags);
+    }
     if front.is_last() {
         let _ = waitpid(supervisor, None);
     }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! front             started by the operator; relays input and output; returns the command's status
+//! ├─ outside        starts approved commands outside the guard, if elevated.enabled is set
 //! └─ supervisor     answers held calls; has its own session; stays until the tree is gone
 //!    └─ reaper      the subreaper that inherits the tree's orphans; has its own session
 //!       └─ leader   leads the session on the guard's terminal, if the operator has a terminal
@@ -20,6 +21,7 @@ mod front_signals;
 mod leader;
 mod limits;
 mod message;
+mod outside;
 mod reaper;
 mod running_command;
 mod supervisor;
@@ -28,7 +30,7 @@ use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-use guard_policy::{Limits, Policy};
+use guard_policy::{ElevatedSender, Limits, Policy};
 use guard_shim::LaunchPlan;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -41,6 +43,7 @@ use crate::judge::recorder::Recorder;
 use crate::kernel::fork::{Side, split};
 use crate::kernel::signals;
 use crate::landlock;
+use crate::outside::Unavailable;
 use crate::terminal::Tty;
 use crate::web::ProxyPort;
 use console::{Console, Far};
@@ -67,6 +70,10 @@ pub struct Spawn {
     pub observe: bool,
     /// Whether a human is available for the policy's questions.
     pub is_attended: bool,
+    /// Whether commands may run outside the guard at all.
+    pub outside: Result<(), Unavailable>,
+    /// Who the session is with.
+    pub sender: ElevatedSender,
     /// Records what the tree does. If set, changes of the policy's files are not watched.
     pub recorder: Option<Recorder>,
     /// Whether denials are printed on stderr.
@@ -84,9 +91,9 @@ pub struct Spawn {
 impl Spawn {
     /// Closes its descriptors without freeing its memory: after a fork, freeing would first copy the pages.
     fn forget(self) {
-        let Spawn { name, plan, terminal, policy, source, floor, audit, approval, .. } = self;
+        let Spawn { name, plan, terminal, policy, source, floor, audit, approval, sender, .. } = self;
         floor.grants().close();
-        std::mem::forget((name, policy, source, floor, approval));
+        std::mem::forget((name, policy, source, floor, approval, sender));
         drop(terminal);
         plan.forget();
         audit.forget();
@@ -115,6 +122,22 @@ pub enum ProcessError {
 /// # Errors
 /// If they cannot be started, or the supervisor is lost.
 pub fn start(mut order: Spawn) -> Result<Exit, ProcessError> {
+    let others = front::OtherChildren::now();
+    // First: this process still has all that the operator's commands have, and nothing that they must not have.
+    let outside = match order.outside {
+        Ok(()) => {
+            let (ours, theirs) = guard_shim::channel().map_err(ProcessError::Link)?;
+            match split().map_err(ProcessError::Fork)? {
+                Side::Parent(_) => Ok(ours),
+                Side::Child => {
+                    drop(ours);
+                    order.forget();
+                    outside::main(theirs)
+                }
+            }
+        }
+        Err(why) => Err(why),
+    };
     let (from_supervisor, to_front) = pipe()?;
     let (from_front, to_supervisor) = pipe()?;
     let front = rustix::process::getpid();
@@ -130,10 +153,9 @@ pub fn start(mut order: Spawn) -> Result<Exit, ProcessError> {
     let screen = console.as_ref().map(|console| console.relay.screen_state());
     // Before the fork: a signal in between must not end the front alone.
     let signals = front_signals::block_signals(console.is_some());
-    let others = front::OtherChildren::now();
     match split().map_err(ProcessError::Fork)? {
         Side::Parent(supervisor) => {
-            drop((to_front, from_front, jobs, link, screen));
+            drop((to_front, from_front, jobs, link, screen, outside));
             let lifeline = order.lifeline.take();
             order.forget();
             let below = front::Below { supervisor, from_supervisor, to_supervisor, others, lifeline };
@@ -143,13 +165,13 @@ pub fn start(mut order: Spawn) -> Result<Exit, ProcessError> {
             drop((from_supervisor, console, to_supervisor, prompt));
             let links = supervisor::FrontLinks {
                 front,
-                to_front,
                 from_front,
                 jobs,
                 prompt: link,
                 screen: screen.flatten(),
+                outside,
             };
-            supervisor::main(order, links)
+            supervisor::main(order, to_front, links)
         }
     }
 }

@@ -42,6 +42,7 @@ use crate::kernel::listener::Listener;
 use crate::kernel::pidfd::ProcessHandle;
 use crate::kernel::requests::{Disposition, dispose};
 use crate::landlock;
+use crate::outside::{Outside, Unavailable};
 use crate::panics::install_hook;
 use crate::resolve::Resolver;
 use crate::session::protocol::SessionMode;
@@ -57,8 +58,6 @@ const IGNORED: [Signal; 6] =
 pub struct FrontLinks {
     /// Its process.
     pub front: Pid,
-    /// Messages for it.
-    pub to_front: OwnedFd,
     /// Its messages.
     pub from_front: OwnedFd,
     /// With a terminal, the leader's connection.
@@ -67,18 +66,18 @@ pub struct FrontLinks {
     pub prompt: Option<UnixStream>,
     /// With a terminal: what is on its screen.
     pub screen: Option<SharedScreenState>,
+    /// The connection to the process that starts commands outside.
+    pub outside: Result<OwnedFd, Unavailable>,
 }
 
-/// Runs the supervisor; never returns.
-pub fn main(order: Spawn, links: FrontLinks) -> ! {
+/// Runs the supervisor, which sends messages to the front; never returns.
+pub fn main(order: Spawn, to_front: OwnedFd, links: FrontLinks) -> ! {
     install_hook();
-    let FrontLinks { front, to_front, from_front, jobs, prompt, screen } = links;
     let mut to_front = Some(File::from(to_front));
-    let end =
-        supervise(order, front, &mut to_front, from_front, jobs, prompt, screen).unwrap_or_else(|problem| {
-            print(&format!("openclaw-guard: {problem}"));
-            Some(CommandEnd::Status(FAILED))
-        });
+    let end = supervise(order, &mut to_front, links).unwrap_or_else(|problem| {
+        print(&format!("openclaw-guard: {problem}"));
+        Some(CommandEnd::Status(FAILED))
+    });
     if let Some(end) = end {
         send(&mut to_front, ProcessMessage::Ended(end));
     }
@@ -89,13 +88,10 @@ pub fn main(order: Spawn, links: FrontLinks) -> ! {
 /// front.
 fn supervise(
     order: Spawn,
-    front: Pid,
     to_front: &mut Option<File>,
-    from_front: OwnedFd,
-    jobs: Option<OwnedFd>,
-    link: Option<UnixStream>,
-    screen: Option<SharedScreenState>,
+    links: FrontLinks,
 ) -> Result<Option<CommandEnd>, String> {
+    let FrontLinks { front, from_front, jobs, prompt: link, screen, outside } = links;
     let Spawn {
         name,
         plan,
@@ -107,6 +103,8 @@ fn supervise(
         proxy,
         observe,
         is_attended,
+        outside: _,
+        sender,
         recorder,
         lines,
         kill_on_exit,
@@ -128,7 +126,7 @@ fn supervise(
         Side::Child => {
             // Only the supervisor may hold this pipe, so that the front sees it close when the supervisor
             // ends.
-            drop((ours, from_reaper, to_front.take(), from_front, link, recorder, approval, proxy));
+            drop((ours, from_reaper, to_front.take(), from_front, link, recorder, approval, proxy, outside));
             audit.forget();
             floor.grants().close();
             reaper::main(plan, theirs, ReaperLinks { to_supervisor, front: front_handle, jobs })
@@ -175,10 +173,13 @@ fn supervise(
     };
     let started = started(&source, &argv, &secrets, limits, mode);
     let state = source.paths.state_directory.clone();
+    let outside = Arc::new(Outside::new(sender, source.options.elevated, outside));
+    outside.follow(reporter.clone()).map_err(cannot("start a thread"))?;
     let sync_thread = sync_thread(&source, tree, &reporter);
     let approvals = is_attended.then(|| approvals(&policy, &source, tree, &reporter, &sync_thread, link));
     let mut guard = Guard::new(policy, resolver, tree, reporter.clone(), observe, floor, &session)
-        .beside_page_of(&source.paths.state_directory);
+        .beside_page_of(&source.paths.state_directory)
+        .with_outside(Arc::clone(&outside));
     let is_followed = recorder.is_none();
     let clients = proxy.as_ref().map(|proxy| Arc::new(proxy.clients()));
     guard = guard.with_recorder(recorder.map(Arc::new)).with_first(approval).with_proxy(clients.clone());
@@ -248,8 +249,20 @@ fn supervise(
         approvals.stop();
     }
     drop(proxy);
+    outside.log_ends(&reporter);
+    // Observing and recording count as no use.
+    if is_followed && !observe {
+        save_uses(&current.guard(), &state, &secrets);
+    }
     reporter.flush();
     Ok(None)
+}
+
+/// Writes into the stores when their entries were used.
+fn save_uses(guard: &Guard, state: &Path, secrets: &Secrets) {
+    if let Err(error) = guard.used_entries.save(state, guard.policy().agent(), secrets) {
+        tracing::warn!("the last use of saved answers is not recorded: {error}");
+    }
 }
 
 /// Makes an error's text of the step that failed, in words that follow "cannot".

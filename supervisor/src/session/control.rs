@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use guard_approvals::protocol::Approval;
 use guard_openclaw::clock::now_ms;
 use guard_openclaw::peer::proc::Tid;
+use guard_policy::ElevatedLevel;
 
 use super::protocol::{Method, SessionInfo, SessionMode, SessionReply, SessionSecurity};
 use crate::audit::{SessionChange, SessionEvent};
@@ -53,7 +54,7 @@ impl Control {
             Method::Set { id, .. } | Method::End { id } if *id != self.id() => {
                 refused("this is another session by now")
             }
-            Method::Set { security, .. } => self.set(*security, by),
+            Method::Set { security, elevated, .. } => self.set(*security, *elevated, by),
             Method::End { .. } => self.end(by),
         }
     }
@@ -62,14 +63,24 @@ impl Control {
         self.current.guard().session().to_owned()
     }
 
-    fn set(&self, security: SessionSecurity, by: Tid) -> SessionReply {
+    fn set(
+        &self,
+        security: Option<SessionSecurity>,
+        elevated: Option<ElevatedLevel>,
+        by: Tid,
+    ) -> SessionReply {
         if self.started.mode == SessionMode::Observe {
             return refused("it only observes, so nothing would be denied: end it instead");
         }
         // The line is written first: a setting in force without a line in the log would be worse than a line without
         // the setting.
-        self.record(SessionEvent::Set { security }, by);
-        self.current.update(|before| before.with_security(security));
+        self.record(SessionEvent::Set { security, elevated }, by);
+        if let Some(security) = security {
+            self.current.update(|before| before.with_security(security));
+        }
+        if let Some(level) = elevated {
+            self.current.guard().outside.set_level(level);
+        }
         self.session()
     }
 
@@ -108,6 +119,7 @@ impl Control {
             mode,
             security: guard.policy().security().as_str().to_owned(),
             set: guard.security(),
+            elevated: guard.outside.level(guard.policy()),
             pending,
             denials: guard.reporter.denials(),
             is_ending: self.is_ending.load(Ordering::Acquire),

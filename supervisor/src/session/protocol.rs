@@ -1,5 +1,6 @@
 //! The messages on a session's socket: one request, one reply, each a line of JSON.
 
+use guard_policy::ElevatedLevel;
 use serde::{Deserialize, Serialize};
 
 pub use crate::judge::session_security::SessionSecurity;
@@ -32,7 +33,11 @@ pub enum Method {
         /// The whole id: another guard may have this one's process id by now.
         id: String,
         /// What to set.
-        security: SessionSecurity,
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        security: Option<SessionSecurity>,
+        /// The level of commands outside the guard.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        elevated: Option<ElevatedLevel>,
     },
     /// End it.
     End {
@@ -84,6 +89,9 @@ pub struct SessionInfo {
     pub security: String,
     /// What the operator has set.
     pub set: SessionSecurity,
+    /// The level of commands outside the guard.
+    #[serde(default)]
+    pub elevated: ElevatedLevel,
     /// The number of questions that wait for an answer.
     pub pending: usize,
     /// The number of calls denied so far; with `--observe`, of those that would have been.

@@ -14,6 +14,7 @@ mod namespace;
 pub(crate) mod number;
 mod open;
 pub mod open_how;
+mod outside;
 mod own_copy;
 mod passthrough;
 mod process;

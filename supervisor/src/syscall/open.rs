@@ -15,6 +15,8 @@ use super::{Request, git_config, set_id};
 use crate::audit::Operation;
 use crate::audit::report::LAST_DENIAL;
 use crate::caller::{CallerPath, PATH_MAX};
+use crate::judge::git_files::is_git_file;
+use crate::outside::CHANNEL;
 use crate::reply::{ContinueReason, HandlerResult, Reply, SupervisorCopy};
 use crate::resolve::special_files::controlling_terminal;
 use crate::resolve::{DirEntry, Identity, Last, Object, Target, link_to, real_path};
@@ -56,6 +58,9 @@ pub fn openat2(request: &Request<'_, '_>, dirfd: i32, path: u64, how: u64, size:
         return Err(Errno::AGAIN);
     }
     let path = request.caller.path(path)?;
+    if path.as_bytes() == CHANNEL.as_bytes() {
+        return super::outside::claim(request);
+    }
     open(request, dirfd, path.as_bytes(), how)
 }
 
@@ -157,8 +162,14 @@ impl<'p> PlainPath<'p> {
 /// walk is needed.
 fn open_plain(request: &Request<'_, '_>, path: &PlainPath<'_>, how: OpenHow) -> Option<HandlerResult> {
     let needed = if how.creates() { how.access() | Access::WRITE } else { how.access() };
-    // A mode with a set-user-ID bit takes the long way, which knows whether a file is made.
-    if how.has_set_id() || request.guard.sees_all() || !request.guard.allows(&path.real, needed) {
+    // A mode with a set-user-ID bit takes the long way, which knows whether a file is made. So does a file that says where
+    // a git directory is: one that the tree makes is remembered.
+    let is_git_file = how.creates() && path.real.rsplit(|byte| *byte == b'/').next().is_some_and(is_git_file);
+    if how.has_set_id()
+        || is_git_file
+        || request.guard.sees_all()
+        || !request.guard.allows(&path.real, needed)
+    {
         return None;
     }
     // So does an open that may wait for another process, or that another process may notice.
@@ -252,7 +263,11 @@ fn open_entry(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Resu
         return create_lock(request, entry, how);
     }
     judge(request, &entry.path, None, how.access() | Access::WRITE)?;
-    create(request, entry, how)?.map(|file| finish(Object::from_fd(file)?, how)).transpose()
+    let Some(file) = create(request, entry, how)? else { return Ok(None) };
+    if is_git_file(&entry.name) {
+        request.guard.made.record_open(file.as_fd());
+    }
+    finish(Object::from_fd(file)?, how).map(Some)
 }
 
 /// Makes the lock of a git configuration, which is then the tree's.

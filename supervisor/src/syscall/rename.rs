@@ -4,13 +4,14 @@ use std::os::fd::AsFd;
 
 use guard_shim::failpoints::{Fallible, fail_point};
 use parking_lot::MutexGuard;
-use rustix::fs::{AtFlags, CWD, FileType, RenameFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::{Request, git_config, replacement};
 use crate::inflight;
 use crate::judge::consent::AllPaths;
-use crate::reply::HandlerResult;
+use crate::judge::git_files::is_git_file;
+use crate::reply::{HandlerResult, Reply};
 use crate::resolve::{DirEntry, Identity, Last, Object, Target, link_to, mount_of};
 
 /// A directory descriptor and the address of a path.
@@ -137,11 +138,25 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     // The kernel reports a trailing slash on a non-directory, a directory moved below itself, and the like.
     let outcome = request
         .perform(|| rustix::fs::renameat_with(&old.parent, old.written(), &new.parent, new.written(), flags));
+    if !exchange && is_git_file(&new.name) && matches!(outcome, Ok(Reply::Value(0))) {
+        record_git_file(request, &new);
+    }
     let grants = request.guard.floor.grants();
     for path in [&old.path, &new.path] {
         grants.recheck_below(path);
     }
     outcome
+}
+
+/// Remembers a file that the tree has just given the name `.git`.
+fn record_git_file(request: &Request<'_, '_>, entry: &DirEntry) {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let file = rustix::fs::openat2(&entry.parent, entry.written(), flags, Mode::empty(), no_links);
+    let file = file.ok().and_then(|file| Object::from_fd(file).ok());
+    if let Some(file) = file.filter(|file| file.kind() == FileType::RegularFile) {
+        request.guard.made.record_open(file.fd.as_fd());
+    }
 }
 
 /// Both names of a rename, if the source exists and the target can be moved to (fs/namei.c, do_renameat2).

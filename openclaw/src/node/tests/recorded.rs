@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::gateway::GatewayEvent;
 use crate::node::{
-    Approval, Collector, Denied, Heard, Invoke, InvokeError, Plan, PrepareParams, RunParams, RunReport,
-    Stream, command_text, heard, result_params,
+    Approval, Collector, Denied, Heard, Invoke, InvokeError, PairingDecision, Plan, PrepareParams, RunParams,
+    RunReport, Stream, command_text, heard, result_params,
 };
 
 const RECORDED: &str = include_str!("../../../../policy/tests/data/node-2026.9.6.jsonl");
@@ -181,11 +181,18 @@ fn what_is_not_offered_is_not_supported() {
 
 #[test]
 fn the_operators_decision_is_heard() {
-    let event = |node: &str, decision: &str| GatewayEvent {
+    let event = |node: &str, request: &str, decision: &str| GatewayEvent {
         event: "node.pair.resolved".to_owned(),
-        payload: json!({"requestId": "r", "nodeId": node, "decision": decision, "ts": 1}),
+        payload: json!({"requestId": request, "nodeId": node, "decision": decision, "ts": 1}),
     };
-    assert_eq!(heard(event(NODE, "approved"), NODE), Heard::Paired { is_approved: true });
-    assert_eq!(heard(event(NODE, "rejected"), NODE), Heard::Paired { is_approved: false });
-    assert_eq!(heard(event("another", "approved"), NODE), Heard::Nothing);
+    for (request, text, decision) in [
+        ("r", "approved", PairingDecision::Approved),
+        ("r", "rejected", PairingDecision::Rejected),
+        ("", "removed", PairingDecision::Removed),
+        ("", "", PairingDecision::Rejected),
+    ] {
+        let request_id = Some(request.to_owned()).filter(|id| !id.is_empty());
+        assert_eq!(heard(event(NODE, request, text), NODE), Heard::Paired { request: request_id, decision });
+    }
+    assert_eq!(heard(event("another", "r", "approved"), NODE), Heard::Nothing);
 }

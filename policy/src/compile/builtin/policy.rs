@@ -13,6 +13,7 @@ use crate::config::allowlist_entry::AllowlistEntry;
 use crate::config::approvals::Approvals;
 use crate::config::audit::AuditSettings;
 use crate::config::document;
+use crate::config::elevated::ElevatedSettings;
 use crate::config::limits::Limits;
 use crate::config::node::NodeSettings;
 use crate::config::persistence::Protection;
@@ -121,6 +122,7 @@ impl Policy {
             audit: AuditSettings::default(),
             node: NodeSettings::default(),
             limits: Limits::default(),
+            elevated: ElevatedSettings::default(),
             inherit: Inherit::default(),
             path_prepend: Vec::new(),
             extended: None,

@@ -6,9 +6,18 @@ use super::syntax::{Reader, plain};
 use crate::config::allowlist_entry::AllowlistEntry;
 use crate::config::document::Agent;
 
-pub(super) const AGENT_EXEC: [&str; 6] =
-    ["mode", "security", "ask", "askFallback", "strictInlineEval", "autoAllowSkills"];
-pub(super) const AGENT: [&str; 3] = ["exec", "allowlist", "permissions"];
+pub(super) const AGENT_EXEC: [&str; 9] = [
+    "mode",
+    "security",
+    "ask",
+    "askFallback",
+    "strictInlineEval",
+    "autoAllowSkills",
+    "safeBins",
+    "safeBinTrustedDirs",
+    "safeBinProfiles",
+];
+pub(super) const AGENT: [&str; 4] = ["exec", "allowlist", "permissions", "elevated"];
 pub(super) const ENTRY: [&str; 10] = [
     "id",
     "pattern",
@@ -30,10 +39,14 @@ impl Reader<'_> {
             match name.as_str() {
                 "exec" => {
                     for (name, key, property) in self.object(value, &key, Some(&AGENT_EXEC)) {
-                        self.mode(&name, &property.value, &key, &mut agent.exec);
+                        let (value, exec) = (&property.value, &mut agent.exec);
+                        if !self.mode(&name, value, &key, &mut exec.mode) {
+                            self.safe_bins(&name, value, &key, &mut exec.safe_bins);
+                        }
                     }
                 }
                 "allowlist" => agent.allowlist = self.allowlist(value, &key),
+                "elevated" => agent.elevated = self.agent_elevated(value, &key),
                 _ => agent.permissions = self.permissions(value, &key),
             }
         }

@@ -6,7 +6,7 @@ use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
 
 use super::syntax::Reader;
-use crate::config::document::{ExecSection, Mode, SkillBin, Skills};
+use crate::config::document::{ExecSection, Mode, SafeBinSection, SkillBin, Skills};
 use crate::environment::Inherit;
 use crate::paths::expansion;
 use crate::programs::safe_bins::Profile;
@@ -50,6 +50,22 @@ impl Reader<'_> {
         true
     }
 
+    pub(super) fn safe_bins(
+        &mut self,
+        name: &str,
+        value: &Value<'_>,
+        key: &str,
+        section: &mut SafeBinSection,
+    ) -> bool {
+        match name {
+            "safeBins" => section.names = self.strings(value, key, program_problem),
+            "safeBinTrustedDirs" => section.trusted_dirs = self.strings(value, key, root_problem),
+            "safeBinProfiles" => section.profiles = self.profiles(value, key),
+            _ => return false,
+        }
+        true
+    }
+
     fn milliseconds(&mut self, value: &Value<'_>, key: &str) -> Option<u64> {
         let number = match value {
             Value::NumberLit(number) => number.value.parse().ok().filter(|&ms| ms > 0),
@@ -65,18 +81,15 @@ impl Reader<'_> {
         let mut exec = ExecSection::default();
         for (name, key, property) in self.object(value, key, Some(&EXEC)) {
             let value = &property.value;
-            if self.mode(&name, value, &key, &mut exec.mode) {
+            if self.mode(&name, value, &key, &mut exec.mode)
+                || self.safe_bins(&name, value, &key, &mut exec.safe_bins)
+            {
                 continue;
             }
             match name.as_str() {
                 "timeoutMs" => exec.timeout_ms = self.milliseconds(value, &key),
                 "runningNoticeMs" => exec.running_notice_ms = self.milliseconds(value, &key),
                 "carriers" => exec.carriers = self.strings(value, &key, program_problem),
-                "safeBins" => exec.safe_bins = self.strings(value, &key, program_problem),
-                "safeBinTrustedDirs" => {
-                    exec.safe_bin_trusted_dirs = self.strings(value, &key, root_problem);
-                }
-                "safeBinProfiles" => exec.safe_bin_profiles = self.profiles(value, &key),
                 "roots" => exec.roots = self.strings(value, &key, root_problem),
                 "allowPtrace" => exec.allow_ptrace = self.boolean(value, &key),
                 "skills" => exec.skills = self.skills(value, &key),

@@ -3,6 +3,7 @@
 mod agents;
 mod approvals;
 mod audit;
+mod elevated;
 mod examples;
 mod exec;
 mod forwarding;
@@ -27,7 +28,7 @@ pub use locate::{Location, locate};
 use syntax::Reader;
 pub(crate) use syntax::join;
 
-const TOP: [&str; 13] = [
+const TOP: [&str; 14] = [
     "$schema",
     "version",
     "extends",
@@ -40,6 +41,7 @@ const TOP: [&str; 13] = [
     "audit",
     "node",
     "limits",
+    "elevated",
     "examples",
 ];
 
@@ -135,6 +137,7 @@ impl Reader<'_> {
                 "node" => document.node = self.node(value, &key),
                 "tools" => document.tools = self.tools(value, &key),
                 "limits" => document.limits = self.limits(value, &key),
+                "elevated" => document.elevated = self.elevated(value, &key),
                 "examples" => document.examples = self.examples(value, &key),
                 _ => document.audit = self.audit(value, &key),
             }

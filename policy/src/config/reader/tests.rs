@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{
-    TOP, agents, approvals, audit, exec, forwarding, gateway, limits, network, node, permissions, tools,
+    TOP, agents, approvals, audit, elevated, exec, forwarding, gateway, limits, network, node, permissions,
+    tools,
 };
 
 /// The keys that the reader accepts, by the schema's name of their section.
@@ -24,11 +25,13 @@ fn lists() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("Connect", &network::CONNECT),
         ("Web", &network::WEB),
         ("Agent", &agents::AGENT),
-        ("Mode", &agents::AGENT_EXEC),
+        ("AgentExec", &agents::AGENT_EXEC),
         ("Audit", &audit::AUDIT),
         ("Node", &node::NODE),
         ("LimitsSection", &limits::LIMITS),
         ("Tools", &tools::TOOLS),
+        ("ElevatedSection", &elevated::ELEVATED),
+        ("AgentElevated", &elevated::AGENT_ELEVATED),
         ("AllowlistEntry", &agents::ENTRY),
         ("Permissions", &permissions::PERMISSIONS),
         ("Filesystem", &permissions::FILESYSTEM),

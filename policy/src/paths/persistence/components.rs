@@ -7,6 +7,9 @@ use super::tails::{ShapeTail, is_named};
 pub(super) const GIT_FILES: [&[u8]; 1] = [b"commondir"];
 /// Directories of a git directory that hold git directories: those of submodules and of worktrees.
 pub(super) const GIT_NESTS: [&[u8]; 2] = [b"modules", b"worktrees"];
+/// Directories of a git directory in which other tools keep a configuration that runs programs: Arcanist ("User Guide:
+/// Configuration", `load`), git-branchless (its `init` includes the file in git's), Sapling ("Git support modes", `.git/sl`).
+pub(super) const GIT_GUESTS: [&[u8]; 3] = [b"arc", b"branchless", b"sl"];
 
 /// What the tail of a shape names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +120,13 @@ impl<'p> Component<'p> {
         match inside {
             None if is(b".git") || is(b".hg") || is(b".jj") => Some(self.path),
             Some(b"info") if is(b".git") && self.rest() == b"info" => Some(self.itself()),
+            // git takes what it finds there for the submodule's, no matter who made it. Deeper, it makes links itself to
+            // see whether the file system has them.
+            Some(b"modules") if is(b".git") && self.after().count() < 3 => Some(self.itself()),
             Some(nest) if is(b".git") && GIT_NESTS.contains(&nest) => Some(self.path),
+            Some(guest) if is(b".git") && GIT_GUESTS.contains(&guest) && self.rest() == guest => {
+                Some(self.itself())
+            }
             Some(b"repo") if is(b".jj") && [&b"repo"[..], b"repo/store"].contains(&self.rest()) => {
                 Some(self.path)
             }
@@ -137,6 +146,8 @@ impl<'p> Component<'p> {
         match self.name() {
             b"hooks" => Some(ShapeKind::All),
             b"info" if self.rest() == b"attributes" => Some(ShapeKind::File),
+            // git prefers it to the directory around it (git's path.c, `enter_repo`).
+            name if name.eq_ignore_ascii_case(b".git") && self.is_last() => Some(ShapeKind::All),
             name if is_lock_or_config(name) && self.is_last() => Some(ShapeKind::GitConfig),
             name if (GIT_FILES.contains(&name) || is_config_name(name)) && self.is_last() => {
                 Some(ShapeKind::File)

@@ -26,6 +26,14 @@
 //! - `~/.codex/.env`, `~/.gemini/.env`, `~/.aider/oauth-keys.env`: variables that Codex, Gemini CLI and aider read at
 //!   their start (Gemini CLI's "Configuration", aider's `main.py`), such as `BASH_ENV` or `AIDER_LINT_CMD`;
 //!   `environments.toml` names programs that Codex starts.
+//! - `node-compile-cache/`, in the directory for temporary files: compiled modules, which node runs instead of the sources
+//!   where a program such as npm or OpenClaw turns that on (Node.js's manual, "Module compile cache").
+//! - `.Renviron`, `.RData`: variables such as `R_PROFILE_USER`, and the function `.First`, for each R that starts in the
+//!   directory (R's `?Startup`); `irb.rc`, `_irbrc`, `$irbrc`, `.config/irb/irbrc`: as `.irbrc` (irb's manual,
+//!   "Configuration File"); `.byebugrc`: commands (byebug's guide); `jupyter_*config.py`: jupyter_core's `application.py`
+//!   looks for its configuration in the current directory first.
+//! - `.psqlrc-*`: for one version of psql (psql(1), "Files"); `.mongoshrc.js`, `.duckdbrc`: mongosh's and DuckDB's manuals;
+//!   `octave/`, `ocaml/`, `utop/`, `erlang/`, `swi-prolog/`, `.groovy/`: what these run at their start, by their manuals.
 //! - `.tool-versions`: `path:DIRECTORY` is a version whose programs run under a tool's name (asdf's manual,
 //!   ".tool-versions"). A file that only chooses among versions that are installed (`.nvmrc`, `.python-version`) is
 //!   not in the list.
@@ -72,9 +80,9 @@ pub(super) fn is_asked(set: Set, start: Start, rest: &str) -> bool {
 }
 
 /// Returns whether a place can be asked about at all. Not a lock, by which its owner keeps others from a file; nor what a
-/// project says to the guard.
+/// project says to the guard; nor a cache, which no human can read.
 pub(super) fn may_be_asked(rest: &str) -> bool {
-    !rest.ends_with(".lock") && !rest.starts_with("/.openclaw/")
+    !rest.ends_with(".lock") && !rest.starts_with("/.openclaw/") && !rest.starts_with("/node-compile-cache/")
 }
 
 const LISTS: &[(Set, &str)] = &[
@@ -188,7 +196,8 @@ const LISTS: &[(Set, &str)] = &[
         "WORK/.vscode/ WORK/.idea/ WORK/.fleet/ WORK/.zed/ WORK/.devcontainer/ WORK/.devcontainer.json WORK/.exrc \
          WORK/.vimrc WORK/.nvimrc WORK/.nvim.lua WORK/.lvimrc WORK/.lnvim.lua WORK/.vim/ WORK/.nvim/ \
          WORK/.dir-locals.el WORK/.dir-locals-2.el WORK/.gdbinit WORK/.lldbinit WORK/.helix/ WORK/.kakrc \
-         WORK/.pdbrc WORK/.perldb WORK/.Rprofile WORK/.irbrc WORK/.pryrc WORK/.ghci WORK/.ocamlinit WORK/.octaverc \
+         WORK/node-compile-cache/ ~/node-compile-cache/ WORK/.pdbrc WORK/.perldb WORK/.Rprofile WORK/.Renviron WORK/.RData WORK/.irbrc WORK/irb.rc WORK/_irbrc \
+         WORK/$irbrc WORK/.config/irb/irbrc WORK/.byebugrc WORK/jupyter_*config.py WORK/jupyter_*config.json WORK/.pryrc WORK/.ghci WORK/.ocamlinit WORK/.octaverc \
          WORK/.iex.exs WORK/latexmkrc WORK/.latexmkrc ~/.vimrc \
          ~/.gvimrc ~/.exrc ~/.vim/ ~/.config/vim/ ~/.config/nvim/ ~/.nvimrc ~/.local/share/nvim/site/ \
          ~/.local/share/nvim/lazy/ ~/.cache/nvim/luac/ ~/.cache/dein/ ~/.local/share/nvim/mason/ ~/.emacs ~/.emacs.el ~/.emacs.d/ ~/.config/emacs/ \
@@ -203,13 +212,15 @@ const LISTS: &[(Set, &str)] = &[
          ~/.config/wezterm/ ~/.wezterm.lua ~/.config/foot/ ~/.config/ghostty/ ~/.config/terminator/ ~/.config/tilix/ \
          ~/.config/xfce4/terminal/ ~/.gdbinit ~/.gdbearlyinit ~/.config/gdb/ ~/.lldbinit ~/.lldb/ ~/.perldb ~/.pdbrc \
          ~/.pdbrc.py ~/.pythonrc ~/.pythonrc.py ~/.pythonstartup ~/.ipython/profile_default/startup/ \
-         ~/.ipython/profile_default/ipython_config.py ~/.ipython/extensions/ ~/.jupyter/jupyter_config.py \
+         ~/.ipython/profile_default/ipython_*config.py ~/.ipython/profile_default/ipython_*config.json ~/.ipython/extensions/ ~/.jupyter/jupyter_config.py \
          ~/.jupyter/jupyter_config.json ~/.jupyter/jupyter_server_config.py ~/.jupyter/jupyter_server_config.json \
          ~/.jupyter/jupyter_notebook_config.py ~/.jupyter/jupyter_notebook_config.json \
-         ~/.local/share/jupyter/kernels/ ~/.irbrc ~/.config/irb/irbrc ~/.pryrc ~/.Rprofile ~/.Renviron ~/.R/ \
-         ~/.julia/config/ ~/.ghci ~/.psqlrc ~/.sqliterc ~/.config/sqlite3/sqliterc ~/.mylogin.cnf ~/.my.cnf \
+         ~/.local/share/jupyter/kernels/ ~/.irbrc ~/.config/irb/irbrc ~/.pryrc ~/.Rprofile ~/.Renviron ~/.RData ~/.R/ ~/.byebugrc ~/.rdbgrc \
+         ~/.rdbgrc.rb \
+         ~/.julia/config/ ~/.ghci ~/.psqlrc ~/.psqlrc-* ~/.mongorc.js ~/.mongoshrc.js ~/.duckdbrc ~/.sqliterc ~/.config/sqlite3/sqliterc ~/.mylogin.cnf ~/.my.cnf \
          ~/.lesskey ~/.config/lesskey ~/.lessfilter ~/.selected_editor ~/.muttrc ~/.mutt/ ~/.ocamlinit ~/.iex.exs \
-         ~/.octaverc ~/.sbclrc ~/.guile ~/.racketrc ~/.erlang ~/.tclshrc ~/.latexmkrc \
+         ~/.octaverc ~/.config/octave/ ~/.config/ocaml/ ~/.config/utop/ ~/.config/erlang/ ~/.config/swi-prolog/ ~/.swiplrc \
+         ~/.groovy/ ~/.sbclrc ~/.guile ~/.racketrc ~/.erlang ~/.tclshrc ~/.latexmkrc \
          ~/.config/latexmk/ ~/.config/mutt/ \
          ~/.config/neomutt/ ~/.config/mc/ ~/.config/ranger/ ~/.config/lf/ ~/.config/nnn/ ~/.config/yazi/ \
          ~/.config/vifm/ ~/.config/mpv/ ~/.mpv/ ~/.config/rofi/ ~/.config/wofi/ ~/.config/dunst/ /etc/vim/ /etc/vimrc \

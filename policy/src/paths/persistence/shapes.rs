@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::Set;
-use super::components::{Component, Components, GIT_FILES, GIT_NESTS, ShapeKind};
+use super::components::{Component, Components, GIT_FILES, GIT_GUESTS, GIT_NESTS, ShapeKind};
 use super::git_configs::{GIT_CONFIGS, is_config, is_config_name};
 use super::tails::{OTHER_REPOSITORIES, TAILS};
 use crate::Grant;
@@ -88,6 +88,7 @@ impl Shapes {
         let git = |part: &str| (format!("**/{part}"), Set::Git);
         shapes.push(git(".git"));
         shapes.extend(GIT_REMOTES.map(|name| git(&format!(".git/{}/**", text(name)))));
+        shapes.extend(GIT_GUESTS.map(|name| git(&format!(".git/{}/config", text(name)))));
         for top in ["", "modules/**/", "worktrees/**/"] {
             let names = GIT_FILES.iter().copied().chain(GIT_CONFIGS.iter().flat_map(|config| config.names()));
             let files = names.map(text).chain(["info/attributes".into(), "hooks/**".into()]);
@@ -177,6 +178,9 @@ impl Shapes {
             if GIT_REMOTES.contains(&inside[0].name()) {
                 return found(shape(at.itself(), ShapeKind::All));
             }
+            if GIT_GUESTS.contains(&inside[0].name()) && inside[0].rest() == b"config" {
+                return found(shape(at.itself(), ShapeKind::File));
+            }
             // A submodule may have any name, with slashes in it.
             let nest = GIT_NESTS.contains(&inside[0].name());
             let count = if nest { inside.len() } else { 1 };
@@ -187,7 +191,7 @@ impl Shapes {
                     return found(shape(part.itself(), ShapeKind::File));
                 }
                 let holder = if whole { at.itself() } else { part.holder() };
-                let is_hooks = whole && part.is_last();
+                let is_hooks = whole && part.is_last() && part.name() == b"hooks";
                 part.git_part().is_some_and(|kind| match kind {
                     ShapeKind::All if is_hooks => found(shape(holder, ShapeKind::ModuleHooks)),
                     kind => found(shape(holder, kind)),
@@ -313,6 +317,8 @@ mod tests {
         assert_eq!(holders("/a/.git/hooks/update.sample"), ["/a/.git"]);
         assert_eq!(holders("/a/.git/remotes/origin"), ["/a/.git"]);
         assert_eq!(holders("/a/.git/worktrees/w1/commondir"), ["/a/.git/worktrees/w1"]);
+        assert_eq!(holders("/a/.git/sl/config"), ["/a/.git"]);
+        assert_eq!(holders("/a/.git/sl/store/config"), [""; 0]);
         for path in [
             "/a/.git/HEAD",
             "/a/.git/HEAD.lock",
@@ -325,6 +331,21 @@ mod tests {
         ] {
             assert_eq!(holders(path), [""; 0], "{path}");
         }
+    }
+
+    /// git takes it for the repository where it is given the directory around it.
+    #[test]
+    fn a_git_directory_holds_no_other() {
+        let kinds = |path: &'static str| {
+            let shapes = shapes();
+            shapes.all(path.as_bytes()).iter().map(|shape| shape.kind).collect::<Vec<_>>()
+        };
+        for path in ["/a/.git/.git", "/a/.git/modules/x/y/.git", "/a/.git/worktrees/w/.GIT"] {
+            assert_eq!(kinds(path), [ShapeKind::All, ShapeKind::File], "{path}");
+        }
+        assert_eq!(kinds("/a/.git/x/.git"), [ShapeKind::File]);
+        assert_eq!(shapes().git_directories(b"/a/x/.git"), [b"/a/x"]);
+        assert_eq!(shapes().git_directories(b"/a/x/.git/HEAD"), [b""; 0]);
     }
 
     #[test]
@@ -356,7 +377,10 @@ mod tests {
     fn directories_that_lead_to_a_shape_are_known() {
         let holder = |path: &'static str| shapes().leads_to(path.as_bytes()).map(|shape| shape.holder);
         assert_eq!(holder("/a/.git"), Some(&b"/a/.git"[..]));
-        assert_eq!(holder("/a/.git/modules/x"), Some(&b"/a/.git/modules/x"[..]));
+        assert_eq!(holder("/a/.git/modules/x"), Some(&b"/a/.git"[..]));
+        assert_eq!(holder("/a/.git/worktrees/x"), Some(&b"/a/.git/worktrees/x"[..]));
+        assert_eq!(holder("/a/.git/sl"), Some(&b"/a/.git"[..]));
+        assert_eq!(holder("/a/.git/sl/x"), None);
         assert_eq!(holder("/a/.git/info"), Some(&b"/a/.git"[..]));
         assert_eq!(holder("/a/.git/tmp"), None);
         assert_eq!(holder("/a/.claude"), Some(&b"/a"[..]));

@@ -29,6 +29,8 @@ pub(crate) struct CompiledEntry {
     /// As written, without surrounding white space.
     pub(super) pattern: String,
     pub(super) target: ProgramPattern,
+    /// The `argPattern` as written.
+    pub(super) arg_pattern: Option<String>,
     pub(super) arguments: ArgumentMatch,
     pub(super) reason: CompiledReason,
 }
@@ -94,15 +96,15 @@ impl CompiledEntry {
         } else {
             ProgramPattern::Name(Glob::new(b"", pattern, false))
         };
-        let pattern = pattern.to_owned();
-        Compiled { entry: Some(CompiledEntry { pattern, target, arguments, reason }), warning }
+        let (pattern, arg_pattern) = (pattern.to_owned(), written.arg_pattern.clone());
+        Compiled { entry: Some(CompiledEntry { pattern, target, arg_pattern, arguments, reason }), warning }
     }
 
     /// Returns an entry for a literal directory and everything below it, or for one file, with any arguments.
     pub(crate) fn at(path: &[u8], tail: &str, reason: CompiledReason) -> CompiledEntry {
         let target = ProgramPattern::Path(vec![Glob::new(path, tail, false)]);
         let pattern = format!("{}{tail}", show(path));
-        CompiledEntry { pattern, target, arguments: ArgumentMatch::Any, reason }
+        CompiledEntry { pattern, target, arg_pattern: None, arguments: ArgumentMatch::Any, reason }
     }
 }
 

@@ -47,6 +47,16 @@ impl<'p> ProgramMatch<'p> {
         &self.entry.pattern
     }
 
+    /// Returns its `argPattern` as written.
+    pub fn arg_pattern(&self) -> Option<&'p str> {
+        self.entry.arg_pattern.as_deref()
+    }
+
+    /// Returns whether it is for exactly some arguments in one directory, of which it has only the hash.
+    pub fn is_bound(&self) -> bool {
+        matches!(self.entry.arguments, ArgumentMatch::Exactly(_))
+    }
+
     /// Returns its reason, which names its place.
     pub fn reason(&self) -> Reason<'p> {
         self.entry.reason.to_reason()

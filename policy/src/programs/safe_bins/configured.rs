@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{DEFAULT, Profile, TRUSTED_DIRS, is_interpreter, is_safe};
-use crate::config::document::ExecSection;
+use crate::config::document::SafeBinSection;
+use crate::config::layers::Layer;
 use crate::paths::expansion::{Paths, expand_home, show};
 use crate::programs::name::basename;
 use crate::verdict::CompiledReason;
@@ -26,11 +27,16 @@ pub(crate) struct SafeBins {
 }
 
 impl SafeBins {
-    /// Compiles those of `exec.safeBins`, else the default ones. Also returns warnings.
-    pub(crate) fn compile(exec: &ExecSection, paths: &Paths<'_>) -> (SafeBins, Vec<String>) {
-        let source = if exec.safe_bins.is_some() { Source::Global } else { Source::Default };
-        let names = exec.safe_bins.clone().unwrap_or_else(|| DEFAULT.map(str::to_owned).to_vec());
-        let dirs = exec.safe_bin_trusted_dirs.clone();
+    /// Compiles those of the first section that has a list, else the default ones. Also returns warnings.
+    pub(crate) fn compile(layers: &[Layer<'_>], paths: &Paths<'_>) -> (SafeBins, Vec<String>) {
+        let sections: Vec<(&Layer<'_>, &SafeBinSection)> =
+            layers.iter().filter_map(|layer| Some((layer, layer.safe_bins?))).collect();
+        let list = sections.iter().find_map(|(layer, section)| Some((*layer, section.names.clone()?)));
+        let (source, place, names) = match list {
+            Some((layer, names)) => (layer.source, format!("{}exec.safeBins", layer.prefix), names),
+            None => (Source::Default, "exec.safeBins".to_owned(), DEFAULT.map(str::to_owned).to_vec()),
+        };
+        let dirs = sections.iter().find_map(|(_, section)| section.trusted_dirs.clone());
         let dirs: Vec<_> = dirs
             .unwrap_or_else(|| TRUSTED_DIRS.map(str::to_owned).to_vec())
             .iter()
@@ -39,7 +45,7 @@ impl SafeBins {
             .collect();
         let (mut safe, mut warnings) = (SafeBins::default(), Vec::new());
         for name in names.iter().map(|name| name.trim().to_ascii_lowercase()) {
-            let custom = exec.safe_bin_profiles.get(&name).cloned();
+            let custom = sections.iter().find_map(|(_, section)| section.profiles.get(&name).cloned());
             let profile = custom.or_else(|| Profile::builtin(name.as_bytes()));
             let Some(profile) = profile.filter(|_| !is_interpreter(name.as_bytes())) else {
                 let text = if is_interpreter(name.as_bytes()) {
@@ -47,13 +53,13 @@ impl SafeBins {
                 } else {
                     "has no profile in exec.safeBinProfiles and is never safe"
                 };
-                warnings.push(format!("exec.safeBins: \"{name}\" {text}"));
+                warnings.push(format!("{place}: \"{name}\" {text}"));
                 continue;
             };
             let reason = CompiledReason {
                 source,
-                path: "exec.safeBins".to_owned(),
-                rule: format!("exec.safeBins \"{name}\""),
+                path: place.clone(),
+                rule: format!("{place} \"{name}\""),
                 text: format!("{name} is a safe bin, and its arguments make it read only standard input"),
             };
             let files = dirs.iter().flat_map(|dir| files(dir, name.as_bytes(), paths)).collect();

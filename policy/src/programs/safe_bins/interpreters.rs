@@ -16,12 +16,19 @@ pub fn runs_its_input(name: &str) -> bool {
 }
 
 impl Document {
-    /// Returns the interpreters among `exec.safeBins` that have no profile of their own: OpenClaw 2026.9.6's
-    /// audit rule `tools.exec.safe_bins_interpreter_unprofiled`.
+    /// Returns the interpreters among `exec.safeBins`, of the top level and of every agent, that have no profile of
+    /// their own: OpenClaw 2026.9.6's audit rule `tools.exec.safe_bins_interpreter_unprofiled`.
     pub fn interpreters_without_profile(&self) -> impl Iterator<Item = &str> {
-        let profiles = &self.exec.safe_bin_profiles;
-        let names = self.exec.safe_bins.iter().flatten().map(|name| name.trim());
-        names.filter(|name| runs_its_input(name) && !profiles.contains_key(&name.to_ascii_lowercase()))
+        let top = &self.exec.safe_bins;
+        let agents = self.agents.values().map(|agent| &agent.exec.safe_bins);
+        std::iter::once(top).chain(agents).flat_map(move |section| {
+            let has_profile = |name: &str| {
+                let name = name.to_ascii_lowercase();
+                section.profiles.contains_key(&name) || top.profiles.contains_key(&name)
+            };
+            let names = section.names.iter().flatten().map(|name| name.trim());
+            names.filter(move |name| runs_its_input(name) && !has_profile(name))
+        })
     }
 }
 
@@ -47,5 +54,13 @@ mod tests {
             "safeBinProfiles": {"node": {"maxPositional": 0}, "bash": {"maxPositional": 0}}}}"#;
         let document = Document::parse("guard.json", text).unwrap();
         assert_eq!(document.interpreters_without_profile().collect::<Vec<_>>(), ["python3"]);
+    }
+
+    #[test]
+    fn an_agents_list_is_looked_at_too() {
+        let text = r#"{"version": 1, "exec": {"safeBinProfiles": {"node": {}}},
+            "agents": {"a": {"exec": {"safeBins": ["node", "ruby", "perl"], "safeBinProfiles": {"perl": {}}}}}}"#;
+        let document = Document::parse("guard.json", text).unwrap();
+        assert_eq!(document.interpreters_without_profile().collect::<Vec<_>>(), ["ruby"]);
     }
 }

@@ -3,7 +3,7 @@
 use super::needs::{Reach, ToolNeed};
 use super::spelling::spellings;
 use crate::paths::normalize::posix;
-use crate::{Access, Outcome, Policy, Reason, Request, Source, Verdict, decide};
+use crate::{Access, Outcome, Policy, Reason, Request, Site, Source, Verdict, decide};
 
 /// The names in a directory.
 pub type DirectoryNames = Vec<Vec<u8>>;
@@ -19,6 +19,8 @@ pub struct CallSite<'s> {
     pub real: &'s dyn Fn(&[u8]) -> Option<Vec<u8>>,
     /// The names in a directory; none if they cannot be read. A directory that is not there has no names.
     pub names: &'s dyn Fn(&[u8]) -> Option<DirectoryNames>,
+    /// What is known of a real path that is to be written; none if the path alone decides.
+    pub site: &'s dyn Fn(&[u8]) -> Option<Site>,
 }
 
 /// What was decided about a path.
@@ -56,7 +58,7 @@ pub fn judge_file<'p>(
         }
     }
     let judged = real_paths.into_iter().map(|path| {
-        let verdict = judge_path(policy, &path, access, reach);
+        let verdict = judge_path(policy, &path, access, reach, site);
         JudgedPath { path, verdict }
     });
     judged
@@ -64,8 +66,21 @@ pub fn judge_file<'p>(
         .unwrap_or_else(|| unclear("the path stands for nothing"))
 }
 
-fn judge_path<'p>(policy: &'p Policy, path: &[u8], access: Access, reach: Reach) -> Verdict<'p> {
-    let verdict = decide(policy, &Request::File { path, access });
+fn judge_path<'p>(
+    policy: &'p Policy,
+    path: &[u8],
+    access: Access,
+    reach: Reach,
+    site: &CallSite<'_>,
+) -> Verdict<'p> {
+    let known = if access.contains(Access::WRITE) { (site.site)(path) } else { None };
+    let verdict = decide(
+        policy,
+        &match known {
+            Some(site) => Request::FileAt { path, access, site },
+            None => Request::File { path, access },
+        },
+    );
     if reach != Reach::Below || verdict.outcome == Outcome::Deny {
         return verdict;
     }

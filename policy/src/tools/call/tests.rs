@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{CallSite, MalformedCall, Reach, ToolNeed, judge_file, judge_url, needs, spellings};
 use crate::network::Page;
-use crate::{Access, Document, Host, Outcome, Overrides, Policy};
+use crate::{Access, Document, Host, Outcome, Overrides, Policy, Site};
 
 const HOME: &[u8] = b"/home/u";
 const WORK: &[u8] = b"/home/u/work";
@@ -28,6 +28,7 @@ fn open_policy() -> Policy {
 struct FakeDisk {
     links: BTreeMap<Vec<u8>, Vec<u8>>,
     names: Vec<Vec<u8>>,
+    site: Option<Site>,
 }
 
 impl FakeDisk {
@@ -41,7 +42,13 @@ impl FakeDisk {
             Some(self.links.get(&clean).cloned().unwrap_or(clean))
         };
         let names = |_: &[u8]| Some(self.names.clone());
-        let site = CallSite { home: HOME, bases: &[WORK.to_vec()], real: &real, names: &names };
+        let site = CallSite {
+            home: HOME,
+            bases: &[WORK.to_vec()],
+            real: &real,
+            names: &names,
+            site: &|_| self.site,
+        };
         judge_file(policy, path, access, reach, &site).verdict.outcome
     }
 }
@@ -53,6 +60,22 @@ fn read(path: &str) -> Outcome {
 fn params(value: Value) -> Map<String, Value> {
     let Value::Object(params) = value else { panic!("no object") };
     params
+}
+
+#[test]
+fn a_write_into_a_repository_is_judged_by_what_lies_around_it() {
+    let text =
+        r#"{"version": 1, "permissions": {"filesystem": {"rules": {"~/work/**": "rw-"}, "default": "---"}}}"#;
+    let policy = policy(text);
+    let outcome = |site, access| {
+        let disk = FakeDisk { site, ..FakeDisk::default() };
+        disk.outcome(&policy, "x/hooks/update", access, Reach::Exact)
+    };
+    assert_eq!(outcome(None, Access::WRITE), Outcome::Allow);
+    assert_eq!(outcome(Some(Site::Own), Access::WRITE), Outcome::Allow);
+    assert_eq!(outcome(Some(Site::Repository), Access::WRITE), Outcome::Deny);
+    assert_eq!(outcome(Some(Site::Repository), Access::READ | Access::WRITE), Outcome::Deny);
+    assert_eq!(outcome(Some(Site::Repository), Access::READ), Outcome::Allow);
 }
 
 #[test]

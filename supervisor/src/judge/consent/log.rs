@@ -70,6 +70,9 @@ fn short(event: &Event) -> String {
 
 fn waiting(event: &Event, question: &Question, way: AnswerHint) -> String {
     let what = match &question.subject {
+        Subject::Exec(exec) if exec.is_outside => {
+            format!("exec OUTSIDE the guard {}", shown(&exec.executable.path))
+        }
         Subject::Exec(exec) => format!("exec {}", shown(&exec.executable.path)),
         Subject::File { path, access, .. } => format!("{} {}", access.word(), shown(path)),
         Subject::Host(host) => format!("connect {}", shown(host.authority.as_bytes())),

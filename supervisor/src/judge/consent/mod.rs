@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use guard_approvals::{
     Approvals, AskOutcome, Binding, Decision, DenyReason, Going, Id, Lifecycle, Manager, Question, Refusal,
-    Resolution, Ticket,
+    Resolution, Subject, Ticket,
 };
 use guard_shim::failpoints::{Fallible, fail_point};
 use rustix::io::Errno;
@@ -26,7 +26,7 @@ use rustix::io::Errno;
 pub use all_paths::AllPaths;
 pub use ending::end_questions;
 pub use log::{Announce, AnswerHint, ApprovalLog};
-pub use question::{Background, about_exec, about_file, about_host};
+pub use question::{Background, about_exec, about_file, about_host, about_outside};
 pub use reach::directories_above;
 pub use state::{Consent, ConsentState};
 
@@ -79,6 +79,7 @@ pub fn answer(current: &mut View, caller: &mut Caller<'_>) -> HandlerResult {
         let command = question.command();
         // Only the binding is kept while the call waits: thousands may wait, each with long arguments.
         let binding = Binding::from_question(&question);
+        let is_outside = matches!(&question.subject, Subject::Exec(exec) if exec.is_outside);
         let (id, reply) = ask(&approvals, caller, question)?;
         match reply {
             ConsentOutcome::Settled(state) => caller.consent().settle(binding, state),
@@ -88,7 +89,7 @@ pub fn answer(current: &mut View, caller: &mut Caller<'_>) -> HandlerResult {
             // Open it now, while the caller is held and cannot have ended.
             let process = caller.process().and_then(pidfd::ProcessHandle::open).ok();
             caller.check()?;
-            program = Some(AskedProgram { id, command, process });
+            program = Some(AskedProgram { id, command, process, is_outside });
         }
         caller.start_again();
     }
@@ -103,12 +104,17 @@ struct AskedProgram {
     id: Id,
     command: String,
     process: Option<pidfd::ProcessHandle>,
+    is_outside: bool,
 }
 
 /// Reports how the call goes on after the human was asked: the program runs, or was denied.
 fn report(approvals: &Approvals, caller: &Caller<'_>, program: AskedProgram, outcome: &HandlerResult) {
-    let AskedProgram { id, command, process } = program;
+    let AskedProgram { id, command, process, is_outside } = program;
     match (outcome, process, caller.consent().reason()) {
+        // Its process starts also after a no: to say so.
+        (Ok(Reply::Started), _, Some(reason)) if is_outside => {
+            approvals.manager().report(Lifecycle { id, command, going: Going::Denied(reason) });
+        }
         (Ok(Reply::Started), Some(process), _) => approvals.follow(id, command, Box::pin(process.ended())),
         (Err(Errno::ACCESS), _, Some(reason)) => {
             approvals.manager().report(Lifecycle { id, command, going: Going::Denied(reason) });

@@ -95,6 +95,18 @@ pub fn about_host(
     })
 }
 
+/// A question about a command outside the guard: for this one call, and never saved.
+pub fn about_outside(
+    background: &Background<'_>,
+    caller: &Caller<'_>,
+    exec: Exec,
+    reason: &Reason<'_>,
+    asked: &[Request<'_>],
+) -> Question {
+    let question = about_exec(background, caller, exec, reason, asked);
+    Question { always: Always::Never(EACH_TIME.to_owned()), repeat: Repeat::AskedEachTime, ..question }
+}
+
 fn about(
     background: &Background<'_>,
     caller: &Caller<'_>,

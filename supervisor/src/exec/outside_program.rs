@@ -1,0 +1,196 @@
+//! The program that a command outside the guard runs: found as the operator would find it, and held.
+
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use guard_policy::analysis::script_operands;
+use guard_policy::{Policy, Role};
+use rustix::fs::{Access, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::image::{self, Image};
+use crate::kernel::requests;
+use crate::resolve::{Object, link_to, real_path};
+
+/// How many scripts may be nested as interpreters.
+const MAX_SCRIPTS: usize = 5;
+
+/// How many other files may be named among the arguments.
+const MAX_OTHERS: usize = 16;
+
+/// A file of the start, held.
+#[derive(Debug)]
+pub struct HeldFile {
+    /// The real path.
+    pub path: Vec<u8>,
+    /// The file.
+    pub object: Object,
+    /// The file, open to read.
+    pub file: File,
+    /// Its arguments and its part in the start, for the policy.
+    pub argv: Vec<Vec<u8>>,
+    /// Why it runs.
+    pub role: Role,
+    /// Whether the tree may write it.
+    pub is_of_tree: bool,
+}
+
+/// What a command runs.
+#[derive(Debug)]
+pub struct OutsideProgram {
+    /// The program that the kernel runs in the end.
+    pub program: HeldFile,
+    /// The scripts whose first line leads to it, the one that was called first.
+    pub scripts: Vec<HeldFile>,
+    /// A script among the arguments of the program.
+    pub operand: Option<HeldFile>,
+    /// Which argument of the program is the name of the script that was called.
+    pub script_at: Option<usize>,
+    /// Other files among the arguments that it may run.
+    pub others: Vec<HeldFile>,
+}
+
+/// Finds what `words` would run in this directory. `path` is the operator's PATH.
+///
+/// # Errors
+/// Why nothing is found, in words.
+pub fn find(
+    policy: &Policy,
+    words: &[Vec<u8>],
+    directory: BorrowedFd<'_>,
+    path: &[u8],
+) -> Result<OutsideProgram, String> {
+    let name = words.first().filter(|name| !name.is_empty()).ok_or("the command is empty")?;
+    let (mut fd, mut role) = (lookup(name, directory, path)?, Role::Program);
+    let mut argv = words.to_vec();
+    let (mut scripts, mut script_at): (Vec<HeldFile>, _) = (Vec::new(), None);
+    for _ in 0..=MAX_SCRIPTS {
+        let held = hold(policy, fd, &argv, role)?;
+        match image::read(&held.file).map_err(|error| cannot(&held.path, error))? {
+            Image::Elf { interpreter } => {
+                if let Some(loader) = interpreter {
+                    check_loader(policy, &loader)?;
+                }
+                return operands(policy, held, scripts, script_at, directory);
+            }
+            Image::Script { interpreter, argument } => {
+                if !interpreter.starts_with(b"/") {
+                    return Err(format!("{}: its interpreter has no absolute path", shown(&held.path)));
+                }
+                if held.is_of_tree && !scripts.is_empty() {
+                    return Err(format!("{}: an interpreter that the tree may write", shown(&held.path)));
+                }
+                // The real path: nothing of the tree's can lead elsewhere from it.
+                script_at = script_at.or(Some(0)).map(|at| at + 1 + usize::from(argument.is_some()));
+                let lead = [Some(interpreter.clone()), argument, Some(held.path.clone())];
+                argv.splice(..1, lead.into_iter().flatten());
+                fd = opened(directory, &interpreter).map_err(|error| cannot(&interpreter, error))?;
+                role = Role::Interpreter;
+                scripts.push(held);
+            }
+            Image::Foreign | Image::Unknown => {
+                return Err(format!(
+                    "{}: neither a program for this machine nor a script",
+                    shown(&held.path)
+                ));
+            }
+        }
+    }
+    Err("too many interpreters".to_owned())
+}
+
+/// Adds the files that the program's arguments name.
+fn operands(
+    policy: &Policy,
+    mut program: HeldFile,
+    scripts: Vec<HeldFile>,
+    mut script_at: Option<usize>,
+    directory: BorrowedFd<'_>,
+) -> Result<OutsideProgram, String> {
+    let named = script_operands(&program.path, &program.argv);
+    let mut operand = None;
+    if let (Some(at), true) = (named.script, scripts.is_empty()) {
+        let written = &program.argv[at];
+        let fd = opened(directory, written).map_err(|error| cannot(written, error))?;
+        let held = hold(policy, fd, &program.argv, Role::Program)?;
+        // The name could lead elsewhere when the command reads it: by a link of the tree's, or by /proc/self.
+        program.argv[at].clone_from(&held.path);
+        operand = Some(held);
+        script_at = Some(at);
+    }
+    let mut others = Vec::new();
+    if named.others.len() > MAX_OTHERS {
+        return Err("too many arguments name files that could run".to_owned());
+    }
+    for written in named.others {
+        let held = opened(directory, &written).ok().and_then(|fd| {
+            // A directory, a pipe, or what cannot be read.
+            hold(policy, fd, &program.argv, Role::Program).ok()
+        });
+        others.extend(held.filter(|held| held.is_of_tree));
+    }
+    Ok(OutsideProgram { program, scripts, operand, script_at, others })
+}
+
+/// Looks a command up in the operator's PATH, or in the asker's directory if its name has a slash. Directories of PATH that
+/// are not absolute would be the tree's.
+fn lookup(name: &[u8], directory: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, String> {
+    if name.contains(&b'/') {
+        let fd = opened(directory, name).map_err(|error| cannot(name, error))?;
+        return runnable(&fd).map(|()| fd).map_err(|error| cannot(name, error));
+    }
+    let directories = path.split(|byte| *byte == b':').filter(|dir| dir.starts_with(b"/"));
+    let candidates = directories.map(|dir| [dir, b"/", name].concat());
+    let mut found = candidates.filter_map(|path| opened(directory, &path).ok());
+    found
+        .find(|fd| runnable(fd).is_ok())
+        .ok_or_else(|| format!("{}: not found in the operator's PATH", shown(name)))
+}
+
+fn runnable(fd: &OwnedFd) -> Result<(), Errno> {
+    let stat = rustix::fs::fstat(fd)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => requests::may(fd.as_fd(), Access::EXEC_OK),
+        _ => Err(Errno::ACCESS),
+    }
+}
+
+fn opened(directory: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+    rustix::fs::openat(directory, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+}
+
+fn hold(policy: &Policy, fd: OwnedFd, argv: &[Vec<u8>], role: Role) -> Result<HeldFile, String> {
+    let held = || {
+        let path = real_path(fd.as_fd())?;
+        let object = Object::from_fd(fd)?;
+        if object.kind() != FileType::RegularFile || object.stat.st_nlink == 0 {
+            return Err(Errno::ACCESS);
+        }
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::open(link_to(object.fd.as_fd()), flags, Mode::empty())?);
+        let is_of_tree = policy.writable(&path);
+        Ok(HeldFile { path, object, file, argv: argv.to_vec(), role, is_of_tree })
+    };
+    held().map_err(|error| format!("a file of the command cannot be used: {}", std::io::Error::from(error)))
+}
+
+/// The loader runs first. The tree must not be able to write it.
+fn check_loader(policy: &Policy, loader: &[u8]) -> Result<(), String> {
+    let open = || real_path(rustix::fs::open(loader, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?.as_fd());
+    let path = open().map_err(|error| cannot(loader, error))?;
+    // Its name is looked up again: no part of it may be the tree's, or mean another file in another process.
+    let parts = (1..=loader.len()).filter(|&end| end == loader.len() || loader[end] == b'/');
+    let is_of_tree = parts.map(|end| &loader[..end]).any(|part| policy.writable(part));
+    match !loader.starts_with(b"/") || loader.starts_with(b"/proc/") || is_of_tree || policy.writable(&path) {
+        true => Err(format!("{}: a loader that the tree may write", shown(loader))),
+        false => Ok(()),
+    }
+}
+
+fn cannot(name: &[u8], error: Errno) -> String {
+    format!("{}: {}", shown(name), std::io::Error::from(error))
+}
+
+fn shown(bytes: &[u8]) -> String {
+    guard_policy::text::shown(bytes)
+}

@@ -1,0 +1,113 @@
+//! Which saved entries of the allowlist this session has used: the stores get their last use when the session ends.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use guard_openclaw::approvals_store::{self, UpdateError};
+use guard_openclaw::clock::now_ms;
+use guard_policy::store::{EntryUse, Store};
+use guard_policy::text::command_line;
+use guard_policy::{Exec, Policy, Reason, Source};
+use parking_lot::Mutex;
+
+use crate::audit::{MAX_DENIED_ARGV, Secrets, shortened};
+
+/// The stores that have entries, by where a reason says that an entry is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum StoreName {
+    /// OpenClaw's `exec-approvals.json`.
+    Openclaw,
+    /// The guard's own.
+    Own,
+}
+
+impl StoreName {
+    fn from_reason(reason: &Reason<'_>) -> Option<StoreName> {
+        match reason.source {
+            Source::Saved => Some(StoreName::Own),
+            // A gateway's store is the gateway's to write.
+            Source::Openclaw if reason.path.starts_with("openclaw.") => Some(StoreName::Openclaw),
+            _ => None,
+        }
+    }
+
+    fn change(self, state: &Path, change: impl FnMut(&mut Store)) -> Result<(), UpdateError> {
+        match self {
+            StoreName::Openclaw => approvals_store::apply(state, change),
+            StoreName::Own => approvals_store::apply_own(state, change),
+        }
+    }
+}
+
+/// An entry, as a store knows it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct EntryKey {
+    store: StoreName,
+    pattern: String,
+    arg_pattern: Option<String>,
+}
+
+/// One start of a program.
+#[derive(Clone, Debug)]
+struct ProgramStart {
+    at: u64,
+    /// `None` where the entry has only a hash of the arguments: they are secret then, as in OpenClaw.
+    argv: Option<Vec<Vec<u8>>>,
+    path: Vec<u8>,
+}
+
+/// The entries that this session has used. There are as many as the stores have.
+#[derive(Debug, Default)]
+pub struct UsedEntries(Mutex<HashMap<EntryKey, ProgramStart>>);
+
+impl UsedEntries {
+    /// Records that a program starts for this reason, if that is an entry of a store.
+    pub fn record(&self, policy: &Policy, exec: &Exec<'_>, reason: &Reason<'_>) {
+        let Some(store) = StoreName::from_reason(reason) else { return };
+        // A file rule of the guard's own store has no entry.
+        let Some(entry) = policy.entry(exec).filter(|entry| entry.reason().path == reason.path) else {
+            return;
+        };
+        let key = EntryKey {
+            store,
+            pattern: entry.pattern().to_owned(),
+            arg_pattern: entry.arg_pattern().map(str::to_owned),
+        };
+        let argv = (!entry.is_bound()).then(|| shortened(exec.argv, MAX_DENIED_ARGV));
+        self.0.lock().insert(key, ProgramStart { at: now_ms(), argv, path: exec.path.to_vec() });
+    }
+
+    /// Writes the last uses into the stores, without the values of secrets. Blocks on the disk.
+    ///
+    /// # Errors
+    /// If a store cannot be written; the other one may have been. An entry that is gone is left out.
+    pub fn save(&self, state: &Path, agent: &str, secrets: &Secrets) -> Result<(), UpdateError> {
+        let starts = std::mem::take(&mut *self.0.lock());
+        for store in [StoreName::Openclaw, StoreName::Own] {
+            let of_store = starts.iter().filter(|(key, _)| key.store == store);
+            let uses: Vec<EntryUse> = of_store.map(|(key, start)| last_use(key, start, secrets)).collect();
+            if uses.is_empty() {
+                continue;
+            }
+            match store.change(state, |store| uses.iter().for_each(|used| store.record_use(agent, used))) {
+                // OpenClaw has taken its store away meanwhile, or into its database.
+                Ok(()) | Err(UpdateError::Absent { .. } | UpdateError::Database { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn last_use(key: &EntryKey, start: &ProgramStart, secrets: &Secrets) -> EntryUse {
+    let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+    let command =
+        |argv: &Vec<Vec<u8>>| command_line(&secrets.masked(&argv.iter().map(text).collect::<Vec<_>>()));
+    EntryUse {
+        pattern: key.pattern.clone(),
+        arg_pattern: key.arg_pattern.clone(),
+        at: start.at,
+        command: start.argv.as_ref().map(command),
+        path: text(&start.path),
+    }
+}
