@@ -25,7 +25,7 @@ use crate::manager::{AskOutcome, Manager, Ticket};
 use crate::persist::GrantStore;
 use crate::question::{Always, Question, Subject};
 use crate::settings::Settings;
-use crate::tests::{ALWAYS, file, question, settings};
+use crate::tests::{ALWAYS, file, host, question, settings};
 
 const SOON: Duration = Duration::from_secs(60);
 
