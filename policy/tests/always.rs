@@ -1,9 +1,6 @@
 //! Tests of what "allow always" saves, and what it never saves.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{HOME, compile};
+use crate::common::{HOME, compile};
 use guard_policy::analysis::InputKind;
 use guard_policy::approval::{Always, Repeat, Saving, always};
 use guard_policy::{Access, Exec, Policy, Request, Role};

@@ -1,9 +1,6 @@
 //! Compares the text of a command for approval with OpenClaw's own output; see `data/README.md`.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::data_text;
+use crate::common::data_text;
 use guard_policy::approval::display_text;
 use proptest::prelude::*;
 use serde_json::{Value, json};

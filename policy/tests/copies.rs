@@ -1,9 +1,6 @@
 //! Tests of rules that name a program, and of copies of that program.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{HOME, compile, host};
+use crate::common::{HOME, compile, host};
 use guard_policy::{Exec, Outcome, Overrides, Policy, Request, Role, Source, decide, decide_copy};
 use proptest::prelude::*;
 use serde_json::{Value, json};

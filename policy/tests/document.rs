@@ -1,9 +1,6 @@
 //! Tests of the messages about a `guard.json`, valid or not.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{compile, parse};
+use crate::common::{compile, parse};
 use guard_policy::approval::Route;
 use guard_policy::{AuditSettings, Document, OnError, Policy};
 use serde_json::json;

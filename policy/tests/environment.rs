@@ -1,11 +1,9 @@
 //! Compares the environment of a command with OpenClaw's own samples and lists; see `data/README.md`.
-#![allow(missing_docs)]
-
-mod common;
 
 use std::collections::BTreeSet;
 
-use common::data;
+use crate::common;
+use crate::common::data;
 use guard_policy::environment::{
     Inherit, Inherited, Variable, can_change_program, inherited, with_overrides,
 };

@@ -1,9 +1,6 @@
 //! Tests of `approvals.gateway` and `approvals.exec`.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{compile, compile_with, data, file, host, parse};
+use crate::common::{compile, compile_with, data, file, host, parse};
 use guard_policy::approval::{Recipient, Scheme, ThreadId, TurnSource};
 use guard_policy::{Access, Connection, Host, Outcome, Overrides, Policy, Request, Source, decide};
 use serde_json::{Value, json};

@@ -1,9 +1,6 @@
 //! Tests of a policy with the approvals store of OpenClaw's gateway, alone and together with OpenClaw's file.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{compile_with, exec, host};
+use crate::common::{compile_with, exec, host};
 use guard_policy::store::{Store, StoreContents};
 use guard_policy::{Ask, Host, OpenclawStore, Outcome, Overrides, Policy, Security, Source};
 use serde_json::{Value, json};

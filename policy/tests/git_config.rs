@@ -1,7 +1,5 @@
 //! Compares the parser of git's configuration with git itself, and checks what the comparison of two configurations
 //! must hold for all of them.
-#![allow(missing_docs)]
-
 use std::process::Command;
 
 use guard_policy::git_config::parse;

@@ -1,12 +1,9 @@
 //! Compares path patterns with globset, an independent implementation: a pattern that both dialects can express must
 //! match the same paths in both.
-#![allow(missing_docs)]
-
-mod common;
 
 use std::collections::BTreeMap;
 
-use common::{HOME, compile_with};
+use crate::common::{HOME, compile_with};
 use globset::{Candidate, GlobBuilder, GlobSet};
 use guard_policy::{Host, Overrides, Permission, Rights, matches_allowlist_pattern};
 use proptest::prelude::*;

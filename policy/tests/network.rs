@@ -1,11 +1,8 @@
 //! Tests of `network.connect`: the destinations that TCP may reach.
-#![allow(missing_docs)]
-
-mod common;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use common::{compile, compile_with, host, parse};
+use crate::common::{compile, compile_with, host, parse};
 use guard_policy::{
     Connection, Gateway, GatewayConfig, Host, Interface, Outcome, Overrides, Page, Policy, Request, Source,
     Transport, Verdict, decide,

@@ -1,9 +1,7 @@
 //! Tests of a policy with OpenClaw's own store: its entries count; otherwise the store only tightens.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{HOME, compile_with, exec, file, host, parse};
+use crate::common;
+use crate::common::{HOME, compile_with, exec, file, host, parse};
 use guard_policy::store::{Store, StoreContents};
 use guard_policy::{
     Access, Ask, Exec, Host, OpenclawStore, Outcome, Overrides, Policy, Request, Role, Security, Source,

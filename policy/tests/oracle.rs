@@ -1,9 +1,6 @@
 //! Compares verdicts with the recorded answers of OpenClaw's own code; see `data/README.md`.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{HOME, compile, data};
+use crate::common::{HOME, compile, data};
 use std::collections::BTreeSet;
 
 use guard_policy::safe_bins::{self, Profile};

@@ -1,9 +1,6 @@
 //! Tests of `permissions.persistence`: files that would run later and may not be written.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{compile, compile_with, file, host, ids, outcomes, parse};
+use crate::common::{compile, compile_with, file, host, ids, outcomes, parse};
 use guard_policy::approval::{Always, Repeat, always};
 use guard_policy::store::Store;
 use guard_policy::{

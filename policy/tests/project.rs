@@ -1,9 +1,6 @@
 //! The own files of projects: they take away, and give only what the operator trusts.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{compile_with, exec, file, host};
+use crate::common::{compile_with, exec, file, host};
 use guard_policy::{
     Access, Document, Host, Outcome, Overrides, Policy, ProjectFile, ProjectTrust, Request, Source, decide,
 };

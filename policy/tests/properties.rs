@@ -1,9 +1,7 @@
 //! Properties of every policy.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{HOME, compile, compile_with, host};
+use crate::common;
+use crate::common::{HOME, compile, compile_with, host};
 use guard_policy::{
     Access, Ask, Document, Exec, Grant, Host, Outcome, Overrides, PersistenceSites, Policy, Preset,
     ProjectFile, ProjectTrust, Request, Rights, Role, Security, cwd_argv_pattern, decide,

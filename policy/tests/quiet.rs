@@ -1,9 +1,6 @@
 //! Tests of `permissions.filesystem.quiet`.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{compile, file, host, outcomes};
+use crate::common::{compile, file, host, outcomes};
 use guard_policy::{Access, Outcome, Overrides, Policy, Source};
 use proptest::prelude::*;
 use serde_json::{Value, json};

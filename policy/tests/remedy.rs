@@ -1,6 +1,4 @@
 //! Tests of suggestions that would allow a request: fitting patterns, and the nearest rule.
-#![allow(missing_docs)]
-
 use guard_policy::remedy::{Coverage, FileKind, Near, exactly, fitting, sample, width};
 use guard_policy::{Access, Document, Exec, Host, Outcome, Overrides, Policy, Request, Role, decide};
 use proptest::prelude::*;

@@ -1,6 +1,4 @@
 //! Tests that the reader accepts what the schema accepts, as far as a schema can express the rules.
-#![allow(missing_docs)]
-
 use guard_policy::{Document, schema};
 use proptest::prelude::*;
 use regex::Regex;

@@ -1,11 +1,8 @@
 //! Hosts, look-ups and URLs get the answers of OpenClaw's own code; see `data/README.md`.
-#![allow(missing_docs)]
-
-mod common;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use common::data;
+use crate::common::data;
 use guard_policy::AddressClass;
 use guard_policy::ssrf::{LookupAddress, SsrfError, SsrfPolicy};
 use proptest::prelude::*;

@@ -1,9 +1,6 @@
 //! Tests of OpenClaw's own store: how a document is normalised and written.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::ids;
+use crate::common::ids;
 use guard_policy::approval::FileRule;
 use guard_policy::store::{Added, BaseHash, EntryUse, Inactive, NewEntry, SavedAnswer, Store, StoreContents};
 use guard_policy::{Ask, Bits, Problem, Security};

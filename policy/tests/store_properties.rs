@@ -1,9 +1,6 @@
 //! Properties of every store.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::ids;
+use crate::common::ids;
 use guard_policy::store::{Added, NewEntry, Store};
 use guard_policy::{Ask, Security};
 use proptest::prelude::*;

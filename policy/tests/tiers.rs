@@ -1,10 +1,8 @@
 //! Tests of what may be left to the kernel to decide.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::disk::Disk;
-use common::{compile, compile_with, host};
+use crate::common;
+use crate::common::disk::Disk;
+use crate::common::{compile, compile_with, host};
 use guard_policy::store::Store;
 use guard_policy::{
     Access, Document, Exactness, Hierarchy, HierarchyKind, Host, MAX_HIERARCHIES, Overrides, OwnStore,

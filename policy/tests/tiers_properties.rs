@@ -1,13 +1,11 @@
 //! Properties of every plan, for random policies and disks.
-#![allow(missing_docs)]
-
-mod common;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::disk::{Disk, Thing};
-use common::{compile_with, host};
+use crate::common;
+use crate::common::disk::{Disk, Thing};
+use crate::common::{compile_with, host};
 use guard_policy::store::Store;
 use guard_policy::{
     Access, Ask, Document, Exactness, HierarchyKind, Host, MAX_HIERARCHIES, Outcome, Overrides, OwnStore,

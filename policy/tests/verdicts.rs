@@ -1,11 +1,9 @@
 //! Tests of verdicts and their reasons.
-#![allow(missing_docs)]
-
-mod common;
 
 use std::borrow::Cow;
 
-use common::{compile, compile_with, exec, exec_as, file, host, outcomes};
+use crate::common;
+use crate::common::{compile, compile_with, exec, exec_as, file, host, outcomes};
 use guard_policy::{
     Access, Ask, Exec, Host, Outcome, Overrides, Policy, Request, Role, Security, Source, decide,
 };

@@ -1,9 +1,7 @@
 //! Tests of `network.web`: hosts of the Web, by name and by what the names lead to.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{compile, parse};
+use crate::common;
+use crate::common::{compile, parse};
 use guard_policy::{
     Connection, Interface, Outcome, Page, Policy, Request, Transport, WebRequest, WebScheme, WebTarget,
     decide,

@@ -1,9 +1,6 @@
 //! Tests of the policy that applies without a `guard.json`.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{exec, file, host, outcomes};
+use crate::common::{exec, file, host, outcomes};
 use guard_policy::{Access, Ask, Host, Outcome, Overrides, Policy, Request, Security, Source, decide};
 
 fn policy_for(home: &'static [u8], cwd: &'static [u8]) -> Policy {

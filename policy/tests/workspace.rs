@@ -1,9 +1,6 @@
 //! `${workspace}` and `${above}` in a policy.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{compile_with, host};
+use crate::common::{compile_with, host};
 use guard_policy::{Access, Exec, Host, Outcome, Overrides, Policy, Request, Role, Workspace, decide};
 use proptest::prelude::*;
 use serde_json::{Value, json};

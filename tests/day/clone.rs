@@ -104,9 +104,9 @@ const COMMANDS: &str = r#"
     cat ~/.ssh/id_rsa || :
 "#;
 
-/// One question is about another project's notes; seven are about a worktree beside the clone, which three commands make,
-/// look at and remove. The line is about a key, for which nobody is asked.
+/// One question is about another project's notes; six or seven are about a worktree beside the clone, which three
+/// commands make, look at and remove. The line is about a key, for which nobody is asked.
 #[test]
 fn a_fresh_clone_asks_about_what_is_elsewhere() {
-    Day::prepared(ORIGIN).run(COMMANDS).is(8, 1);
+    Day::prepared(ORIGIN).run(COMMANDS).is(7..=8, 1);
 }

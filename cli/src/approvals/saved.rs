@@ -1,10 +1,10 @@
 //! `openclaw-guard approvals saved` and `approvals forget`: what "always" has saved, and taking it back.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
-use guard_openclaw::approvals_store::{self, File, UpdateError};
+use guard_openclaw::approvals_store::{AnswerStore, File, UpdateError};
 use guard_policy::store::{SavedAnswer, SavedGrant, Store};
 use guard_policy::text::{shown, shown_json};
 use guard_supervisor::exit::Exit;
@@ -54,50 +54,24 @@ pub enum SavedError {
     Output(#[from] std::io::Error),
 }
 
-/// The two stores on disk that hold answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum StoreName {
-    Own,
-    Openclaw,
+/// Reads a store. `None` if there is none.
+fn read(store: AnswerStore, state: &Path) -> Result<Option<Store>, SavedError> {
+    match store.load(state) {
+        File::Present(contents) => Ok(Some(contents.store)),
+        File::Absent | File::Elsewhere => Ok(None),
+        File::Broken(problem) => Err(SavedError::Broken(problem)),
+    }
 }
 
-impl StoreName {
-    const ALL: [StoreName; 2] = [StoreName::Own, StoreName::Openclaw];
+/// Whether an answer counts as saved. OpenClaw's store also has what the operator wrote there.
+fn is_listed(store: AnswerStore, answer: &SavedAnswer) -> bool {
+    let is_allow_always = matches!(answer.grant, SavedGrant::Program { is_allow_always: true, .. });
+    store == AnswerStore::Own || is_allow_always
+}
 
-    fn path(self, state: &Path) -> PathBuf {
-        match self {
-            StoreName::Own => approvals_store::own(state),
-            StoreName::Openclaw => state.join(approvals_store::NAME),
-        }
-    }
-
-    /// Reads it. `None` if there is no such store.
-    fn read(self, state: &Path) -> Result<Option<Store>, SavedError> {
-        let file = match self {
-            StoreName::Own => approvals_store::load_own(state),
-            StoreName::Openclaw => approvals_store::load(state),
-        };
-        match file {
-            File::Present(contents) => Ok(Some(contents.store)),
-            File::Absent | File::Elsewhere => Ok(None),
-            File::Broken(problem) => Err(SavedError::Broken(problem)),
-        }
-    }
-
-    /// Whether an answer counts as saved. OpenClaw's store also has what the operator wrote there.
-    fn lists(self, answer: &SavedAnswer) -> bool {
-        let is_allow_always = matches!(answer.grant, SavedGrant::Program { is_allow_always: true, .. });
-        self == StoreName::Own || is_allow_always
-    }
-
-    /// Removes these answers in one step. Returns for each whether it was there.
-    fn forget(self, state: &Path, answers: &[&SavedAnswer]) -> Result<Vec<bool>, UpdateError> {
-        let change = |store: &mut Store| answers.iter().map(|answer| store.forget(answer)).collect();
-        match self {
-            StoreName::Own => approvals_store::apply_own(state, change),
-            StoreName::Openclaw => approvals_store::apply(state, change),
-        }
-    }
+/// Removes these answers in one step. Returns for each whether it was there.
+fn forget_in(store: AnswerStore, state: &Path, answers: &[&SavedAnswer]) -> Result<Vec<bool>, UpdateError> {
+    store.apply(state, |store| answers.iter().map(|answer| store.forget(answer)).collect())
 }
 
 /// Lists what is saved.
@@ -108,15 +82,15 @@ pub fn list(state: &Path, arguments: &SavedArguments) -> Result<Exit, SavedError
     let all = saved(state)?;
     let mut out = std::io::stdout().lock();
     if arguments.json {
-        let value: Value = all.iter().map(|(name, answer)| as_json(answer, &name.path(state))).collect();
+        let value: Value = all.iter().map(|(store, answer)| as_json(answer, &store.path(state))).collect();
         writeln!(out, "{}", shown_json(&format!("{value:#}")))?;
     } else if all.is_empty() {
         writeln!(out, "no answers are saved")?;
     }
     let mut heading = None;
-    for (name, answer) in all.iter().filter(|_| !arguments.json) {
-        if heading.replace(name) != Some(name) {
-            writeln!(out, "{}", shown(name.path(state).as_os_str().as_encoded_bytes()))?;
+    for (store, answer) in all.iter().filter(|_| !arguments.json) {
+        if heading.replace(store) != Some(store) {
+            writeln!(out, "{}", shown(store.path(state).as_os_str().as_encoded_bytes()))?;
         }
         writeln!(out, "  {}", row(answer))?;
     }
@@ -143,13 +117,13 @@ pub fn forget(state: &Path, arguments: &ForgetArguments) -> Result<Exit, SavedEr
     if chosen.is_empty() {
         writeln!(out, "no answers are saved")?;
     }
-    for store in StoreName::ALL {
-        let of_store = chosen.iter().filter(|(name, _)| *name == store);
+    for store in AnswerStore::ALL {
+        let of_store = chosen.iter().filter(|(of, _)| *of == store);
         let answers: Vec<&SavedAnswer> = of_store.map(|(_, answer)| answer).collect();
         if answers.is_empty() {
             continue;
         }
-        for (answer, was_there) in answers.iter().zip(store.forget(state, &answers)?) {
+        for (answer, was_there) in answers.iter().zip(forget_in(store, state, &answers)?) {
             // Another command may have been faster.
             let word = if was_there { "forgotten" } else { "gone already" };
             writeln!(out, "{word}: {}", row(answer))?;
@@ -158,23 +132,25 @@ pub fn forget(state: &Path, arguments: &ForgetArguments) -> Result<Exit, SavedEr
     Ok(Exit::Success)
 }
 
-fn saved(state: &Path) -> Result<Vec<(StoreName, SavedAnswer)>, SavedError> {
+fn saved(state: &Path) -> Result<Vec<(AnswerStore, SavedAnswer)>, SavedError> {
     let mut all = Vec::new();
-    for name in StoreName::ALL {
-        let answers = name.read(state)?.map(|store| store.saved_answers()).unwrap_or_default();
-        all.extend(answers.into_iter().filter(|answer| name.lists(answer)).map(|answer| (name, answer)));
+    for store in AnswerStore::ALL {
+        let answers = read(store, state)?.map(|store| store.saved_answers()).unwrap_or_default();
+        all.extend(
+            answers.into_iter().filter(|answer| is_listed(store, answer)).map(|answer| (store, answer)),
+        );
     }
     Ok(all)
 }
 
 /// Finds what each word means: all answers for a pattern, or the one whose id begins with it. The error is a sentence.
 fn chosen<'a>(
-    all: &'a [(StoreName, SavedAnswer)],
+    all: &'a [(AnswerStore, SavedAnswer)],
     words: &[String],
-) -> Result<Vec<&'a (StoreName, SavedAnswer)>, String> {
-    let mut chosen: Vec<&(StoreName, SavedAnswer)> = Vec::new();
+) -> Result<Vec<&'a (AnswerStore, SavedAnswer)>, String> {
+    let mut chosen: Vec<&(AnswerStore, SavedAnswer)> = Vec::new();
     for word in words {
-        let is_for = |one: &&(StoreName, SavedAnswer)| pattern(&one.1) == word;
+        let is_for = |one: &&(AnswerStore, SavedAnswer)| pattern(&one.1) == word;
         let mut found: Vec<_> = all.iter().filter(is_for).collect();
         if found.is_empty() && !word.is_empty() {
             found = all.iter().filter(|(_, answer)| answer.id().starts_with(word.as_str())).collect();

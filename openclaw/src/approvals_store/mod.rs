@@ -1,9 +1,11 @@
 //! OpenClaw's approvals store on disk, and the guard's own store for entries that have no place there.
 //!
 //! `load` finds and reads them, and `gateways` saves the gateway's store as last reported. `update` changes a
-//! store by the steps of `disk`, under `lock`, and `stale` removes the files of dead writers.
+//! store by the steps of `disk`, under `lock`, and `stale` removes the files of dead writers. `answer_store` names the
+//! two that hold answers.
 //! `guard_policy::store` parses the content.
 
+mod answer_store;
 mod directory;
 mod disk;
 mod gateways;
@@ -18,6 +20,7 @@ pub mod testing;
 mod tests;
 mod update;
 
+pub use answer_store::AnswerStore;
 pub use directory::{Directory, Owner, below};
 pub use disk::{Disk, Kernel, PRIVATE};
 pub use gateways::{

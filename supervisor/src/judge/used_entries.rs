@@ -3,46 +3,29 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use guard_openclaw::approvals_store::{self, UpdateError};
+use guard_openclaw::approvals_store::{AnswerStore, UpdateError};
 use guard_openclaw::clock::now_ms;
-use guard_policy::store::{EntryUse, Store};
+use guard_policy::store::EntryUse;
 use guard_policy::text::command_line;
 use guard_policy::{Exec, Policy, Reason, Source};
 use parking_lot::Mutex;
 
 use crate::audit::{MAX_DENIED_ARGV, Secrets, shortened};
 
-/// The stores that have entries, by where a reason says that an entry is.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum StoreName {
-    /// OpenClaw's `exec-approvals.json`.
-    Openclaw,
-    /// The guard's own.
-    Own,
-}
-
-impl StoreName {
-    fn from_reason(reason: &Reason<'_>) -> Option<StoreName> {
-        match reason.source {
-            Source::Saved => Some(StoreName::Own),
-            // A gateway's store is the gateway's to write.
-            Source::Openclaw if reason.path.starts_with("openclaw.") => Some(StoreName::Openclaw),
-            _ => None,
-        }
-    }
-
-    fn change(self, state: &Path, change: impl FnMut(&mut Store)) -> Result<(), UpdateError> {
-        match self {
-            StoreName::Openclaw => approvals_store::apply(state, change),
-            StoreName::Own => approvals_store::apply_own(state, change),
-        }
+/// Returns the store of the entry that gave this reason.
+fn store_of(reason: &Reason<'_>) -> Option<AnswerStore> {
+    match reason.source {
+        Source::Saved => Some(AnswerStore::Own),
+        // A gateway's store is the gateway's to write.
+        Source::Openclaw if reason.path.starts_with("openclaw.") => Some(AnswerStore::OpenClaw),
+        _ => None,
     }
 }
 
 /// An entry, as a store knows it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct EntryKey {
-    store: StoreName,
+    store: AnswerStore,
     pattern: String,
     arg_pattern: Option<String>,
 }
@@ -63,7 +46,7 @@ pub struct UsedEntries(Mutex<HashMap<EntryKey, ProgramStart>>);
 impl UsedEntries {
     /// Records that a program starts for this reason, if that is an entry of a store.
     pub fn record(&self, policy: &Policy, exec: &Exec<'_>, reason: &Reason<'_>) {
-        let Some(store) = StoreName::from_reason(reason) else { return };
+        let Some(store) = store_of(reason) else { return };
         // A file rule of the guard's own store has no entry.
         let Some(entry) = policy.entry(exec).filter(|entry| entry.reason().path == reason.path) else {
             return;
@@ -83,13 +66,13 @@ impl UsedEntries {
     /// If a store cannot be written; the other one may have been. An entry that is gone is left out.
     pub fn save(&self, state: &Path, agent: &str, secrets: &Secrets) -> Result<(), UpdateError> {
         let starts = std::mem::take(&mut *self.0.lock());
-        for store in [StoreName::Openclaw, StoreName::Own] {
+        for store in AnswerStore::ALL {
             let of_store = starts.iter().filter(|(key, _)| key.store == store);
             let uses: Vec<EntryUse> = of_store.map(|(key, start)| last_use(key, start, secrets)).collect();
             if uses.is_empty() {
                 continue;
             }
-            match store.change(state, |store| uses.iter().for_each(|used| store.record_use(agent, used))) {
+            match store.apply(state, |store| uses.iter().for_each(|used| store.record_use(agent, used))) {
                 // OpenClaw has taken its store away meanwhile, or into its database.
                 Ok(()) | Err(UpdateError::Absent { .. } | UpdateError::Database { .. }) => {}
                 Err(error) => return Err(error),

@@ -1,12 +1,9 @@
 //! OpenClaw's tool policy: what OpenClaw 2026.9.6 computed (`../data/README.md`), and what has to hold always.
-#![allow(missing_docs)]
 
-#[path = "../common/mod.rs"]
-mod common;
 mod properties;
 mod releases;
 
-use common::data;
+use crate::common::data;
 use guard_policy::tools::{
     Inventory, Release, SeenWarnings, Sender, Subagent, ToolContext, ToolSettings, ToolStep, effective,
 };
