@@ -104,9 +104,12 @@ const COMMANDS: &str = r#"
     cat ~/.ssh/id_rsa || :
 "#;
 
-/// One question is about another project's notes; six or seven are about a worktree beside the clone, which three
-/// commands make, look at and remove. The line is about a key, for which nobody is asked.
+/// One question is about another project's notes; six are about a worktree beside the clone, which three commands make,
+/// look at and remove, and one more if the directory is listed so that its removal begins in a subdirectory. The line is
+/// about a key, for which nobody is asked.
 #[test]
 fn a_fresh_clone_asks_about_what_is_elsewhere() {
-    Day::prepared(ORIGIN).run(COMMANDS).is(7..=8, 1);
+    let cost = Day::prepared(ORIGIN).run(COMMANDS);
+    let is_below = |question: &String| question.contains("/app2/src/") || question.contains("/app2/pkg/");
+    cost.is(7 + usize::from(cost.questions.iter().any(is_below)), 1);
 }
