@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use super::approvals::{Forwarding, GatewayUrl, Route};
-use super::document::{Connect, Document, ExecSection, Mode};
+use super::document::{Document, ExecSection, Mode};
 use super::layers::{Layer, layers};
+use super::network::Connect;
 use super::persistence::switched_off;
 use crate::network::listed;
 use crate::paths::ceilings::Ceilings;

@@ -13,6 +13,7 @@ pub(crate) mod layers;
 pub(crate) mod limits;
 pub(crate) mod lint;
 pub(crate) mod mode;
+pub(crate) mod network;
 pub(crate) mod node;
 pub(crate) mod persistence;
 pub(crate) mod problem;

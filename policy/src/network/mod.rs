@@ -28,7 +28,7 @@ pub use web::{WebEndpoint, WebRequest, WebScheme, WebTarget, WebTargetError};
 pub(crate) use web_origin::WebOrigin;
 
 use crate::config::approvals::{GatewayHost, GatewayUrl};
-use crate::config::document::{self, Connect, ConnectAccess};
+use crate::config::network::{self, Connect, ConnectAccess};
 use crate::verdict::{ABSOLUTE, CompiledReason, Outcome, Source, Verdict};
 
 /// `network.connect` and `network.web`, compiled. The reasons are built in advance, so that a decision allocates nothing.
@@ -66,12 +66,12 @@ pub(crate) struct Network {
 impl Network {
     /// Compiles the section of a document; `asked` is the gateway that guard.json names.
     pub(crate) fn compile(
-        section: &document::Network,
+        section: &network::Network,
         gateway: &Gateway,
         asked: Option<&GatewayUrl>,
         resolvers: &[IpAddr],
     ) -> (Network, Vec<String>) {
-        let document::Network { connect: section, web, .. } = section;
+        let network::Network { connect: section, web, .. } = section;
         let denies = section.deny.iter().enumerate().filter_map(|(i, text)| {
             let reason = CompiledReason {
                 source: Source::Global,

@@ -12,9 +12,9 @@ use crate::compile::stores::openclaw::Stores;
 use crate::config::allowlist_entry::AllowlistEntry;
 use crate::config::approvals::Approvals;
 use crate::config::audit::AuditSettings;
-use crate::config::document;
 use crate::config::elevated::ElevatedSettings;
 use crate::config::limits::Limits;
+use crate::config::network;
 use crate::config::node::NodeSettings;
 use crate::config::persistence::Protection;
 use crate::environment::Inherit;
@@ -99,7 +99,7 @@ impl Policy {
         let carriers = (DEFAULT_CARRIERS.map(str::to_owned).to_vec(), Source::Builtin);
         let roots = exec_roots::roots(None, &map, &paths, &mut warnings);
         let (mut network, notes) =
-            Network::compile(&document::Network::default(), &host.gateway, None, &host.resolvers);
+            Network::compile(&network::Network::default(), &host.gateway, None, &host.resolvers);
         warnings.extend(notes);
         let mut programs = programs(&modes, entries, Vec::new(), carriers, SafeBins::default(), None);
         project::restrict(host.projects, &mut programs, &mut network);

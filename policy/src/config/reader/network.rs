@@ -3,7 +3,7 @@
 use jsonc_parser::ast::Value;
 
 use super::syntax::Reader;
-use crate::config::document::{Connect, ConnectAccess, Network, Web, WebAsk, WebPrivate};
+use crate::config::network::{Connect, ConnectAccess, Network, Web, WebAsk, WebPrivate};
 use crate::network::{Destination, DomainRule, WebOrigin, WebTarget};
 
 pub(super) const NETWORK: [&str; 3] = ["unixDatagram", "connect", "web"];

@@ -13,7 +13,7 @@ pub use target::{WebEndpoint, WebRequest, WebScheme, WebTarget, WebTargetError};
 use super::address::AddressClass;
 use super::web_origin::WebOrigin;
 use super::{Connection, Interface, Network, is_loopback, verdict};
-use crate::config::document::{Web, WebAsk, WebPrivate};
+use crate::config::network::{Web, WebAsk, WebPrivate};
 use crate::verdict::{CompiledReason, Outcome, Reason, Source, Verdict};
 
 /// `network.web`, compiled.
