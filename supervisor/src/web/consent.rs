@@ -30,8 +30,9 @@ impl Answers {
         }
         self.send(id, WebVerdict::Asked)?;
         let answers = Arc::clone(self);
+        let (waiting, first) = (question.clone(), asked.clone());
         let wait = move || {
-            let verdict = caught(|| answers.decide(&question, asked)).unwrap_or_else(|fault| {
+            let verdict = caught(|| answers.decide(&waiting, first)).unwrap_or_else(|fault| {
                 answers.reporter.fault(&fault, None);
                 WebVerdict::Denied("the guard has failed".to_owned())
             });
@@ -42,8 +43,8 @@ impl Answers {
         let started = std::thread::Builder::new().name("web-asked".into()).spawn(wait);
         if started.is_err() {
             self.asked.end(id);
-            return self
-                .send(id, WebVerdict::Denied("nobody can be asked: there is no thread left".to_owned()));
+            let verdict = self.deny(&question, &asked, "nobody can be asked: there is no thread left");
+            return self.send(id, verdict);
         }
         Ok(())
     }

@@ -37,7 +37,7 @@ pub enum ProxyMessage {
 
 /// A question about a host. The proxy asks it twice: without addresses before the look-up, so that a denied name is
 /// never looked up, and with all addresses before it connects.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WebQuestion {
     /// A number that the answer has, too.
     pub id: u64,
