@@ -1,7 +1,6 @@
 //! Tests of allowlist entries: names, arguments, order, skills.
 
-use crate::common;
-use crate::common::{HOME, compile, exec, exec_as, host};
+use crate::common::{self, HOME, compile, exec, exec_as, host};
 use guard_policy::{Document, Exec, Outcome, Overrides, Policy, Request, Role, cwd_argv_pattern, decide};
 use serde_json::{Value, json};
 

@@ -1,7 +1,6 @@
 //! Tests of the guard's own approvals store in a policy: it turns an ask into an allow, and changes nothing else.
 
-use crate::common;
-use crate::common::{HOME, compile, compile_with, exec, file, host, outcomes};
+use crate::common::{self, HOME, compile, compile_with, exec, file, host, outcomes};
 use guard_policy::approval::{Always, FileRule, Saving, always};
 use guard_policy::store::{Added, NewEntry, Store, StoreContents};
 use guard_policy::{

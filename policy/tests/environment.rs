@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::common;
-use crate::common::data;
+use crate::common::{self, data};
 use guard_policy::environment::{
     Inherit, Inherited, Variable, can_change_program, inherited, with_overrides,
 };

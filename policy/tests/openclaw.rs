@@ -1,7 +1,6 @@
 //! Tests of a policy with OpenClaw's own store: its entries count; otherwise the store only tightens.
 
-use crate::common;
-use crate::common::{HOME, compile_with, exec, file, host, parse};
+use crate::common::{self, HOME, compile_with, exec, file, host, parse};
 use guard_policy::store::{Store, StoreContents};
 use guard_policy::{
     Access, Ask, Exec, Host, OpenclawStore, Outcome, Overrides, Policy, Request, Role, Security, Source,

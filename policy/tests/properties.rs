@@ -1,7 +1,6 @@
 //! Properties of every policy.
 
-use crate::common;
-use crate::common::{HOME, compile, compile_with, host};
+use crate::common::{self, HOME, compile, compile_with, host};
 use guard_policy::{
     Access, Ask, Document, Exec, Grant, Host, Outcome, Overrides, PersistenceSites, Policy, Preset,
     ProjectFile, ProjectTrust, Request, Rights, Role, Security, cwd_argv_pattern, decide,

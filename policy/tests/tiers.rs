@@ -1,8 +1,7 @@
 //! Tests of what may be left to the kernel to decide.
 
-use crate::common;
 use crate::common::disk::Disk;
-use crate::common::{compile, compile_with, host};
+use crate::common::{self, compile, compile_with, host};
 use guard_policy::store::Store;
 use guard_policy::{
     Access, Document, Exactness, Hierarchy, HierarchyKind, Host, MAX_HIERARCHIES, Overrides, OwnStore,

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::common;
 use crate::common::disk::{Disk, Thing};
-use crate::common::{compile_with, host};
+use crate::common::{self, compile_with, host};
 use guard_policy::store::Store;
 use guard_policy::{
     Access, Ask, Document, Exactness, HierarchyKind, Host, MAX_HIERARCHIES, Outcome, Overrides, OwnStore,

@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::common;
-use crate::common::{compile, compile_with, exec, exec_as, file, host, outcomes};
+use crate::common::{self, compile, compile_with, exec, exec_as, file, host, outcomes};
 use guard_policy::{
     Access, Ask, Exec, Host, Outcome, Overrides, Policy, Request, Role, Security, Source, decide,
 };

@@ -1,7 +1,6 @@
 //! Tests of `network.web`: hosts of the Web, by name and by what the names lead to.
 
-use crate::common;
-use crate::common::{compile, parse};
+use crate::common::{self, compile, parse};
 use guard_policy::{
     Connection, Interface, Outcome, Page, Policy, Request, Transport, WebRequest, WebScheme, WebTarget,
     decide,
@@ -19,9 +18,18 @@ fn web(rules: Value) -> Policy {
 
 /// The outcome and the rule for a URL whose name has these addresses.
 fn judged(policy: &Policy, url: &str, addresses: &[&str]) -> (Outcome, String) {
+    judged_as(policy, url, addresses, false)
+}
+
+/// The outcome for a name that a human has approved.
+fn approved(policy: &Policy, url: &str, addresses: &[&str]) -> Outcome {
+    judged_as(policy, url, addresses, true).0
+}
+
+fn judged_as(policy: &Policy, url: &str, addresses: &[&str], is_name_approved: bool) -> (Outcome, String) {
     let connection = |ip: &&str| Connection::to(std::net::SocketAddr::new(ip.parse().unwrap(), 443));
     let addresses: Vec<_> = addresses.iter().map(connection).collect();
-    let request = WebRequest { target: WebTarget::Url(url), addresses: &addresses, is_name_approved: false };
+    let request = WebRequest { target: WebTarget::Url(url), addresses: &addresses, is_name_approved };
     let verdict = decide(policy, &Request::Web(request));
     (verdict.outcome, verdict.reason.rule().to_owned())
 }
@@ -293,14 +301,6 @@ fn bad_entries_are_named() {
     assert!(problem(json!({ "ask": "always" })).contains("on-miss"));
     assert!(problem(json!({ "private": true })).contains("network.web.private"));
     assert!(problem(json!({ "allowedDomain": [] })).contains("did you mean \"allowedDomains\"?"));
-}
-
-/// The outcome and the place of the rule, for a name that a human has approved.
-fn approved(policy: &Policy, url: &str, addresses: &[&str]) -> Outcome {
-    let connection = |ip: &&str| Connection::to(std::net::SocketAddr::new(ip.parse().unwrap(), 443));
-    let addresses: Vec<_> = addresses.iter().map(connection).collect();
-    let request = WebRequest { target: WebTarget::Url(url), addresses: &addresses, is_name_approved: true };
-    decide(policy, &Request::Web(request)).outcome
 }
 
 #[test]

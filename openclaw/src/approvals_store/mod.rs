@@ -2,8 +2,7 @@
 //!
 //! `load` finds and reads them, and `gateways` saves the gateway's store as last reported. `update` changes a
 //! store by the steps of `disk`, under `lock`, and `stale` removes the files of dead writers. `answer_store` names the
-//! two that hold answers.
-//! `guard_policy::store` parses the content.
+//! two that hold answers. `guard_policy::store` parses the content.
 
 mod answer_store;
 mod directory;

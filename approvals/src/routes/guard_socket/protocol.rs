@@ -362,19 +362,16 @@ impl Approval {
 
     fn from_request(request: &PendingRequest, calls: usize, card: CardRevision) -> Approval {
         let question = &request.question;
-        let (path, argv) = match &question.subject {
-            Subject::Exec(exec) => (&exec.executable.path[..], &exec.argv[..]),
-            Subject::File { path, .. } => (&path[..], &[][..]),
-            Subject::Host(host) => (host.authority.as_bytes(), &[][..]),
+        let (operation, path, argv, call) = match &question.subject {
+            Subject::Exec(exec) => ("exec", &exec.executable.path[..], &exec.argv[..], None),
+            Subject::File { path, access, call, .. } => {
+                (access.word(), &path[..], &[][..], Some((*call).to_owned()))
+            }
+            Subject::Host(host) => ("connect", host.authority.as_bytes(), &[][..], Some(host.way())),
         };
         let exec = match &question.subject {
             Subject::Exec(exec) => Some(exec),
             Subject::File { .. } | Subject::Host(_) => None,
-        };
-        let operation = match &question.subject {
-            Subject::Exec(_) => "exec",
-            Subject::File { access, .. } => access.word(),
-            Subject::Host(_) => "connect",
         };
         let reach = question.reach.as_ref();
         let directory = reach.and_then(|reach| reach.directory.as_ref());
@@ -389,11 +386,7 @@ impl Approval {
             revision: card.revision,
             calls,
             operation: operation.to_owned(),
-            call: match &question.subject {
-                Subject::Exec(_) => None,
-                Subject::File { call, .. } => Some((*call).to_owned()),
-                Subject::Host(host) => Some(host.way()),
-            },
+            call,
             change: match &question.subject {
                 Subject::File { change: Some(change), .. } => change.lines.clone(),
                 _ => Vec::new(),

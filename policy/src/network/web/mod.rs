@@ -189,8 +189,10 @@ impl Network {
         }
         let is_open = class == AddressClass::Public
             || self.allows.iter().any(|destination| destination.covers(connection.address, false));
+        if is_open {
+            return judged;
+        }
         match self.web_private(rules) {
-            _ if is_open => judged,
             WebPrivate::Allow => judged,
             WebPrivate::Ask => {
                 let text = format!("the name leads to {}, a {class} address", connection.address.ip());
