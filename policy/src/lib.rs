@@ -55,7 +55,8 @@ pub use paths::normalize;
 pub use paths::permission::{Bits, Grant, Permission, Rights};
 pub use paths::persistence::{GitConfigNames, PersistenceSites, REPLACEMENT, Shape, ShapeKind};
 pub use paths::tiers::{
-    Classes, Exactness, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind, Tiers,
+    Classes, Exactness, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind, PartialRead, ReadPart,
+    Tiers,
 };
 pub use paths::workspace::Workspace;
 pub use policy::Policy;

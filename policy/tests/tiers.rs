@@ -4,8 +4,8 @@ use crate::common::disk::Disk;
 use crate::common::{self, compile, compile_with, host};
 use guard_policy::store::Store;
 use guard_policy::{
-    Access, Document, Exactness, Hierarchy, HierarchyKind, Host, MAX_HIERARCHIES, Overrides, OwnStore,
-    PersistenceSites, Policy, ProjectFile, ProjectTrust, Tiers,
+    Access, Document, Exactness, Hierarchy, HierarchyKind, Host, MAX_HIERARCHIES, Outcome, Overrides,
+    OwnStore, PersistenceSites, Policy, ProjectFile, ProjectTrust, ReadPart, Tiers,
 };
 use serde_json::{Value, json};
 
@@ -240,6 +240,11 @@ fn scripts_are_asked_about_where_anything_is() {
     assert!(!with(json!({"ask": "off"})));
     assert!(with(json!({"ask": "on-miss"})) && with(json!({"ask": "always"})));
     assert!(with(json!({"ask": "off", "strictInlineEval": true})));
+    // A rule that asks before a program starts denies it where nobody is asked.
+    let asking = compile(&json!({"version": 1, "exec": {"security": "full", "ask": "off"},
+        "permissions": {"filesystem": {"rules": {"/s/**": "r-?"}}}}));
+    assert!(!asking.may_ask_about_scripts());
+    assert_eq!(common::exec(&asking, &["/s/x"]).outcome, Outcome::Deny);
 }
 
 #[test]
@@ -338,6 +343,34 @@ fn a_class_that_is_not_exact_names_the_reason() {
         reasons(&|guard| guard["exec"]["roots"] = json!(["/none", "/none/below"])),
         (exact(), exact())
     );
+}
+
+#[test]
+fn a_rule_that_is_not_whole_comes_apart() {
+    let disk = Disk::new(&format!("{USR} /a/ /a/b/ /a/c/ /a/c/s /a/f /n/ /n/1.x /n/1.y /n/2.x/ /proc! /w/"));
+    let names = |dir: &[u8]| disk.names(std::str::from_utf8(dir).unwrap());
+    let rules = json!({"/usr/**": "r-x", "/a/**": "rw-", "/n/*.x": "r--", "/gone/**": "r--", "/n/1.y": "r--",
+        "/n": "r--", "/proc/*": "r--", "/w/**": "-w-"});
+    let policy = compile(&guard(json!({"rules": rules, "deny": ["/a/c/s"]})));
+    let partial: Vec<(String, Vec<String>)> = policy
+        .partial_reads(&names)
+        .into_iter()
+        .map(|rule| {
+            let part = |part: &ReadPart| {
+                format!("{} {}", part.permission, String::from_utf8_lossy(&part.hierarchy.path))
+            };
+            assert!(rule.reason.contains(&rule.pattern), "{}", rule.reason);
+            (rule.pattern, rule.parts.iter().map(part).collect())
+        })
+        .collect();
+    let of =
+        |pattern: &str| partial.iter().find(|(one, _)| one == pattern).map(|(_, parts)| parts.join(", "));
+    assert_eq!(of("/a/**").as_deref(), Some("rw- /a/b, rw- /a/f"));
+    assert_eq!(of("/n/*.x").as_deref(), Some("r-- /n/1.x"));
+    for nothing in ["/gone/**", "/n", "/proc/*"] {
+        assert_eq!(of(nothing).as_deref(), Some(""), "{nothing}");
+    }
+    assert_eq!(partial.len(), 5, "the others are whole, or grant no reading: {partial:?}");
 }
 
 #[test]

@@ -295,3 +295,100 @@ fn the_same_template_has_nothing_to_do_in_the_next_project() {
         assert_eq!(world.read("home/.openclaw/guard.json"), text);
     }
 }
+
+/// Which classes of calls the kernel decides about under the policy in force.
+fn exact_classes(world: &World) -> Vec<String> {
+    let shown = ended(world.command().args(["policy", "show", "--tiers", "--json"]));
+    let plan: Value = serde_json::from_str(&shown.stdout).expect(&shown.stderr);
+    let classes = plan["classes"].as_object().expect("classes").iter();
+    classes.filter(|(_, class)| class["exact"] == true).map(|(name, _)| name.clone()).collect()
+}
+
+#[test]
+fn a_fast_policy_leaves_reads_to_the_kernel() {
+    let world = World::bare();
+    world.write("home/.gitconfig", "[user]\n\tname = fast\n");
+    world.write("home/.cache/tool/x", "cached\n");
+    world.write("home/.cache/huggingface/token", "secret\n");
+    world.write("home/.ssh/id_rsa", "secret\n");
+    world.write("home/notes", "private\n");
+    world.write("work/in", "work\n");
+    let written = init(&world, &["--fast"]);
+    assert_eq!((written.status, written.stderr.as_str()), (0, ""));
+    for told in ["nobody is told", "in parts   ~/.cache/**: 1 part", "left out   ", "--force"] {
+        assert!(written.stdout.contains(told), "{told}: {}", written.stdout);
+    }
+    assert_eq!(exact_classes(&world), ["list", "read"]);
+    assert_eq!(ended(world.command().args(["policy", "validate", "--strict"])).status, 0);
+    assert_eq!(ended(world.command().args(["policy", "test"])).status, 0);
+
+    let work = world
+        .sh("cat in ~/.gitconfig ~/.cache/tool/x && ls . /usr/bin > /dev/null && echo y > out && cat out");
+    assert_eq!((work.status, work.stderr.as_str()), (0, ""), "{}", work.stdout);
+    for closed in ["~/.ssh/id_rsa", "~/notes", "~/.cache/huggingface/token", "/proc/self/environ"] {
+        let read = world.sh(&format!("cat {closed}"));
+        assert_eq!((read.status, read.stdout.as_str()), (1, ""), "{closed}");
+        // The kernel's own answer, and no line of the guard's.
+        assert!(
+            read.stderr.contains("Permission denied") && read.stderr.lines().count() == 1,
+            "{}",
+            read.stderr
+        );
+    }
+    assert_ne!(world.sh("echo x > ~/there").status, 0);
+    // It names what this machine has, so it is written for no project but by force.
+    assert_eq!(init(&world, &["--fast"]).status, 125);
+    assert_eq!(init(&world, &["--fast", "--force"]).status, 0);
+}
+
+#[test]
+fn a_fast_policy_grants_no_more_than_its_template() {
+    for template in guard_policy::Template::ALL {
+        let worlds = [World::bare(), World::bare()];
+        let name = template.as_str();
+        let [fast, slow] = [&["--template", name, "--fast"][..], &["--template", name]].map(|arguments| {
+            let world = &worlds[usize::from(arguments.len() == 2)];
+            for file in
+                [".cache/a/x", ".cache/huggingface/token", ".ssh/id_rsa", ".cargo/config.toml", "notes"]
+            {
+                world.write(Path::new("home").join(file), "x");
+            }
+            (init(world, arguments), world)
+        });
+        assert_eq!(slow.0.status, 0, "{name}: {}", slow.0.stderr);
+        if fast.0.status != 0 {
+            assert!(fast.0.stderr.contains("leave out --fast"), "{name}: {}", fast.0.stderr);
+            continue;
+        }
+        let exact = exact_classes(fast.1);
+        assert!(
+            ["list", "read"].iter().all(|class| exact.iter().any(|one| one == class)),
+            "{name}: {exact:?}"
+        );
+        let ask = |world: &World, op: &str, path: &str| {
+            ended(world.command().args(["check", op, path])).stdout.split(' ').next().map(str::to_owned)
+        };
+        for path in [
+            "~/.cache/a/x",
+            "~/.cache/huggingface/token",
+            "~/.ssh/id_rsa",
+            "~/.cargo/config.toml",
+            "~/notes",
+            "/etc/passwd",
+            "/etc/shadow",
+            "/usr/bin/env",
+            "in",
+            "~/.cache/b",
+            "/proc/self/environ",
+            "/dev/null",
+        ] {
+            for op in ["--read", "--write"] {
+                let (fast, slow) = (ask(fast.1, op, path), ask(slow.1, op, path));
+                assert!(
+                    fast.as_deref() != Some("allow") || slow.as_deref() == Some("allow"),
+                    "{name} {op} {path}: {fast:?}, {slow:?}"
+                );
+            }
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! `openclaw-guard init`: writes a first guard.json, which serves every project unless one is named.
 
+mod fast;
 mod workspace;
 mod write;
 
@@ -18,6 +19,7 @@ use guard_supervisor::exit::Exit;
 use serde_json::json;
 
 use crate::edit::EditError;
+use fast::FastPolicy;
 use workspace::Workspace;
 use write::Existing;
 
@@ -28,6 +30,7 @@ use write::Existing;
     openclaw-guard init --template claude-code --workspace ~/project\n  \
     openclaw-guard init --template scratch --print | less\n  \
     openclaw-guard init --short                           {\"extends\": \"coding\"}, and your own rules\n  \
+    openclaw-guard init --fast                            nobody is asked; the kernel decides about reads\n  \
     openclaw-guard --policy ./guard.json init --force     keeps the old one as guard.json.old\n  \
     openclaw-guard init --list --json | jq -r '.[].name'\n\n\
     Exit status: 0, 125 nothing was written.")]
@@ -46,6 +49,12 @@ pub struct InitArgs {
     /// The rules are then those of the guard that is installed, and your own come before them.
     #[arg(long, conflicts_with = "workspace")]
     short: bool,
+    /// Write whole directories and no questions, so that the kernel decides about reads
+    ///
+    /// Reading and listing then cost nothing. A read outside is refused without a line, and /proc, terminals and what
+    /// appears later beside the named directories and files are closed. It names what this machine has now.
+    #[arg(long, conflicts_with = "short")]
+    fast: bool,
     /// List the templates
     #[arg(long, conflicts_with_all = ["print", "force"])]
     list: bool,
@@ -115,6 +124,11 @@ pub enum InitError {
         "the template openclaw names a directory of this machine, so it is written out: leave out --short"
     )]
     NotShort,
+    #[error(
+        "the kernel cannot decide about reads under this template, because {0}: leave out --fast, or name another directory \
+         with --workspace DIR"
+    )]
+    NotFast(String),
     #[error(transparent)]
     Edit(#[from] EditError),
     #[error("cannot write {path}: {error}", path = shown(path.as_os_str().as_bytes()))]
@@ -141,10 +155,17 @@ pub fn act(options: &Options, arguments: &InitArgs) -> Result<Exit, InitError> {
     if template.is_for_a_workspace() {
         workspace.check(&paths)?;
     }
+    let values = workspace.values(&paths);
+    let mut fast = None;
     let text = match arguments.short {
         true if template == Template::Openclaw => return Err(InitError::NotShort),
         true => template.extended(),
-        false => template.filled(&workspace.values(&paths)),
+        false if arguments.fast => {
+            let compile = |text: &str| look_over(options, &paths, &workspace, template, text);
+            let made = FastPolicy::new(&template.filled_unasked(&values), &paths.home, compile)?;
+            fast.insert(made).text.clone()
+        }
+        false => template.filled(&values),
     };
     let policy = look_over(options, &paths, &workspace, template, &text)?;
     if arguments.print {
@@ -154,13 +175,14 @@ pub fn act(options: &Options, arguments: &InitArgs) -> Result<Exit, InitError> {
     let existing = if arguments.force { Existing::Kept } else { Existing::Left };
     let old = write::write(&paths, &text, existing)?;
     let place = workspace.place(&policy);
-    print_summary(options, &paths, &place, template, old.as_deref()).map_err(InitError::Output)?;
+    print_summary(options, &paths, &place, template, fast.as_ref(), old.as_deref())
+        .map_err(InitError::Output)?;
     Ok(Exit::Success)
 }
 
 /// Returns the existing policy, if it already serves this project and the options ask for nothing else.
 fn already(options: &Options, paths: &Paths, arguments: &InitArgs) -> Option<Policy> {
-    let asks_for_more = arguments.force || arguments.print || arguments.workspace.is_some();
+    let asks_for_more = arguments.force || arguments.print || arguments.fast || arguments.workspace.is_some();
     let is_another = || arguments.template.is_some_and(|template| !write::is_of(paths, template));
     if asks_for_more || !write::serves_all(paths) || is_another() {
         return None;
@@ -234,6 +256,7 @@ fn print_summary(
     paths: &Paths,
     place: &str,
     template: Template,
+    fast: Option<&FastPolicy>,
     old: Option<&Path>,
 ) -> io::Result<()> {
     if options.quiet {
@@ -245,8 +268,13 @@ fn print_summary(
     if template.is_for_a_workspace() {
         writeln!(out, "  in     {place}")?;
     }
-    for line in template.says() {
+    // What a fast policy asks is nobody.
+    let said = if fast.is_some() { 2 } else { 3 };
+    for line in template.says().take(said) {
         writeln!(out, "  {line}")?;
+    }
+    if let Some(fast) = fast {
+        fast.print(&mut out)?;
     }
     if let Some(old) = old {
         writeln!(out, "the old policy is {}", path(old))?;

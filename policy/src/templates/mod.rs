@@ -73,6 +73,11 @@ impl Template {
         fill::fill(self.text(), &TemplateValues { programs, temporary, ..values.clone() })
     }
 
+    /// The guard.json for these values, as it reads where nobody is asked.
+    pub fn filled_unasked(self, values: &TemplateValues) -> String {
+        unasked(&self.filled(values))
+    }
+
     /// A guard.json that extends it.
     pub fn extended(self) -> String {
         // Its title, and what it allows.
@@ -121,9 +126,46 @@ impl Template {
     }
 }
 
+/// What a template says of questions, and what it says where nobody is asked.
+const UNASKED: [(&str, &str); 4] = [
+    ("\"on-miss\"", "\"off\""),
+    ("\"???\"", "\"---\""),
+    ("is asked for, wherever", "is denied, wherever"),
+    ("  // asked for, as exec.ask says", ""),
+];
+
+/// A template's text for a policy that asks nobody. Only the examples of what is denied stay: what is allowed depends on
+/// the machine.
+fn unasked(text: &str) -> String {
+    let is_kept = |line: &&str| {
+        let line = line.trim_end_matches(',');
+        !line.ends_with("\"outcome\": \"allow\" }") && !line.ends_with("\"outcome\": \"ask\" }")
+    };
+    let asked = "// asks   for everything else";
+    let lines = text.lines().filter(is_kept).map(|line| match line.strip_prefix(asked) {
+        Some(_) => "// asks   nobody: what is not allowed is denied\n".to_owned(),
+        None => format!("{line}\n"),
+    });
+    UNASKED.iter().fold(lines.collect(), |text: String, (asked, unasked)| text.replace(asked, unasked))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn none_speaks_of_questions_where_nobody_is_asked() {
+        for template in Template::ALL {
+            let text = unasked(template.text());
+            let rest = text.replace("Nobody is asked", "").replace("nobody is asked", "");
+            assert!(!rest.contains("asked for") && !rest.contains("on-miss"), "{text}");
+            assert!(!rest.contains("\"outcome\": \"a") && rest.contains("\"outcome\": \"deny\""), "{text}");
+            assert!(
+                text.lines().any(|line| line == "// asks   nobody: what is not allowed is denied"),
+                "{text}"
+            );
+        }
+    }
 
     #[test]
     fn each_says_what_it_is_in_few_lines() {

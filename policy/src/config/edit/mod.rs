@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::reader::join;
 use crate::paths::expansion::{Bases, expand, problem, rule_problem};
-use crate::{Document, Permission, Problem};
+use crate::{Ask, Document, Permission, Problem};
 
 /// The section that an edit changes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -91,8 +91,20 @@ impl Draft {
     ) -> Result<Change, BadPattern> {
         let mut keys = keys(at, RULES);
         keys.push(right(pattern, rule_problem)?);
-        let text = tree::put(&self.text, &keys, &permission.to_string());
+        let text = tree::put(&self.text, &keys, permission.to_string());
         Ok(self.becomes(text))
+    }
+
+    /// Has nobody asked: sets `exec.ask` to `off`.
+    pub fn set_ask_off(&mut self) -> Change {
+        let text = tree::put(&self.text, &["exec", "ask"], Ask::Off.as_str());
+        self.becomes(text)
+    }
+
+    /// Leaves out the built-in base: sets `permissions.base` to false.
+    pub fn set_base_off(&mut self) -> Change {
+        let text = tree::put(&self.text, &["permissions", "base"], false);
+        self.becomes(text)
     }
 
     /// Adds a pattern to `deny`.

@@ -10,14 +10,13 @@ use super::layout::{New, Style};
 use crate::config::reader::options;
 
 /// Sets the value at a path of keys and creates missing objects on the way. `None` if the value is set already.
-pub(super) fn put(text: &str, keys: &[&str], value: &str) -> Option<String> {
+pub(super) fn put(text: &str, keys: &[&str], value: impl Into<Value>) -> Option<String> {
     let root = read(text)?;
+    let value = value.into();
     match walk(&root, keys)? {
-        KeyWalk::Found(old) if is(&old, value) => None,
-        KeyWalk::Found(old) => Some(with(&old, Value::from(value).to_string())),
-        KeyWalk::Until(object, missing) => {
-            insert_below(&Style::detect(&root, text), object, missing, value.into())
-        }
+        KeyWalk::Found(old) if old.to_serde_value().as_ref() == Some(&value) => None,
+        KeyWalk::Found(old) => Some(with(&old, value.to_string())),
+        KeyWalk::Until(object, missing) => insert_below(&Style::detect(&root, text), object, missing, value),
     }
 }
 

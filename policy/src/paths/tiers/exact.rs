@@ -16,14 +16,14 @@ use crate::paths::glob::{Below, Glob};
 use crate::{Access, Ask, Grant, Policy, Rights};
 
 /// Why a class is not exact.
-type Inexact = String;
+pub(super) type Inexact = String;
 
 pub(super) fn classes(policy: &Policy, walked: &Walked) -> Classes {
     let exactness = |found: Result<(), Inexact>| match found {
         Ok(()) => Exactness::Exact,
         Err(reason) => Exactness::Not(reason),
     };
-    let read = Compared { policy, walked, bit: Access::READ };
+    let read = Compared::reads(policy, walked);
     let write = Compared { policy, walked, bit: Access::WRITE };
     let reads = exactness(
         approved_scripts(policy).and_then(|()| programs(policy, walked)).and_then(|()| read.compare()),
@@ -70,13 +70,25 @@ fn programs(policy: &Policy, walked: &Walked) -> Result<(), Inexact> {
 }
 
 /// One bit of the policy, compared with what the floor grants of it.
-struct Compared<'a> {
+pub(super) struct Compared<'a> {
     policy: &'a Policy,
     walked: &'a Walked,
     bit: Access,
 }
 
-impl Compared<'_> {
+impl<'a> Compared<'a> {
+    pub(super) fn reads(policy: &'a Policy, walked: &'a Walked) -> Self {
+        Compared { policy, walked, bit: Access::READ }
+    }
+
+    /// Returns why the floor does not grant all that a rule grants. `None` if it does, or the rule grants nothing.
+    pub(super) fn why_not_whole(&self, entry: &CompiledPattern) -> Option<Inexact> {
+        if self.grant(entry.rights) == Grant::No {
+            return None;
+        }
+        self.kernel_mounts(entry).and_then(|()| self.entry(entry)).err()
+    }
+
     fn compare(&self) -> Result<(), Inexact> {
         let map = &self.policy.map;
         // The longest rule for everything overrides shorter ones, the base and the default.

@@ -4,9 +4,12 @@
 //! Both describe the disk as it is when the floor is made. The broker decides about later names.
 
 mod exact;
+mod partial;
 mod walk;
 
 use std::fmt;
+
+pub use partial::{PartialRead, ReadPart};
 
 use crate::paths::exec_roots::is_below;
 use crate::{Access, Policy};

@@ -37,6 +37,13 @@ pub(super) enum NodeKind {
 }
 
 impl Walked {
+    /// The directories that were split, in order.
+    pub(super) fn split(&self) -> Vec<&[u8]> {
+        let mut split: Vec<&[u8]> = self.listed.iter().map(Vec::as_slice).collect();
+        split.sort_unstable();
+        split
+    }
+
     /// Returns what was at a path.
     pub(super) fn standing(&self, path: &[u8]) -> NodeKind {
         if path == b"/" {

@@ -1,0 +1,133 @@
+//! `init --fast`: a template in whole directories and single files, so that the kernel decides about reads.
+//!
+//! Landlock knows only directories with all that is in them, and files. A rule that is neither, or that has exceptions, is
+//! replaced by what it grants as a whole on this machine.
+
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use guard_policy::text::shown;
+use guard_policy::{Draft, HierarchyKind, PartialRead, Permission, Policy, ReadPart, Scope, known};
+use guard_supervisor::landlock::Names;
+
+use super::InitError;
+
+/// Devices that mean the same to every process. The built-in base has them, which is left out.
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+/// Parts that turn out not to be whole are taken apart again, this many times in all.
+const MAX_ROUNDS: usize = 4;
+/// The maximum number of rules that the summary names.
+const MAX_NAMED: usize = 12;
+
+/// A policy under which the kernel decides about reads.
+#[derive(Debug)]
+pub struct FastPolicy {
+    pub text: String,
+    /// The rules that are replaced by their whole parts, with the number of parts.
+    replaced: Vec<(String, usize)>,
+    /// The rules that nothing is left of.
+    left_out: Vec<String>,
+}
+
+impl FastPolicy {
+    /// Makes one of a template's text for a policy that asks nobody.
+    ///
+    /// # Errors
+    /// When the policy cannot be compiled, or has no whole parts that the kernel could decide about.
+    pub fn new(
+        text: &str,
+        home: &Path,
+        compile: impl Fn(&str) -> Result<Policy, InitError>,
+    ) -> Result<FastPolicy, InitError> {
+        let not_fast = |reason: &str| InitError::NotFast(reason.to_owned());
+        let invalid = |_| not_fast("the template is not a valid policy");
+        let mut rules = Rules { draft: Draft::parse("guard.json", text).map_err(invalid)?, home };
+        rules.draft.set_ask_off();
+        rules.draft.set_base_off();
+        DEVICES.iter().for_each(|device| rules.set(device, "rw-"));
+        let names = Names::read();
+        let list = |directory: &[u8]| names.list(directory);
+        let (mut replaced, mut left_out) = (Vec::new(), Vec::new());
+        for _ in 0..MAX_ROUNDS {
+            let policy = compile(rules.draft.text())?;
+            let partial = policy.partial_reads(&list);
+            if partial.is_empty() {
+                let classes = policy.tiers(&list).classes;
+                let text = rules.draft.text().to_owned();
+                return match classes.read.reason() {
+                    None => Ok(FastPolicy { text, replaced, left_out }),
+                    Some(reason) => Err(not_fast(reason)),
+                };
+            }
+            if let Some(workspace) = partial.iter().find(|rule| rule.pattern.starts_with("${workspace}")) {
+                return Err(not_fast(&workspace.reason));
+            }
+            for PartialRead { pattern, parts, .. } in partial {
+                rules.set(&pattern, "---");
+                match parts.iter().filter(|part| rules.add(part)).count() {
+                    0 => left_out.push(pattern),
+                    parts => replaced.push((pattern, parts)),
+                }
+            }
+        }
+        Err(not_fast("its rules do not come apart into whole directories"))
+    }
+
+    /// Reports what is lost.
+    pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "fast: the kernel decides about reads, by whole directories and single files")?;
+        writeln!(
+            out,
+            "  nobody is asked, and nobody is told of a read that is refused: `why PATH` explains it"
+        )?;
+        writeln!(
+            out,
+            "  /proc, /dev/tty and /dev/shm are closed; so is what appears later beside the directories and files that \
+             are named"
+        )?;
+        for (pattern, parts) in self.replaced.iter().take(MAX_NAMED) {
+            let parts = if *parts == 1 { "1 part".to_owned() } else { format!("{parts} parts") };
+            writeln!(out, "  in parts   {}: {parts}", shown(pattern.as_bytes()))?;
+        }
+        let named = self.left_out.iter().take(MAX_NAMED).map(|pattern| shown(pattern.as_bytes()));
+        let named: Vec<_> = named.collect();
+        if !named.is_empty() {
+            let more = self.left_out.len() - named.len();
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            writeln!(out, "  left out   {}{more}", named.join(" "))?;
+        }
+        writeln!(
+            out,
+            "  make it again with --force when these directories are there, or others are installed"
+        )
+    }
+}
+
+/// The rules of a policy that is being written.
+struct Rules<'h> {
+    draft: Draft,
+    home: &'h Path,
+}
+
+impl Rules<'_> {
+    /// Sets what a valid pattern grants.
+    fn set(&mut self, pattern: &str, permission: &str) {
+        if let Some(permission) = Permission::parse(permission) {
+            // The pattern is the template's, or comes from `known::hierarchy`.
+            let _ = self.draft.set_rule(&Scope::Everyone, pattern, permission);
+        }
+    }
+
+    /// Adds a rule for a part. False if no pattern names it alone.
+    fn add(&mut self, part: &ReadPart) -> bool {
+        let Some(below) = known::hierarchy(&part.hierarchy.path, self.home.as_os_str().as_bytes()) else {
+            return false;
+        };
+        let pattern = match part.hierarchy.kind {
+            HierarchyKind::Directory => &*below,
+            HierarchyKind::File => below.strip_suffix("/**").unwrap_or(&below),
+        };
+        self.draft.set_rule(&Scope::Everyone, pattern, part.permission).is_ok()
+    }
+}

@@ -1,0 +1,73 @@
+//! Rules of the operator's whose reads cannot be left to the kernel as they are, and what can be instead.
+
+use super::exact::Compared;
+use super::walk::Walked;
+use super::{Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind, walk};
+use crate::paths::entry::CompiledPattern;
+use crate::{Access, Grant, Permission, Policy};
+
+/// A rule that grants reading, of which the floor grants only parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartialRead {
+    /// Its pattern, as `permissions.filesystem.rules` has it.
+    pub pattern: String,
+    /// Why it is not granted as it is: a clause that names the rule.
+    pub reason: String,
+    /// The directories and files that it decides about and that can be granted whole, the shallowest first.
+    pub parts: Vec<ReadPart>,
+}
+
+/// A directory or a file that a rule lets be read, with all that is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadPart {
+    /// What the floor grants.
+    pub hierarchy: Hierarchy,
+    /// What the rule grants there.
+    pub permission: Permission,
+}
+
+impl Policy {
+    /// Returns each rule for every agent that keeps reads from the kernel. `names` is as for [`Policy::tiers`], but is
+    /// called a second time for directories that are split. All parts together are no more than a floor can hold.
+    pub fn partial_reads(&self, names: &dyn Fn(&[u8]) -> Option<Vec<Name>>) -> Vec<PartialRead> {
+        let walked = walk::walk(self, names);
+        let reads = Compared::reads(self, &walked);
+        let whole = walked.hierarchies.iter().filter(|h| h.access.contains(Access::READ)).cloned();
+        let files = self.files_in_split(&walked, names);
+        let granted: Vec<Hierarchy> = whole.chain(files).take(MAX_HIERARCHIES).collect();
+        let parts = |key: &str| {
+            let decided = granted.iter().filter_map(|hierarchy| {
+                let found = self.map.find(&hierarchy.path);
+                let permission = Permission(found.rights);
+                (found.r.path == key).then(|| ReadPart { hierarchy: hierarchy.clone(), permission })
+            });
+            decided.collect()
+        };
+        let partial = |entry: &CompiledPattern| {
+            let reason = reads.why_not_whole(entry)?;
+            let key = &entry.reason.path;
+            let pattern = key.strip_prefix("permissions.filesystem.rules[\"")?.strip_suffix("\"]")?;
+            Some(PartialRead { pattern: pattern.to_owned(), parts: parts(key), reason })
+        };
+        self.map.rules.iter().filter_map(partial).collect()
+    }
+
+    /// Returns the readable files beside the directories that a split leaves. A floor grants only files that a pattern
+    /// names, so it has none of these.
+    fn files_in_split(&self, walked: &Walked, names: &dyn Fn(&[u8]) -> Option<Vec<Name>>) -> Vec<Hierarchy> {
+        let mut files = Vec::new();
+        for directory in walked.split() {
+            let mut listed = names(directory).unwrap_or_default();
+            listed.retain(|name| name.kind == NameKind::File);
+            listed.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+            for Name { name, .. } in listed {
+                let path = [directory.strip_suffix(b"/").unwrap_or(directory), &name].join(&b'/');
+                let is_granted = walked.hierarchies.iter().any(|h| h.covers(&path, Access::READ));
+                if !is_granted && self.rights(&path).r == Grant::Yes {
+                    files.push(Hierarchy { path, access: Access::READ, kind: HierarchyKind::File });
+                }
+            }
+        }
+        files
+    }
+}
