@@ -140,6 +140,21 @@ fn levels_ask_as_they_say() {
     assert_eq!(answered(&world, "RUN echo asked", "allow-once").1.stdout, "asked\n");
 }
 
+/// Inside, the files that its arguments name are judged.
+#[test]
+fn an_always_of_inside_counts_for_nothing_outside() {
+    let lists = r#""agents": {"*": {"allowlist": [{"pattern": "GUARD"}, {"pattern": "/usr/bin/bash"}]}}"#
+        .replace("GUARD", &guard().display().to_string());
+    let world = with(r#""security": "allowlist", "ask": "on-miss""#, &format!("{OPEN}, {lists}"));
+    let (card, ended) =
+        answered(&world, "/usr/bin/cp /dev/null saved; /usr/bin/cp /dev/null saved", "allow-always");
+    assert_eq!(ended.status, 0, "asked once: {ended:?}");
+    assert!(card.to_string().contains("cp"), "{card}");
+    let (card, ended) = answered(&world, "RUN /usr/bin/cp /dev/null saved", "allow-once");
+    assert_eq!(ended.status, 0, "{ended:?}");
+    assert!(card.to_string().contains("OUTSIDE"), "{card}");
+}
+
 #[test]
 fn the_level_is_set_from_outside_only() {
     let world = with(FULL, &OPEN.replace("\"on\"", "\"off\""));

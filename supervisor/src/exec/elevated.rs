@@ -187,10 +187,10 @@ fn starts_anything(exec: &Exec<'_>, verdict: &Verdict<'_>) -> bool {
         || !matches!(derive(exec, StrictInlineEval::Off), AllowAlways::Entry(_))
 }
 
-/// Whether an entry of the allowlist is for these arguments. One for any arguments was meant for inside, where the files that
-/// they name are judged.
+/// Whether an entry that the operator wrote is for these arguments. One for any arguments was meant for inside, where the
+/// files that they name are judged; so was an answer of "always".
 fn names_arguments(policy: &Policy, exec: &Exec<'_>) -> bool {
-    policy.entry(exec).is_some_and(|entry| entry.names_arguments())
+    policy.entry(exec).is_some_and(|entry| entry.is_written() && entry.names_arguments())
 }
 
 /// Copies of what the tree may write: they are what is hashed, asked about and run.

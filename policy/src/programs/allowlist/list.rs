@@ -11,7 +11,7 @@ use crate::paths::index::Index;
 use crate::paths::normalize;
 use crate::programs::name::basename;
 use crate::verdict::{CompiledReason, Reason};
-use crate::{Exec, Role};
+use crate::{Exec, Role, Source};
 
 /// A compiled allowlist.
 #[derive(Clone, Debug, Default)]
@@ -65,6 +65,11 @@ impl<'p> ProgramMatch<'p> {
     /// Returns whether it names the arguments too.
     pub fn names_arguments(&self) -> bool {
         !self.entry.arguments.is_any()
+    }
+
+    /// Returns whether the operator wrote it into `guard.json`, and no answer saved it.
+    pub fn is_written(&self) -> bool {
+        matches!(self.entry.reason.source, Source::Agent | Source::Global)
     }
 
     /// Returns whether it is for any program at all: `*`.
