@@ -1,11 +1,14 @@
 //! `decide`, the one function that answers every question to the policy.
 
 use crate::git_config::{changed_keys, key_diff, module_depth};
+use crate::git_paths;
 use crate::paths::persistence::Set;
 use crate::programs::Listed;
+use crate::text::shown;
 use crate::verdict::CompiledReason;
 use crate::{
-    Access, Ask, Exec, Grant, Outcome, OwnGitParts, Policy, Reason, Request, Security, Site, Source, Verdict,
+    Access, Ask, Exec, GitPathsContent, Grant, Outcome, OwnGitParts, Policy, Reason, Request, Security, Site,
+    Source, Verdict,
 };
 
 /// Answers a request. Total: every policy and every request give a verdict.
@@ -14,6 +17,7 @@ pub fn decide<'p>(policy: &'p Policy, request: &Request<'_>) -> Verdict<'p> {
         Request::File { path, access } => decide_file(policy, path, *access, None),
         Request::FileAt { path, access, site } => decide_file(policy, path, *access, Some(*site)),
         Request::GitConfig { path, old, new, own } => decide_git_config(policy, path, old, new, *own),
+        Request::GitPaths { path, content, new } => decide_git_paths(path, *content, new),
         Request::Exec(exec) => decide_exec(policy, exec),
         Request::Connect(connection) => policy.network.connect(connection),
         Request::Web(request) => policy.network.web(request),
@@ -99,6 +103,16 @@ fn decide_git_config(
     Verdict { outcome, reason: Reason::new(Source::Builtin, "permissions.persistence.git", rule, text) }
 }
 
+fn decide_git_paths<'p>(path: &[u8], content: GitPathsContent, new: &[u8]) -> Verdict<'p> {
+    let refusal = git_paths::refusal(content, new);
+    let outcome = if refusal.is_some() { Outcome::Deny } else { Outcome::Allow };
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    let rule = refusal.unwrap_or_else(|| "it names only files of the work tree".to_owned());
+    let text = format!("git's {} as it would be: {rule}", shown(name));
+    let rule = format!("builtin persistence \"git\": {rule}");
+    Verdict { outcome, reason: Reason::new(Source::Builtin, "permissions.persistence.git", rule, text) }
+}
+
 fn decide_exec<'p>(policy: &'p Policy, exec: &Exec<'_>) -> Verdict<'p> {
     let programs = &policy.programs;
     let reasons = &programs.reasons;
@@ -138,6 +152,7 @@ impl Policy {
             | Request::Bind { .. }
             | Request::Web(_)
             | Request::Datagrams
+            | Request::GitPaths { .. }
             | Request::GitConfig { .. } => false,
             Request::Exec(exec) => {
                 let found = self.map.find_program(exec.path);

@@ -15,6 +15,7 @@ mod config;
 mod decide;
 pub mod environment;
 pub mod git_config;
+mod git_paths;
 pub mod learn;
 mod network;
 mod paths;
@@ -48,12 +49,13 @@ pub use config::project::{ProjectFile, ProjectTrust};
 pub use config::reader::{Location, locate};
 pub use config::schema::schema;
 pub use decide::decide;
+pub use git_paths::{GitPathsContent, MAX_BYTES as MAX_GIT_PATHS_BYTES, ObjectFormat};
 pub use network::{AddressClass, Connection, Gateway, GatewayConfig, Interface, Page, Transport, resolvers};
 pub use network::{WebEndpoint, WebRequest, WebScheme, WebTarget, WebTargetError};
 pub use paths::expansion::Bases;
 pub use paths::normalize;
 pub use paths::permission::{Bits, Grant, Permission, Rights};
-pub use paths::persistence::{GitConfigNames, PersistenceSites, REPLACEMENT, Shape, ShapeKind};
+pub use paths::persistence::{GitContent, GitLockedNames, PersistenceSites, REPLACEMENT, Shape, ShapeKind};
 pub use paths::tiers::{
     Classes, Exactness, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind, PartialRead, ReadPart,
     Tiers,

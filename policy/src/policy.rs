@@ -222,6 +222,11 @@ impl Policy {
         self.map.protected.shapes().leads_to(path)
     }
 
+    /// The directories around this real path, any of which may be a git directory.
+    pub fn directories_around<'p>(&self, path: &'p [u8]) -> Vec<Shape<'p>> {
+        self.map.protected.shapes().around(path)
+    }
+
     /// The directories of which this real path is a protected part, if they are git repositories.
     pub fn git_directories<'p>(&self, path: &'p [u8]) -> Vec<&'p [u8]> {
         self.map.protected.shapes().git_directories(path)

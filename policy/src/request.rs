@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::ops::BitOr;
 
+use crate::GitPathsContent;
 use crate::network::{Connection, Page, Transport, WebRequest};
 
 /// What a process wants to do with a file. A small set; combine with `|`.
@@ -76,9 +77,9 @@ pub enum Site {
     /// Nothing there is protected by its shape, or the tree made, in this session, each directory that holds it: then it
     /// is the tree's own.
     Own,
-    /// As [`Site::Own`], but for git: the path is a repository's configuration whose new content is judged by itself
-    /// ([`Request::GitConfig`]), or the tree's own lock of one.
-    GitConfig,
+    /// As [`Site::Own`], but for git: the path is a file of a repository whose new content is judged by itself
+    /// ([`Request::GitConfig`], [`Request::GitPaths`]), or the tree's own lock of one.
+    GitLocked,
     /// The file is, or would become, what runs by itself in a git repository that another name than `.git` has.
     Repository,
 }
@@ -110,6 +111,15 @@ pub enum Request<'a> {
         access: Access,
         /// What is known of the place.
         site: Site,
+    },
+    /// May git put this content in place of a file that says which paths git writes and reads?
+    GitPaths {
+        /// The real path of the file.
+        path: &'a [u8],
+        /// What it contains.
+        content: GitPathsContent,
+        /// The bytes that would be there.
+        new: &'a [u8],
     },
     /// May git put this content in place of a repository's configuration?
     GitConfig {

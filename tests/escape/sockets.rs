@@ -140,3 +140,40 @@ for to in "e", "link2":
         assert!(world.work().join("d").join(name).exists(), "{name}");
     }
 }
+
+/// A client of the operator's finds its server by the name: an agent with keys, a database.
+#[test]
+fn a_server_of_the_operators_is_not_replaced_by_the_trees() {
+    for made in [World::open, World::floored] {
+        let world =
+            made().policy_text(|text| text.replace(r#""persistence": false"#, r#""persistence": true"#));
+        std::fs::create_dir(world.work().join("agent")).expect("a directory");
+        let received = answered(UnixListener::bind(world.work().join("agent/socket")).expect("a socket"));
+        drop(UnixListener::bind(world.work().join("stale")).expect("a socket"));
+        let script = r#"
+import ctypes, os, socket
+path = "agent/socket"
+def bound(name):
+    s = socket.socket(socket.AF_UNIX); s.bind(name); s.listen(); return s
+def exchange(one, other):
+    if ctypes.CDLL(None, use_errno=True).syscall(316, -100, one.encode(), -100, other.encode(), 2): raise OSError(ctypes.get_errno())
+bound("own")
+for way in [
+    lambda: os.unlink(path), lambda: os.rename(path, "x"), lambda: os.rename("own", path), lambda: exchange("own", path),
+    lambda: os.rename("agent", "away"), lambda: os.symlink("own", path), lambda: bound(path),
+]:
+    try: way(); print("done")
+    except OSError: pass
+# What nobody serves goes, and so does its own.
+os.unlink("stale"); bound("stale"); os.rename("own", "other"); os.unlink("other")
+print("end")"#;
+        let ended = world.guarded(&["python3", "-c", script]);
+        assert_eq!((ended.stdout.as_str(), ended.status), ("end\n", 0), "{}", ended.stderr);
+        assert!(ended.stderr.contains("its clients would come to the tree instead"), "{}", ended.stderr);
+        let mut client =
+            std::os::unix::net::UnixStream::connect(world.work().join("agent/socket")).expect("it is there");
+        std::io::Write::write_all(&mut client, b"hello").expect("a server");
+        drop(client);
+        assert_eq!(received.recv_timeout(Duration::from_secs(60)).as_deref(), Ok("hello"));
+    }
+}

@@ -127,7 +127,7 @@ impl PathRules {
 
     /// Finds the rights of a real path, if `site` is known about the directories around it.
     pub(crate) fn find_at(&self, path: &[u8], site: Option<Site>) -> Match<'_> {
-        let mut found = self.find_listed(path, site == Some(Site::GitConfig));
+        let mut found = self.find_listed(path, site == Some(Site::GitLocked));
         if found.rights.w != Grant::No
             && let Some((w, reason)) = self.kept_by_name(path, site)
         {
@@ -145,14 +145,14 @@ impl PathRules {
         match site {
             None => shapes.first(path),
             Some(Site::Repository) => shapes.reason(Set::Git).map(|reason| (Grant::No, reason)),
-            Some(Site::Own | Site::GitConfig) => None,
+            Some(Site::Own | Site::GitLocked) => None,
         }
     }
 
     /// Returns whether persistence keeps a real path from being written, whatever else does.
     pub(crate) fn is_kept(&self, path: &[u8], site: Option<Site>) -> bool {
         let is_let_through = |entry: &CompiledPattern| {
-            site == Some(Site::GitConfig) && self.protected.is_git_config(entry, path)
+            site == Some(Site::GitLocked) && self.protected.is_git_config(entry, path)
         };
         let covers = |entry: &CompiledPattern| entry.glob.covers(path) && !is_let_through(entry);
         self.kept_by_name(path, site).is_some() || self.protected.entries().iter().any(covers)

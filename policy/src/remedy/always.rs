@@ -80,7 +80,8 @@ pub fn always(policy: &Policy, requests: &[Request<'_>], is_directory: &dyn Fn(&
                 savings.file(policy, path, *access, is_directory(path))
             }
             // The guard never asks about these.
-            Request::GitConfig { .. }
+            Request::GitPaths { .. }
+            | Request::GitConfig { .. }
             | Request::Connect(_)
             | Request::Bind { .. }
             | Request::Web(_)

@@ -39,7 +39,8 @@ impl Policy {
                 self.nearest_rule(exec.path, Access::MAP)
             }
             Request::Exec(exec) => self.nearest_entry(exec),
-            Request::GitConfig { .. }
+            Request::GitPaths { .. }
+            | Request::GitConfig { .. }
             | Request::Connect(_)
             | Request::Bind { .. }
             | Request::Web(_)

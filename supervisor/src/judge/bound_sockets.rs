@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use guard_policy::Policy;
 use nix::sys::socket::UnixAddr;
 use parking_lot::Mutex;
 use rustix::fs::{AtFlags, StatxFlags};
@@ -103,6 +104,12 @@ impl BoundSockets {
     pub fn has_file(&self, socket: &Object) -> Result<bool, Errno> {
         let file = identity(&socket.fd, b"", AtFlags::EMPTY_PATH)?;
         Ok(self.files.lock().has(&file))
+    }
+
+    /// Whether the name of a socket may be taken from it: not if a process outside the tree serves it, unless a rule names
+    /// it. Whoever connects there next would reach the tree. In doubt, false.
+    pub fn may_displace(&self, policy: &Policy, socket: &Object, path: &[u8]) -> bool {
+        self.has_file(socket).unwrap_or(false) || policy.names(path) || !may_be_served(socket, path)
     }
 
     /// Remembers the abstract name of a socket that has just been bound, even if the kernel chose it.

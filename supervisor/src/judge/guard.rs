@@ -265,7 +265,7 @@ impl Guard {
 
     /// What is protected by its shape.
     pub fn shapes(&self) -> Shapes<'_> {
-        Shapes { policy: self.policy(), made: &self.made }
+        Shapes { policy: self.policy(), made: &self.made, sockets: &self.bound_sockets }
     }
 
     /// The guard's part of a question.

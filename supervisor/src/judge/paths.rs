@@ -104,8 +104,8 @@ impl Guard {
     ///
     /// # Errors
     /// EACCES if it is refused.
-    pub fn judge_git_config(&self, caller: &Caller<'_>, path: &[u8]) -> Result<(), Errno> {
-        self.judge_subject(caller, Operation::Write, path, None, Access::WRITE, Subject::GitConfig)
+    pub fn judge_git_locked(&self, caller: &Caller<'_>, path: &[u8]) -> Result<(), Errno> {
+        self.judge_subject(caller, Operation::Write, path, None, Access::WRITE, Subject::GitLocked)
     }
 
     /// Judges a change of the entry at the real path `path` as if it were not the tree's own lock.
@@ -203,7 +203,31 @@ impl Guard {
                 return self.settle(caller, Operation::Write, path, &[], &verdict);
             }
         }
+        self.judge_displacement(caller, path, object)?;
         self.judge_change(caller, path, object)
+    }
+
+    /// Judges whether the entry at the real path `path` may lose its name to another.
+    ///
+    /// # Errors
+    /// EACCES for a socket that a process outside the tree serves.
+    pub fn judge_displacement(
+        &self,
+        caller: &Caller<'_>,
+        path: &[u8],
+        object: Option<&Object>,
+    ) -> Result<(), Errno> {
+        let is_served = |socket: &&Object| {
+            socket.kind() == FileType::Socket && !self.bound_sockets.may_displace(self.policy(), socket, path)
+        };
+        match object.filter(is_served) {
+            Some(_) => {
+                let text =
+                    "a socket of a process that is not guarded: its clients would come to the tree instead";
+                self.refuse(caller, Operation::Write, path, text)
+            }
+            None => Ok(()),
+        }
     }
 
     /// Whether a file may get the real path `new` without gaining rights there by an answer of the operator's.
@@ -240,14 +264,14 @@ impl Guard {
         }
     }
 
-    /// Judges whether a symbolic link may be created at the real path `path`. It may not be on the way to a protected
-    /// place, which would then be somewhere else.
+    /// Judges whether a symbolic link may be created at the real path `path`, or moved there without a known `text`. It may
+    /// not be on the way to a protected place, which would then be somewhere else.
     ///
     /// # Errors
     /// EACCES if it is refused.
-    pub fn judge_link(&self, caller: &Caller<'_>, path: &[u8]) -> Result<(), Errno> {
+    pub fn judge_link(&self, caller: &Caller<'_>, path: &[u8], text: Option<&[u8]>) -> Result<(), Errno> {
         let policy = self.policy();
-        let shape = || self.shapes().forbids_link(path).and_then(|shape| policy.shape_reason(&shape));
+        let shape = || self.shapes().forbids_link(path, text).and_then(|shape| policy.shape_reason(&shape));
         match policy.keeps_below(path).or_else(shape) {
             Some(because) => self.deny(caller, Operation::Write, path, &[], &because),
             None => Ok(()),

@@ -5,10 +5,13 @@
 
 use std::os::fd::AsFd;
 
-use guard_policy::{Access, GitConfigNames, Policy, Request, Shape, ShapeKind, Site};
+use guard_policy::{Access, GitLockedNames, Policy, Request, Shape, ShapeKind, Site};
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use crate::resolve::Object;
+
+use super::bound_sockets::BoundSockets;
 use super::git_files::leads_to_others;
 use super::made_directories::MadeDirectories;
 
@@ -30,8 +33,8 @@ pub enum Subject {
     New,
     /// The lock of a git configuration that the tree made.
     OwnGitLock,
-    /// A git configuration whose content is judged by itself, or the lock that the tree makes of one.
-    GitConfig,
+    /// A file of git's whose content is judged by itself, or the lock that the tree makes of one.
+    GitLocked,
 }
 
 /// The shapes of a policy, and the directories that the tree made.
@@ -40,6 +43,8 @@ pub struct Shapes<'a> {
     pub policy: &'a Policy,
     /// The directories that the tree made.
     pub made: &'a MadeDirectories,
+    /// The sockets that the tree bound.
+    pub sockets: &'a BoundSockets,
 }
 
 impl Shapes<'_> {
@@ -59,8 +64,8 @@ impl Shapes<'_> {
     fn site(&self, path: &[u8], subject: Subject) -> Option<Site> {
         let shapes = self.policy.shapes(path);
         let is_let_through = match subject {
-            Subject::GitConfig => true,
-            Subject::OwnGitLock => GitConfigNames::of_lock(last_name(path)).is_some(),
+            Subject::GitLocked => true,
+            Subject::OwnGitLock => GitLockedNames::of_lock(last_name(path)).is_some(),
             Subject::Directory | Subject::NewDirectory | Subject::There | Subject::New => false,
         };
         let is_own = |shape: &Shape<'_>| {
@@ -70,14 +75,14 @@ impl Shapes<'_> {
                 _ => false,
             };
             is_for_files
-                || is_let_through && shape.kind == ShapeKind::GitConfig
+                || is_let_through && shape.kind == ShapeKind::GitLocked
                 || self.is_the_trees(shape, path)
         };
         if !shapes.iter().all(is_own) {
             return None;
         }
         let is_the_operators = |directory: &[u8]| !self.made.contains(directory);
-        let is_config = is_let_through && shapes.iter().any(|shape| shape.kind == ShapeKind::GitConfig);
+        let is_config = is_let_through && shapes.iter().any(|shape| shape.kind == ShapeKind::GitLocked);
         let is_its_own = |directory: &&[u8]| {
             is_config && path.strip_suffix(last_name(path)) == Some(&[directory, &b"/"[..]].concat())
         };
@@ -88,7 +93,7 @@ impl Shapes<'_> {
             return Some(Site::Repository);
         }
         // This keeps the policy from looking for shapes again.
-        Some(if is_config { Site::GitConfig } else { Site::Own })
+        Some(if is_config { Site::GitLocked } else { Site::Own })
     }
 
     /// Whether the tree made the directory that holds a shape, and nobody else put a `.git` file there.
@@ -97,9 +102,9 @@ impl Shapes<'_> {
     }
 
     /// Whether a real path is that of a git configuration, or of its lock, and protected for that.
-    pub fn protects_git_config(&self, path: &[u8]) -> bool {
+    pub fn protects_git_locked(&self, path: &[u8]) -> bool {
         self.policy.protects_shapes()
-            && self.policy.shapes(path).iter().any(|shape| shape.kind == ShapeKind::GitConfig)
+            && self.policy.shapes(path).iter().any(|shape| shape.kind == ShapeKind::GitLocked)
             && self.site(path, Subject::There) != Some(Site::Own)
     }
 
@@ -140,14 +145,44 @@ impl Shapes<'_> {
     }
 
     /// The protected path that a link at a real path would lead away from: programs would look for the protected file
-    /// where the link leads.
-    pub fn forbids_link<'p>(&self, path: &'p [u8]) -> Option<Shape<'p>> {
+    /// where the link leads. In a git directory every link does that: git opens its files by name, for reading and
+    /// writing. `text` is where the link leads, if it is made now.
+    pub fn forbids_link<'p>(&self, path: &'p [u8], text: Option<&[u8]>) -> Option<Shape<'p>> {
+        // git tries out whether the file system has links (git's setup.c, `create_default_files`).
+        let is_trial = text == Some(b"testing");
+        let in_git = || if is_trial { None } else { self.git_directory_around(path) };
+        self.leads_away(path).or_else(in_git)
+    }
+
+    /// The operator's git directory that a path is in, if it is in one.
+    fn git_directory_around<'p>(&self, path: &'p [u8]) -> Option<Shape<'p>> {
+        let is_git = |directory: &[u8]| {
+            last_name(directory).eq_ignore_ascii_case(b".git") || look_of(directory).is_repository()
+        };
+        let mut around = self.policy.directories_around(path).into_iter();
+        around.find(|shape| is_git(shape.holder) && !self.made.contains(shape.holder))
+    }
+
+    fn leads_away<'p>(&self, path: &'p [u8]) -> Option<Shape<'p>> {
         self.policy.leads_to_shape(path).filter(|shape| {
             // A link does not hold files itself: its directory counts.
             let end = path.iter().rposition(|byte| *byte == b'/').unwrap_or_default().max(1);
             let holder = if shape.holder == path { &path[..end] } else { shape.holder };
             !self.made.contains(holder)
         })
+    }
+
+    /// Whether the socket at a real path may go away, so that the tree can put its own in its place.
+    fn may_displace(&self, path: &[u8]) -> bool {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        match rustix::fs::openat2(CWD, path, flags, Mode::empty(), no_links) {
+            Ok(socket) => {
+                let socket = Object::from_fd(socket);
+                socket.is_ok_and(|socket| self.sockets.may_displace(self.policy, &socket, path))
+            }
+            Err(error) => error == Errno::NOENT,
+        }
     }
 
     /// Whether a directory may be moved: not to where something protected is looked for, and not with something
@@ -161,11 +196,14 @@ impl Shapes<'_> {
             let holder = if shape.holder == new { old } else { shape.holder };
             self.made.contains(holder)
         });
-        may_arrive && self.is_free(old)
+        let is_within = |git: &Shape<'_>| old.starts_with(&[git.holder, b"/"].concat());
+        let arrives_in_git = self.git_directory_around(new).is_some_and(|git| !is_within(&git));
+        may_arrive && self.is_free(old, arrives_in_git)
     }
 
-    /// Whether nothing that is protected lies in a directory. False if that cannot be found out.
-    fn is_free(&self, top: &[u8]) -> bool {
+    /// Whether nothing that is protected lies in a directory, and no link if it must have none. False if that cannot be
+    /// found out.
+    fn is_free(&self, top: &[u8], must_have_no_link: bool) -> bool {
         let mut left = MAX_NAMES;
         let mut directories = vec![(top.to_vec(), 0)];
         while let Some((directory, depth)) = directories.pop() {
@@ -179,6 +217,12 @@ impl Shapes<'_> {
             }
             for (name, kind) in names {
                 let path = [&*directory, b"/", &*name].concat();
+                if must_have_no_link && matches!(kind, FileType::Symlink | FileType::Unknown) {
+                    return false;
+                }
+                if kind == FileType::Socket && !self.may_displace(&path) {
+                    return false;
+                }
                 let is_directory = kind == FileType::Directory;
                 let is_protected = |shape: &Shape<'_>| {
                     let is_for_files = is_directory && shape.kind.is_file();

@@ -69,7 +69,7 @@ pub fn chmod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, flags:
     let (last, empty) = at_flags(flags)?;
     let (object, path) = find(request, dirfd, path, last, empty)?;
     match git_config::lets_chmod(request, &object, &path, mode as u32) {
-        true => request.guard.judge_git_config(request.caller, &path)?,
+        true => request.guard.judge_git_locked(request.caller, &path)?,
         false => request.guard.judge_change(request.caller, &path, Some(&object))?,
     }
     let mode = set_id::granted(request, &path, object.kind(), Mode::from_raw_mode(mode as u32 & 0o7777));

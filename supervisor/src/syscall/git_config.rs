@@ -1,10 +1,16 @@
-//! git changes its configuration: the content is judged when git renames the lock, and exactly the judged content is
-//! put in place (`own_copy`).
+//! git changes a file that decides what it runs, or where it writes: the content is judged when git renames the lock, and
+//! exactly the judged content is put in place (`own_copy`).
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
 use guard_approvals::{Digest, FileChange};
-use guard_policy::git_config::shown_changes;
-use guard_policy::{GitConfigNames, Outcome, OwnGitParts, Request as Question, decide};
-use rustix::fs::{FileType, RenameFlags};
+use guard_policy::git_config::{MAX_BYTES, parse, shown_changes};
+use guard_policy::{
+    GitContent, GitLockedNames, GitPathsContent, MAX_GIT_PATHS_BYTES, ObjectFormat, Outcome, OwnGitParts,
+    Request as Question, decide,
+};
+use rustix::fs::{FileType, RenameFlags, Timespec};
 use rustix::io::Errno;
 
 use super::Request;
@@ -14,23 +20,23 @@ use crate::judge::consent::AllPaths;
 use crate::reply::HandlerResult;
 use crate::resolve::{DirEntry, Identity, Object};
 
-/// The lock of a configuration that the tree made, and the configuration.
+/// The lock of a file that the tree made, and the file.
 pub struct Replacement<'e> {
     lock: &'e DirEntry,
-    config: &'e DirEntry,
-    names: &'static GitConfigNames,
+    file: &'e DirEntry,
+    names: &'static GitLockedNames,
 }
 
-/// Whether a name that the tree makes exclusively is the lock of a protected configuration.
+/// Whether a name that the tree makes exclusively is the lock of a protected file.
 pub fn is_lock(request: &Request<'_, '_>, entry: &DirEntry) -> bool {
-    GitConfigNames::of_lock(&entry.name).is_some() && request.guard.shapes().protects_git_config(&entry.path)
+    GitLockedNames::of_lock(&entry.name).is_some() && request.guard.shapes().protects_git_locked(&entry.path)
 }
 
 /// Whether the last name of a path as written is that of a lock.
 pub fn may_be_lock(path: &[u8]) -> bool {
     path.rsplit(|byte| *byte == b'/')
         .find(|name| !name.is_empty())
-        .and_then(GitConfigNames::of_lock)
+        .and_then(GitLockedNames::of_lock)
         .is_some()
 }
 
@@ -40,23 +46,35 @@ pub fn is_own_lock(request: &Request<'_, '_>, entry: &DirEntry) -> bool {
         && is_lock(request, entry)
 }
 
-/// Returns what git wants if it renames a lock to its configuration.
+/// Whether a name is that of a lock, and not of a configuration's.
+pub fn is_lock_of_paths(entry: &DirEntry) -> bool {
+    GitLockedNames::of_lock(&entry.name).is_some_and(|names| names.content != GitContent::Config)
+}
+
+/// Whether an entry is a protected file that names paths. It may be removed: what comes in its place is judged.
+pub fn is_of_paths(request: &Request<'_, '_>, entry: &DirEntry) -> bool {
+    GitLockedNames::of_file(&entry.name).is_some_and(|names| names.content != GitContent::Config)
+        && entry.object.as_ref().is_some_and(|object| object.kind() == FileType::RegularFile)
+        && request.guard.shapes().protects_git_locked(&entry.path)
+}
+
+/// Returns what git wants if it renames a lock to its file.
 pub fn replacement<'e>(
     request: &Request<'_, '_>,
     lock: &'e DirEntry,
-    config: &'e DirEntry,
+    file: &'e DirEntry,
 ) -> Option<Replacement<'e>> {
-    let names = GitConfigNames::of_lock(&lock.name)?;
+    let names = GitLockedNames::of_lock(&lock.name)?;
     let directory = lock.path.strip_suffix(names.lock)?;
-    let is_beside = config.name == names.config && config.path.strip_suffix(names.config) == Some(directory);
+    let is_beside = file.name == names.file && file.path.strip_suffix(names.file) == Some(directory);
     let is_regular = |object: &Object| object.kind() == FileType::RegularFile;
     let is_git = is_beside
         && !lock.slash
-        && !config.slash
+        && !file.slash
         && lock.object.as_ref().is_some_and(is_regular)
-        && config.object.as_ref().is_none_or(is_regular)
+        && file.object.as_ref().is_none_or(is_regular)
         && is_own_lock(request, lock);
-    is_git.then_some(Replacement { lock, config, names })
+    is_git.then_some(Replacement { lock, file, names })
 }
 
 /// Whether git may set this mode on a configuration. `git init` tries out whether the file system keeps modes, and sets
@@ -67,23 +85,31 @@ pub fn lets_chmod(request: &Request<'_, '_>, object: &Object, path: &[u8], mode:
     const OTHERS: u32 = libc::S_ISUID | libc::S_ISGID | libc::S_IWGRP | libc::S_IWOTH;
     let is_trial = (mode ^ object.stat.st_mode) & 0o7777 == libc::S_IXUSR;
     object.kind() == FileType::RegularFile
-        && request.guard.shapes().protects_git_config(path)
+        && request.guard.shapes().protects_git_locked(path)
         && (is_trial
             || mode & OTHERS & !object.stat.st_mode == 0 && request.guard.made.contains(parent_of(path)))
 }
 
-/// Judges the content, and puts it in place of the configuration. The caller holds the lock of all moves.
+/// Judges the content, and puts it in place of the file. The caller holds the lock of all moves.
 pub fn replace(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> HandlerResult {
-    let Replacement { lock, config, names } = replacement;
+    match replacement.names.content {
+        GitContent::Config => replace_config(request, replacement),
+        GitContent::Index => {
+            let format = object_format(parent_of(&replacement.file.path));
+            replace_paths(request, replacement, GitPathsContent::Index(format))
+        }
+        GitContent::MergeRr => replace_paths(request, replacement, GitPathsContent::MergeRr),
+    }
+}
+
+fn replace_config(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> HandlerResult {
+    let Replacement { lock, file: config, .. } = replacement;
     let guard = request.guard;
     let all = AllPaths::new(request.caller);
-    all.add(guard.judge_git_config(request.caller, &lock.path))?;
-    all.add(guard.judge_git_config(request.caller, &config.path))?;
-    let (old, mode) = match &config.object {
-        Some(object) => (read(object)?, object.stat.st_mode & 0o777),
-        None => (Vec::new(), lock.there()?.stat.st_mode & 0o644),
-    };
-    let new = read(lock.there()?)?;
+    all.add(guard.judge_git_locked(request.caller, &lock.path))?;
+    all.add(guard.judge_git_locked(request.caller, &config.path))?;
+    let old = config.object.as_ref().map_or(Ok(Vec::new()), |config| read(config, MAX_BYTES))?;
+    let new = read(lock.there()?, MAX_BYTES)?;
     let directory = Identity::from_stat(&rustix::fs::fstat(&lock.parent)?);
     let remotes = guard.git_remotes.names(directory, &config.path);
     let own = OwnGitParts { directory: guard.made.contains(parent_of(&config.path)), remotes: &remotes };
@@ -107,12 +133,64 @@ pub fn replace(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> Hand
         }
     }
     request.perform(|| {
-        let copy = OwnCopy { parent: &lock.parent, name: names.new, flags: RenameFlags::empty() };
-        // Both are in the directory in which the lock was found, whatever its name is by now.
-        copy.put(&new, mode, None, names.config)?;
+        put(replacement, &new)?;
         guard.git_remotes.note(directory, &config.path, &old, &new);
         remove_judged(request, lock)
     })
+}
+
+/// As [`replace`], for a file that names paths. Nobody is asked, and what is fine is not recorded: git writes its index with
+/// almost every command.
+fn replace_paths(
+    request: &Request<'_, '_>,
+    replacement: &Replacement<'_>,
+    content: GitPathsContent,
+) -> HandlerResult {
+    let Replacement { lock, file, .. } = replacement;
+    let guard = request.guard;
+    let all = AllPaths::new(request.caller);
+    all.add(guard.judge_git_locked(request.caller, &lock.path))?;
+    all.add(guard.judge_git_locked(request.caller, &file.path))?;
+    let new = read(lock.there()?, MAX_GIT_PATHS_BYTES)?;
+    let verdict = decide(guard.policy(), &Question::GitPaths { path: &file.path, content, new: &new });
+    if verdict.outcome != Outcome::Allow {
+        guard.settle(request.caller, Operation::Write, &file.path, &[], &verdict)?;
+    }
+    all.end()?;
+    request.perform(|| {
+        put(replacement, &new)?;
+        remove_judged(request, lock)
+    })
+}
+
+/// Puts the content in place. Both names are in the directory in which the lock was found, whatever its name is by now.
+fn put(replacement: &Replacement<'_>, new: &[u8]) -> Result<(), Errno> {
+    let Replacement { lock, file, names } = replacement;
+    let mode = match &file.object {
+        Some(object) => object.stat.st_mode & 0o777,
+        None => lock.there()?.stat.st_mode & 0o644,
+    };
+    // git compares the time of the index with those of files (git's racy-git): it must be that of git's own writing.
+    let stat = rustix::fs::fstat(&lock.there()?.fd)?;
+    let modified = Timespec { tv_sec: stat.st_mtime, tv_nsec: stat.st_mtime_nsec as _ };
+    let flags = RenameFlags::empty();
+    let copy = OwnCopy { parent: &lock.parent, name: names.new, flags, modified: Some(modified) };
+    copy.put(new, mode, None, names.file)
+}
+
+/// The format that a repository's configuration names; a work tree's is that of the repository around it. The tree cannot
+/// change it where an index is judged.
+fn object_format(directory: &[u8]) -> ObjectFormat {
+    let is_of = |place: &[u8]| {
+        let text = std::fs::read(OsStr::from_bytes(&[directory, place].concat())).unwrap_or_default();
+        let entries = parse(&text).unwrap_or_default();
+        entries.iter().any(|entry| {
+            entry.name.eq_ignore_ascii_case(b"extensions.objectformat")
+                && entry.value.as_deref().is_some_and(|value| value.eq_ignore_ascii_case(b"sha256"))
+        })
+    };
+    let is_sha256 = is_of(b"/config") || is_of(b"/../../config");
+    if is_sha256 { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 }
 }
 
 fn parent_of(path: &[u8]) -> &[u8] {

@@ -82,7 +82,7 @@ pub fn symlink(request: &Request<'_, '_>, text: u64, dirfd: i32, path: u64) -> H
     let judge = |request: &Request<'_, '_>, entry: &DirEntry| {
         let all = AllPaths::new(request.caller);
         all.add(judge(request, entry))?;
-        request.guard.judge_link(request.caller, &entry.path)?;
+        request.guard.judge_link(request.caller, &entry.path, Some(text.as_bytes()))?;
         all.end()
     };
     let entry = free_entry(request, dirfd, path, judge)?;
@@ -110,7 +110,10 @@ pub fn unlink(request: &Request<'_, '_>, dirfd: i32, address: u64, flags: i32) -
         Target::Object { dots, .. } => return Err(no_name(dots, directory)),
     };
     entry.there()?;
-    request.guard.judge_removal(request.caller, &entry.path, entry.object.as_ref())?;
+    match git_config::is_of_paths(request, &entry) {
+        true => request.guard.judge_git_locked(request.caller, &entry.path)?,
+        false => request.guard.judge_removal(request.caller, &entry.path, entry.object.as_ref())?,
+    }
     super::rename::stay(request, &entry)?;
     // Close the object first: NFS renames an open file instead of removing it.
     if let Some(object) = entry.object.take() {

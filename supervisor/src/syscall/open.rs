@@ -273,7 +273,7 @@ fn open_entry(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Resu
 /// Makes the lock of a git configuration, which is then the tree's.
 fn create_lock(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Result<Option<Reply>, Errno> {
     let guard = request.guard;
-    guard.judge_git_config(request.caller, &entry.path)?;
+    guard.judge_git_locked(request.caller, &entry.path)?;
     let _alone = super::rename::alone(request);
     guard.git_locks.need_room()?;
     let Some(file) = create(request, entry, how)? else { return Ok(None) };

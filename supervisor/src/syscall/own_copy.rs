@@ -7,20 +7,21 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use guard_policy::git_config::MAX_BYTES;
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Uid};
+use rustix::fs::{
+    AtFlags, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Timespec, Timestamps, UTIME_OMIT, Uid,
+};
 use rustix::io::Errno;
 
 use super::Request;
 use crate::kernel::errno::from_io;
 use crate::resolve::{DirEntry, Identity, Object, link_to};
 
-/// Reads a file to its end, once. One byte more than is judged shows that there is more.
-pub fn read(object: &Object) -> Result<Vec<u8>, Errno> {
+/// Reads a file to its end, once, but no more than `max` bytes and one: that shows that there is more.
+pub fn read(object: &Object, max: usize) -> Result<Vec<u8>, Errno> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = File::from(rustix::fs::open(link_to(object.fd.as_fd()), flags, Mode::empty())?);
     let mut bytes = Vec::new();
-    let read = file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes);
+    let read = file.take(max as u64 + 1).read_to_end(&mut bytes);
     read.map_err(from_io)?;
     Ok(bytes)
 }
@@ -33,6 +34,8 @@ pub struct OwnCopy<'d> {
     pub name: &'d [u8],
     /// How it is renamed.
     pub flags: RenameFlags,
+    /// When it was changed, if not now.
+    pub modified: Option<Timespec>,
 }
 
 impl OwnCopy<'_> {
@@ -64,7 +67,10 @@ impl OwnCopy<'_> {
         let mut file = File::from(made?);
         file.write_all(bytes).map_err(from_io)?;
         owner.map_or(Ok(()), |owner| chown_like(file.as_fd(), owner))?;
-        rustix::fs::fchmod(&file, mode)
+        rustix::fs::fchmod(&file, mode)?;
+        let Some(last_modification) = self.modified else { return Ok(()) };
+        let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+        rustix::fs::futimens(&file, &Timestamps { last_access, last_modification })
     }
 
     fn make(&self) -> Result<rustix::fd::OwnedFd, Errno> {

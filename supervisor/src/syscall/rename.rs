@@ -36,7 +36,7 @@ fn judge(request: &Request<'_, '_>, entry: &DirEntry) -> Result<(), Errno> {
 /// Judges the move of a link: a relative link leads elsewhere from its new place.
 fn judge_link(request: &Request<'_, '_>, entry: &DirEntry, new: &[u8]) -> Result<(), Errno> {
     match entry.there()?.kind() {
-        FileType::Symlink => request.guard.judge_link(request.caller, new),
+        FileType::Symlink => request.guard.judge_link(request.caller, new, None),
         _ => Ok(()),
     }
 }
@@ -103,9 +103,13 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
         return replacement::replace(request, asked);
     }
     let all = AllPaths::new(request.caller);
+    // git itself makes the lock of an index another index (builtin/stash.c). The file is the tree's by any name.
+    let leaves_lock =
+        !exchange && git_config::is_lock_of_paths(&old) && git_config::is_own_lock(request, &old);
     for entry in [&old, &new] {
         // The tree may write its lock, but nothing else may get its name.
-        if git_config::is_own_lock(request, entry) {
+        let may_leave = leaves_lock && std::ptr::eq(entry, &old);
+        if git_config::is_own_lock(request, entry) && !may_leave {
             all.add(request.guard.judge_protected(request.caller, &entry.path, entry.object.as_ref()))?;
         }
     }
@@ -115,12 +119,15 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
         true => request.guard.judge_removal(request.caller, &new.path, new.object.as_ref()),
         false => judge(request, &new),
     })?;
+    all.add(request.guard.judge_displacement(request.caller, &new.path, new.object.as_ref()))?;
     judge_link(request, &old, &new.path)?;
     if exchange {
         judge_link(request, &new, &old.path)?;
         keep_rights(request, &new.path, &old.path, is_directory(&new)?)?;
     }
-    keep_rights(request, &old.path, &new.path, is_directory(&old)?)?;
+    if !leaves_lock {
+        keep_rights(request, &old.path, &new.path, is_directory(&old)?)?;
+    }
     for (from, to) in [(&old, &new), (&new, &old)].into_iter().take(if exchange { 2 } else { 1 }) {
         let object = from.there()?;
         let is_linked = object.kind() != FileType::Directory && object.links() > 1;
@@ -188,7 +195,7 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> HandlerR
     let all = AllPaths::new(request.caller);
     all.add(judge(request, &new))?;
     if object.kind() == FileType::Symlink {
-        request.guard.judge_link(request.caller, &new.path)?;
+        request.guard.judge_link(request.caller, &new.path, None)?;
     }
     keep_rights(request, &old, &new.path, false)?;
     all.end()?;

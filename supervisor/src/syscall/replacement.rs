@@ -49,7 +49,8 @@ pub fn replace(request: &Request<'_, '_>, replacement: Replacement<'_, '_>) -> H
     let all = AllPaths::new(caller);
     all.add(guard.judge_removal(caller, &from.path, from.object.as_ref()))?;
     let source = from.there()?;
-    let (new, old) = (read(source)?, to.object.as_ref().map(read).transpose()?);
+    let (new, old) =
+        (read(source, MAX_BYTES)?, to.object.as_ref().map(|old| read(old, MAX_BYTES)).transpose()?);
     if [Some(&new), old.as_ref()].into_iter().flatten().any(|bytes| bytes.len() > MAX_BYTES) {
         let text = "it would run outside the guard, and is larger than 1 MiB: nobody could judge it";
         guard.refuse(caller, Operation::Write, &to.path, text)?;
@@ -61,7 +62,7 @@ pub fn replace(request: &Request<'_, '_>, replacement: Replacement<'_, '_>) -> H
         was.map(|(bytes, mode)| FileContent { bytes, mode }),
         FileContent { bytes: &new, mode: mode(source) },
     );
-    if guard.shapes().protects_git_config(&to.path) {
+    if guard.shapes().protects_git_locked(&to.path) {
         // As if git had written it: the lines of a text could hide a key.
         match shown_changes(&to.path, old.as_deref().unwrap_or_default(), &new, OwnGitParts::default()) {
             Some(keys) => change.lines = keys,
@@ -71,7 +72,7 @@ pub fn replace(request: &Request<'_, '_>, replacement: Replacement<'_, '_>) -> H
     all.add(guard.judge_shown_change(caller, &to.path, change, verdict))?;
     all.end()?;
     request.perform(|| {
-        let copy = OwnCopy { parent: &to.parent, name: REPLACEMENT, flags };
+        let copy = OwnCopy { parent: &to.parent, name: REPLACEMENT, flags, modified: None };
         copy.put(&new, mode(source), Some(source), &to.name)?;
         guard.floor.grants().recheck_below(&to.path);
         remove_judged(request, from)

@@ -1,12 +1,17 @@
 //! The components of a path, and what each begins: a tail of the lists, or a part of a repository.
 
-use super::git_configs::{is_config_name, is_lock_or_config};
+use super::git_locked::{is_lock_or_file, is_locked_name};
 use super::tails::{ShapeTail, is_named};
 
 /// Files that git reads directly in a git directory (gitrepository-layout(5)), beside its configuration.
 pub(super) const GIT_FILES: [&[u8]; 1] = [b"commondir"];
 /// Directories of a git directory that hold git directories: those of submodules and of worktrees.
 pub(super) const GIT_NESTS: [&[u8]; 2] = [b"modules", b"worktrees"];
+/// Below `objects`: which other repositories git reads, also those that the tree may not.
+pub(super) const GIT_ALTERNATES: [&[u8]; 2] = [b"info/alternates", b"info/http-alternates"];
+/// Directories of a git directory with the state of an operation that is not finished. git runs the `exec` lines of a
+/// list there when the operation goes on (git-rebase(1)).
+pub(super) const GIT_UNFINISHED: [&[u8]; 3] = [b"rebase-merge", b"rebase-apply", b"sequencer"];
 /// Directories of a git directory in which other tools keep a configuration that runs programs: Arcanist ("User Guide:
 /// Configuration", `load`), git-branchless (its `init` includes the file in git's), Sapling ("Git support modes", `.git/sl`).
 pub(super) const GIT_GUESTS: [&[u8]; 3] = [b"arc", b"branchless", b"sl"];
@@ -18,8 +23,8 @@ pub enum ShapeKind {
     All,
     /// A file, with which the path ends: a directory of that name is not protected.
     File,
-    /// Such a file that is a configuration of git's, or the lock of one.
-    GitConfig,
+    /// Such a file of git's that changes by the rename of its lock, or the lock: its content is judged by itself.
+    GitLocked,
     /// The directory of a submodule's hooks, itself: without hooks in it, it runs nothing.
     ModuleHooks,
 }
@@ -27,7 +32,7 @@ pub enum ShapeKind {
 impl ShapeKind {
     /// Whether a directory of this name is not protected.
     pub fn is_file(self) -> bool {
-        matches!(self, ShapeKind::File | ShapeKind::GitConfig)
+        matches!(self, ShapeKind::File | ShapeKind::GitLocked)
     }
 }
 
@@ -123,6 +128,9 @@ impl<'p> Component<'p> {
             // git takes what it finds there for the submodule's, no matter who made it. Deeper, it makes links itself to
             // see whether the file system has them.
             Some(b"modules") if is(b".git") && self.after().count() < 3 => Some(self.itself()),
+            Some(b"worktrees") if is(b".git") && self.leads_to_worktrees_modules() => {
+                self.after().nth(1).map(|worktree| worktree.itself())
+            }
             Some(nest) if is(b".git") && GIT_NESTS.contains(&nest) => Some(self.path),
             Some(guest) if is(b".git") && GIT_GUESTS.contains(&guest) && self.rest() == guest => {
                 Some(self.itself())
@@ -132,6 +140,12 @@ impl<'p> Component<'p> {
             }
             _ => None,
         }
+    }
+
+    /// Whether this is a git directory, and the path is that of the submodules of one of its work trees, or of one of them.
+    fn leads_to_worktrees_modules(&self) -> bool {
+        let inside: Vec<&[u8]> = self.after().map(|part| part.name()).collect();
+        matches!(inside[..], [_, _, b"modules"] | [_, _, b"modules", _])
     }
 
     /// Whether this is a directory of hooks, and the path ends in a sample there, which git does not run
@@ -146,10 +160,12 @@ impl<'p> Component<'p> {
         match self.name() {
             b"hooks" => Some(ShapeKind::All),
             b"info" if self.rest() == b"attributes" => Some(ShapeKind::File),
+            // Where git looks for more objects (gitrepository-layout(5)).
+            b"objects" if GIT_ALTERNATES.contains(&self.rest()) => Some(ShapeKind::File),
             // git prefers it to the directory around it (git's path.c, `enter_repo`).
             name if name.eq_ignore_ascii_case(b".git") && self.is_last() => Some(ShapeKind::All),
-            name if is_lock_or_config(name) && self.is_last() => Some(ShapeKind::GitConfig),
-            name if (GIT_FILES.contains(&name) || is_config_name(name)) && self.is_last() => {
+            name if is_lock_or_file(name) && self.is_last() => Some(ShapeKind::GitLocked),
+            name if (GIT_FILES.contains(&name) || is_locked_name(name)) && self.is_last() => {
                 Some(ShapeKind::File)
             }
             _ => None,

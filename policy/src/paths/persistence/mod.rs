@@ -5,7 +5,8 @@
 //! protected, no directory is writable as a whole, so no writes are left to the kernel.
 
 mod components;
-mod git_configs;
+mod git_data;
+mod git_locked;
 mod lists;
 mod protected;
 mod set;
@@ -23,7 +24,7 @@ use crate::paths::entry::CompiledPattern;
 use crate::verdict::CompiledReason;
 use crate::{Grant, Host, Rights, Source};
 pub use components::ShapeKind;
-pub use git_configs::GitConfigNames;
+pub use git_locked::{GitContent, GitLockedNames};
 use lists::{Start, paths_of};
 pub(crate) use protected::ProtectedPaths;
 pub use protected::REPLACEMENT;

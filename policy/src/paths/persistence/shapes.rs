@@ -8,8 +8,11 @@
 use std::sync::Arc;
 
 use super::Set;
-use super::components::{Component, Components, GIT_FILES, GIT_GUESTS, GIT_NESTS, ShapeKind};
-use super::git_configs::{GIT_CONFIGS, is_config, is_config_name};
+use super::components::{
+    Component, Components, GIT_ALTERNATES, GIT_FILES, GIT_GUESTS, GIT_NESTS, GIT_UNFINISHED, ShapeKind,
+};
+use super::git_data::is_known;
+use super::git_locked::{GIT_LOCKED, is_config, is_config_or_lock, is_locked_name};
 use super::tails::{OTHER_REPOSITORIES, TAILS};
 use crate::Grant;
 use crate::verdict::CompiledReason;
@@ -90,8 +93,11 @@ impl Shapes {
         shapes.extend(GIT_REMOTES.map(|name| git(&format!(".git/{}/**", text(name)))));
         shapes.extend(GIT_GUESTS.map(|name| git(&format!(".git/{}/config", text(name)))));
         for top in ["", "modules/**/", "worktrees/**/"] {
-            let names = GIT_FILES.iter().copied().chain(GIT_CONFIGS.iter().flat_map(|config| config.names()));
+            let names = GIT_FILES.iter().copied().chain(GIT_LOCKED.iter().flat_map(|config| config.names()));
             let files = names.map(text).chain(["info/attributes".into(), "hooks/**".into()]);
+            let alternates = GIT_ALTERNATES.map(|file| format!("objects/{}", text(file)));
+            let unfinished = GIT_UNFINISHED.map(|directory| format!("{}/**", text(directory)));
+            let files = files.chain(alternates).chain(unfinished);
             shapes.extend(files.map(|file| git(&format!(".git/{top}{file}"))));
         }
         for (name, files) in OTHER_REPOSITORIES {
@@ -115,8 +121,9 @@ impl Shapes {
     pub(crate) fn first(&self, path: &[u8]) -> Option<(Grant, &CompiledReason)> {
         let mut found = None;
         self.each(path, &mut |shape| {
+            let is_config = || path.rsplit(|byte| *byte == b'/').next().is_some_and(is_config_or_lock);
             let reason = match shape.kind {
-                ShapeKind::GitConfig => self.git_config.as_deref(),
+                ShapeKind::GitLocked if is_config() => self.git_config.as_deref(),
                 _ => None,
             };
             let w = if shape.may_be_asked && self.asks(shape.set) { Grant::Ask } else { Grant::No };
@@ -166,7 +173,8 @@ impl Shapes {
 
     /// What a component makes of the path if it is the name of a repository, or of a directory of hooks.
     fn repository<'p>(&self, at: &Component<'p>, found: &mut dyn FnMut(Shape<'p>) -> bool) -> bool {
-        let is_lock = || at.last_name().is_some_and(|name| is_config_name(name) && !is_config(name));
+        // What else changes by a lock holds paths, and a diff of it would say nothing.
+        let is_lock = || at.last_name().is_some_and(|name| is_locked_name(name) && !is_config(name));
         let shape = |holder, kind| Shape { set: Set::Git, holder, kind, may_be_asked: !is_lock() };
         if at.name().eq_ignore_ascii_case(b".git") {
             if at.is_last() {
@@ -184,13 +192,27 @@ impl Shapes {
             // A submodule may have any name, with slashes in it.
             let nest = GIT_NESTS.contains(&inside[0].name());
             let count = if nest { inside.len() } else { 1 };
-            // git uses a directory below `modules` for a submodule that is initialised later, no matter who made it.
-            let whole = nest && inside[0].name() == b"modules";
-            return inside[..count].iter().any(|part| {
+            // git uses a directory below `modules` for a submodule that is initialised later, no matter who made it: of the
+            // repository, or of one of its work trees.
+            let modules = match inside[0].name() {
+                b"modules" => Some(0),
+                b"worktrees" if inside.get(2).is_some_and(|part| part.name() == b"modules") => Some(2),
+                _ => None,
+            };
+            if is_unknown(&inside) && found(shape(at.itself(), ShapeKind::All)) {
+                return true;
+            }
+            return inside[..count].iter().enumerate().any(|(i, part)| {
+                let around = modules.filter(|modules| i > *modules).map(|modules| inside[modules].holder());
+                let whole = around.is_some();
                 if whole && part.is_hook_sample() {
                     return found(shape(part.itself(), ShapeKind::File));
                 }
-                let holder = if whole { at.itself() } else { part.holder() };
+                if GIT_UNFINISHED.contains(&part.name()) && !part.is_last() {
+                    // The state of the tree's own operation is the tree's.
+                    return found(Shape { may_be_asked: false, ..shape(part.itself(), ShapeKind::All) });
+                }
+                let holder = around.unwrap_or_else(|| part.holder());
                 let is_hooks = whole && part.is_last() && part.name() == b"hooks";
                 part.git_part().is_some_and(|kind| match kind {
                     ShapeKind::All if is_hooks => found(shape(holder, ShapeKind::ModuleHooks)),
@@ -241,6 +263,16 @@ impl Shapes {
         })
     }
 
+    /// Returns the directories around a path, each as the holder of everything in it that is git's.
+    pub(crate) fn around<'p>(&self, path: &'p [u8]) -> Vec<Shape<'p>> {
+        if self.reason(Set::Git).is_none() {
+            return Vec::new();
+        }
+        let directories = Components::all(path).skip(1).map(|at| at.holder());
+        let shape = |holder| Shape { set: Set::Git, holder, kind: ShapeKind::All, may_be_asked: false };
+        directories.map(shape).collect()
+    }
+
     /// Returns the directories that, if they look like git directories, make a part of one of this path.
     pub(crate) fn git_directories<'p>(&self, path: &'p [u8]) -> Vec<&'p [u8]> {
         if self.reason(Set::Git).is_none() {
@@ -256,6 +288,13 @@ impl Shapes {
         let last = Components::all(path).find(Component::is_last)?;
         GIT_MARKS.contains(&last.name()).then(|| last.holder())
     }
+}
+
+/// Whether a path in a git directory is that of something that is not git's own.
+fn is_unknown(inside: &[Component<'_>]) -> bool {
+    let part = if inside[0].name() == b"worktrees" { inside.get(2) } else { inside.first() };
+    let is_other = |name: &[u8]| !is_known(name) && !is_locked_name(name) && !GIT_GUESTS.contains(&name);
+    part.is_some_and(|part| is_other(part.name()))
 }
 
 #[cfg(test)]
@@ -296,6 +335,9 @@ mod tests {
             "config.worktree.lock",
             "config.openclaw-guard",
             "config.worktree.openclaw-guard",
+            "index",
+            "index.lock",
+            "MERGE_RR",
             "commondir",
             "hooks",
             "hooks/pre-commit",
@@ -317,6 +359,14 @@ mod tests {
         assert_eq!(holders("/a/.git/hooks/update.sample"), ["/a/.git"]);
         assert_eq!(holders("/a/.git/remotes/origin"), ["/a/.git"]);
         assert_eq!(holders("/a/.git/worktrees/w1/commondir"), ["/a/.git/worktrees/w1"]);
+        // What the tree's own work tree has of a submodule is the tree's.
+        assert_eq!(holders("/a/.git/worktrees/w1/modules/x/config"), ["/a/.git/worktrees/w1"]);
+        assert_eq!(holders("/a/.git/objects/info/alternates"), ["/a/.git"]);
+        assert_eq!(holders("/a/.git/rebase-merge/git-rebase-todo"), ["/a/.git/rebase-merge"]);
+        // What git does not know, something else reads.
+        for other in ["MERGE_AUTOSTASH", "lazygit.yml", "x/y", "sharedindex.1", "worktrees/w/x"] {
+            assert_eq!(holders(&format!("/a/.git/{other}")), ["/a/.git"], "{other}");
+        }
         assert_eq!(holders("/a/.git/sl/config"), ["/a/.git"]);
         assert_eq!(holders("/a/.git/sl/store/config"), [""; 0]);
         for path in [
@@ -325,6 +375,9 @@ mod tests {
             "/a/.git/refs/heads/config",
             "/a/.git/refs/heads/hooks/x",
             "/a/.git/info/exclude",
+            "/a/.git/rebase-merge",
+            "/a/.git/index.stash.1.lock",
+            "/a/.git/COMMIT_EDITMSG",
             "/a/git/config",
             "/a/.github/config",
             "/a/hooks/x",

@@ -1,0 +1,95 @@
+//! The names that git itself uses in a git directory (gitrepository-layout(5), git's path.c and builtin commands).
+//!
+//! git, its prompt and other tools read files there by name, and some run what they say. So a name that is not in this list
+//! is protected like a configuration. Of the names in it, those that run something have rules of their own.
+
+/// Directories, and files that are data, names of objects, or messages.
+const NAMES: [&[u8]; 37] = [
+    b"HEAD",
+    b"AUTO_MERGE",
+    b"MERGE_MODE",
+    b"RENAMED-REF",
+    b"EDIT_DESCRIPTION",
+    b"ADD_EDIT.patch",
+    b"addp-hunk-edit.diff",
+    b"git-rebase-todo.backup",
+    b"description",
+    b"packed-refs",
+    b"packed-refs.new",
+    b"shallow",
+    b"gc.pid",
+    b"gc.log",
+    b"gitk.cache",
+    b"fsmonitor--daemon.ipc",
+    b"fsmonitor--daemon",
+    b"hooks",
+    b"info",
+    b"objects",
+    b"refs",
+    b"reftable",
+    b"logs",
+    b"lost-found",
+    b"branches",
+    b"remotes",
+    b"modules",
+    b"worktrees",
+    b"rr-cache",
+    b"rebase-merge",
+    b"rebase-apply",
+    b"sequencer",
+    // Of a work tree.
+    b"gitdir",
+    b"locked",
+    b"commondir",
+    // Of git-svn(1) and git-subtree.
+    b"svn",
+    b"subtree-cache",
+];
+/// Directories of other tools that are data: git-lfs, git-annex, git-filter-repo.
+const OTHERS: [&[u8]; 3] = [b"lfs", b"annex", b"filter-repo"];
+
+/// Whether a name in a git directory, or in that of a work tree, is git's, or known to be data.
+pub(super) fn is_known(name: &[u8]) -> bool {
+    let name = name.strip_suffix(b".lock").unwrap_or(name);
+    let is_upper = |part: &[u8]| part.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_');
+    // `git bisect`, `git notes merge`, and the temporary files of editors and of lint-staged.
+    let begins = |start: &[u8]| name.starts_with(start);
+    let contains = |part: &[u8]| name.windows(part.len()).any(|window| window == part);
+    NAMES.contains(&name)
+        || OTHERS.contains(&name)
+        || name.strip_suffix(b"_HEAD").is_some_and(is_upper)
+        || name.strip_suffix(b"_MSG").is_some_and(is_upper)
+        || contains(b"EDITMSG")
+        || begins(b"BISECT_")
+        || begins(b"NOTES_MERGE_")
+        || begins(b"index")
+        || begins(b"next-index-")
+        || begins(b"lint-staged")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gits_own_names_are_known_and_others_are_not() {
+        for known in [
+            "HEAD",
+            "HEAD.lock",
+            "FETCH_HEAD",
+            "CHERRY_PICK_HEAD",
+            "MERGE_MSG",
+            "COMMIT_EDITMSG",
+            ".COMMIT_EDITMSG.swp",
+            "index.stash.12.lock",
+            "packed-refs.lock",
+            "BISECT_LOG",
+            "refs",
+        ] {
+            assert!(is_known(known.as_bytes()), "{known}");
+        }
+        for other in ["MERGE_AUTOSTASH", "lazygit.yml", "sharedindex.0123", "x", "evil_HEAD", "machete", ""] {
+            assert!(!is_known(other.as_bytes()), "{other}");
+        }
+    }
+}
