@@ -81,6 +81,7 @@ pub fn always(policy: &Policy, requests: &[Request<'_>], is_directory: &dyn Fn(&
             }
             // The guard never asks about these.
             Request::GitConfig { .. }
+            | Request::Sized { .. }
             | Request::Connect(_)
             | Request::Bind { .. }
             | Request::Web(_)

@@ -40,6 +40,7 @@ impl Policy {
             }
             Request::Exec(exec) => self.nearest_entry(exec),
             Request::GitConfig { .. }
+            | Request::Sized { .. }
             | Request::Connect(_)
             | Request::Bind { .. }
             | Request::Web(_)

@@ -147,6 +147,17 @@ impl Reader<'_> {
         }
         count
     }
+
+    pub(super) fn byte_count(&mut self, value: &Value<'_>, key: &str) -> Option<u64> {
+        let bytes = match value {
+            Value::NumberLit(number) => number.value.parse().ok().filter(|bytes| *bytes > 0),
+            _ => None,
+        };
+        if bytes.is_none() {
+            self.wrong(value, key, "must be a number of bytes, a whole number from 1");
+        }
+        bytes
+    }
 }
 
 pub(crate) fn join(key: &str, name: &str) -> String {
