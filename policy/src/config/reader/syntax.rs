@@ -60,6 +60,12 @@ impl Reader<'_> {
                     ("allowlist", "" | "exec") => {
                         "unknown key: an allowlist belongs to an agent, agents.\"*\""
                     }
+                    ("allow" | "deny", "tools.read") | ("write", "tools") => {
+                        "unknown key: which paths are read and written is in permissions.filesystem, for programs and tools alike"
+                    }
+                    ("workspaceOnly", "permissions") | ("fs", "tools") => {
+                        "unknown key: name ${workspace} in permissions.filesystem.rules, and nothing else with r or w"
+                    }
                     _ => "unknown key",
                 };
                 self.at(property.start(), &path, message.to_owned(), near);
