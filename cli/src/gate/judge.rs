@@ -13,8 +13,8 @@ use guard_openclaw::command_text;
 use guard_openclaw::sandbox::agent_id;
 use guard_policy::environment::Variable;
 use guard_policy::tools::{
-    CallSite, EffectiveTools, GUARD_STEP, Inventory, Reach, RemovedBy, SeenWarnings, Sender, Surface,
-    ToolContext, ToolNeed, UnknownSize, effective, judge_file, judge_url, needs, restrict,
+    CallSite, EffectiveTools, FileSize, GUARD_STEP, Inventory, Reach, RemovedBy, SeenWarnings, Sender,
+    Surface, ToolContext, ToolNeed, effective, judge_file, judge_url, needs, restrict,
 };
 use guard_policy::{Access, Outcome, Reason, Request, Security, Source};
 use guard_supervisor::audit::Operation;
@@ -296,12 +296,15 @@ fn real(links: &Links, path: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// The size of a regular file. A link is none: the path is real, so one that is there by now was not judged.
-fn size(path: &[u8]) -> Result<Option<u64>, UnknownSize> {
+fn size(path: &[u8]) -> FileSize {
     match fs::symlink_metadata(OsStr::from_bytes(path)) {
-        Ok(metadata) if metadata.is_symlink() => Err(UnknownSize),
-        Ok(metadata) => Ok(metadata.is_file().then_some(metadata.len())),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
-        Err(_) => Err(UnknownSize),
+        Ok(metadata) if metadata.is_symlink() => FileSize::Unknown,
+        Ok(metadata) if metadata.is_file() => FileSize::Bytes(metadata.len()),
+        Ok(_) => FileSize::NoFile,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            FileSize::NoFile
+        }
+        Err(_) => FileSize::Unknown,
     }
 }
 

@@ -8,9 +8,16 @@ use crate::{Access, Outcome, Policy, Reason, Request, Site, Source, Verdict, dec
 /// The names in a directory.
 pub type DirectoryNames = Vec<Vec<u8>>;
 
-/// The size of a file cannot be found out.
+/// What is known of the size of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownSize;
+pub enum FileSize {
+    /// That of a regular file, in bytes.
+    Bytes(u64),
+    /// There is no regular file.
+    NoFile,
+    /// It cannot be found out.
+    Unknown,
+}
 
 /// Where a call's paths lead, on the disk.
 pub struct CallSite<'s> {
@@ -23,11 +30,8 @@ pub struct CallSite<'s> {
     pub real: &'s dyn Fn(&[u8]) -> Option<Vec<u8>>,
     /// The names in a directory; none if they cannot be read. A directory that is not there has no names.
     pub names: &'s dyn Fn(&[u8]) -> Option<DirectoryNames>,
-    /// The size of the regular file at a real path, in bytes; none if there is no such file.
-    ///
-    /// # Errors
-    /// When it cannot be found out.
-    pub size: &'s dyn Fn(&[u8]) -> Result<Option<u64>, UnknownSize>,
+    /// The size of the file at a real path.
+    pub size: &'s dyn Fn(&[u8]) -> FileSize,
     /// What is known of a real path that is to be written; none if the path alone decides.
     pub site: &'s dyn Fn(&[u8]) -> Option<Site>,
 }
@@ -124,12 +128,12 @@ fn judge_size<'p>(
         return None;
     }
     match (site.size)(path) {
-        Ok(None) => None,
-        Ok(Some(size)) => {
+        FileSize::NoFile => None,
+        FileSize::Bytes(size) => {
             let verdict = decide(policy, &Request::Sized { path, size });
             (verdict.outcome == Outcome::Deny).then_some(verdict)
         }
-        Err(UnknownSize) => Some(denied("the size of the file cannot be told, and the policy bounds it")),
+        FileSize::Unknown => Some(denied("the size of the file cannot be told, and the policy bounds it")),
     }
 }
 

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{CallSite, MalformedCall, Reach, ToolNeed, UnknownSize, judge_file, judge_url, needs, spellings};
+use super::{CallSite, FileSize, MalformedCall, Reach, ToolNeed, judge_file, judge_url, needs, spellings};
 use crate::network::Page;
 use crate::{Access, Document, Host, Outcome, Overrides, Policy, Site};
 
@@ -50,8 +50,8 @@ impl FakeDisk {
             real: &real,
             names: &names,
             size: &|path| match self.sizes.get(path) {
-                Some(size) => size.map(Some).ok_or(UnknownSize),
-                None => Ok(None),
+                Some(size) => size.map_or(FileSize::Unknown, FileSize::Bytes),
+                None => FileSize::NoFile,
             },
             site: &|_| self.site,
         };
