@@ -3,6 +3,7 @@
 use crate::git_config::{changed_keys, key_diff, module_depth};
 use crate::git_paths;
 use crate::paths::persistence::Set;
+use crate::paths::read_bound::judge_size;
 use crate::programs::Listed;
 use crate::text::shown;
 use crate::verdict::CompiledReason;
@@ -16,6 +17,7 @@ pub fn decide<'p>(policy: &'p Policy, request: &Request<'_>) -> Verdict<'p> {
     match request {
         Request::File { path, access } => decide_file(policy, path, *access, None),
         Request::FileAt { path, access, site } => decide_file(policy, path, *access, Some(*site)),
+        Request::Sized { path, size } => decide_size(policy, path, *size),
         Request::GitConfig { path, old, new, own } => decide_git_config(policy, path, old, new, *own),
         Request::GitPaths { path, content, new } => decide_git_paths(path, *content, new),
         Request::Exec(exec) => decide_exec(policy, exec),
@@ -63,6 +65,14 @@ fn decide_file<'p>(policy: &'p Policy, path: &[u8], access: Access, site: Option
     // An attempt on what would run outside is always worth a line, also where a rule denies it anyway.
     let is_kept = || access.contains(Access::WRITE) && policy.map.is_kept(path, site);
     match policy.map.quiet_reason(path).filter(|_| !is_kept()) {
+        Some(quiet) => quietly(verdict, quiet),
+        None => verdict,
+    }
+}
+
+fn decide_size<'p>(policy: &'p Policy, path: &[u8], size: u64) -> Verdict<'p> {
+    let verdict = judge_size(policy.read_bound.as_ref(), &policy.map, path, size);
+    match policy.map.quiet_reason(path) {
         Some(quiet) => quietly(verdict, quiet),
         None => verdict,
     }
@@ -153,6 +163,7 @@ impl Policy {
             | Request::Web(_)
             | Request::Datagrams
             | Request::GitPaths { .. }
+            | Request::Sized { .. }
             | Request::GitConfig { .. } => false,
             Request::Exec(exec) => {
                 let found = self.map.find_program(exec.path);

@@ -14,6 +14,7 @@ use crate::network::{Network, WebRules};
 use crate::paths::ceilings::Ceilings;
 use crate::paths::exec_roots::is_below;
 use crate::paths::path_rules::PathRules;
+use crate::paths::read_bound::ReadBound;
 use crate::programs::Programs;
 use crate::programs::allow_always::StrictInlineEval;
 use crate::tools::ToolLists;
@@ -27,6 +28,7 @@ pub struct Policy {
     pub(crate) home: Vec<u8>,
     pub(crate) workspace: Option<Vec<u8>>,
     pub(crate) map: PathRules,
+    pub(crate) read_bound: Option<ReadBound>,
     pub(crate) programs: Programs,
     pub(crate) roots: Vec<Vec<u8>>,
     pub(crate) timeout_ms: u64,
@@ -114,6 +116,17 @@ impl Policy {
     /// `None` where guard.json names none.
     pub fn gateway_token(&self) -> Option<Result<&[u8], &str>> {
         self.gateway_token.as_ref().map(|path| path.as_deref().map_err(String::as_str))
+    }
+
+    /// `permissions.filesystem.maxReadBytes`, or `tools.read.maxSizeBytes` if that is less: the largest file that is opened
+    /// to be read ([`crate::Request::Sized`]), in bytes. `None` where there is no bound.
+    pub fn max_read_bytes(&self) -> Option<u64> {
+        self.read_bound.as_ref().map(ReadBound::bytes)
+    }
+
+    /// The key that bounds what is read.
+    pub fn read_bound_key(&self) -> Option<&str> {
+        self.read_bound.as_ref().map(ReadBound::key)
     }
 
     /// `network.unixDatagram`.

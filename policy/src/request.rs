@@ -121,6 +121,13 @@ pub enum Request<'a> {
         /// The bytes that would be there.
         new: &'a [u8],
     },
+    /// May this file, which may be read, be read in spite of its size?
+    Sized {
+        /// The real path.
+        path: &'a [u8],
+        /// In bytes.
+        size: u64,
+    },
     /// May git put this content in place of a repository's configuration?
     GitConfig {
         /// The real path of the configuration.

@@ -55,6 +55,30 @@ fn an_unknown_key_is_reported_with_its_position_and_the_nearest_key() {
         problems(r#"{"version": 1, "allowlist": []}"#),
         ["guard.json:1:16: allowlist: unknown key: an allowlist belongs to an agent, agents.\"*\""]
     );
+    // Keys of OpenClaw's documents, with what does the same here.
+    for (text, key, place) in [
+        (
+            r#"{"version": 1, "tools": {"read": {"allow": ["~/x"]}}}"#,
+            "tools.read.allow",
+            "permissions.filesystem",
+        ),
+        (r#"{"version": 1, "tools": {"write": {"deny": ["~/x"]}}}"#, "tools.write", "permissions.filesystem"),
+        (r#"{"version": 1, "tools": {"fs": {"workspaceOnly": true}}}"#, "tools.fs", "${workspace}"),
+        (
+            r#"{"version": 1, "permissions": {"workspaceOnly": true}}"#,
+            "permissions.workspaceOnly",
+            "${workspace}",
+        ),
+    ] {
+        let found = problems(text);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].contains(&format!("{key}: unknown key: ")) && found[0].contains(place),
+            "{}",
+            found[0]
+        );
+        assert!(!found[0].contains("did you mean"), "{}", found[0]);
+    }
 }
 
 #[test]

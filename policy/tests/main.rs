@@ -23,6 +23,7 @@ mod persistence;
 mod project;
 mod properties;
 mod quiet;
+mod read_bound;
 mod remedy;
 mod schema;
 mod ssrf;

@@ -178,6 +178,9 @@ fn values() -> Vec<Value> {
         "ws://127.0.0.1:18789",
         "wss://[fd00::1]:1/x",
         "ws://u@h",
+        "@npm",
+        "@github",
+        "@nope",
     ];
     let scalars = [
         json!(null),

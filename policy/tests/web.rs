@@ -276,6 +276,12 @@ fn bad_entries_are_named() {
         ("allowedDomains", "bücher.example", "this is looked up as \"xn--bcher-kva.example\""),
         ("allowedDomains", "10.0.0.0/8", "a private address is opened by network.connect.allow"),
         ("allowedDomains", "0177.0.0.1", "this is not a host"),
+        ("allowedDomains", "@nope", "no list of hosts has this name; there are @npm, @crates"),
+        ("allowedDomains", "@", "no list of hosts has this name"),
+        ("allowedDomains", "@NPM", "no list of hosts has this name"),
+        ("allowedDomains", "@npm:443", "no list of hosts has this name"),
+        ("allowedDomains", "*.@npm", "this is not a host"),
+        ("deniedDomains", "@nope", "no list of hosts has this name"),
         ("deniedDomains", "10.0.0.1/8", "did you mean \"10.0.0.0/8\"?"),
         ("allowedOrigins", "example.com", "must be a scheme, a host and a port"),
         ("allowedOrigins", "ftp://example.com", "must be a scheme, a host and a port"),
@@ -301,6 +307,73 @@ fn bad_entries_are_named() {
     assert!(problem(json!({ "ask": "always" })).contains("on-miss"));
     assert!(problem(json!({ "private": true })).contains("network.web.private"));
     assert!(problem(json!({ "allowedDomain": [] })).contains("did you mean \"allowedDomains\"?"));
+}
+
+#[test]
+fn names_of_registries_stand_for_their_hosts() {
+    let policy =
+        web(json!({ "allowedDomains": ["@npm", " @github ", "pypi.org"], "deniedDomains": ["@debian"] }));
+    let judged = |url: &str| judged(&policy, url, &["93.184.216.34"]);
+    let named = |set: &str| (Outcome::Allow, format!("network.web.allowedDomains \"{set}\""));
+    assert_eq!(judged("https://registry.npmjs.org/left-pad"), named("@npm"));
+    assert_eq!(judged("https://REGISTRY.npmjs.org./x"), named("@npm"));
+    assert_eq!(judged("https://raw.githubusercontent.com/x"), named("@github"));
+    assert_eq!(judged("https://pypi.org/simple/"), (Outcome::Allow, "network.web".to_owned()));
+    let denied = (Outcome::Deny, "network.web.deniedDomains \"@debian\"".to_owned());
+    assert_eq!(judged("http://deb.debian.org/debian"), denied);
+    for url in [
+        "https://npmjs.org/",
+        "https://x.registry.npmjs.org/",
+        "https://registry.npmjs.org.evil.net/",
+        "https://githubusercontent.com/",
+        "https://gist.github.com/",
+        "https://files.pythonhosted.org/",
+        "https://npm/",
+        "https://@npm/",
+        "https://@github/",
+    ] {
+        assert_eq!(judged(url).0, Outcome::Deny, "{url}");
+    }
+    // The text names the entry and the host; a host's addresses are judged as always.
+    let request = |addresses| WebRequest {
+        target: WebTarget::Url("https://objects.githubusercontent.com/"),
+        addresses,
+        is_name_approved: false,
+    };
+    let verdict = decide(&policy, &Request::Web(request(&[])));
+    assert_eq!(verdict.reason.text, "\"*.githubusercontent.com\" is among the hosts of \"@github\"");
+    assert_eq!(verdict.reason.path, "network.web.allowedDomains");
+    let private = [Connection::to("10.0.0.1:443".parse().unwrap())];
+    assert_eq!(decide(&policy, &Request::Web(request(&private))).outcome, Outcome::Deny);
+    // Such a list is one that allows: what it does not name is denied.
+    assert!(!allows(&web(json!({ "allowedDomains": ["@crates"] })), "https://example.com/"));
+}
+
+/// The rows of docs/network.md are the names with their hosts, and there are no others.
+#[test]
+fn the_document_lists_the_hosts_of_each_name() {
+    let path = format!("{}/../docs/network.md", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let quoted = |cell: &'_ str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    let rows: Vec<Vec<String>> = text
+        .lines()
+        .filter(|line| line.starts_with("| `@"))
+        .map(|line| line.split('|').skip(1).take(2).flat_map(quoted).collect())
+        .collect();
+    let names: Vec<&str> = rows.iter().map(|row| row[0].as_str()).collect();
+    let line = problem(json!({ "allowedDomains": ["@nope"] }));
+    assert!(line.ends_with(&format!("there are {}", names.join(", "))), "{line}");
+    for row in &rows {
+        let text = json!({ "version": 1, "network": { "web": { "allowedDomains": [row[0]] } } }).to_string();
+        let document = parse(&text).unwrap();
+        let policy =
+            Policy::compile(&document, "main", &common::host(), &guard_policy::Overrides::default()).unwrap();
+        let settings = policy.explain(Some(&document));
+        let setting = settings.iter().find(|one| one.name == "network.web.allowedDomains").unwrap();
+        let hosts =
+            setting.value.strip_prefix(&format!("{} (", row[0])).and_then(|rest| rest.strip_suffix(')'));
+        assert_eq!(hosts, Some(&*row[1..].join(", ")), "{}", setting.value);
+    }
 }
 
 #[test]

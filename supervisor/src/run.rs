@@ -284,7 +284,8 @@ fn announce(options: &Options, policy: &Policy, paths: &Paths, plan: &landlock::
     let source =
         if paths.policy.exists() { paths.policy.display().to_string() } else { "built-in policy".to_owned() };
     let mode = if options.observe { ", observing only" } else { "" };
-    let tiers = plan.tiers();
+    let bound = policy.read_bound_key().map(|key| format!(" (reads are the broker's because of {key})"));
+    let tiers = plan.tiers() + &bound.unwrap_or_default();
     eprintln!("openclaw-guard: agent {}, {source}, tiers: {tiers}, floor: {floor}{mode}", policy.agent());
 }
 

@@ -401,3 +401,28 @@ fn what_openclaw_does_not_allow_is_denied() {
     assert_eq!(gate.outcome("web_fetch", &json!({"url": "https://example.com/"})), "deny");
     assert_eq!(gate.outcome("read", &json!({"path": "notes"})), "allow");
 }
+
+/// The bound of `tools.read.maxSizeBytes` holds for what a tool reads, by whatever name.
+#[test]
+fn a_large_file_is_not_read() {
+    let world = world().policy_text(|text| {
+        text.replacen("\"version\": 1", "\"version\": 1, \"tools\": {\"read\": {\"maxSizeBytes\": 6}}", 1)
+    });
+    world.write("work/large", "1234567");
+    world.write("else/large", "1234567");
+    symlink("large", world.work().join("short")).expect("a link");
+    let gate = Gate::of(world, &[], &[]);
+    let edit = |path: &str| json!({"path": path, "edits": [{"oldText": "a", "newText": "b"}]});
+    for path in ["large", "./large", "short", "~/../work/large", "@large", "../else/large"] {
+        assert_eq!(gate.outcome("read", &json!({"path": path})), "deny", "{path}");
+        assert_eq!(gate.outcome("edit", &edit(path)), "deny", "{path}");
+    }
+    let told = gate.ask("read", &json!({"path": "short"})).to_string();
+    assert!(told.contains("tools.read.maxSizeBytes 6: the file has 7 bytes"), "{told}");
+    assert_eq!(gate.outcome("write", &json!({"path": "large", "content": "x"})), "allow");
+    assert_eq!(gate.outcome("read", &json!({"path": "notes"})), "allow");
+    assert_eq!(gate.outcome("ls", &json!({"path": "."})), "allow");
+    // The size counts at the time of the call.
+    gate.world.write("work/notes", "1234567");
+    assert_eq!(gate.outcome("read", &json!({"path": "notes"})), "deny");
+}

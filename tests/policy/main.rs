@@ -9,6 +9,7 @@ mod openclaw;
 mod oracle;
 mod persistence;
 mod planted;
+mod read_bound;
 mod reload;
 mod safe_bins;
 mod tools;

@@ -484,3 +484,44 @@ fn the_workspace_of_a_run_stays_the_one_of_its_start() {
     assert!(at("a/own") && !at("b/x"), "{}", shell.errors());
     shell.end();
 }
+
+/// The size of what is read is looked at when it is opened. Where opens to read are not held, nobody could look, so the bound
+/// is not put in force.
+#[test]
+fn a_bound_on_what_is_read_counts_from_the_next_open_or_not_at_all() {
+    let bounded = |text: &str| text.replace(r#""default""#, r#""maxReadBytes": 67108864, "default""#);
+    for (tiers, base, holds) in [
+        ("broker", "true", true),
+        ("broker,floored", "false", true),
+        ("broker,floored,kernel", "false", false),
+    ] {
+        let mut world = World::bare().policy(&format!(
+            r#"{{"version": 1, "exec": {{"security": "full", "ask": "off", "roots": ["/usr"]}}, "permissions": {{"base": {base},
+                "persistence": false, "filesystem": {{"rules": {{"/usr/**": "r-x", "/etc/**": "r--", "/dev/null": "rw-",
+                "@/work/**": "rw-"}}, "default": "---"}}}}}}"#
+        ));
+        world.set_tiers(tiers);
+        let shown = ended(world.command().args(["policy", "show", "--tiers", "--json"])).stdout;
+        let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+        if !holds && shown["classes"]["read"]["exact"] != true {
+            guard_tests::skip("this kernel leaves no reads to Landlock");
+            continue;
+        }
+        let large = world.write("work/large", "told\n");
+        File::options().write(true).open(large).expect("a file").set_len((64 << 20) + 1).expect("a size");
+        let mut shell = Shell::start(world);
+        let read = "head -c 5 large || echo; ";
+        assert_eq!(shell.run(read), "told\n", "{tiers}");
+        let text = shell.world.read("guard.json").expect("a policy");
+        shell.world.write("guard.json", bounded(&text));
+        let (applied, said) = shell.change(1);
+        assert_eq!(applied, holds, "{tiers}: {said}");
+        assert_eq!(shell.run(read), if holds { "\n" } else { "told\n" }, "{tiers}");
+        assert!(holds || said.contains("the kernel already grants"), "{said}");
+        if holds {
+            shell.world.write("guard.json", text);
+            assert!(shell.change(2).0);
+            assert_eq!(shell.run(read), "told\n", "{tiers}");
+        }
+    }
+}

@@ -3,6 +3,7 @@
 mod arguments;
 pub mod batch;
 pub mod command;
+pub mod file;
 pub mod lookup;
 mod output;
 mod question;

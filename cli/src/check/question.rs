@@ -100,8 +100,8 @@ fn print(
 ) -> Result<Exit, CheckError> {
     let bytes = path.as_os_str().as_bytes();
     let verdict = match operation {
-        "read" => decide(policy, &Request::File { path: bytes, access: Access::READ }),
-        "write" => decide(policy, &Request::File { path: bytes, access: Access::WRITE }),
+        "read" => super::file::verdict(policy, bytes, Access::READ),
+        "write" => super::file::verdict(policy, bytes, Access::WRITE),
         _ => {
             let cwd = cwd.as_os_str().as_bytes();
             let originals = originals(policy, path, bytes);

@@ -65,7 +65,10 @@ fn slower(options: &Options, policy: &Policy, made: &BuiltDomain, findings: &mut
     {
         return;
     }
-    if let Some((root, unreadable)) = made.plan.unreadable_root(policy) {
+    if let Some(key) = policy.read_bound_key() {
+        let text = format!("the guard makes each read itself, because {key} bounds the size of what is read");
+        findings.note("brokered-reads", text);
+    } else if let Some((root, unreadable)) = made.plan.unreadable_root(policy) {
         let root = shown(&root);
         let why = match unreadable {
             Some(path) => format!("programs can start from {root}, and {} may not be read", shown(&path)),

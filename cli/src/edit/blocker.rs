@@ -117,6 +117,9 @@ pub fn blocked_by(source: Source, path: &str, text: &str, operation: Option<Oper
         path if path.starts_with("builtin.") => {
             BlockedBy::new("run `openclaw-guard init`, and allow it in the new guard.json")
         }
+        path if ["maxReadBytes", "maxSizeBytes"].contains(&&*last(path)) => BlockedBy::new(format!(
+            "raise {path} in guard.json, or have the program read a part of the file that you put beside it"
+        )),
         path if last(path) == "strictInlineEval" => {
             BlockedBy::new(format!("answer the question each time, or set {path} to false"))
                 .unwise("nobody can see what code does before it runs")

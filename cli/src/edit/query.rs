@@ -15,7 +15,7 @@ use guard_supervisor::exec::image::{self, Image};
 use guard_supervisor::judge::guard::decide_program;
 use guard_supervisor::judge::local_address::interface_of;
 
-use crate::check::originals;
+use crate::check::{file, originals};
 
 /// How many scripts may interpret each other in a row (fs/exec.c, exec_binprm).
 const MAX_SCRIPTS: usize = 5;
@@ -39,7 +39,7 @@ impl PathQuery {
     /// The engine's verdict; a program that is not below exec.roots is denied.
     pub fn decide<'p>(&self, policy: &'p Arc<Policy>) -> Verdict<'p> {
         match self {
-            PathQuery::File { path, access } => decide(policy, &Request::File { path, access: *access }),
+            PathQuery::File { path, access } => file::verdict(policy, path, *access),
             PathQuery::Socket { path } => {
                 let verdict = decide(policy, &Request::File { path, access: Access::WRITE });
                 if verdict.outcome == Outcome::Deny || policy.names(path) {

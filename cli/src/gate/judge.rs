@@ -13,8 +13,8 @@ use guard_openclaw::command_text;
 use guard_openclaw::sandbox::agent_id;
 use guard_policy::environment::Variable;
 use guard_policy::tools::{
-    CallSite, EffectiveTools, GUARD_STEP, Inventory, Reach, RemovedBy, SeenWarnings, Sender, Surface,
-    ToolContext, ToolNeed, effective, judge_file, judge_url, needs, restrict,
+    CallSite, EffectiveTools, FileSize, GUARD_STEP, Inventory, Reach, RemovedBy, SeenWarnings, Sender,
+    Surface, ToolContext, ToolNeed, effective, judge_file, judge_url, needs, restrict,
 };
 use guard_policy::{Access, Outcome, Reason, Request, Security, Source};
 use guard_supervisor::audit::Operation;
@@ -171,6 +171,7 @@ impl CallJudge<'_> {
             bases: &bases,
             real: &|path| real(&links, path),
             names: &names,
+            size: &size,
             site: &|path| repository::site(&agent.policy, path),
         };
         let judged = judge_file(&agent.policy, path, access, reach, &site);
@@ -292,6 +293,19 @@ fn real(links: &Links, path: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     trail.pop()
+}
+
+/// The size of a regular file. A link is none: the path is real, so one that is there by now was not judged.
+fn size(path: &[u8]) -> FileSize {
+    match fs::symlink_metadata(OsStr::from_bytes(path)) {
+        Ok(metadata) if metadata.is_symlink() => FileSize::Unknown,
+        Ok(metadata) if metadata.is_file() => FileSize::Bytes(metadata.len()),
+        Ok(_) => FileSize::NoFile,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            FileSize::NoFile
+        }
+        Err(_) => FileSize::Unknown,
+    }
 }
 
 fn names(directory: &[u8]) -> Option<Vec<Vec<u8>>> {

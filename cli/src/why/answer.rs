@@ -69,8 +69,10 @@ pub fn answer(context: &EditContext, options: &Options, asked: WhyQuery) -> Resu
     let (mut nearest, mut found) = (None, None);
     match &decided {
         Some((part, now)) if now.outcome != Outcome::Allow => {
-            nearest =
-                part.nearest(&policy).map(|Nearest { reason, near }| (near, LocatedReason::new(&reason)));
+            // No rule is near to lifting a bound on sizes.
+            let is_size = policy.read_bound_key() == Some(&*now.reason.path);
+            let near = part.nearest(&policy).filter(|_| !is_size);
+            nearest = near.map(|Nearest { reason, near }| (near, LocatedReason::new(&reason)));
             found = Some(remedy(
                 context,
                 options,

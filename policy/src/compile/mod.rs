@@ -29,6 +29,7 @@ use crate::paths::exec_roots;
 use crate::paths::expansion::{Expanded, Paths, expand_home, show};
 use crate::paths::path_rules::PathRules;
 use crate::paths::persistence::{self, Asking, Hint};
+use crate::paths::read_bound::ReadBound;
 use crate::paths::workspace::{Workspace, names_workspace};
 use crate::programs::DEFAULT_CARRIERS;
 use crate::programs::allowlist::CompiledEntry;
@@ -157,6 +158,7 @@ impl Policy {
             home: host.home.to_vec(),
             workspace: host.workspace.root.clone().filter(|_| is_of_workspaces),
             map,
+            read_bound: ReadBound::compile(doc, &layers),
             programs,
             roots,
             timeout_ms: doc.exec.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS),

@@ -240,6 +240,10 @@ pub(crate) struct Filesystem {
     /// The permission of paths that no rule covers. Default: `---`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) default: Option<Permission>,
+    /// The largest file that is opened to be read, in bytes. Default: no bound.
+    #[serde(rename = "maxReadBytes", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub(crate) max_read_bytes: Option<u64>,
 }
 
 /// `agents.NAME`.
@@ -287,6 +291,20 @@ pub(crate) struct Tools {
     #[schemars(inner(regex(pattern = NAME)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) deny: Option<Vec<String>>,
+    /// What is read, by the tool `read` as by every other tool and program.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) read: ReadTool,
+}
+
+/// `tools.read`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct ReadTool {
+    /// OpenClaw's name for `permissions.filesystem.maxReadBytes`. If both are set, the smaller one counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub(crate) max_size_bytes: Option<u64>,
 }
 
 impl Document {

@@ -85,6 +85,12 @@ impl Policy {
         let nothing = Document::default();
         let document = document.unwrap_or(&nothing);
         let mut settings = self.values(document);
+        settings.extend(self.read_bound.as_ref().map(|bound| {
+            let name = "permissions.filesystem.maxReadBytes";
+            let setting =
+                Setting::new(Section::Values, name, bound.bytes().to_string(), (bound.source(), bound.key()));
+            setting.noted("files of the built-in base are not bounded")
+        }));
         settings.extend(self.web());
         settings.extend(self.node_values(document));
         settings.extend(self.workspace_setting(document));

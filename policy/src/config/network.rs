@@ -26,7 +26,8 @@ pub(crate) struct Network {
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Web {
-    /// The only hosts: `example.com`, `*.example.com` for every host below it, addresses and prefixes. Default: all.
+    /// The only hosts: `example.com`, `*.example.com` for every host below it, addresses and prefixes, and `@npm`, `@crates`,
+    /// `@pypi`, `@go`, `@debian` and `@github` for those of package registries. Default: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(inner(regex(pattern = DOMAIN)))]
     pub(crate) allowed_domains: Vec<String>,

@@ -15,9 +15,8 @@ pub(crate) const DESTINATION: &str = r"^(\*|[Ll][Oo][Cc][Aa][Ll][Hh][Oo][Ss][Tt]
 /// An address or a prefix, with or without a port.
 pub(crate) const EXCEPTION: &str =
     r"^([0-9.]+|\[[0-9A-Fa-f:.]+\])(/[0-9]+)?(:(\*|[0-9]+))?$|^[0-9A-Fa-f:.]+(/[0-9]+)?$";
-/// A host of the Web, every host below a domain, an address or a prefix.
-pub(crate) const DOMAIN: &str =
-    r"^(\*\.)?[0-9A-Za-z_-]+(\.[0-9A-Za-z_-]+)*\.?$|^([0-9.]+|\[?[0-9A-Fa-f:.]+\]?)(/[0-9]+)?$";
+/// A host of the Web, every host below a domain, an address or a prefix, or a name for the hosts of a package registry.
+pub(crate) const DOMAIN: &str = r"^(\*\.)?[0-9A-Za-z_-]+(\.[0-9A-Za-z_-]+)*\.?$|^([0-9.]+|\[?[0-9A-Fa-f:.]+\]?)(/[0-9]+)?$|^@(npm|crates|pypi|go|debian|github)$";
 /// An origin of the Web.
 pub(crate) const ORIGIN: &str = r"^https?://(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(:[0-9]+)?/?$";
 /// A file, without wildcards.

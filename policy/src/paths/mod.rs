@@ -12,6 +12,7 @@ pub mod normalize;
 pub(crate) mod path_rules;
 pub(crate) mod permission;
 pub(crate) mod persistence;
+pub(crate) mod read_bound;
 pub(crate) mod saved_rules;
 pub(crate) mod tiers;
 pub(crate) mod workspace;

@@ -82,6 +82,7 @@ pub fn always(policy: &Policy, requests: &[Request<'_>], is_directory: &dyn Fn(&
             // The guard never asks about these.
             Request::GitPaths { .. }
             | Request::GitConfig { .. }
+            | Request::Sized { .. }
             | Request::Connect(_)
             | Request::Bind { .. }
             | Request::Web(_)

@@ -41,6 +41,7 @@ impl Policy {
             Request::Exec(exec) => self.nearest_entry(exec),
             Request::GitPaths { .. }
             | Request::GitConfig { .. }
+            | Request::Sized { .. }
             | Request::Connect(_)
             | Request::Bind { .. }
             | Request::Web(_)

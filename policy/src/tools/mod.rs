@@ -16,7 +16,7 @@ mod steps;
 mod warnings;
 
 pub use call::{
-    CallSite, JudgedPath, MalformedCall, Reach, ToolNeed, judge_file, judge_url, needs, spellings,
+    CallSite, FileSize, JudgedPath, MalformedCall, Reach, ToolNeed, judge_file, judge_url, needs, spellings,
 };
 pub use catalogue::{Catalogue, CoreTool, PROFILES, Release, Toolset};
 pub use context::{Sender, Subagent, Surface, ToolContext};

@@ -31,7 +31,7 @@ impl Guard {
     /// Judges an access to the object or entry at the real path `path`.
     ///
     /// # Errors
-    /// EACCES if it is refused.
+    /// EACCES if it is refused. EFBIG if it is a file that would have to be asked about, and is too large to be read.
     pub fn judge(
         &self,
         caller: &Caller<'_>,
@@ -149,6 +149,12 @@ impl Guard {
         if verdict.outcome != Outcome::Ask {
             return self.settle(caller, operation, path, &[], &verdict);
         }
+        // Nobody is asked about a file that no answer would open. An open that empties it also writes.
+        if let Some(file) = object.filter(|file| file.kind() == FileType::RegularFile)
+            && access == Access::READ
+        {
+            self.judge_size(caller, path, file)?;
+        }
         let is_persistence = verdict.reason.is_persistence();
         let change = if is_persistence { shown_change(caller, object) } else { None };
         if is_persistence && change.is_none() {
@@ -166,6 +172,24 @@ impl Guard {
         }
         let verdict = stand.verdict(verdict, |verdict| policy.fallback(&request, verdict));
         self.settle(caller, operation, path, &[], &verdict)
+    }
+
+    /// Judges the size of a regular file that is about to be read, at the real path `path`.
+    ///
+    /// # Errors
+    /// EFBIG if it is too large.
+    pub fn judge_size(&self, caller: &Caller<'_>, path: &[u8], object: &Object) -> Result<(), Errno> {
+        if self.policy().max_read_bytes().is_none() {
+            return Ok(());
+        }
+        // No file has a negative size. Should a file system say so, it counts as the largest.
+        let size = u64::try_from(object.stat.st_size).unwrap_or(u64::MAX);
+        let verdict = decide(self.policy(), &Request::Sized { path, size });
+        match verdict.outcome {
+            // The access itself was logged when it was judged.
+            Outcome::Allow => Ok(()),
+            _ => self.settle(caller, Operation::Read, path, &[], &verdict).map_err(|_| Errno::FBIG),
+        }
     }
 
     /// Judges a change of the object or entry at the real path `path` itself: its name, mode or owner.

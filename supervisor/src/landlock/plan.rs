@@ -90,7 +90,8 @@ impl LandlockPlan {
     /// takes its kind of access from the kernel.
     pub fn under(&self, policy: &Policy) -> LandlockPlan {
         let holds = |class| self.exceeding(policy, class).next().is_none();
-        let reads = self.roots.is_some() && holds(Access::READ);
+        // The floor knows no sizes.
+        let reads = self.roots.is_some() && policy.max_read_bytes().is_none() && holds(Access::READ);
         LandlockPlan { reads, writes: holds(Access::WRITE), ..self.clone() }
     }
 

@@ -35,7 +35,7 @@ pub fn openat(request: &Request<'_, '_>, dirfd: i32, path: u64, flags: i32, mode
     let path = written.as_bytes();
     fail_point(Fallible::Open, path);
     if path == LAST_DENIAL.as_bytes() && only_reads(how) {
-        return finish(Object::from_fd(request.guard.reporter.last_denial()?)?, how);
+        return hand_over(Object::from_fd(request.guard.reporter.last_denial()?)?, how);
     }
     if let Some(outcome) = super::passthrough::open(request, dirfd, path, how) {
         return outcome;
@@ -82,7 +82,7 @@ fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHo
         if let Some((real, script)) = guard.scripts.by_name(request.caller, &guard.tree, dirfd, path)? {
             judge(request, &real, None, how.access())?;
             refuse_kind(&script, how)?;
-            return finish(script, how);
+            return finish(request, &real, script, how);
         }
     }
     if how.resolve().is_empty()
@@ -222,8 +222,8 @@ fn vet(request: &Request<'_, '_>, path: &[u8], file: OwnedFd, how: OpenHow) -> H
     let object = Object::from_fd(file)?;
     judge(request, path, Some(&object), how.access())?;
     match approved_script(request, &object, path, how)? {
-        Some(script) => finish(script, how),
-        None => finish(object, how),
+        Some(script) => finish(request, path, script, how),
+        None => finish(request, path, object, how),
     }
 }
 
@@ -267,7 +267,7 @@ fn open_entry(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Resu
     if is_git_file(&entry.name) {
         request.guard.made.record_open(file.as_fd());
     }
-    finish(Object::from_fd(file)?, how).map(Some)
+    finish(request, &entry.path, Object::from_fd(file)?, how).map(Some)
 }
 
 /// Makes the lock of a git configuration, which is then the tree's.
@@ -282,7 +282,7 @@ fn create_lock(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Res
         let _ = rustix::fs::unlinkat(&entry.parent, &entry.name[..], AtFlags::empty());
         return Err(error);
     }
-    finish(Object::from_fd(file)?, how).map(Some)
+    finish(request, &entry.path, Object::from_fd(file)?, how).map(Some)
 }
 
 /// Creates a name that was free when it was judged. Returns `None` if it is not any more.
@@ -309,7 +309,7 @@ fn open_object(
     refuse_kind(object, how)?;
     judge(request, path, Some(object), how.access())?;
     if let Some(script) = approved_script(request, object, path, how)? {
-        return finish(script, how);
+        return finish(request, path, script, how);
     }
     if matches!(object.kind(), FileType::Fifo | FileType::CharacterDevice) {
         // The peer notices the open, so fail before it if the caller has no descriptor left.
@@ -329,7 +329,7 @@ fn open_object(
     };
     let link = link_to(object.fd.as_fd());
     match blocking(request.caller, || rustix::fs::open(&link, ours, mode)) {
-        Ok(file) => finish(Object::from_fd(file)?, how),
+        Ok(file) => finish(request, path, Object::from_fd(file)?, how),
         Err(Errno::INTR) => Ok(Reply::Interrupted),
         Err(error) => Err(error),
     }
@@ -385,10 +385,19 @@ fn open_terminal(request: &Request<'_, '_>, how: OpenHow) -> HandlerResult {
     let ours = how.ours() - (OFlags::CREATE | OFlags::EXCL | OFlags::TRUNC);
     let path = format!("/dev/pts/{number}");
     let file = blocking(request.caller, || rustix::fs::open(&path, ours, Mode::empty()))?;
-    finish(Object::from_fd(file)?, how)
+    hand_over(Object::from_fd(file)?, how)
 }
 
-fn finish(opened: Object, how: OpenHow) -> HandlerResult {
+/// Hands over what was opened at the real path `path`, unless it is a file that is too large to be read. What counts is the
+/// size of this very file, after the open: O_TRUNC has emptied it then, so there is nothing left to read.
+fn finish(request: &Request<'_, '_>, path: &[u8], opened: Object, how: OpenHow) -> HandlerResult {
+    if opened.kind() == FileType::RegularFile && how.access().contains(Access::READ) {
+        request.guard.judge_size(request.caller, path, &opened)?;
+    }
+    hand_over(opened, how)
+}
+
+fn hand_over(opened: Object, how: OpenHow) -> HandlerResult {
     let copy = match opened.kind() {
         FileType::RegularFile | FileType::Directory => {
             let is_written = how.access().contains(Access::WRITE);

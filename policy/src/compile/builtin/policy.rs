@@ -115,6 +115,7 @@ impl Policy {
             running_notice_ms: DEFAULT_RUNNING_NOTICE_MS,
             approvals: Approvals::default(),
             gateway_token: None,
+            read_bound: None,
             unix_datagram: false,
             tools: ToolLists::default(),
             network,

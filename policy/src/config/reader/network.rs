@@ -72,25 +72,13 @@ impl Reader<'_> {
                 "deniedOrigins" => {
                     web.denied_origins = self.strings(value, &key, origin_problem).unwrap_or_default();
                 }
-                "maxResponseBytes" => web.max_response_bytes = self.response_bytes(value, &key),
+                "maxResponseBytes" => web.max_response_bytes = self.byte_count(value, &key),
                 "followRedirects" => web.follow_redirects = self.boolean(value, &key),
                 "ask" => web.ask = self.word(value, &key, &WebAsk::NAMES, WebAsk::from_name),
                 _ => web.private = self.word(value, &key, &WebPrivate::NAMES, WebPrivate::from_name),
             }
         }
         web
-    }
-
-    fn response_bytes(&mut self, value: &Value<'_>, key: &str) -> Option<u64> {
-        match value {
-            Value::NumberLit(n) if n.value.parse::<u64>().is_ok_and(|bytes| bytes > 0) => {
-                n.value.parse().ok()
-            }
-            _ => {
-                self.wrong(value, key, "must be a number of bytes, a whole number from 1");
-                None
-            }
-        }
     }
 
     fn access(&mut self, value: &Value<'_>, key: &str) -> Option<ConnectAccess> {

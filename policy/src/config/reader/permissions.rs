@@ -13,7 +13,7 @@ use crate::paths::expansion;
 use crate::paths::persistence::Set;
 
 pub(super) const PERMISSIONS: [&str; 3] = ["filesystem", "base", "persistence"];
-pub(super) const FILESYSTEM: [&str; 4] = ["rules", "deny", "quiet", "default"];
+pub(super) const FILESYSTEM: [&str; 5] = ["rules", "deny", "quiet", "default", "maxReadBytes"];
 
 impl Reader<'_> {
     pub(super) fn permissions(&mut self, value: &Value<'_>, key: &str) -> Permissions {
@@ -68,7 +68,8 @@ impl Reader<'_> {
                 "quiet" => {
                     filesystem.quiet = self.strings(value, &key, expansion::problem).unwrap_or_default();
                 }
-                _ => filesystem.default = self.permission(value, &key),
+                "default" => filesystem.default = self.permission(value, &key),
+                _ => filesystem.max_read_bytes = self.byte_count(value, &key),
             }
         }
         filesystem

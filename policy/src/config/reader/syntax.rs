@@ -60,6 +60,12 @@ impl Reader<'_> {
                     ("allowlist", "" | "exec") => {
                         "unknown key: an allowlist belongs to an agent, agents.\"*\""
                     }
+                    ("allow" | "deny", "tools.read") | ("write", "tools") => {
+                        "unknown key: which paths are read and written is in permissions.filesystem, for programs and tools alike"
+                    }
+                    ("workspaceOnly", "permissions") | ("fs", "tools") => {
+                        "unknown key: name ${workspace} in permissions.filesystem.rules, and nothing else with r or w"
+                    }
                     _ => "unknown key",
                 };
                 self.at(property.start(), &path, message.to_owned(), near);
@@ -146,6 +152,17 @@ impl Reader<'_> {
             self.wrong(value, key, "must be a whole number, 0 or more");
         }
         count
+    }
+
+    pub(super) fn byte_count(&mut self, value: &Value<'_>, key: &str) -> Option<u64> {
+        let bytes = match value {
+            Value::NumberLit(number) => number.value.parse().ok().filter(|bytes| *bytes > 0),
+            _ => None,
+        };
+        if bytes.is_none() {
+            self.wrong(value, key, "must be a number of bytes, a whole number from 1");
+        }
+        bytes
     }
 }
 

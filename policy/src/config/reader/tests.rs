@@ -30,6 +30,7 @@ fn lists() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("Node", &node::NODE),
         ("LimitsSection", &limits::LIMITS),
         ("Tools", &tools::TOOLS),
+        ("ReadTool", &tools::READ_TOOL),
         ("ElevatedSection", &elevated::ELEVATED),
         ("AgentElevated", &elevated::AGENT_ELEVATED),
         ("AllowlistEntry", &agents::ENTRY),

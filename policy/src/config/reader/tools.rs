@@ -3,9 +3,10 @@
 use jsonc_parser::ast::Value;
 
 use super::syntax::Reader;
-use crate::config::document::Tools;
+use crate::config::document::{ReadTool, Tools};
 
-pub(super) const TOOLS: [&str; 2] = ["allow", "deny"];
+pub(super) const TOOLS: [&str; 3] = ["allow", "deny", "read"];
+pub(super) const READ_TOOL: [&str; 1] = ["maxSizeBytes"];
 
 impl Reader<'_> {
     pub(super) fn tools(&mut self, value: &Value<'_>, key: &str) -> Tools {
@@ -14,12 +15,21 @@ impl Reader<'_> {
             let problem = |text: &str| {
                 text.trim().is_empty().then(|| "must be the name of a tool or a group".to_owned())
             };
-            let list = self.strings(&property.value, &key, problem);
+            let value = &property.value;
             match name.as_str() {
-                "allow" => tools.allow = list,
-                _ => tools.deny = list,
+                "allow" => tools.allow = self.strings(value, &key, problem),
+                "deny" => tools.deny = self.strings(value, &key, problem),
+                _ => tools.read = self.read_tool(value, &key),
             }
         }
         tools
+    }
+
+    fn read_tool(&mut self, value: &Value<'_>, key: &str) -> ReadTool {
+        let mut tool = ReadTool::default();
+        for (_, key, property) in self.object(value, key, Some(&READ_TOOL)) {
+            tool.max_size_bytes = self.byte_count(&property.value, &key);
+        }
+        tool
     }
 }

@@ -4,17 +4,21 @@ use std::fmt;
 use std::net::IpAddr;
 
 use super::name::is_name;
+use super::registries::NamedHosts;
 use super::target::WebEndpoint;
 use crate::network::address::AddressClass;
 use crate::network::hostname_pattern::HostnamePattern;
 use crate::network::prefix::Prefix;
 use crate::paths::expansion::trim;
 
-/// A host, every host below a domain (`*.example.com`), or the hosts at addresses of a prefix.
+/// A host, every host below a domain (`*.example.com`), the hosts of a package registry (`@npm`), or the hosts at addresses
+/// of a prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DomainRule {
     /// By name.
     Name(HostnamePattern),
+    /// By a name for several.
+    Named(NamedHosts),
     /// By address.
     Prefix(Prefix),
 }
@@ -28,6 +32,9 @@ impl DomainRule {
     /// A sentence that says what is wrong.
     pub(crate) fn parse(text: &str) -> Result<DomainRule, String> {
         let text = trim(text);
+        if text.starts_with('@') {
+            return NamedHosts::parse(text).map(DomainRule::Named);
+        }
         if let Some(prefix) = prefix(text)? {
             return Ok(DomainRule::Prefix(prefix));
         }
@@ -57,6 +64,7 @@ impl DomainRule {
     pub(super) fn names(&self, endpoint: &WebEndpoint) -> bool {
         match self {
             DomainRule::Name(pattern) => pattern.matches(endpoint.host()),
+            DomainRule::Named(hosts) => hosts.pattern(endpoint.host()).is_some(),
             DomainRule::Prefix(_) => endpoint.address().is_some_and(|address| self.covers(address.ip())),
         }
     }
@@ -89,6 +97,7 @@ impl fmt::Display for DomainRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DomainRule::Name(pattern) => pattern.fmt(f),
+            DomainRule::Named(hosts) => hosts.fmt(f),
             DomainRule::Prefix(prefix) => prefix.fmt(f),
         }
     }

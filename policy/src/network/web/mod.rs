@@ -2,6 +2,7 @@
 
 mod domain;
 mod name;
+mod registries;
 mod target;
 
 use std::fmt;
@@ -10,7 +11,10 @@ use std::net::SocketAddr;
 pub(crate) use domain::DomainRule;
 pub use target::{WebEndpoint, WebRequest, WebScheme, WebTarget, WebTargetError};
 
+use registries::NamedHosts;
+
 use super::address::AddressClass;
+use super::hostname_pattern::HostnamePattern;
 use super::web_origin::WebOrigin;
 use super::{Connection, Interface, Network, is_loopback, verdict};
 use crate::config::network::{Web, WebAsk, WebPrivate};
@@ -77,6 +81,16 @@ impl WebRules {
             || self.allowed_origins.contains(&endpoint.origin())
     }
 
+    /// The entry that allows this endpoint by a name for several hosts, and the host among them. An entry that names the
+    /// host itself needs no explanation.
+    fn named(&self, endpoint: &WebEndpoint) -> Option<(&NamedHosts, &HostnamePattern)> {
+        let mut rules = self.allowed.iter().filter(|rule| rule.names(endpoint));
+        match rules.next()? {
+            DomainRule::Named(hosts) => hosts.pattern(endpoint.host()).map(|pattern| (hosts, pattern)),
+            DomainRule::Name(_) | DomainRule::Prefix(_) => None,
+        }
+    }
+
     /// Why a prefix denies this address of a name, if one does.
     fn address_denial(&self, address: SocketAddr) -> Option<Reason<'static>> {
         self.denied.iter().find(|rule| rule.covers(address.ip())).map(denied_domain)
@@ -96,9 +110,13 @@ impl<T: fmt::Display> fmt::Display for Listing<T> {
 }
 
 impl WebRules {
-    /// Each list's key and its entries, as they are compared.
+    /// Each list's key and its entries, as they are compared. A name for several hosts is followed by the hosts.
     pub(crate) fn lists(&self) -> [(&'static str, String); 4] {
-        let domains = |rules: &[DomainRule]| Listing(rules.iter().collect()).to_string();
+        let shown = |rule: &DomainRule| match rule {
+            DomainRule::Named(hosts) => format!("{hosts} ({})", Listing(hosts.patterns().iter().collect())),
+            DomainRule::Name(_) | DomainRule::Prefix(_) => rule.to_string(),
+        };
+        let domains = |rules: &[DomainRule]| Listing(rules.iter().map(shown).collect()).to_string();
         let origins = |origins: &[WebOrigin]| Listing(origins.iter().collect()).to_string();
         [
             ("allowedDomains", domains(&self.allowed)),
@@ -165,7 +183,10 @@ impl Network {
                 Outcome::Deny => return judged,
             }
         }
-        asked.unwrap_or_else(|| verdict(Outcome::Allow, &self.allowed_by_web))
+        asked.unwrap_or_else(|| match rules.named(&endpoint) {
+            Some((hosts, pattern)) => Verdict { outcome: Outcome::Allow, reason: by_name(hosts, pattern) },
+            None => verdict(Outcome::Allow, &self.allowed_by_web),
+        })
     }
 
     /// Whether a name may lead to other hosts that are not public.
@@ -225,6 +246,12 @@ fn denied_domain(rule: &DomainRule) -> Reason<'static> {
         format!("network.web.deniedDomains \"{rule}\""),
         format!("\"{rule}\" is denied"),
     )
+}
+
+/// The reason to allow a host by a name for several.
+fn by_name(hosts: &NamedHosts, pattern: &HostnamePattern) -> Reason<'static> {
+    let rule = format!("network.web.allowedDomains \"{hosts}\"");
+    of_rules("allowedDomains", rule, format!("\"{pattern}\" is among the hosts of \"{hosts}\""))
 }
 
 fn of_target(error: &WebTargetError) -> Reason<'static> {

@@ -26,7 +26,10 @@ pub(super) fn classes(policy: &Policy, walked: &Walked) -> Classes {
     let read = Compared::reads(policy, walked);
     let write = Compared { policy, walked, bit: Access::WRITE };
     let reads = exactness(
-        approved_scripts(policy).and_then(|()| programs(policy, walked)).and_then(|()| read.compare()),
+        unbounded(policy)
+            .and_then(|()| approved_scripts(policy))
+            .and_then(|()| programs(policy, walked))
+            .and_then(|()| read.compare()),
     );
     let writes = write.compare();
     Classes {
@@ -38,6 +41,16 @@ pub(super) fn classes(policy: &Policy, walked: &Walked) -> Classes {
             "a program's arguments and environment are checked when it starts, which Landlock cannot do"
                 .to_owned(),
         ),
+    }
+}
+
+/// Returns why, if the size of each file that is read counts: only the broker can look at it.
+fn unbounded(policy: &Policy) -> Result<(), Inexact> {
+    match policy.read_bound_key() {
+        Some(key) => {
+            Err(format!("{key} bounds the size of each file that is read, which Landlock cannot do"))
+        }
+        None => Ok(()),
     }
 }
 

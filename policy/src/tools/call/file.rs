@@ -8,6 +8,17 @@ use crate::{Access, Outcome, Policy, Reason, Request, Site, Source, Verdict, dec
 /// The names in a directory.
 pub type DirectoryNames = Vec<Vec<u8>>;
 
+/// What is known of the size of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileSize {
+    /// That of a regular file, in bytes.
+    Bytes(u64),
+    /// There is no regular file.
+    NoFile,
+    /// It cannot be found out.
+    Unknown,
+}
+
 /// Where a call's paths lead, on the disk.
 pub struct CallSite<'s> {
     /// What `~` stands for.
@@ -19,6 +30,8 @@ pub struct CallSite<'s> {
     pub real: &'s dyn Fn(&[u8]) -> Option<Vec<u8>>,
     /// The names in a directory; none if they cannot be read. A directory that is not there has no names.
     pub names: &'s dyn Fn(&[u8]) -> Option<DirectoryNames>,
+    /// The size of the file at a real path.
+    pub size: &'s dyn Fn(&[u8]) -> FileSize,
     /// What is known of a real path that is to be written; none if the path alone decides.
     pub site: &'s dyn Fn(&[u8]) -> Option<Site>,
 }
@@ -81,7 +94,13 @@ fn judge_path<'p>(
             None => Request::File { path, access },
         },
     );
-    if reach != Reach::Below || verdict.outcome == Outcome::Deny {
+    if verdict.outcome == Outcome::Deny {
+        return verdict;
+    }
+    if let Some(too_large) = judge_size(policy, path, access, site) {
+        return too_large;
+    }
+    if reach != Reach::Below {
         return verdict;
     }
     match policy.keeps_below(path) {
@@ -95,6 +114,26 @@ fn judge_path<'p>(
             ),
         },
         None => verdict,
+    }
+}
+
+/// The denial of a file that is too large to be read. An edit reads the whole file, too.
+fn judge_size<'p>(
+    policy: &'p Policy,
+    path: &[u8],
+    access: Access,
+    site: &CallSite<'_>,
+) -> Option<Verdict<'p>> {
+    if policy.max_read_bytes().is_none() || !access.contains(Access::READ) {
+        return None;
+    }
+    match (site.size)(path) {
+        FileSize::NoFile => None,
+        FileSize::Bytes(size) => {
+            let verdict = decide(policy, &Request::Sized { path, size });
+            (verdict.outcome == Outcome::Deny).then_some(verdict)
+        }
+        FileSize::Unknown => Some(denied("the size of the file cannot be told, and the policy bounds it")),
     }
 }
 

@@ -13,7 +13,7 @@ mod spelling;
 mod tests;
 mod url;
 
-pub use file::{CallSite, JudgedPath, judge_file};
+pub use file::{CallSite, FileSize, JudgedPath, judge_file};
 pub use malformed::MalformedCall;
 pub use needs::{Reach, ToolNeed, needs};
 pub use spelling::spellings;

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{CallSite, MalformedCall, Reach, ToolNeed, judge_file, judge_url, needs, spellings};
+use super::{CallSite, FileSize, MalformedCall, Reach, ToolNeed, judge_file, judge_url, needs, spellings};
 use crate::network::Page;
 use crate::{Access, Document, Host, Outcome, Overrides, Policy, Site};
 
@@ -29,6 +29,8 @@ struct FakeDisk {
     links: BTreeMap<Vec<u8>, Vec<u8>>,
     names: Vec<Vec<u8>>,
     site: Option<Site>,
+    /// None for a file whose size cannot be found out.
+    sizes: BTreeMap<Vec<u8>, Option<u64>>,
 }
 
 impl FakeDisk {
@@ -47,6 +49,10 @@ impl FakeDisk {
             bases: &[WORK.to_vec()],
             real: &real,
             names: &names,
+            size: &|path| match self.sizes.get(path) {
+                Some(size) => size.map_or(FileSize::Unknown, FileSize::Bytes),
+                None => FileSize::NoFile,
+            },
             site: &|_| self.site,
         };
         judge_file(policy, path, access, reach, &site).verdict.outcome
@@ -60,6 +66,43 @@ fn read(path: &str) -> Outcome {
 fn params(value: Value) -> Map<String, Value> {
     let Value::Object(params) = value else { panic!("no object") };
     params
+}
+
+#[test]
+fn a_large_file_is_not_read_under_any_name() {
+    let bounded = |bound: &str| {
+        policy(&format!(
+            r#"{{"version": 1, "exec": {{"ask": "on-miss"}}, {bound}, "permissions": {{"persistence": false, "filesystem": {{"rules": {{"~/work/**": "rw-"}}}}}}}}"#
+        ))
+    };
+    let path = |name: &str| [WORK, b"/", name.as_bytes()].concat();
+    let disk = FakeDisk {
+        links: BTreeMap::from([(path("link"), path("large"))]),
+        sizes: BTreeMap::from([
+            (path("large"), Some(101)),
+            (path("fits"), Some(100)),
+            (path("unknown"), None),
+            (b"/srv/large".to_vec(), Some(101)),
+        ]),
+        ..FakeDisk::default()
+    };
+    let policy = bounded(r#""tools": {"read": {"maxSizeBytes": 100}}"#);
+    let outcome = |path: &str, access| disk.outcome(&policy, path, access, Reach::Similar);
+    let both = Access::READ | Access::WRITE;
+    for name in ["large", "./large", "x/../large", "~/work/large", "@large", "link", "unknown"] {
+        assert_eq!(outcome(name, Access::READ), Outcome::Deny, "{name}");
+        assert_eq!(outcome(name, both), Outcome::Deny, "{name}");
+        assert_eq!(outcome(name, Access::WRITE), Outcome::Allow, "{name}");
+    }
+    for name in ["fits", "new", "."] {
+        assert_eq!(outcome(name, both), Outcome::Allow, "{name}");
+    }
+    // Nobody is asked about what would be refused then.
+    assert_eq!(outcome("/srv/other", Access::READ), Outcome::Ask);
+    assert_eq!(outcome("/srv/large", Access::READ), Outcome::Deny);
+    // Without a bound no size counts.
+    let unbounded = bounded(r#""tools": {}"#);
+    assert_eq!(disk.outcome(&unbounded, "unknown", Access::READ, Reach::Similar), Outcome::Allow);
 }
 
 #[test]

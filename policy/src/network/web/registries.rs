@@ -1,0 +1,67 @@
+//! The hosts of package registries, by a name: `@npm` in `network.web.allowedDomains` stands for them.
+
+use std::fmt;
+
+use crate::network::hostname_pattern::HostnamePattern;
+
+/// What a name stands for.
+struct Registry {
+    /// The name, with its `@`: no host has one.
+    name: &'static str,
+    /// The hosts, as entries of `allowedDomains` write them.
+    domains: &'static [&'static str],
+}
+
+/// Every name. docs/network.md, "Lists for package registries", shows the same.
+const REGISTRIES: [Registry; 6] = [
+    // The default of npm's `registry`; pnpm and yarn have the same. The registry's answers name files on the same host.
+    Registry { name: "@npm", domains: &["registry.npmjs.org"] },
+    // Cargo's sparse index, and `dl` of the index's config.json.
+    Registry { name: "@crates", domains: &["index.crates.io", "static.crates.io"] },
+    // The default of pip's `index-url`, and the host to which the links of that index lead.
+    Registry { name: "@pypi", domains: &["pypi.org", "files.pythonhosted.org"] },
+    // The defaults of GOPROXY and GOSUMDB. `direct`, which follows in GOPROXY, would need the host of each module.
+    Registry { name: "@go", domains: &["proxy.golang.org", "sum.golang.org"] },
+    // The hosts in sources.list of a new installation.
+    Registry { name: "@debian", domains: &["deb.debian.org", "security.debian.org"] },
+    // git over https; archives, to which github.com redirects; raw files and the files of releases, the same.
+    Registry { name: "@github", domains: &["github.com", "codeload.github.com", "*.githubusercontent.com"] },
+];
+
+/// A name and the hosts that it stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NamedHosts {
+    name: &'static str,
+    patterns: Vec<HostnamePattern>,
+}
+
+impl NamedHosts {
+    /// The hosts of a name, which begins with `@`.
+    ///
+    /// # Errors
+    /// A sentence that lists the names there are.
+    pub(super) fn parse(text: &str) -> Result<NamedHosts, String> {
+        let Some(registry) = REGISTRIES.iter().find(|registry| registry.name == text) else {
+            let names: Vec<_> = REGISTRIES.iter().map(|registry| registry.name).collect();
+            return Err(format!("no list of hosts has this name; there are {}", names.join(", ")));
+        };
+        let domains: Vec<_> = registry.domains.iter().map(|domain| (*domain).to_owned()).collect();
+        Ok(NamedHosts { name: registry.name, patterns: HostnamePattern::list(&domains) })
+    }
+
+    /// The pattern among them that matches a normalized host.
+    pub(super) fn pattern(&self, host: &str) -> Option<&HostnamePattern> {
+        self.patterns.iter().find(|pattern| pattern.matches(host))
+    }
+
+    /// All the patterns.
+    pub(super) fn patterns(&self) -> &[HostnamePattern] {
+        &self.patterns
+    }
+}
+
+impl fmt::Display for NamedHosts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
