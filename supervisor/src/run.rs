@@ -217,7 +217,11 @@ fn start(
     }));
     let audit = writer(options, &mut paths, &log)?;
     // The log has made the state directory, if that is where it is.
-    config::record_workspace(options, &paths, &in_force)?;
+    // No run starts in the directory of a sandbox but those of its scope, and there may be many.
+    let is_own = |enclosure: &Enclosure| enclosure.own == paths.cwd.as_os_str().as_bytes();
+    if !paths.enclosure().is_some_and(is_own) {
+        config::record_workspace(options, &paths, &in_force)?;
+    }
     if recorder.is_none() {
         announce(options, &policy, &paths, &floor.plan, &state);
         if let Some(line) = profile.line().filter(|_| !options.quiet) {

@@ -226,6 +226,16 @@ fn inside_a_guard_no_container_starts() {
     assert!(asked(&world).is_empty());
 }
 
+#[test]
+fn a_workspace_that_is_a_link_is_not_mounted() {
+    let world = with(&format!("{ALL}, workspaceAccess: \"rw\", {DOCKER}"));
+    stub(&world, "docker", "mv ROOT/work ROOT/moved; ln -s ROOT/home ROOT/work; exit 0", "exit 0");
+    let ended = run(&world, &[], &["true"]);
+    assert_eq!(ended.status, 125, "{}", ended.stderr);
+    assert!(ended.stderr.contains("/work, is or lies behind a symbolic link"), "{}", ended.stderr);
+    assert!(!asked(&world).contains(&"run".to_owned()), "a container was started");
+}
+
 /// A program in the current directory is no docker.
 #[test]
 fn only_absolute_directories_of_path_count() {

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use guard_tests::{Ended, World, ended, guard, until};
 use serde_json::Value;
@@ -110,15 +111,17 @@ fn one_in_use_is_kept() {
 #[test]
 fn nothing_is_removed_from_under_a_command() {
     let world = world();
+    let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let pruning = scope.spawn(|| {
+        scope.spawn(|| {
             for _ in 0..25 {
                 prune(&world, &["--idle", "0s"]);
             }
+            is_over.store(true, Ordering::Relaxed);
         });
         for _ in 0..2 {
             scope.spawn(|| {
-                while !pruning.is_finished() {
+                while !is_over.load(Ordering::Relaxed) {
                     let line = "echo mine > x.$$ && sleep 0.05 && cat x.$$";
                     let ended = ended(&mut sandboxed(&world, "agent:main:1", line));
                     assert_eq!((ended.status, ended.stdout.as_str()), (0, "mine\n"), "{}", ended.stderr);

@@ -84,6 +84,13 @@ fn it_has_its_own_directory_and_nothing_else() {
     for path in ["/tmp/guard-sandbox-test", "/dev/shm/guard-sandbox-test"] {
         assert!(!PathBuf::from(path).exists(), "{path}");
     }
+    let why = ended(world.command().args(["why", "--last"]));
+    assert!(
+        why.stdout.contains("change the session's sandbox in openclaw.json"),
+        "{}{}",
+        why.stdout,
+        why.stderr
+    );
     let again = run(&world, "cat x; test -d d; echo $?; echo t > $TMPDIR/t && cat ~/.tmp/t");
     assert_eq!((again.status, again.stdout.as_str()), (0, "kept\n0\nt\n"), "{}", again.stderr);
     assert_eq!(fs::metadata(&files).expect("a directory").permissions().mode() & 0o777, 0o700);

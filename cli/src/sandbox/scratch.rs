@@ -87,7 +87,7 @@ impl Scratch {
         let path = all.path.join(name);
         let unusable = |error: io::Error| ScratchError::Unusable { path: path.clone(), error };
         for _ in 0..TRIES {
-            let own = all.made(all.descriptor.as_fd(), name, &path)?;
+            let own = all.created(all.descriptor.as_fd(), name, &path)?;
             let lock = open_lock(own.as_fd(), OFlags::CREATE).map_err(unusable)?;
             all.guard.hand_over(&lock).map_err(unusable)?;
             wait_for(&lock).map_err(unusable)?;
@@ -102,10 +102,15 @@ impl Scratch {
             if record.scope != scope {
                 return Err(ScratchError::Foreign { path, scope: record.scope });
             }
-            let files = all.made(own.as_fd(), FILES, &path.join(FILES))?;
+            let files = all.created(own.as_fd(), FILES, &path.join(FILES))?;
             // The command may have put something else there, which is its own affair.
             match mkdirat(&files, TEMPORARY, Mode::RWXU) {
-                Ok(()) | Err(Errno::EXIST) => {}
+                Ok(()) => {
+                    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+                    let made = below(files.as_fd(), TEMPORARY, flags, Mode::empty()).map_err(unusable)?;
+                    all.guard.hand_over(&made).map_err(unusable)?;
+                }
+                Err(Errno::EXIST) => {}
                 Err(error) => return Err(unusable(error.into())),
             }
             let scratch = Scratch { files, path: path.join(FILES), lock };
@@ -181,7 +186,7 @@ impl SandboxesDirectory {
     }
 
     /// Opens a directory, and makes it if it is missing.
-    fn made(&self, parent: BorrowedFd<'_>, name: &str, path: &Path) -> Result<OwnedFd, ScratchError> {
+    fn created(&self, parent: BorrowedFd<'_>, name: &str, path: &Path) -> Result<OwnedFd, ScratchError> {
         let unusable = |error: io::Error| ScratchError::Unusable { path: path.to_owned(), error };
         let is_new = match mkdirat(parent, name, Mode::RWXU) {
             Ok(()) => true,

@@ -79,7 +79,8 @@ impl<'a> MapBuilder<'a> {
     pub(crate) fn enclose(&mut self, enclosure: Option<&'a Enclosure>) {
         self.enclosure = enclosure;
         if let Some(enclosure) = enclosure {
-            enclosure.add_rule(self);
+            let (own, permission, reason) = enclosure.rule();
+            self.rule(&own, permission, reason);
         }
     }
 

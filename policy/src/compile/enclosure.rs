@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use super::builder::MapBuilder;
 use super::builtin::minimal;
 use super::builtin::system;
 use crate::config::elevated::ElevatedSettings;
@@ -60,11 +59,11 @@ impl EnclosedPlace {
 }
 
 impl Enclosure {
-    /// Adds the rule for its own directory. Its rights are those of a project.
-    pub(super) fn add_rule(&self, builder: &mut MapBuilder<'_>) {
+    /// The rule for its own directory. Its rights are those of a project.
+    pub(super) fn rule(&self) -> (Expanded, Permission, CompiledReason) {
         let own = hierarchy(&self.own);
         let reason = reason(&own, Rights::ALL);
-        builder.rule(&own, Permission(Rights::ALL), reason);
+        (own, Permission(Rights::ALL), reason)
     }
 
     /// Returns the ceiling in the form of denials that cover its own directory: they hold everywhere else.
@@ -167,7 +166,10 @@ fn reason(expanded: &Expanded, rights: Rights) -> CompiledReason {
         source: Source::Builtin,
         path: format!("sandbox[\"{shown}\"]"),
         rule: format!("sandbox \"{shown}\": \"{rights}\""),
-        text: format!("the sandbox leaves {rights} of \"{shown}\""),
+        text: match rights {
+            Rights::NONE => format!("the sandbox leaves nothing of \"{shown}\" but what it names"),
+            rights => format!("the sandbox leaves {rights} of \"{shown}\""),
+        },
     }
 }
 

@@ -20,6 +20,7 @@ use guard_supervisor::exit::Exit;
 use nix::unistd::{AccessFlags, access};
 
 use super::inner_policy;
+use super::places::HeldPlaces;
 use crate::sandbox::SandboxError;
 use crate::sandbox::container::{Container, OneCommand, POLICY};
 use crate::sandbox::question::{SandboxConfig, SessionSandbox};
@@ -87,8 +88,9 @@ pub fn run(
         has_terminal,
         arguments: &arguments,
     });
-    // Once more: a link may have been made since.
+    // Once more: a link may have been made since. The workspace may be none either.
     super::refuse(config, sandbox)?;
+    let _places = HeldPlaces::open(config, sandbox)?;
     let status = Command::new(&found).args(argv).status();
     let _ = scratch.touch();
     let status = status.map_err(|error| SandboxError::Engine { program, problem: error.to_string() })?;
@@ -161,14 +163,9 @@ fn has_image(found: &Path, program: &'static str, image: &str) -> Result<(), San
     Err(SandboxError::Engine { program, problem: first })
 }
 
-/// Makes the sandbox's own workspace, as OpenClaw does. An agent's workspace has to be there.
+/// Makes the sandbox's own workspace, as OpenClaw does.
 fn make_workspace(sandbox: &SessionSandbox) -> Result<(), SandboxError> {
     let SessionSandbox { settings, layout, .. } = sandbox;
-    let agents = Path::new(&layout.agent_workspace);
-    if settings.workspace_access != WorkspaceAccess::None && !agents.is_dir() {
-        let path = shown(layout.agent_workspace.as_bytes());
-        return Err(SandboxError::Place(format!("the workspace, {path}, does not exist: make it")));
-    }
     if settings.workspace_access != WorkspaceAccess::Rw {
         DirBuilder::new().recursive(true).mode(0o700).create(&layout.workspace)?;
     }

@@ -14,7 +14,7 @@ use guard_supervisor::exit::Exit;
 use guard_supervisor::run;
 
 use super::limits::{self, KeptLimits};
-use super::places::Places;
+use super::places::HeldPlaces;
 use crate::sandbox::SandboxError;
 use crate::sandbox::question::{SandboxConfig, SessionSandbox};
 use crate::sandbox::scratch::Scratch;
@@ -36,11 +36,15 @@ pub fn run(
     let KeptLimits { limits, dropped } =
         limits::kept(&settings.docker).map_err(|problem| config.wrong(problem))?;
     let scratch = Scratch::open(&config.paths.state_directory, &layout.directory_name(), &layout.scope_key)?;
-    let places = Places::open(config, sandbox)?;
+    let places = HeldPlaces::open(config, sandbox)?;
     // Once more: a link may have been made since.
     super::refuse(config, sandbox)?;
     let start = places.workspace.as_ref().map_or(&scratch.files, |workspace| &workspace.descriptor);
-    rustix::process::fchdir(start).map_err(|error| SandboxError::Output(error.into()))?;
+    rustix::process::fchdir(start).map_err(|error| {
+        SandboxError::Place(format!(
+            "the sandbox's start directory cannot be entered ({error}): look at its mode"
+        ))
+    })?;
     let mut paths = Paths::find(options)?;
     let expected = places.workspace.as_ref().map_or(&scratch.path, |workspace| &workspace.path);
     if !options.untrusted_environment && paths.cwd != *expected {

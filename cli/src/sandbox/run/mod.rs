@@ -51,7 +51,7 @@ enum Backend {
 
 impl Backend {
     /// The one that the settings name.
-    fn of(sandbox: &SessionSandbox) -> Result<Backend, SandboxError> {
+    fn from_settings(sandbox: &SessionSandbox) -> Result<Backend, SandboxError> {
         match &sandbox.settings.backend.to_lowercase()[..] {
             "guard" => Ok(Backend::Guard),
             "docker" => Ok(Backend::Docker),
@@ -68,7 +68,7 @@ pub fn run(options: &Options, arguments: &RunArgs) -> Result<Exit, SandboxError>
     if !sandbox.session.is_sandboxed(sandbox.settings.mode) && !is_asked_for {
         return Err(SandboxError::NotSandboxed { key: sandbox.session.key.clone(), why: sandbox.why() });
     }
-    let backend = arguments.backend.map_or_else(|| Backend::of(&sandbox), Ok)?;
+    let backend = arguments.backend.map_or_else(|| Backend::from_settings(&sandbox), Ok)?;
     refuse(&config, &sandbox)?;
     match backend {
         Backend::Guard => enclosed::run(options, &config, &sandbox, &arguments.command),

@@ -24,16 +24,16 @@ pub struct HeldPlace {
 }
 
 /// What a sandbox has of the host.
-pub struct Places {
+pub struct HeldPlaces {
     /// The agent's workspace, if it has that.
     pub workspace: Option<HeldPlace>,
     /// What `docker.binds` names. Without a container each is at its own path.
     pub binds: Vec<HeldPlace>,
 }
 
-impl Places {
+impl HeldPlaces {
     /// Opens what the settings name. No link is followed: it may have been made since the settings were checked.
-    pub fn open(config: &SandboxConfig, sandbox: &SessionSandbox) -> Result<Places, SandboxError> {
+    pub fn open(config: &SandboxConfig, sandbox: &SessionSandbox) -> Result<HeldPlaces, SandboxError> {
         let SessionSandbox { settings, layout, .. } = sandbox;
         let workspace = match settings.workspace_access {
             WorkspaceAccess::None => None,
@@ -51,7 +51,7 @@ impl Places {
             let path = shown(workspace.path.as_os_str().as_bytes());
             return Err(SandboxError::Place(format!("the workspace {path} is no directory: make it one")));
         }
-        Ok(Places { workspace, binds })
+        Ok(HeldPlaces { workspace, binds })
     }
 
     /// All of them, as the policy takes them.
