@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -40,7 +40,7 @@ fn prune(world: &World, arguments: &[&str]) -> Ended {
     ended(world.command().args(["sandbox", "prune"]).args(arguments))
 }
 
-fn set_time(path: &PathBuf, time: &str) {
+fn set_time(path: &Path, time: &str) {
     assert_eq!(ended(Command::new("touch").args(["-d", time]).arg(path)).status, 0);
 }
 

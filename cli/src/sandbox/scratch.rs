@@ -5,7 +5,7 @@
 //! way, because a command may have made one in what an earlier policy let it write.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -287,6 +287,5 @@ fn settle(lock: &File, scope: &str) -> io::Result<ScopeRecord> {
     let record = ScopeRecord { scope: scope.to_owned(), created_at_ms: guard_openclaw::clock::now_ms() };
     // Two guards may do so at once, each with a text of the same length.
     lock.write_all_at(&serde_json::to_vec(&record)?, 0)?;
-    (&mut &*lock).flush()?;
     Ok(record)
 }

@@ -79,11 +79,10 @@ pub fn run(
 
 fn announce(sandbox: &SessionSandbox, scratch: &Scratch, dropped: &[&str]) {
     let SessionSandbox { session, settings, layout } = sandbox;
-    let path = |path: &[u8]| shown(path);
     let workspace = match settings.workspace_access {
         WorkspaceAccess::None => "none".to_owned(),
-        WorkspaceAccess::Ro => format!("{} (ro)", path(layout.agent_workspace.as_bytes())),
-        WorkspaceAccess::Rw => format!("{} (rw)", path(layout.agent_workspace.as_bytes())),
+        WorkspaceAccess::Ro => format!("{} (ro)", shown(layout.agent_workspace.as_bytes())),
+        WorkspaceAccess::Rw => format!("{} (rw)", shown(layout.agent_workspace.as_bytes())),
     };
     let without = match session.is_sandboxed(settings.mode) {
         true => String::new(),
@@ -92,7 +91,7 @@ fn announce(sandbox: &SessionSandbox, scratch: &Scratch, dropped: &[&str]) {
     };
     eprintln!(
         "openclaw-guard: sandbox without a container{without}: directory {}, workspace {workspace}, network {}",
-        path(scratch.path.as_os_str().as_bytes()),
+        shown(scratch.path.as_os_str().as_bytes()),
         shown(settings.docker.network.as_bytes())
     );
     if !dropped.is_empty() {

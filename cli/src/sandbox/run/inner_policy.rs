@@ -53,7 +53,9 @@ pub fn text(
     for (name, agent) in operators["agents"].as_object().into_iter().flatten() {
         let mut kept = Map::new();
         for key in ["allowlist", "exec"] {
-            agent.get(key).map(|value| kept.insert(key.to_owned(), value.clone()));
+            if let Some(value) = agent.get(key) {
+                kept.insert(key.to_owned(), value.clone());
+            }
         }
         agents.insert(name.clone(), kept.into());
     }
