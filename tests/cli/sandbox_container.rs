@@ -49,7 +49,13 @@ fn run(world: &World, options: &[&str], argv: &[&str]) -> Ended {
     let path = format!("{}:/usr/bin:/bin", world.root().join("bin").display());
     let mut command = world.command();
     // Not in the workspace, which one test replaces.
-    command.current_dir(world.root()).env("PATH", path).args(["sandbox", "run"]).args(options).arg("--").args(argv);
+    command
+        .current_dir(world.root())
+        .env("PATH", path)
+        .args(["sandbox", "run"])
+        .args(options)
+        .arg("--")
+        .args(argv);
     ended(&mut command)
 }
 

@@ -30,8 +30,8 @@ pub struct RunArgs {
     /// OpenClaw's configuration [default: openclaw.json in its state directory]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
-    /// What runs the command [default: sandbox.backend]
-    #[arg(long, value_name = "NAME", value_enum)]
+    /// What runs the command: guard, docker or podman [default: sandbox.backend]
+    #[arg(long, value_name = "NAME", value_enum, hide_possible_values = true)]
     backend: Option<Backend>,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
