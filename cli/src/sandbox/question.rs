@@ -94,7 +94,7 @@ impl SandboxConfig {
 
     /// The same place as an absolute path of openclaw.json, without the links on the way to the home and to the state
     /// directory: these are the operator's.
-    pub fn from_real_top(&self, path: &str) -> PathBuf {
+    pub fn real_place(&self, path: &str) -> PathBuf {
         let OpenclawDirectories { home, state, .. } = &self.directories;
         let path = Path::new(path);
         for (named, real) in [(state, &self.paths.state_directory), (home, &self.paths.home)] {

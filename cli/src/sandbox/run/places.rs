@@ -66,7 +66,7 @@ fn held(
     named: &str,
     is_writable: bool,
 ) -> Result<HeldPlace, SandboxError> {
-    let path = config.from_real_top(named);
+    let path = config.real_place(named);
     let wrong = |problem: &str, todo: &str| {
         let path = shown(path.as_os_str().as_bytes());
         SandboxError::Place(format!("{what}, {path}, {problem}: {todo}"))
