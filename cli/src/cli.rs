@@ -135,7 +135,7 @@ pub enum Task {
     Policy(PolicyCommand),
     /// From inside a guard: have one command run outside of it
     RunOutside(outside::RunOutsideArgs),
-    /// Explain and check the sandboxes that openclaw.json describes
+    /// Explain, check and use the sandboxes that openclaw.json describes
     #[command(subcommand)]
     Sandbox(SandboxCommand),
     /// List, tighten and end the guards that run

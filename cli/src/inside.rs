@@ -13,6 +13,7 @@ use crate::cli::Task;
 use crate::doctor::feature::Above;
 use crate::doctor::listener;
 use crate::policy::PolicyCommand;
+use crate::sandbox::SandboxCommand;
 
 /// Prints what the guard above says of its session's last denial, if the task asks for that and there is one.
 pub fn answer(task: Option<&Task>) -> Option<io::Result<()>> {
@@ -40,7 +41,7 @@ fn obstacle(options: &Options, task: Option<&Task>) -> Option<&'static str> {
     let start = "which guards every program that you start here. The kernel allows only one, so another guard can \
                  only run outside of it";
     match task {
-        None | Some(Task::Learn(_) | Task::Node(_)) => Some(start),
+        None | Some(Task::Learn(_) | Task::Node(_) | Task::Sandbox(SandboxCommand::Run(_))) => Some(start),
         // They look for guards above themselves, whatever the filters are.
         Some(Task::Approvals(ApprovalsCommand::Watch(_) | ApprovalsCommand::Serve(_))) => None,
         Some(
@@ -48,6 +49,7 @@ fn obstacle(options: &Options, task: Option<&Task>) -> Option<&'static str> {
             | Task::Approvals(_)
             | Task::Audit(_)
             | Task::Deny(_)
+            | Task::Sandbox(SandboxCommand::Prune(_))
             | Task::Session(_)
             | Task::Why(_),
         ) => Some(files),

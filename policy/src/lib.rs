@@ -32,6 +32,7 @@ pub mod tools;
 mod verdict;
 
 pub use compile::builtin::templates as known;
+pub use compile::enclosure::{EnclosedPlace, Enclosure};
 pub use compile::host::{Host, OpenclawStore, OwnStore};
 pub use compile::profiles::Profile;
 pub use compile::project::ProjectGrant;

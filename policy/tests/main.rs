@@ -9,6 +9,7 @@ mod common;
 mod copies;
 mod document;
 mod edit;
+mod enclosure;
 mod environment;
 mod extends;
 mod gateway;

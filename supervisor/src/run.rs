@@ -7,15 +7,18 @@ use std::path::PathBuf;
 
 use guard_openclaw::approvals_store::{self, Stores};
 use guard_openclaw::gateway;
+use guard_policy::environment::Variable;
 use guard_policy::text::shown;
-use guard_policy::{AuditSettings, ElevatedSender, Limits, OnError, Policy};
+use guard_policy::{
+    Access, AuditSettings, ElevatedSender, Enclosure, Limits, OnError, Outcome, Policy, Request, decide,
+};
 use guard_shim::failpoints::{self, Layer, is_layer_off};
 use guard_shim::landlock::LandlockStatus;
 use guard_shim::{LaunchPlan, filter};
 
 use crate::audit::{self, AuditLog, Journal, Writer};
 use crate::config::environment::{self, candidates};
-use crate::config::options::{LogTo, Options, Tier};
+use crate::config::options::{LogTo, Options, ProfileChoice, Tier};
 use crate::config::reload::PolicySource;
 use crate::config::{self, Disk, Paths, SetupError, profile, untrusted_environment};
 use crate::exit::Exit;
@@ -74,6 +77,20 @@ pub enum RunError {
     /// Two senders are of different channels; holds what is wrong.
     #[error("{0}")]
     Sender(String),
+    /// The policy in force denies what a sandbox is to have; holds the path and the rule.
+    #[error(
+        "the policy keeps {path} from every command, so a sandbox cannot have it ({rule}): change that rule, or name another directory in openclaw.json",
+        path = shown(path)
+    )]
+    Withheld {
+        /// The real path.
+        path: Vec<u8>,
+        /// The rule.
+        rule: String,
+    },
+    /// With --observe nothing is denied, so there would be no sandbox.
+    #[error("--observe denies nothing, so there would be no sandbox: leave it out")]
+    Observed,
     /// The guard's own processes did not start, or one was lost.
     #[error(transparent)]
     Process(#[from] process::ProcessError),
@@ -84,7 +101,27 @@ pub enum RunError {
 /// # Errors
 /// Any cause in [`RunError`]: the guarded command could not be started.
 pub fn run(options: &Options, command: &[OsString], proxy: &ProxyCommand) -> Result<Exit, RunError> {
-    start(options, command, Paths::find(options)?, Session::Guarded(proxy))
+    start(options, command, Paths::find(options)?, Session::Guarded(proxy, Vec::new()))
+}
+
+/// Runs the command in the sandbox that `paths` has, with these variables, and returns its status. What it leaves running
+/// ends with it.
+///
+/// # Errors
+/// As [`run`]; and if the policy denies what the sandbox is to have.
+pub fn run_enclosed(
+    options: &Options,
+    command: &[OsString],
+    paths: Paths,
+    variables: Vec<Variable>,
+    proxy: &ProxyCommand,
+) -> Result<Exit, RunError> {
+    if options.observe {
+        return Err(RunError::Observed);
+    }
+    // No profile: an agent's own files are not in the sandbox.
+    let options = Options { kill_on_exit: true, profile: Some(ProfileChoice::Without), ..options.clone() };
+    start(&options, command, paths, Session::Guarded(proxy, variables))
 }
 
 /// Runs the command and learns from it: everything it does is recorded, and nothing is refused except what no policy
@@ -106,8 +143,8 @@ pub fn learn(
 
 /// What a command is started for.
 enum Session<'p> {
-    /// To be guarded.
-    Guarded(&'p ProxyCommand),
+    /// To be guarded, with these variables besides those that it inherits.
+    Guarded(&'p ProxyCommand, Vec<Variable>),
     /// To be learned from. It goes to other hosts without a proxy.
     Recorded(Recorder),
 }
@@ -119,9 +156,9 @@ fn start(
     session: Session<'_>,
 ) -> Result<Exit, RunError> {
     let name = command.first().ok_or(RunError::NoCommand)?;
-    let (proxy, recorder) = match session {
-        Session::Guarded(proxy) => (Some(proxy), None),
-        Session::Recorded(recorder) => (None, Some(recorder)),
+    let (proxy, variables, recorder) = match session {
+        Session::Guarded(proxy, variables) => (Some(proxy), variables, None),
+        Session::Recorded(recorder) => (None, Vec::new(), Some(recorder)),
     };
     may_trace()?;
     let text = config::read(&paths, |path| std::fs::read(path))?;
@@ -143,6 +180,9 @@ fn start(
             eprintln!("openclaw-guard: {}", shown(why.as_bytes()));
         }
     }
+    if let Some(enclosure) = paths.enclosure() {
+        grants_enclosed(&policy, enclosure)?;
+    }
     // A floor would block, but observing must block nothing.
     let entered = if options.observe || is_layer_off(Layer::Floor) { Use::LeftOut } else { Use::Entered };
     let given = untrusted_environment::given(options).map_err(RunError::Environment)?;
@@ -154,6 +194,7 @@ fn start(
     if let Some(proxy) = &proxy {
         environment::replace(&mut inherited, proxy.variables());
     }
+    environment::replace(&mut inherited, variables);
     let log = policy.audit().clone();
     let in_force = policy.clone();
     if recorder.is_some() {
@@ -176,14 +217,19 @@ fn start(
     }));
     let audit = writer(options, &mut paths, &log)?;
     // The log has made the state directory, if that is where it is.
-    config::record_workspace(options, &paths, &in_force)?;
+    // No run starts in the directory of a sandbox but those of its scope, and there may be many.
+    let is_own = |enclosure: &Enclosure| enclosure.own == paths.cwd.as_os_str().as_bytes();
+    if !paths.enclosure().is_some_and(is_own) {
+        config::record_workspace(options, &paths, &in_force)?;
+    }
     if recorder.is_none() {
         announce(options, &policy, &paths, &floor.plan, &state);
         if let Some(line) = profile.line().filter(|_| !options.quiet) {
             eprintln!("openclaw-guard: {line}");
         }
     }
-    if !options.quiet {
+    // Nobody expects the operator's variables in a sandbox.
+    if !options.quiet && (paths.enclosure().is_none() || options.verbose > 0) {
         environment::announce(options, &inherited);
     }
     let limits = options.limits.iter().copied().fold(in_force.limits(), Limits::tightened);
@@ -230,6 +276,26 @@ fn start(
         limits,
     };
     Ok(process::start(order)?)
+}
+
+/// Makes sure that the policy in force leaves a sandbox what it is to have: its own directory for writing, the rest for
+/// reading.
+fn grants_enclosed(policy: &Policy, enclosure: &Enclosure) -> Result<(), RunError> {
+    let judge = |path: &[u8], asked: &[u8], access: Access| {
+        let verdict = decide(policy, &Request::File { path: asked, access });
+        match verdict.outcome {
+            Outcome::Deny => {
+                Err(RunError::Withheld { path: path.to_owned(), rule: verdict.reason.rule().to_owned() })
+            }
+            Outcome::Ask | Outcome::Allow => Ok(()),
+        }
+    };
+    for place in &enclosure.places {
+        judge(&place.path, &place.path, Access::READ)?;
+    }
+    // A file in it, since the directory itself stays as it is.
+    let file = [&*enclosure.own, b"/x"].concat();
+    judge(&enclosure.own, &file, Access::READ | Access::WRITE)
 }
 
 fn may_trace() -> Result<(), RunError> {

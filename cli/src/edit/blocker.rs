@@ -25,6 +25,11 @@ impl BlockedBy {
 
 const SECRETS: &str = "the tree can send elsewhere what it can read";
 
+/// Whether a verdict is that of a sandbox without a container, by its place.
+pub fn is_of_sandbox(path: &str) -> bool {
+    path.starts_with("sandbox[") || path == "sandbox.network"
+}
+
 /// Finds it by the verdict's source, place and text.
 pub fn blocked_by(source: Source, path: &str, text: &str, operation: Option<Operation>) -> BlockedBy {
     let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
@@ -68,6 +73,12 @@ pub fn blocked_by(source: Source, path: &str, text: &str, operation: Option<Oper
              safer to make this change yourself, outside of the guard"
         ))
         .unwise("a file there runs later, outside of the guard");
+    }
+    if is_of_sandbox(path) {
+        return BlockedBy::new(
+            "change the session's sandbox in openclaw.json (`openclaw-guard sandbox explain` shows it), or run the command \
+             without one: a sandbox takes away from the policy, and `allow` does not change that",
+        );
     }
     match path {
         "network.connect.gateway" => BlockedBy::new(

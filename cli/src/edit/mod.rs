@@ -15,7 +15,7 @@ mod request;
 #[cfg(test)]
 mod tests;
 
-pub use blocker::{BlockedBy, blocked_by};
+pub use blocker::{BlockedBy, blocked_by, is_of_sandbox};
 pub use command::{colour, location, print};
 pub use context::EditContext;
 pub use diff::{Colour, unified};

@@ -4,13 +4,13 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use guard_openclaw::sandbox::{ContainerArgs, ContainerIdentity, MountOrigin};
 use guard_policy::text::{shown, shown_json};
 use guard_supervisor::config::options::Options;
 use guard_supervisor::exit::Exit;
 use serde_json::json;
 
 use super::SandboxError;
+use super::container::Container;
 use super::question::{SandboxConfig, SessionSandbox};
 
 /// The placeholder for the file with the variables, which OpenClaw makes and removes.
@@ -39,7 +39,7 @@ pub struct ArgsArgs {
 pub fn args(options: &Options, arguments: &ArgsArgs) -> Result<Exit, SandboxError> {
     let config = SandboxConfig::read(options, arguments.config.as_deref())?;
     let sandbox = config.session(options)?;
-    let SessionSandbox { session, settings, layout } = &sandbox;
+    let SessionSandbox { session, settings, .. } = &sandbox;
     if !sandbox.has_container() {
         return Ok(refused(&format!(
             "the backend {:?} makes no container on this machine",
@@ -49,32 +49,17 @@ pub fn args(options: &Options, arguments: &ArgsArgs) -> Result<Exit, SandboxErro
     if let Some(refusal) = config.refusal(&sandbox) {
         return Ok(refused(&refusal.to_string()));
     }
-    let mut docker = settings.docker.clone();
-    // OpenClaw gives mounts after the working directory, binds last.
-    let binds = docker.binds.take().unwrap_or_default();
-    let identity = ContainerIdentity {
-        name: &layout.container,
-        scope_key: &layout.scope_key,
-        created_at_ms: guard_openclaw::clock::now_ms(),
+    let container = match Container::new(&sandbox, guard_openclaw::clock::now_ms()) {
+        Ok(container) => container,
+        Err(problem) => return Ok(refused(&problem)),
     };
-    let made = ContainerArgs::new(&docker, &identity);
-    if let Some(problem) = made.variable_problem() {
-        return Ok(refused(&problem));
-    }
     if !session.is_sandboxed(settings.mode) {
         eprintln!("openclaw-guard: this session runs without a sandbox; its container would get:");
     }
-    let mut argv = made.argv;
-    argv.extend(["--workdir".to_owned(), docker.workdir.clone()]);
-    let mounts = layout.mounts(settings);
-    let own = mounts.iter().filter(|mount| mount.origin != MountOrigin::Bind).map(|mount| mount.bind());
-    for bind in own.chain(binds) {
-        argv.extend(["-v".to_owned(), bind]);
-    }
-    argv.extend(["--env-file", ENV_FILE, &docker.image, "sleep", "infinity"].map(str::to_owned));
+    let argv = container.create(ENV_FILE);
     let text = if arguments.json {
-        let names: Vec<_> = made.env.iter().map(|(name, _)| name).collect();
-        let json = json!({ "program": settings.backend.to_lowercase(), "argv": argv, "env": names });
+        let program = settings.backend.to_lowercase();
+        let json = json!({ "program": program, "argv": argv, "env": container.names() });
         shown_json(&json.to_string()).into_owned() + "\n"
     } else {
         argv.iter().map(|word| shown(word.as_bytes()) + "\n").collect()

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use guard_openclaw::sandbox::{ContainerArgs, ContainerIdentity, agent_id, agent_ids, unknown_keys};
+use guard_openclaw::sandbox::{agent_id, agent_ids};
 use guard_policy::text::{shown, shown_json};
 use guard_supervisor::config::options::Options;
 use guard_supervisor::exit::Exit;
@@ -81,19 +81,14 @@ pub fn check(options: &Options, arguments: &SandboxCheckArgs) -> Result<Exit, Sa
 }
 
 fn report(config: &SandboxConfig, sandbox: &SessionSandbox) -> Result<AgentReport, SandboxError> {
-    let SessionSandbox { session, settings, layout } = sandbox;
-    let identity =
-        ContainerIdentity { name: &layout.container, scope_key: &layout.scope_key, created_at_ms: 0 };
-    let args = ContainerArgs::new(&settings.docker, &identity);
-    let unknown = unknown_keys(&config.content, &session.agent).map_err(|error| config.wrong(error))?;
-    let unknown = unknown.into_iter().map(|key| format!("{key}: OpenClaw does not know this key"));
+    let SessionSandbox { session, settings, .. } = sandbox;
+    let args = sandbox.container_args(0);
     let dropped =
         args.dropped.iter().map(|name| format!("the variable {name} is left out: its value contains a NUL"));
     let suspicious = args.suspicious.iter().map(|text| format!("the variable {text}"));
-    let refused = config.refusal(sandbox).map(|refusal| refusal.to_string());
-    let refused = refused.into_iter().chain(args.variable_problem()).chain(unknown);
     let problem = |kind: ProblemKind| move |text: String| SandboxProblem { kind, text };
-    let mut problems: Vec<_> = refused.map(problem(ProblemKind::Refused)).collect();
+    let mut problems: Vec<_> =
+        config.refusals(sandbox)?.into_iter().map(problem(ProblemKind::Refused)).collect();
     let allowed = problems.is_empty();
     problems.extend(dropped.chain(suspicious).map(problem(ProblemKind::Warning)));
     Ok(AgentReport { agent: session.agent.clone(), mode: settings.mode, allowed, problems })

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use guard_openclaw::sandbox::{SandboxMode, WorkspaceAccess};
+use guard_openclaw::sandbox::WorkspaceAccess;
 use guard_policy::text::{shown, shown_json};
 use guard_supervisor::config::options::Options;
 use guard_supervisor::exit::Exit;
@@ -43,16 +43,6 @@ pub fn explain(options: &Options, arguments: &ExplainArgs) -> Result<Exit, Sandb
     };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(Exit::Success)
-}
-
-/// Why the session runs in a sandbox, or not.
-fn why(sandbox: &SessionSandbox) -> &'static str {
-    match (sandbox.settings.mode, sandbox.session.is_main) {
-        (SandboxMode::Off, _) => "mode is off",
-        (SandboxMode::NonMain, true) => "mode is non-main, and this is its agent's main session",
-        (SandboxMode::NonMain, false) => "mode is non-main, and this is not its agent's main session",
-        (SandboxMode::All, _) => "mode is all",
-    }
 }
 
 fn word(value: impl serde::Serialize) -> String {
@@ -101,7 +91,7 @@ fn value(sandbox: &SessionSandbox, refusal: Option<&str>) -> Value {
             "workspaceSource": source,
             "sessionIsSandboxed": is_sandboxed,
         },
-        "why": why(sandbox),
+        "why": sandbox.why(),
     });
     if !is_sandboxed {
         value["sandbox"]["runtimeWorkdir"] = layout.agent_workspace.clone().into();
@@ -120,7 +110,7 @@ fn render(sandbox: &SessionSandbox, refusal: Option<&str>) -> String {
     let is_sandboxed = session.is_sandboxed(settings.mode);
     let mut lines = vec![format!("agent {}, session {}", session.agent, session.key)];
     let mut add = |name: &str, text: String| lines.push(format!("  {name:<11}{text}"));
-    add("sandboxed", format!("{}: {}", if is_sandboxed { "yes" } else { "no" }, why(sandbox)));
+    add("sandboxed", format!("{}: {}", if is_sandboxed { "yes" } else { "no" }, sandbox.why()));
     add("backend", settings.backend.clone());
     add("scope", format!("{}, {}", word(settings.scope), layout.scope_key));
     add("workspace", format!("{} ({})", layout.agent_workspace, word(settings.workspace_access)));

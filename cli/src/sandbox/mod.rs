@@ -1,17 +1,23 @@
-//! `openclaw-guard sandbox`: what the sandbox settings of openclaw.json mean on this machine.
+//! `openclaw-guard sandbox`: what the sandbox settings of openclaw.json mean on this machine, and commands that run under
+//! them.
 //!
-//! Nothing is started or changed; docker is not asked.
+//! Only `run` starts something, and only `run` and `prune` change something.
 
 mod args;
 mod check;
+mod container;
+mod error;
 mod explain;
 mod host;
+mod prune;
 mod question;
+mod run;
+mod scratch;
 
+pub use error::SandboxError;
 pub use host::{blocked_paths, directories};
 
 use clap::Subcommand;
-use guard_supervisor::config::SetupError;
 use guard_supervisor::config::options::Options;
 use guard_supervisor::exit::Exit;
 
@@ -24,21 +30,10 @@ pub enum SandboxCommand {
     Check(check::SandboxCheckArgs),
     /// Print the arguments with which OpenClaw would have docker make the container
     Args(args::ArgsArgs),
-}
-
-/// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum SandboxError {
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    #[error("there is no {0}: give the path of OpenClaw's configuration")]
-    NoFile(String),
-    #[error("{0}")]
-    Unreadable(String),
-    #[error("{file}: {problem}")]
-    Setting { file: String, problem: String },
-    #[error("cannot write: {0}")]
-    Output(#[from] std::io::Error),
+    /// Run a command in a session's sandbox
+    Run(run::RunArgs),
+    /// Remove the directories of sandboxes that nobody has used for a while
+    Prune(prune::PruneArgs),
 }
 
 /// Runs the subcommand.
@@ -50,6 +45,8 @@ pub fn act(options: &Options, action: &SandboxCommand) -> Result<Exit, SandboxEr
         SandboxCommand::Explain(arguments) => explain::explain(options, arguments),
         SandboxCommand::Check(arguments) => check::check(options, arguments),
         SandboxCommand::Args(arguments) => args::args(options, arguments),
+        SandboxCommand::Run(arguments) => run::run(options, arguments),
+        SandboxCommand::Prune(arguments) => prune::prune(options, arguments),
     };
     match done {
         // A closed pipe means that the reader has seen enough.

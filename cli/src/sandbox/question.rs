@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use guard_openclaw::gateway::{self, Config};
 use guard_openclaw::sandbox::{
-    BindCheck, HostDisk, OpenclawDirectories, SandboxLayout, SandboxRefusal, SandboxSession, SandboxSettings,
-    SettingError, check, is_listed, unresolved,
+    BindCheck, ContainerArgs, ContainerIdentity, HostDisk, OpenclawDirectories, SandboxLayout, SandboxMode,
+    SandboxRefusal, SandboxSession, SandboxSettings, SettingError, check, is_listed, unknown_keys,
+    unresolved,
 };
 use guard_policy::text::shown;
 use guard_supervisor::config::Paths;
@@ -80,6 +81,30 @@ impl SandboxConfig {
         SandboxError::Setting { file: self.file.clone(), problem: shown(problem.to_string().as_bytes()) }
     }
 
+    /// Every reason not to make the container: what OpenClaw or the guard refuses, variables that docker could not read, and
+    /// keys that OpenClaw does not know.
+    pub fn refusals(&self, sandbox: &SessionSandbox) -> Result<Vec<String>, SandboxError> {
+        let unknown =
+            unknown_keys(&self.content, &sandbox.session.agent).map_err(|error| self.wrong(error))?;
+        let unknown = unknown.into_iter().map(|key| format!("{key}: OpenClaw does not know this key"));
+        let refused = self.refusal(sandbox).map(|refusal| refusal.to_string());
+        let variables = sandbox.container_args(0).variable_problem();
+        Ok(refused.into_iter().chain(variables).chain(unknown).collect())
+    }
+
+    /// The same place as an absolute path of openclaw.json, without the links on the way to the home and to the state
+    /// directory: these are the operator's.
+    pub fn real_place(&self, path: &str) -> PathBuf {
+        let OpenclawDirectories { home, state, .. } = &self.directories;
+        let path = Path::new(path);
+        for (named, real) in [(state, &self.paths.state_directory), (home, &self.paths.home)] {
+            if let Ok(rest) = path.strip_prefix(named) {
+                return if rest.as_os_str().is_empty() { real.clone() } else { real.join(rest) };
+            }
+        }
+        path.to_owned()
+    }
+
     /// What OpenClaw refuses when it makes the container. It then accepts only sources below the session's workspaces.
     pub fn refusal(&self, sandbox: &SessionSandbox) -> Option<SandboxRefusal> {
         let docker = &sandbox.settings.docker;
@@ -91,6 +116,26 @@ impl SandboxConfig {
 }
 
 impl SessionSandbox {
+    /// Why the session runs in a sandbox, or not.
+    pub fn why(&self) -> &'static str {
+        match (self.settings.mode, self.session.is_main) {
+            (SandboxMode::Off, _) => "mode is off",
+            (SandboxMode::NonMain, true) => "mode is non-main, and this is its agent's main session",
+            (SandboxMode::NonMain, false) => "mode is non-main, and this is not its agent's main session",
+            (SandboxMode::All, _) => "mode is all",
+        }
+    }
+
+    /// The arguments by which OpenClaw would make its container, up to the mounts.
+    pub fn container_args(&self, created_at_ms: u64) -> ContainerArgs {
+        let identity = ContainerIdentity {
+            name: &self.layout.container,
+            scope_key: &self.layout.scope_key,
+            created_at_ms,
+        };
+        ContainerArgs::new(&self.settings.docker, &identity)
+    }
+
     /// Whether its backend makes containers on this machine.
     pub fn has_container(&self) -> bool {
         matches!(&self.settings.backend.to_lowercase()[..], "docker" | "podman")

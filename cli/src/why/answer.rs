@@ -8,7 +8,7 @@ use guard_supervisor::config::options::Options;
 use super::asked::WhyQuery;
 use super::reason::LocatedReason;
 use super::remedy::{Remedy, remedy};
-use crate::edit::{EditContext, PathQuery, blocked_by};
+use crate::edit::{EditContext, PathQuery, blocked_by, is_of_sandbox};
 
 /// The engine's verdict now.
 #[derive(Clone, Debug)]
@@ -68,6 +68,11 @@ pub fn answer(context: &EditContext, options: &Options, asked: WhyQuery) -> Resu
     };
     let (mut nearest, mut found) = (None, None);
     match &decided {
+        // The policy that is asked now is not that of the sandbox.
+        _ if outcome != Outcome::Allow && is_of_sandbox(&reason.path) => {
+            let LocatedReason { source, path, text, .. } = &reason;
+            found = Some(Remedy::Blocked(blocked_by(*source, path, text, Some(asked.operation))));
+        }
         Some((part, now)) if now.outcome != Outcome::Allow => {
             // No rule is near to lifting a bound on sizes.
             let is_size = policy.read_bound_key() == Some(&*now.reason.path);

@@ -13,6 +13,8 @@ use super::session::SandboxSession;
 use super::settings::{SandboxScope, SandboxSettings, WorkspaceAccess};
 use crate::ecmascript::{folded, trim};
 
+/// The scope of all sessions together.
+const SHARED: &str = "shared";
 /// The longest name of a container.
 const MAX_NAME: usize = 63;
 /// The longest readable part of a slug, in bytes.
@@ -90,7 +92,7 @@ impl SandboxLayout {
         };
         let suffix = format!(":workspace:{}", &hash(&agent_workspace)[..MAX_SLUG]);
         let scope_key = match settings.scope {
-            SandboxScope::Shared => "shared".to_owned(),
+            SandboxScope::Shared => SHARED.to_owned(),
             SandboxScope::Agent => format!("agent:{}{suffix}", session.agent),
             SandboxScope::Session if session.key == "global" => format!("{}{suffix}", session.main_key),
             SandboxScope::Session => format!("{}{suffix}", session.key),
@@ -109,6 +111,12 @@ impl SandboxLayout {
             agent_workspace,
             workspace_root,
         })
+    }
+
+    /// The name of a directory for what shares this scope: OpenClaw's for a sandbox's own workspace. It has no slash, no
+    /// dot at its start and at most 63 bytes, whatever the scope's key is.
+    pub fn directory_name(&self) -> String {
+        if self.scope_key == SHARED { SHARED.to_owned() } else { slug(&self.scope_key) }
     }
 
     /// The container's mounts, one for each target. A bind replaces what OpenClaw would mount at its target.
@@ -249,7 +257,7 @@ fn is_hash(text: &str) -> bool {
 
 /// The name of a container: one that is too long ends with the slug and a hash of the whole.
 fn container_name(prefix: &str, scope_key: &str) -> String {
-    let slug = if scope_key == "shared" { scope_key.to_owned() } else { slug(scope_key) };
+    let slug = if scope_key == SHARED { scope_key.to_owned() } else { slug(scope_key) };
     let whole = format!("{prefix}{slug}");
     if whole.len() <= MAX_NAME {
         return whole;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::builtin::minimal;
+use super::enclosure::Enclosure;
 use crate::config::project::{ProjectFile, ProjectTrust};
 use crate::paths::ceilings::Ceilings;
 use crate::paths::entry::CompiledPattern;
@@ -25,6 +26,10 @@ pub(crate) struct MapBuilder<'a> {
     quiet: Vec<CompiledPattern>,
     answers: Vec<SavedRule>,
     ceilings: Vec<Ceilings>,
+    /// The sandbox that the tree runs in.
+    enclosure: Option<&'a Enclosure>,
+    /// Denials that cover the sandbox's own directory, and hold around it.
+    around: Vec<CompiledPattern>,
     protected: ProtectedPaths,
     /// The links on the way to what is denied, each with the reason of the denial.
     ways: Vec<(Vec<u8>, Arc<CompiledReason>)>,
@@ -46,6 +51,8 @@ impl<'a> MapBuilder<'a> {
             quiet: Vec::new(),
             answers: Vec::new(),
             ceilings: Vec::new(),
+            enclosure: None,
+            around: Vec::new(),
             protected: ProtectedPaths::default(),
             ways: Vec::new(),
             redirected: Vec::new(),
@@ -65,6 +72,25 @@ impl<'a> MapBuilder<'a> {
     /// an operator who names a directory or a link means what is there.
     pub(crate) fn deny(&mut self, expanded: &Expanded, reason: &CompiledReason) {
         let denied = self.denied(expanded, reason.clone());
+        self.denies.extend(denied);
+    }
+
+    /// Makes the policy that of a sandbox: with the rule for its own directory. Must come before the denials.
+    pub(crate) fn enclose(&mut self, enclosure: Option<&'a Enclosure>) {
+        self.enclosure = enclosure;
+        if let Some(enclosure) = enclosure {
+            let (own, permission, reason) = enclosure.rule();
+            self.rule(&own, permission, reason);
+        }
+    }
+
+    /// Denies a pattern of the guard's own, as [`MapBuilder::deny`] does, except the own directory of a sandbox.
+    pub(crate) fn deny_around(&mut self, expanded: &Expanded, reason: &CompiledReason) {
+        let own = self.enclosure.map(|enclosure| &*enclosure.own);
+        let covers = |entry: &CompiledPattern| own.is_some_and(|own| entry.glob.covers(own));
+        let (around, denied): (Vec<_>, Vec<_>) =
+            self.denied(expanded, reason.clone()).into_iter().partition(covers);
+        self.around.extend(around);
         self.denies.extend(denied);
     }
 
@@ -188,6 +214,9 @@ impl<'a> MapBuilder<'a> {
         default: Permission,
         default_reason: CompiledReason,
     ) -> (PathRules, Vec<String>) {
+        if let Some(enclosure) = self.enclosure {
+            self.ceilings.extend([enclosure.around(std::mem::take(&mut self.around)), enclosure.ceiling()]);
+        }
         // A bit that only the default withholds is a miss, and misses are asked about.
         let missed = |g| if g == Grant::No && self.ask != Ask::Off { Grant::Ask } else { g };
         let default = self.effective(default.0);

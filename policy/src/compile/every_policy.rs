@@ -26,7 +26,7 @@ pub(crate) fn always_denied(builder: &mut MapBuilder<'_>, host: &Host) {
             text: format!("{shown} is always denied: it belongs to the guard or to OpenClaw"),
         };
         let literal = path.strip_suffix(b"/").unwrap_or(path).to_vec();
-        builder.deny(&Expanded { literal, pattern: String::new() }, &reason);
+        builder.deny_around(&Expanded { literal, pattern: String::new() }, &reason);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use super::enclosure::Enclosure;
 use super::profiles::Profile;
 use crate::config::project::ProjectFile;
 use crate::network::Gateway;
@@ -37,6 +38,8 @@ pub struct Host<'a> {
     pub own: OwnStore<'a>,
     /// The files of the projects that the start directory is in.
     pub projects: &'a [ProjectFile],
+    /// The sandbox without a container that the tree runs in.
+    pub enclosure: Option<&'a Enclosure>,
     /// Where OpenClaw's gateway listens.
     pub gateway: Gateway,
     /// The name servers of this host, which may be asked even where they are link-local.
@@ -75,6 +78,7 @@ impl<'a> Host<'a> {
             gateways: OpenclawStore::Absent,
             own: OwnStore::Absent,
             projects: &[],
+            enclosure: None,
             gateway: Gateway::default(),
             resolvers: Vec::new(),
             persistence_sites: PersistenceSites::default(),

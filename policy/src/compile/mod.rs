@@ -2,6 +2,7 @@
 
 mod builder;
 pub(crate) mod builtin;
+pub(crate) mod enclosure;
 mod every_policy;
 mod gateway_token;
 pub(crate) mod host;
@@ -62,6 +63,7 @@ impl Policy {
         let modes = modes(&layers).tightened(agent, &stores, overrides, host.projects);
 
         let mut builder = MapBuilder::new(paths, modes.ask());
+        builder.enclose(host.enclosure);
         always_denied(&mut builder, host);
         let token = doc.approvals.gateway.token_file().map(|written| TokenFile::new(written, host.home));
         if let Some(token) = &token {
@@ -153,7 +155,7 @@ impl Policy {
         let mut programs = programs(&modes, entries, skills, carriers, safe_bins, strict(&layers));
         project::restrict(host.projects, &mut programs, &mut network);
         warnings.extend(project::warnings(host, agent, &map, &programs));
-        Ok(Policy {
+        let mut policy = Policy {
             agent: agent.to_owned(),
             home: host.home.to_vec(),
             workspace: host.workspace.root.clone().filter(|_| is_of_workspaces),
@@ -181,7 +183,11 @@ impl Policy {
             path_prepend,
             warnings,
             extended: extended.map(Arc::new),
-        })
+        };
+        if let Some(enclosure) = host.enclosure {
+            enclosure.close(&mut policy);
+        }
+        Ok(policy)
     }
 }
 

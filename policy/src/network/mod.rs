@@ -54,6 +54,8 @@ pub(crate) struct Network {
     by_page: CompiledReason,
     by_lost_page: CompiledReason,
     allowed: CompiledReason,
+    /// Why there is no network at all, if there is none.
+    closed: Option<CompiledReason>,
     /// `network.web`, if there is one: then only the proxy leads to other hosts.
     web: Option<WebRules>,
     /// Whether `network.connect.private` is `allow`, and not only left out.
@@ -143,6 +145,7 @@ impl Network {
                 rule: "network.connect".to_owned(),
                 text: "nothing in network.connect denies it".to_owned(),
             },
+            closed: None,
             web: web.as_ref().map(WebRules::compile),
             private_is_allowed: section.private == Some(ConnectAccess::Allow),
             by_web: web::beside_proxy(),
@@ -183,9 +186,20 @@ impl Network {
         }
     }
 
+    /// Takes everything away: nothing may be connected to, listened on, sent to or asked of the proxy.
+    pub(crate) fn close(&mut self, reason: CompiledReason) {
+        // The kernel's part: no TCP port.
+        self.ports = Some(Vec::new());
+        self.web = None;
+        self.closed = Some(reason);
+    }
+
     /// Decides about a connection of the tree. With `network.web` the proxy is the only way to other hosts, and name servers
     /// of this host are not for the tree either: they would pass on what they are asked.
     pub(crate) fn connect(&self, connection: &Connection) -> Verdict<'_> {
+        if let Some(reason) = &self.closed {
+            return verdict(Outcome::Deny, reason);
+        }
         let Connection { address, transport, interface, proxy, .. } = *connection;
         let ip = address.ip().to_canonical();
         if transport == Transport::Tcp && ip == PROXY_ADDRESS && proxy == Some(address.port()) {
@@ -208,9 +222,10 @@ impl Network {
     /// Decides whether a UDP socket may be made. Its messages are not judged, and each of them can go to another
     /// receiver.
     pub(crate) fn datagrams(&self) -> Verdict<'_> {
-        match &self.web {
-            Some(_) => verdict(Outcome::Deny, &self.by_lookup),
-            None => verdict(Outcome::Allow, &self.allowed),
+        match (&self.closed, &self.web) {
+            (Some(reason), _) => verdict(Outcome::Deny, reason),
+            (None, Some(_)) => verdict(Outcome::Deny, &self.by_lookup),
+            (None, None) => verdict(Outcome::Allow, &self.allowed),
         }
     }
 
@@ -273,6 +288,9 @@ impl Network {
     /// socket can only be bound to an address of this host.
     pub(crate) fn bind(&self, address: SocketAddr, transport: Transport, page: Page) -> Verdict<'_> {
         let port = address.port();
+        if let Some(reason) = &self.closed {
+            return verdict(Outcome::Deny, reason);
+        }
         if transport != Transport::Tcp {
             verdict(Outcome::Allow, &self.allowed)
         } else if page.may_be_at(port) {

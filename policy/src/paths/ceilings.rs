@@ -56,7 +56,11 @@ impl Ceilings {
     /// Returns what is left of everything strictly below a directory. Ignores denials for which `skip` is true.
     pub(super) fn least_below(&self, dir: &[u8], skip: impl Fn(&Glob) -> bool) -> Rights {
         let always = self.always.iter().filter(|entry| entry.rights != Rights::NONE || !skip(&entry.glob));
-        let all = always.chain(&self.rules).filter(|entry| entry.glob.below(dir) != Below::Nothing);
+        // Shorter rules than one that covers everything there decide nothing.
+        let covering = self.rules.iter().filter(|entry| entry.glob.below(dir) == Below::Everything);
+        let length = covering.map(|entry| entry.glob.length()).max().unwrap_or_default();
+        let rules = self.rules.iter().filter(|entry| entry.glob.length() >= length);
+        let all = always.chain(rules).filter(|entry| entry.glob.below(dir) != Below::Nothing);
         all.fold(Rights::ALL, |least, entry| least.meet(entry.rights))
     }
 

@@ -216,6 +216,7 @@ fn with_host<T>(
         },
         own: own(&stores.own),
         projects: &[],
+        enclosure: paths.enclosure.as_ref(),
         gateway: paths.gateway.clone(),
         resolvers: paths.resolvers.clone(),
         persistence_sites: paths.persistence_sites.clone(),

@@ -9,7 +9,8 @@ use guard_openclaw::approvals_store::{self, Stores};
 use guard_openclaw::gateway;
 use guard_openclaw::real_path::real;
 use guard_policy::{
-    Bases, Gateway, Host, PersistenceSites, Policy, Profile, ProjectFile, Workspace, known, resolvers,
+    Bases, Enclosure, Gateway, Host, PersistenceSites, Policy, Profile, ProjectFile, Workspace, known,
+    resolvers,
 };
 
 use super::SetupError;
@@ -52,6 +53,8 @@ pub struct Paths {
     pub(super) workspace: Option<Workspace>,
     /// The profile that is laid over the policy.
     pub(super) profile: Option<Profile>,
+    /// The sandbox without a container that the tree runs in.
+    pub(super) enclosure: Option<Enclosure>,
     /// Where OpenClaw's gateway listens.
     pub(super) gateway: Gateway,
     /// The name servers at the start.
@@ -124,6 +127,7 @@ impl Paths {
                 Some(ProfileChoice::Named(profile)) => Some(profile),
                 Some(ProfileChoice::Without) | None => None,
             },
+            enclosure: None,
             gateway: gateway::find(&config),
             // If the file is missing or not text, only loopback is asked (resolv.conf(5)).
             resolvers: resolvers(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
@@ -207,6 +211,16 @@ impl Paths {
     /// Sets the workspace, without looking for one.
     pub fn work_in(&mut self, directory: &Path) {
         self.workspace = Some(Workspace::at(directory.as_os_str().as_bytes()));
+    }
+
+    /// Has every policy compiled for a sandbox: this one's, and each that is read later.
+    pub fn enclose(&mut self, enclosure: Enclosure) {
+        self.enclosure = Some(enclosure);
+    }
+
+    /// Returns the sandbox that policies are compiled for.
+    pub fn enclosure(&self) -> Option<&Enclosure> {
+        self.enclosure.as_ref()
     }
 
     /// Returns the real directories for temporary files.

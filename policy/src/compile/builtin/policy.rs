@@ -104,7 +104,7 @@ impl Policy {
         let mut programs = programs(&modes, entries, Vec::new(), carriers, SafeBins::default(), None);
         project::restrict(host.projects, &mut programs, &mut network);
         warnings.extend(project::warnings(host, agent, &map, &programs));
-        Policy {
+        let mut policy = Policy {
             agent: agent.to_owned(),
             home: host.home.to_vec(),
             workspace: None,
@@ -128,7 +128,11 @@ impl Policy {
             path_prepend: Vec::new(),
             extended: None,
             warnings,
+        };
+        if let Some(enclosure) = host.enclosure {
+            enclosure.close(&mut policy);
         }
+        policy
     }
 }
 
@@ -147,6 +151,7 @@ fn lists<'a>(host: &Host<'a>, modes: &Modes) -> MapBuilder<'a> {
     let paths = host.paths();
     let mut builder = MapBuilder::new(paths, modes.ask());
     builder.of_many_runs();
+    builder.enclose(host.enclosure);
     always_denied(&mut builder, host);
     let is_anothers = |pattern: &&str| host.profile.is_none_or(|profile| !profile.owns(pattern));
     for pattern in DENIED.iter().flat_map(|list| list.split_whitespace()).filter(is_anothers) {
@@ -156,7 +161,7 @@ fn lists<'a>(host: &Host<'a>, modes: &Modes) -> MapBuilder<'a> {
             rule: format!("builtin deny \"{pattern}\""),
             text: format!("\"{pattern}\" holds secrets"),
         };
-        builder.deny(&expand(pattern, host.home), &reason);
+        builder.deny_around(&expand(pattern, host.home), &reason);
     }
     for pattern in QUIET.iter().flat_map(|list| list.split_whitespace()) {
         let reason = CompiledReason {

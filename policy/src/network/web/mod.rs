@@ -146,6 +146,9 @@ impl Network {
     /// Judges a request to a host of the Web: the name first, then every address that it has. One denial denies; a question
     /// about the name comes before one about an address.
     pub(crate) fn web(&self, request: &WebRequest<'_>) -> Verdict<'_> {
+        if let Some(reason) = &self.closed {
+            return verdict(Outcome::Deny, reason);
+        }
         let endpoint = match request.target.endpoint() {
             Ok(endpoint) => endpoint,
             Err(error) => return deny(of_target(&error)),
