@@ -86,5 +86,5 @@ pub mod approval {
     pub use crate::config::approvals::*;
     pub use crate::paths::saved_rules::FileRule;
     pub use crate::redact::display::{OVERSIZED, TRUNCATED, display_text};
-    pub use crate::remedy::always::{Always, Repeat, Saving, always};
+    pub use crate::remedy::always::{Always, OnDisk, Repeat, Saving, always};
 }

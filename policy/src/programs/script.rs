@@ -1,19 +1,30 @@
 //! Finds what an interpreter may run, by its arguments: an approval is bound to it, too.
 
+use super::data_only::is_data_only;
 use super::inline_eval::{inline_eval_of, is_interpreter};
-use super::interpreters::{Element, Interpreter, OperandRule, OptionKind, applet, interpreter, is_of};
+use super::interpreters::{
+    EDITORS, Element, Interpreter, OperandRule, OptionKind, applet, interpreter, is_of,
+};
 use super::name::program_name;
+use super::named_files::{argument_files, directory, entries, joined, loaded, values};
 use super::reads_programs::{FIRST_OPERAND, reads_programs};
-use super::starters::{MULTICALL, is_shell};
+use super::starters::{MULTICALL, is_shell, starts_others};
 
 /// What a program may run by its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Operands {
     /// The index in `argv` of the script, where it is certain.
     pub script: Option<usize>,
-    /// What else may be a file that is run: other arguments, and values of options. Empty where the script is certain
-    /// and no option loads code.
+    /// Where the program looks for its script: below the current directory, or instead of it (`ruby -C DIR`). Empty for the
+    /// current directory.
+    pub directory: Vec<u8>,
+    /// The files that run where the script is a directory, below it (`python3 DIR`).
+    pub entries: &'static [&'static str],
+    /// What else may be a file that is run: other arguments, values of options, and the files that a module's name stands
+    /// for. Only the last where the script is certain and no option loads code.
     pub others: Vec<Vec<u8>>,
+    /// The files whose words are arguments, too (`java @FILE`).
+    pub argument_files: Vec<Vec<u8>>,
     /// Whether the program may run what it reads from standard input.
     pub input: CodeOnInput,
 }
@@ -26,6 +37,16 @@ pub enum CodeOnInput {
     No,
     /// It does, or may.
     Runs,
+    /// Nothing is known of the program.
+    Unknown,
+}
+
+impl Operands {
+    /// Returns the script's path as the program opens it.
+    #[must_use]
+    pub fn script_path(&self, argv: &[Vec<u8>]) -> Option<Vec<u8>> {
+        Some(joined(&self.directory, argv.get(self.script?)?))
+    }
 }
 
 /// What an input is that a program runs code from.
@@ -39,33 +60,55 @@ pub enum InputKind {
     File,
     /// A socket or a device.
     Other,
+    /// A directory, of which the program runs a file.
+    Directory,
 }
 
 /// Returns what the program at `path` may run. That never allows anything.
 pub fn script_operands(path: &[u8], argv: &[Vec<u8>]) -> Operands {
     let (program, arguments) = called(path, argv);
-    let is_one = is_shell(&program)
-        || is_interpreter(&program)
-        || interpreter(&program).is_some_and(|known| known.operands != OperandRule::Data)
-        || reads_programs(&program, arguments);
-    if !is_one {
-        return Operands::default();
-    }
     let words: Vec<_> = arguments.iter().map(|word| String::from_utf8_lossy(word)).collect();
     let words: Vec<&str> = words.iter().map(|word| &**word).collect();
-    let script = interpreter(&program).and_then(|known| script(known, &words));
-    let before = &arguments[..script.unwrap_or(arguments.len())];
-    let input = match interpreter(&program) {
+    let known = interpreter(&program);
+    let is_one = is_shell(&program)
+        || is_interpreter(&program)
+        || known.is_some_and(|known| known.operands != OperandRule::Data)
+        || reads_programs(&program, arguments);
+    let input = match known {
+        _ if reads_lines(&program, &words) => CodeOnInput::Runs,
+        _ if !is_one && is_unknown(&program, path, arguments) => CodeOnInput::Unknown,
+        _ if !is_one => CodeOnInput::No,
         Some(known) if known.operands != OperandRule::Data => on_input(known, &words),
         Some(known) if has_input_file(known, &words) => CodeOnInput::Runs,
         _ if inline_eval_of(program.as_bytes(), arguments).is_some() => CodeOnInput::No,
         _ => others_on_input(&program, &words),
     };
+    if !is_one {
+        return Operands { input, ..Operands::default() };
+    }
+    let script = known.and_then(|known| script(known, &words));
+    let before = script.unwrap_or(arguments.len());
+    let directory = directory(&program, known, &words);
+    let named = arguments[..before].iter().flat_map(|word| values(word));
+    let mut others: Vec<_> = named.chain(loaded(&program, known, &words[..before])).collect();
+    if !directory.is_empty() {
+        others = others.iter().flat_map(|file| [joined(&directory, file), file.clone()]).collect();
+    }
+    let mut seen = std::collections::HashSet::new();
+    others.retain(|file| seen.insert(file.clone()));
     Operands {
+        argument_files: argument_files(&program, arguments),
         script: script.map(|at| argv.len() - arguments.len() + at),
-        others: before.iter().flat_map(|word| values(word)).collect(),
+        entries: entries(known),
+        directory,
+        others,
         input,
     }
+}
+
+/// Whether nothing is known of a program: it may run any file that it is given.
+fn is_unknown(program: &str, path: &[u8], arguments: &[Vec<u8>]) -> bool {
+    !(is_data_only(path, arguments) || starts_others(program) || interpreter(program).is_some())
 }
 
 /// The name and the arguments of the program that runs. A multicall binary goes by the name that it was called by, or by
@@ -78,29 +121,20 @@ fn called<'a>(path: &[u8], argv: &'a [Vec<u8>]) -> (String, &'a [Vec<u8>]) {
     applet(if is_applet { name } else { own }, arguments)
 }
 
-/// What an argument names if it is a file: itself, or the value that is attached to an option.
-fn values(argument: &[u8]) -> Vec<Vec<u8>> {
-    let attached = match argument {
-        [b'-', b'-', ..] => argument.iter().position(|byte| *byte == b'=').map(|at| &argument[at + 1..]),
-        [b'-', _, rest @ ..] => Some(rest),
-        // Standard input.
-        b"-" => None,
-        _ => Some(argument),
-    };
-    let named = attached.filter(|value| !value.is_empty());
-    named.into_iter().map(<[u8]>::to_vec).collect()
-}
-
 /// Returns the position of the script among the arguments, if that is certain.
 fn script(interpreter: &'static Interpreter, arguments: &[&str]) -> Option<usize> {
-    use OptionKind::{Attached, Character, Colon, Next, Number, Plain, Prompt, Valued};
+    use OptionKind::{Attached, Character, Colon, Directory, Next, Number, Plain, Prompt, Valued};
     if matches!(interpreter.operands, OperandRule::Partial | OperandRule::Data) {
         return None;
     }
     let mut elements = interpreter.elements(arguments);
     elements.find_map(|element| match element {
         Element::Operand(at) => Some(Some(at)),
-        Element::Option(_, Plain | Number | Colon | Character | Attached | Valued | Next | Prompt, _) => None,
+        Element::Option(
+            _,
+            Plain | Number | Colon | Character | Attached | Valued | Directory | Next | Prompt,
+            _,
+        ) => None,
         Element::Option(..) | Element::Unknown | Element::Dash => Some(None),
     })?
 }
@@ -139,6 +173,53 @@ fn others_on_input(program: &str, arguments: &[&str]) -> CodeOnInput {
     let is_one = is_shell(program) || is_of(program, FIRST_OPERAND);
     let has_operand = arguments.iter().any(|word| !word.starts_with('-'));
     if is_one && (!has_operand || arguments.contains(&"-")) { CodeOnInput::Runs } else { CodeOnInput::No }
+}
+
+/// Options of sqlite3(1) that take the next argument, without their dashes.
+const SQLITE_VALUED: [&str; 16] = [
+    "cmd",
+    "init",
+    "separator",
+    "newline",
+    "nullvalue",
+    "mmap",
+    "vfs",
+    "heap",
+    "maxsize",
+    "pagecache",
+    "lookaside",
+    "key",
+    "hexkey",
+    "textkey",
+    "escape",
+    "A",
+];
+
+/// Returns whether a program that is no interpreter runs the lines that it reads from standard input: ed(1), gdb(1), psql(1),
+/// mysql(1); sqlite3(1) without SQL among its operands; vim(1), for which they are keys, unless it reads the text from there.
+fn reads_lines(program: &str, arguments: &[&str]) -> bool {
+    let is_asked =
+        |words: &[&str]| arguments.iter().any(|word| words.iter().any(|option| word.starts_with(option)));
+    if is_of(program, &["sqlite3"]) {
+        let mut rest = arguments.iter();
+        let mut operands = 0;
+        while let Some(word) = rest.next() {
+            match word.strip_prefix('-').map(|name| name.strip_prefix('-').unwrap_or(name)) {
+                Some(name) if SQLITE_VALUED.contains(&name) => drop(rest.next()),
+                Some("version" | "help") => return false,
+                Some(_) => {}
+                None => operands += 1,
+            }
+        }
+        return operands < 2;
+    }
+    let is_editor = is_of(program, EDITORS) || is_of(program, &["nvim"]);
+    is_of(program, &["ed", "red", "lldb"])
+        || is_editor && !arguments.contains(&"-") && !is_asked(&["--version", "--help", "-h"])
+        || is_of(program, &["gdb"]) && !is_asked(&["-batch", "--batch", "-v", "--version"])
+        || is_of(program, &["psql"])
+            && !is_asked(&["-c", "-f", "--command", "--file", "-l", "--list", "-V", "--version"])
+        || is_of(program, &["mysql", "mariadb"]) && !is_asked(&["-e", "--execute", "-V", "--version"])
 }
 
 #[cfg(test)]
@@ -227,12 +308,71 @@ mod tests {
             ("/usr/bin/node -r./pre.js main.js", &["./pre.js"]),
             ("/usr/bin/node --new=a.js b.js", &["a.js", "b.js"]),
             ("/usr/bin/make -f evil all", &["evil", "all"]),
-            ("/usr/bin/awk -fevil data", &["evil", "data"]),
+            // gawk(1), AWKPATH: ".awk" is added to a name that is not found.
+            ("/usr/bin/awk -fevil data", &["evil", "data", "evil.awk"]),
+            ("/usr/bin/gawk -W file=evil.awk", &["file=evil.awk", "evil.awk"]),
+            ("/usr/bin/gdb -x=evil.gdb", &["=evil.gdb", "evil.gdb"]),
+            ("/usr/bin/gdb -ix=evil.gdb", &["x=evil.gdb", "evil.gdb"]),
+            ("/usr/bin/gdb -cd=d -x x", &["d/d=d", "d=d", "d/d", "d", "d/x", "x"]),
+            ("/usr/bin/php -d auto_prepend_file=p.php x.php", &["auto_prepend_file=p.php", "p.php"]),
+            ("/usr/bin/java @a", &["@a", "a"]),
+            ("/usr/bin/jq -nf x.jq", &["nf", "x.jq"]),
+            ("/usr/bin/sqlite3 db .read\tx.sql", &["db", ".read\tx.sql", "x.sql"]),
+            ("/usr/bin/ruby -r./good x.rb", &["./good", "./good.rb", "./good.so"]),
+            (
+                "/usr/bin/ruby -Ilib -rgood x.rb",
+                &["lib", "good", "good.rb", "good.so", "lib/good.rb", "lib/good.so"],
+            ),
+            ("/usr/bin/perl -I. -MA::B x.pl", &[".", "A::B", "A/B.pm", "./A/B.pm"]),
+            ("/usr/bin/lua5.4 -l mod x.lua", &["mod", "mod.lua", "mod/init.lua", "mod.so"]),
+            ("/usr/bin/python3 -m a.b", &["a.b", "a/b.py", "a/b/__main__.py", "a/b/__init__.py"]),
+            ("/usr/bin/make -C d -f x.mk", &["d/d", "d", "d/x.mk", "x.mk"]),
             ("/usr/bin/tclsh evil.tcl", &["evil.tcl"]),
             ("/usr/bin/java -jar evil.jar", &["ar", "evil.jar"]),
             ("/usr/bin/curl file", &[]),
         ] {
             assert_eq!(operands(line).1, expected, "{line}");
+        }
+    }
+
+    /// The directory is where the script is opened, so another file of that name is not shown for it.
+    #[test]
+    fn an_option_that_changes_the_directory_counts() {
+        for (line, expected) in [
+            ("/usr/bin/ruby -C d x.rb", "d/x.rb"),
+            ("/usr/bin/ruby3.1 -Cd -Xe -xf x.rb", "d/e/f/x.rb"),
+            ("/usr/bin/ruby -C d -C /e x.rb", "/e/x.rb"),
+            ("/usr/bin/ruby -C d /x.rb", "/x.rb"),
+            ("/usr/bin/ruby -x x.rb", "x.rb"),
+            ("/usr/bin/perl -xd x.pl", "x.pl"),
+        ] {
+            let argv: Vec<Vec<u8>> = line.split(' ').map(|word| word.as_bytes().to_vec()).collect();
+            let found = script_operands(&argv[0].clone(), &argv).script_path(&argv);
+            assert_eq!(found.as_deref(), Some(expected.as_bytes()), "{line}");
+        }
+    }
+
+    /// Perl_moreswitches of perl.c: the value of -F ends at white space, and a dash there begins more options.
+    #[test]
+    fn options_go_on_behind_a_blank() {
+        let of = |words: &[&str]| {
+            let argv: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+            script_operands(b"/usr/bin/perl", &argv).script
+        };
+        assert_eq!(of(&["perl", "-F: -I", "good.pl", "evil.pl"]), Some(3));
+        assert_eq!(of(&["perl", "-F: -e", "1", "good.pl"]), None);
+        assert_eq!(of(&["perl", "-F:-I", "evil.pl", "x"]), Some(2));
+    }
+
+    #[test]
+    fn of_other_programs_nothing_is_known() {
+        for (line, expected) in [
+            ("/opt/tool x", CodeOnInput::Unknown),
+            ("/usr/bin/cat x", CodeOnInput::No),
+            ("/usr/bin/env x", CodeOnInput::No),
+            ("/usr/bin/jq .x", CodeOnInput::No),
+        ] {
+            assert_eq!((found(line).input, found(line).others), (expected, vec![]), "{line}");
         }
     }
 
@@ -264,6 +404,13 @@ mod tests {
             "/usr/bin/awk -f - x",
             "/usr/bin/make -f -",
             "/usr/bin/deno run -",
+            "/usr/bin/ed -s",
+            "/usr/bin/vim.basic -es",
+            "/usr/bin/sqlite3 :memory:",
+            "/usr/bin/sqlite3 -separator , db",
+            "/usr/bin/psql db",
+            "/usr/bin/gdb prog",
+            "/usr/bin/mujs",
         ] {
             assert_eq!(found(line).input, CodeOnInput::Runs, "{line}");
         }
@@ -285,6 +432,8 @@ mod tests {
             "/usr/bin/java -version",
             "/usr/bin/vim -",
             "/usr/bin/cat -",
+            "/usr/bin/sqlite3 db .tables",
+            "/usr/bin/psql -c x",
         ] {
             assert_eq!(found(line).input, CodeOnInput::No, "{line}");
         }

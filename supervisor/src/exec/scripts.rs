@@ -43,8 +43,9 @@ pub struct Named {
     pub name: Vec<u8>,
     /// The script.
     pub file: File,
-    /// Whether it may be data that the program changes and reads again: then only the first open reads the copy.
-    pub is_first_only: bool,
+    /// Whether it may be data that the program changes and reads again: once the program or a child of it has opened it
+    /// for writing or replaced it, it reads what stands there.
+    pub is_until_changed: bool,
 }
 
 /// The content of a script, sealed so that nobody can change it.
@@ -64,7 +65,7 @@ struct Copied {
     /// The entries that must stay until it is opened; empty if the name means another file to each process.
     ways: Vec<Vec<u8>>,
     copy: Arc<SealedScript>,
-    is_first_only: bool,
+    is_until_changed: bool,
 }
 
 /// A copy assigned to a process.
@@ -75,6 +76,8 @@ struct HeldCopy {
     birth: Option<ExecTime>,
     /// Whether that program has opened it.
     is_read: bool,
+    /// Whether that program has changed it, and may.
+    is_changed: bool,
 }
 
 /// The time at which a program replaced another one, whose children go on.
@@ -154,11 +157,11 @@ impl SealedScript {
 
 impl Copied {
     fn new(script: Named, copy: Arc<SealedScript>) -> Result<Copied, Errno> {
-        let Named { path, name, file, is_first_only } = script;
+        let Named { path, name, file, is_until_changed } = script;
         let file = Identity::from_stat(&rustix::fs::fstat(file)?);
         // If the name means another file to each process, the real path still leads to it.
         let found = script_paths(&name).or_else(|| script_paths(&path)).unwrap_or_default();
-        Ok(Copied { file, path, name, ways: found, copy, is_first_only })
+        Ok(Copied { file, path, name, ways: found, copy, is_until_changed })
     }
 
     /// Whether its names still lead to it: after this they can no longer be changed.
@@ -236,7 +239,12 @@ impl Scripts {
         known.scripts.retain(|HeldCopy { copied: other, .. }| {
             other.file != copied.file && other.path != copied.path && other.name != copied.name
         });
-        known.scripts.push(HeldCopy { copied: Arc::clone(copied), birth: None, is_read: false });
+        known.scripts.push(HeldCopy {
+            copied: Arc::clone(copied),
+            birth: None,
+            is_read: false,
+            is_changed: false,
+        });
         Ok(())
     }
 
@@ -293,6 +301,41 @@ impl Scripts {
         found.map_or(Ok(None), |(path, copy)| Ok(Some((path, Object::from_fd(copy)?))))
     }
 
+    /// Marks a file that the caller opens for writing, replaces or removes: if its program may change it, it reads what
+    /// stands there from now on. What others do does not count, nor what was there before the program.
+    pub fn changed(&self, caller: &Caller<'_>, tree: &Tree, file: Option<Identity>, path: &[u8]) {
+        if self.is_empty() {
+            return;
+        }
+        let is_meant = |held: &HeldCopy| {
+            held.copied.is_until_changed
+                && (file.is_some_and(|file| file == held.copied.file)
+                    || held.copied.path == path
+                    || held.copied.ways.iter().any(|way| way == path || is_below(way, path)))
+        };
+        if !self.processes.lock().values().flat_map(|known| &known.scripts).any(is_meant) {
+            return;
+        }
+        let Ok(process) = caller.process() else { return };
+        let line: Vec<_> = tree.line(process).map(|stat| (stat.pid, stat.starttime)).collect();
+        if caller.check().is_err() {
+            return;
+        }
+        let mut processes = self.processes.lock();
+        let mut child = None;
+        for &(pid, started) in &line {
+            let below = child.replace((pid, started));
+            let known = processes.get_mut(&pid).filter(|known| known.started == started);
+            for held in known.into_iter().flat_map(|known| &mut known.scripts).filter(|held| is_meant(held)) {
+                held.is_changed |= match (&held.birth, below) {
+                    (Some(birth), Some((child, started))) => birth.is_before(child, started),
+                    (Some(_), None) => true,
+                    (None, _) => false,
+                };
+            }
+        }
+    }
+
     /// Whether a path contains a script's last component. Most do not, and need no further check.
     fn may_name(&self, written: &[u8]) -> bool {
         if self.is_empty() {
@@ -347,7 +390,7 @@ impl Scripts {
             };
             let mut scripts = known.scripts.iter_mut();
             let is_for = |held: &HeldCopy| match (below, &held.birth) {
-                (None, _) => !(held.is_read && held.copied.is_first_only),
+                (None, _) => !held.is_changed,
                 (Some((child, started)), Some(birth)) => !held.is_read && birth.is_before(child, started),
                 (Some(_), None) => false,
             };

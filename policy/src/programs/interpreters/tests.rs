@@ -13,7 +13,7 @@ fn written(
     (name, kind): (&str, OptionKind),
     is_apart: bool,
 ) -> Option<Vec<String>> {
-    use OptionKind::{Attached, Character, Colon, Next, Number, Plain, Valued};
+    use OptionKind::{Attached, Character, Colon, Directory, Next, Number, Plain, Valued};
     let dashes = if name.len() > 1 { "--" } else { "-" };
     let own = format!("{dashes}{name}");
     Some(match kind {
@@ -23,10 +23,12 @@ fn written(
         Character => vec![format!("{own}u")],
         Attached => vec![format!("{own}x")],
         Next => vec![own, "x".to_owned()],
-        Valued if name.len() > 1 && !is_apart => vec![format!("{own}=x")],
+        Valued | Directory if name.len() > 1 && !is_apart => vec![format!("{own}=x")],
         // A dash may be a value, and ends no options then.
-        Valued if is_apart => vec![own, if interpreter.family() == "node" { "x" } else { "--" }.to_owned()],
-        Valued => vec![format!("{own}x")],
+        Valued | Directory if is_apart => {
+            vec![own, if interpreter.family() == "node" { "x" } else { "--" }.to_owned()]
+        }
+        Valued | Directory => vec![format!("{own}x")],
         _ => return None,
     })
 }
