@@ -101,6 +101,30 @@ fn every_file_that_may_run_is_bound() {
     }
 }
 
+/// node goes up from what is written, the kernel from where a link leads: such a name is not certain.
+#[test]
+fn a_script_whose_name_goes_up_from_a_link_is_not_asked_for() {
+    if !has(&["node"]) {
+        return;
+    }
+    for argv in
+        [&["node", "link/../x.js"][..], &["node", "l.js"], &["./link/../x.js"], &["node", "/dev/fd/0"]]
+    {
+        let world = world().policy_text(|text| text.replace("on-miss", "always"));
+        let node = program_text("node");
+        for name in ["x.js", "sub/x.js"] {
+            executable(&world.write(format!("work/{name}"), format!("#!{node}\nconsole.log('BAD')\n")));
+        }
+        world.write("work/sub/deep/y", "");
+        std::os::unix::fs::symlink("sub/deep", world.work().join("link")).expect("a link");
+        std::os::unix::fs::symlink("link/../x.js", world.work().join("l.js")).expect("a link");
+        let argv: Vec<&str> = argv.iter().map(|word| if *word == "node" { &*node } else { *word }).collect();
+        let line = format!("exec {} < x.js", argv.join(" "));
+        let ended = world.start(&["bash", "-c", &line]).end();
+        assert_eq!((ended.status, &*ended.stdout), (126, ""), "{argv:?}: {}", ended.stderr);
+    }
+}
+
 /// A directory is not held, so the card says that it may run.
 #[test]
 fn a_directory_that_runs_is_shown_and_not_saved() {

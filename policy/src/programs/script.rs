@@ -20,6 +20,8 @@ pub struct Operands {
     pub directory: Vec<u8>,
     /// The files that run where the script is a directory, below it (`python3 DIR`).
     pub entries: &'static [&'static str],
+    /// Whether the program resolves the names of its files itself, as text, before it opens them (node's `fs.realpathSync`).
+    pub resolves_names: bool,
     /// What else may be a file that is run: other arguments, values of options, and the files that a module's name stands
     /// for. Only the last where the script is certain and no option loads code.
     pub others: Vec<Vec<u8>>,
@@ -100,6 +102,7 @@ pub fn script_operands(path: &[u8], argv: &[Vec<u8>]) -> Operands {
         argument_files: argument_files(&program, arguments),
         script: script.map(|at| argv.len() - arguments.len() + at),
         entries: entries(known),
+        resolves_names: known.is_some_and(|known| known.family() == "node"),
         directory,
         others,
         input,
@@ -362,6 +365,7 @@ mod tests {
         assert_eq!(of(&["perl", "-F: -I", "good.pl", "evil.pl"]), Some(3));
         assert_eq!(of(&["perl", "-F: -e", "1", "good.pl"]), None);
         assert_eq!(of(&["perl", "-F:-I", "evil.pl", "x"]), Some(2));
+        assert_eq!(of(&["perl", "-Ix -I", "evil.pl", "good.pl"]), Some(2));
     }
 
     #[test]

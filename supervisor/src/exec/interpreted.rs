@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::approval_subject::{input, opened, standard_input};
 use super::find;
-use super::script_paths::spelled;
+use super::script_paths::{as_text, script_paths, spelled};
 use super::scripts::{self, Named};
 use crate::audit::Operation;
 use crate::resolve::Target;
@@ -65,7 +65,16 @@ pub fn interpreted(
     }
     if let Some(script) = operands.script_path(argv).filter(|_| named.is_empty()) {
         match operand(request, &script, cwd) {
-            Ok(RunnableArgument::File(named)) => found.script = Some(named),
+            Ok(RunnableArgument::File(named)) => {
+                // Another descriptor may be there when the program follows it.
+                if operands.resolves_names && script_paths(&named.name).is_none() {
+                    let text =
+                        "its script is named by a descriptor, which may lead elsewhere when it is read";
+                    request.guard.refuse(request.caller, Operation::Exec, &named.name, text)?;
+                }
+                refuse_ambiguous(request, &named)?;
+                found.script = Some(named);
+            }
             Ok(RunnableArgument::Input(input)) => found.inputs.push(input),
             Ok(RunnableArgument::Directory(_)) if !operands.entries.is_empty() => {
                 operands.others.insert(0, script);
@@ -85,7 +94,14 @@ pub fn interpreted(
     for written in std::mem::take(&mut operands.others) {
         match operand(request, &written, cwd) {
             Ok(RunnableArgument::File(named)) => {
-                found.add(request, Named { is_until_changed: true, ..named })?
+                // A program that goes up from what is written opens another file: both are bound.
+                let other = as_text(&named.name).filter(|other| *other != named.path);
+                found.add(request, Named { is_until_changed: true, ..named })?;
+                if let Some(Ok(RunnableArgument::File(named))) =
+                    other.map(|name| operand(request, &name, cwd))
+                {
+                    found.add(request, Named { is_until_changed: true, ..named })?;
+                }
             }
             Ok(RunnableArgument::Input(input)) => found.inputs.push(input),
             Ok(RunnableArgument::Directory(path)) => {
@@ -97,6 +113,20 @@ pub fn interpreted(
     found.inputs.truncate(MAX_FILES);
     request.caller.check()?;
     Ok(found)
+}
+
+/// Refuses a script whose name means one file to the kernel and another to a program that takes `..` as text.
+///
+/// # Errors
+/// EACCES; ESRCH if the caller is gone.
+pub fn refuse_ambiguous(request: &Request<'_, '_>, named: &Named) -> Result<(), Errno> {
+    match as_text(&named.name) {
+        Some(other) if other != named.path => {
+            let text = "its name goes up from a link, so it is not certain which file runs";
+            request.guard.refuse(request.caller, Operation::Exec, &named.name, text)
+        }
+        _ => Ok(()),
+    }
 }
 
 impl Interpreted {

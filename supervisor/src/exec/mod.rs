@@ -189,6 +189,9 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
                 let pass = is_outside.then(|| elevated::settle(request, &steps, &called)).transpose()?;
                 let subject = || {
                     let program = approval_subject::executable(request.caller, &object, &path, &file)?;
+                    for named in &scripts {
+                        interpreted::refuse_ambiguous(request, named)?;
+                    }
                     let runs = interpreted::interpreted(request, &path, &argv, &cwd, &scripts)?;
                     scripts.extend(runs.script);
                     let held = scripts.iter().map(|named: &Named| approval_subject::script(request, named));
