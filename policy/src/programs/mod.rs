@@ -2,6 +2,7 @@
 
 pub mod allow_always;
 pub(crate) mod allowlist;
+pub(crate) mod code_on_input;
 pub(crate) mod command_line;
 pub(crate) mod data_only;
 pub mod inline_eval;

@@ -15,6 +15,7 @@ mod outside_program;
 mod privileged;
 mod script_paths;
 mod scripts;
+mod sealed_script;
 mod traced;
 mod verify;
 

@@ -12,7 +12,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,12 +20,12 @@ use guard_approvals::Digest;
 use guard_openclaw::peer::proc::Tid;
 use guard_openclaw::peer::process_tree::Tree;
 use parking_lot::Mutex;
-use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::script_paths::{is_below, script_paths, spelled};
+use super::sealed_script::SealedScript;
 use crate::caller::Caller;
-use crate::kernel::errno;
 use crate::resolve::{Identity, Object, link_to, real_path};
 
 /// The maximum length of a script that can be approved.
@@ -46,14 +45,6 @@ pub struct Named {
     /// Whether it may be data that the program changes and reads again: once the program or a child of it has opened it
     /// for writing or replaced it, it reads what stands there.
     pub is_until_changed: bool,
-}
-
-/// The content of a script, sealed so that nobody can change it.
-#[derive(Debug)]
-struct SealedScript {
-    sha256: Digest,
-    length: u64,
-    file: File,
 }
 
 /// A script and the sealed copy of its content.
@@ -131,28 +122,6 @@ enum Meant {
     Itself,
     /// A path below the script, as if the script were a directory.
     Below,
-}
-
-impl SealedScript {
-    /// Copies a script, if its content is what was approved.
-    ///
-    /// # Errors
-    /// EACCES if the content differs; the kernel's; ESRCH if the caller is gone.
-    fn copy(caller: &Caller<'_>, script: &File, approved: Digest) -> Result<SealedScript, Errno> {
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let mut file = File::from(memfd_create(c"script", flags)?);
-        let source =
-            rustix::fs::open(link_to(script.as_fd()), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-        // A script that grows meanwhile is not the approved one.
-        let length =
-            std::io::copy(&mut File::from(source).take(MAX_BYTES), &mut file).map_err(errno::from_io)?;
-        file.flush().map_err(errno::from_io)?;
-        fcntl_add_seals(&file, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE)?;
-        if Digest::of_file(&file, || caller.check())? != approved {
-            return Err(Errno::ACCESS);
-        }
-        Ok(SealedScript { sha256: approved, length, file })
-    }
 }
 
 impl Copied {

@@ -4,8 +4,9 @@ use proptest::prelude::*;
 
 use super::table::INTERPRETERS;
 use super::{Interpreter, OperandRule, OptionKind};
+use crate::programs::code_on_input::CodeOnInput;
 use crate::programs::inline_eval::code_option;
-use crate::programs::script::{CodeOnInput, script_operands};
+use crate::programs::script::script_operands;
 
 /// An option of the table as its manual has it, with the value that it takes. No value looks like an option.
 fn written(
