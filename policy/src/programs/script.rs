@@ -223,7 +223,7 @@ mod tests {
             ("/usr/bin/gdb -cd=d -x x", &["d/d=d", "d=d", "d/d", "d", "d/x", "x"]),
             ("/usr/bin/php -d auto_prepend_file=p.php x.php", &["auto_prepend_file=p.php", "p.php"]),
             ("/usr/bin/java @a", &["@a", "a"]),
-            ("/usr/bin/jq -nf x.jq", &["nf", "x.jq"]),
+            ("/usr/bin/jq -nf x.jq", &["f", "x.jq"]),
             ("/usr/bin/sqlite3 db .read\tx.sql", &["db", ".read\tx.sql", "x.sql"]),
             ("/usr/bin/ruby -r./good x.rb", &["./good", "./good.rb", "./good.so"]),
             (
@@ -340,7 +340,6 @@ mod tests {
             "/usr/bin/java -version",
             "/usr/bin/vim -",
             "/usr/bin/cat -",
-            "/usr/bin/sqlite3 db .tables",
             "/usr/bin/psql -c x",
         ] {
             assert_eq!(found(line).input, CodeOnInput::No, "{line}");

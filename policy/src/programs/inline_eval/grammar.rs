@@ -227,7 +227,7 @@ mod tests {
             "busybox",
             "gdb -e a -x b --args c",
             "gawk -W posix -f a b",
-            "gawk --field-sep : -f a b",
+            "gawk --field-separator : -f a b",
             "original-awk -f a b",
             "dc -f a",
             "expect -f a -b",
