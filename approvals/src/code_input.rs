@@ -42,6 +42,7 @@ impl CodeInput {
             InputKind::File => format!("the file {path}, as it is when it is read"),
             InputKind::Pipe if is_named => format!("the pipe {path}"),
             InputKind::Pipe => "a pipe".to_owned(),
+            InputKind::Directory => format!("the directory {path}, as it is when it is read"),
             InputKind::Other => path.into_owned(),
         };
         format!("code from {source}: {what}")

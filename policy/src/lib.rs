@@ -75,9 +75,10 @@ pub use verdict::{Outcome, Reason, Source, Verdict};
 /// What the arguments of a program say of it, and what "allow always" saves of it.
 pub mod analysis {
     pub use crate::programs::allow_always::{AllowAlways, BoundEntry, Once, StrictInlineEval, derive};
+    pub use crate::programs::code_on_input::CodeOnInput;
     pub use crate::programs::command_line::quoted;
     pub use crate::programs::inline_eval::{Hit, Inline, inline_eval, inline_eval_of, is_interpreter};
-    pub use crate::programs::script::{CodeOnInput, InputKind, Operands, script_operands};
+    pub use crate::programs::script::{InputKind, Operands, script_operands};
 }
 
 /// OpenClaw's protection of its tools of the Web against server-side request forgery.
@@ -90,5 +91,5 @@ pub mod approval {
     pub use crate::config::approvals::*;
     pub use crate::paths::saved_rules::FileRule;
     pub use crate::redact::display::{OVERSIZED, TRUNCATED, display_text};
-    pub use crate::remedy::always::{Always, Repeat, Saving, always};
+    pub use crate::remedy::always::{Always, OnDisk, Repeat, Saving, always};
 }

@@ -2,7 +2,7 @@
 
 use crate::common::{HOME, compile};
 use guard_policy::analysis::InputKind;
-use guard_policy::approval::{Always, Repeat, Saving, always};
+use guard_policy::approval::{Always, OnDisk, Repeat, Saving, always};
 use guard_policy::{Access, Exec, Policy, Request, Role};
 use serde_json::{Value, json};
 
@@ -32,7 +32,9 @@ fn saves(narrow: &[&str], directory: &[&str]) -> Result<(Vec<String>, Vec<String
 }
 
 fn of_file(path: &[u8], access: Access, is_directory: bool) -> Always {
-    always(&policy(&json!({})), &[Request::File { path, access }], &|_| is_directory)
+    always(&policy(&json!({})), &[Request::File { path, access }], &|_| {
+        if is_directory { OnDisk::Directory } else { OnDisk::File }
+    })
 }
 
 fn of_exec(exec: &Value, programs: &[(&str, &[&str], Role)]) -> Always {
@@ -44,7 +46,7 @@ fn of_exec(exec: &Value, programs: &[(&str, &[&str], Role)]) -> Always {
             Request::Exec(Exec { path: path.as_bytes(), argv, cwd: b"/w", role: *role })
         })
         .collect();
-    always(&policy(exec), &requests, &|_| false)
+    always(&policy(exec), &requests, &|_| OnDisk::File)
 }
 
 #[test]
@@ -103,7 +105,7 @@ fn several_files_of_one_question_are_all_saved() {
     let of = |paths: &[&'static str]| {
         let requests: Vec<_> =
             paths.iter().map(|path| Request::File { path: path.as_bytes(), access: Access::WRITE }).collect();
-        always(&policy, &requests, &|_| false)
+        always(&policy, &requests, &|_| OnDisk::File)
     };
     // A request that is already allowed needs nothing.
     let moved = of(&["/srv/a", "/open/x", "/srv/b", "/srv/a"]);
@@ -175,4 +177,79 @@ fn code_from_a_pipe_is_never_saved() {
     }
     assert_eq!(saved.clone().with_inputs([InputKind::Terminal]), saved);
     assert_eq!(saved.clone().with_inputs([]), saved);
+}
+
+/// A file that the tree may write may be a program to any program that is not known to read data. Afterwards the tree could
+/// run anything by it.
+#[test]
+fn a_program_that_may_run_a_file_of_the_tree_is_not_saved() {
+    let saves = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let argv = argv(&words);
+        let exec = Exec { path: words[0].as_bytes(), argv: &argv, cwd: b"/open/d", role: Role::Program };
+        let is_there = |path: &[u8]| match path {
+            b"/open/d/x" | b"/usr/x" => OnDisk::File,
+            b"/open/d/sub" => OnDisk::Directory,
+            _ => OnDisk::Other,
+        };
+        let found = always(&policy(&json!({})), &[Request::Exec(exec)], &is_there);
+        texts_of(&found).map(|_| ()).map_err(str::to_owned)
+    };
+    let may_run =
+        Err("the tree may write a file among its arguments, which may be a program to it".to_owned());
+    for line in [
+        "/usr/bin/tool x",
+        "/usr/bin/tool -o ./x",
+        "/usr/bin/tool -f=x",
+        "/usr/bin/tool @x",
+        "/usr/bin/tool -fx",
+    ] {
+        assert_eq!(saves(line), may_run, "{line}");
+    }
+    for line in ["/usr/bin/tool /dev/fd/63", "/usr/bin/vim x"] {
+        assert_eq!(saves(line), may_run, "{line}");
+    }
+    for line in [
+        "/usr/bin/cat x",
+        "/usr/bin/grep -f x y",
+        "/usr/bin/ls -l sub",
+        "/usr/bin/cp x y",
+        "/usr/bin/jq .a x",
+        "/usr/bin/git add x",
+        "/usr/bin/tool sub --all",
+        "/usr/bin/tool /usr/x",
+        "/usr/bin/tool y",
+    ] {
+        assert_eq!(saves(line), Ok(()), "{line}");
+    }
+}
+
+/// Programs that run a file, by the names that distributions give them.
+#[test]
+fn no_interpreter_is_saved_under_another_name() {
+    for line in [
+        "/usr/bin/bash-static x.sh",
+        "/usr/bin/zsh-static x.sh",
+        "/usr/bin/posh x.sh",
+        "/usr/bin/lksh x.sh",
+        "/usr/bin/sash -f x.sh",
+        "/usr/bin/original-awk -f x.awk",
+        "/usr/bin/gnuplot-nox x.gp",
+        "/usr/bin/php-cgi8.2 -q x.php",
+        "/usr/bin/phpdbg8.2 -qrr x.php",
+        "/usr/bin/mujs x.js",
+        "/usr/bin/duk x.js",
+        "/usr/bin/cmake -P x.cmake",
+        "/usr/bin/ctest -S x.cmake",
+        "/usr/bin/ninja",
+        "/usr/bin/emacs-nox --scr x.el",
+        "/usr/bin/emacs-nox --batch --lo=./x.el",
+        "/usr/bin/sqlite3 --init x.sql db",
+        "/usr/bin/jq -nf x.jq",
+        "/usr/bin/troff -U x.tr",
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let found = of_exec(&json!({}), &[(words[0], &words, Role::Program)]);
+        assert!(texts_of(&found).is_err(), "{line}: {found:?}");
+    }
 }

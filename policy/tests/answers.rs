@@ -1,7 +1,7 @@
 //! Tests of the guard's own approvals store in a policy: it turns an ask into an allow, and changes nothing else.
 
 use crate::common::{self, HOME, compile, compile_with, exec, file, host, outcomes};
-use guard_policy::approval::{Always, FileRule, Saving, always};
+use guard_policy::approval::{Always, FileRule, OnDisk, Saving, always};
 use guard_policy::store::{Added, NewEntry, Store, StoreContents};
 use guard_policy::{
     Access, Bits, Exec, Grant, Host, OpenclawStore, Outcome, Overrides, OwnStore, Policy, Request, Role,
@@ -381,7 +381,7 @@ proptest! {
         let guard = guard();
         let before = compile(&guard);
         let request = Request::File { path: path.as_bytes(), access: Access::READ };
-        let found = always(&before, &[request], &|_| false);
+        let found = always(&before, &[request], &|_| OnDisk::Other);
         let Always::Saves { narrow, directory } = found else {
             prop_assert!(path.contains(['*', '?']), "{path:?}: {found:?}");
             return Ok(());
@@ -422,7 +422,7 @@ proptest! {
         let path = format!("/asked/{name}");
         let argv: Vec<Vec<u8>> = std::iter::once(name.clone()).chain(arguments).map(String::into_bytes).collect();
         let requests = requests(&path, &argv);
-        if let Always::Saves { narrow, .. } = always(&compile(&guard), &requests, &|_| false) {
+        if let Always::Saves { narrow, .. } = always(&compile(&guard), &requests, &|_| OnDisk::Other) {
             let reading = saved(&narrow);
             let host = Host { own: OwnStore::Present(&reading), ..host() };
             let policy = compile_with(&guard, "main", &host, &Overrides::default());

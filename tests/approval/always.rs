@@ -101,6 +101,26 @@ fn a_program_that_the_tree_may_rewrite_is_not_saved() {
     }
 }
 
+/// What a program is given may be a program to it, unless it is known to read data only.
+#[test]
+fn a_program_that_may_run_a_file_of_the_tree_is_not_saved() {
+    let world = world();
+    let tool = world.write("bin/tool", fs::read("/bin/cat").expect("cat"));
+    crate::world::executable(&tool);
+    world.write("work/x", "x\n");
+    let mut shell = Shell::start(&world);
+    let why = "the tree may write a file among its arguments, which may be a program to it";
+    for (line, never) in [
+        (format!("{} x", tool.display()), Some(why)),
+        (format!("{} ../data/a", tool.display()), None),
+        ("head -n 1 x".to_owned(), None),
+        ("wc x".to_owned(), None),
+    ] {
+        let (_, asked) = answered(&world, &mut shell, &line, "deny");
+        assert_eq!(asked["always"]["never"].as_str(), never, "{line}: {asked}");
+    }
+}
+
 #[test]
 fn an_entry_goes_into_openclaws_store_where_there_is_one() {
     let world = world();

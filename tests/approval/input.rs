@@ -3,6 +3,7 @@
 use std::fs;
 
 use guard_tests::{World, ended};
+use serde_json::Value;
 
 use crate::world::{executable, path, world};
 
@@ -49,6 +50,25 @@ fn plain_data_on_standard_input_is_no_code() {
     let held = world.start(&["bash", "-c", &line]);
     let asked = world.answer("allow-once");
     assert_eq!((asked.get("inputs"), &*held.end().stdout), (None, "ran\n"), "{asked}");
+}
+
+/// Of a program that no table knows, a file on standard input may be a program: no entry is saved, and the card shows it.
+#[test]
+fn a_file_on_standard_input_of_an_unknown_program_is_shown() {
+    let world = with_interpreters();
+    executable(&world.write("bin/tool", fs::read("/bin/cat").expect("cat")));
+    let row =
+        format!("code from standard input: the file {}, as it is when it is read", path(&world, "work/code"));
+    for (line, is_shown) in [("@ < code", true), ("@ < /dev/null", false), ("echo | @", false)] {
+        let line = line.replace('@', &path(&world, "bin/tool"));
+        let held = world.start(&["bash", "-c", &line]);
+        let asked = world.wait_for(1).remove(0);
+        let inputs = asked["inputs"].as_array().cloned().unwrap_or_default();
+        assert_eq!(inputs, if is_shown { vec![Value::from(row.clone())] } else { vec![] }, "{line}: {asked}");
+        assert_eq!(asked["always"]["never"].is_string(), is_shown, "{line}: {asked}");
+        assert_eq!(world.resolve(&asked, "deny").status, 0);
+        held.end();
+    }
 }
 
 /// A yes for what came through one pipe is none for what comes through the next.

@@ -33,67 +33,184 @@ fn a_script_that_interprets_the_script_is_bound_too() {
 /// The file that runs is the one that is shown and bound, whatever options and other files stand before it.
 #[test]
 fn the_script_that_runs_is_the_one_that_is_shown() {
-    let lines = [
-        ("perl", "-X evil.pl good.pl"),
-        ("perl", "-I good.pl evil.pl"),
-        ("perl", "-lI good.pl evil.pl"),
-        ("python3", "-O evil.py good.py"),
-        ("node", "--title good.js evil.js"),
-        ("ruby", "-r ./good.rb evil.rb"),
+    let lines: [(&str, &[&str]); 11] = [
+        ("perl", &["-X", "evil.pl", "good.pl"]),
+        ("perl", &["-I", "good.pl", "evil.pl"]),
+        ("perl", &["-lI", "good.pl", "evil.pl"]),
+        ("perl", &["-F: -I", "good.pl", "evil.pl"]),
+        ("python3", &["-O", "evil.py", "good.py"]),
+        ("node", &["--title", "good.js", "evil.js"]),
+        ("ruby", &["-r", "./good.rb", "evil.rb"]),
+        ("ruby", &["-C", "d", "evil.rb"]),
+        ("ruby", &["-Xd", "evil.rb"]),
+        ("ruby", &["-xd", "evil.rb"]),
+        ("ruby", &["-C", "d", "-C", "..", "evil.rb"]),
     ];
     for (program, arguments) in lines {
         if !has(&[program]) {
             continue;
         }
-        let ended = changed_meanwhile(program, arguments, |asked, evil| {
-            assert_eq!(asked["script"]["path"], *evil, "{program} {arguments}: {asked}");
+        let is_inside = arguments.iter().any(|word| word.ends_with('d')) && !arguments.contains(&"..");
+        let evil = arguments.iter().rfind(|word| word.contains("evil")).expect("a script");
+        let evil = if is_inside { format!("d/{evil}") } else { (*evil).to_owned() };
+        let ended = changed_meanwhile(program, arguments, &evil, |asked, path| {
+            let spelled = path.replace("/d/../", "/");
+            assert_eq!(asked["script"]["path"], *spelled, "{program} {arguments:?}: {asked}");
         });
-        assert!(!ended.stdout.contains("BAD"), "{program} {arguments}: {}", ended.stdout);
-        assert!(ended.stderr.contains("changed while waiting"), "{program} {arguments}: {}", ended.stderr);
+        assert!(!ended.stdout.contains("BAD"), "{program} {arguments:?}: {}", ended.stdout);
+        assert!(ended.stderr.contains("changed while waiting"), "{program} {arguments:?}: {}", ended.stderr);
     }
 }
 
-/// Where it is not certain which file runs, the card shows and binds each that the tree may write.
+/// Where it is not certain which file runs, the card shows and binds each that the tree may write: also the value of an
+/// option or a setting, a file in another directory, and what a directory runs.
 #[test]
 fn every_file_that_may_run_is_bound() {
-    for (program, arguments) in
-        [("make", "-f evil.mk"), ("awk", "-f evil.awk"), ("node", "--no-deprecation evil.js")]
-    {
+    let lines: [(&str, &[&str], &str); 20] = [
+        ("make", &["-f", "evil.mk"], "evil.mk"),
+        ("make", &["-C", "d", "-f", "evil.mk"], "d/evil.mk"),
+        ("make", &["--directory=d", "--makefile=evil.mk"], "d/evil.mk"),
+        ("awk", &["-f", "evil.awk"], "evil.awk"),
+        ("gawk", &["-W", "file=evil.awk"], "evil.awk"),
+        ("node", &["--no-deprecation", "evil.js"], "evil.js"),
+        ("node", &["d"], "d/index.js"),
+        ("node", &["pk"], "pk/evil.js"),
+        ("node", &["./pk/"], "pk/evil.js"),
+        ("python3", &["d"], "d/__main__.py"),
+        ("python3", &["-m", "evil"], "evil.py"),
+        ("ruby", &["-r./evil", "good.rb"], "evil.rb"),
+        ("gdb", &["-q", "-batch", "-x=evil.gdb"], "evil.gdb"),
+        ("gdb", &["-q", "-batch", "-ix=evil.gdb"], "evil.gdb"),
+        ("gdb", &["-q", "-batch", "-cd=d", "-x", "evil.gdb"], "d/evil.gdb"),
+        ("php", &["-d", "auto_prepend_file=evil.php", "good.php"], "evil.php"),
+        ("sqlite3", &["--init", "evil.sql", ":memory:", ".quit"], "evil.sql"),
+        ("sqlite3", &[":memory:", ".read evil.sql"], "evil.sql"),
+        ("jq", &["-nf", "evil.jq"], "evil.jq"),
+        ("emacs", &["--batch", "--lo=./evil.el"], "evil.el"),
+    ];
+    for (program, arguments, evil) in lines {
         if !has(&[program]) {
             continue;
         }
-        let ended = changed_meanwhile(program, arguments, |asked, evil| {
-            assert_eq!(
-                (&asked["script"], &asked["files"][0]["path"]),
-                (&Value::Null, &evil.into()),
-                "{asked}"
-            );
+        let ended = changed_meanwhile(program, arguments, evil, |asked, path| {
+            let files = asked["files"].as_array().cloned().unwrap_or_default();
+            assert!(files.iter().any(|file| file["path"] == *path), "{program} {arguments:?}: {asked}");
         });
-        assert!(!ended.stdout.contains("BAD"), "{program} {arguments}: {}", ended.stdout);
-        assert!(ended.stderr.contains("changed while waiting"), "{program} {arguments}: {}", ended.stderr);
+        assert!(!ended.stdout.contains("BAD"), "{program} {arguments:?}: {}", ended.stdout);
+        assert!(ended.stderr.contains("changed while waiting"), "{program} {arguments:?}: {}", ended.stderr);
     }
 }
 
-/// Starts a program, checks its question with the real path of the last file called `evil`, changes all files, and then
-/// lets it run.
-fn changed_meanwhile(program: &str, arguments: &str, check: impl Fn(&Value, &str)) -> Ended {
+/// node goes up from what is written, the kernel from where a link leads: such a name is not certain.
+#[test]
+fn a_script_whose_name_goes_up_from_a_link_is_not_asked_for() {
+    if !has(&["node"]) {
+        return;
+    }
+    for argv in
+        [&["node", "link/../x.js"][..], &["node", "l.js"], &["./link/../x.js"], &["node", "/dev/fd/0"]]
+    {
+        let world = world().policy_text(|text| text.replace("on-miss", "always"));
+        let node = program_text("node");
+        for name in ["x.js", "sub/x.js"] {
+            executable(&world.write(format!("work/{name}"), format!("#!{node}\nconsole.log('BAD')\n")));
+        }
+        world.write("work/sub/deep/y", "");
+        std::os::unix::fs::symlink("sub/deep", world.work().join("link")).expect("a link");
+        std::os::unix::fs::symlink("link/../x.js", world.work().join("l.js")).expect("a link");
+        let argv: Vec<&str> = argv.iter().map(|word| if *word == "node" { &*node } else { *word }).collect();
+        let line = format!("exec {} < x.js", argv.join(" "));
+        let ended = world.start(&["bash", "-c", &line]).end();
+        assert_eq!((ended.status, &*ended.stdout), (126, ""), "{argv:?}: {}", ended.stderr);
+    }
+}
+
+/// A directory is not held, so the card says that it may run.
+#[test]
+fn a_directory_that_runs_is_shown_and_not_saved() {
+    let world = world().policy_text(|text| {
+        text.replace(r#""ask": "on-miss","#, r#""ask": "on-miss", "strictInlineEval": true,"#)
+    });
+    world.write("work/d/__main__.py", "print('ran')\n");
+    executable(&world.write("bin/python3", fs::read(program_text("python3")).expect("python")));
+    let held = world.start(&[&*path(&world, "bin/python3"), "d"]);
+    let asked = world.wait_for(1).remove(0);
+    let directory = path(&world, "work/d");
+    let row = format!("code from {directory}: the directory {directory}, as it is when it is read");
+    assert_eq!(asked["inputs"], serde_json::json!([row]), "{asked}");
+    assert!(asked["always"]["never"].is_string(), "{asked}");
+    assert_eq!(world.resolve(&asked, "deny").status, 0);
+    held.end();
+}
+
+/// Some programs open a file twice (`java -jar`, emacs). What others write there meanwhile is not what runs.
+#[test]
+fn a_bound_file_is_read_twice_as_it_was_approved() {
+    let world = world();
+    executable(&world.write("bin/gmake", fs::read(program_text("make")).expect("make")));
+    let text = "$(info approved)\nall: ; @:\n";
+    let file = world.write("work/x.mk", text);
+    let fifo = world.work().join("go");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status().expect("mkfifo");
+    assert!(made.success());
+    let held = world.start(&[&*path(&world, "bin/gmake"), "-f", "x.mk", "-f", "go", "-f", "x.mk"]);
+    world.answer("allow-once");
+    // This opens once make has read the first.
+    let writer = fs::File::options().write(true).open(&fifo).expect("to let it go on");
+    fs::write(&file, "$(info BAD)\nall: ; @:\n").expect("to write");
+    drop(writer);
+    let ended = held.end();
+    assert!(ended.stdout.starts_with("approved\napproved\n"), "{} {}", ended.stdout, ended.stderr);
+    assert!(!ended.stdout.contains("BAD"), "{}", ended.stdout);
+}
+
+/// A file that turns out to be data of the program's is read as the program has written it.
+#[test]
+fn a_bound_file_that_its_program_writes_is_read_as_it_stands() {
+    let world = world();
+    executable(&world.write("bin/awk", fs::read(program_text("awk")).expect("awk")));
+    let text =
+        "BEGIN { getline l < \"data\"; print l; close(\"data\"); print \"new\" > \"data\"; close(\"data\")
+        getline l < \"data\"; print l }\n";
+    world.write("work/x.awk", text);
+    world.write("work/data", "old\n");
+    let held = world.start(&[&*path(&world, "bin/awk"), "-f", "x.awk", "data"]);
+    let asked = world.answer("allow-once");
+    assert_eq!(asked["files"].as_array().map(Vec::len), Some(2), "{asked}");
+    let ended = held.end();
+    assert_eq!(ended.stdout, "old\nnew\n", "{}", ended.stderr);
+}
+
+/// Starts a program, checks its question with the real path of `evil`, changes that file, and then lets it run.
+fn changed_meanwhile(program: &str, arguments: &[&str], evil: &str, check: impl Fn(&Value, &str)) -> Ended {
     let world = world().policy_text(|text| text.replace("on-miss", "always"));
-    let words: Vec<&str> = arguments.split(' ').collect();
-    for name in ["good", "evil"] {
-        for ending in ["pl", "py", "js", "rb", "sh", "mk", "awk"] {
-            world.write(format!("work/{name}.{ending}"), "");
+    for directory in ["", "d/"] {
+        for name in ["good", "evil"] {
+            for ending in ["pl", "py", "js", "sh", "mk", "awk", "gdb", "php", "sql", "jq", "el"] {
+                let text = if ending == "jq" { "1" } else { "" };
+                world.write(format!("work/{directory}{name}.{ending}"), text);
+            }
+            world.write(format!("work/{directory}{name}.rb"), "#!ruby\n");
         }
     }
-    let evil = words.iter().find(|word| word.contains("evil")).expect("a script");
+    for name in ["d/index.js", "d/__main__.py", "pk/evil.js"] {
+        world.write(format!("work/{name}"), "");
+    }
+    world.write("work/pk/package.json", "{\"main\": \"evil.js\"}");
     // By its path: a name would be tried in each directory of PATH.
-    let held = world.start(&[&[&*program_text(program)][..], &words].concat());
+    let held = world.start(&[&[&*program_text(program)][..], arguments].concat());
     let asked = world.wait_for(1).remove(0);
     check(&asked, &path(&world, &format!("work/{evil}")));
     let bad = match evil.rsplit('.').next() {
         Some("js") => "console.log('BAD')",
         Some("mk") => "all:\n\techo BAD\n",
         Some("awk") => "BEGIN { print \"BAD\" }",
-        Some("sh") => "echo BAD",
+        Some("sh" | "gdb") => "echo BAD",
+        Some("php") => "BAD",
+        Some("sql") => ".print BAD",
+        Some("jq") => "\"BAD\"",
+        Some("el") => "(princ \"BAD\")",
+        Some("rb") => "#!ruby\nprint(\"BAD\")",
         _ => "print(\"BAD\")",
     };
     world.write(format!("work/{evil}"), bad);

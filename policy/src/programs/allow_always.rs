@@ -37,6 +37,8 @@ pub enum Once {
     Interpreter,
     /// The tree may write its file, or a file among its arguments that it may run.
     Writable,
+    /// The tree may write a file among its arguments, and nothing says that this is only data to it.
+    Operand,
     /// It runs code from an input that no entry can bind: later, other code.
     Input,
     /// Its path is not UTF-8, or as a pattern would match other paths.
@@ -55,6 +57,7 @@ impl Once {
             Once::InlineCode => "its arguments contain code",
             Once::Interpreter => "it runs code from a file that may change",
             Once::Writable => "the tree may write its file, so it could replace the program",
+            Once::Operand => "the tree may write a file among its arguments, which may be a program to it",
             Once::Input => "it runs code from standard input or a pipe, which an entry cannot bind",
             Once::Path => "its path cannot be written as a pattern",
         }

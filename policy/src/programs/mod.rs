@@ -2,12 +2,15 @@
 
 pub mod allow_always;
 pub(crate) mod allowlist;
+pub(crate) mod code_on_input;
 pub(crate) mod command_line;
+pub(crate) mod data_only;
 pub mod inline_eval;
 pub(crate) mod interpreters;
 mod missed;
 pub(crate) mod modes;
 pub mod name;
+pub(crate) mod named_files;
 mod parts;
 pub(crate) mod program_copies;
 mod reads_programs;

@@ -3,11 +3,12 @@
 //! "Allow always" cannot hold for them by their arguments: the file may change.
 
 use super::interpreters::{EDITORS, EMACS};
-use super::name::program_name;
+use super::name::{is_of, program_name};
 
 /// Programs that run their first operand, and without one mostly what they read from standard input: tclsh(1), wish(1),
 /// julia(1), Rscript(1), guile(1), racket(1), sbcl(1), ocaml(1), escript(1), elixir(1), crystal(1), m4(1), bc(1), dc(1),
-/// octave(1), gnuplot(1); deno, bun, ts-node, tsx, zx, coffee.
+/// octave(1), gnuplot(1), swipl(1), gforth(1), pike(1); PHP's php-cgi and phpdbg; the JavaScript interpreters mujs, duk, qjs,
+/// gjs, rhino; deno, bun, ts-node, tsx, zx, coffee. A build of one counts as it: `gnuplot-nox` (see [`is_of`]).
 pub(super) const FIRST_OPERAND: &[&str] = &[
     "tclsh",
     "wish",
@@ -29,7 +30,47 @@ pub(super) const FIRST_OPERAND: &[&str] = &[
     "bc",
     "dc",
     "octave",
+    "octave-cli",
     "gnuplot",
+    "php-cgi",
+    "phpdbg",
+    "mujs",
+    "duk",
+    "qjs",
+    "gjs",
+    "rhino",
+    "jrunscript",
+    "js",
+    "d8",
+    "micropython",
+    "ipython",
+    "jython",
+    "jruby",
+    "irb",
+    "jimsh",
+    "mit-scheme",
+    "csi",
+    "gosh",
+    "ecl",
+    "newlisp",
+    "janet",
+    "swipl",
+    "gprolog",
+    "gforth",
+    "pike",
+    "nickle",
+    "gst",
+    "yabasic",
+    "a68g",
+    "gap",
+    "gp",
+    "maxima",
+    "texlua",
+    "bpftrace",
+    "stap",
+    "gs",
+    "mongosh",
+    "mongo",
     "deno",
     "bun",
     "ts-node",
@@ -47,48 +88,87 @@ pub(super) const FIRST_OPERAND: &[&str] = &[
     "bb",
 ];
 
-/// Programs by name, apart from a version, with the words that make them run a file; without any, they always do.
-const READERS: &[(&[&str], &[&str])] = &[
-    (FIRST_OPERAND, &[]),
+/// Programs that run what a file says: always, or by these words or letters.
+struct Reader {
+    names: &'static [&'static str],
+    /// Without any words and letters, they always do.
+    words: &'static [&'static str],
+    /// Options of one letter, which may stand in one argument with others: `-nf`.
+    letters: &'static str,
+}
+
+const fn reader(
+    names: &'static [&'static str],
+    words: &'static [&'static str],
+    letters: &'static str,
+) -> Reader {
+    Reader { names, words, letters }
+}
+
+const READERS: &[Reader] = &[
+    reader(FIRST_OPERAND, &[], ""),
     // java(1): an archive, a class of the class path, or a source file.
-    (&["java", "jshell"], &[]),
-    // jq(1) -f, -L
-    (&["jq"], &["-f", "--from-file", "-L"]),
+    reader(&["java", "jshell"], &[], ""),
+    // Builders, which run the commands of a file in the directory: ninja(1), rake(1), just(1); cmake(1), ctest(1), cpack(1),
+    // meson(1), scons(1).
+    reader(
+        &[
+            "ninja", "samu", "cmake", "ctest", "cpack", "meson", "scons", "rake", "just", "task", "bmake",
+            "pmake", "remake", "ant", "gradle", "mvn", "bazel", "waf", "tup", "jam",
+        ],
+        &[],
+        "",
+    ),
+    // jq(1) -f, -L, which may stand with other letters
+    reader(&["jq", "gojq", "jaq"], &["--from-file", "--library-path"], "fL"),
     // vim(1), ex(1): commands from a file.
-    (EDITORS, &["-S", "-s", "-u", "--cmd", "-c"]),
-    (&["nvim"], &["-S", "-s", "-u", "-l", "--cmd", "-c"]),
-    // emacs(1)
-    (EMACS, &["-l", "-load", "--load", "-x", "-script", "--script", "-f", "--funcall", "--eval"]),
+    reader(EDITORS, &["--cmd"], "Ssuc"),
+    reader(&["nvim"], &["--cmd"], "Ssulc"),
+    // The GNU Emacs manual, "Action Arguments": it evaluates what a file says for itself, too ("File Variables").
+    reader(EMACS, &[], ""),
     // `go help run`, `go help generate`
-    (&["go"], &["run", "generate", "test", "tool"]),
-    // sqlite3(1), psql(1), mysql(1)
-    (&["sqlite3"], &["-init"]),
-    (&["psql"], &["-f", "--file"]),
+    reader(&["go"], &["run", "generate", "test", "tool"], ""),
+    // sqlite3(1): options have one dash or two; `.read` may be cut short.
+    reader(&["sqlite3"], &["-init", "--init", ".read", ".rea"], ""),
+    // psql(1), mysql(1)
+    reader(&["psql"], &["--file", "--command"], "fc"),
+    reader(&["mysql", "mariadb"], &["--execute", "--init-command"], "e"),
+    // groff(1), troff(1): -U lets a document start programs.
+    reader(&["groff", "troff", "gtroff"], &[], ""),
+    // tex(1): a document may read, write and start what it likes.
+    reader(&["tex", "latex", "pdftex", "pdflatex", "luatex", "lualatex", "xetex", "xelatex"], &[], ""),
     // gdb(1), lldb(1)
-    (&["gdb"], &[]),
-    (
+    reader(&["gdb"], &[], ""),
+    reader(
         &["lldb"],
         &["-s", "-S", "-o", "-O", "--source", "--one-line", "--source-before-file", "--one-line-before-file"],
+        "",
     ),
     // ghc(1) -e, and options in files
-    (&["ghc", "ghci"], &[]),
+    reader(&["ghc", "ghci"], &[], ""),
 ];
 
 /// Returns whether a program with these arguments runs what a file says.
 pub fn reads_programs(token: impl AsRef<[u8]>, arguments: &[Vec<u8>]) -> bool {
     let program = program_name(token);
-    let stem = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').trim_end_matches('-');
-    let is_named = |names: &[&str]| names.contains(&&*program) || stem.len() > 1 && names.contains(&stem);
-    let has = |word: &&str| {
+    let Some(reader) = READERS.iter().find(|reader| is_of(&program, reader.names)) else { return false };
+    let has_word = |word: &&str| {
         arguments.iter().any(|argument| match argument.strip_prefix(word.as_bytes()) {
             Some([]) => true,
-            // A value may be attached: `-fFILE`, `--file=FILE`.
-            Some([next, ..]) => *next == b'=' || word.len() == 2 && word.starts_with('-'),
+            // A value may be attached: `-sFILE`, `--file=FILE`, `.read FILE`.
+            Some([next, ..]) => {
+                matches!(next, b'=' | b' ' | b'\t') || word.len() == 2 && word.starts_with('-')
+            }
             None => false,
         })
     };
-    let reader = READERS.iter().find(|(names, _)| is_named(names));
-    reader.is_some_and(|(_, words)| words.is_empty() || words.iter().any(has))
+    let has_letter = |argument: &Vec<u8>| {
+        let letters = argument.strip_prefix(b"-").filter(|rest| !rest.starts_with(b"-")).unwrap_or_default();
+        letters.iter().any(|letter| reader.letters.as_bytes().contains(letter))
+    };
+    reader.words.is_empty() && reader.letters.is_empty()
+        || reader.words.iter().any(has_word)
+        || arguments.iter().any(has_letter)
 }
 
 #[cfg(test)]
@@ -105,6 +185,24 @@ mod tests {
         for line in
             ["tclsh8.6 x", "/usr/bin/java -jar x", "jq -fx y", "vim -S x", "go run x", "psql --file=x", "r x"]
         {
+            assert!(reads(line), "{line}");
+        }
+        for line in [
+            "gnuplot-nox x",
+            "php-cgi8.2 -q x",
+            "phpdbg8.2 -qrr x",
+            "mujs x",
+            "duk x",
+            "cmake -P x",
+            "ctest -S x",
+            "ninja",
+            "jq -nf x",
+            "vim -es",
+            "emacs-nox --scr x",
+            "emacs --batch --lo=./x",
+            "sqlite3 --init x db",
+            "troff -U x",
+        ] {
             assert!(reads(line), "{line}");
         }
         for line in ["jq .x y", "go build", "vim x", "psql db", "cat x", "r2 x", "sqlite3 db"] {

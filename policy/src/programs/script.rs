@@ -1,31 +1,41 @@
 //! Finds what an interpreter may run, by its arguments: an approval is bound to it, too.
 
+use super::code_on_input::{CodeOnInput, has_input_file, on_input, others_on_input, reads_lines};
+use super::data_only::is_data_only;
 use super::inline_eval::{inline_eval_of, is_interpreter};
 use super::interpreters::{Element, Interpreter, OperandRule, OptionKind, applet, interpreter, is_of};
 use super::name::program_name;
-use super::reads_programs::{FIRST_OPERAND, reads_programs};
-use super::starters::{MULTICALL, is_shell};
+use super::named_files::{argument_files, directory, entries, joined, loaded, values};
+use super::reads_programs::reads_programs;
+use super::starters::{MULTICALL, is_shell, starts_others};
 
 /// What a program may run by its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Operands {
     /// The index in `argv` of the script, where it is certain.
     pub script: Option<usize>,
-    /// What else may be a file that is run: other arguments, and values of options. Empty where the script is certain
-    /// and no option loads code.
+    /// Where the program looks for its script: below the current directory, or instead of it (`ruby -C DIR`). Empty for the
+    /// current directory.
+    pub directory: Vec<u8>,
+    /// The files that run where the script is a directory, below it (`python3 DIR`).
+    pub entries: &'static [&'static str],
+    /// Whether the program resolves the names of its files itself, as text, before it opens them (node's `fs.realpathSync`).
+    pub resolves_names: bool,
+    /// What else may be a file that is run: other arguments, values of options, and the files that a module's name stands
+    /// for. Only the last where the script is certain and no option loads code.
     pub others: Vec<Vec<u8>>,
+    /// The files whose words are arguments, too (`java @FILE`).
+    pub argument_files: Vec<Vec<u8>>,
     /// Whether the program may run what it reads from standard input.
     pub input: CodeOnInput,
 }
 
-/// Whether a program runs what it reads from standard input.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CodeOnInput {
-    /// It does not, as far as its arguments say.
-    #[default]
-    No,
-    /// It does, or may.
-    Runs,
+impl Operands {
+    /// Returns the script's path as the program opens it.
+    #[must_use]
+    pub fn script_path(&self, argv: &[Vec<u8>]) -> Option<Vec<u8>> {
+        Some(joined(&self.directory, argv.get(self.script?)?))
+    }
 }
 
 /// What an input is that a program runs code from.
@@ -39,33 +49,56 @@ pub enum InputKind {
     File,
     /// A socket or a device.
     Other,
+    /// A directory, of which the program runs a file.
+    Directory,
 }
 
 /// Returns what the program at `path` may run. That never allows anything.
 pub fn script_operands(path: &[u8], argv: &[Vec<u8>]) -> Operands {
     let (program, arguments) = called(path, argv);
-    let is_one = is_shell(&program)
-        || is_interpreter(&program)
-        || interpreter(&program).is_some_and(|known| known.operands != OperandRule::Data)
-        || reads_programs(&program, arguments);
-    if !is_one {
-        return Operands::default();
-    }
     let words: Vec<_> = arguments.iter().map(|word| String::from_utf8_lossy(word)).collect();
     let words: Vec<&str> = words.iter().map(|word| &**word).collect();
-    let script = interpreter(&program).and_then(|known| script(known, &words));
-    let before = &arguments[..script.unwrap_or(arguments.len())];
-    let input = match interpreter(&program) {
+    let known = interpreter(&program);
+    let is_one = is_shell(&program)
+        || is_interpreter(&program)
+        || known.is_some_and(|known| known.operands != OperandRule::Data)
+        || reads_programs(&program, arguments);
+    let input = match known {
+        _ if reads_lines(&program, &words) => CodeOnInput::Runs,
+        _ if !is_one && is_unknown(&program, path, arguments) => CodeOnInput::Unknown,
+        _ if !is_one => CodeOnInput::No,
         Some(known) if known.operands != OperandRule::Data => on_input(known, &words),
         Some(known) if has_input_file(known, &words) => CodeOnInput::Runs,
         _ if inline_eval_of(program.as_bytes(), arguments).is_some() => CodeOnInput::No,
         _ => others_on_input(&program, &words),
     };
+    if !is_one {
+        return Operands { input, ..Operands::default() };
+    }
+    let script = known.and_then(|known| script(known, &words));
+    let before = script.unwrap_or(arguments.len());
+    let directory = directory(&program, known, &words);
+    let named = arguments[..before].iter().flat_map(|word| values(word));
+    let mut others: Vec<_> = named.chain(loaded(&program, known, &words[..before])).collect();
+    if !directory.is_empty() {
+        others = others.iter().flat_map(|file| [joined(&directory, file), file.clone()]).collect();
+    }
+    let mut seen = std::collections::HashSet::new();
+    others.retain(|file| seen.insert(file.clone()));
     Operands {
+        argument_files: argument_files(&program, arguments),
         script: script.map(|at| argv.len() - arguments.len() + at),
-        others: before.iter().flat_map(|word| values(word)).collect(),
+        entries: entries(known),
+        resolves_names: known.is_some_and(|known| known.family() == "node"),
+        directory,
+        others,
         input,
     }
+}
+
+/// Whether nothing is known of a program: it may run any file that it is given.
+fn is_unknown(program: &str, path: &[u8], arguments: &[Vec<u8>]) -> bool {
+    !(is_data_only(path, arguments) || starts_others(program) || interpreter(program).is_some())
 }
 
 /// The name and the arguments of the program that runs. A multicall binary goes by the name that it was called by, or by
@@ -78,67 +111,22 @@ fn called<'a>(path: &[u8], argv: &'a [Vec<u8>]) -> (String, &'a [Vec<u8>]) {
     applet(if is_applet { name } else { own }, arguments)
 }
 
-/// What an argument names if it is a file: itself, or the value that is attached to an option.
-fn values(argument: &[u8]) -> Vec<Vec<u8>> {
-    let attached = match argument {
-        [b'-', b'-', ..] => argument.iter().position(|byte| *byte == b'=').map(|at| &argument[at + 1..]),
-        [b'-', _, rest @ ..] => Some(rest),
-        // Standard input.
-        b"-" => None,
-        _ => Some(argument),
-    };
-    let named = attached.filter(|value| !value.is_empty());
-    named.into_iter().map(<[u8]>::to_vec).collect()
-}
-
 /// Returns the position of the script among the arguments, if that is certain.
 fn script(interpreter: &'static Interpreter, arguments: &[&str]) -> Option<usize> {
-    use OptionKind::{Attached, Character, Colon, Next, Number, Plain, Prompt, Valued};
+    use OptionKind::{Attached, Character, Colon, Directory, Next, Number, Plain, Prompt, Valued};
     if matches!(interpreter.operands, OperandRule::Partial | OperandRule::Data) {
         return None;
     }
     let mut elements = interpreter.elements(arguments);
     elements.find_map(|element| match element {
         Element::Operand(at) => Some(Some(at)),
-        Element::Option(_, Plain | Number | Colon | Character | Attached | Valued | Next | Prompt, _) => None,
+        Element::Option(
+            _,
+            Plain | Number | Colon | Character | Attached | Valued | Directory | Next | Prompt,
+            _,
+        ) => None,
         Element::Option(..) | Element::Unknown | Element::Dash => Some(None),
     })?
-}
-
-/// Returns whether an interpreter of the table may run what it reads from standard input.
-fn on_input(interpreter: &'static Interpreter, arguments: &[&str]) -> CodeOnInput {
-    use OptionKind::{Code, Command, File, Input, Module, Prints, Prompt};
-    let (mut is_certain, mut has_program) = (true, false);
-    for element in interpreter.elements(arguments) {
-        match element {
-            Element::Option(_, Prompt | Input, _) | Element::Option(_, File, "-") => {
-                return CodeOnInput::Runs;
-            }
-            Element::Option(_, Prints | Command | Module | File, _) => return CodeOnInput::No,
-            Element::Option(_, Code, _) => has_program = true,
-            Element::Dash if !has_program => return CodeOnInput::Runs,
-            Element::Unknown => is_certain = false,
-            // After an option that may take it as a value, it may not be the script.
-            Element::Operand(_) if is_certain => return CodeOnInput::No,
-            Element::Operand(_) | Element::Option(..) | Element::Dash => {}
-        }
-    }
-    if has_program { CodeOnInput::No } else { CodeOnInput::Runs }
-}
-
-/// Returns whether an option names standard input as the file with the program: `awk -f -`.
-fn has_input_file(interpreter: &'static Interpreter, arguments: &[&str]) -> bool {
-    interpreter
-        .elements(arguments)
-        .any(|element| matches!(element, Element::Option(_, OptionKind::File, "-")))
-}
-
-/// Returns whether a program whose operands the table does not know may run what it reads from standard input: a shell,
-/// or a program that runs its first operand, where there is none, or `-`.
-fn others_on_input(program: &str, arguments: &[&str]) -> CodeOnInput {
-    let is_one = is_shell(program) || is_of(program, FIRST_OPERAND);
-    let has_operand = arguments.iter().any(|word| !word.starts_with('-'));
-    if is_one && (!has_operand || arguments.contains(&"-")) { CodeOnInput::Runs } else { CodeOnInput::No }
 }
 
 #[cfg(test)]
@@ -227,12 +215,72 @@ mod tests {
             ("/usr/bin/node -r./pre.js main.js", &["./pre.js"]),
             ("/usr/bin/node --new=a.js b.js", &["a.js", "b.js"]),
             ("/usr/bin/make -f evil all", &["evil", "all"]),
-            ("/usr/bin/awk -fevil data", &["evil", "data"]),
+            // gawk(1), AWKPATH: ".awk" is added to a name that is not found.
+            ("/usr/bin/awk -fevil data", &["evil", "data", "evil.awk"]),
+            ("/usr/bin/gawk -W file=evil.awk", &["file=evil.awk", "evil.awk"]),
+            ("/usr/bin/gdb -x=evil.gdb", &["=evil.gdb", "evil.gdb"]),
+            ("/usr/bin/gdb -ix=evil.gdb", &["x=evil.gdb", "evil.gdb"]),
+            ("/usr/bin/gdb -cd=d -x x", &["d/d=d", "d=d", "d/d", "d", "d/x", "x"]),
+            ("/usr/bin/php -d auto_prepend_file=p.php x.php", &["auto_prepend_file=p.php", "p.php"]),
+            ("/usr/bin/java @a", &["@a", "a"]),
+            ("/usr/bin/jq -nf x.jq", &["f", "x.jq"]),
+            ("/usr/bin/sqlite3 db .read\tx.sql", &["db", ".read\tx.sql", "x.sql"]),
+            ("/usr/bin/ruby -r./good x.rb", &["./good", "./good.rb", "./good.so"]),
+            (
+                "/usr/bin/ruby -Ilib -rgood x.rb",
+                &["lib", "good", "good.rb", "good.so", "lib/good.rb", "lib/good.so"],
+            ),
+            ("/usr/bin/perl -I. -MA::B x.pl", &[".", "A::B", "A/B.pm", "./A/B.pm"]),
+            ("/usr/bin/lua5.4 -l mod x.lua", &["mod", "mod.lua", "mod/init.lua", "mod.so"]),
+            ("/usr/bin/python3 -m a.b", &["a.b", "a/b.py", "a/b/__main__.py", "a/b/__init__.py"]),
+            ("/usr/bin/make -C d -f x.mk", &["d/d", "d", "d/x.mk", "x.mk"]),
             ("/usr/bin/tclsh evil.tcl", &["evil.tcl"]),
             ("/usr/bin/java -jar evil.jar", &["ar", "evil.jar"]),
             ("/usr/bin/curl file", &[]),
         ] {
             assert_eq!(operands(line).1, expected, "{line}");
+        }
+    }
+
+    /// The directory is where the script is opened, so another file of that name is not shown for it.
+    #[test]
+    fn an_option_that_changes_the_directory_counts() {
+        for (line, expected) in [
+            ("/usr/bin/ruby -C d x.rb", "d/x.rb"),
+            ("/usr/bin/ruby3.1 -Cd -Xe -xf x.rb", "d/e/f/x.rb"),
+            ("/usr/bin/ruby -C d -C /e x.rb", "/e/x.rb"),
+            ("/usr/bin/ruby -C d /x.rb", "/x.rb"),
+            ("/usr/bin/ruby -x x.rb", "x.rb"),
+            ("/usr/bin/perl -xd x.pl", "x.pl"),
+        ] {
+            let argv: Vec<Vec<u8>> = line.split(' ').map(|word| word.as_bytes().to_vec()).collect();
+            let found = script_operands(&argv[0].clone(), &argv).script_path(&argv);
+            assert_eq!(found.as_deref(), Some(expected.as_bytes()), "{line}");
+        }
+    }
+
+    /// Perl_moreswitches of perl.c: the value of -F ends at white space, and a dash there begins more options.
+    #[test]
+    fn options_go_on_behind_a_blank() {
+        let of = |words: &[&str]| {
+            let argv: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+            script_operands(b"/usr/bin/perl", &argv).script
+        };
+        assert_eq!(of(&["perl", "-F: -I", "good.pl", "evil.pl"]), Some(3));
+        assert_eq!(of(&["perl", "-F: -e", "1", "good.pl"]), None);
+        assert_eq!(of(&["perl", "-F:-I", "evil.pl", "x"]), Some(2));
+        assert_eq!(of(&["perl", "-Ix -I", "evil.pl", "good.pl"]), Some(2));
+    }
+
+    #[test]
+    fn of_other_programs_nothing_is_known() {
+        for (line, expected) in [
+            ("/opt/tool x", CodeOnInput::Unknown),
+            ("/usr/bin/cat x", CodeOnInput::No),
+            ("/usr/bin/env x", CodeOnInput::No),
+            ("/usr/bin/jq .x", CodeOnInput::No),
+        ] {
+            assert_eq!((found(line).input, found(line).others), (expected, vec![]), "{line}");
         }
     }
 
@@ -264,6 +312,13 @@ mod tests {
             "/usr/bin/awk -f - x",
             "/usr/bin/make -f -",
             "/usr/bin/deno run -",
+            "/usr/bin/ed -s",
+            "/usr/bin/vim.basic -es",
+            "/usr/bin/sqlite3 :memory:",
+            "/usr/bin/sqlite3 -separator , db",
+            "/usr/bin/psql db",
+            "/usr/bin/gdb prog",
+            "/usr/bin/mujs",
         ] {
             assert_eq!(found(line).input, CodeOnInput::Runs, "{line}");
         }
@@ -285,6 +340,7 @@ mod tests {
             "/usr/bin/java -version",
             "/usr/bin/vim -",
             "/usr/bin/cat -",
+            "/usr/bin/psql -c x",
         ] {
             assert_eq!(found(line).input, CodeOnInput::No, "{line}");
         }

@@ -1,21 +1,31 @@
 //! Names of programs that run any command they are given: shells, and those that start another program.
 
-use super::name::program_name;
+use super::name::{is_of, program_name};
 
-/// Programs that run commands in a language of their own, line by line.
-const SHELLS: [&str; 18] = [
+/// Programs that run commands in a language of their own, line by line: also Debian's posh, lksh and sash, and the names
+/// that restrict a shell.
+const SHELLS: [&str; 27] = [
     "ash",
     "bash",
     "csh",
     "dash",
     "elvish",
     "fish",
+    "hush",
     "ksh",
+    "lksh",
     "mksh",
     "nu",
     "osh",
+    "posh",
+    "rbash",
+    "rksh",
+    "rzsh",
+    "sash",
     "sh",
     "tcsh",
+    "oksh",
+    "loksh",
     "xonsh",
     "yash",
     "zsh",
@@ -79,17 +89,17 @@ pub const TRANSPARENT: [&str; 9] =
 
 /// Returns true for a shell's name or path.
 pub fn is_shell(token: impl AsRef<[u8]>) -> bool {
-    SHELLS.contains(&program_name(token).as_str())
+    is_of(&program_name(token), &SHELLS)
 }
 
 /// Returns whether a name is that of a dispatching program.
 pub fn is_dispatch(token: &str) -> bool {
     let name = program_name(token);
-    OPAQUE.contains(&name.as_str()) || TRANSPARENT.contains(&name.as_str())
+    is_of(&name, &OPAQUE) || is_of(&name, &TRANSPARENT)
 }
 
 /// Returns whether a program of this name starts others: an entry for it would allow them too.
 pub fn starts_others(token: &str) -> bool {
     let name = program_name(token);
-    is_dispatch(token) || MULTICALL.contains(&name.as_str()) || name == "xargs"
+    is_dispatch(token) || is_of(&name, &MULTICALL) || is_of(&name, &["xargs"])
 }

@@ -7,7 +7,9 @@ use crate::paths::expansion::file_problem as problem;
 use crate::paths::saved_rules::FileRule;
 use crate::programs::Listed;
 use crate::programs::allow_always::{AllowAlways, BoundEntry, Once, derive};
-use crate::programs::script::{InputKind, Operands, script_operands};
+use crate::programs::data_only::is_data_only;
+use crate::programs::named_files::values;
+use crate::programs::script::{InputKind, script_operands};
 use crate::{Access, Ask, Bits, Exec, Grant, Outcome, Policy, Request, Rights, decide};
 
 /// What "allow always" saves for one question.
@@ -42,6 +44,17 @@ pub enum Repeat {
     AskedEachTime,
 }
 
+/// What is at a path, links followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnDisk {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// Anything else, or nothing.
+    Other,
+}
+
 impl fmt::Display for Saving {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -63,9 +76,9 @@ const PERSISTENCE: &str = "it would run outside the guard, so it is asked about 
 const NO_RULE: &str = "no rule can match only its path";
 
 /// Returns what "allow always" saves for the requests of one question. Requests that are already allowed need nothing.
-/// If one of the others cannot be saved, nothing is: the question would be asked again anyway. `is_directory` reports
-/// whether a real path is a directory; the second choice for a directory is that directory itself.
-pub fn always(policy: &Policy, requests: &[Request<'_>], is_directory: &dyn Fn(&[u8]) -> bool) -> Always {
+/// If one of the others cannot be saved, nothing is: the question would be asked again anyway. `on_disk` reports what is at
+/// a path; the second choice for a directory is that directory itself.
+pub fn always(policy: &Policy, requests: &[Request<'_>], on_disk: &dyn Fn(&[u8]) -> OnDisk) -> Always {
     let mut savings = Savings::default();
     for request in requests {
         let verdict = decide(policy, request);
@@ -75,9 +88,9 @@ pub fn always(policy: &Policy, requests: &[Request<'_>], is_directory: &dyn Fn(&
         let added = match request {
             _ if verdict.reason.is_persistence() => Err(PERSISTENCE.to_owned()),
             _ if policy.repeats(request) == Repeat::AskedEachTime => Err(EACH_TIME.to_owned()),
-            Request::Exec(exec) => savings.exec(policy, exec),
+            Request::Exec(exec) => savings.exec(policy, exec, on_disk),
             Request::File { path, access } | Request::FileAt { path, access, .. } => {
-                savings.file(policy, path, *access, is_directory(path))
+                savings.file(policy, path, *access, on_disk(path) == OnDisk::Directory)
             }
             // The guard never asks about these.
             Request::GitPaths { .. }
@@ -150,15 +163,23 @@ impl Default for Directory {
 }
 
 impl Savings {
-    fn exec(&mut self, policy: &Policy, exec: &Exec<'_>) -> Result<(), String> {
+    fn exec(
+        &mut self,
+        policy: &Policy,
+        exec: &Exec<'_>,
+        on_disk: &dyn Fn(&[u8]) -> OnDisk,
+    ) -> Result<(), String> {
         self.directory.0 = None;
         if let Listed::Miss = policy.listed(exec) {
             if runs_what_the_tree_writes(policy, exec) {
                 return Err(Once::Writable.text().to_owned());
             }
             match derive(exec, policy.strict_inline_eval()) {
-                AllowAlways::Entry(entry) => add(&mut self.narrow, Saving::Entry(entry)),
                 AllowAlways::Once { why } => return Err(why.text().to_owned()),
+                AllowAlways::Entry(_) if may_run_an_operand(policy, exec, on_disk) => {
+                    return Err(Once::Operand.text().to_owned());
+                }
+                AllowAlways::Entry(entry) => add(&mut self.narrow, Saving::Entry(entry)),
             }
         }
         if policy.map.find_program(exec.path).rights.x == Grant::Ask {
@@ -196,14 +217,34 @@ impl Savings {
 
 /// Returns whether the tree may write, unasked, the program or a file that it may run.
 fn runs_what_the_tree_writes(policy: &Policy, exec: &Exec<'_>) -> bool {
-    let Operands { script, others, .. } = script_operands(exec.path, exec.argv);
-    let files = script.map(|at| exec.argv[at].clone()).into_iter().chain(others);
-    let absolute = |file: Vec<u8>| match file.starts_with(b"/") {
-        true => normalize::posix(&file),
-        false => normalize::posix(&[exec.cwd, b"/", &file].concat()),
-    };
+    let operands = script_operands(exec.path, exec.argv);
+    let files = operands.script_path(exec.argv).into_iter().chain(operands.others);
+    let absolute = |file: Vec<u8>| absolute(exec, &file);
     let mut paths = std::iter::once(exec.path.to_vec()).chain(files.map(absolute));
     paths.any(|path| policy.map.find_program(&path).is_the_trees())
+}
+
+/// Returns whether the arguments name a file that the tree may write, unasked, of a program that is not known to treat it as
+/// data. A descriptor is another file next time.
+fn may_run_an_operand(policy: &Policy, exec: &Exec<'_>, on_disk: &dyn Fn(&[u8]) -> OnDisk) -> bool {
+    let arguments = exec.argv.get(1..).unwrap_or_default();
+    let is_descriptor = |path: &[u8]| {
+        let names: [&[u8]; 4] = [b"/dev/fd/", b"/dev/stdin", b"/proc/self/", b"/proc/thread-self/"];
+        names.iter().any(|name| path.starts_with(name))
+    };
+    let may_run = |path: Vec<u8>| {
+        let is_file = || on_disk(&path) == OnDisk::File && policy.map.find_program(&path).is_the_trees();
+        is_descriptor(&path) || is_file()
+    };
+    !is_data_only(exec.path, arguments)
+        && arguments.iter().flat_map(|argument| values(argument)).any(|file| may_run(absolute(exec, &file)))
+}
+
+fn absolute(exec: &Exec<'_>, file: &[u8]) -> Vec<u8> {
+    match file.starts_with(b"/") {
+        true => normalize::posix(file),
+        false => normalize::posix(&[exec.cwd, b"/", file].concat()),
+    }
 }
 
 /// Adds an item unless it is there already. Merges rules with the same pattern.

@@ -9,11 +9,13 @@ mod elevated;
 mod exec_lock;
 mod exec_plan;
 pub mod image;
+mod interpreted;
 mod loader;
 mod outside_program;
 mod privileged;
 mod script_paths;
 mod scripts;
+mod sealed_script;
 mod traced;
 mod verify;
 
@@ -188,7 +190,10 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
                 let pass = is_outside.then(|| elevated::settle(request, &steps, &called)).transpose()?;
                 let subject = || {
                     let program = approval_subject::executable(request.caller, &object, &path, &file)?;
-                    let runs = approval_subject::interpreted(request, &path, &argv, &cwd, &scripts)?;
+                    for named in &scripts {
+                        interpreted::refuse_ambiguous(request, named)?;
+                    }
+                    let runs = interpreted::interpreted(request, &path, &argv, &cwd, &scripts)?;
                     scripts.extend(runs.script);
                     let held = scripts.iter().map(|named: &Named| approval_subject::script(request, named));
                     let mut held = held.collect::<Result<Vec<_>, _>>()?.into_iter();
@@ -239,7 +244,7 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
                 target = find(request, libc::AT_FDCWD, &interpreter, 0)?;
                 let written = std::mem::replace(&mut name, interpreter);
                 role = Role::Interpreter;
-                scripts.push(Named { path, name: spelled(&cwd, &written), file, is_first_only: false });
+                scripts.push(Named { path, name: spelled(&cwd, &written), file, is_until_changed: false });
             }
             Image::Foreign => {
                 request.guard.refuse(

@@ -109,9 +109,9 @@ fn operands(
 ) -> Result<OutsideProgram, String> {
     let named = script_operands(&program.path, &program.argv);
     let mut operand = None;
-    if let (Some(at), true) = (named.script, scripts.is_empty()) {
-        let written = &program.argv[at];
-        let fd = opened(directory, written).map_err(|error| cannot(written, error))?;
+    let path = named.script_path(&program.argv);
+    if let (Some(at), Some(written), true) = (named.script, path, scripts.is_empty()) {
+        let fd = opened(directory, &written).map_err(|error| cannot(&written, error))?;
         let held = hold(policy, fd, &program.argv, Role::Program)?;
         // The name could lead elsewhere when the command reads it: by a link of the tree's, or by /proc/self.
         program.argv[at].clone_from(&held.path);

@@ -1,6 +1,6 @@
 //! The names that lead to a script: they must stay unchanged until its interpreter has opened it.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
@@ -46,6 +46,47 @@ pub fn script_paths(name: &[u8]) -> Option<Vec<Vec<u8>>> {
     Some(found)
 }
 
+/// The file that an absolute name leads to for a program that takes `..` as text: it goes up from what is written, not from
+/// where a link leads (node, emacs, ruby, cmake). Returns `None` as [`script_paths`].
+pub fn as_text(name: &[u8]) -> Option<Vec<u8>> {
+    let mut left: Vec<Vec<u8>> = plain(Vec::new(), name).into_iter().rev().collect();
+    if left.last().is_some_and(|first| matches!(&first[..], b"proc" | b"dev")) {
+        return None;
+    }
+    let mut at: Vec<Vec<u8>> = Vec::new();
+    let mut links = 0;
+    while let Some(part) = left.pop() {
+        at.push(part);
+        let Ok(target) = PathBuf::from(OsString::from_vec(path_of(&at))).read_link() else { continue };
+        links += 1;
+        if links > MAX_LINKS {
+            return None;
+        }
+        at.pop();
+        let target = target.into_os_string().into_vec();
+        let from = if target.starts_with(b"/") { Vec::new() } else { std::mem::take(&mut at) };
+        // What is left follows the target's own parts, which may lead through links from the start.
+        left.extend(plain(from, &target).into_iter().rev());
+        at.clear();
+    }
+    Some(path_of(&at))
+}
+
+fn path_of(parts: &[Vec<u8>]) -> Vec<u8> {
+    parts.iter().flat_map(|part| [&b"/"[..], part]).collect::<Vec<_>>().concat()
+}
+
+/// The parts of a path after others, with each `..` and what stands before it removed.
+fn plain(mut at: Vec<Vec<u8>>, path: &[u8]) -> Vec<Vec<u8>> {
+    for part in parts(path) {
+        match part {
+            b".." => drop(at.pop()),
+            _ => at.push(part.to_vec()),
+        }
+    }
+    at
+}
+
 /// Whether `path` lies below `directory`.
 pub fn is_below(path: &[u8], directory: &[u8]) -> bool {
     path.strip_prefix(directory).is_some_and(|rest| rest.starts_with(b"/"))
@@ -87,6 +128,31 @@ mod tests {
         let expected = ["first", "dir", "real/second", "real/x"];
         let expected = expected.map(|name| top.join(name).into_os_string().into_vec());
         assert_eq!(script_paths(&name).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_program_may_go_up_from_what_is_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let top = directory.path().canonicalize().unwrap();
+        std::fs::create_dir_all(top.join("sub/deep")).unwrap();
+        std::fs::write(top.join("x"), "").unwrap();
+        std::fs::write(top.join("sub/x"), "").unwrap();
+        symlink("sub/deep", top.join("link")).unwrap();
+        symlink("link/../x", top.join("l")).unwrap();
+        symlink("link/..", top.join("dir")).unwrap();
+        let bytes = |name: &str| top.join(name).into_os_string().into_vec();
+        for (name, expected) in [
+            ("x", "x"),
+            ("link/../x", "x"),
+            ("l", "x"),
+            ("dir/x", "x"),
+            ("sub/../x", "x"),
+            ("sub/deep/../x", "sub/x"),
+            ("link/y", "sub/deep/y"),
+        ] {
+            assert_eq!(as_text(&bytes(name)), Some(bytes(expected)), "{name}");
+        }
+        assert_eq!(as_text(b"/dev/fd/3"), None);
     }
 
     #[test]

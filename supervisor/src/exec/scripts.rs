@@ -12,7 +12,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,12 +20,12 @@ use guard_approvals::Digest;
 use guard_openclaw::peer::proc::Tid;
 use guard_openclaw::peer::process_tree::Tree;
 use parking_lot::Mutex;
-use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::script_paths::{is_below, script_paths, spelled};
+use super::sealed_script::SealedScript;
 use crate::caller::Caller;
-use crate::kernel::errno;
 use crate::resolve::{Identity, Object, link_to, real_path};
 
 /// The maximum length of a script that can be approved.
@@ -43,16 +42,9 @@ pub struct Named {
     pub name: Vec<u8>,
     /// The script.
     pub file: File,
-    /// Whether it may be data that the program changes and reads again: then only the first open reads the copy.
-    pub is_first_only: bool,
-}
-
-/// The content of a script, sealed so that nobody can change it.
-#[derive(Debug)]
-struct SealedScript {
-    sha256: Digest,
-    length: u64,
-    file: File,
+    /// Whether it may be data that the program changes and reads again: once the program or a child of it has opened it
+    /// for writing or replaced it, it reads what stands there.
+    pub is_until_changed: bool,
 }
 
 /// A script and the sealed copy of its content.
@@ -64,7 +56,7 @@ struct Copied {
     /// The entries that must stay until it is opened; empty if the name means another file to each process.
     ways: Vec<Vec<u8>>,
     copy: Arc<SealedScript>,
-    is_first_only: bool,
+    is_until_changed: bool,
 }
 
 /// A copy assigned to a process.
@@ -75,6 +67,8 @@ struct HeldCopy {
     birth: Option<ExecTime>,
     /// Whether that program has opened it.
     is_read: bool,
+    /// Whether that program has changed it, and may.
+    is_changed: bool,
 }
 
 /// The time at which a program replaced another one, whose children go on.
@@ -130,35 +124,13 @@ enum Meant {
     Below,
 }
 
-impl SealedScript {
-    /// Copies a script, if its content is what was approved.
-    ///
-    /// # Errors
-    /// EACCES if the content differs; the kernel's; ESRCH if the caller is gone.
-    fn copy(caller: &Caller<'_>, script: &File, approved: Digest) -> Result<SealedScript, Errno> {
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let mut file = File::from(memfd_create(c"script", flags)?);
-        let source =
-            rustix::fs::open(link_to(script.as_fd()), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-        // A script that grows meanwhile is not the approved one.
-        let length =
-            std::io::copy(&mut File::from(source).take(MAX_BYTES), &mut file).map_err(errno::from_io)?;
-        file.flush().map_err(errno::from_io)?;
-        fcntl_add_seals(&file, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE)?;
-        if Digest::of_file(&file, || caller.check())? != approved {
-            return Err(Errno::ACCESS);
-        }
-        Ok(SealedScript { sha256: approved, length, file })
-    }
-}
-
 impl Copied {
     fn new(script: Named, copy: Arc<SealedScript>) -> Result<Copied, Errno> {
-        let Named { path, name, file, is_first_only } = script;
+        let Named { path, name, file, is_until_changed } = script;
         let file = Identity::from_stat(&rustix::fs::fstat(file)?);
         // If the name means another file to each process, the real path still leads to it.
         let found = script_paths(&name).or_else(|| script_paths(&path)).unwrap_or_default();
-        Ok(Copied { file, path, name, ways: found, copy, is_first_only })
+        Ok(Copied { file, path, name, ways: found, copy, is_until_changed })
     }
 
     /// Whether its names still lead to it: after this they can no longer be changed.
@@ -236,7 +208,12 @@ impl Scripts {
         known.scripts.retain(|HeldCopy { copied: other, .. }| {
             other.file != copied.file && other.path != copied.path && other.name != copied.name
         });
-        known.scripts.push(HeldCopy { copied: Arc::clone(copied), birth: None, is_read: false });
+        known.scripts.push(HeldCopy {
+            copied: Arc::clone(copied),
+            birth: None,
+            is_read: false,
+            is_changed: false,
+        });
         Ok(())
     }
 
@@ -293,6 +270,41 @@ impl Scripts {
         found.map_or(Ok(None), |(path, copy)| Ok(Some((path, Object::from_fd(copy)?))))
     }
 
+    /// Marks a file that the caller opens for writing, replaces or removes: if its program may change it, it reads what
+    /// stands there from now on. What others do does not count, nor what was there before the program.
+    pub fn changed(&self, caller: &Caller<'_>, tree: &Tree, file: Option<Identity>, path: &[u8]) {
+        if self.is_empty() {
+            return;
+        }
+        let is_meant = |held: &HeldCopy| {
+            held.copied.is_until_changed
+                && (file.is_some_and(|file| file == held.copied.file)
+                    || held.copied.path == path
+                    || held.copied.ways.iter().any(|way| way == path || is_below(way, path)))
+        };
+        if !self.processes.lock().values().flat_map(|known| &known.scripts).any(is_meant) {
+            return;
+        }
+        let Ok(process) = caller.process() else { return };
+        let line: Vec<_> = tree.line(process).map(|stat| (stat.pid, stat.starttime)).collect();
+        if caller.check().is_err() {
+            return;
+        }
+        let mut processes = self.processes.lock();
+        let mut child = None;
+        for &(pid, started) in &line {
+            let below = child.replace((pid, started));
+            let known = processes.get_mut(&pid).filter(|known| known.started == started);
+            for held in known.into_iter().flat_map(|known| &mut known.scripts).filter(|held| is_meant(held)) {
+                held.is_changed |= match (&held.birth, below) {
+                    (Some(birth), Some((child, started))) => birth.is_before(child, started),
+                    (Some(_), None) => true,
+                    (None, _) => false,
+                };
+            }
+        }
+    }
+
     /// Whether a path contains a script's last component. Most do not, and need no further check.
     fn may_name(&self, written: &[u8]) -> bool {
         if self.is_empty() {
@@ -347,7 +359,7 @@ impl Scripts {
             };
             let mut scripts = known.scripts.iter_mut();
             let is_for = |held: &HeldCopy| match (below, &held.birth) {
-                (None, _) => !(held.is_read && held.copied.is_first_only),
+                (None, _) => !held.is_changed,
                 (Some((child, started)), Some(birth)) => !held.is_read && birth.is_before(child, started),
                 (Some(_), None) => false,
             };

@@ -234,7 +234,12 @@ fn approved_script(
     path: &[u8],
     how: OpenHow,
 ) -> Result<Option<Object>, Errno> {
-    if !only_reads(how) || object.kind() != FileType::RegularFile {
+    if object.kind() != FileType::RegularFile {
+        return Ok(None);
+    }
+    if !only_reads(how) {
+        let (guard, file) = (request.guard, Identity::from_stat(&object.stat));
+        guard.scripts.changed(request.caller, &guard.tree, Some(file), path);
         return Ok(None);
     }
     request.guard.scripts.instead(request.caller, &request.guard.tree, object, path)

@@ -49,7 +49,11 @@ fn judge_link(request: &Request<'_, '_>, entry: &DirEntry, new: &[u8]) -> Result
 pub fn stay(request: &Request<'_, '_>, entry: &DirEntry) -> Result<(), Errno> {
     let guard = request.guard;
     let must_stay = guard.floor.needs(&entry.path) || guard.scripts.await_entry(&guard.tree, &entry.path);
-    if must_stay { Err(Errno::BUSY) } else { Ok(()) }
+    if must_stay {
+        return Err(Errno::BUSY);
+    }
+    guard.scripts.changed(request.caller, &guard.tree, None, &entry.path);
+    Ok(())
 }
 
 /// Refuses a move if the object would gain rights by its new path, as the kernel refuses a move between file systems.

@@ -10,7 +10,8 @@ pub(super) fn command_option(program: &str, arguments: &[&str]) -> Option<String
         _ if is_of(program, &["sqlite3"]) => is_sqlites,
         _ if is_of(program, &["lldb"]) => is_lldbs,
         _ if is_of(program, &["gdb"]) => is_gdbs,
-        _ => return None,
+        _ if is_of(program, &["psql", "mysql", "mariadb"]) => is_database_clients,
+        _ => return word_with_code(program, arguments),
     };
     let mut options = arguments.iter().map(|word| word.trim());
     // gdb and sqlite3 take commands after `--`, too; emacs and vim take files, and lldb arguments of a program.
@@ -23,12 +24,49 @@ pub(super) fn command_option(program: &str, arguments: &[&str]) -> Option<String
     })
 }
 
+/// Options that take code, as a word of their own or with the code attached, from the manual or `--help` of each:
+/// gnuplot(1), octave(1), sbcl(1), clisp(1), ocaml(1), racket, duk, qjs, gjs(1), swipl(1), gforth(1), pike(1), newlisp(1),
+/// janet(1), jimsh, iex; ts-node, tsx, coffee, bb, mongosh.
+const WORDS: &[(&[&str], &[&str])] = &[
+    (
+        &["gnuplot", "ocaml", "duk", "newlisp", "janet", "jimsh", "jrunscript", "nickle", "bpftrace", "stap"],
+        &["-e"],
+    ),
+    (&["octave", "octave-cli", "sbcl", "mit-scheme", "mongosh", "mongo"], &["--eval"]),
+    (&["clisp"], &["-x"]),
+    (&["racket", "qjs", "coffee", "bb"], &["-e", "--eval"]),
+    (&["gjs"], &["-c", "--command"]),
+    (&["ts-node", "tsx"], &["-e", "--eval", "-p", "--print"]),
+    (&["swipl"], &["-g", "-t", "--goal"]),
+    (&["gforth"], &["-e", "--evaluate"]),
+    (&["pike"], &["-e", "-x"]),
+    (&["iex"], &["-e", "--eval", "--rpc-eval"]),
+    (&["rake"], &["-e", "-E", "-p", "--execute"]),
+];
+
+fn word_with_code(program: &str, arguments: &[&str]) -> Option<String> {
+    let (_, options) = WORDS.iter().find(|(names, _)| is_of(program, names))?;
+    let is_one = |word: &str, option: &str| {
+        let rest = word.strip_prefix(option);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('=') || option.len() == 2)
+    };
+    let has = |option: &&&str| arguments.iter().any(|word| is_one(word, option));
+    options.iter().find(has).map(|option| (*option).to_owned())
+}
+
+/// psql(1), "Meta-Commands", and mysql(1), "MySQL Client Commands": `\!` and `system` start a shell, and a pipe may follow
+/// where a file may.
+fn is_database_clients(word: &str) -> bool {
+    word.contains("\\!") || word.contains('\\') && word.contains('|') || word.contains("system ")
+}
+
 /// vim(1): `--cmd`, in any case and whatever follows (command_line_scan of main.c), and `+COMMAND`. `+`, `+NUMBER` and
-/// `+/PATTERN` only say where the cursor is.
+/// `+/PATTERN` only say where the cursor is; after the pattern's end a command may follow.
 fn is_vims(word: &str) -> bool {
     let is_place = |command: &str| {
-        let is_pattern = command.starts_with('/') && !command.contains(['|', '\n']);
-        is_pattern || command.bytes().all(|byte| byte.is_ascii_digit())
+        let pattern = command.strip_prefix('/').map(|rest| rest.strip_suffix('/').unwrap_or(rest));
+        pattern.is_some_and(|pattern| !pattern.contains(['|', '\n', '/']))
+            || command.bytes().all(|byte| byte.is_ascii_digit())
     };
     word.to_ascii_lowercase().starts_with("--cmd")
         || word.strip_prefix('+').is_some_and(|command| !is_place(command))
@@ -44,15 +82,21 @@ fn is_emacs(word: &str) -> bool {
     matches!(name, "-f" | "-e") || ["eval", "execute", "funcall"].iter().any(is_one)
 }
 
-/// sqlite3(1), "Command Line Shell For SQLite": `-cmd`, with one or two dashes, and the dot-commands `.shell`,
-/// `.system`, which may be cut short, and those that take a pipe: `.once |CMD`.
+/// sqlite3(1), "Command Line Shell For SQLite": `-cmd`, with one or two dashes; the dot-commands `.shell`, `.system` and
+/// `.excel`, which may be cut short, those that take a pipe (`.once |CMD`) or start an editor (`.once -e`); and SQL's
+/// `edit(VALUE, EDITOR)`.
 fn is_sqlites(word: &str) -> bool {
     let is_dot = |command: &str| {
-        let name = command.split(char::is_whitespace).next().unwrap_or(command);
+        let mut words = command.split_whitespace();
+        let name = words.next().unwrap_or(command);
+        let is_output = ["once", "output"].iter().any(|whole| whole.starts_with(name));
         command.contains('|')
-            || name.len() > 1 && ["shell", "system"].iter().any(|whole| whole.starts_with(name))
+            || is_output && words.any(|word| word.starts_with('-'))
+            || name.len() > 1 && ["shell", "system", "excel"].iter().any(|whole| whole.starts_with(name))
     };
-    matches!(word, "-cmd" | "--cmd") || word.strip_prefix('.').is_some_and(is_dot)
+    let lower = word.to_ascii_lowercase();
+    let starts_editor = || lower.split_once("edit").is_some_and(|(_, rest)| rest.contains('('));
+    matches!(word, "-cmd" | "--cmd") || word.strip_prefix('.').map_or_else(starts_editor, is_dot)
 }
 
 /// `lldb --help`: one or two dashes before a long name.
@@ -63,14 +107,15 @@ fn is_lldbs(word: &str) -> bool {
         || matches!(long, "one-line" | "one-line-before-file" | "one-line-on-crash")
 }
 
+/// gdb's options that take a command. Some of their abbreviations are another option's, too.
+const GDBS: [&str; 6] = ["ex", "eval-command", "iex", "init-eval-command", "eiex", "early-init-eval-command"];
+
 /// gdb(1), "Mode Options" of the manual: long options begin with one or two dashes and may be abbreviated.
 fn is_gdbs(word: &str) -> bool {
     let Some(name) = word.strip_prefix("--").or_else(|| word.strip_prefix('-')) else { return false };
     let name = name.split('=').next().unwrap_or(name);
-    let is_short = |whole: &str| whole.starts_with(name);
-    matches!(name, "ex" | "iex" | "ix" | "eiex")
-        || name.len() > 2
-            && ["eval-command", "init-eval-command", "early-init-eval-command"].into_iter().any(is_short)
+    let is_short = |whole: &&str| name.len() > 1 && whole.starts_with(name);
+    name == "ix" || GDBS.iter().any(is_short)
 }
 
 #[cfg(test)]
@@ -104,6 +149,21 @@ mod tests {
             &["sqlite3", "db", ".sy id"],
             &["sqlite3", "-cmd", "select 1", "db"],
             &["sqlite3", "db", ".once |id"],
+            &["sqlite3", "db", "select edit('x', 'id')"],
+            &["sqlite3", "db", "SELECT Edit/**/('x', 'id')"],
+            &["sqlite3", "db", ".once -e"],
+            &["sqlite3", "db", ".excel"],
+            &["vim", "+/x/ !id", "x"],
+            &["vim", "+/x/;/y/!id", "x"],
+            &["gdb", "-ev", "shell id"],
+            &["gdb", "--ev=shell id"],
+            &["gdb", "-ie=shell id"],
+            &["gdb", "-ei", "shell id"],
+            &["gnuplot-nox", "-e", "system(1)"],
+            &["gnuplot", "-esystem(1)"],
+            &["octave-cli", "--eval", "system(1)"],
+            &["psql", "-c", "\\! id"],
+            &["mysql", "-e", "system id"],
             &["m4", "-DX=syscmd(id)", "x"],
             &["m4", "-D", "X=$1syscmd", "x"],
             &["m4", "--define=X=indir(`a')", "x"],
@@ -130,6 +190,7 @@ mod tests {
             "vim + x",
             "vim +12 x",
             "vim +/main x.c",
+            "vim +/main/ x.c",
             "vim -u NONE -S x.vim y",
             "vim -- +x -c",
             "vim --clean x",
@@ -139,6 +200,9 @@ mod tests {
             "emacs -- --eval",
             "sqlite3 db",
             "sqlite3 db .schema",
+            "sqlite3 db select(1)",
+            "psql -c select(1)",
+            "gnuplot -persist x.gp",
             "sqlite3 -header db .tables",
             "m4 -DVERSION=1.2 -I lib x.m4",
             "m4 x.m4",

@@ -18,25 +18,45 @@ pub fn code_option(program: &str, arguments: &[&str]) -> Option<String> {
     interpreter(program).and_then(|interpreter| find(interpreter, arguments)).or_else(|| {
         if is_of(program, &["node", "nodejs", "bun", "deno"]) {
             // A `data:` URL contains the module's text, as for --import.
-            let is_text = |word: &str| word.to_ascii_lowercase().starts_with("data:");
-            return arguments
-                .iter()
-                .map(|word| word.trim())
-                .any(|word| is_text(word) || word.split_once('=').is_some_and(|(_, value)| is_text(value)))
-                .then(|| "data:".to_owned());
+            let has_text =
+                |word: &str| is_text(word) || word.split_once('=').is_some_and(|(_, value)| is_text(value));
+            return arguments.iter().any(|word| has_text(word)).then(|| "data:".to_owned());
+        }
+        if is_of(program, &["php-cgi", "phpdbg"]) && arguments.iter().any(|word| is_php_setting(word)) {
+            return Some("-d".to_owned());
         }
         command_option(program, arguments)
     })
 }
 
+/// Returns whether a URL contains its own text. The parser of URLs (url.spec.whatwg.org, "basic URL parser") removes
+/// leading control characters and blanks, and tabs and newlines anywhere.
+fn is_text(url: &str) -> bool {
+    let read =
+        url.trim_start_matches(|c: char| c <= ' ').chars().filter(|c| !matches!(c, '\t' | '\n' | '\r'));
+    read.take("data:".len()).collect::<String>().eq_ignore_ascii_case("data:")
+}
+
+/// Returns whether a setting of PHP's names a file that contains its own text: `auto_prepend_file=data:…`.
+fn is_php_setting(value: &str) -> bool {
+    value.to_ascii_lowercase().contains("data:")
+}
+
 fn find(interpreter: &'static Interpreter, arguments: &[&str]) -> Option<String> {
     let family = interpreter.family();
+    // awk(1), sed(1): the first operand is the program, unless an option has named one before.
+    let mut takes_program = matches!(family, "awk" | "sed");
     interpreter.elements(arguments).find_map(|element| match element {
+        Element::Option(_, OptionKind::File, _) if takes_program => {
+            takes_program = false;
+            None
+        }
         Element::Option(name, kind, value) => (kind == OptionKind::Code || is_code(family, name, value))
             .then(|| match name {
                 OptionName::Letter(letter) => format!("-{letter}"),
                 OptionName::Word(word) => format!("--{word}"),
             }),
+        Element::Operand(_) if takes_program => Some("<program>".to_owned()),
         Element::Operand(at) => (family == "make" && is_expanded(arguments[at])).then(|| VARIABLE.to_owned()),
         Element::Unknown | Element::Dash => None,
     })
@@ -47,7 +67,7 @@ fn is_code(family: &str, name: OptionName, value: &str) -> bool {
     use OptionName::{Letter, Word};
     match (family, name) {
         ("python", Letter('m')) => MODULES.contains(&value),
-        ("php", Letter('d') | Word("define")) => value.to_ascii_lowercase().contains("data:"),
+        ("php", Letter('d') | Word("define")) => is_php_setting(value),
         ("perl", Letter('M' | 'm')) => !is_import(value),
         ("perl", Letter('d')) => value.split_once([':', '=']).is_some_and(|(_, module)| !is_import(module)),
         ("perl", Letter('F')) => is_more_than_a_pattern(value),
@@ -121,6 +141,11 @@ mod tests {
             &["perl", "-d:strict;print 1", "x"],
             &["perl", "-F/x/);print(1", "x"],
             &["perl", "-F(?{print 1})", "x"],
+            &["perl", "-F: -e", "1"],
+            &["perl", "-F: -w -E", "1"],
+            &["node", "--import= \x01data:text/javascript,1"],
+            &["node", "--import", "\x01da\nta:text/javascript,1"],
+            &["node", "--import", "d\ta\rta:text/javascript,1"],
             &["perl5.36-x86_64-linux-gnu", "-e", "1"],
             &["ruby", "-Kue", "1"],
             &["ruby", "-I", "--", "-e", "1"],
@@ -151,6 +176,19 @@ mod tests {
     fn inline_code_beyond_openclaws_table_is_found() {
         let lines: &[&[&str]] = &[
             &["gawk", "-f", "x", "--sou=BEGIN{}"],
+            &["gawk", "-W", "source=BEGIN{}"],
+            &["gawk", "-Wsource=BEGIN{}"],
+            &["gawk", "-W", "source", "BEGIN{}"],
+            &["gawk", "--field-sep", "-f", "BEGIN{}"],
+            &["gawk", "-W", "field-sep", "-f", "BEGIN{}"],
+            &["gawk", "-pf", "BEGIN{}"],
+            &["original-awk", "BEGIN{}"],
+            &["original-awk", "-safe", "BEGIN{}"],
+            &["sed", "--line", "-f", "p"],
+            &["php-cgi8.2", "-d", "auto_prepend_file=data:text/plain,<?php 1;", "x"],
+            &["dc", "-e", "!id"],
+            &["dc", "-e!id"],
+            &["dc", "--expr=!id"],
             &["deno", "--log-level", "debug", "eval", "1"],
             &["deno", "run", "data:text/javascript,1"],
             &["gdb", "--ex", "shell id"],
@@ -188,6 +226,10 @@ mod tests {
             "busybox ls -e",
             "busybox",
             "gdb -e a -x b --args c",
+            "gawk -W posix -f a b",
+            "gawk --field-separator : -f a b",
+            "original-awk -f a b",
+            "dc -f a",
             "expect -f a -b",
         ] {
             assert!(!is_code(&line.split(' ').collect::<Vec<_>>()), "{line}");

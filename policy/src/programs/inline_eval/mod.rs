@@ -49,20 +49,19 @@ pub fn inline_eval_of<A: AsRef<[u8]>>(path: &[u8], arguments: &[A]) -> Option<Hi
     let written: Vec<&str> = arguments.iter().map(|argument| &**argument).collect();
     let arguments: Vec<&str> = written.iter().map(|argument| argument.trim()).collect();
     let hit = |flag: &str, kind| Some(Hit { program: program.clone(), flag: flag.to_owned(), kind });
-    if let Some(spec) =
-        FLAGS.iter().find(|spec| is_one_of(&program, spec.names) || is_of(&program, spec.names))
+    if let Some(spec) = FLAGS.iter().find(|spec| is_of(&program, spec.names))
         && let Some(flag) =
             arguments.iter().take_while(|token| **token != "--").find_map(|token| spec.takes_code(token))
     {
         return hit(flag, Inline::Code);
     }
-    if is_one_of(&program, &["deno"]) && runs_text(&arguments) {
+    if is_of(&program, &["deno"]) && runs_text(&arguments) {
         return hit("eval", Inline::Code);
     }
     if let Some(flag) = code_option(&program, &written) {
         return hit(&flag, Inline::Code);
     }
-    if is_one_of(&program, &["find"]) {
+    if is_of(&program, &["find"]) {
         let flag = FIND.iter().find(|flag| arguments.contains(flag))?;
         return hit(flag, Inline::Command);
     }
@@ -95,15 +94,7 @@ pub fn is_interpreter(token: impl AsRef<[u8]>) -> bool {
     let program = program_name(token);
     let names =
         FLAGS.iter().map(|spec| spec.names).chain(OPERANDS.iter().chain(COMMANDS).map(|spec| spec.names));
-    names.chain([&["find"][..]]).any(|names| is_one_of(&program, names))
-}
-
-/// Returns whether a program has one of these names, apart from its version: `python3.12`. A single letter
-/// with a version does not count: `r2` is not R.
-fn is_one_of(program: &str, names: &[&str]) -> bool {
-    let is_version = |character: char| character.is_ascii_digit() || character == '.';
-    let stem = program.trim_end_matches(is_version).trim_end_matches('-');
-    names.contains(&program) || stem.len() > 1 && names.contains(&stem)
+    names.chain([&["find"][..]]).any(|names| is_of(&program, names))
 }
 
 impl Flags {
@@ -147,7 +138,7 @@ impl Cluster {
 
 /// Returns whether there is an operand that the program runs.
 fn operand(table: &[Operand], program: &str, arguments: &[&str]) -> bool {
-    let Some(spec) = table.iter().find(|spec| is_one_of(program, spec.names)) else { return false };
+    let Some(spec) = table.iter().find(|spec| is_of(program, spec.names)) else { return false };
     let mut rest = arguments.iter();
     while let Some(token) = rest.next() {
         let from_file = |flag: &&str| token.starts_with(*flag);

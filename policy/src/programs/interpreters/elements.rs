@@ -57,7 +57,8 @@ impl Interpreter {
     }
 
     fn word(&self, name: &str) -> Option<(&'static str, OptionKind)> {
-        let is_short = |word: &str| self.operands == OperandRule::Data && word.starts_with(name);
+        let may_be_short = matches!(self.operands, OperandRule::Data | OperandRule::Partial);
+        let is_short = |word: &str| may_be_short && word.starts_with(name);
         let words = || self.words.iter();
         words().find(|(word, _)| *word == name).or_else(|| words().find(|(word, _)| is_short(word))).copied()
     }
@@ -123,9 +124,11 @@ impl<'a> Elements<'a> {
             written.split_once('=').map_or((written, None), |(name, value)| (name, Some(value)));
         let Some((word, kind)) = self.interpreter.word(name) else { return Element::Unknown };
         let value = match kind {
-            OptionKind::Valued | OptionKind::Code | OptionKind::Module | OptionKind::File => {
-                value.or_else(|| self.argument()).unwrap_or_default()
-            }
+            OptionKind::Valued
+            | OptionKind::Code
+            | OptionKind::Module
+            | OptionKind::File
+            | OptionKind::Directory => value.or_else(|| self.argument()).unwrap_or_default(),
             _ if value.is_some() => return Element::Unknown,
             _ => "",
         };
@@ -167,20 +170,31 @@ impl<'a> Elements<'a> {
             }
             OptionKind::Character => self.take(self.letters.chars().next().map_or(0, char::len_utf8)),
             OptionKind::Next => self.argument().unwrap_or_default(),
-            OptionKind::Valued | OptionKind::Code | OptionKind::Module | OptionKind::File
+            OptionKind::Long => {
+                let rest = self.take(self.letters.len());
+                let long = if rest.is_empty() { self.argument().unwrap_or_default() } else { rest };
+                return self.word(long);
+            }
+            OptionKind::Valued
+            | OptionKind::Code
+            | OptionKind::Module
+            | OptionKind::File
+            | OptionKind::Directory
                 if self.letters.is_empty() =>
             {
                 self.argument().unwrap_or_default()
             }
-            // perl's values of these end at white space: "-i.bak -e".
-            OptionKind::Attached | OptionKind::Valued if is_perl && "iCDI".contains(letter) => {
+            // perl's values of these end at white space (perl.c, moreswitches): "-i.bak -e", "-F: -e". That of -I does not
+            // (perl_parse).
+            OptionKind::Attached if is_perl && "iCDF".contains(letter) => {
                 self.take(self.letters.find(char::is_whitespace).unwrap_or(self.letters.len()))
             }
             OptionKind::Attached
             | OptionKind::Valued
             | OptionKind::Code
             | OptionKind::Module
-            | OptionKind::File => self.take(self.letters.len()),
+            | OptionKind::File
+            | OptionKind::Directory => self.take(self.letters.len()),
         };
         // What follows are arguments of the module, or of python's code.
         if kind == OptionKind::Module || kind == OptionKind::Code && self.interpreter.family() == "python" {

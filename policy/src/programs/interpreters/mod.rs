@@ -8,26 +8,13 @@ mod table;
 pub(super) use elements::{Element, OptionName};
 pub(super) use table::{EDITORS, EMACS, Interpreter, OperandRule, OptionKind};
 
+pub(super) use super::name::is_of;
 use super::name::program_name;
 use super::starters::MULTICALL;
 
 /// Returns how the program of this name reads its arguments, if the table has it.
 pub(super) fn interpreter(program: &str) -> Option<&'static Interpreter> {
     table::INTERPRETERS.iter().find(|interpreter| is_of(program, interpreter.names))
-}
-
-/// Returns whether a program has one of these names, apart from its version and build target:
-/// `perl5.36-x86_64-linux-gnu`.
-pub(super) fn is_of(program: &str, names: &[&str]) -> bool {
-    names.iter().filter_map(|name| program.strip_prefix(name)).any(|rest| {
-        let version = rest.strip_prefix('-').unwrap_or(rest);
-        let build = version.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-        // After the version: the build target, or CPython's letters for the kind of build.
-        rest.is_empty()
-            || program.len() - rest.len() > 1
-                && build.len() < version.len()
-                && (build.starts_with('-') || build.trim_start_matches(['d', 'm', 'u', 't']).is_empty())
-    })
 }
 
 /// Returns the name of the applet that a multicall binary runs, and its arguments: the first argument names it. Any

@@ -40,6 +40,10 @@ pub enum OptionKind {
     Module,
     /// As [`OptionKind::Valued`]: a file that runs; the operands are its arguments.
     File,
+    /// As [`OptionKind::Valued`]: the directory in which the program then looks for its files.
+    Directory,
+    /// As [`OptionKind::Valued`]: a long option without its dashes.
+    Long,
     /// The program comes from standard input, and the operands are its arguments.
     Input,
     /// Code is read from standard input, too.
@@ -85,8 +89,8 @@ pub const EDITORS: &[&str] = &[
 pub const EMACS: &[&str] = &["emacs", "emacs-nox", "emacs-gtk", "emacs-lucid", "emacs-pgtk"];
 
 use OptionKind::{
-    Attached, Character, Code, Colon, Command, File, Input, Module, Next, Number, Plain, Prints, Prompt,
-    Valued,
+    Attached, Character, Code, Colon, Command, Directory, File, Input, Long, Module, Next, Number, Plain,
+    Prints, Prompt, Valued,
 };
 
 pub const INTERPRETERS: &[Interpreter] = &[
@@ -119,7 +123,8 @@ pub const INTERPRETERS: &[Interpreter] = &[
         words: &[],
         operands: OperandRule::Script,
     },
-    // ruby(1) 3.3, and proc_options of ruby.c. -S is left out: it looks for the script in PATH.
+    // ruby(1) 3.3, and proc_options of ruby.c, where -x may have a directory attached. -S is left out: it looks for the
+    // script in PATH.
     Interpreter {
         names: &["ruby"],
         letters: &[
@@ -128,7 +133,8 @@ pub const INTERPRETERS: &[Interpreter] = &[
             ("0T", Number),
             ("W", Colon),
             ("K", Character),
-            ("CEIrX", Valued),
+            ("EIr", Valued),
+            ("CX", Directory),
             ("Fix", Attached),
             ("e", Code),
         ],
@@ -251,10 +257,17 @@ pub const INTERPRETERS: &[Interpreter] = &[
         words: &[],
         operands: OperandRule::Partial,
     },
-    // gawk(1), mawk(1)
+    // gawk(1), mawk(1): "-W source=CODE" is "--source=CODE"
     Interpreter {
         names: &["awk", "gawk", "mawk", "nawk"],
-        letters: &[("FvilW", Valued), ("e", Code), ("fE", File)],
+        letters: &[
+            ("bcCghIkMnNOPrsStV", Plain),
+            ("dDLop", Attached),
+            ("Fvil", Valued),
+            ("W", Long),
+            ("e", Code),
+            ("fE", File),
+        ],
         words: &[
             ("field-separator", Valued),
             ("assign", Valued),
@@ -276,9 +289,16 @@ pub const INTERPRETERS: &[Interpreter] = &[
     // make(1)
     Interpreter {
         names: &["make", "gmake"],
-        letters: &[("CIoW", Valued), ("O", Attached), ("E", Code), ("f", File)],
+        letters: &[
+            ("bBdehikLmnpqrRsStvw", Plain),
+            ("C", Directory),
+            ("IoW", Valued),
+            ("jlO", Attached),
+            ("E", Code),
+            ("f", File),
+        ],
         words: &[
-            ("directory", Valued),
+            ("directory", Directory),
             ("include-dir", Valued),
             ("assume-old", Valued),
             ("assume-new", Valued),
@@ -304,6 +324,13 @@ pub const INTERPRETERS: &[Interpreter] = &[
         letters: &[("SuUiTtq", Valued), ("cl", Code)],
         words: &[],
         operands: OperandRule::Data,
+    },
+    // dc(1) 1.5
+    Interpreter {
+        names: &["dc"],
+        letters: &[("hV", Prints), ("e", Code), ("f", File)],
+        words: &[("help", Prints), ("version", Prints), ("expression", Code), ("file", File)],
+        operands: OperandRule::Partial,
     },
     // m4(1) 1.4
     Interpreter {

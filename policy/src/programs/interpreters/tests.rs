@@ -4,8 +4,9 @@ use proptest::prelude::*;
 
 use super::table::INTERPRETERS;
 use super::{Interpreter, OperandRule, OptionKind};
+use crate::programs::code_on_input::CodeOnInput;
 use crate::programs::inline_eval::code_option;
-use crate::programs::script::{CodeOnInput, script_operands};
+use crate::programs::script::script_operands;
 
 /// An option of the table as its manual has it, with the value that it takes. No value looks like an option.
 fn written(
@@ -13,7 +14,7 @@ fn written(
     (name, kind): (&str, OptionKind),
     is_apart: bool,
 ) -> Option<Vec<String>> {
-    use OptionKind::{Attached, Character, Colon, Next, Number, Plain, Valued};
+    use OptionKind::{Attached, Character, Colon, Directory, Next, Number, Plain, Valued};
     let dashes = if name.len() > 1 { "--" } else { "-" };
     let own = format!("{dashes}{name}");
     Some(match kind {
@@ -23,10 +24,12 @@ fn written(
         Character => vec![format!("{own}u")],
         Attached => vec![format!("{own}x")],
         Next => vec![own, "x".to_owned()],
-        Valued if name.len() > 1 && !is_apart => vec![format!("{own}=x")],
+        Valued | Directory if name.len() > 1 && !is_apart => vec![format!("{own}=x")],
         // A dash may be a value, and ends no options then.
-        Valued if is_apart => vec![own, if interpreter.family() == "node" { "x" } else { "--" }.to_owned()],
-        Valued => vec![format!("{own}x")],
+        Valued | Directory if is_apart => {
+            vec![own, if interpreter.family() == "node" { "x" } else { "--" }.to_owned()]
+        }
+        Valued | Directory => vec![format!("{own}x")],
         _ => return None,
     })
 }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use guard_approvals::{Always, AskedHost, Exec, FileChange, Process, Question, Repeat, Subject};
 use guard_openclaw::peer::proc::Tid;
 use guard_openclaw::peer::process_tree::Tree;
-use guard_policy::approval::always;
+use guard_policy::approval::{OnDisk, always};
 use guard_policy::{Access, Policy, Reason, Request};
 
 use super::reach::reach;
@@ -107,6 +107,15 @@ pub fn about_outside(
     Question { always: Always::Never(EACH_TIME.to_owned()), repeat: Repeat::AskedEachTime, ..question }
 }
 
+/// What is at a path. The answer only decides what is offered.
+fn on_disk(path: &[u8]) -> OnDisk {
+    match std::fs::metadata(OsStr::from_bytes(path)) {
+        Ok(found) if found.is_dir() => OnDisk::Directory,
+        Ok(found) if found.is_file() => OnDisk::File,
+        _ => OnDisk::Other,
+    }
+}
+
 fn about(
     background: &Background<'_>,
     caller: &Caller<'_>,
@@ -121,7 +130,6 @@ fn about(
     let is_program = matches!(subject, Subject::Exec(_));
     let each_time = reason.is_persistence()
         || is_program && asked.iter().any(|request| policy.repeats(request) == Repeat::AskedEachTime);
-    let is_directory = |path: &[u8]| std::path::Path::new(OsStr::from_bytes(path)).is_dir();
     let inputs: Vec<_> = match &subject {
         Subject::Exec(exec) => exec.inputs.iter().map(|input| input.kind).collect(),
         Subject::File { .. } | Subject::Host(_) => Vec::new(),
@@ -134,7 +142,7 @@ fn about(
         reason: reason.clone().into_owned(),
         always: match reason.is_persistence() {
             true => Always::Never(EACH_TIME.to_owned()),
-            false => always(policy, asked, &is_directory).with_inputs(inputs),
+            false => always(policy, asked, &on_disk).with_inputs(inputs),
         },
         repeat: if each_time { Repeat::AskedEachTime } else { Repeat::Allowed },
         reach: None,
