@@ -93,6 +93,148 @@ fn protection_takes_only_writing_whatever_grants_it() {
     );
 }
 
+#[test]
+fn what_a_program_reads_from_its_directory_is_protected_in_every_directory() {
+    let policy = with(&open(json!(true)), host());
+    for name in [
+        ".nvmrc",
+        ".node-version",
+        ".java-version",
+        ".sdkmanrc",
+        ".prototools",
+        ".shadowenv.d/a.lisp",
+        ".ruby-env",
+        ".versions.conf",
+        "CVS/Root",
+        ".bzr/branch/location",
+        ".repo/repo/main.py",
+        ".repo/manifest.xml",
+        ".repo/local_manifests/x.xml",
+        ".gclient",
+        ".jj/repo/store/git_target",
+        ".git/lazygit.yml",
+        ".lazygit.yml",
+        ".west/config",
+        ".mrconfig",
+        ".arcconfig",
+        ".obsidian/plugins/x/main.js",
+        ".obsidian/community-plugins.json",
+        "startup.m",
+        ".lapce/run.toml",
+        ".run/x.run.xml",
+        ".mc.menu",
+        ".swiplrc",
+        ".erlang",
+        ".csirc",
+        ".gemini/hooks/x",
+        ".gemini/agents/x",
+        ".gemini/skills/x/SKILL.md",
+        ".opencode.json",
+        ".agents/skills/x",
+        ".trae/mcp.json",
+        ".github/mcp.json",
+        ".iflow/settings.json",
+        ".copilot/x",
+    ] {
+        assert_eq!(outcomes(&policy, &format!("/srv/new/{name}")), "ada", "{name}");
+    }
+    // What a tool itself writes in its repository, what names a version, and what a project's sources are.
+    for name in [
+        ".ruby-version",
+        ".svn/wc.db",
+        ".fslckout",
+        "CVS/Entries",
+        ".bzr/checkout/dirstate",
+        ".repo/projects/x.git/index",
+        ".gclient_entries",
+        ".github/workflows/ci.yml",
+        ".obsidian/workspace.json",
+        ".git/index",
+    ] {
+        assert_eq!(outcomes(&policy, &format!("/srv/new/{name}")), "aaa", "{name}");
+    }
+}
+
+#[test]
+fn a_home_has_what_a_workspace_has_but_for_names_of_its_own_list() {
+    let policy = with(&open(json!(true)), host());
+    for name in [
+        ".rvmrc",
+        ".rbenv-vars",
+        "irb.rc",
+        "_irbrc",
+        ".idea/x",
+        ".devcontainer/x",
+        ".zed/tasks.json",
+        ".helix/languages.toml",
+        ".kakrc",
+        "crush.json",
+        "opencode.json",
+        ".autoenv.zsh",
+        ".github/hooks/x",
+        ".amp/x",
+        ".junie/mcp/x",
+        ".kilocode/mcp.json",
+        ".nvim.lua",
+        ".nvim/x",
+        ".envrc.local",
+        ".ycm_extra_conf.py",
+        ".nvmrc",
+        ".mrconfig",
+    ] {
+        assert_eq!(outcomes(&policy, &format!("/home/u/{name}")), "ada", "{name}");
+        assert_eq!(outcomes(&policy, &format!("/zsh/{name}")), "ada", "{name}");
+    }
+    // What agents keep in a home, beside what its list names.
+    for name in [
+        ".claude/projects/x.jsonl",
+        ".codex/sessions/x.jsonl",
+        ".cursor/chats/x",
+        ".gemini/tmp/x",
+        ".qwen/tmp/x",
+        ".copilot/logs/x",
+        ".config/x",
+        ".github/x",
+    ] {
+        assert_eq!(outcomes(&policy, &format!("/home/u/{name}")), "aaa", "{name}");
+    }
+}
+
+#[test]
+fn caches_that_an_interactive_program_runs_are_protected() {
+    let policy = with(&open(json!(true)), host());
+    for name in [
+        "blesh/0.4/term.xterm",
+        "zsh4humans/v5/z4h.zsh",
+        "antibody/x",
+        "zsh-snap/eval/x.zsh",
+        "zcompdump-5.9",
+        "xonsh/x",
+        "mise/node/20/bin_paths.msgpack.z",
+        "xmonad/xmonad-x86_64-linux",
+        "taffybar/taffybar-linux-x86_64",
+        "sessions/xfce4-session-h:0",
+        "ksycoca6_en_x",
+        "plasmashell/qmlcache/x",
+        "ibus/bus/registry",
+        "nvim/luacache_chunks",
+        "lvim/luac/x.luac",
+        "guile/ccache/3.0/x.go",
+        "JetBrains/RemoteDev/dist/x/bin/remote-dev-server.sh",
+        "common-lisp/x.fasl",
+        "helm/plugins/x/plugin.yaml",
+    ] {
+        for cache in ["/home/u/.cache", "/cache"] {
+            assert_eq!(outcomes(&policy, &format!("{cache}/{name}")), "ada", "{name}");
+        }
+    }
+    for name in
+        ["black/x", "pylint/x", "jedi/x", "parso/x", "helm/repository/x", "nvim/x", "JetBrains/x", "pip/x"]
+    {
+        assert_eq!(outcomes(&policy, &format!("/cache/{name}")), "aaa", "{name}");
+    }
+}
+
 /// What runs by itself under a name that nobody can list: named after host, version, user or environment.
 #[test]
 fn names_with_a_variable_end_are_protected() {

@@ -30,7 +30,9 @@ fn home(arena: &Arena) -> Outside {
         arena.world.write(format!("home/{file}"), "# as it was\n");
     }
     for directory in [
-        ".cache",
+        ".cache/guile",
+        ".cache/helm",
+        ".cache/nvim",
         ".config/autostart",
         ".config/systemd/user/default.target.wants",
         ".config/fish/conf.d",
@@ -131,6 +133,15 @@ left! {
     a_dump_of_zsh_moved_there => sh("mv file ~/.zcompdump-laptop-5.9.zwc");
     a_compiled_file_beside_one_of_zsh => sh("echo x > ~/.p10k.zsh.zwc");
     an_instant_prompt => sh("echo x > ~/.cache/p10k-instant-prompt-u.zsh");
+    a_cache_of_blesh => sh("mkdir ~/.cache/blesh; echo x > ~/.cache/blesh/term.xterm");
+    a_dump_of_zsh_in_the_cache => sh("echo x > ~/.cache/zcompdump-5.9");
+    paths_of_mise_in_the_cache => sh("mkdir ~/.cache/mise; echo x > ~/.cache/mise/bin_paths.msgpack.z");
+    a_window_manager_in_the_cache => sh("mkdir ~/.cache/xmonad; echo x > ~/.cache/xmonad/xmonad-x86_64-linux");
+    a_session_in_the_cache => sh("mkdir ~/.cache/sessions; echo x > ~/.cache/sessions/xfce4-session-h:0");
+    a_menu_in_the_cache => sh("echo x > ~/.cache/ksycoca6_en_x");
+    compiled_modules_in_the_cache => sh("echo x > ~/.cache/nvim/luacache_chunks");
+    a_plugin_of_helm_moved_there => sh("mkdir p; echo x > p/plugin.yaml; mv p ~/.cache/helm/plugins");
+    compiled_files_linked_there => sh("ln -s $R/work ~/.cache/guile/ccache");
     tasks_of_mise_in_the_home => sh("echo x > ~/mise.toml; echo x > ~/.mise.ci.toml");
     a_file_of_fish => sh("echo x > ~/.config/fish/conf.d/x.fish");
     keys_of_the_line => sh("echo x > ~/.inputrc");

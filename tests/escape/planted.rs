@@ -292,9 +292,19 @@ fn startup_files_of_shells_and_editors_are_protected_in_every_directory() {
 
 #[test]
 fn other_repositories_are_protected_too() {
-    for name in [".hg/hgrc", ".hg/requires", ".hg/sharedpath", ".jj/repo/config.toml"] {
+    for name in [
+        ".hg/hgrc",
+        ".hg/requires",
+        ".hg/sharedpath",
+        ".jj/repo/config.toml",
+        ".jj/repo/store/git_target",
+        "CVS/Root",
+        ".bzr/branch/location",
+        ".repo/repo/main.py",
+        ".gclient",
+    ] {
         comes_to_nothing(&Planted {
-            before: "mkdir -p deep/.hg deep/.jj/repo",
+            before: "mkdir -p deep/.hg deep/.jj/repo/store deep/CVS deep/.bzr/branch deep/.repo/repo",
             runs: Box::leak(
                 vec![("", &*Box::leak(format!("echo > work/deep/{name}").into_boxed_str()))]
                     .into_boxed_slice(),

@@ -190,10 +190,37 @@ fn what_runs_where_a_program_starts_is_protected_in_every_directory() {
         "jupyter_server_config.py",
         "jupyter_config.json",
         "node-compile-cache/v22-x64-1/0",
+        ".lazygit.yml",
+        ".obsidian/plugins/x/main.js",
+        "startup.m",
+        ".run/x.run.xml",
+        ".mc.menu",
+        ".west/config",
+        ".mrconfig",
+        ".gemini/hooks/x",
+        ".agents/skills/x/SKILL.md",
+        ".opencode.json",
+        ".github/mcp.json",
+        ".nvmrc",
+        ".java-version",
+        ".sdkmanrc",
+        ".prototools",
+        ".shadowenv.d/a.lisp",
     ] {
         let attack = format!("f='deep/{name}'; mkdir -p \"$(dirname \"$f\")\"; echo evil > \"$f\"");
         let after = format!("[ ! -e 'deep/{name}' ] || touch \"$MARK\"");
         each_comes_to_nothing(&planted("mkdir -p deep", &attack, leaked(after)));
+    }
+}
+
+#[test]
+fn a_home_is_a_directory_like_others() {
+    for name in
+        [".idea/x", ".rvmrc", ".junie/mcp/mcp.json", "crush.json", ".nvim.lua", ".github/hooks/x.json"]
+    {
+        let attack = format!("cd; mkdir -p \"$(dirname '{name}')\"; echo evil > '{name}'");
+        let after = format!("[ ! -e ~/'{name}' ] || touch \"$MARK\"");
+        each_comes_to_nothing(&planted(":", &attack, leaked(after)));
     }
 }
 

@@ -106,19 +106,28 @@ pub fn inherited(vars: impl IntoIterator<Item = Variable>, inherit: Inherit) -> 
 
 /// The names, and patterns with one star, of variables beyond OpenClaw's list that change what a program does if they
 /// are set for one command. A command still inherits them.
-static PROGRAM_VARIABLES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+static PROGRAM_VARIABLES: LazyLock<Listed> = LazyLock::new(|| {
     let lines = include_str!("../../data/program-environment.txt").lines();
-    lines.filter(|line| !line.starts_with('#')).filter_map(|line| line.split_whitespace().next()).collect()
+    let names = lines.filter(|line| !line.starts_with('#')).filter_map(|line| line.split_whitespace().next());
+    let (exceptions, names): (Vec<_>, Vec<_>) = names.partition(|name| name.starts_with('!'));
+    Listed { names, exceptions: exceptions.into_iter().map(|name| &name[1..]).collect() }
 });
 
+struct Listed {
+    names: Vec<&'static str>,
+    /// Names that a pattern would have and that change nothing.
+    exceptions: Vec<&'static str>,
+}
+
 fn is_program_variable(name: &[u8]) -> bool {
-    PROGRAM_VARIABLES.iter().any(|known| match known.split_once('*') {
+    let is = |known: &&str| match known.split_once('*') {
         None => known.as_bytes() == name,
         Some((start, end)) => {
             let rest = name.strip_prefix(start.as_bytes());
             rest.is_some_and(|rest| rest.ends_with(end.as_bytes()))
         }
-    })
+    };
+    PROGRAM_VARIABLES.names.iter().any(is) && !PROGRAM_VARIABLES.exceptions.iter().any(is)
 }
 
 /// Whether a variable can, judged by its name, change what a program does. `is_inherited`: the command inherits it
@@ -148,4 +157,33 @@ fn builtin(rule: impl Into<Cow<'static, str>>, text: &'static str) -> Reason<'st
 /// A reason that follows from the operator's `exec.environment`.
 fn chosen(rule: &'static str, text: &'static str) -> Reason<'static> {
     Reason::new(Source::Global, "exec.environment", rule, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_listed_name_is_in_capitals_has_one_star_and_a_source() {
+        let text = include_str!("../../data/program-environment.txt");
+        let mut seen = std::collections::HashSet::new();
+        for line in text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+            let (name, source) = line.split_once(' ').expect("a source");
+            assert!(!source.trim().is_empty() && seen.insert(name), "{line}");
+            assert!(name == name.to_ascii_uppercase() && name.matches('*').count() < 2, "{line}");
+        }
+    }
+
+    #[test]
+    fn no_exception_undoes_a_name() {
+        for known in PROGRAM_VARIABLES.names.iter().filter(|name| !name.contains('*')) {
+            assert!(is_program_variable(known.as_bytes()), "{known}");
+        }
+        for exception in &PROGRAM_VARIABLES.exceptions {
+            let name = exception.replace('*', "X");
+            assert!(!is_program_variable(name.as_bytes()), "{name}");
+            let is_caught = |known: &&str| known.split_once('*').is_some_and(|(_, end)| name.ends_with(end));
+            assert!(PROGRAM_VARIABLES.names.iter().any(is_caught), "no star has {name}");
+        }
+    }
 }

@@ -35,8 +35,25 @@
 //! - `.psqlrc-*`: for one version of psql (psql(1), "Files"); `.mongoshrc.js`, `.duckdbrc`: mongosh's and DuckDB's manuals;
 //!   `octave/`, `ocaml/`, `utop/`, `erlang/`, `swi-prolog/`, `.groovy/`: what these run at their start, by their manuals.
 //! - `.tool-versions`: `path:DIRECTORY` is a version whose programs run under a tool's name (asdf's manual,
-//!   ".tool-versions"). A file that only chooses among versions that are installed (`.nvmrc`, `.python-version`) is
-//!   not in the list.
+//!   ".tool-versions"). `.nvmrc`, `.node-version`: fnm joins their text to a directory, so that an absolute path is the version
+//!   (its `choose_version_for_user_input.rs`), and `.java-version`, `.sdkmanrc`: jenv and SDKMAN do so with `../` (jenv's
+//!   `jenv-version-name`, SDKMAN's `sdkman-use.sh`), each at `cd`. `.prototools` (`[env]`), `.shadowenv.d/` (its trust is for the
+//!   path, not for what is in it), `.ruby-env`, `.versions.conf` (RVM's "Project files"): any variable at `cd`.
+//!   `.python-version` and `.ruby-version` choose among installed versions: pyenv and rbenv refuse a path there.
+//! - `.lazygit.yml`, `.git/lazygit.yml`: pagers and commands of lazygit (its "User Config"); `.mrconfig`, `.arcconfig`: commands of mr(1),
+//!   and PHP that Arcanist loads; `.west/config`: where west finds its extensions ("West workspaces"); `.gclient`: Python.
+//! - `CVS/Root`: a method may name a program (`:ext;CVS_RSH=…:`; cvs's manual, "The connection method"); `.bzr/branch/`: other
+//!   branches, `bzr` in one of the tree's; `.repo/`: repo's own programs, and from where it fetches (its "repo Manifest Format").
+//!   In the rest of `.repo/`, the git of each project keeps its objects.
+//! - `.obsidian/plugins/`: Obsidian's plugins of a vault; `.run/`: run configurations (IntelliJ IDEA, "Run/debug configurations");
+//!   `.lapce/`; `.mc.menu`: mc(1), "Menu File Edit"; `startup.m`: MATLAB's `startup`; `.swiplrc`, `.erlang`, `.csirc`: as those of a home,
+//!   by older releases of SWI-Prolog, Erlang and CHICKEN.
+//! - Caches: `blesh/` (ble.sh's `term.*`, `decode.*`), `zsh4humans/`, `antibody/`, `zsh-snap/`, `xonsh/`: what these source at a shell's
+//!   start; `mise/`: PATH and variables at each prompt (its "Cache"); `xmonad/`, and `taffybar/`, `termonad/`, `xmobar/`, `yi/` of
+//!   dyre: the compiled program itself (xmonad(1); dyre's manual); `sessions/`: what xfce4-session(1) starts again; `ksycoca*`: what KDE's
+//!   menu starts (kbuildsycoca6(8)), `qmlcache/`: its compiled QML; `ibus/bus/`: what ibus-daemon(1) starts for an engine; `luacache*`:
+//!   impatient.nvim's; `lvim/luac/`: LunarVim's; `guile/ccache/`, `common-lisp/`: compiled files, which Guile ("Compiling Scheme Code") and ASDF
+//!   ("Output translations") run instead of the sources; `helm/plugins/`: to where helm's links lead; `RemoteDev/`: JetBrains' programs.
 
 use super::Set;
 
@@ -91,7 +108,8 @@ const LISTS: &[(Set, &str)] = &[
         "~/.bashrc ~/.bash_profile ~/.bash_login ~/.bash_logout ~/.bash_aliases ~/.bash_functions ~/.bash_completion \
          ~/.bash_completion.d/ ~/.bashrc.d/ ~/.profile ~/.profile.d/ ~/.shrc ~/.kshrc ~/.mkshrc ~/.blerc ~/.aliases \
          ~/.zshrc ~/.zshenv ~/.zprofile ~/.zlogin ~/.zlogout ~/.zcompdump* ~/.cache/zsh/ ~/.cache/prezto/ \
-         ~/.cache/oh-my-zsh/ ~/.cache/antidote/ ~/.cache/p10k-* ~/.cache/gitstatus/ ~/.cache/fish/generated_completions/ \
+         ~/.cache/oh-my-zsh/ ~/.cache/zcompdump* ~/.cache/blesh/ ~/.cache/zsh4humans/ ~/.cache/antibody/ ~/.cache/zsh-snap/ \
+         ~/.cache/xonsh/ ~/.cache/antidote/ ~/.cache/p10k-* ~/.cache/gitstatus/ ~/.cache/fish/generated_completions/ \
          ~/.cache/starship/ ~/.cache/carapace/ ~/.cache/oh-my-posh/ ~/.cache/wal/ ~/.zoxide.nu ~/.config/bash_completion \
          ~/.local/share/fish/generated_completions/ ~/.zshrc.d/ ~/.zpreztorc ~/.zimrc ~/.p10k.zsh ~/.cshrc \
          ~/.tcshrc ~/.login ~/.logout ~/.xonshrc ~/.inputrc ~/.config/bash/ ~/.config/zsh/ ~/.config/fish/ \
@@ -122,7 +140,10 @@ const LISTS: &[(Set, &str)] = &[
          ~/.xscreensaver ~/.fehbg ~/.conkyrc ~/.config/conky/ ~/.config/swayidle/ ~/.config/autorandr/ \
          ~/.config/redshift/hooks/ ~/.config/gammastep/hooks/ ~/.config/i3status/ ~/.config/i3blocks/ \
          ~/.config/espanso/ ~/.asoundrc ~/.config/alsa/ ~/.config/pulse/ ~/.pulse/ ~/.config/vulkan/ \
-         ~/.local/share/vulkan/ ~/.config/openxr/ ~/.config/fcitx5/ ~/.local/share/fcitx5/",
+         ~/.local/share/vulkan/ ~/.config/openxr/ ~/.config/fcitx5/ ~/.local/share/fcitx5/ \
+         ~/.cache/xmonad/ ~/.cache/taffybar/ ~/.cache/termonad/ ~/.cache/xmobar/ ~/.cache/yi/ ~/.cache/sessions/ \
+         ~/.cache/ksycoca* ~/.cache/plasmashell/qmlcache/ ~/.cache/kwin/qmlcache/ ~/.cache/krunner/qmlcache/ \
+         ~/.cache/ibus/bus/",
     ),
     (
         Set::Ssh,
@@ -179,16 +200,20 @@ const LISTS: &[(Set, &str)] = &[
          ~/.cache/git/credential/ GIT/config GIT/config.worktree GIT/hooks/ GIT/remotes/ GIT/branches/ GIT/info/attributes \
          GIT/commondir WORK/.hg/hgrc \
          WORK/.hg/hgrc-not-shared WORK/.jj/repo/config.toml WORK/.sl/config \
-         WORK/.sl/requires WORK/.sl/sharedpath WORK/.pijul/config WORK/_darcs/prefs/defaults",
+         WORK/.sl/requires WORK/.sl/sharedpath WORK/.pijul/config WORK/_darcs/prefs/defaults WORK/CVS/Root \
+         WORK/.bzr/branch/location WORK/.bzr/branch/branch.conf WORK/.repo/repo/ WORK/.repo/manifest.xml \
+         WORK/.repo/manifests/ WORK/.repo/local_manifests/ WORK/.gclient WORK/.west/config WORK/.mrconfig \
+         WORK/.arcconfig WORK/.lazygit.yml WORK/.git/lazygit.yml GIT/lazygit.yml",
     ),
     (
         Set::Direnv,
         "WORK/.envrc WORK/.envrc.local WORK/.envrc.private WORK/.rvmrc WORK/.rbenv-vars WORK/.mise.toml WORK/.mise.*.toml WORK/mise.toml WORK/mise.*.toml WORK/.config/mise/ \
          WORK/.config/mise.toml WORK/.config/mise.*.toml WORK/.mise/ WORK/mise/config.toml WORK/mise/config.*.toml \
-         WORK/.rtx.toml WORK/.tool-versions WORK/.autoenv.zsh WORK/.autoenv.zsh.zwc WORK/.autoenv ~/.envrc ~/.direnvrc \
+         WORK/.rtx.toml WORK/.tool-versions WORK/.nvmrc WORK/.node-version WORK/.java-version WORK/.sdkmanrc \
+         WORK/.prototools WORK/.shadowenv.d/ WORK/.ruby-env WORK/.versions.conf WORK/.autoenv.zsh WORK/.autoenv.zsh.zwc WORK/.autoenv ~/.envrc ~/.direnvrc \
          ~/.config/direnv/ ~/.local/share/direnv/ ~/.mise.toml ~/.mise.*.toml ~/mise.toml ~/mise.*.toml ~/.mise/ \
          ~/mise/config.toml ~/mise/config.*.toml ~/.rtx.toml ~/.config/mise/ ~/.config/mise.toml ~/.config/mise.*.toml \
-         ~/.config/rtx/ ~/.local/state/mise/trusted-configs/ ~/.autoenv_authorized ~/.tool-versions ~/.asdfrc \
+         ~/.config/rtx/ ~/.cache/mise/ ~/.local/state/mise/trusted-configs/ ~/.autoenv_authorized ~/.tool-versions ~/.asdfrc \
          /etc/mise/",
     ),
     (
@@ -225,7 +250,10 @@ const LISTS: &[(Set, &str)] = &[
          ~/.config/neomutt/ ~/.config/mc/ ~/.config/ranger/ ~/.config/lf/ ~/.config/nnn/ ~/.config/yazi/ \
          ~/.config/vifm/ ~/.config/mpv/ ~/.mpv/ ~/.config/rofi/ ~/.config/wofi/ ~/.config/dunst/ /etc/vim/ /etc/vimrc \
          /etc/emacs/ /etc/nanorc /etc/tmux.conf /etc/screenrc /etc/gdb/ /etc/R/ \
-         WORK/.ycm_extra_conf.py WORK/.externalToolBuilders/ WORK/.theia/ ~/.dir-locals.el ~/.dir-locals-2.el \
+         WORK/.ycm_extra_conf.py WORK/.externalToolBuilders/ WORK/.theia/ WORK/.lapce/ WORK/.run/ WORK/.mc.menu \
+         WORK/.obsidian/plugins/ WORK/.obsidian/community-plugins.json WORK/startup.m WORK/.swiplrc WORK/.erlang \
+         WORK/.csirc ~/.config/chicken/ ~/.cache/guile/ccache/ ~/.cache/common-lisp/ ~/.cache/nvim/luacache* \
+         ~/.cache/lvim/luac/ ~/.cache/JetBrains/RemoteDev/ ~/.dir-locals.el ~/.dir-locals-2.el \
          ~/.lvimrc ~/.lnvim.lua ~/.manpath ~/.wishrc ~/.expect.rc ~/.expectrc ~/.gnuplot ~/.config/gnuplot/ \
          ~/.config/bpython/ ~/.config/ptpython/ ~/.ptpython/ ~/.maxima/ ~/.sage/ ~/.w3m/ ~/.elinks/ \
          ~/.config/elinks/ ~/.ncmpcpp/ ~/.config/ncmpcpp/ ~/.config/xplr/ ~/.config/broot/ ~/.config/k9s/ \
@@ -250,7 +278,7 @@ const LISTS: &[(Set, &str)] = &[
          ~/.config/composer/vendor/ ~/.composer/config.json ~/.composer/auth.json ~/.composer/vendor/ \
          ~/.nuget/NuGet/NuGet.Config ~/.dotnet/tools/ ~/.config/nix/ ~/.config/nixpkgs/ ~/.config/home-manager/ \
          ~/.nix-defexpr/ ~/.nix-channels ~/.config/guix/ ~/.docker/config.json ~/.docker/cli-plugins/ \
-         ~/.config/containers/ ~/.kube/config ~/.config/helm/ ~/.terraformrc ~/.terraform.d/plugins/ \
+         ~/.config/containers/ ~/.kube/config ~/.config/helm/ ~/.cache/helm/plugins/ ~/.terraformrc ~/.terraform.d/plugins/ \
          ~/.config/ccache/ ~/.ccache/ccache.conf ~/.curlrc ~/.gnupg/gpg.conf ~/.gnupg/gpg-agent.conf ~/.gnupg/scdaemon.conf ~/.gnupg/dirmngr.conf ~/.aws/config \
          ~/.subversion/config ~/.config/gh/config.yml \
          ~/.local/share/gh/extensions/ ~/.rpmmacros ~/.devscripts ~/.quiltrc ~/.config/curlrc ~/.wgetrc ~/.netrc \
@@ -296,12 +324,14 @@ const LISTS: &[(Set, &str)] = &[
          WORK/.claude/settings.json WORK/.claude/settings.local.json WORK/.claude/hooks/ WORK/.claude/commands/ \
          WORK/.claude/agents/ WORK/.claude/skills/ WORK/.claude/plugins/ WORK/.codex/ WORK/.cursor/mcp.json \
          WORK/.cursor/hooks.json WORK/.cursor/hooks/ WORK/.cursor/cli.json WORK/.cursor/environment.json \
-         WORK/.gemini/settings.json WORK/.gemini/commands/ WORK/.gemini/extensions/ WORK/.gemini/.env WORK/.qwen/ \
-         WORK/.opencode/ WORK/opencode.json WORK/opencode.jsonc WORK/.crush.json WORK/crush.json WORK/.amp/ \
+         WORK/.gemini/settings.json WORK/.gemini/commands/ WORK/.gemini/extensions/ WORK/.gemini/hooks/ \
+         WORK/.gemini/agents/ WORK/.gemini/skills/ WORK/.gemini/.env WORK/.qwen/ \
+         WORK/.opencode/ WORK/opencode.json WORK/opencode.jsonc WORK/.opencode.json WORK/.agents/skills/ WORK/.crush.json WORK/crush.json WORK/.amp/ \
          WORK/.aider.conf.yml WORK/.roo/mcp.json WORK/.kiro/settings/ WORK/.kiro/hooks/ WORK/.factory/ \
          WORK/.github/hooks/ WORK/.continue/ \
          WORK/.windsurf/hooks.json WORK/.clinerules/hooks/ WORK/.kilocode/mcp.json WORK/.junie/mcp/ \
-         WORK/.amazonq/ WORK/.pi/ WORK/.openclaw/ ~/.windsurf/ ~/.pi/ ~/.aws/amazonq/",
+         WORK/.trae/mcp.json WORK/.github/mcp.json WORK/.iflow/settings.json WORK/.qoder/settings.json \
+         WORK/.codebuddy/settings.json WORK/.copilot/ WORK/.vibe/config.toml WORK/.rovodev/config.yml WORK/.amazonq/ WORK/.pi/ WORK/.openclaw/ ~/.windsurf/ ~/.pi/ ~/.aws/amazonq/",
     ),
 ];
 

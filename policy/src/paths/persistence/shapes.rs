@@ -13,7 +13,7 @@ use super::components::{
 };
 use super::git_data::is_known;
 use super::git_locked::{GIT_LOCKED, is_config, is_config_or_lock, is_locked_name};
-use super::tails::{OTHER_REPOSITORIES, TAILS};
+use super::tails::{OTHER_REPOSITORIES, ShapeTail, TAILS};
 use crate::Grant;
 use crate::verdict::CompiledReason;
 
@@ -41,7 +41,7 @@ pub(crate) struct Shapes {
     reasons: Vec<(Set, Arc<CompiledReason>)>,
     /// The reason for git's configuration, which says what may change there.
     git_config: Option<Arc<CompiledReason>>,
-    /// Home directories, whose own lists say what is protected in them.
+    /// Home directories, whose own lists say what is protected in them by the names that they have.
     homes: Vec<Vec<u8>>,
     /// The directories of hooks that a configuration names relative to each work tree, as components.
     hooks: Vec<Vec<Vec<u8>>>,
@@ -153,8 +153,9 @@ impl Shapes {
         let is_on = |set| self.reason(set).is_some();
         for at in Components::all(path) {
             let (name, holder) = (at.name(), at.holder());
-            let tail =
-                TAILS.after(name).find(|tail| is_on(tail.set) && at.matches(tail) && !self.is_home(holder));
+            let tail = TAILS
+                .after(name)
+                .find(|tail| is_on(tail.set) && at.matches(tail) && self.counts(tail, holder));
             if let Some(tail) = tail
                 && found(Shape {
                     set: tail.set,
@@ -233,8 +234,9 @@ impl Shapes {
         self.hooks.iter().any(leads) && found(shape(at.holder(), ShapeKind::All))
     }
 
-    fn is_home(&self, directory: &[u8]) -> bool {
-        self.homes.iter().any(|home| home == directory)
+    /// Whether a tail counts in a directory: in a home, the home's own lists come first.
+    fn counts(&self, tail: &ShapeTail, holder: &[u8]) -> bool {
+        tail.is_also_of_homes || self.homes.iter().all(|home| home != holder)
     }
 
     /// Returns what a directory or a link at a path would lead to, if that is protected: the path ends before its tail
@@ -258,7 +260,7 @@ impl Shapes {
                 return Some(shape(Set::Git, holder));
             }
             let mut leading = TAILS.after(at.name()).filter(|tail| is_on(tail.set) && at.leads(tail));
-            let tail = leading.next().filter(|_| !self.is_home(holder))?;
+            let tail = leading.find(|tail| self.counts(tail, holder))?;
             Some(shape(tail.set, holder))
         })
     }
@@ -402,13 +404,17 @@ mod tests {
     }
 
     #[test]
-    fn files_of_workspaces_are_protected_in_every_directory_but_home() {
+    fn files_of_workspaces_are_protected_in_every_directory_but_for_what_a_home_lists() {
         assert_eq!(holders("/a/.envrc"), ["/a"]);
         assert_eq!(holders("/a/b/.vscode"), ["/a/b"]);
         assert_eq!(holders("/a/b/.vscode/x/y"), ["/a/b"]);
         assert_eq!(holders("/home/u/p/.idea/workspace.xml"), ["/home/u/p"]);
         assert_eq!(holders("/home/u/.vscode/argv.json"), [""; 0]);
         assert_eq!(holders("/home/u/.envrc/x"), [""; 0]);
+        assert_eq!(holders("/home/u/.idea/workspace.xml"), ["/home/u"]);
+        assert_eq!(holders("/home/u/.claude/hooks/x"), [""; 0]);
+        assert_eq!(holders("/a/.jj/repo/store/git_target"), ["/a/.jj"]);
+        assert_eq!(holders("/a/.git/lazygit.yml"), ["/a"]);
         assert_eq!(holders("/a/mise.x.toml"), ["/a"]);
         assert_eq!(holders("/a/.config/mise.x.toml"), ["/a", "/a/.config"]);
         assert_eq!(holders("/a/mise.toml.x"), [""; 0]);
@@ -438,6 +444,7 @@ mod tests {
         assert_eq!(holder("/a/.git/tmp"), None);
         assert_eq!(holder("/a/.claude"), Some(&b"/a"[..]));
         assert_eq!(holder("/home/u/.claude"), None);
+        assert_eq!(holder("/home/u/.junie"), Some(&b"/home/u"[..]));
         assert_eq!(holder("/a/tools"), Some(&b"/a"[..]), "hooks may be below it");
         assert_eq!(holder("/a/.vscode"), None, "it is one");
         assert_eq!(holder("/a/b"), None);

@@ -1,12 +1,13 @@
 //! The ends of paths that are protected in every directory, by their first component.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use super::Set;
 use super::lists::{Start, may_be_asked, paths_of};
 
-/// Files of Mercurial's and Jujutsu's repositories that name programs, or another place that does; and one that is in
+/// Files of Mercurial's and Jujutsu's repositories that name programs, or another place that does (Jujutsu's git repository, in
+/// `git_target`); and one that is in
 /// each repository and never changes, so that no repository can be cleared away for one of the tree's.
 pub(super) const OTHER_REPOSITORIES: [(&[u8], &[&[u8]]); 2] = [
     (b".hg", &[b"hgrc", b"hgrc-not-shared", b"requires", b"sharedpath"]),
@@ -17,11 +18,20 @@ pub(super) const OTHER_REPOSITORIES: [(&[u8], &[&[u8]]); 2] = [
             b"repo/config.toml",
             b"repo/config-id",
             b"repo/store/type",
+            b"repo/store/git_target",
             b"workspace-config.toml",
             b"workspace-config-id",
         ],
     ),
 ];
+
+/// Directories in which a program keeps its state in a home, beside what their name means in a workspace: OpenClaw's, of which
+/// the guard protects its own part.
+const STATE_OF_HOMES: [&[u8]; 1] = [b".openclaw"];
+
+fn first_of(path: &'static str) -> &'static [u8] {
+    path.trim_matches('/').split('/').next().unwrap_or_default().as_bytes()
+}
 
 /// The tails that begin with a component: by its name; then those whose only component is a pattern.
 #[derive(Default)]
@@ -64,11 +74,20 @@ pub(super) struct ShapeTail {
     pub(super) is_directory: bool,
     /// Whether it can be asked about.
     pub(super) may_be_asked: bool,
+    /// Whether it counts in a home, too: what no list of the home says more about.
+    pub(super) is_also_of_homes: bool,
 }
 
 /// The listed paths of every workspace, by first component. Paths in repositories are handled below.
 pub(super) static TAILS: LazyLock<Tails> = LazyLock::new(|| {
     let mut tails = Tails::default();
+    let of_homes: HashSet<&[u8]> = Set::ALL
+        .into_iter()
+        .flat_map(paths_of)
+        .filter(|(start, _)| *start == Start::Home)
+        .map(|(_, path)| first_of(path))
+        .chain(STATE_OF_HOMES)
+        .collect();
     for set in Set::ALL {
         for (_, path) in paths_of(set).filter(|(start, _)| *start == Start::Workspace) {
             let is_directory = path.ends_with('/');
@@ -76,7 +95,9 @@ pub(super) static TAILS: LazyLock<Tails> = LazyLock::new(|| {
             let Some(first) = components.next() else { continue };
             if OTHER_REPOSITORIES.iter().all(|(name, _)| *name != first) {
                 let may_be_asked = may_be_asked(path);
-                let tail = ShapeTail { set, rest: components.collect(), is_directory, may_be_asked };
+                let is_also_of_homes = !of_homes.contains(first);
+                let rest = components.collect();
+                let tail = ShapeTail { set, rest, is_directory, may_be_asked, is_also_of_homes };
                 match first.contains(&b'*') {
                     true => tails.by_pattern.push((first, tail)),
                     false => tails.by_name.entry(first).or_default().push(tail),
@@ -86,3 +107,24 @@ pub(super) static TAILS: LazyLock<Tails> = LazyLock::new(|| {
     }
     tails
 });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_has_its_own_list_for_a_name_or_that_of_a_workspace() {
+        let counts =
+            |name: &str| TAILS.after(name.as_bytes()).map(|tail| tail.is_also_of_homes).collect::<Vec<_>>();
+        for name in
+            [".idea", ".devcontainer", ".rvmrc", ".rbenv-vars", "irb.rc", ".kakrc", "crush.json", ".junie"]
+        {
+            assert_eq!(counts(name), [true], "{name}");
+        }
+        for name in
+            [".claude", ".codex", ".cursor", ".gemini", ".qwen", ".config", ".vscode", ".openclaw", ".envrc"]
+        {
+            assert!(!counts(name).is_empty() && counts(name).iter().all(|counts| !counts), "{name}");
+        }
+    }
+}
