@@ -36,6 +36,7 @@ fn compile_beside(document: &Document, projects: &[ProjectFile]) -> Policy {
         cwd: b"/home/u/work",
         workspace: guard_policy::Workspace::default(),
         profile: None,
+        enclosure: None,
         path_dirs: vec![b"/usr/bin".to_vec()],
         always_denied: vec![b"/home/u/.openclaw".to_vec()],
         temp_dirs: vec![b"/tmp".to_vec()],
