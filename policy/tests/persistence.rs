@@ -149,10 +149,12 @@ fn what_a_program_reads_from_its_directory_is_protected_in_every_directory() {
         ".gclient_entries",
         ".github/workflows/ci.yml",
         ".obsidian/workspace.json",
-        ".git/index",
+        ".git/index.stash.1",
     ] {
         assert_eq!(outcomes(&policy, &format!("/srv/new/{name}")), "aaa", "{name}");
     }
+    // git's own change of it is judged by its content.
+    assert_eq!(outcomes(&policy, "/srv/new/.git/index"), "ada");
 }
 
 #[test]

@@ -62,6 +62,26 @@ fn the_script_that_runs_is_the_one_that_is_shown() {
     }
 }
 
+/// The option would take the name that the kernel adds, and the interpreter would run an argument.
+#[test]
+fn a_first_line_that_makes_another_file_the_script_is_not_asked_for() {
+    for (program, first, code) in [
+        ("perl", "#!/usr/bin/perl -I", "print 'BAD'"),
+        ("python3", "#!/usr/bin/python3 -W", "print('BAD')"),
+        ("bash", "#!/bin/bash --rcfile", "echo BAD"),
+    ] {
+        if !has(&[program]) {
+            continue;
+        }
+        let world = world();
+        executable(&world.write("work/good", format!("{first}\n")));
+        world.write("work/evil", code);
+        let ended = world.guarded(&["./good", "evil"]);
+        assert_eq!((ended.stdout.as_str(), ended.status), ("", 126), "{program}: {}", ended.stderr);
+        assert!(ended.stderr.contains("make another file the script"), "{program}: {}", ended.stderr);
+    }
+}
+
 /// Where it is not certain which file runs, the card shows and binds each that the tree may write: also the value of an
 /// option or a setting, a file in another directory, and what a directory runs.
 #[test]

@@ -296,6 +296,16 @@ fn the_same_template_has_nothing_to_do_in_the_next_project() {
     }
 }
 
+/// Leaves out the rules for files and directories of other tests, which may be gone by now: a home that is in `/tmp` has `/tmp`
+/// come apart.
+fn leave_out_others(world: &World) {
+    let own = world.root().display().to_string();
+    let is_kept = |line: &&str| !line.trim_start().starts_with("\"/tmp/") || line.contains(&own);
+    let text = world.read("home/.openclaw/guard.json").expect("a policy");
+    let kept: Vec<&str> = text.lines().filter(is_kept).collect();
+    world.write("home/.openclaw/guard.json", kept.join("\n"));
+}
+
 /// Which classes of calls the kernel decides about under the policy in force.
 fn exact_classes(world: &World) -> Vec<String> {
     let shown = ended(world.command().args(["policy", "show", "--tiers", "--json"]));
@@ -318,6 +328,7 @@ fn a_fast_policy_leaves_reads_to_the_kernel() {
     for told in ["nobody is told", "in parts   ~/.cache/**: 1 part", "left out   ", "--force"] {
         assert!(written.stdout.contains(told), "{told}: {}", written.stdout);
     }
+    leave_out_others(&world);
     assert_eq!(exact_classes(&world), ["list", "read"]);
     assert_eq!(ended(world.command().args(["policy", "validate", "--strict"])).status, 0);
     assert_eq!(ended(world.command().args(["policy", "test"])).status, 0);
@@ -360,6 +371,7 @@ fn a_fast_policy_grants_no_more_than_its_template() {
             assert!(fast.0.stderr.contains("leave out --fast"), "{name}: {}", fast.0.stderr);
             continue;
         }
+        leave_out_others(fast.1);
         let exact = exact_classes(fast.1);
         assert!(
             ["list", "read"].iter().all(|class| exact.iter().any(|one| one == class)),

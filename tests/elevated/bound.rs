@@ -4,7 +4,7 @@ use std::path::Path;
 
 use guard_tests::{Ended, World, compile, until};
 
-use crate::world::{answered, executable, own, run, start, world};
+use crate::world::{answered, executable, own, run, start, unasked, world};
 
 /// Makes a change while the line's question waits, and then says yes.
 fn after(world: &World, line: &str, change: impl FnOnce()) -> Ended {
@@ -91,6 +91,16 @@ fn a_script_runs_as_it_was_approved() {
     .expect("to edit the script");
     world.write("work/go", "");
     assert_eq!(held.end().stdout, "first\nsecond\n");
+}
+
+#[test]
+fn a_first_line_does_not_make_another_file_the_script() {
+    let world = world();
+    executable(&world, "work/good", "#!/bin/bash --rcfile\n");
+    world.write("work/evil", "echo evil");
+    let ended = unasked(&world, "RUN ./good evil 2>&1");
+    assert!(!ended.stdout.contains("evil\n") && ended.status != 0, "{ended:?}");
+    assert!(ended.stdout.contains("make another file the script"), "{ended:?}");
 }
 
 #[test]

@@ -154,6 +154,34 @@ fn submodules_of_a_work_tree_are_the_operators() {
     });
 }
 
+/// A move is judged by what has the name before: a link must not take its place meanwhile.
+#[test]
+fn a_link_does_not_take_the_place_of_a_file_that_is_moved() {
+    const RACE: &str = r#"
+import os, signal, stat
+os.mkdir("own"); target = ".git/SQUASH_MSG"
+child = os.fork()
+while child == 0:
+    try:
+        if stat.S_ISREG(os.lstat("own/a").st_mode): os.unlink("own/a"); os.symlink("../hooks/pre-commit", "own/a")
+    except OSError: pass
+moved = won = 0
+for i in range(2000):
+    open("own/t", "w").close(); os.rename("own/t", "own/a")
+    try: os.rename("own/a", target); moved += 1
+    except OSError: continue
+    won += os.path.islink(target); os.unlink(target)
+os.kill(child, signal.SIGKILL); print("moved" if moved else "none", won)"#;
+    for made in [World::open, World::floored] {
+        let world =
+            made().policy_text(|text| text.replace(r#""persistence": false"#, r#""persistence": true"#));
+        let mut command = world.native_command();
+        assert_eq!(ended(operator(&world, &mut command).args(["git", "init", "-q", "."])).status, 0);
+        let ended = world.guarded(&["python3", "-c", RACE]);
+        assert_eq!((ended.stdout.as_str(), ended.status), ("moved 0\n", 0), "{}", ended.stderr);
+    }
+}
+
 /// What git does with all of these in a repository of the operator's.
 #[test]
 fn git_works_as_before() {

@@ -16,7 +16,7 @@ use super::InitError;
 /// Devices that mean the same to every process. The built-in base has them, which is left out.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 /// Parts that turn out not to be whole are taken apart again, this many times in all.
-const MAX_ROUNDS: usize = 4;
+const MAX_ROUNDS: usize = 16;
 /// The maximum number of rules that the summary names.
 const MAX_NAMED: usize = 12;
 
@@ -79,7 +79,7 @@ impl FastPolicy {
         writeln!(out, "fast: the kernel decides about reads, by whole directories and single files")?;
         writeln!(
             out,
-            "  nobody is asked, and nobody is told of a read that is refused: `why PATH` explains it"
+            "  nobody is asked, and nobody is told of a read that is refused: `why --read PATH` explains it"
         )?;
         writeln!(
             out,

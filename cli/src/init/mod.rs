@@ -29,8 +29,8 @@ use write::Existing;
     cd ~/project && openclaw-guard init\n  \
     openclaw-guard init --template claude-code --workspace ~/project\n  \
     openclaw-guard init --template scratch --print | less\n  \
-    openclaw-guard init --short                           {\"extends\": \"coding\"}, and your own rules\n  \
-    openclaw-guard init --fast                            nobody is asked; the kernel decides about reads\n  \
+    openclaw-guard init --short                    {\"extends\": \"coding\"}, and your own rules\n  \
+    openclaw-guard init --fast                     the kernel decides about reads, nobody is asked\n  \
     openclaw-guard --policy ./guard.json init --force     keeps the old one as guard.json.old\n  \
     openclaw-guard init --list --json | jq -r '.[].name'\n\n\
     Exit status: 0, 125 nothing was written.")]

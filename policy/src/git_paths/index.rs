@@ -34,7 +34,7 @@ pub(super) fn check(bytes: &[u8], object_name: usize) -> Result<(), String> {
     let content =
         bytes.len().checked_sub(object_name).and_then(|end| bytes.get(..end)).ok_or("it is cut short")?;
     let mut reader = Reader { bytes: content, at: 0 };
-    if reader.take(4)? != b"DIRC" {
+    if reader.bytes(4)? != b"DIRC" {
         return Err("it is not an index".to_owned());
     }
     let version = reader.number()?;
@@ -59,17 +59,17 @@ fn entry(
 ) -> Result<EntryPlace, String> {
     let offset = reader.at;
     // Times, device and inode number.
-    reader.take(24)?;
+    reader.bytes(24)?;
     let mode = reader.number()?;
     // Owner, group and size, and the name of the object.
-    reader.take(12 + object_name)?;
+    reader.bytes(12 + object_name)?;
     let flags = reader.short()?;
     let is_extended = flags & 0x4000 != 0;
     if is_extended {
         if version < 3 {
             return Err("an entry has flags that version 2 does not have".to_owned());
         }
-        reader.take(2)?;
+        reader.bytes(2)?;
     }
     let mut is_whole = true;
     if version == 4 {
@@ -88,7 +88,7 @@ fn entry(
     if version != 4 {
         // One NUL ends the path, and up to seven more follow: entries have a multiple of eight bytes.
         let rest = (reader.at - offset).next_multiple_of(8) - (reader.at - offset);
-        if reader.take(rest)?.iter().any(|byte| *byte != 0) {
+        if reader.bytes(rest)?.iter().any(|byte| *byte != 0) {
             return Err("the length of a path is wrong".to_owned());
         }
     }
@@ -111,9 +111,9 @@ fn extensions(mut reader: Reader<'_>, places: &[EntryPlace], object_name: usize)
     let is_told = last.and_then(|last| reader.bytes.get(last..last + 4)) == Some(b"EOIE");
     let mut is_over = false;
     while !reader.is_at_end() {
-        let name = reader.take(4)?;
+        let name = reader.bytes(4)?;
         let length = reader.number()?;
-        let data = reader.take(usize::try_from(length).map_err(|_| "it is cut short")?)?;
+        let data = reader.bytes(usize::try_from(length).map_err(|_| "it is cut short")?)?;
         let mut data = Reader { bytes: data, at: 0 };
         if is_over {
             return Err("an extension follows the last one".to_owned());
@@ -121,7 +121,7 @@ fn extensions(mut reader: Reader<'_>, places: &[EntryPlace], object_name: usize)
         match name {
             b"EOIE" => {
                 is_over = true;
-                if usize::try_from(data.number()?) != Ok(end) || data.take(object_name)?.len() != object_name
+                if usize::try_from(data.number()?) != Ok(end) || data.bytes(object_name)?.len() != object_name
                 {
                     return Err("it says that its entries end elsewhere".to_owned());
                 }
@@ -173,7 +173,7 @@ impl<'b> Reader<'b> {
         self.at == self.bytes.len()
     }
 
-    fn take(&mut self, length: usize) -> Result<&'b [u8], String> {
+    fn bytes(&mut self, length: usize) -> Result<&'b [u8], String> {
         let end =
             self.at.checked_add(length).filter(|end| *end <= self.bytes.len()).ok_or("it is cut short")?;
         let taken = &self.bytes[self.at..end];
@@ -182,12 +182,12 @@ impl<'b> Reader<'b> {
     }
 
     fn number(&mut self) -> Result<u32, String> {
-        let bytes = self.take(4)?;
+        let bytes = self.bytes(4)?;
         Ok(bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte)))
     }
 
     fn short(&mut self) -> Result<u16, String> {
-        let bytes = self.take(2)?;
+        let bytes = self.bytes(2)?;
         Ok(u16::from(bytes[0]) << 8 | u16::from(bytes[1]))
     }
 
@@ -195,7 +195,7 @@ impl<'b> Reader<'b> {
     fn varint(&mut self) -> Result<usize, String> {
         let mut number: usize = 0;
         loop {
-            let byte = self.take(1)?[0];
+            let byte = self.bytes(1)?[0];
             number = number.checked_add(usize::from(byte & 0x7f)).ok_or("a number is too large")?;
             if byte & 0x80 == 0 {
                 return Ok(number);

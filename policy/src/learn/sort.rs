@@ -4,7 +4,9 @@ use super::patterns::Bits;
 use super::zone::{ZoneKind, Zones, is_gone};
 use super::{FinalState, Observation, Session, Used, Width, secrets};
 use crate::compile::builtin::system::DENIED;
-use crate::{Access, Document, Grant, Outcome, Overrides, Policy, Request, Rights, decide};
+use crate::{
+    Access, Document, GitLockedNames, Grant, Outcome, Overrides, Policy, Request, Rights, ShapeKind, decide,
+};
 
 /// Why an observation is not proposed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -138,7 +140,12 @@ impl Bounds {
 /// Sorts all observations.
 pub(super) fn sort(session: &Session<'_>, bounds: &Bounds, zones: &Zones, width: Width) -> Sorted {
     let mut sorted = Sorted::default();
-    for seen in session.observations {
+    // git may change these by their locks, wherever it may write the files beside them. No rule could allow more.
+    let is_gits = |path: &[u8]| {
+        let shapes = bounds.most.shapes(path);
+        GitLockedNames::is_of_paths(path) && shapes.iter().any(|shape| shape.kind == ShapeKind::GitLocked)
+    };
+    for seen in session.observations.iter().filter(|seen| !is_gits(&seen.path)) {
         let left = left_out(seen, bounds, zones, width);
         let mut rest = seen.used;
         for (used, why) in left {

@@ -3,7 +3,7 @@
 use super::ceilings::Ceilings;
 use super::exec_roots::is_below;
 use super::glob::{Below, Glob};
-use crate::{Access, Grant, Policy};
+use crate::{Access, Grant, Policy, Site};
 
 impl Policy {
     /// Returns true when moving `old` to `new` gives it no right that it did not have, and for a directory
@@ -22,6 +22,12 @@ impl Policy {
         let leaves_all = || [old, new].iter().all(|dir| self.keeps_below(dir).is_none());
         !directory
             || (self.map.most_below(new).within(below(old)) && below(new).w == Grant::Yes && leaves_all())
+    }
+
+    /// As [`Policy::may_move`], for a file at `old` that the tree has made: what persistence withholds there is not withheld
+    /// from it.
+    pub fn may_move_own(&self, old: &[u8], new: &[u8]) -> bool {
+        self.rights(new).within(self.map.find_at(old, Some(Site::Own)).rights)
     }
 
     /// Returns true when a rule or the base names this path itself, not a hierarchy around it, and grants `w`

@@ -43,6 +43,7 @@ enum RunnableArgument {
 }
 
 /// Returns the files that the program may run code from, besides the scripts of `#!` lines, which the kernel names.
+/// `script_at` is the argument by which it names the last of them.
 /// Other files that cannot be read, or are too long to be held, are left out: the script itself never is.
 ///
 /// # Errors
@@ -52,7 +53,7 @@ pub fn interpreted(
     path: &[u8],
     argv: &[Vec<u8>],
     cwd: &[u8],
-    named: &[Named],
+    script_at: Option<usize>,
 ) -> Result<Interpreted, Errno> {
     let mut operands = script_operands(path, argv);
     let policy = request.guard.policy();
@@ -63,7 +64,11 @@ pub fn interpreted(
         CodeOnInput::Unknown => found.inputs.extend(standard_input(request)?.filter(is_of_tree)),
         CodeOnInput::No => {}
     }
-    if let Some(script) = operands.script_path(argv).filter(|_| named.is_empty()) {
+    if script_at.is_some() && operands.script.is_some() && operands.script != script_at {
+        let text = "the options in its first line make another file the script";
+        request.guard.refuse(request.caller, Operation::Exec, path, text)?;
+    }
+    if let Some(script) = operands.script_path(argv).filter(|_| script_at.is_none()) {
         match operand(request, &script, cwd) {
             Ok(RunnableArgument::File(named)) => {
                 // Another descriptor may be there when the program follows it.

@@ -161,6 +161,7 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
     let mut role = Role::Program;
     let mut steps = ExecPlan::default();
     let mut scripts = Vec::new();
+    let mut script_at = None;
     for _ in 0..=MAX_SCRIPTS {
         let (object, path) = target.into_object()?;
         inflight::wait_for(Identity::from_stat(&object.stat));
@@ -193,7 +194,7 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
                     for named in &scripts {
                         interpreted::refuse_ambiguous(request, named)?;
                     }
-                    let runs = interpreted::interpreted(request, &path, &argv, &cwd, &scripts)?;
+                    let runs = interpreted::interpreted(request, &path, &argv, &cwd, script_at)?;
                     scripts.extend(runs.script);
                     let held = scripts.iter().map(|named: &Named| approval_subject::script(request, named));
                     let mut held = held.collect::<Result<Vec<_>, _>>()?.into_iter();
@@ -239,6 +240,7 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
             }
             Image::Script { interpreter, argument } => {
                 // The kernel replaces argv[0] with these (fs/binfmt_script.c).
+                script_at = Some(1 + usize::from(argument.is_some()));
                 let lead = [Some(interpreter.clone()), argument, Some(name.clone())];
                 argv.splice(..1, lead.into_iter().flatten());
                 target = find(request, libc::AT_FDCWD, &interpreter, 0)?;

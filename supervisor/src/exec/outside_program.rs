@@ -110,6 +110,9 @@ fn operands(
     let named = script_operands(&program.path, &program.argv);
     let mut operand = None;
     let path = named.script_path(&program.argv);
+    if named.script.is_some() && script_at.is_some() && named.script != script_at {
+        return Err("the options in its first line make another file the script".to_owned());
+    }
     if let (Some(at), Some(written), true) = (named.script, path, scripts.is_empty()) {
         let fd = opened(directory, &written).map_err(|error| cannot(&written, error))?;
         let held = hold(policy, fd, &program.argv, Role::Program)?;

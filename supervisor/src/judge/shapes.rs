@@ -108,6 +108,11 @@ impl Shapes<'_> {
             && self.site(path, Subject::There) != Some(Site::Own)
     }
 
+    /// Whether a real path is protected by its shape, but in a directory that the tree made.
+    pub fn is_own(&self, path: &[u8]) -> bool {
+        self.policy.protects_shapes() && self.site(path, Subject::There) == Some(Site::Own)
+    }
+
     /// Whether a new name at a path would turn a directory of the operator's into a git repository. The tree may have
     /// written that repository's configuration or hooks before.
     fn completes(&self, path: &[u8]) -> bool {

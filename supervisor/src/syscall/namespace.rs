@@ -85,6 +85,8 @@ pub fn symlink(request: &Request<'_, '_>, text: u64, dirfd: i32, path: u64) -> H
         request.guard.judge_link(request.caller, &entry.path, Some(text.as_bytes()))?;
         all.end()
     };
+    // A move that has judged what has this name must not find a link there.
+    let _alone = super::rename::alone(request);
     let entry = free_entry(request, dirfd, path, judge)?;
     request.perform(|| rustix::fs::symlinkat(text.as_bytes(), &entry.parent, entry.written()))
 }

@@ -76,18 +76,11 @@ pub fn remove(request: &Request<'_, '_>, dirfd: i32, path: &[u8]) -> Option<Hand
     match fast_path.lookup() {
         // The broker must do this one: the grants must be updated at once.
         FastLookup::There if request.guard.floor.grants().begin_at(fast_path.real()) => None,
-        // So must it decide who serves a socket.
-        FastLookup::There if is_socket(fast_path.real()) => None,
         FastLookup::There | FastLookup::Missing => {
             continue_call(request, fast_path.real(), Access::WRITE, Target::Entry)
         }
         FastLookup::Link | FastLookup::Unclear => None,
     }
-}
-
-fn is_socket(real: &[u8]) -> bool {
-    let stat = rustix::fs::statat(CWD, real, AtFlags::SYMLINK_NOFOLLOW);
-    stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Socket)
 }
 
 /// Whether any call may be left to the kernel. If the operator wants allowed calls logged, if an approved script must

@@ -59,11 +59,20 @@ pub fn stay(request: &Request<'_, '_>, entry: &DirEntry) -> Result<(), Errno> {
 /// Refuses a move if the object would gain rights by its new path, as the kernel refuses a move between file systems.
 /// mv(1) and similar tools then copy, and the copy is judged.
 fn keep_rights(request: &Request<'_, '_>, old: &[u8], new: &[u8], directory: bool) -> Result<(), Errno> {
+    keep_rights_if(request, (old, new), directory, request.guard.policy().may_move(old, new, directory))
+}
+
+fn keep_rights_if(
+    request: &Request<'_, '_>,
+    (old, new): (&[u8], &[u8]),
+    directory: bool,
+    policy_lets: bool,
+) -> Result<(), Errno> {
     let guard = request.guard;
     // The floor's grants move along with the directory, and may exceed what the policy allows at the new path.
     let shapes = guard.shapes();
     let may_move = || {
-        guard.policy().may_move(old, new, directory)
+        policy_lets
             && guard.floor.may_move(guard.policy(), old, new)
             && guard.moves_within_answers(old, new)
             && if directory { shapes.may_move(old, new) } else { !shapes.protects(old) }
@@ -108,8 +117,7 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     }
     let all = AllPaths::new(request.caller);
     // git itself makes the lock of an index another index (builtin/stash.c). The file is the tree's by any name.
-    let leaves_lock =
-        !exchange && git_config::is_lock_of_paths(&old) && git_config::is_own_lock(request, &old);
+    let leaves_lock = !exchange && git_config::is_trees_lock_of_paths(request, &old);
     for entry in [&old, &new] {
         // The tree may write its lock, but nothing else may get its name.
         let may_leave = leaves_lock && std::ptr::eq(entry, &old);
@@ -129,7 +137,10 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
         judge_link(request, &new, &old.path)?;
         keep_rights(request, &new.path, &old.path, is_directory(&new)?)?;
     }
-    if !leaves_lock {
+    if leaves_lock {
+        let policy_lets = request.guard.policy().may_move_own(&old.path, &new.path);
+        keep_rights_if(request, (&old.path, &new.path), false, policy_lets)?;
+    } else {
         keep_rights(request, &old.path, &new.path, is_directory(&old)?)?;
     }
     for (from, to) in [(&old, &new), (&new, &old)].into_iter().take(if exchange { 2 } else { 1 }) {
@@ -143,12 +154,15 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     stay(request, &new)?;
     all.end()?;
     // Close the objects first: NFS renames an open file instead of replacing it.
+    let judged = old.there()?.kind();
     for object in [old.object.take(), new.object.take()].into_iter().flatten() {
         inflight::wait_for(Identity::from_stat(&object.stat));
     }
     // The kernel reports a trailing slash on a non-directory, a directory moved below itself, and the like.
-    let outcome = request
-        .perform(|| rustix::fs::renameat_with(&old.parent, old.written(), &new.parent, new.written(), flags));
+    let outcome = request.perform(|| {
+        rustix::fs::renameat_with(&old.parent, old.written(), &new.parent, new.written(), flags)?;
+        arrived(&old, &new, judged, flags)
+    });
     if !exchange && is_git_file(&new.name) && matches!(outcome, Ok(Reply::Value(0))) {
         record_git_file(request, &new);
     }
@@ -157,6 +171,30 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
         grants.recheck_below(path);
     }
     outcome
+}
+
+/// Checks that what was moved is of the kind that was judged: a link is judged by more. Another guard of this user's, or a
+/// call that was left to the kernel, may have put one in its place meanwhile: that one goes back. The inode is not compared,
+/// because some file systems give another one to what they move (overlayfs, FUSE).
+///
+/// # Errors
+/// ENOENT, as if it had been removed before; if it cannot go back, it is at least not kept under the new name.
+fn arrived(old: &DirEntry, new: &DirEntry, judged: FileType, flags: RenameFlags) -> Result<(), Errno> {
+    let there = match rustix::fs::statat(&new.parent, &new.name[..], AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => stat,
+        // It has gone on.
+        Err(_) => return Ok(()),
+    };
+    let kind = FileType::from_raw_mode(there.st_mode);
+    if kind == judged {
+        return Ok(());
+    }
+    let back = if flags.contains(RenameFlags::EXCHANGE) { flags } else { RenameFlags::NOREPLACE };
+    let undone = rustix::fs::renameat_with(&new.parent, &new.name[..], &old.parent, &old.name[..], back);
+    if undone.is_err() && kind != FileType::Directory {
+        let _ = rustix::fs::unlinkat(&new.parent, &new.name[..], AtFlags::empty());
+    }
+    Err(Errno::NOENT)
 }
 
 /// Remembers a file that the tree has just given the name `.git`.
@@ -198,6 +236,12 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> HandlerR
     request.guard.refuse_never_open(request.caller, &old, &object)?;
     let all = AllPaths::new(request.caller);
     all.add(judge(request, &new))?;
+    // By the new name its clients would come to the tree as soon as that is the name of a server of the tree's.
+    all.add(request.guard.judge_displacement(request.caller, &old, Some(&object)))?;
+    // The tree could write it by the old name later, when the directory is not its own any more.
+    if request.guard.shapes().names(&new.path) && !request.guard.observe {
+        return Err(Errno::XDEV);
+    }
     if object.kind() == FileType::Symlink {
         request.guard.judge_link(request.caller, &new.path, None)?;
     }

@@ -35,6 +35,13 @@ impl GitLockedNames {
         GIT_LOCKED.iter().find(|names| names.lock == name)
     }
 
+    /// Returns whether a path is that of a file by which git finds other files, or of its lock.
+    pub fn is_of_paths(path: &[u8]) -> bool {
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+        let is_it = |names: &GitLockedNames| [names.file, names.lock].contains(&name);
+        GIT_LOCKED.iter().any(|names| names.content != GitContent::Config && is_it(names))
+    }
+
     /// Returns the names of the files beside the file of this name.
     pub fn of_file(name: &[u8]) -> Option<&'static GitLockedNames> {
         GIT_LOCKED.iter().find(|names| names.file == name)

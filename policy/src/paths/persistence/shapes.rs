@@ -295,7 +295,13 @@ impl Shapes {
 /// Whether a path in a git directory is that of something that is not git's own.
 fn is_unknown(inside: &[Component<'_>]) -> bool {
     let part = if inside[0].name() == b"worktrees" { inside.get(2) } else { inside.first() };
-    let is_other = |name: &[u8]| !is_known(name) && !is_locked_name(name) && !GIT_GUESTS.contains(&name);
+    // git takes a repository in it for it, which has a rule of its own.
+    let is_other = |name: &[u8]| {
+        !name.eq_ignore_ascii_case(b".git")
+            && !is_known(name)
+            && !is_locked_name(name)
+            && !GIT_GUESTS.contains(&name)
+    };
     part.is_some_and(|part| is_other(part.name()))
 }
 
@@ -366,7 +372,7 @@ mod tests {
         assert_eq!(holders("/a/.git/objects/info/alternates"), ["/a/.git"]);
         assert_eq!(holders("/a/.git/rebase-merge/git-rebase-todo"), ["/a/.git/rebase-merge"]);
         // What git does not know, something else reads.
-        for other in ["MERGE_AUTOSTASH", "lazygit.yml", "x/y", "sharedindex.1", "worktrees/w/x"] {
+        for other in ["MERGE_AUTOSTASH", "other.yml", "x/y", "sharedindex.1", "worktrees/w/x"] {
             assert_eq!(holders(&format!("/a/.git/{other}")), ["/a/.git"], "{other}");
         }
         assert_eq!(holders("/a/.git/sl/config"), ["/a/.git"]);
@@ -398,7 +404,8 @@ mod tests {
         for path in ["/a/.git/.git", "/a/.git/modules/x/y/.git", "/a/.git/worktrees/w/.GIT"] {
             assert_eq!(kinds(path), [ShapeKind::All, ShapeKind::File], "{path}");
         }
-        assert_eq!(kinds("/a/.git/x/.git"), [ShapeKind::File]);
+        assert_eq!(kinds("/a/.git/x/.git"), [ShapeKind::All, ShapeKind::File]);
+        assert_eq!(kinds("/a/.git/objects/.git"), [ShapeKind::File]);
         assert_eq!(shapes().git_directories(b"/a/x/.git"), [b"/a/x"]);
         assert_eq!(shapes().git_directories(b"/a/x/.git/HEAD"), [b""; 0]);
     }
@@ -414,7 +421,7 @@ mod tests {
         assert_eq!(holders("/home/u/.idea/workspace.xml"), ["/home/u"]);
         assert_eq!(holders("/home/u/.claude/hooks/x"), [""; 0]);
         assert_eq!(holders("/a/.jj/repo/store/git_target"), ["/a/.jj"]);
-        assert_eq!(holders("/a/.git/lazygit.yml"), ["/a"]);
+        assert_eq!(holders("/a/.git/lazygit.yml"), ["/a", "/a/.git"]);
         assert_eq!(holders("/a/mise.x.toml"), ["/a"]);
         assert_eq!(holders("/a/.config/mise.x.toml"), ["/a", "/a/.config"]);
         assert_eq!(holders("/a/mise.toml.x"), [""; 0]);

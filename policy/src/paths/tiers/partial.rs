@@ -4,7 +4,7 @@ use super::exact::Compared;
 use super::walk::Walked;
 use super::{Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind, walk};
 use crate::paths::entry::CompiledPattern;
-use crate::{Access, Grant, Permission, Policy};
+use crate::{Access, Grant, Permission, Policy, Rights};
 
 /// A rule that grants reading, of which the floor grants only parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,12 @@ impl Policy {
         let parts = |key: &str| {
             let decided = granted.iter().filter_map(|hierarchy| {
                 let found = self.map.find(&hierarchy.path);
-                let permission = Permission(found.rights);
+                // What a program replaces would be another file, and what starts is in a directory.
+                let rights = match hierarchy.kind {
+                    HierarchyKind::Directory => found.rights,
+                    HierarchyKind::File => Rights { w: Grant::No, x: Grant::No, ..found.rights },
+                };
+                let permission = Permission(rights);
                 (found.r.path == key).then(|| ReadPart { hierarchy: hierarchy.clone(), permission })
             });
             decided.collect()
