@@ -42,7 +42,7 @@ impl FastPolicy {
     ) -> Result<FastPolicy, InitError> {
         let not_fast = |reason: &str| InitError::NotFast(reason.to_owned());
         let invalid = |_| not_fast("the template is not a valid policy");
-        let mut rules = Rules { draft: Draft::parse("guard.json", text).map_err(invalid)?, home };
+        let mut rules = DraftRules { draft: Draft::parse("guard.json", text).map_err(invalid)?, home };
         rules.draft.set_ask_off();
         rules.draft.set_base_off();
         DEVICES.iter().for_each(|device| rules.set(device, "rw-"));
@@ -105,12 +105,12 @@ impl FastPolicy {
 }
 
 /// The rules of a policy that is being written.
-struct Rules<'h> {
+struct DraftRules<'h> {
     draft: Draft,
     home: &'h Path,
 }
 
-impl Rules<'_> {
+impl DraftRules<'_> {
     /// Sets what a valid pattern grants.
     fn set(&mut self, pattern: &str, permission: &str) {
         if let Some(permission) = Permission::parse(permission) {

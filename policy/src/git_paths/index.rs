@@ -33,7 +33,7 @@ struct EntryPlace {
 pub(super) fn check(bytes: &[u8], object_name: usize) -> Result<(), String> {
     let content =
         bytes.len().checked_sub(object_name).and_then(|end| bytes.get(..end)).ok_or("it is cut short")?;
-    let mut reader = Reader { bytes: content, at: 0 };
+    let mut reader = IndexReader { bytes: content, at: 0 };
     if reader.bytes(4)? != b"DIRC" {
         return Err("it is not an index".to_owned());
     }
@@ -52,7 +52,7 @@ pub(super) fn check(bytes: &[u8], object_name: usize) -> Result<(), String> {
 
 /// Reads one entry. `path` is that of the entry before, and is then this one's.
 fn entry(
-    reader: &mut Reader<'_>,
+    reader: &mut IndexReader<'_>,
     version: u32,
     object_name: usize,
     path: &mut Vec<u8>,
@@ -104,7 +104,7 @@ fn entry(
 }
 
 /// Checks what follows the entries.
-fn extensions(mut reader: Reader<'_>, places: &[EntryPlace], object_name: usize) -> Result<(), String> {
+fn extensions(mut reader: IndexReader<'_>, places: &[EntryPlace], object_name: usize) -> Result<(), String> {
     let end = reader.at;
     // git looks for this one at a fixed distance from the end, also in the data of another.
     let last = reader.bytes.len().checked_sub(8 + 4 + object_name);
@@ -114,7 +114,7 @@ fn extensions(mut reader: Reader<'_>, places: &[EntryPlace], object_name: usize)
         let name = reader.bytes(4)?;
         let length = reader.number()?;
         let data = reader.bytes(usize::try_from(length).map_err(|_| "it is cut short")?)?;
-        let mut data = Reader { bytes: data, at: 0 };
+        let mut data = IndexReader { bytes: data, at: 0 };
         if is_over {
             return Err("an extension follows the last one".to_owned());
         }
@@ -146,7 +146,7 @@ fn extensions(mut reader: Reader<'_>, places: &[EntryPlace], object_name: usize)
 }
 
 /// Checks that the table of blocks, from which threads of git read, leads to the entries that were read here.
-fn blocks(mut table: Reader<'_>, places: &[EntryPlace]) -> Result<(), String> {
+fn blocks(mut table: IndexReader<'_>, places: &[EntryPlace]) -> Result<(), String> {
     let elsewhere = || "it says that its entries are elsewhere".to_owned();
     table.number()?;
     let mut first = 0;
@@ -163,12 +163,12 @@ fn blocks(mut table: Reader<'_>, places: &[EntryPlace]) -> Result<(), String> {
 }
 
 /// Reads numbers in the order of the network.
-struct Reader<'b> {
+struct IndexReader<'b> {
     bytes: &'b [u8],
     at: usize,
 }
 
-impl<'b> Reader<'b> {
+impl<'b> IndexReader<'b> {
     fn is_at_end(&self) -> bool {
         self.at == self.bytes.len()
     }

@@ -89,7 +89,7 @@ pub(super) const FIRST_OPERAND: &[&str] = &[
 ];
 
 /// Programs that run what a file says: always, or by these words or letters.
-struct Reader {
+struct ProgramReader {
     names: &'static [&'static str],
     /// Without any words and letters, they always do.
     words: &'static [&'static str],
@@ -101,11 +101,11 @@ const fn reader(
     names: &'static [&'static str],
     words: &'static [&'static str],
     letters: &'static str,
-) -> Reader {
-    Reader { names, words, letters }
+) -> ProgramReader {
+    ProgramReader { names, words, letters }
 }
 
-const READERS: &[Reader] = &[
+const READERS: &[ProgramReader] = &[
     reader(FIRST_OPERAND, &[], ""),
     // java(1): an archive, a class of the class path, or a source file.
     reader(&["java", "jshell"], &[], ""),

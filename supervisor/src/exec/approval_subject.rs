@@ -11,7 +11,8 @@ use guard_policy::environment::can_change_program;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::scripts::{self, Named};
+use super::scripts::Named;
+use super::sealed_script::MAX_BYTES;
 use crate::audit::Operation;
 use crate::caller::Caller;
 use crate::resolve::{Object, Target, link_to};
@@ -41,7 +42,7 @@ pub fn executable(
 /// As [`executable`]; EACCES if the script is too long.
 pub fn script(request: &Request<'_, '_>, named: &Named) -> Result<BoundScript, Errno> {
     let caller = request.caller;
-    if rustix::fs::fstat(&named.file)?.st_size as u64 > scripts::MAX_BYTES {
+    if rustix::fs::fstat(&named.file)?.st_size as u64 > MAX_BYTES {
         let text = "a script of more than 64 MiB, too large to be approved; an allowlist entry allows it";
         request.guard.refuse(caller, Operation::Exec, &named.path, text)?;
     }
@@ -81,7 +82,7 @@ pub(super) fn input(request: &Request<'_, '_>, object: &Object, path: Vec<u8>) -
         FileType::CharacterDevice if is_terminal(object) => InputKind::Terminal,
         _ => InputKind::Other,
     };
-    let is_short = kind == InputKind::File && object.stat.st_size as u64 <= scripts::MAX_BYTES;
+    let is_short = kind == InputKind::File && object.stat.st_size as u64 <= MAX_BYTES;
     // Without a digest only its path identifies it, so the question says that it is not held.
     let file = if is_short { opened(object).ok() } else { None };
     let sha256 = match file {

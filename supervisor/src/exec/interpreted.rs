@@ -11,7 +11,8 @@ use rustix::io::Errno;
 use super::approval_subject::{input, opened, standard_input};
 use super::find;
 use super::script_paths::{as_text, script_paths, spelled};
-use super::scripts::{self, Named};
+use super::scripts::Named;
+use super::sealed_script::MAX_BYTES;
 use crate::audit::Operation;
 use crate::resolve::Target;
 use crate::syscall::Request;
@@ -136,7 +137,7 @@ pub fn refuse_ambiguous(request: &Request<'_, '_>, named: &Named) -> Result<(), 
 
 impl Interpreted {
     fn add(&mut self, request: &Request<'_, '_>, named: Named) -> Result<(), Errno> {
-        let is_short = rustix::fs::fstat(&named.file)?.st_size as u64 <= scripts::MAX_BYTES;
+        let is_short = rustix::fs::fstat(&named.file)?.st_size as u64 <= MAX_BYTES;
         let is_new = self.others.iter().all(|other| other.path != named.path)
             && self.script.as_ref().is_none_or(|script| script.path != named.path);
         if is_short && is_new && self.others.len() < MAX_FILES && request.guard.policy().writable(&named.path)

@@ -28,8 +28,6 @@ use super::sealed_script::SealedScript;
 use crate::caller::Caller;
 use crate::resolve::{Identity, Object, link_to, real_path};
 
-/// The maximum length of a script that can be approved.
-pub const MAX_BYTES: u64 = 64 << 20;
 /// The maximum total size of all copies. Beyond it no script is approved.
 const MAX_TOTAL_BYTES: u64 = 512 << 20;
 

@@ -8,10 +8,12 @@ use guard_approvals::Digest;
 use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 
-use super::scripts::MAX_BYTES;
 use crate::caller::Caller;
 use crate::kernel::errno;
 use crate::resolve::link_to;
+
+/// The maximum length of a script that can be approved.
+pub const MAX_BYTES: u64 = 64 << 20;
 
 /// The content of a script, sealed so that nobody can change it.
 #[derive(Debug)]
