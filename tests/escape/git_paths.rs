@@ -62,6 +62,21 @@ fn what_is_put_in_place_is_the_index_that_was_judged() {
     );
 }
 
+/// An index that names one file where names of objects have 20 bytes, and another one where they have 32: what stands in a
+/// directory around the repository does not say which.
+#[test]
+fn an_index_is_judged_in_the_format_of_its_repository() {
+    let attack = r#"
+put("../config", b"[extensions]\n\tobjectformat = sha256\n")
+path = b"../escaped A" + b"b" * 65
+content = b"DIRC" + struct.pack(">II", 2, 1) + entry(path, 0o100644, plain)
+make(content + b"ABCD" + struct.pack(">I", 4) + bytes(24)); os.rename(".git/index.lock", ".git/index")"#;
+    let line = format!("cat > ../attack.py <<'END'\n{INDEX}{attack}\nEND\npython3 ../attack.py");
+    let runs: Vec<(&'static str, &'static str)> = vec![("work/project", Box::leak(line.into_boxed_str()))];
+    let after = "cd project; git checkout -q . ; ls ../escaped* && touch \"$MARK\"";
+    each_comes_to_nothing(&Planted { before: REPOSITORY, runs: Box::leak(runs.into_boxed_slice()), after });
+}
+
 #[test]
 fn a_link_in_a_git_directory_leads_nowhere() {
     for run in [

@@ -2,6 +2,7 @@
 //! exactly the judged content is put in place (`own_copy`).
 
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 
 use guard_approvals::{Digest, FileChange};
@@ -99,8 +100,14 @@ pub fn replace(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> Hand
     match replacement.names.content {
         GitContent::Config => replace_config(request, replacement),
         GitContent::Index => {
-            let format = object_format(parent_of(&replacement.file.path));
-            replace_paths(request, replacement, GitPathsContent::Index(format))
+            let path = &replacement.file.path;
+            let format = object_format(parent_of(path));
+            if format.is_none() {
+                let text = "the configuration beside it cannot be read, which says how it is written";
+                request.guard.refuse(request.caller, Operation::Write, path, text)?;
+            }
+            // It is none only where the guard observes.
+            replace_paths(request, replacement, GitPathsContent::Index(format.unwrap_or_default()))
         }
         GitContent::MergeRr => replace_paths(request, replacement, GitPathsContent::MergeRr),
     }
@@ -182,21 +189,45 @@ fn put(replacement: &Replacement<'_>, new: &[u8]) -> Result<(), Errno> {
     copy.put(new, mode, None, names.file)
 }
 
-/// The format that a repository's configuration names; a work tree's is that of the repository around it. The tree cannot
-/// change it where an index is judged.
-fn object_format(directory: &[u8]) -> ObjectFormat {
-    let is_of = |place: &[u8]| {
-        let text = std::fs::read(OsStr::from_bytes(&[directory, place].concat())).unwrap_or_default();
-        let entries = parse(&text).unwrap_or_default();
-        entries.iter().any(|entry| {
-            entry.name.eq_ignore_ascii_case(b"extensions.objectformat")
-                && entry.value.as_deref().is_some_and(|value| value.eq_ignore_ascii_case(b"sha256"))
-        })
+/// The format that a repository's configuration names: git's own, which the tree cannot change where an index is judged.
+/// `None` if it cannot be read.
+fn object_format(directory: &[u8]) -> Option<ObjectFormat> {
+    let text = match std::fs::read(OsStr::from_bytes(&config_of(directory))) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+        Err(_) => return None,
     };
-    let is_sha256 = is_of(b"/config") || is_of(b"/../../config");
-    if is_sha256 { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 }
+    let is_sha256 = parse(&text).ok()?.iter().any(|entry| {
+        entry.name == b"extensions.objectformat"
+            && entry.value.as_deref().is_some_and(|value| value.eq_ignore_ascii_case(b"sha256"))
+    });
+    Some(if is_sha256 { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 })
+}
+
+/// The configuration of a git directory. That of a work tree is in the repository's `worktrees`. No other directory around
+/// it counts: it could be the tree's.
+fn config_of(directory: &[u8]) -> Vec<u8> {
+    let of_repository = parent_of(directory).strip_suffix(b"/worktrees");
+    [of_repository.unwrap_or(directory), b"/config"].concat()
 }
 
 fn parent_of(path: &[u8]) -> &[u8] {
     path.iter().rposition(|byte| *byte == b'/').map_or(path, |at| &path[..at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_configuration_is_the_repositorys() {
+        for (directory, config) in [
+            ("/a/.git", "/a/.git/config"),
+            ("/a/.git/modules/x", "/a/.git/modules/x/config"),
+            ("/a/.git/worktrees/w", "/a/.git/config"),
+            ("/a/worktrees.git", "/a/worktrees.git/config"),
+        ] {
+            assert_eq!(config_of(directory.as_bytes()), config.as_bytes(), "{directory}");
+        }
+    }
 }
