@@ -5,6 +5,7 @@ use crate::git_paths;
 use crate::paths::persistence::Set;
 use crate::paths::read_bound::judge_size;
 use crate::programs::Listed;
+use crate::programs::name::basename;
 use crate::text::shown;
 use crate::verdict::CompiledReason;
 use crate::{
@@ -116,7 +117,7 @@ fn decide_git_config(
 fn decide_git_paths<'p>(path: &[u8], content: GitPathsContent, new: &[u8]) -> Verdict<'p> {
     let refusal = git_paths::refusal(content, new);
     let outcome = if refusal.is_some() { Outcome::Deny } else { Outcome::Allow };
-    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    let name = basename(path);
     let rule = refusal.unwrap_or_else(|| "it names only files of the work tree".to_owned());
     let text = format!("git's {} as it would be: {rule}", shown(name));
     let rule = format!("builtin persistence \"git\": {rule}");

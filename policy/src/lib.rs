@@ -58,8 +58,8 @@ pub use paths::normalize;
 pub use paths::permission::{Bits, Grant, Permission, Rights};
 pub use paths::persistence::{GitContent, GitLockedNames, PersistenceSites, REPLACEMENT, Shape, ShapeKind};
 pub use paths::tiers::{
-    Classes, Exactness, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind, PartialRead, ReadPart,
-    Tiers,
+    Classes, Exactness, HARMLESS_DEVICES, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind,
+    PartialRead, ReadPart, Tiers,
 };
 pub use paths::workspace::Workspace;
 pub use policy::Policy;

@@ -12,11 +12,7 @@ fn with(sandbox: &str) -> World {
 }
 
 fn configured(world: World, sandbox: &str) -> World {
-    let root = world.root().display().to_string();
-    let text = format!(
-        r#"{{ agents: {{ defaults: {{ workspace: "ROOT/work", sandbox: {{ {sandbox} }} }}, list: [{{ id: "main" }}] }} }}"#
-    );
-    world.write("home/.openclaw/openclaw.json", text.replace("ROOT", &root));
+    let world = crate::sandbox_run::configured(world, sandbox);
     fs::create_dir_all(world.root().join("bin")).expect("a directory");
     world
 }

@@ -15,7 +15,7 @@ fn with(sandbox: &str) -> World {
     configured(World::bare(), sandbox)
 }
 
-fn configured(world: World, sandbox: &str) -> World {
+pub fn configured(world: World, sandbox: &str) -> World {
     let root = world.root().display().to_string();
     let text = format!(
         r#"{{ agents: {{ defaults: {{ workspace: "ROOT/work", sandbox: {{ {sandbox} }} }}, list: [{{ id: "main" }}] }} }}"#

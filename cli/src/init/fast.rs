@@ -8,22 +8,21 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use guard_policy::text::shown;
-use guard_policy::{Draft, HierarchyKind, PartialRead, Permission, Policy, ReadPart, Scope, known};
+use guard_policy::{
+    Draft, HARMLESS_DEVICES, HierarchyKind, PartialRead, Permission, Policy, ReadPart, Scope, known,
+};
 use guard_supervisor::landlock::Names;
 
 use super::InitError;
 
-/// Devices that mean the same to every process. The built-in base has them, which is left out.
-const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 /// Parts that turn out not to be whole are taken apart again, this many times in all.
 const MAX_ROUNDS: usize = 16;
 /// The maximum number of rules that the summary names.
 const MAX_NAMED: usize = 12;
 
-/// A policy under which the kernel decides about reads.
+/// What is lost in a policy under which the kernel decides about reads.
 #[derive(Debug)]
 pub struct FastPolicy {
-    pub text: String,
     /// The rules that are replaced by their whole parts, with the number of parts.
     replaced: Vec<(String, usize)>,
     /// The rules that nothing is left of.
@@ -31,7 +30,7 @@ pub struct FastPolicy {
 }
 
 impl FastPolicy {
-    /// Makes one of a template's text for a policy that asks nobody.
+    /// Makes one of a template's text for a policy that asks nobody. Returns its text, too.
     ///
     /// # Errors
     /// When the policy cannot be compiled, or has no whole parts that the kernel could decide about.
@@ -39,13 +38,14 @@ impl FastPolicy {
         text: &str,
         home: &Path,
         compile: impl Fn(&str) -> Result<Policy, InitError>,
-    ) -> Result<FastPolicy, InitError> {
+    ) -> Result<(String, FastPolicy), InitError> {
         let not_fast = |reason: &str| InitError::NotFast(reason.to_owned());
         let invalid = |_| not_fast("the template is not a valid policy");
         let mut rules = DraftRules { draft: Draft::parse("guard.json", text).map_err(invalid)?, home };
         rules.draft.set_ask_off();
         rules.draft.set_base_off();
-        DEVICES.iter().for_each(|device| rules.set(device, "rw-"));
+        // The built-in base has them, which is left out.
+        HARMLESS_DEVICES.iter().for_each(|device| rules.set(&String::from_utf8_lossy(device), "rw-"));
         let names = Names::read();
         let list = |directory: &[u8]| names.list(directory);
         let (mut replaced, mut left_out) = (Vec::new(), Vec::new());
@@ -56,7 +56,7 @@ impl FastPolicy {
                 let classes = policy.tiers(&list).classes;
                 let text = rules.draft.text().to_owned();
                 return match classes.read.reason() {
-                    None => Ok(FastPolicy { text, replaced, left_out }),
+                    None => Ok((text, FastPolicy { replaced, left_out })),
                     Some(reason) => Err(not_fast(reason)),
                 };
             }

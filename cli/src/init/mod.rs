@@ -156,16 +156,15 @@ pub fn act(options: &Options, arguments: &InitArgs) -> Result<Exit, InitError> {
         workspace.check(&paths)?;
     }
     let values = workspace.values(&paths);
-    let mut fast = None;
-    let text = match arguments.short {
+    let (text, fast) = match arguments.short {
         true if template == Template::Openclaw => return Err(InitError::NotShort),
-        true => template.extended(),
+        true => (template.extended(), None),
         false if arguments.fast => {
             let compile = |text: &str| look_over(options, &paths, &workspace, template, text);
-            let made = FastPolicy::new(&template.filled_unasked(&values), &paths.home, compile)?;
-            fast.insert(made).text.clone()
+            let (text, fast) = FastPolicy::new(&template.filled_unasked(&values), &paths.home, compile)?;
+            (text, Some(fast))
         }
-        false => template.filled(&values),
+        false => (template.filled(&values), None),
     };
     let policy = look_over(options, &paths, &workspace, template, &text)?;
     if arguments.print {

@@ -13,7 +13,7 @@ use crate::config::limits::Limits;
 use crate::environment::Inherit;
 use crate::paths::ceilings::Ceilings;
 use crate::paths::entry::CompiledPattern;
-use crate::paths::exec_roots::is_below;
+use crate::paths::exec_roots::{is_below, outermost};
 use crate::paths::expansion::{Expanded, expand, show};
 use crate::verdict::CompiledReason;
 use crate::{Grant, Permission, Policy, Rights, Source};
@@ -140,16 +140,7 @@ impl Enclosure {
                 left.extend(inside.iter().filter(|place| is_below(place, root)).map(|place| place.to_vec()));
             }
         }
-        left.sort();
-        left.dedup();
-        // In sorted order a parent comes before what is below it.
-        let mut outer: Vec<Vec<u8>> = Vec::new();
-        for root in left {
-            if !outer.iter().any(|above| is_below(&root, above)) {
-                outer.push(root);
-            }
-        }
-        outer
+        outermost(left)
     }
 }
 

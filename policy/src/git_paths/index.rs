@@ -4,6 +4,7 @@
 //! places in the file, are refused.
 
 use super::check_path;
+use crate::programs::name::basename;
 
 /// Extensions that git skips or keeps without finding paths to write to in them. `EOIE` and `IEOT` say where entries and
 /// extensions are, and are compared with where they were found.
@@ -95,9 +96,8 @@ fn entry(
     let is_directory = mode & TYPE == DIRECTORY;
     let named: &[u8] = path;
     check_path(if is_directory { named.strip_suffix(b"/").unwrap_or(named) } else { named })?;
-    let name = named.rsplit(|byte| *byte == b'/').next().unwrap_or(named);
     // git follows it where it looks for submodules (CVE-2018-11235).
-    if mode & TYPE == LINK && name.eq_ignore_ascii_case(b".gitmodules") {
+    if mode & TYPE == LINK && basename(named).eq_ignore_ascii_case(b".gitmodules") {
         return Err(".gitmodules is a link in it".to_owned());
     }
     Ok(EntryPlace { offset, is_whole })

@@ -18,15 +18,17 @@ pub(crate) fn roots(
         None => from_map(map, warnings),
     };
     roots.extend(LIBRARY_DIRS.iter().map(|dir| dir.as_bytes().to_vec()));
-    let mut roots: Vec<Vec<u8>> =
-        roots.into_iter().map(|root| (paths.realpath)(&root).unwrap_or(root)).collect();
-    roots.sort();
-    roots.dedup();
+    outermost(roots.into_iter().map(|root| (paths.realpath)(&root).unwrap_or(root)).collect())
+}
+
+/// Returns the directories that lie below none of the others, sorted.
+pub(crate) fn outermost(mut directories: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    directories.sort();
     // In sorted order a parent comes before what is below it.
     let mut outer: Vec<Vec<u8>> = Vec::new();
-    for root in roots {
-        if !outer.iter().any(|o| is_below(&root, o)) {
-            outer.push(root);
+    for directory in directories {
+        if !outer.iter().any(|above| is_below(&directory, above)) {
+            outer.push(directory);
         }
     }
     outer

@@ -9,11 +9,10 @@ use guard_policy::{Access, GitLockedNames, Policy, Request, Shape, ShapeKind, Si
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use crate::resolve::Object;
-
 use super::bound_sockets::BoundSockets;
 use super::git_files::leads_to_others;
 use super::made_directories::MadeDirectories;
+use crate::resolve::Object;
 
 /// How many names are looked at below a directory that is to be moved. Beyond that, it stays.
 const MAX_NAMES: usize = 200_000;
@@ -121,7 +120,7 @@ impl Shapes<'_> {
         let is_named = !self.policy.shapes(&[directory, b"/config"].concat()).is_empty();
         let look = look_of(directory);
         // The link names a directory with a configuration.
-        let is_configured = look.is_configured || look.has_head && path.ends_with(b"/commondir");
+        let is_configured = look.is_configured() || look.has_head() && path.ends_with(b"/commondir");
         !is_named && is_configured && !look.is_repository() && !self.made.contains(directory)
     }
 
@@ -131,7 +130,7 @@ impl Shapes<'_> {
         let marked = self.policy.protects_shapes().then(|| self.policy.marked_directory(path)).flatten();
         marked.is_some_and(|directory| {
             let look = look_of(directory);
-            look.is_configured && look.is_repository() && !self.made.contains(directory)
+            look.is_configured() && look.is_repository() && !self.made.contains(directory)
         })
     }
 
@@ -216,8 +215,8 @@ impl Shapes<'_> {
             let Some(rest) = left.checked_sub(names.len()) else { return false };
             left = rest;
             let has = |searched: &[u8]| names.iter().any(|(name, _)| name == searched);
-            let look = Look::new(has);
-            if look.is_repository() && look.is_configured && !self.made.contains(&directory) {
+            let look = Look(has);
+            if look.is_repository() && look.is_configured() && !self.made.contains(&directory) {
                 return false;
             }
             for (name, kind) in names {
@@ -249,44 +248,34 @@ fn last_name(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
-/// What a directory has of a git repository.
-struct Look {
-    has_objects: bool,
-    has_refs: bool,
-    has_head: bool,
-    has_commondir: bool,
-    /// Whether it has what git would run or be configured by.
-    is_configured: bool,
-}
+/// What a directory has of a git repository. It is asked for one name at a time: most directories have none of them.
+struct Look<F>(F);
 
-impl Look {
-    fn new(has: impl Fn(&[u8]) -> bool) -> Look {
-        Look {
-            has_objects: has(b"objects"),
-            has_refs: has(b"refs"),
-            has_head: has(b"HEAD"),
-            has_commondir: has(b"commondir"),
-            is_configured: [&b"config"[..], b"config.worktree", b"commondir", b"hooks"]
-                .iter()
-                .any(|name| has(name)),
-        }
-    }
-
+impl<F: Fn(&[u8]) -> bool> Look<F> {
     /// Whether git takes it for a repository (setup.c, `is_git_directory`), or would with one more name.
     fn is_repository(&self) -> bool {
-        self.has_objects && (self.has_refs || self.has_head) || self.has_head && self.has_commondir
+        let Look(has) = self;
+        has(b"objects") && (has(b"refs") || has(b"HEAD")) || has(b"commondir") && has(b"HEAD")
+    }
+
+    /// Whether it has what git would run or be configured by.
+    fn is_configured(&self) -> bool {
+        [&b"config"[..], b"config.worktree", b"commondir", b"hooks"].iter().any(|name| self.0(name))
+    }
+
+    fn has_head(&self) -> bool {
+        self.0(b"HEAD")
     }
 }
 
 /// What the directory at a real path has of a git repository.
-fn look_of(directory: &[u8]) -> Look {
-    let has = |name: &[u8]| {
+fn look_of(directory: &[u8]) -> Look<impl Fn(&[u8]) -> bool> {
+    Look(move |name: &[u8]| {
         let path = [directory, b"/", name].concat();
         let found = rustix::fs::statat(CWD, path, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
         // In a directory that cannot be searched, anything could be.
         !matches!(found, Err(Errno::NOENT | Errno::NOTDIR))
-    };
-    Look::new(has)
+    })
 }
 
 /// The names in a directory with their types; `None` if it cannot be listed.

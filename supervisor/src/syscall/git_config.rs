@@ -49,8 +49,7 @@ pub fn is_own_lock(request: &Request<'_, '_>, entry: &DirEntry) -> bool {
 
 /// Whether an entry is a lock that the tree made, in any repository, and not a configuration's.
 pub fn is_trees_lock_of_paths(request: &Request<'_, '_>, entry: &DirEntry) -> bool {
-    let is_of_paths =
-        GitLockedNames::of_lock(&entry.name).is_some_and(|names| names.content != GitContent::Config);
+    let is_of_paths = GitLockedNames::of_lock(&entry.name).is_some_and(GitLockedNames::names_paths);
     let is_regular = entry.object.as_ref().is_some_and(|object| object.kind() == FileType::RegularFile);
     let shapes = request.guard.shapes();
     is_of_paths && is_regular && (is_own_lock(request, entry) || shapes.is_own(&entry.path))
@@ -58,7 +57,7 @@ pub fn is_trees_lock_of_paths(request: &Request<'_, '_>, entry: &DirEntry) -> bo
 
 /// Whether an entry is a protected file that names paths. It may be removed: what comes in its place is judged.
 pub fn is_of_paths(request: &Request<'_, '_>, entry: &DirEntry) -> bool {
-    GitLockedNames::of_file(&entry.name).is_some_and(|names| names.content != GitContent::Config)
+    GitLockedNames::of_file(&entry.name).is_some_and(GitLockedNames::names_paths)
         && entry.object.as_ref().is_some_and(|object| object.kind() == FileType::RegularFile)
         && request.guard.shapes().protects_git_locked(&entry.path)
 }

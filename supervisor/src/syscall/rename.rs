@@ -56,26 +56,37 @@ pub fn stay(request: &Request<'_, '_>, entry: &DirEntry) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Refuses a move if the object would gain rights by its new path, as the kernel refuses a move between file systems.
-/// mv(1) and similar tools then copy, and the copy is judged.
-fn keep_rights(request: &Request<'_, '_>, old: &[u8], new: &[u8], directory: bool) -> Result<(), Errno> {
-    keep_rights_if(request, (old, new), directory, request.guard.policy().may_move(old, new, directory))
+/// What gets another path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moved {
+    Directory,
+    File,
+    /// A file that the tree has made where persistence protects its name.
+    OwnFile,
 }
 
-fn keep_rights_if(
-    request: &Request<'_, '_>,
-    (old, new): (&[u8], &[u8]),
-    directory: bool,
-    policy_lets: bool,
-) -> Result<(), Errno> {
+impl Moved {
+    fn from_entry(entry: &DirEntry) -> Result<Moved, Errno> {
+        Ok(if entry.there()?.kind() == FileType::Directory { Moved::Directory } else { Moved::File })
+    }
+}
+
+/// Refuses a move if the object would gain rights by its new path, as the kernel refuses a move between file systems.
+/// mv(1) and similar tools then copy, and the copy is judged.
+fn keep_rights(request: &Request<'_, '_>, old: &[u8], new: &[u8], moved: Moved) -> Result<(), Errno> {
     let guard = request.guard;
     // The floor's grants move along with the directory, and may exceed what the policy allows at the new path.
     let shapes = guard.shapes();
     let may_move = || {
-        policy_lets
+        let is_directory = moved == Moved::Directory;
+        let within_rules = match moved {
+            Moved::OwnFile => guard.policy().may_move_own(old, new),
+            Moved::File | Moved::Directory => guard.policy().may_move(old, new, is_directory),
+        };
+        within_rules
             && guard.floor.may_move(guard.policy(), old, new)
             && guard.moves_within_answers(old, new)
-            && if directory { shapes.may_move(old, new) } else { !shapes.protects(old) }
+            && if is_directory { shapes.may_move(old, new) } else { !shapes.protects(old) }
     };
     if guard.observe || may_move() { Ok(()) } else { Err(Errno::XDEV) }
 }
@@ -112,7 +123,7 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     {
         stay(request, &old)?;
         stay(request, &new)?;
-        keep_rights(request, &old.path, &new.path, false)?;
+        keep_rights(request, &old.path, &new.path, Moved::File)?;
         return replacement::replace(request, asked);
     }
     let all = AllPaths::new(request.caller);
@@ -125,24 +136,20 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
             all.add(request.guard.judge_protected(request.caller, &entry.path, entry.object.as_ref()))?;
         }
     }
-    let is_directory = |entry: &DirEntry| Ok(entry.there()?.kind() == FileType::Directory);
     all.add(request.guard.judge_removal(request.caller, &old.path, old.object.as_ref()))?;
-    all.add(match exchange {
-        true => request.guard.judge_removal(request.caller, &new.path, new.object.as_ref()),
-        false => judge(request, &new),
-    })?;
-    all.add(request.guard.judge_displacement(request.caller, &new.path, new.object.as_ref()))?;
+    if exchange {
+        all.add(request.guard.judge_removal(request.caller, &new.path, new.object.as_ref()))?;
+    } else {
+        all.add(judge(request, &new))?;
+        all.add(request.guard.judge_displacement(request.caller, &new.path, new.object.as_ref()))?;
+    }
     judge_link(request, &old, &new.path)?;
     if exchange {
         judge_link(request, &new, &old.path)?;
-        keep_rights(request, &new.path, &old.path, is_directory(&new)?)?;
+        keep_rights(request, &new.path, &old.path, Moved::from_entry(&new)?)?;
     }
-    if leaves_lock {
-        let policy_lets = request.guard.policy().may_move_own(&old.path, &new.path);
-        keep_rights_if(request, (&old.path, &new.path), false, policy_lets)?;
-    } else {
-        keep_rights(request, &old.path, &new.path, is_directory(&old)?)?;
-    }
+    let moved = if leaves_lock { Moved::OwnFile } else { Moved::from_entry(&old)? };
+    keep_rights(request, &old.path, &new.path, moved)?;
     for (from, to) in [(&old, &new), (&new, &old)].into_iter().take(if exchange { 2 } else { 1 }) {
         let object = from.there()?;
         let is_linked = object.kind() != FileType::Directory && object.links() > 1;
@@ -245,7 +252,7 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> HandlerR
     if object.kind() == FileType::Symlink {
         request.guard.judge_link(request.caller, &new.path, None)?;
     }
-    keep_rights(request, &old, &new.path, false)?;
+    keep_rights(request, &old, &new.path, Moved::File)?;
     all.end()?;
     // Link through the descriptor: the name that was judged may be another file's by now.
     let source = link_to(object.fd.as_fd());

@@ -1,10 +1,13 @@
 //! The components of a path, and what each begins: a tail of the lists, or a part of a repository.
 
-use super::git_locked::{is_lock_or_file, is_locked_name};
+use super::Set;
+use super::git_locked::{is_config, is_lock_or_file, is_locked_name};
 use super::tails::{ShapeTail, is_named};
 
 /// Files that git reads directly in a git directory (gitrepository-layout(5)), beside its configuration.
 pub(super) const GIT_FILES: [&[u8]; 1] = [b"commondir"];
+/// Directories of a git directory whose files say where git fetches from and pushes to (gitrepository-layout(5)).
+pub(super) const GIT_REMOTES: [&[u8]; 2] = [b"remotes", b"branches"];
 /// Directories of a git directory that hold git directories: those of submodules and of worktrees.
 pub(super) const GIT_NESTS: [&[u8]; 2] = [b"modules", b"worktrees"];
 /// Below `objects`: which other repositories git reads, also those that the tree may not.
@@ -33,6 +36,32 @@ impl ShapeKind {
     /// Whether a directory of this name is not protected.
     pub fn is_file(self) -> bool {
         matches!(self, ShapeKind::File | ShapeKind::GitLocked)
+    }
+}
+
+/// A protected shape in a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape<'p> {
+    pub(crate) set: Set,
+    /// The directory that holds the tail.
+    pub holder: &'p [u8],
+    /// What the tail names.
+    pub kind: ShapeKind,
+    /// Whether it can be asked about.
+    pub(crate) may_be_asked: bool,
+}
+
+impl<'p> Shape<'p> {
+    /// A part of a repository, in the path that a component belongs to. What changes by a lock and is no configuration holds
+    /// paths, and a diff of it would say nothing; nor would one of a lock.
+    pub(super) fn of_git(holder: &'p [u8], kind: ShapeKind, at: &Component<'p>) -> Shape<'p> {
+        let is_lock = at.last_name().is_some_and(|name| is_locked_name(name) && !is_config(name));
+        Shape { set: Set::Git, holder, kind, may_be_asked: !is_lock }
+    }
+
+    /// The same, if nobody may be asked about it.
+    pub(super) fn unasked(self) -> Shape<'p> {
+        Shape { may_be_asked: false, ..self }
     }
 }
 

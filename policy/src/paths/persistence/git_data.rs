@@ -3,8 +3,11 @@
 //! git, its prompt and other tools read files there by name, and some run what they say. So a name that is not in this list
 //! is protected like a configuration. Of the names in it, those that run something have rules of their own.
 
+use super::components::{GIT_FILES, GIT_GUESTS, GIT_NESTS, GIT_REMOTES, GIT_UNFINISHED};
+use super::git_locked::is_locked_name;
+
 /// Directories, and files that are data, names of objects, or messages.
-const NAMES: [&[u8]; 37] = [
+const NAMES: [&[u8]; 29] = [
     b"HEAD",
     b"AUTO_MERGE",
     b"MERGE_MODE",
@@ -29,18 +32,10 @@ const NAMES: [&[u8]; 37] = [
     b"reftable",
     b"logs",
     b"lost-found",
-    b"branches",
-    b"remotes",
-    b"modules",
-    b"worktrees",
     b"rr-cache",
-    b"rebase-merge",
-    b"rebase-apply",
-    b"sequencer",
     // Of a work tree.
     b"gitdir",
     b"locked",
-    b"commondir",
     // Of git-svn(1) and git-subtree.
     b"svn",
     b"subtree-cache",
@@ -48,14 +43,20 @@ const NAMES: [&[u8]; 37] = [
 /// Directories of other tools that are data: git-lfs, git-annex, git-filter-repo.
 const OTHERS: [&[u8]; 3] = [b"lfs", b"annex", b"filter-repo"];
 
-/// Whether a name in a git directory, or in that of a work tree, is git's, or known to be data.
+/// Whether a name in a git directory, or in that of a work tree, is git's, or known to be data. It may be protected by a rule
+/// of its own.
 pub(super) fn is_known(name: &[u8]) -> bool {
+    if GIT_GUESTS.contains(&name) || is_locked_name(name) || name.eq_ignore_ascii_case(b".git") {
+        return true;
+    }
     let name = name.strip_suffix(b".lock").unwrap_or(name);
     let is_upper = |part: &[u8]| part.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_');
     // `git bisect`, `git notes merge`, and the temporary files of editors and of lint-staged.
     let begins = |start: &[u8]| name.starts_with(start);
     let contains = |part: &[u8]| name.windows(part.len()).any(|window| window == part);
-    NAMES.contains(&name)
+    let ruled: [&[&[u8]]; 4] = [&GIT_FILES, &GIT_NESTS, &GIT_REMOTES, &GIT_UNFINISHED];
+    ruled.iter().any(|names| names.contains(&name))
+        || NAMES.contains(&name)
         || OTHERS.contains(&name)
         || name.strip_suffix(b"_HEAD").is_some_and(is_upper)
         || name.strip_suffix(b"_MSG").is_some_and(is_upper)

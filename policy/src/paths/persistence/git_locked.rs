@@ -1,5 +1,7 @@
 //! Files of a git directory that git changes by renaming a lock, and the names that take part.
 
+use crate::programs::name::basename;
+
 /// What such a file contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GitContent {
@@ -26,6 +28,11 @@ pub struct GitLockedNames {
 }
 
 impl GitLockedNames {
+    /// Whether the file names paths, and is no configuration.
+    pub fn names_paths(&self) -> bool {
+        self.content != GitContent::Config
+    }
+
     pub(super) fn names(&self) -> [&'static [u8]; 3] {
         [self.file, self.lock, self.new]
     }
@@ -37,9 +44,8 @@ impl GitLockedNames {
 
     /// Returns whether a path is that of a file by which git finds other files, or of its lock.
     pub fn is_of_paths(path: &[u8]) -> bool {
-        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
-        let is_it = |names: &GitLockedNames| [names.file, names.lock].contains(&name);
-        GIT_LOCKED.iter().any(|names| names.content != GitContent::Config && is_it(names))
+        let name = basename(path);
+        GIT_LOCKED.iter().any(|names| names.names_paths() && [names.file, names.lock].contains(&name))
     }
 
     /// Returns the names of the files beside the file of this name.
@@ -95,5 +101,5 @@ pub(super) fn is_config_or_lock(name: &[u8]) -> bool {
 }
 
 fn configs() -> impl Iterator<Item = &'static GitLockedNames> {
-    GIT_LOCKED.iter().filter(|locked| locked.content == GitContent::Config)
+    GIT_LOCKED.iter().filter(|locked| !locked.names_paths())
 }

@@ -6,6 +6,7 @@
 
 mod components;
 mod git_data;
+mod git_directory;
 mod git_locked;
 mod lists;
 mod protected;
@@ -23,13 +24,12 @@ use crate::config::persistence::Protection;
 use crate::paths::entry::CompiledPattern;
 use crate::verdict::CompiledReason;
 use crate::{Grant, Host, Rights, Source};
-pub use components::ShapeKind;
+pub use components::{Shape, ShapeKind};
 pub use git_locked::{GitContent, GitLockedNames};
 use lists::{Start, paths_of};
 pub(crate) use protected::ProtectedPaths;
 pub use protected::REPLACEMENT;
 pub(crate) use set::Set;
-pub use shapes::Shape;
 pub(crate) use shapes::Shapes;
 pub use sites::PersistenceSites;
 

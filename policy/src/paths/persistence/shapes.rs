@@ -9,30 +9,17 @@ use std::sync::Arc;
 
 use super::Set;
 use super::components::{
-    Component, Components, GIT_ALTERNATES, GIT_FILES, GIT_GUESTS, GIT_NESTS, GIT_UNFINISHED, ShapeKind,
+    Component, Components, GIT_ALTERNATES, GIT_FILES, GIT_GUESTS, GIT_REMOTES, GIT_UNFINISHED, Shape,
+    ShapeKind,
 };
-use super::git_data::is_known;
-use super::git_locked::{GIT_LOCKED, is_config, is_config_or_lock, is_locked_name};
+use super::git_directory;
+use super::git_locked::{GIT_LOCKED, is_config_or_lock};
 use super::tails::{OTHER_REPOSITORIES, ShapeTail, TAILS};
 use crate::Grant;
 use crate::verdict::CompiledReason;
 
-/// Directories of a git directory whose files say where git fetches from and pushes to (gitrepository-layout(5)).
-const GIT_REMOTES: [&[u8]; 2] = [b"remotes", b"branches"];
 /// What makes a directory look like a git directory (git's setup.c, `is_git_directory`).
 const GIT_MARKS: [&[u8]; 4] = [b"HEAD", b"objects", b"refs", b"commondir"];
-
-/// A protected shape in a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape<'p> {
-    pub(crate) set: Set,
-    /// The directory that holds the tail.
-    pub holder: &'p [u8],
-    /// What the tail names.
-    pub kind: ShapeKind,
-    /// Whether it can be asked about.
-    pub(crate) may_be_asked: bool,
-}
 
 /// The shapes that a policy protects.
 #[derive(Clone, Debug, Default)]
@@ -174,64 +161,20 @@ impl Shapes {
 
     /// What a component makes of the path if it is the name of a repository, or of a directory of hooks.
     fn repository<'p>(&self, at: &Component<'p>, found: &mut dyn FnMut(Shape<'p>) -> bool) -> bool {
-        // What else changes by a lock holds paths, and a diff of it would say nothing.
-        let is_lock = || at.last_name().is_some_and(|name| is_locked_name(name) && !is_config(name));
-        let shape = |holder, kind| Shape { set: Set::Git, holder, kind, may_be_asked: !is_lock() };
         if at.name().eq_ignore_ascii_case(b".git") {
-            if at.is_last() {
-                // A file of this name says which repository this is.
-                let file = shape(at.holder(), ShapeKind::File);
-                return found(Shape { may_be_asked: false, ..file });
-            }
-            let inside: Vec<Component<'p>> = at.after().collect();
-            if GIT_REMOTES.contains(&inside[0].name()) {
-                return found(shape(at.itself(), ShapeKind::All));
-            }
-            if GIT_GUESTS.contains(&inside[0].name()) && inside[0].rest() == b"config" {
-                return found(shape(at.itself(), ShapeKind::File));
-            }
-            // A submodule may have any name, with slashes in it.
-            let nest = GIT_NESTS.contains(&inside[0].name());
-            let count = if nest { inside.len() } else { 1 };
-            // git uses a directory below `modules` for a submodule that is initialised later, no matter who made it: of the
-            // repository, or of one of its work trees.
-            let modules = match inside[0].name() {
-                b"modules" => Some(0),
-                b"worktrees" if inside.get(2).is_some_and(|part| part.name() == b"modules") => Some(2),
-                _ => None,
-            };
-            if is_unknown(&inside) && found(shape(at.itself(), ShapeKind::All)) {
-                return true;
-            }
-            return inside[..count].iter().enumerate().any(|(i, part)| {
-                let around = modules.filter(|modules| i > *modules).map(|modules| inside[modules].holder());
-                let whole = around.is_some();
-                if whole && part.is_hook_sample() {
-                    return found(shape(part.itself(), ShapeKind::File));
-                }
-                if GIT_UNFINISHED.contains(&part.name()) && !part.is_last() {
-                    // The state of the tree's own operation is the tree's.
-                    return found(Shape { may_be_asked: false, ..shape(part.itself(), ShapeKind::All) });
-                }
-                let holder = around.unwrap_or_else(|| part.holder());
-                let is_hooks = whole && part.is_last() && part.name() == b"hooks";
-                part.git_part().is_some_and(|kind| match kind {
-                    ShapeKind::All if is_hooks => found(shape(holder, ShapeKind::ModuleHooks)),
-                    kind => found(shape(holder, kind)),
-                })
-            });
+            return git_directory::parts(at, found);
         }
         for (name, files) in OTHER_REPOSITORIES {
             let inside = at.rest();
             if at.name().eq_ignore_ascii_case(name) && files.contains(&inside) {
-                return found(shape(at.itself(), ShapeKind::File));
+                return found(Shape::of_git(at.itself(), ShapeKind::File, at));
             }
         }
         let leads = |hooks: &Vec<Vec<u8>>| {
             let mut names = at.onward();
             hooks.iter().all(|hook| names.next().is_some_and(|name| name.name() == hook))
         };
-        self.hooks.iter().any(leads) && found(shape(at.holder(), ShapeKind::All))
+        self.hooks.iter().any(leads) && found(Shape::of_git(at.holder(), ShapeKind::All, at))
     }
 
     /// Whether a tail counts in a directory: in a home, the home's own lists come first.
@@ -290,19 +233,6 @@ impl Shapes {
         let last = Components::all(path).find(Component::is_last)?;
         GIT_MARKS.contains(&last.name()).then(|| last.holder())
     }
-}
-
-/// Whether a path in a git directory is that of something that is not git's own.
-fn is_unknown(inside: &[Component<'_>]) -> bool {
-    let part = if inside[0].name() == b"worktrees" { inside.get(2) } else { inside.first() };
-    // git takes a repository in it for it, which has a rule of its own.
-    let is_other = |name: &[u8]| {
-        !name.eq_ignore_ascii_case(b".git")
-            && !is_known(name)
-            && !is_locked_name(name)
-            && !GIT_GUESTS.contains(&name)
-    };
-    part.is_some_and(|part| is_other(part.name()))
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ const PROC: &[u8] = b"/proc";
 const DEV: &[u8] = b"/dev";
 
 /// Devices that mean the same to every process and connect it to no other.
-pub(crate) const HARMLESS_DEVICES: [&[u8]; 5] =
+pub const HARMLESS_DEVICES: [&[u8]; 5] =
     [b"/dev/null", b"/dev/zero", b"/dev/full", b"/dev/random", b"/dev/urandom"];
 
 /// Returns the path up to its last slash.
