@@ -11,6 +11,7 @@ mod files;
 mod gateway;
 mod git_config;
 mod git_config_names;
+mod git_names;
 mod git_paths;
 mod git_works;
 mod inherited;

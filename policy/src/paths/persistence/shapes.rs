@@ -12,9 +12,10 @@ use super::components::{
     Component, Components, GIT_ALTERNATES, GIT_FILES, GIT_GUESTS, GIT_REMOTES, GIT_UNFINISHED, Shape,
     ShapeKind,
 };
-use super::git_directory;
 use super::git_locked::{GIT_LOCKED, is_config_or_lock};
+use super::git_parts::GitPart;
 use super::tails::{OTHER_REPOSITORIES, ShapeTail, TAILS};
+use super::{git_directory, git_parts};
 use crate::Grant;
 use crate::verdict::CompiledReason;
 
@@ -218,13 +219,21 @@ impl Shapes {
         directories.map(shape).collect()
     }
 
-    /// Returns the directories that, if they look like git directories, make a part of one of this path.
-    pub(crate) fn git_directories<'p>(&self, path: &'p [u8]) -> Vec<&'p [u8]> {
+    /// Returns what a path is part of, if the directories on the way are git directories.
+    pub(crate) fn git_parts<'p>(&self, path: &'p [u8]) -> Vec<GitPart<'p>> {
         if self.reason(Set::Git).is_none() {
             return Vec::new();
         }
-        let parts = Components::all(path).filter(|at| at.git_part().is_some());
-        parts.map(|at| at.holder()).collect()
+        git_parts::all(path)
+    }
+
+    /// Returns what a directory at a path would lead to in each directory on the way, if that is a git directory: with the
+    /// holder.
+    pub(crate) fn git_leads<'p>(&self, path: &'p [u8]) -> Vec<(&'p [u8], &'p [u8])> {
+        if self.reason(Set::Git).is_none() {
+            return Vec::new();
+        }
+        git_parts::leads(path)
     }
 
     /// Returns the directory that may become a git directory by a name that is made in it.
@@ -238,7 +247,7 @@ impl Shapes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Source;
+    use crate::{GitLook, Source};
 
     fn shapes() -> Shapes {
         let reason = |set| {
@@ -336,8 +345,11 @@ mod tests {
         }
         assert_eq!(kinds("/a/.git/x/.git"), [ShapeKind::All, ShapeKind::File]);
         assert_eq!(kinds("/a/.git/objects/.git"), [ShapeKind::File]);
-        assert_eq!(shapes().git_directories(b"/a/x/.git"), [b"/a/x"]);
-        assert_eq!(shapes().git_directories(b"/a/x/.git/HEAD"), [b""; 0]);
+        let of = |path: &'static [u8]| {
+            let part = shapes().git_parts(path).into_iter().find(|part| part.directory == b"/a/x");
+            part.map(|part| part.shape.kind)
+        };
+        assert_eq!((of(b"/a/x/.git"), of(b"/a/x/.git/HEAD")), (Some(ShapeKind::All), None));
     }
 
     #[test]
@@ -390,9 +402,14 @@ mod tests {
     #[test]
     fn a_bare_repository_is_known_by_what_lies_in_it() {
         let shapes = shapes();
-        assert_eq!(shapes.git_directories(b"/a/x/hooks/update"), [b"/a/x"]);
-        assert_eq!(shapes.git_directories(b"/config"), [b"/"]);
-        assert_eq!(shapes.git_directories(b"/a/config/x"), [b""; 0]);
+        let sure = |path: &'static [u8]| {
+            let mut parts = shapes.git_parts(path);
+            parts.retain(|part| part.look == GitLook::Partial);
+            parts.iter().map(|part| part.directory).collect::<Vec<_>>()
+        };
+        assert_eq!(sure(b"/a/x/hooks/update"), [b"/a/x"]);
+        assert_eq!(sure(b"/config"), [b"/"]);
+        assert_eq!(sure(b"/a/config/x"), [b""; 0]);
         assert_eq!(shapes.marked(b"/a/x/HEAD"), Some(&b"/a/x"[..]));
         assert_eq!(shapes.marked(b"/a/x/heads"), None);
     }
@@ -402,6 +419,6 @@ mod tests {
         let shapes = Shapes::new(Vec::new(), None, Vec::new(), &[], Vec::new());
         assert!(shapes.is_empty() && shapes.all(b"/a/.git/config").is_empty());
         assert!(shapes.first(b"/a/.envrc").is_none() && shapes.leads_to(b"/a/.git").is_none());
-        assert!(shapes.git_directories(b"/a/config").is_empty() && shapes.marked(b"/a/HEAD").is_none());
+        assert!(shapes.git_parts(b"/a/config").is_empty() && shapes.marked(b"/a/HEAD").is_none());
     }
 }
