@@ -24,6 +24,7 @@ fn persistence_sites() -> PersistenceSites {
         git_directories: vec![b"/home/u/work/.git".to_vec()],
         git_others: vec![b"/home/u/work/.hooks".to_vec()],
         hook_directories: Vec::new(),
+        this_host: Vec::new(),
         guard: vec![b"/opt/guard/openclaw-guard".to_vec()],
         ..PersistenceSites::default()
     }

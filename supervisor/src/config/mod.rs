@@ -2,6 +2,7 @@
 
 pub mod environment;
 mod git_config;
+mod host_names;
 pub mod node_run;
 pub mod options;
 mod paths;

@@ -13,6 +13,7 @@ use guard_policy::PersistenceSites;
 use nix::unistd::{User, getuid};
 
 use crate::config::git_config::{self, GitSetting};
+use crate::config::host_names;
 use crate::config::realpath::Links;
 
 /// The maximum number of git directories whose configurations are read: there can be many submodules and worktrees.
@@ -61,6 +62,7 @@ pub fn find(links: &Links, cwd: &Path, home: &Path) -> PersistenceSites {
         hook_directories: bytes(found.hooks),
         path_as_written: path_as_written(cwd),
         tmux: bytes(tmux_directories()),
+        this_host: host_names::this_host(),
         start_link: None,
         guard: std::fs::read_link("/proc/self/exe").map(|program| bytes(vec![program])).unwrap_or_default(),
     }

@@ -139,7 +139,7 @@ pub(crate) fn protected_paths(
     let homes = tops(host, Start::Home).into_iter().map(<[u8]>::to_vec).collect();
     let asked: Vec<Set> = Set::ALL.into_iter().filter(|set| is_asked(*set, Start::Workspace, "/")).collect();
     let is_asking = !asked.is_empty() || making.entries.iter().any(|entry| entry.rights.w == Grant::Ask);
-    let shapes = Shapes::new(reasons, config_reason, homes, &host.persistence_sites.hook_directories, asked);
+    let shapes = Shapes::new(reasons, config_reason, homes, &host.persistence_sites, asked);
     configs.retain(|path| !making.others.contains(path));
     ProtectedPaths::new(making.entries, configs, shapes, is_asking.then(replacement_reason))
 }

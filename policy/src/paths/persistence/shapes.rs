@@ -15,7 +15,7 @@ use super::components::{
 use super::git_locked::{GIT_LOCKED, is_config_or_lock};
 use super::git_parts::GitPart;
 use super::tails::{OTHER_REPOSITORIES, ShapeTail, TAILS};
-use super::{git_directory, git_parts};
+use super::{PersistenceSites, git_directory, git_parts};
 use crate::Grant;
 use crate::verdict::CompiledReason;
 
@@ -35,6 +35,8 @@ pub(crate) struct Shapes {
     hooks: Vec<Vec<Vec<u8>>>,
     /// The sets that are asked about.
     asked: Vec<Set>,
+    /// [`super::PersistenceSites::this_host`].
+    this_host: Vec<Vec<u8>>,
 }
 
 impl Shapes {
@@ -42,7 +44,7 @@ impl Shapes {
         reasons: Vec<(Set, Arc<CompiledReason>)>,
         git_config: Option<Arc<CompiledReason>>,
         homes: Vec<Vec<u8>>,
-        hooks: &[Vec<u8>],
+        sites: &PersistenceSites,
         asked: Vec<Set>,
     ) -> Shapes {
         let components = |path: &Vec<u8>| {
@@ -51,10 +53,15 @@ impl Shapes {
         };
         // Without a name it would be the work tree itself, and with `..` a place outside.
         let is_plain = |path: &Vec<Vec<u8>>| !path.is_empty() && path.iter().all(|name| name != b"..");
-        let hooks = hooks.iter().map(components).filter(is_plain).collect();
+        let hooks = sites.hook_directories.iter().map(components).filter(is_plain).collect();
         let has_shape = |set: Set| set == Set::Git || TAILS.all().any(|(_, tail)| tail.set == set);
         let reasons = reasons.into_iter().filter(|(set, _)| has_shape(*set)).collect();
-        Shapes { reasons, git_config, homes, hooks, asked }
+        Shapes { reasons, git_config, homes, hooks, asked, this_host: sites.this_host.clone() }
+    }
+
+    /// Returns the names and addresses of this machine.
+    pub(crate) fn this_host(&self) -> &[Vec<u8>] {
+        &self.this_host
     }
 
     /// Returns whether nothing is protected by its shape.
@@ -259,11 +266,13 @@ mod tests {
             };
             (set, Arc::new(reason))
         };
+        let hook_directories = [".githooks", "../up", "./tools/hooks/", "."].map(|path| path.into()).to_vec();
+        let sites = PersistenceSites { hook_directories, ..PersistenceSites::default() };
         Shapes::new(
             Set::ALL.into_iter().map(reason).collect(),
             None,
             vec![b"/home/u".to_vec()],
-            &[b".githooks".to_vec(), b"../up".to_vec(), b"./tools/hooks/".to_vec(), b".".to_vec()],
+            &sites,
             vec![Set::Git, Set::Direnv, Set::Agents],
         )
     }
@@ -416,7 +425,7 @@ mod tests {
 
     #[test]
     fn nothing_is_protected_where_every_set_is_off() {
-        let shapes = Shapes::new(Vec::new(), None, Vec::new(), &[], Vec::new());
+        let shapes = Shapes::new(Vec::new(), None, Vec::new(), &PersistenceSites::default(), Vec::new());
         assert!(shapes.is_empty() && shapes.all(b"/a/.git/config").is_empty());
         assert!(shapes.first(b"/a/.envrc").is_none() && shapes.leads_to(b"/a/.git").is_none());
         assert!(shapes.git_parts(b"/a/config").is_empty() && shapes.marked(b"/a/HEAD").is_none());
