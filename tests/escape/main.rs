@@ -19,6 +19,7 @@ mod leftovers;
 mod listed;
 mod machine;
 mod moves;
+mod named;
 mod network;
 mod outside;
 mod persistence_asked;

@@ -1,5 +1,6 @@
 //! Builds the policy from the command line, the policy file and the host.
 
+mod agent_settings;
 pub mod environment;
 mod git_config;
 mod host_names;
