@@ -1,6 +1,8 @@
 //! Files that run outside because something names them: a variable of the operator, the settings of an agent, `--policy` in
 //! another run; and what tools start from places that are open for builds.
 
+use std::fs;
+
 use guard_tests::{Ended, World, ended};
 
 /// Allows everything in the world but what is protected; `persistence` may be taken away.
@@ -170,4 +172,36 @@ fn what_settings_of_agents_name_is_not_the_trees() {
         echo x > projects/p/s.jsonl; echo x > stats-cache.json; echo x > .update.lock; rm debug/latest .update.lock";
     let done = ended(world.command().args(["--quiet", "--profile", "claude-code", "--", "sh", "-ec", line]));
     assert_eq!((done.status, done.guard_lines()), (0, vec![]), "{}", done.stderr);
+}
+
+#[test]
+fn secrets_in_places_for_builds_are_not_read() {
+    let ticket = tempfile::Builder::new().prefix("krb5cc_").tempfile_in("/tmp").expect("a file");
+    fs::write(&ticket, "SECRET").expect("a ticket");
+    let own = tempfile::Builder::new().prefix("guard-named-").tempfile_in("/tmp").expect("a file");
+    fs::write(&own, "SECRET").expect("a ticket");
+    let world = World::bare();
+    for file in [".cache/cliphist/db", ".cache/greenclip.history", ".cache/gnome/keyring/x", ".cache/plain"] {
+        world.write(format!("home/{file}"), if file.ends_with("plain") { "READ" } else { "SECRET" });
+    }
+    let read = |path: &str, variable: (&str, &str)| {
+        let mut command = world.command();
+        command.env(variable.0, variable.1);
+        ended(command.args(["--", "sh", "-c", &format!("cat {path}; cp {path} copy; cat copy; rm -f copy")]))
+            .stdout
+    };
+    for path in [
+        "~/.cache/cliphist/db",
+        "~/.cache/greenclip.history",
+        "~/.cache/gnome/keyring/x",
+        &ticket.path().display().to_string(),
+    ] {
+        assert_eq!(read(path, ("X", "")), "", "{path}");
+    }
+    let path = own.path().display().to_string();
+    for value in [format!("FILE:{path}"), path.clone()] {
+        assert_eq!(read(&path, ("KRB5CCNAME", &value)), "", "{value}");
+    }
+    assert_eq!(read(&path, ("KRB5CCNAME", "KEYRING:persistent:0")), "SECRETSECRET");
+    assert_eq!(read("~/.cache/plain", ("X", "")), "READREAD");
 }

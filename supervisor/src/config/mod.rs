@@ -210,6 +210,7 @@ fn with_host<T>(
         path_dirs: paths.path_dirs.clone(),
         always_denied: paths
             .denied_with(&stores.openclaw, document.and_then(|document| document.audit_path())),
+        named_secrets: paths.named_secrets.clone(),
         temp_dirs: paths.temp_dirs.clone(),
         openclaw: openclaw(&stores.openclaw),
         gateways: match &gateways {
@@ -307,6 +308,7 @@ pub fn on_host<T>(paths: &Paths, ask: impl FnOnce(&Host<'_>) -> T) -> T {
         workspace: paths.workspace.clone().unwrap_or_default(),
         path_dirs: paths.path_dirs.clone(),
         always_denied: paths.always_denied.clone(),
+        named_secrets: paths.named_secrets.clone(),
         temp_dirs: paths.temp_dirs.clone(),
         gateway: paths.gateway.clone(),
         resolvers: paths.resolvers.clone(),

@@ -63,6 +63,8 @@ pub struct Paths {
     /// and the policy.
     /// `close` adds the audit log.
     pub(super) always_denied: Vec<Vec<u8>>,
+    /// The files with secrets that variables name, each with the variable.
+    pub(super) named_secrets: Vec<(String, Vec<u8>)>,
     /// The real directories of `PATH` at the start.
     pub(super) path_dirs: Vec<Vec<u8>>,
     /// The real directories for temporary files at the start.
@@ -132,6 +134,7 @@ impl Paths {
             // If the file is missing or not text, only loopback is asked (resolv.conf(5)).
             resolvers: resolvers(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
             always_denied: Vec::new(),
+            named_secrets: named_secrets(),
             path_dirs: real_directories(
                 &links,
                 env::split_paths(&env::var_os("PATH").unwrap_or_default()).filter(is_as_named),
@@ -294,6 +297,18 @@ fn usual_states(home: &Path) -> Vec<PathBuf> {
     let mut homes = vec![home.to_owned()];
     homes.extend(named_by("HOME"));
     homes.iter().map(|home| home.join(".openclaw")).collect()
+}
+
+/// Returns the caches of tickets and the proxies that variables name: krb5.conf(5), "ccache types"; voms-proxy-init(1).
+fn named_secrets() -> Vec<(String, Vec<u8>)> {
+    let named = |variable: &str| {
+        let value = named_by(variable)?.into_os_string().into_vec();
+        let path = [&b"FILE:"[..], b"DIR:"].into_iter().find_map(|kind| value.strip_prefix(kind));
+        // Below a directory of tickets, `DIR::FILE` names one of them.
+        let path = path.unwrap_or(&value).strip_prefix(b":").unwrap_or(path.unwrap_or(&value));
+        path.starts_with(b"/").then(|| (variable.to_owned(), path.to_vec()))
+    };
+    ["KRB5CCNAME", "X509_USER_PROXY"].into_iter().filter_map(named).collect()
 }
 
 fn named_by(variable: &str) -> Option<PathBuf> {
