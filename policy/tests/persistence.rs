@@ -145,6 +145,25 @@ fn what_variables_and_settings_name_is_protected() {
 }
 
 #[test]
+fn policies_of_earlier_runs_are_not_written_whatever_persistence_says() {
+    let host = Host { former_policies: vec![b"/home/u/work/mine.json".to_vec()], ..host() };
+    let document = open(json!(false));
+    let policies = [
+        compile_with(&document, "main", &host, &Overrides::default()),
+        Policy::without_file("main", &host, &Overrides::default()),
+    ];
+    for policy in policies {
+        let verdict = file(&policy, "/home/u/work/mine.json", Access::WRITE);
+        assert_eq!(
+            (verdict.outcome, verdict.reason.rule()),
+            (Outcome::Deny, "builtin: the policy of an earlier run")
+        );
+        assert_eq!(file(&policy, "/home/u/work/mine.json", Access::READ).outcome, Outcome::Allow);
+        assert_eq!(writes(&policy, "/home/u/work/other.json"), Outcome::Allow);
+    }
+}
+
+#[test]
 fn what_a_program_reads_from_its_directory_is_protected_in_every_directory() {
     let policy = with(&open(json!(true)), host());
     for name in [

@@ -2,6 +2,7 @@
 //! another run; and what tools start from places that are open for builds.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use guard_tests::{Ended, World, ended};
 
@@ -204,4 +205,38 @@ fn secrets_in_places_for_builds_are_not_read() {
     }
     assert_eq!(read(&path, ("KRB5CCNAME", "KEYRING:persistent:0")), "SECRETSECRET");
     assert_eq!(read("~/.cache/plain", ("X", "")), "READREAD");
+}
+
+/// One run has a policy in the workspace, the next one has another.
+#[test]
+fn a_policy_of_another_run_is_not_the_trees() {
+    let policy = r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"persistence": false,
+        "filesystem": {"rules": {"/**": "rwx"}, "default": "rwx"}}}"#;
+    for attack in [
+        "echo '{}' > mine.json",
+        "echo '{}' > x; mv x mine.json",
+        "rm mine.json; echo '{}' > mine.json",
+        "rm mine.json; ln -s x mine.json",
+        "mkdir x; echo '{}' > x/mine.json; mv ../work ../old; mv x ../work",
+        "echo '{}' > ../link.json",
+        "rm ../link.json; echo '{}' > ../link.json",
+    ] {
+        let world = World::bare();
+        let mine = world.write("work/mine.json", policy);
+        let link = world.root().join("link.json");
+        symlink(&mine, &link).expect("a link");
+        let other = world.write("other.json", policy);
+        let run = |policy: &std::path::Path, line: &str| {
+            let mut command = world.command();
+            ended(command.arg("--policy").arg(policy).args(["--", "sh", "-c", line]))
+        };
+        assert_eq!(run(&other, "echo x > ../y").status, 0);
+        assert_eq!(run(&link, "true").status, 0);
+        let done = run(&other, attack);
+        assert_eq!(fs::read_to_string(&mine).expect("the policy"), policy, "{attack}: {}", done.stderr);
+        assert_eq!(fs::read_link(&link).expect("the link"), mine, "{attack}: {}", done.stderr);
+        let mut shown = world.command();
+        let shown = ended(shown.arg("--policy").arg(&other).args(["policy", "show", "--effective"]));
+        assert!(shown.stdout.contains("work/mine.json"), "{}", shown.stdout);
+    }
 }

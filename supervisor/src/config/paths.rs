@@ -1,6 +1,7 @@
 //! The paths of this host that the guard uses, found once at the start.
 
 use std::env;
+use std::ffi::OsString;
 use std::net::IpAddr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use crate::audit;
 use crate::config::options::{Options, ProfileChoice};
 use crate::config::persistence_sites;
 use crate::config::planted_links::PlantedLinks;
+use crate::config::policy_record;
 use crate::config::realpath::Links;
 
 /// The paths of this host, and what was found there at the start.
@@ -63,6 +65,8 @@ pub struct Paths {
     /// and the policy.
     /// `close` adds the audit log.
     pub(super) always_denied: Vec<Vec<u8>>,
+    /// The files that were policies of earlier runs.
+    pub(super) former_policies: Vec<Vec<u8>>,
     /// The files with secrets that variables name, each with the variable.
     pub(super) named_secrets: Vec<(String, Vec<u8>)>,
     /// The real directories of `PATH` at the start.
@@ -134,6 +138,7 @@ impl Paths {
             // If the file is missing or not text, only loopback is asked (resolv.conf(5)).
             resolvers: resolvers(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
             always_denied: Vec::new(),
+            former_policies: Vec::new(),
             named_secrets: named_secrets(),
             path_dirs: real_directories(
                 &links,
@@ -159,7 +164,15 @@ impl Paths {
         // The state directory is denied as a whole, with this file if it is in there.
         let new = Some(&new).filter(|new| !new.starts_with(&paths.state_directory));
         paths.always_denied = both_forms(&own.chain(new).collect::<Vec<_>>());
+        // This run's own is denied as a whole.
+        paths.former_policies = policy_record::read(&paths.state_directory);
+        paths.former_policies.retain(|path| !paths.always_denied.contains(path));
         Ok(paths)
+    }
+
+    /// Returns the policy as it was named, made absolute, and its real path.
+    pub(super) fn policy_forms(&self) -> Vec<PathBuf> {
+        both_forms(&[&self.policy]).into_iter().map(|path| PathBuf::from(OsString::from_vec(path))).collect()
     }
 
     /// Whether a file is the operator's own policy rather than a project's: the policy in force, or that of a state

@@ -74,6 +74,7 @@ impl Policy {
             persistence::protected_paths(host, Hint::WithoutFile, asking, |_| Protection::DEFAULT);
         builder.persistence(protected);
         builder.projects(host.projects, agent);
+        builder.former_policies(&host.former_policies);
         let (map, mut warnings) = builder.finish(ASKED, default);
 
         let listed = |pattern: &&str| {
