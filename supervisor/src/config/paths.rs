@@ -1,7 +1,7 @@
 //! The paths of this host that the guard uses, found once at the start.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -21,6 +21,7 @@ use crate::config::persistence_sites;
 use crate::config::planted_links::PlantedLinks;
 use crate::config::policy_record;
 use crate::config::realpath::Links;
+use crate::config::workspace_record::RunRecord;
 
 /// The paths of this host, and what was found there at the start.
 #[derive(Clone, Debug)]
@@ -168,6 +169,21 @@ impl Paths {
         paths.former_policies = policy_record::read(&paths.state_directory);
         paths.former_policies.retain(|path| !paths.always_denied.contains(path));
         Ok(paths)
+    }
+
+    /// Returns the first symbolic link on the way to a path that a guarded program may have made: under this policy, or in an
+    /// earlier run.
+    pub fn link_of_tree(&self, policy: &Policy, path: &Path) -> Option<PathBuf> {
+        let links = Links::default();
+        let planted = PlantedLinks::new(&links, &self.cwd, &self.home);
+        let mut trail = links.trail(path.as_os_str().as_bytes());
+        trail.pop();
+        let record = RunRecord::read(&self.state_directory);
+        let may_be_trees = |link: &Vec<u8>| {
+            let path = Path::new(OsStr::from_bytes(link));
+            policy.writable_unasked(link) || !planted.is_trusted(link) && record.may_be_written(path)
+        };
+        trail.into_iter().find(may_be_trees).map(|link| PathBuf::from(OsString::from_vec(link)))
     }
 
     /// Returns the policy as it was named, made absolute, and its real path.
