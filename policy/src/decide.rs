@@ -1,6 +1,6 @@
 //! `decide`, the one function that answers every question to the policy.
 
-use crate::git_config::{changed_keys, key_diff, module_depth};
+use crate::git_config::{Around, changed_keys, key_diff, module_depth};
 use crate::git_paths;
 use crate::paths::persistence::Set;
 use crate::paths::read_bound::judge_size;
@@ -97,10 +97,12 @@ fn decide_git_config(
     new: &[u8],
     own: OwnGitParts<'_>,
 ) -> Verdict<'static> {
-    let asks = || policy.map.protected.shapes().asks(Set::Git) && key_diff(path, old, new, own).is_ok();
+    let shapes = policy.map.protected.shapes();
+    let this_host = shapes.this_host();
+    let asks = || shapes.asks(Set::Git) && key_diff(path, old, new, own, this_host).is_ok();
     // Where the work tree of a submodule of the operator's is stays: hooks and files would be elsewhere.
-    let depth = module_depth(path).filter(|_| own.directory);
-    let (outcome, rule) = match changed_keys(old, new, depth, own.remotes) {
+    let around = Around { depth: module_depth(path).filter(|_| own.directory), this_host };
+    let (outcome, rule) = match changed_keys(old, new, around, own.remotes) {
         Ok(names) if names.is_empty() => (Outcome::Allow, "no key changes".to_owned()),
         Ok(names) => (Outcome::Allow, format!("only keys that run nothing change: {}", names.join(", "))),
         Err(refusal) if asks() => (Outcome::Ask, format!("{}: {}", refusal.subject, refusal.why)),

@@ -56,7 +56,9 @@ pub use network::{WebEndpoint, WebRequest, WebScheme, WebTarget, WebTargetError}
 pub use paths::expansion::Bases;
 pub use paths::normalize;
 pub use paths::permission::{Bits, Grant, Permission, Rights};
-pub use paths::persistence::{GitContent, GitLockedNames, PersistenceSites, REPLACEMENT, Shape, ShapeKind};
+pub use paths::persistence::{
+    GitContent, GitLockedNames, GitLook, GitPart, PersistenceSites, REPLACEMENT, Shape, ShapeKind,
+};
 pub use paths::tiers::{
     Classes, Exactness, HARMLESS_DEVICES, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind,
     PartialRead, ReadPart, Tiers,

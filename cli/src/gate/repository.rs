@@ -49,6 +49,12 @@ mod tests {
         {
             fs::create_dir_all(root.join(path)).unwrap();
         }
+        for name in ["objects", "refs", "main"] {
+            fs::create_dir_all(root.join("whole.git").join(name)).unwrap();
+        }
+        for file in ["HEAD", "main/.git"] {
+            fs::write(root.join("whole.git").join(file), "").unwrap();
+        }
         let document = Document::parse("", r#"{"version": 1}"#).unwrap();
         let host = Host::bare(b"/home/u", b"/home/u/work");
         let policy = Policy::compile(&document, "main", &host, &Overrides::default()).unwrap();
@@ -59,10 +65,20 @@ mod tests {
             "bare.git/.git/HEAD",
             "half/HEAD",
             "half/refs/heads/x",
+            "whole.git/MERGE_AUTOSTASH",
+            "whole.git/rebase-merge/git-rebase-todo",
         ] {
             assert_eq!(of(path), Some(Site::Repository), "{path}");
         }
-        for path in ["bare.git/description", "plain/hooks/update", "plain/config", "new/a/hooks/x"] {
+        for path in [
+            "bare.git/description",
+            "bare.git/x",
+            "whole.git/packed-refs",
+            "whole.git/main/x",
+            "plain/hooks/update",
+            "plain/config",
+            "new/a/hooks/x",
+        ] {
             assert_eq!(of(path), Some(Site::Own), "{path}");
         }
         for path in ["plain/.git/config", "new/.git/hooks/x", "plain/.envrc"] {

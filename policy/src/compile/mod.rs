@@ -85,6 +85,7 @@ impl Policy {
         let asking = if modes.ask() == Ask::Off { Asking::No } else { Asking::Yes };
         builder.persistence(persistence::protected_paths(host, Hint::Key, asking, protection));
         builder.projects(host.projects, agent);
+        builder.former_policies(&host.former_policies);
         let (map, mut warnings) = builder.finish(default, default_reason);
         warnings.extend(host.profile.and_then(|profile| profile.warning(&map, host.home)));
         let gateway_token = token.map(|token| token.vetted_path(&map, &paths));

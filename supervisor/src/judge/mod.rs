@@ -6,6 +6,7 @@ pub mod bound_sockets;
 pub(crate) mod consent;
 pub(crate) mod git_files;
 pub(crate) mod git_locks;
+mod git_look;
 pub(crate) mod git_remotes;
 pub mod guard;
 pub mod local_address;

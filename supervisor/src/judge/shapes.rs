@@ -5,12 +5,13 @@
 
 use std::os::fd::AsFd;
 
-use guard_policy::{Access, GitLockedNames, Policy, Request, Shape, ShapeKind, Site};
+use guard_policy::{Access, GitLockedNames, GitPart, Policy, Request, Shape, ShapeKind, Site};
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::bound_sockets::BoundSockets;
 use super::git_files::leads_to_others;
+use super::git_look::{Look, is_in_work_tree, is_part_of_repository, look_of};
 use super::made_directories::MadeDirectories;
 use crate::resolve::Object;
 
@@ -80,19 +81,28 @@ impl Shapes<'_> {
         if !shapes.iter().all(is_own) {
             return None;
         }
-        let is_the_operators = |directory: &[u8]| !self.made.contains(directory);
-        let is_config = is_let_through && shapes.iter().any(|shape| shape.kind == ShapeKind::GitLocked);
-        let is_its_own = |directory: &&[u8]| {
-            is_config && path.strip_suffix(last_name(path)) == Some(&[directory, &b"/"[..]].concat())
-        };
-        let mut directories =
-            self.policy.git_directories(path).into_iter().filter(|directory| !is_its_own(directory));
-        let is_part = |directory: &[u8]| look_of(directory).is_repository() && is_the_operators(directory);
-        if directories.any(is_part) || subject != Subject::There && self.completes(path) {
+        let parts = self.git_parts(path);
+        // A directory runs nothing, and git makes those of new work trees.
+        let is_directory = matches!(subject, Subject::Directory | Subject::NewDirectory);
+        let is_fine = |part: &GitPart<'_>| is_directory && part.may_be_work_tree || is_own(&part.shape);
+        if !parts.iter().all(is_fine) || subject != Subject::There && self.completes(path) {
             return Some(Site::Repository);
         }
+        let mut all = shapes.iter().chain(parts.iter().map(|part| &part.shape));
+        let is_locked = is_let_through && all.any(|shape| shape.kind == ShapeKind::GitLocked);
         // This keeps the policy from looking for shapes again.
-        Some(if is_config { Site::GitLocked } else { Site::Own })
+        Some(if is_locked { Site::GitLocked } else { Site::Own })
+    }
+
+    /// What a path is part of in the operator's git directories of any name, without what lies in work trees there.
+    fn git_parts<'p>(&self, path: &'p [u8]) -> Vec<GitPart<'p>> {
+        let mut parts = self.policy.git_parts(path);
+        parts.retain(|part| {
+            is_part_of_repository(part)
+                && !self.made.contains(part.directory)
+                && !is_in_work_tree(part, path, self.made)
+        });
+        parts
     }
 
     /// Whether the tree made the directory that holds a shape, and nobody else put a `.git` file there.
@@ -102,8 +112,11 @@ impl Shapes<'_> {
 
     /// Whether a real path is that of a git configuration, or of its lock, and protected for that.
     pub fn protects_git_locked(&self, path: &[u8]) -> bool {
+        let is_locked = |shape: &Shape<'_>| shape.kind == ShapeKind::GitLocked;
         self.policy.protects_shapes()
-            && self.policy.shapes(path).iter().any(|shape| shape.kind == ShapeKind::GitLocked)
+            && GitLockedNames::is_lock_or_file(last_name(path))
+            && (self.policy.shapes(path).iter().any(is_locked)
+                || self.git_parts(path).iter().any(|part| is_locked(&part.shape)))
             && self.site(path, Subject::There) != Some(Site::Own)
     }
 
@@ -137,10 +150,10 @@ impl Shapes<'_> {
     /// Whether this path is protected by its shape. A file must not get such a name as a second one: later, when the
     /// directory is not the tree's own any more, the tree could write the file by its first name.
     pub fn names(&self, path: &[u8]) -> bool {
-        let mut directories = self.policy.git_directories(path).into_iter();
+        let is_part =
+            |part: &GitPart<'_>| is_part_of_repository(part) && !is_in_work_tree(part, path, self.made);
         self.policy.protects_shapes()
-            && (!self.policy.shapes(path).is_empty()
-                || directories.any(|directory| look_of(directory).is_repository()))
+            && (!self.policy.shapes(path).is_empty() || self.policy.git_parts(path).iter().any(is_part))
     }
 
     /// Whether a real path is protected, so that no other name for it may be made.
@@ -163,8 +176,15 @@ impl Shapes<'_> {
         let is_git = |directory: &[u8]| {
             last_name(directory).eq_ignore_ascii_case(b".git") || look_of(directory).is_repository()
         };
+        let parts = self.policy.git_parts(path);
+        let is_apart = |directory: &[u8]| {
+            let mut of_it = parts.iter().filter(|part| part.directory == directory);
+            of_it.any(|part| is_in_work_tree(part, path, self.made))
+        };
         let mut around = self.policy.directories_around(path).into_iter();
-        around.find(|shape| is_git(shape.holder) && !self.made.contains(shape.holder))
+        around.find(|shape| {
+            is_git(shape.holder) && !self.made.contains(shape.holder) && !is_apart(shape.holder)
+        })
     }
 
     fn leads_away<'p>(&self, path: &'p [u8]) -> Option<Shape<'p>> {
@@ -200,9 +220,24 @@ impl Shapes<'_> {
             let holder = if shape.holder == new { old } else { shape.holder };
             self.made.contains(holder)
         });
-        let is_within = |git: &Shape<'_>| old.starts_with(&[git.holder, b"/"].concat());
+        // A directory beside git's own could have links.
+        let is_beside = |git: &Shape<'_>| {
+            let parts = self.policy.git_parts(old);
+            parts.iter().any(|part| part.directory == git.holder && part.may_be_work_tree)
+        };
+        let is_within = |git: &Shape<'_>| old.starts_with(&[git.holder, b"/"].concat()) && !is_beside(git);
         let arrives_in_git = self.git_directory_around(new).is_some_and(|git| !is_within(&git));
-        may_arrive && self.is_free(old, arrives_in_git)
+        // What lies in it is a part of the repository around it: the state of an operation.
+        let inside = [old, b"/x"].concat();
+        let is_apart = |part: &GitPart<'_>| part.directory == old || self.is_the_trees(&part.shape, &inside);
+        let may_lead = self.policy.git_leads(new).into_iter().all(|(directory, holder)| {
+            let holder = if holder == new { old } else { holder };
+            self.made.contains(holder) || self.made.contains(directory) || !look_of(directory).is_whole()
+        });
+        may_arrive
+            && may_lead
+            && self.git_parts(&inside).iter().all(is_apart)
+            && self.is_free(old, arrives_in_git)
     }
 
     /// Whether nothing that is protected lies in a directory, and no link if it must have none. False if that cannot be
@@ -246,36 +281,6 @@ impl Shapes<'_> {
 
 fn last_name(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
-}
-
-/// What a directory has of a git repository. It is asked for one name at a time: most directories have none of them.
-struct Look<F>(F);
-
-impl<F: Fn(&[u8]) -> bool> Look<F> {
-    /// Whether git takes it for a repository (setup.c, `is_git_directory`), or would with one more name.
-    fn is_repository(&self) -> bool {
-        let Look(has) = self;
-        has(b"objects") && (has(b"refs") || has(b"HEAD")) || has(b"commondir") && has(b"HEAD")
-    }
-
-    /// Whether it has what git would run or be configured by.
-    fn is_configured(&self) -> bool {
-        [&b"config"[..], b"config.worktree", b"commondir", b"hooks"].iter().any(|name| self.0(name))
-    }
-
-    fn has_head(&self) -> bool {
-        self.0(b"HEAD")
-    }
-}
-
-/// What the directory at a real path has of a git repository.
-fn look_of(directory: &[u8]) -> Look<impl Fn(&[u8]) -> bool> {
-    Look(move |name: &[u8]| {
-        let path = [directory, b"/", name].concat();
-        let found = rustix::fs::statat(CWD, path, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
-        // In a directory that cannot be searched, anything could be.
-        !matches!(found, Err(Errno::NOENT | Errno::NOTDIR))
-    })
 }
 
 /// The names in a directory with their types; `None` if it cannot be listed.

@@ -131,7 +131,8 @@ fn replace_config(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> H
             guard.log_change(request.caller, &config.path, &verdict)?;
         }
         Outcome::Ask => {
-            let lines = shown_changes(&config.path, &old, &new, own).ok_or(Errno::ACCESS)?;
+            let lines = shown_changes(guard.policy(), &config.path, &old, &new, own);
+            let lines = lines.ok_or(Errno::ACCESS)?;
             let content = Some(Digest::of_parts([&old[..], &new]));
             let change = FileChange { lines, content };
             all.add(guard.judge_shown_change(request.caller, &config.path, change, verdict))?;

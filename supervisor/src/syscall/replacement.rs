@@ -64,7 +64,8 @@ pub fn replace(request: &Request<'_, '_>, replacement: Replacement<'_, '_>) -> H
     );
     if guard.shapes().protects_git_locked(&to.path) {
         // As if git had written it: the lines of a text could hide a key.
-        match shown_changes(&to.path, old.as_deref().unwrap_or_default(), &new, OwnGitParts::default()) {
+        let old = old.as_deref().unwrap_or_default();
+        match shown_changes(guard.policy(), &to.path, old, &new, OwnGitParts::default()) {
             Some(keys) => change.lines = keys,
             None => guard.refuse(caller, Operation::Write, &to.path, UNREADABLE)?,
         }

@@ -153,20 +153,26 @@ impl<'p> Component<'p> {
         let inside = self.after().next().map(|part| part.name());
         match inside {
             None if is(b".git") || is(b".hg") || is(b".jj") => Some(self.path),
-            Some(b"info") if is(b".git") && self.rest() == b"info" => Some(self.itself()),
-            // git takes what it finds there for the submodule's, no matter who made it. Deeper, it makes links itself to
-            // see whether the file system has them.
-            Some(b"modules") if is(b".git") && self.after().count() < 3 => Some(self.itself()),
-            Some(b"worktrees") if is(b".git") && self.leads_to_worktrees_modules() => {
-                self.after().nth(1).map(|worktree| worktree.itself())
-            }
-            Some(nest) if is(b".git") && GIT_NESTS.contains(&nest) => Some(self.path),
-            Some(guest) if is(b".git") && GIT_GUESTS.contains(&guest) && self.rest() == guest => {
-                Some(self.itself())
-            }
+            Some(_) if is(b".git") => self.leads_into_git(),
             Some(b"repo") if is(b".jj") && [&b"repo"[..], b"repo/store"].contains(&self.rest()) => {
                 Some(self.path)
             }
+            _ => None,
+        }
+    }
+
+    /// The same, if this is a git directory, whatever its name is.
+    pub(super) fn leads_into_git(&self) -> Option<&'p [u8]> {
+        match self.after().next()?.name() {
+            b"info" if self.rest() == b"info" => Some(self.itself()),
+            // git takes what it finds there for the submodule's, no matter who made it. Deeper, it makes links itself to
+            // see whether the file system has them.
+            b"modules" if self.after().count() < 3 => Some(self.itself()),
+            b"worktrees" if self.leads_to_worktrees_modules() => {
+                self.after().nth(1).map(|worktree| worktree.itself())
+            }
+            nest if GIT_NESTS.contains(&nest) => Some(self.path),
+            guest if GIT_GUESTS.contains(&guest) && self.rest() == guest => Some(self.itself()),
             _ => None,
         }
     }

@@ -92,8 +92,10 @@ impl ProtectedPaths {
         let inside = inside(dir);
         let ends = (0..inside.len()).filter(|at| inside[*at] == b'/');
         ends.map(|at| &inside[..=at]).find_map(|top| {
-            let at = self.entries.binary_search_by(|entry| entry.glob.literal().cmp(top)).ok()?;
-            Some(&self.entries[at])
+            let first = self.entries.partition_point(|entry| entry.glob.literal() < top);
+            let of_top = self.entries[first..].iter().take_while(|entry| entry.glob.literal() == top);
+            // Others are for some names in it.
+            of_top.into_iter().find(|entry| entry.glob.is_deep_at_once())
         })
     }
 
