@@ -133,8 +133,9 @@ fn decide_exec<'p>(policy: &'p Policy, exec: &Exec<'_>) -> Verdict<'p> {
         return verdict(Outcome::Deny, &reasons.denied);
     }
     let found = policy.map.find_program(exec.path);
-    if found.rights.x == Grant::No {
-        return verdict(Outcome::Deny, found.x);
+    let (start, by) = found.start();
+    if start == Grant::No {
+        return verdict(Outcome::Deny, by);
     }
     match programs.listed(exec, found.is_protected()) {
         Listed::Miss => {
@@ -142,7 +143,7 @@ fn decide_exec<'p>(policy: &'p Policy, exec: &Exec<'_>) -> Verdict<'p> {
             Verdict { outcome, reason: programs.missed(exec, &found) }
         }
         Listed::Code(reason) => verdict(Outcome::Ask, reason),
-        Listed::Carrier(_) | Listed::Yes(_) if found.rights.x == Grant::Ask => verdict(Outcome::Ask, found.x),
+        Listed::Carrier(_) | Listed::Yes(_) if start == Grant::Ask => verdict(Outcome::Ask, by),
         Listed::Yes(_) if programs.ask == Ask::Always => verdict(Outcome::Ask, &reasons.always),
         Listed::Carrier(reason) | Listed::Yes(reason) => verdict(Outcome::Allow, reason),
     }
@@ -176,7 +177,7 @@ impl Policy {
                     (Security::Deny, _) | (_, Listed::Code(_)) => false,
                     (Security::Full, _) => true,
                     (Security::Allowlist, Listed::Miss) => false,
-                    (Security::Allowlist, _) => found.rights.x == Grant::Yes,
+                    (Security::Allowlist, _) => found.start().0 == Grant::Yes,
                 }
             }
         };

@@ -66,7 +66,7 @@ pub use paths::tiers::{
 pub use paths::workspace::Workspace;
 pub use policy::Policy;
 pub use programs::allowlist::{
-    ProgramMatch, cwd_argv_pattern, matches_allowlist_pattern, matches_arg_pattern,
+    ProgramMatch, cwd_argv_pattern, exec_pattern, matches_allowlist_pattern, matches_arg_pattern,
 };
 pub use programs::program_copies::{WithheldProgram, decide_copy};
 pub use programs::safe_bins;
@@ -93,5 +93,5 @@ pub mod approval {
     pub use crate::config::approvals::*;
     pub use crate::paths::saved_rules::FileRule;
     pub use crate::redact::display::{OVERSIZED, TRUNCATED, display_text};
-    pub use crate::remedy::always::{Always, OnDisk, Repeat, Saving, always};
+    pub use crate::remedy::always::{Always, OnDisk, Repeat, Saving, Surroundings, always};
 }

@@ -398,7 +398,7 @@ fn a_protected_path_is_denied_without_a_question() {
     let policy = with(&guard, host());
     assert_eq!(policy.rights(b"/home/u/.bashrc").to_string(), "?-?");
     let request = Request::File { path: b"/home/u/.bashrc", access: Access::WRITE };
-    assert!(matches!(always(&policy, &[request], &|_| OnDisk::Other), Always::Never(_)));
+    assert!(matches!(always(&policy, &[request], &|_: &[u8]| OnDisk::Other), Always::Never(_)));
 }
 
 /// Allows everything except what persistence protects, and asks.
@@ -426,7 +426,7 @@ fn files_of_a_project_are_asked_about_where_somebody_can_be_asked() {
         assert_eq!((verdict.outcome, verdict.reason.is_persistence()), (Outcome::Ask, true), "{path}");
         // Neither an answer nor silence holds for more than the one call.
         let request = Request::File { path: path.as_bytes(), access: Access::WRITE };
-        assert!(matches!(always(&policy, &[request], &|_| OnDisk::Other), Always::Never(_)), "{path}");
+        assert!(matches!(always(&policy, &[request], &|_: &[u8]| OnDisk::Other), Always::Never(_)), "{path}");
         assert_eq!(policy.repeats(&request), Repeat::AskedEachTime, "{path}");
         assert_eq!(policy.fallback(&request, verdict).outcome, Outcome::Deny, "{path}");
     }

@@ -154,6 +154,9 @@ impl Policy {
             approvals.routes.clone_from(&extended.document.approvals.routes);
         }
         let mut programs = programs(&modes, entries, skills, carriers, safe_bins, strict(&layers));
+        let (outside, notes) = elevated_policy::outside(doc, &written, &map);
+        programs.outside = outside;
+        warnings.extend(notes);
         project::restrict(host.projects, &mut programs, &mut network);
         warnings.extend(project::warnings(host, agent, &map, &programs));
         let mut policy = Policy {

@@ -305,6 +305,12 @@ impl Policy {
             of(name, "safe bin", reason).noted(paths.join(", "))
         }));
         settings.extend(programs.skills.listing().map(|(forms, _, reason)| of(forms, "skill", reason)));
+        settings.extend(
+            programs
+                .outside
+                .listing()
+                .map(|(forms, limit, reason)| of(forms, "entry outside", reason).noted(limit)),
+        );
         let active: Vec<Setting> = programs
             .allowlist
             .listing()

@@ -270,7 +270,13 @@ impl Guard {
 
     /// The guard's part of a question.
     pub fn background(&self) -> Background<'_> {
-        Background { policy: self.policy(), session: self.session(), tree: &self.tree, made: &self.made }
+        Background {
+            policy: self.policy(),
+            session: self.session(),
+            tree: &self.tree,
+            made: &self.made,
+            answers: self.approvals().map(|approvals| approvals.manager()),
+        }
     }
 
     /// The consent for a call that needs it. If nobody was asked yet, the caller must refuse for now, without a log

@@ -25,6 +25,7 @@ fn free_entry(
         Target::Entry(entry) => {
             entry.free()?;
             judge(request, &entry)?;
+            request.guard.scripts.changed(request.caller, &request.guard.tree, None, &entry.path);
             Ok(entry)
         }
         Target::Object { .. } => Err(Errno::EXIST),

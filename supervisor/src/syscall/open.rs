@@ -234,10 +234,10 @@ fn approved_script(
     path: &[u8],
     how: OpenHow,
 ) -> Result<Option<Object>, Errno> {
-    if object.kind() != FileType::RegularFile {
-        return Ok(None);
-    }
     if !only_reads(how) {
+        if object.kind() != FileType::RegularFile {
+            return Ok(None);
+        }
         let (guard, file) = (request.guard, Identity::from_stat(&object.stat));
         guard.scripts.changed(request.caller, &guard.tree, Some(file), path);
         return Ok(None);
@@ -269,6 +269,7 @@ fn open_entry(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Resu
     }
     judge(request, &entry.path, None, how.access() | Access::WRITE)?;
     let Some(file) = create(request, entry, how)? else { return Ok(None) };
+    request.guard.scripts.changed(request.caller, &request.guard.tree, None, &entry.path);
     if is_git_file(&entry.name) {
         request.guard.made.record_open(file.as_fd());
     }

@@ -48,7 +48,8 @@ fn judge_link(request: &Request<'_, '_>, entry: &DirEntry, new: &[u8]) -> Result
 /// EBUSY.
 pub fn stay(request: &Request<'_, '_>, entry: &DirEntry) -> Result<(), Errno> {
     let guard = request.guard;
-    let must_stay = guard.floor.needs(&entry.path) || guard.scripts.await_entry(&guard.tree, &entry.path);
+    let must_stay =
+        guard.floor.needs(&entry.path) || guard.scripts.await_entry(request.caller, &guard.tree, &entry.path);
     if must_stay {
         return Err(Errno::BUSY);
     }
@@ -254,6 +255,7 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> HandlerR
     }
     keep_rights(request, &old, &new.path, Moved::File)?;
     all.end()?;
+    request.guard.scripts.changed(request.caller, &request.guard.tree, None, &new.path);
     // Link through the descriptor: the name that was judged may be another file's by now.
     let source = link_to(object.fd.as_fd());
     request.perform(|| rustix::fs::linkat(CWD, source, &new.parent, new.written(), AtFlags::SYMLINK_FOLLOW))
