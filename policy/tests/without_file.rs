@@ -74,7 +74,7 @@ fn secrets_are_out_of_reach() {
              /home/u/.config/git/credentials /home/u/.openclaw/openclaw.json /home/u/.npmrc \
              /home/u/.mozilla/firefox/x /home/u/.local/share/keyrings/x /home/u/.claude/.credentials.json \
              /etc/shadow /etc/sudoers.d/x /etc/ssh/ssh_host_ed25519_key /proc/1/environ /proc/77/mem \
-             /home/u/.bash_history /tmp/krb5cc_1000 /home/u/.cache/cliphist/db /home/u/.cache/x/keyring/login",
+             /home/u/.bash_history /tmp/krb5cc_1000 /home/u/.cache/cliphist/db /home/u/.cache/keyring-1A/login",
             "ddd",
         )],
     );

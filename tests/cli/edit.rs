@@ -97,7 +97,7 @@ fn words_are_patterns_as_an_operator_means_them() {
     let x = world.home().join("x").display().to_string();
     for word in ["~/x", "~/x/", "~/x/**", &x, "../home/x", "link", "./link/../x/", "link/**"] {
         world.write("home/.openclaw/guard.json", fill(&world, POLICY));
-        let ended = give(&world, &["allow", "read", word, "--json"]);
+        let ended = give(&world, &["allow", "read", word, "--json", "--follow-links"]);
         let answer: Value = serde_json::from_str(&ended.stdout).expect("JSON");
         let key = &answer["changes"][0]["key"];
         assert_eq!(key, "permissions.filesystem.rules[\"~/x/**\"]", "{word}: {}", ended.stdout);

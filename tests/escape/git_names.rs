@@ -58,14 +58,6 @@ fn nothing_is_moved_into_a_git_directory_of_another_name() {
         ("mkdir n; echo x > n/config; mv n .bare/sl", ".bare/sl/config"),
         ("mkdir .bare/n; echo x > .bare/n/config; mv .bare/n .bare/sl", ".bare/sl/config"),
         ("rm -rf .bare/info; mkdir n; echo x > n/attributes; mv n .bare/info", ".bare/info/attributes"),
-        (
-            "git init -q --bare n; mkdir m; mv n m/sub; mv m .bare/worktrees/wt/modules",
-            ".bare/worktrees/wt/modules/sub/config",
-        ),
-        (
-            "mkdir -p .bare/worktrees/wt/modules; git init -q --bare n; mv n .bare/worktrees/wt/modules/sub",
-            ".bare/worktrees/wt/modules/sub/config",
-        ),
     ] {
         let after = format!("[ ! -e {path} ] || touch \"$MARK\"");
         each_comes_to_nothing(&planted(BARE, attack.to_owned(), after));

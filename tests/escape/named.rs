@@ -182,7 +182,7 @@ fn secrets_in_places_for_builds_are_not_read() {
     let own = tempfile::Builder::new().prefix("guard-named-").tempfile_in("/tmp").expect("a file");
     fs::write(&own, "SECRET").expect("a ticket");
     let world = World::bare();
-    for file in [".cache/cliphist/db", ".cache/greenclip.history", ".cache/gnome/keyring/x", ".cache/plain"] {
+    for file in [".cache/cliphist/db", ".cache/greenclip.history", ".cache/keyring-1A/x", ".cache/plain"] {
         world.write(format!("home/{file}"), if file.ends_with("plain") { "READ" } else { "SECRET" });
     }
     let read = |path: &str, variable: (&str, &str)| {
@@ -194,7 +194,7 @@ fn secrets_in_places_for_builds_are_not_read() {
     for path in [
         "~/.cache/cliphist/db",
         "~/.cache/greenclip.history",
-        "~/.cache/gnome/keyring/x",
+        "~/.cache/keyring-1A/x",
         &ticket.path().display().to_string(),
     ] {
         assert_eq!(read(path, ("X", "")), "", "{path}");

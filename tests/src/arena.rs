@@ -90,7 +90,9 @@ impl Arena {
             collect(&self.root().join(name), &mut state);
         }
         let own = self.root().join("home/.openclaw/guard");
-        state.remove(&own.join("workspaces.jsonl"));
+        for record in ["workspaces.jsonl", "policies.jsonl"] {
+            state.remove(&own.join(record));
+        }
         let run = own.join("run");
         state.retain(|path, _| {
             !(path.starts_with(&run) && path.extension().is_some_and(|end| end == "session"))

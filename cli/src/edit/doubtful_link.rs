@@ -50,7 +50,8 @@ pub fn doubted(context: &EditContext, led: &[Led]) -> Result<Option<DoubtfulLink
             "openclaw-guard: {from} leads to {to} by the symbolic link {by}, which a guarded program may have made.\n\
              Write the rule for {to}?"
         );
-        if !(io::stdin().is_terminal() && yes(&question) == Some(true)) {
+        let is_meant = io::stdin().is_terminal() && yes(&question) == Some(true);
+        if !is_meant {
             return Ok(Some(DoubtfulLink { named: named.clone(), real: real.clone(), link }));
         }
     }

@@ -63,11 +63,11 @@ pub(crate) const DENIED: [&str; 9] = [
     // histories of clipboards, which hold what was copied from password managers: cliphist, clipcat, greenclip, clipmenu, Xfce's clipman,
     // by their manuals; those of CopyQ, GPaste, Klipper, Parcellite, ClipIt and wl-clipboard-history where rules open them; keyrings and mail
     // in caches (GNOME Keyring's older releases, Evolution, Thunderbird, Geary); caches of other browsers.
-    "/tmp/krb5cc_* /tmp/krb5cc_*/** /var/tmp/krb5cc_* /var/tmp/krb5cc_*/** /tmp/x509up_u* ~/.cache/krb5cc* ~/.cache/cliphist ~/.cache/clipcat ~/.cache/clipman \
-     ~/.cache/greenclip.history ~/.cache/clipmenu* ~/.cache/clipmenu*/** /tmp/clipmenu* /tmp/clipmenu*/** ~/.cache/xfce4/clipman ~/.cache/copyq ~/.cache/gpaste \
+    "/tmp/krb5cc_* /var/tmp/krb5cc_* /tmp/x509up_u* ~/.cache/krb5cc* ~/.cache/cliphist ~/.cache/clipcat ~/.cache/clipman \
+     ~/.cache/greenclip.history ~/.cache/clipmenu ~/.cache/clipmenud ~/.cache/xfce4/clipman ~/.cache/copyq ~/.cache/gpaste \
      ~/.local/share/copyq ~/.config/copyq ~/.local/share/gpaste ~/.local/share/klipper ~/.local/share/parcellite \
-     ~/.local/share/clipit ~/.local/share/clipman.json ~/.local/share/clipcat ~/.cache/keyring ~/.cache/keyring-* ~/.cache/keyring-*/** \
-     ~/.cache/*/keyring ~/.cache/*/keyring/** ~/.cache/*/keyrings ~/.cache/*/keyrings/** ~/.cache/evolution ~/.cache/thunderbird ~/.cache/geary ~/.local/share/evolution \
+     ~/.local/share/clipit ~/.local/share/clipman.json ~/.local/share/clipcat ~/.cache/keyring ~/.cache/keyrings ~/.cache/gnome-keyring \
+     ~/.cache/keyring-* ~/.cache/keyring-*/** ~/.cache/evolution ~/.cache/thunderbird ~/.cache/geary ~/.local/share/evolution \
      ~/.local/share/geary ~/.cache/microsoft-edge ~/.cache/vivaldi ~/.cache/opera ~/.cache/librewolf ~/.cache/zen ~/.cache/epiphany \
      ~/.cache/keepassxc ~/.cache/Bitwarden ~/.cache/1Password",
     "/etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/sudoers /etc/sudoers.d \

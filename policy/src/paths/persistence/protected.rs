@@ -9,8 +9,8 @@ use crate::paths::entry::CompiledPattern;
 use crate::paths::glob::Glob;
 use crate::verdict::CompiledReason;
 
-/// The protected paths, and the shapes that are protected in every directory. A path has at most one wildcard: a
-/// trailing `/**`, or a star in its last name after at least one other character.
+/// The protected paths, and the shapes that are protected in every directory. A path has a trailing
+/// `/**`, or a star in its last name, or in that of a directory that is protected with all that is in it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProtectedPaths {
     entries: Vec<CompiledPattern>,
@@ -93,9 +93,9 @@ impl ProtectedPaths {
         let ends = (0..inside.len()).filter(|at| inside[*at] == b'/');
         ends.map(|at| &inside[..=at]).find_map(|top| {
             let first = self.entries.partition_point(|entry| entry.glob.literal() < top);
-            let of_top = self.entries[first..].iter().take_while(|entry| entry.glob.literal() == top);
+            let mut of_top = self.entries[first..].iter().take_while(|entry| entry.glob.literal() == top);
             // Others are for some names in it.
-            of_top.into_iter().find(|entry| entry.glob.is_deep_at_once())
+            of_top.find(|entry| entry.glob.is_deep_at_once())
         })
     }
 
