@@ -2,7 +2,7 @@
 
 use crate::common::{HOME, compile};
 use guard_policy::analysis::InputKind;
-use guard_policy::approval::{Always, OnDisk, Repeat, Saving, Surroundings, always};
+use guard_policy::approval::{Always, AlwaysContext, OnDisk, Repeat, Saving, always};
 use guard_policy::{Access, Exec, Policy, Request, Role};
 use serde_json::{Value, json};
 
@@ -276,7 +276,7 @@ fn no_x_is_saved_for_a_program_that_the_tree_may_write() {
 #[test]
 fn nothing_is_saved_beside_an_answer_that_lets_the_tree_write_the_program() {
     struct World(&'static [u8]);
-    impl Surroundings for World {
+    impl AlwaysContext for World {
         fn on_disk(&self, _: &[u8]) -> OnDisk {
             OnDisk::File
         }

@@ -56,7 +56,7 @@ pub enum OnDisk {
 }
 
 /// What is known beside the policy when "always" is offered.
-pub trait Surroundings {
+pub trait AlwaysContext {
     /// What is at a path.
     fn on_disk(&self, path: &[u8]) -> OnDisk;
 
@@ -65,7 +65,7 @@ pub trait Surroundings {
 }
 
 /// Only what is at a path, where no answers are kept.
-impl<F: Fn(&[u8]) -> OnDisk> Surroundings for F {
+impl<F: Fn(&[u8]) -> OnDisk> AlwaysContext for F {
     fn on_disk(&self, path: &[u8]) -> OnDisk {
         self(path)
     }
@@ -98,7 +98,7 @@ const NO_RULE: &str = "no rule can match only its path";
 /// Returns what "allow always" saves for the requests of one question. Requests that are already allowed need nothing.
 /// If one of the others cannot be saved, nothing is: the question would be asked again anyway. `world` reports what the
 /// policy does not know; the second choice for a directory is that directory itself.
-pub fn always(policy: &Policy, requests: &[Request<'_>], world: &dyn Surroundings) -> Always {
+pub fn always(policy: &Policy, requests: &[Request<'_>], world: &dyn AlwaysContext) -> Always {
     let mut savings = Savings::default();
     for request in requests {
         let verdict = decide(policy, request);
@@ -183,7 +183,7 @@ impl Default for Directory {
 }
 
 impl Savings {
-    fn exec(&mut self, policy: &Policy, exec: &Exec<'_>, world: &dyn Surroundings) -> Result<(), String> {
+    fn exec(&mut self, policy: &Policy, exec: &Exec<'_>, world: &dyn AlwaysContext) -> Result<(), String> {
         self.directory.0 = None;
         if let Listed::Miss = policy.listed(exec) {
             if runs_what_the_tree_writes(policy, exec, world) {
@@ -235,12 +235,12 @@ impl Savings {
 }
 
 /// Returns whether the tree may write at this path, by the policy or by an answer in memory, without being asked.
-fn is_the_trees(policy: &Policy, path: &[u8], world: &dyn Surroundings) -> bool {
+fn is_the_trees(policy: &Policy, path: &[u8], world: &dyn AlwaysContext) -> bool {
     policy.map.find_program(path).is_the_trees() || world.is_let_write(path)
 }
 
 /// Returns whether the tree may write, unasked, the program or a file that it may run.
-fn runs_what_the_tree_writes(policy: &Policy, exec: &Exec<'_>, world: &dyn Surroundings) -> bool {
+fn runs_what_the_tree_writes(policy: &Policy, exec: &Exec<'_>, world: &dyn AlwaysContext) -> bool {
     let operands = script_operands(exec.path, exec.argv);
     let files = operands.script_path(exec.argv).into_iter().chain(operands.others);
     let absolute = |file: Vec<u8>| absolute(exec, &file);
@@ -250,7 +250,7 @@ fn runs_what_the_tree_writes(policy: &Policy, exec: &Exec<'_>, world: &dyn Surro
 
 /// Returns whether the arguments name a file that the tree may write, unasked, of a program that is not known to treat it as
 /// data. A descriptor is another file next time.
-fn may_run_an_operand(policy: &Policy, exec: &Exec<'_>, world: &dyn Surroundings) -> bool {
+fn may_run_an_operand(policy: &Policy, exec: &Exec<'_>, world: &dyn AlwaysContext) -> bool {
     let arguments = exec.argv.get(1..).unwrap_or_default();
     let is_descriptor = |path: &[u8]| {
         let names: [&[u8]; 4] = [b"/dev/fd/", b"/dev/stdin", b"/proc/self/", b"/proc/thread-self/"];

@@ -34,7 +34,7 @@ pub struct BareName {
 
 /// What a program gets under a name.
 #[derive(Debug)]
-enum Content {
+enum UnderName {
     /// This, instead of the file.
     Copy(Arc<SealedScript>),
     /// Nothing: what somebody else puts there was not asked about.
@@ -51,7 +51,7 @@ pub(super) struct BoundFile {
     pub(super) name: Vec<u8>,
     /// The entries that must stay; empty if the name means another file to each process.
     ways: Vec<Vec<u8>>,
-    content: Content,
+    content: UnderName,
     pub(super) is_until_changed: bool,
 }
 
@@ -69,14 +69,14 @@ impl BoundFile {
         let file = Some(Identity::from_stat(&rustix::fs::fstat(file)?));
         // If the name means another file to each process, the real path still leads to it.
         let ways = script_paths(&name).or_else(|| script_paths(&path)).unwrap_or_default();
-        Ok(BoundFile { file, path, name, ways, content: Content::Copy(copy), is_until_changed })
+        Ok(BoundFile { file, path, name, ways, content: UnderName::Copy(copy), is_until_changed })
     }
 
     /// A name without a file. `None` if it means something else to each process.
     pub(super) fn bare(bare: BareName) -> Option<BoundFile> {
         let ways = script_paths(&bare.name)?;
         let path = ways.last()?.clone();
-        let content = if bare.is_there { Content::AsItIs } else { Content::Nothing };
+        let content = if bare.is_there { UnderName::AsItIs } else { UnderName::Nothing };
         Some(BoundFile { file: None, path, name: bare.name, ways, content, is_until_changed: true })
     }
 
@@ -88,23 +88,23 @@ impl BoundFile {
         let found = rustix::fs::lstat(&last[..]);
         is_same_way
             && match self.content {
-                Content::Copy(_) => found.is_ok_and(|stat| Some(Identity::from_stat(&stat)) == self.file),
-                Content::Nothing => found.is_err(),
-                Content::AsItIs => found.is_ok_and(|stat| stat.st_mode & libc::S_IFMT != libc::S_IFREG),
+                UnderName::Copy(_) => found.is_ok_and(|stat| Some(Identity::from_stat(&stat)) == self.file),
+                UnderName::Nothing => found.is_err(),
+                UnderName::AsItIs => found.is_ok_and(|stat| stat.st_mode & libc::S_IFMT != libc::S_IFREG),
             }
     }
 
     /// Its copy, if it has one.
     pub(super) fn copy(&self) -> Option<&Arc<SealedScript>> {
         match &self.content {
-            Content::Copy(copy) => Some(copy),
-            Content::Nothing | Content::AsItIs => None,
+            UnderName::Copy(copy) => Some(copy),
+            UnderName::Nothing | UnderName::AsItIs => None,
         }
     }
 
     /// Whether nothing was there.
     pub(super) fn is_nothing(&self) -> bool {
-        matches!(self.content, Content::Nothing)
+        matches!(self.content, UnderName::Nothing)
     }
 
     /// Whether it is removed or replaced, or leads elsewhere, if this entry is.
@@ -130,7 +130,7 @@ impl BoundFile {
 
     fn meant_by(&self, path: &[u8], own: &[u8]) -> Option<Meant> {
         match self.content {
-            Content::AsItIs => None,
+            UnderName::AsItIs => None,
             _ if path == own => Some(Meant::Itself),
             _ => is_below(path, own).then_some(Meant::Below),
         }

@@ -8,7 +8,7 @@ use guard_approvals::{
 };
 use guard_openclaw::peer::proc::Tid;
 use guard_openclaw::peer::process_tree::Tree;
-use guard_policy::approval::{OnDisk, Surroundings, always};
+use guard_policy::approval::{AlwaysContext, OnDisk, always};
 use guard_policy::{Access, Outcome, Policy, Reason, Request, decide};
 
 use super::reach::{directories_above, reach};
@@ -36,7 +36,7 @@ pub struct Background<'g> {
     pub answers: Option<&'g Manager>,
 }
 
-impl Surroundings for Background<'_> {
+impl AlwaysContext for Background<'_> {
     fn on_disk(&self, path: &[u8]) -> OnDisk {
         on_disk(path)
     }
