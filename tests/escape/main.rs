@@ -13,6 +13,7 @@ mod git_config;
 mod git_config_names;
 mod git_paths;
 mod git_works;
+mod holders;
 mod inherited;
 mod leftovers;
 mod listed;

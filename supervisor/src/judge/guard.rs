@@ -26,6 +26,7 @@ use crate::judge::git_locks::GitLocks;
 use crate::judge::git_remotes::GitRemotes;
 use crate::judge::local_address::interface_of;
 use crate::judge::made_directories::MadeDirectories;
+use crate::judge::place::Place;
 use crate::judge::recorder::Recorder;
 use crate::judge::session_security::SessionSecurity;
 use crate::judge::shapes::{Shapes, Subject};
@@ -259,7 +260,7 @@ impl Guard {
 
     /// Whether the policy allows this without asking, for a real path whose meaning does not depend on the caller.
     pub fn allows(&self, path: &[u8], access: Access) -> bool {
-        let request = self.shapes().request(path, access, Subject::New);
+        let request = self.shapes().request(Place::path(path), access, Subject::New);
         decide(self.policy(), &request).outcome == Outcome::Allow
     }
 

@@ -13,6 +13,7 @@ pub mod made_directories;
 pub(crate) mod moved_grants;
 mod paths;
 pub(crate) mod persistence;
+pub mod place;
 pub mod recorder;
 pub mod session_security;
 pub mod shapes;

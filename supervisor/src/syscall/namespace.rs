@@ -9,6 +9,7 @@ use super::{Request, git_config, set_id};
 use crate::caller::CallerPath;
 use crate::inflight;
 use crate::judge::consent::AllPaths;
+use crate::judge::place::Place;
 use crate::reply::{HandlerResult, Reply};
 use crate::resolve::{DirEntry, Dots, Identity, Last, Target};
 
@@ -32,15 +33,16 @@ fn free_entry(
 }
 
 fn judge(request: &Request<'_, '_>, entry: &DirEntry) -> Result<(), Errno> {
-    request.guard.judge_change(request.caller, &entry.path, entry.object.as_ref())
+    request.guard.judge_change(request.caller, Place::of(entry))
 }
 
 pub fn mkdir(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32) -> HandlerResult {
     // Holds the rename lock: a file that is being renamed must not become a directory meanwhile, because a directory is
     // judged by everything below it.
     let _alone = super::rename::alone(request);
-    let judge =
-        |request: &Request<'_, '_>, entry: &DirEntry| request.guard.judge_mkdir(request.caller, &entry.path);
+    let judge = |request: &Request<'_, '_>, entry: &DirEntry| {
+        request.guard.judge_mkdir(request.caller, Place::of(entry))
+    };
     let entry = free_entry(request, dirfd, path, judge)?;
     request.adopt_umask()?;
     // The kernel drops the other bits of a directory's mode (S_IRWXUGO | S_ISVTX).
@@ -82,7 +84,7 @@ pub fn symlink(request: &Request<'_, '_>, text: u64, dirfd: i32, path: u64) -> H
     let judge = |request: &Request<'_, '_>, entry: &DirEntry| {
         let all = AllPaths::new(request.caller);
         all.add(judge(request, entry))?;
-        request.guard.judge_link(request.caller, &entry.path, Some(text.as_bytes()))?;
+        request.guard.judge_link(request.caller, Place::of(entry), Some(text.as_bytes()))?;
         all.end()
     };
     // A move that has judged what has this name must not find a link there.
@@ -113,8 +115,8 @@ pub fn unlink(request: &Request<'_, '_>, dirfd: i32, address: u64, flags: i32) -
     };
     entry.there()?;
     match git_config::is_of_paths(request, &entry) {
-        true => request.guard.judge_git_locked(request.caller, &entry.path)?,
-        false => request.guard.judge_removal(request.caller, &entry.path, entry.object.as_ref())?,
+        true => request.guard.judge_git_locked(request.caller, Place::of(&entry))?,
+        false => request.guard.judge_removal(request.caller, Place::of(&entry))?,
     }
     super::rename::stay(request, &entry)?;
     // Close the object first: NFS renames an open file instead of removing it.

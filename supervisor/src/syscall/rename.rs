@@ -11,6 +11,7 @@ use super::{Request, git_config, replacement};
 use crate::inflight;
 use crate::judge::consent::AllPaths;
 use crate::judge::git_files::is_git_file;
+use crate::judge::place::Place;
 use crate::reply::{HandlerResult, Reply};
 use crate::resolve::{DirEntry, Identity, Last, Object, Target, link_to, mount_of};
 
@@ -30,13 +31,13 @@ fn name(request: &Request<'_, '_>, (dirfd, path): At) -> Result<Target, Errno> {
 }
 
 fn judge(request: &Request<'_, '_>, entry: &DirEntry) -> Result<(), Errno> {
-    request.guard.judge_change(request.caller, &entry.path, entry.object.as_ref())
+    request.guard.judge_change(request.caller, Place::of(entry))
 }
 
 /// Judges the move of a link: a relative link leads elsewhere from its new place.
-fn judge_link(request: &Request<'_, '_>, entry: &DirEntry, new: &[u8]) -> Result<(), Errno> {
+fn judge_link(request: &Request<'_, '_>, entry: &DirEntry, new: &DirEntry) -> Result<(), Errno> {
     match entry.there()?.kind() {
-        FileType::Symlink => request.guard.judge_link(request.caller, new, None),
+        FileType::Symlink => request.guard.judge_link(request.caller, Place::of(new), None),
         _ => Ok(()),
     }
 }
@@ -73,18 +74,18 @@ impl Moved {
 
 /// Refuses a move if the object would gain rights by its new path, as the kernel refuses a move between file systems.
 /// mv(1) and similar tools then copy, and the copy is judged.
-fn keep_rights(request: &Request<'_, '_>, old: &[u8], new: &[u8], moved: Moved) -> Result<(), Errno> {
+fn keep_rights(request: &Request<'_, '_>, old: Place<'_>, new: Place<'_>, moved: Moved) -> Result<(), Errno> {
     let guard = request.guard;
     // The floor's grants move along with the directory, and may exceed what the policy allows at the new path.
     let shapes = guard.shapes();
     let may_move = || {
         let is_directory = moved == Moved::Directory;
         let within_rules = match moved {
-            Moved::OwnFile => guard.policy().may_move_own(old, new),
-            Moved::File | Moved::Directory => guard.policy().may_move(old, new, is_directory),
+            Moved::OwnFile => guard.policy().may_move_own(old.path, new.path),
+            Moved::File | Moved::Directory => guard.policy().may_move(old.path, new.path, is_directory),
         };
         within_rules
-            && guard.floor.may_move(guard.policy(), old, new)
+            && guard.floor.may_move(guard.policy(), old.path, new.path)
             && guard.moves_within_answers(old, new)
             && if is_directory { shapes.may_move(old, new) } else { !shapes.protects(old) }
     };
@@ -123,7 +124,7 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     {
         stay(request, &old)?;
         stay(request, &new)?;
-        keep_rights(request, &old.path, &new.path, Moved::File)?;
+        keep_rights(request, Place::of(&old), Place::of(&new), Moved::File)?;
         return replacement::replace(request, asked);
     }
     let all = AllPaths::new(request.caller);
@@ -133,27 +134,27 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
         // The tree may write its lock, but nothing else may get its name.
         let may_leave = leaves_lock && std::ptr::eq(entry, &old);
         if git_config::is_own_lock(request, entry) && !may_leave {
-            all.add(request.guard.judge_protected(request.caller, &entry.path, entry.object.as_ref()))?;
+            all.add(request.guard.judge_protected(request.caller, Place::of(entry)))?;
         }
     }
-    all.add(request.guard.judge_removal(request.caller, &old.path, old.object.as_ref()))?;
+    all.add(request.guard.judge_removal(request.caller, Place::of(&old)))?;
     if exchange {
-        all.add(request.guard.judge_removal(request.caller, &new.path, new.object.as_ref()))?;
+        all.add(request.guard.judge_removal(request.caller, Place::of(&new)))?;
     } else {
         all.add(judge(request, &new))?;
-        all.add(request.guard.judge_displacement(request.caller, &new.path, new.object.as_ref()))?;
+        all.add(request.guard.judge_displacement(request.caller, Place::of(&new)))?;
     }
-    judge_link(request, &old, &new.path)?;
+    judge_link(request, &old, &new)?;
     if exchange {
-        judge_link(request, &new, &old.path)?;
-        keep_rights(request, &new.path, &old.path, Moved::from_entry(&new)?)?;
+        judge_link(request, &new, &old)?;
+        keep_rights(request, Place::of(&new), Place::of(&old), Moved::from_entry(&new)?)?;
     }
     let moved = if leaves_lock { Moved::OwnFile } else { Moved::from_entry(&old)? };
-    keep_rights(request, &old.path, &new.path, moved)?;
+    keep_rights(request, Place::of(&old), Place::of(&new), moved)?;
     for (from, to) in [(&old, &new), (&new, &old)].into_iter().take(if exchange { 2 } else { 1 }) {
         let object = from.there()?;
         let is_linked = object.kind() != FileType::Directory && object.links() > 1;
-        if is_linked && request.guard.shapes().names(&to.path) && !request.guard.observe {
+        if is_linked && request.guard.shapes().names(Place::of(to)) && !request.guard.observe {
             return Err(Errno::XDEV);
         }
     }
@@ -244,15 +245,15 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> HandlerR
     let all = AllPaths::new(request.caller);
     all.add(judge(request, &new))?;
     // By the new name its clients would come to the tree as soon as that is the name of a server of the tree's.
-    all.add(request.guard.judge_displacement(request.caller, &old, Some(&object)))?;
+    all.add(request.guard.judge_displacement(request.caller, Place::object(&old, &object)))?;
     // The tree could write it by the old name later, when the directory is not its own any more.
-    if request.guard.shapes().names(&new.path) && !request.guard.observe {
+    if request.guard.shapes().names(Place::of(&new)) && !request.guard.observe {
         return Err(Errno::XDEV);
     }
     if object.kind() == FileType::Symlink {
-        request.guard.judge_link(request.caller, &new.path, None)?;
+        request.guard.judge_link(request.caller, Place::of(&new), None)?;
     }
-    keep_rights(request, &old, &new.path, Moved::File)?;
+    keep_rights(request, Place::object(&old, &object), Place::of(&new), Moved::File)?;
     all.end()?;
     // Link through the descriptor: the name that was judged may be another file's by now.
     let source = link_to(object.fd.as_fd());
