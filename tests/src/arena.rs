@@ -78,8 +78,8 @@ impl Arena {
     }
 
     /// Returns everything that no attack may change: what is below the closed directories and the home, and
-    /// whether a mark was left. Not the record of workspaces, to which the guard itself adds each run, nor the sockets of
-    /// its sessions, with their directories.
+    /// whether a mark was left. Not the record of workspaces, to which the guard itself adds each run, nor the lock of
+    /// moves and the sockets of its sessions, with their directories.
     ///
     /// # Panics
     /// When a directory cannot be read.
@@ -91,6 +91,7 @@ impl Arena {
         }
         let own = self.root().join("home/.openclaw/guard");
         state.remove(&own.join("workspaces.jsonl"));
+        state.remove(&own.join("moves.lock"));
         let run = own.join("run");
         state.retain(|path, _| {
             !(path.starts_with(&run) && path.extension().is_some_and(|end| end == "session"))

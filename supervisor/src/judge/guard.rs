@@ -26,6 +26,7 @@ use crate::judge::git_locks::GitLocks;
 use crate::judge::git_remotes::GitRemotes;
 use crate::judge::local_address::interface_of;
 use crate::judge::made_directories::MadeDirectories;
+use crate::judge::moving::Moving;
 use crate::judge::place::Place;
 use crate::judge::recorder::Recorder;
 use crate::judge::session_security::SessionSecurity;
@@ -68,7 +69,7 @@ pub struct Guard {
     /// Whether the filter lets ptrace(2) go on.
     lets_trace: bool,
     /// Held from judgement to operation by calls that move rights: rename and link.
-    pub moving: Arc<Mutex<()>>,
+    pub moving: Arc<Moving>,
     /// One exec of a process at a time.
     pub exec_locks: Arc<ExecLocks>,
     /// What was approved of the first program, until a program starts.
@@ -164,6 +165,11 @@ impl Guard {
     /// Sets the state directory in which an approvals page may be served.
     pub fn beside_page_of(self, state: &Path) -> Guard {
         Guard { state: Some(state.into()), ..self }
+    }
+
+    /// Sets the lock that this guard shares with others of its user.
+    pub fn moving_alone_by(self, moving: Moving) -> Guard {
+        Guard { moving: Arc::new(moving), ..self }
     }
 
     /// Sets the tree's connections to the guard's proxy.

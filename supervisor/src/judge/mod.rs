@@ -11,6 +11,7 @@ pub mod guard;
 pub mod local_address;
 pub mod made_directories;
 pub(crate) mod moved_grants;
+pub mod moving;
 mod paths;
 pub(crate) mod persistence;
 pub mod place;

@@ -39,7 +39,7 @@ fn judge(request: &Request<'_, '_>, entry: &DirEntry) -> Result<(), Errno> {
 pub fn mkdir(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32) -> HandlerResult {
     // Holds the rename lock: a file that is being renamed must not become a directory meanwhile, because a directory is
     // judged by everything below it.
-    let _alone = super::rename::alone(request);
+    let _alone = super::rename::alone(request)?;
     let judge = |request: &Request<'_, '_>, entry: &DirEntry| {
         request.guard.judge_mkdir(request.caller, Place::of(entry))
     };
@@ -88,7 +88,7 @@ pub fn symlink(request: &Request<'_, '_>, text: u64, dirfd: i32, path: u64) -> H
         all.end()
     };
     // A move that has judged what has this name must not find a link there.
-    let _alone = super::rename::alone(request);
+    let _alone = super::rename::alone(request)?;
     let entry = free_entry(request, dirfd, path, judge)?;
     request.perform(|| rustix::fs::symlinkat(text.as_bytes(), &entry.parent, entry.written()))
 }
@@ -107,7 +107,8 @@ pub fn unlink(request: &Request<'_, '_>, dirfd: i32, address: u64, flags: i32) -
     request.caller.check()?;
     // Between judging and removing a lock, the tree must not remove it by another call: a git of the operator's could have
     // made the next one.
-    let _alone = git_config::may_be_lock(path.as_bytes()).then(|| super::rename::alone(request));
+    let _alone =
+        git_config::may_be_lock(path.as_bytes()).then(|| super::rename::alone(request)).transpose()?;
     let target = request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), Last::Name)?;
     let mut entry = match target {
         Target::Entry(entry) => entry,

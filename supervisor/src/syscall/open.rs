@@ -284,7 +284,7 @@ fn open_entry(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Resu
 fn create_lock(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Result<Option<Reply>, Errno> {
     let guard = request.guard;
     guard.judge_git_locked(request.caller, Place::of(entry))?;
-    let _alone = super::rename::alone(request);
+    let _alone = super::rename::alone(request)?;
     guard.git_locks.need_room()?;
     let Some(file) = create(request, entry, how)? else { return Ok(None) };
     if let Err(error) = guard.git_locks.record(file.as_fd()) {

@@ -3,25 +3,37 @@
 use std::os::fd::AsFd;
 
 use guard_shim::failpoints::{Fallible, fail_point};
-use parking_lot::MutexGuard;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::{Request, git_config, replacement};
+use crate::audit::Operation;
 use crate::inflight;
 use crate::judge::consent::AllPaths;
 use crate::judge::git_files::is_git_file;
+use crate::judge::moving::Alone;
 use crate::judge::place::Place;
 use crate::reply::{HandlerResult, Reply};
 use crate::resolve::{DirEntry, Identity, Last, Object, Target, link_to, mount_of};
+use crate::worker::blocking;
 
 /// A directory descriptor and the address of a path.
 type At = (i32, u64);
 
 /// Locks out other moves, from judgement to operation: two that interleave could each be correct alone but not
 /// together.
-pub fn alone<'g>(request: &Request<'g, '_>) -> MutexGuard<'g, ()> {
-    request.guard.moving.lock()
+///
+/// # Errors
+/// EACCES if another guard does not let this one move anything.
+pub fn alone<'g>(request: &Request<'g, '_>) -> Result<Alone<'g>, Errno> {
+    let wait = |lock: &mut dyn FnMut() -> bool| blocking(request.caller, || Ok(lock())).unwrap_or(false);
+    request.guard.moving.alone(wait).map_err(|lock| {
+        let text = "another guard of this user holds this lock, and is stopped or hangs: nothing is moved or made meanwhile";
+        let path = lock.as_os_str().as_encoded_bytes();
+        // Also while only observing: there is no lock to go on with.
+        let _ = request.guard.refuse(request.caller, Operation::Write, path, text);
+        Errno::ACCESS
+    })
 }
 
 /// Resolves to a name in a directory, or to an object if the path does not end in a name.
@@ -99,7 +111,7 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     if flags.bits() & !0x7 != 0 || (exchange && flags != RenameFlags::EXCHANGE) {
         return Err(Errno::INVAL);
     }
-    let _alone = alone(request);
+    let _alone = alone(request)?;
     // Both paths are walked before either is refused, as the kernel does.
     let (old, new) = (name(request, old)?, name(request, new)?);
 
@@ -237,7 +249,7 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> HandlerR
     if flags & !(libc::AT_SYMLINK_FOLLOW | libc::AT_EMPTY_PATH) != 0 {
         return Err(Errno::INVAL);
     }
-    let _alone = alone(request);
+    let _alone = alone(request)?;
     let (object, old) = link_source(request, old, flags)?;
     let Target::Entry(new) = name(request, new)? else { return Err(Errno::EXIST) };
     new.free()?;

@@ -109,7 +109,7 @@ pub fn bind_path(request: &Request<'_, '_>, socket: &OwnedFd, raw: &[u8], path: 
     request.guard.judge(request.caller, Operation::Write, Place::of(&entry), Access::WRITE)?;
     request.adopt_umask()?;
     // It is recorded by its name, which no other socket may get meanwhile.
-    let _alone = super::super::rename::alone(request);
+    let _alone = super::super::rename::alone(request)?;
     let done = request.perform(|| bind_at(request, socket, raw, path, &entry))?;
     request.guard.bound_sockets.add_file(&entry, socket.as_fd());
     Ok(done)
