@@ -16,6 +16,7 @@ mod git_works;
 mod holders;
 mod inherited;
 mod leftovers;
+mod links;
 mod listed;
 mod machine;
 mod moves;

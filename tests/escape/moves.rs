@@ -34,6 +34,7 @@ fn a_directory_without_closed_places_moves_as_ever() {
 #[test]
 fn what_moves_waits_for_other_guards_of_the_user() {
     let world = World::open();
+    std::fs::create_dir(world.home().join(".openclaw")).expect("a state directory");
     let script = r#"
 import os, socket
 def way(name, call):

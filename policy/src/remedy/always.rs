@@ -93,7 +93,8 @@ pub fn always(policy: &Policy, requests: &[Request<'_>], on_disk: &dyn Fn(&[u8])
                 savings.file(policy, path, *access, on_disk(path) == OnDisk::Directory)
             }
             // The guard never asks about these.
-            Request::GitPaths { .. }
+            Request::Link(_)
+            | Request::GitPaths { .. }
             | Request::GitConfig { .. }
             | Request::Sized { .. }
             | Request::Connect(_)

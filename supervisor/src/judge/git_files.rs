@@ -10,8 +10,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use super::anchored_path::AnchoredPath;
 use super::made_directories::MadeDirectories;
-use super::place::Place;
 
 /// What is read of such a file: a path, and what git writes before it.
 const MAX_FILE: u64 = 8 << 10;
@@ -23,7 +23,7 @@ pub fn is_git_file(name: &[u8]) -> bool {
 
 /// Whether the file at a place is a `.git` file that the tree has not made and that leads to a git directory which the
 /// tree has not made. So does one that cannot be read.
-pub fn leads_to_others(place: Place<'_>, made: &MadeDirectories) -> bool {
+pub fn leads_to_others(place: AnchoredPath<'_>, made: &MadeDirectories) -> bool {
     if !is_git_file(place.name()) {
         return false;
     }
@@ -82,7 +82,7 @@ mod tests {
         let file = root.join(".git");
         let leads = |text: &str| {
             std::fs::write(&file, text).unwrap();
-            leads_to_others(Place::path(file.as_os_str().as_bytes()), &made)
+            leads_to_others(AnchoredPath::path(file.as_os_str().as_bytes()), &made)
         };
         assert!(leads("gitdir: other\n") && leads(&format!("gitdir: {}/other", root.display())));
         assert!(!leads("gitdir: own\n") && !leads("gitdir: missing\n") && !leads("") && !leads("other\n"));
@@ -91,15 +91,15 @@ mod tests {
         assert!(!leads("gitdir: other"), "the tree made the file");
         std::fs::write(root.join("git"), "gitdir: other\n").unwrap();
         assert!(
-            !leads_to_others(Place::path(root.join("git").as_os_str().as_bytes()), &made),
+            !leads_to_others(AnchoredPath::path(root.join("git").as_os_str().as_bytes()), &made),
             "another name"
         );
         assert!(
-            !leads_to_others(Place::path(root.join("own/.git").as_os_str().as_bytes()), &made),
+            !leads_to_others(AnchoredPath::path(root.join("own/.git").as_os_str().as_bytes()), &made),
             "it is not there"
         );
         std::fs::remove_file(&file).unwrap();
         std::fs::create_dir(&file).unwrap();
-        assert!(!leads_to_others(Place::path(file.as_os_str().as_bytes()), &made), "a directory");
+        assert!(!leads_to_others(AnchoredPath::path(file.as_os_str().as_bytes()), &made), "a directory");
     }
 }

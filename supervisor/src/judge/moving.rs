@@ -52,11 +52,14 @@ impl Drop for Alone<'_> {
 }
 
 impl Moving {
-    /// The lock that all guards with this state directory share.
+    /// The lock that all guards with this state directory share; one of its own, where there is no such directory.
     ///
     /// # Errors
     /// The error of the failed system call, or a sentence if the lock is not a regular file.
     pub fn shared(state: &Path) -> io::Result<Moving> {
+        if Directory::open(state)?.is_none() {
+            return Ok(Moving::default());
+        }
         let directory = Directory::make_own(state)?;
         let path = state.join(GUARD).join(LOCK);
         let file = directory.below(LOCK, OFlags::RDWR | OFlags::CREATE, Mode::RUSR | Mode::WUSR)?;

@@ -10,14 +10,17 @@ use rustix::io::Errno;
 
 use crate::audit::Operation;
 use crate::caller::Caller;
+use crate::judge::anchored_path::AnchoredPath;
 use crate::judge::consent::{AllPaths, ConsentState, about_file, directories_above};
 use crate::judge::guard::Guard;
 use crate::judge::persistence::shown_change;
-use crate::judge::place::Place;
 use crate::judge::shapes::Subject;
 use crate::kernel::requests;
 use crate::resolve::special_files::{Classification, classify, is_the_machines};
 use crate::resolve::{Identity, Object};
+
+/// Why no link may stand where a protected name leads.
+const LED_TO: &str = "a protected name is a link to a place there, which would be somewhere else";
 
 /// An access in the form in which it is recorded.
 fn used(access: Access, is_made: bool) -> Used {
@@ -37,7 +40,7 @@ impl Guard {
         &self,
         caller: &Caller<'_>,
         operation: Operation,
-        place: Place<'_>,
+        place: AnchoredPath<'_>,
         access: Access,
     ) -> Result<(), Errno> {
         let subject = match place.object {
@@ -89,7 +92,7 @@ impl Guard {
     ///
     /// # Errors
     /// EACCES if it is refused.
-    pub fn judge_mkdir(&self, caller: &Caller<'_>, place: Place<'_>) -> Result<(), Errno> {
+    pub fn judge_mkdir(&self, caller: &Caller<'_>, place: AnchoredPath<'_>) -> Result<(), Errno> {
         self.refuse_as_kernel(caller, place.path, None, Access::WRITE)?;
         self.judge_subject(caller, Operation::Write, place, Access::WRITE, Subject::NewDirectory)
     }
@@ -104,7 +107,7 @@ impl Guard {
     ///
     /// # Errors
     /// EACCES if it is refused.
-    pub fn judge_git_locked(&self, caller: &Caller<'_>, place: Place<'_>) -> Result<(), Errno> {
+    pub fn judge_git_locked(&self, caller: &Caller<'_>, place: AnchoredPath<'_>) -> Result<(), Errno> {
         self.judge_subject(caller, Operation::Write, place, Access::WRITE, Subject::GitLocked)
     }
 
@@ -112,7 +115,7 @@ impl Guard {
     ///
     /// # Errors
     /// EACCES if it is refused.
-    pub fn judge_protected(&self, caller: &Caller<'_>, place: Place<'_>) -> Result<(), Errno> {
+    pub fn judge_protected(&self, caller: &Caller<'_>, place: AnchoredPath<'_>) -> Result<(), Errno> {
         self.judge_subject(caller, Operation::Write, place, Access::WRITE, Subject::There)
     }
 
@@ -120,11 +123,11 @@ impl Guard {
         &self,
         caller: &Caller<'_>,
         operation: Operation,
-        place: Place<'_>,
+        place: AnchoredPath<'_>,
         access: Access,
         subject: Subject,
     ) -> Result<(), Errno> {
-        let Place { path, object, .. } = place;
+        let AnchoredPath { path, object, .. } = place;
         let writes = access.contains(Access::WRITE);
         let asked = match classify(caller, &self.tree, path, object, writes)? {
             Classification::Own => return Ok(()),
@@ -191,7 +194,7 @@ impl Guard {
     ///
     /// # Errors
     /// EACCES if it is refused.
-    pub fn judge_change(&self, caller: &Caller<'_>, place: Place<'_>) -> Result<(), Errno> {
+    pub fn judge_change(&self, caller: &Caller<'_>, place: AnchoredPath<'_>) -> Result<(), Errno> {
         let all = AllPaths::new(caller);
         all.add(self.judge(caller, Operation::Write, place, Access::WRITE))?;
         if place.object.is_some_and(|object| is_the_machines(place.path, object)) {
@@ -204,7 +207,7 @@ impl Guard {
     ///
     /// # Errors
     /// EACCES if it is refused.
-    pub fn judge_removal(&self, caller: &Caller<'_>, place: Place<'_>) -> Result<(), Errno> {
+    pub fn judge_removal(&self, caller: &Caller<'_>, place: AnchoredPath<'_>) -> Result<(), Errno> {
         if self.shapes().breaks_repository(place) {
             let path = place.path;
             let request = Request::FileAt { path, access: Access::WRITE, site: Site::Repository };
@@ -221,8 +224,8 @@ impl Guard {
     ///
     /// # Errors
     /// EACCES for a socket that a process outside the tree serves.
-    pub fn judge_displacement(&self, caller: &Caller<'_>, place: Place<'_>) -> Result<(), Errno> {
-        let Place { path, object, .. } = place;
+    pub fn judge_displacement(&self, caller: &Caller<'_>, place: AnchoredPath<'_>) -> Result<(), Errno> {
+        let AnchoredPath { path, object, .. } = place;
         let is_served = |socket: &&Object| {
             socket.kind() == FileType::Socket && !self.bound_sockets.may_displace(self.policy(), socket, path)
         };
@@ -237,7 +240,7 @@ impl Guard {
     }
 
     /// Whether a file may get to the place `new` without gaining rights there by an answer of the operator's.
-    pub fn moves_within_answers(&self, old: Place<'_>, new: Place<'_>) -> bool {
+    pub fn moves_within_answers(&self, old: AnchoredPath<'_>, new: AnchoredPath<'_>) -> bool {
         let Some(approvals) = &self.approvals() else { return true };
         [Access::READ, Access::WRITE].into_iter().all(|bit| {
             let verdict = |place, subject| {
@@ -266,7 +269,7 @@ impl Guard {
     /// Drops the operator's answers for files that this policy does not ask about by the same rule.
     pub fn keep_answers(&self) {
         let asks = |path: &[u8], access| {
-            let request = self.shapes().request(Place::path(path), access, Subject::There);
+            let request = self.shapes().request(AnchoredPath::path(path), access, Subject::There);
             let verdict = decide(self.policy(), &request);
             (verdict.outcome == Outcome::Ask).then(|| verdict.reason.asking())
         };
@@ -282,11 +285,14 @@ impl Guard {
     pub fn judge_link(
         &self,
         caller: &Caller<'_>,
-        place: Place<'_>,
+        place: AnchoredPath<'_>,
         text: Option<&[u8]>,
     ) -> Result<(), Errno> {
         let (policy, path) = (self.policy(), place.path);
         let shape = || self.shapes().forbids_link(place, text).and_then(|shape| policy.shape_reason(&shape));
+        if self.shapes().is_led_to(path) {
+            self.refuse(caller, Operation::Write, path, LED_TO)?;
+        }
         match policy.keeps_below(path).or_else(shape) {
             Some(because) => self.deny(caller, Operation::Write, path, &[], &because),
             None => Ok(()),

@@ -3,16 +3,18 @@
 //! The policy recognises a shape by the path alone. This module looks at the disk: is a directory a git repository
 //! under another name, did the tree itself make the directory that holds the shape, and may it be moved?
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 use guard_policy::{Access, GitLockedNames, Policy, Request, Shape, ShapeKind, Site};
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use super::anchored_path::AnchoredPath;
 use super::bound_sockets::BoundSockets;
 use super::git_files::leads_to_others;
+use super::linked_names::LinkedNames;
+use super::listing::names;
 use super::made_directories::MadeDirectories;
-use super::place::Place;
 use crate::resolve::Object;
 
 /// How many names are looked at below a directory that is to be moved. Beyond that, it stays.
@@ -45,11 +47,18 @@ pub struct Shapes<'a> {
     pub made: &'a MadeDirectories,
     /// The sockets that the tree bound.
     pub sockets: &'a BoundSockets,
+    /// The protected names that are links.
+    pub linked: &'a LinkedNames,
 }
 
 impl Shapes<'_> {
+    /// Whether a protected name leads to a place at or below a path, so that no link may stand there.
+    pub fn is_led_to(&self, path: &[u8]) -> bool {
+        self.policy.protects_shapes() && self.linked.lead_below(self.policy, self.made, path)
+    }
+
     /// Returns the question for an access to a place.
-    pub fn request<'p>(&self, place: Place<'p>, access: Access, subject: Subject) -> Request<'p> {
+    pub fn request<'p>(&self, place: AnchoredPath<'p>, access: Access, subject: Subject) -> Request<'p> {
         let site = match access.contains(Access::WRITE) && self.policy.protects_shapes() {
             true => self.site(place, subject),
             false => None,
@@ -70,7 +79,7 @@ impl Shapes<'_> {
     }
 
     /// What is known of a place that is to be written; `None` if its shape alone decides.
-    fn site(&self, place: Place<'_>, subject: Subject) -> Option<Site> {
+    fn site(&self, place: AnchoredPath<'_>, subject: Subject) -> Option<Site> {
         let path = place.path;
         let shapes = self.policy.shapes(path);
         let is_let_through = match subject {
@@ -84,12 +93,18 @@ impl Shapes<'_> {
                 Subject::NewDirectory => shape.kind.is_file() || shape.kind == ShapeKind::ModuleHooks,
                 _ => false,
             };
-            is_for_files
-                || is_let_through && shape.kind == ShapeKind::GitLocked
-                || self.is_the_trees(shape, place)
+            is_for_files || is_let_through && shape.kind == ShapeKind::GitLocked
         };
-        if !shapes.iter().all(is_own) {
+        if !shapes.iter().all(|shape| is_own(shape) || self.is_the_trees(shape, place)) {
             return None;
+        }
+        for other in self.linked.other_paths(self.policy, self.made, path) {
+            let there = AnchoredPath::path(&other);
+            let mut shapes = self.policy.shapes(&other).into_iter();
+            let is_protected = |shape: &Shape<'_>| !is_own(shape) && !self.is_the_trees(shape, there);
+            if let Some(shape) = shapes.find(is_protected) {
+                return Some(Site::Linked(shape.linked()));
+            }
         }
         let is_the_operators = |directory: &[u8]| !self.made.has_above(place, directory);
         let is_config = is_let_through && shapes.iter().any(|shape| shape.kind == ShapeKind::GitLocked);
@@ -108,25 +123,25 @@ impl Shapes<'_> {
     }
 
     /// Whether the tree made the directory that holds a shape, and nobody else put a `.git` file there.
-    fn is_the_trees(&self, shape: &Shape<'_>, place: Place<'_>) -> bool {
+    fn is_the_trees(&self, shape: &Shape<'_>, place: AnchoredPath<'_>) -> bool {
         self.made.has_above(place, shape.holder) && !leads_to_others(place, self.made)
     }
 
     /// Whether a place is that of a git configuration, or of its lock, and protected for that.
-    pub fn protects_git_locked(&self, place: Place<'_>) -> bool {
+    pub fn protects_git_locked(&self, place: AnchoredPath<'_>) -> bool {
         self.policy.protects_shapes()
             && self.policy.shapes(place.path).iter().any(|shape| shape.kind == ShapeKind::GitLocked)
             && self.site(place, Subject::There) != Some(Site::Own)
     }
 
     /// Whether a place is protected by its shape, but in a directory that the tree made.
-    pub fn is_own(&self, place: Place<'_>) -> bool {
+    pub fn is_own(&self, place: AnchoredPath<'_>) -> bool {
         self.policy.protects_shapes() && self.site(place, Subject::There) == Some(Site::Own)
     }
 
     /// Whether a new name at a place would turn a directory of the operator's into a git repository. The tree may have
     /// written that repository's configuration or hooks before.
-    fn completes(&self, place: Place<'_>) -> bool {
+    fn completes(&self, place: AnchoredPath<'_>) -> bool {
         let path = place.path;
         let Some(directory) = self.policy.marked_directory(path) else { return false };
         // Below a directory that is called `.git`, these are protected by their names.
@@ -139,7 +154,7 @@ impl Shapes<'_> {
 
     /// Whether a directory is a git repository only because of this name in it. Without the name its hooks would lose
     /// their protection until somebody puts it back, or git would use the repository around the directory instead.
-    pub fn breaks_repository(&self, place: Place<'_>) -> bool {
+    pub fn breaks_repository(&self, place: AnchoredPath<'_>) -> bool {
         let marked =
             self.policy.protects_shapes().then(|| self.policy.marked_directory(place.path)).flatten();
         marked.is_some_and(|directory| {
@@ -150,7 +165,7 @@ impl Shapes<'_> {
 
     /// Whether this place is protected by its shape. A file must not get such a name as a second one: later, when the
     /// directory is not the tree's own any more, the tree could write the file by its first name.
-    pub fn names(&self, place: Place<'_>) -> bool {
+    pub fn names(&self, place: AnchoredPath<'_>) -> bool {
         let mut directories = self.policy.git_directories(place.path).into_iter();
         self.policy.protects_shapes()
             && (!self.policy.shapes(place.path).is_empty()
@@ -158,14 +173,15 @@ impl Shapes<'_> {
     }
 
     /// Whether a place is protected, so that no other name for it may be made.
-    pub fn protects(&self, place: Place<'_>) -> bool {
-        self.policy.protects_shapes() && self.site(place, Subject::There) == Some(Site::Repository)
+    pub fn protects(&self, place: AnchoredPath<'_>) -> bool {
+        let is_protected = |site: Site| matches!(site, Site::Repository | Site::Linked(_));
+        self.policy.protects_shapes() && self.site(place, Subject::There).is_some_and(is_protected)
     }
 
     /// The protected path that a link at a place would lead away from: programs would look for the protected file
     /// where the link leads. In a git directory every link does that: git opens its files by name, for reading and
     /// writing. `text` is where the link leads, if it is made now.
-    pub fn forbids_link<'p>(&self, place: Place<'p>, text: Option<&[u8]>) -> Option<Shape<'p>> {
+    pub fn forbids_link<'p>(&self, place: AnchoredPath<'p>, text: Option<&[u8]>) -> Option<Shape<'p>> {
         // git tries out whether the file system has links (git's setup.c, `create_default_files`).
         let is_trial = text == Some(b"testing");
         let in_git = || if is_trial { None } else { self.git_directory_around(place) };
@@ -173,7 +189,7 @@ impl Shapes<'_> {
     }
 
     /// The operator's git directory that a place is in, if it is in one.
-    fn git_directory_around<'p>(&self, place: Place<'p>) -> Option<Shape<'p>> {
+    fn git_directory_around<'p>(&self, place: AnchoredPath<'p>) -> Option<Shape<'p>> {
         let is_git = |directory: &[u8]| {
             last_name(directory).eq_ignore_ascii_case(b".git") || look_of(place, directory).is_repository()
         };
@@ -181,7 +197,7 @@ impl Shapes<'_> {
         around.find(|shape| is_git(shape.holder) && !self.made.has_above(place, shape.holder))
     }
 
-    fn leads_away<'p>(&self, place: Place<'p>) -> Option<Shape<'p>> {
+    fn leads_away<'p>(&self, place: AnchoredPath<'p>) -> Option<Shape<'p>> {
         let path = place.path;
         self.policy.leads_to_shape(path).filter(|shape| {
             // A link does not hold files itself: its directory counts.
@@ -192,7 +208,7 @@ impl Shapes<'_> {
     }
 
     /// Whether the socket at a place may go away, so that the tree can put its own in its place.
-    fn may_displace(&self, place: Place<'_>) -> bool {
+    fn may_displace(&self, place: AnchoredPath<'_>) -> bool {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let open =
@@ -208,9 +224,12 @@ impl Shapes<'_> {
 
     /// Whether a directory may be moved: not to where something protected is looked for, and not with something
     /// protected in it, for its old place would be free.
-    pub fn may_move(&self, old: Place<'_>, new: Place<'_>) -> bool {
+    pub fn may_move(&self, old: AnchoredPath<'_>, new: AnchoredPath<'_>) -> bool {
         if !self.policy.protects_shapes() {
             return true;
+        }
+        if self.is_led_to(old.path) || self.is_led_to(new.path) {
+            return false;
         }
         let may_arrive = self.policy.leads_to_shape(new.path).is_none_or(|shape| {
             // It is not there yet: what would be the holder is the directory that is moved.
@@ -221,12 +240,12 @@ impl Shapes<'_> {
         });
         let is_within = |git: &Shape<'_>| old.path.starts_with(&[git.holder, b"/"].concat());
         let arrives_in_git = self.git_directory_around(new).is_some_and(|git| !is_within(&git));
-        may_arrive && self.is_free(old, arrives_in_git)
+        may_arrive && self.is_free(old, new.path, arrives_in_git)
     }
 
-    /// Whether nothing that is protected lies in a directory, and no link if it must have none. False if that cannot be
-    /// found out.
-    fn is_free(&self, top: Place<'_>, must_have_no_link: bool) -> bool {
+    /// Whether nothing that is protected lies in a directory, no link if it must have none, and none that would lead to
+    /// something of the operator's from the directory's new path. False if that cannot be found out.
+    fn is_free(&self, top: AnchoredPath<'_>, new: &[u8], must_have_no_link: bool) -> bool {
         let Some(moved) = top.object else { return false };
         let mut left = MAX_NAMES;
         let mut directories = vec![(b".".to_vec(), top.path.to_vec(), 0)];
@@ -243,8 +262,12 @@ impl Shapes<'_> {
             }
             for (name, kind) in names {
                 let path = [&*path, b"/", &*name].concat();
-                let place = Place::named(&path, open.as_fd());
+                let place = AnchoredPath::named(&path, open.as_fd());
                 if must_have_no_link && matches!(kind, FileType::Symlink | FileType::Unknown) {
+                    return false;
+                }
+                let below = [&*below, b"/", &*name].concat();
+                if kind == FileType::Symlink && !self.may_take_link(new, &below, place) {
                     return false;
                 }
                 if kind == FileType::Socket && !self.may_displace(place) {
@@ -259,7 +282,7 @@ impl Shapes<'_> {
                     return false;
                 }
                 if is_directory {
-                    directories.push(([&*below, b"/", &*name].concat(), path, depth + 1));
+                    directories.push((below, path, depth + 1));
                 }
             }
         }
@@ -292,7 +315,7 @@ impl<F: Fn(&[u8]) -> bool> Look<F> {
 }
 
 /// What a directory that a place is in has of a git repository.
-fn look_of(place: Place<'_>, directory: &[u8]) -> Look<impl Fn(&[u8]) -> bool> {
+fn look_of(place: AnchoredPath<'_>, directory: &[u8]) -> Look<impl Fn(&[u8]) -> bool> {
     let directory = place.above(directory);
     Look(move |name: &[u8]| {
         let found = match &directory {
@@ -309,17 +332,4 @@ fn open_below(moved: &Object, below: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     rustix::fs::openat2(&moved.fd, below, flags, Mode::empty(), within)
-}
-
-/// The names in a directory with their types; `None` if it cannot be listed.
-fn names(directory: BorrowedFd<'_>) -> Option<Vec<(Vec<u8>, FileType)>> {
-    let mut names = Vec::new();
-    for entry in Dir::read_from(directory).ok()? {
-        let entry = entry.ok()?;
-        let name = entry.file_name().to_bytes();
-        if !matches!(name, b"." | b"..") {
-            names.push((name.to_vec(), entry.file_type()));
-        }
-    }
-    Some(names)
 }

@@ -17,8 +17,8 @@ use rustix::io::Errno;
 use super::Request;
 use super::own_copy::{OwnCopy, read, remove_judged};
 use crate::audit::Operation;
+use crate::judge::anchored_path::AnchoredPath;
 use crate::judge::consent::AllPaths;
-use crate::judge::place::Place;
 use crate::reply::HandlerResult;
 use crate::resolve::{DirEntry, Identity, Object};
 
@@ -32,7 +32,7 @@ pub struct Replacement<'e> {
 /// Whether a name that the tree makes exclusively is the lock of a protected file.
 pub fn is_lock(request: &Request<'_, '_>, entry: &DirEntry) -> bool {
     GitLockedNames::of_lock(&entry.name).is_some()
-        && request.guard.shapes().protects_git_locked(Place::of(entry))
+        && request.guard.shapes().protects_git_locked(AnchoredPath::from_entry(entry))
 }
 
 /// Whether the last name of a path as written is that of a lock.
@@ -54,14 +54,16 @@ pub fn is_trees_lock_of_paths(request: &Request<'_, '_>, entry: &DirEntry) -> bo
     let is_of_paths = GitLockedNames::of_lock(&entry.name).is_some_and(GitLockedNames::names_paths);
     let is_regular = entry.object.as_ref().is_some_and(|object| object.kind() == FileType::RegularFile);
     let shapes = request.guard.shapes();
-    is_of_paths && is_regular && (is_own_lock(request, entry) || shapes.is_own(Place::of(entry)))
+    is_of_paths
+        && is_regular
+        && (is_own_lock(request, entry) || shapes.is_own(AnchoredPath::from_entry(entry)))
 }
 
 /// Whether an entry is a protected file that names paths. It may be removed: what comes in its place is judged.
 pub fn is_of_paths(request: &Request<'_, '_>, entry: &DirEntry) -> bool {
     GitLockedNames::of_file(&entry.name).is_some_and(GitLockedNames::names_paths)
         && entry.object.as_ref().is_some_and(|object| object.kind() == FileType::RegularFile)
-        && request.guard.shapes().protects_git_locked(Place::of(entry))
+        && request.guard.shapes().protects_git_locked(AnchoredPath::from_entry(entry))
 }
 
 /// Returns what git wants if it renames a lock to its file.
@@ -91,10 +93,10 @@ pub fn lets_chmod(request: &Request<'_, '_>, object: &Object, path: &[u8], mode:
     const OTHERS: u32 = libc::S_ISUID | libc::S_ISGID | libc::S_IWGRP | libc::S_IWOTH;
     let is_trial = (mode ^ object.stat.st_mode) & 0o7777 == libc::S_IXUSR;
     object.kind() == FileType::RegularFile
-        && request.guard.shapes().protects_git_locked(Place::object(path, object))
+        && request.guard.shapes().protects_git_locked(AnchoredPath::object(path, object))
         && (is_trial
             || mode & OTHERS & !object.stat.st_mode == 0
-                && request.guard.made.has_above(Place::object(path, object), parent_of(path)))
+                && request.guard.made.has_above(AnchoredPath::object(path, object), parent_of(path)))
 }
 
 /// Judges the content, and puts it in place of the file. The caller holds the lock of all moves.
@@ -119,8 +121,8 @@ fn replace_config(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> H
     let Replacement { lock, file: config, .. } = replacement;
     let guard = request.guard;
     let all = AllPaths::new(request.caller);
-    all.add(guard.judge_git_locked(request.caller, Place::of(lock)))?;
-    all.add(guard.judge_git_locked(request.caller, Place::of(config)))?;
+    all.add(guard.judge_git_locked(request.caller, AnchoredPath::from_entry(lock)))?;
+    all.add(guard.judge_git_locked(request.caller, AnchoredPath::from_entry(config)))?;
     let old = config.object.as_ref().map_or(Ok(Vec::new()), |config| read(config, MAX_BYTES))?;
     let new = read(lock.there()?, MAX_BYTES)?;
     let directory = Identity::from_stat(&rustix::fs::fstat(&lock.parent)?);
@@ -162,8 +164,8 @@ fn replace_paths(
     let Replacement { lock, file, .. } = replacement;
     let guard = request.guard;
     let all = AllPaths::new(request.caller);
-    all.add(guard.judge_git_locked(request.caller, Place::of(lock)))?;
-    all.add(guard.judge_git_locked(request.caller, Place::of(file)))?;
+    all.add(guard.judge_git_locked(request.caller, AnchoredPath::from_entry(lock)))?;
+    all.add(guard.judge_git_locked(request.caller, AnchoredPath::from_entry(file)))?;
     let new = read(lock.there()?, MAX_GIT_PATHS_BYTES)?;
     let verdict = decide(guard.policy(), &Question::GitPaths { path: &file.path, content, new: &new });
     if verdict.outcome != Outcome::Allow {

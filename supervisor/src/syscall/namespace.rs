@@ -8,8 +8,8 @@ use rustix::io::Errno;
 use super::{Request, git_config, set_id};
 use crate::caller::CallerPath;
 use crate::inflight;
+use crate::judge::anchored_path::AnchoredPath;
 use crate::judge::consent::AllPaths;
-use crate::judge::place::Place;
 use crate::reply::{HandlerResult, Reply};
 use crate::resolve::{DirEntry, Dots, Identity, Last, Target};
 
@@ -33,7 +33,7 @@ fn free_entry(
 }
 
 fn judge(request: &Request<'_, '_>, entry: &DirEntry) -> Result<(), Errno> {
-    request.guard.judge_change(request.caller, Place::of(entry))
+    request.guard.judge_change(request.caller, AnchoredPath::from_entry(entry))
 }
 
 pub fn mkdir(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32) -> HandlerResult {
@@ -41,7 +41,7 @@ pub fn mkdir(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32) -> Han
     // judged by everything below it.
     let _alone = super::rename::alone(request)?;
     let judge = |request: &Request<'_, '_>, entry: &DirEntry| {
-        request.guard.judge_mkdir(request.caller, Place::of(entry))
+        request.guard.judge_mkdir(request.caller, AnchoredPath::from_entry(entry))
     };
     let entry = free_entry(request, dirfd, path, judge)?;
     request.adopt_umask()?;
@@ -76,7 +76,6 @@ pub fn mknod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, device
 }
 
 pub fn symlink(request: &Request<'_, '_>, text: u64, dirfd: i32, path: u64) -> HandlerResult {
-    // The text is only data: its target is judged when something follows the link.
     let text = request.caller.path(text)?;
     if text.as_bytes().is_empty() {
         return Err(Errno::NOENT);
@@ -84,7 +83,8 @@ pub fn symlink(request: &Request<'_, '_>, text: u64, dirfd: i32, path: u64) -> H
     let judge = |request: &Request<'_, '_>, entry: &DirEntry| {
         let all = AllPaths::new(request.caller);
         all.add(judge(request, entry))?;
-        request.guard.judge_link(request.caller, Place::of(entry), Some(text.as_bytes()))?;
+        request.guard.judge_link(request.caller, AnchoredPath::from_entry(entry), Some(text.as_bytes()))?;
+        request.guard.judge_link_target(request.caller, AnchoredPath::from_entry(entry), text.as_bytes())?;
         all.end()
     };
     // A move that has judged what has this name must not find a link there.
@@ -116,8 +116,8 @@ pub fn unlink(request: &Request<'_, '_>, dirfd: i32, address: u64, flags: i32) -
     };
     entry.there()?;
     match git_config::is_of_paths(request, &entry) {
-        true => request.guard.judge_git_locked(request.caller, Place::of(&entry))?,
-        false => request.guard.judge_removal(request.caller, Place::of(&entry))?,
+        true => request.guard.judge_git_locked(request.caller, AnchoredPath::from_entry(&entry))?,
+        false => request.guard.judge_removal(request.caller, AnchoredPath::from_entry(&entry))?,
     }
     super::rename::stay(request, &entry)?;
     // Close the object first: NFS renames an open file instead of removing it.

@@ -15,8 +15,8 @@ use super::{Request, git_config, set_id};
 use crate::audit::Operation;
 use crate::audit::report::LAST_DENIAL;
 use crate::caller::{CallerPath, PATH_MAX};
+use crate::judge::anchored_path::AnchoredPath;
 use crate::judge::git_files::is_git_file;
-use crate::judge::place::Place;
 use crate::outside::CHANNEL;
 use crate::reply::{ContinueReason, HandlerResult, Reply, SupervisorCopy};
 use crate::resolve::special_files::controlling_terminal;
@@ -81,7 +81,7 @@ fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHo
     if only_reads(how) {
         let guard = request.guard;
         if let Some((real, script)) = guard.scripts.by_name(request.caller, &guard.tree, dirfd, path)? {
-            judge(request, Place::path(&real), how.access())?;
+            judge(request, AnchoredPath::path(&real), how.access())?;
             refuse_kind(&script, how)?;
             return finish(request, &real, script, how);
         }
@@ -96,7 +96,7 @@ fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHo
         && how.last() == Last::Follow
         && let Some((object, real)) = request.guard.resolver.lookup_once(request.caller, dirfd, path)?
     {
-        return open_object(request, &object, Place::object(&real, &object), how);
+        return open_object(request, &object, AnchoredPath::object(&real, &object), how);
     }
     // A path that ends in a slash cannot create a file, whatever is there.
     let last = if how.creates() && path.ends_with(b"/") { Last::Name } else { how.last() };
@@ -106,7 +106,7 @@ fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHo
         let opened = match target {
             Target::Entry(entry) => open_entry(request, &entry, how),
             Target::Object { object, path, .. } => {
-                open_object(request, &object, Place::object(&path, &object), how).map(Some)
+                open_object(request, &object, AnchoredPath::object(&path, &object), how).map(Some)
             }
         };
         if let Some(answer) = opened? {
@@ -225,7 +225,7 @@ fn is_own_file(start: BorrowedFd<'_>, path: &[u8]) -> bool {
 /// The path was judged as a string; this checks for special objects that the string does not reveal.
 fn vet(request: &Request<'_, '_>, path: &[u8], file: OwnedFd, how: OpenHow) -> HandlerResult {
     let object = Object::from_fd(file)?;
-    judge(request, Place::object(path, &object), how.access())?;
+    judge(request, AnchoredPath::object(path, &object), how.access())?;
     match approved_script(request, &object, path, how)? {
         Some(script) => finish(request, path, script, how),
         None => finish(request, path, object, how),
@@ -261,7 +261,7 @@ fn open_entry(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Resu
             return Err(Errno::ISDIR);
         }
         // Open the object that was judged, not what its name leads to by now.
-        return open_object(request, object, Place::of(entry), how).map(Some);
+        return open_object(request, object, AnchoredPath::from_entry(entry), how).map(Some);
     }
     if !how.creates() {
         return Err(Errno::NOENT);
@@ -272,7 +272,7 @@ fn open_entry(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Resu
     if how.has(libc::O_EXCL) && git_config::is_lock(request, entry) {
         return create_lock(request, entry, how);
     }
-    judge(request, Place::of(entry), how.access() | Access::WRITE)?;
+    judge(request, AnchoredPath::from_entry(entry), how.access() | Access::WRITE)?;
     let Some(file) = create(request, entry, how)? else { return Ok(None) };
     if is_git_file(&entry.name) {
         request.guard.made.record_open(file.as_fd());
@@ -283,7 +283,7 @@ fn open_entry(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Resu
 /// Makes the lock of a git configuration, which is then the tree's.
 fn create_lock(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Result<Option<Reply>, Errno> {
     let guard = request.guard;
-    guard.judge_git_locked(request.caller, Place::of(entry))?;
+    guard.judge_git_locked(request.caller, AnchoredPath::from_entry(entry))?;
     let _alone = super::rename::alone(request)?;
     guard.git_locks.need_room()?;
     let Some(file) = create(request, entry, how)? else { return Ok(None) };
@@ -313,7 +313,7 @@ fn create(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Result<O
 fn open_object(
     request: &Request<'_, '_>,
     object: &Object,
-    place: Place<'_>,
+    place: AnchoredPath<'_>,
     how: OpenHow,
 ) -> Result<Reply, Errno> {
     let path = place.path;
@@ -369,7 +369,7 @@ fn refuse_kind(object: &Object, how: OpenHow) -> Result<(), Errno> {
     }
 }
 
-pub(super) fn judge(request: &Request<'_, '_>, place: Place<'_>, access: Access) -> Result<(), Errno> {
+pub(super) fn judge(request: &Request<'_, '_>, place: AnchoredPath<'_>, access: Access) -> Result<(), Errno> {
     let path = place.path;
     // If only half of a read-and-write open is refused, report that half.
     request.guard.refuse_as_kernel(request.caller, path, place.object, access)?;

@@ -9,10 +9,10 @@ use rustix::io::Errno;
 use super::{Request, git_config, replacement};
 use crate::audit::Operation;
 use crate::inflight;
+use crate::judge::anchored_path::AnchoredPath;
 use crate::judge::consent::AllPaths;
 use crate::judge::git_files::is_git_file;
 use crate::judge::moving::Alone;
-use crate::judge::place::Place;
 use crate::reply::{HandlerResult, Reply};
 use crate::resolve::{DirEntry, Identity, Last, Object, Target, link_to, mount_of};
 use crate::worker::blocking;
@@ -43,15 +43,23 @@ fn name(request: &Request<'_, '_>, (dirfd, path): At) -> Result<Target, Errno> {
 }
 
 fn judge(request: &Request<'_, '_>, entry: &DirEntry) -> Result<(), Errno> {
-    request.guard.judge_change(request.caller, Place::of(entry))
+    request.guard.judge_change(request.caller, AnchoredPath::from_entry(entry))
 }
 
 /// Judges the move of a link: a relative link leads elsewhere from its new place.
 fn judge_link(request: &Request<'_, '_>, entry: &DirEntry, new: &DirEntry) -> Result<(), Errno> {
     match entry.there()?.kind() {
-        FileType::Symlink => request.guard.judge_link(request.caller, Place::of(new), None),
+        FileType::Symlink => {
+            request.guard.judge_link(request.caller, AnchoredPath::from_entry(new), None)?;
+            judge_link_target(request, entry.there()?, new)
+        }
         _ => Ok(()),
     }
+}
+
+fn judge_link_target(request: &Request<'_, '_>, link: &Object, new: &DirEntry) -> Result<(), Errno> {
+    let text = rustix::fs::readlinkat(&link.fd, c"", Vec::with_capacity(256))?.into_bytes();
+    request.guard.judge_link_target(request.caller, AnchoredPath::from_entry(new), &text)
 }
 
 /// Refuses to remove a name by which an approved script is about to be opened, or a name that must keep leading to an
@@ -86,7 +94,12 @@ impl Moved {
 
 /// Refuses a move if the object would gain rights by its new path, as the kernel refuses a move between file systems.
 /// mv(1) and similar tools then copy, and the copy is judged.
-fn keep_rights(request: &Request<'_, '_>, old: Place<'_>, new: Place<'_>, moved: Moved) -> Result<(), Errno> {
+fn keep_rights(
+    request: &Request<'_, '_>,
+    old: AnchoredPath<'_>,
+    new: AnchoredPath<'_>,
+    moved: Moved,
+) -> Result<(), Errno> {
     let guard = request.guard;
     // The floor's grants move along with the directory, and may exceed what the policy allows at the new path.
     let shapes = guard.shapes();
@@ -136,7 +149,7 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     {
         stay(request, &old)?;
         stay(request, &new)?;
-        keep_rights(request, Place::of(&old), Place::of(&new), Moved::File)?;
+        keep_rights(request, AnchoredPath::from_entry(&old), AnchoredPath::from_entry(&new), Moved::File)?;
         return replacement::replace(request, asked);
     }
     let all = AllPaths::new(request.caller);
@@ -146,27 +159,32 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
         // The tree may write its lock, but nothing else may get its name.
         let may_leave = leaves_lock && std::ptr::eq(entry, &old);
         if git_config::is_own_lock(request, entry) && !may_leave {
-            all.add(request.guard.judge_protected(request.caller, Place::of(entry)))?;
+            all.add(request.guard.judge_protected(request.caller, AnchoredPath::from_entry(entry)))?;
         }
     }
-    all.add(request.guard.judge_removal(request.caller, Place::of(&old)))?;
+    all.add(request.guard.judge_removal(request.caller, AnchoredPath::from_entry(&old)))?;
     if exchange {
-        all.add(request.guard.judge_removal(request.caller, Place::of(&new)))?;
+        all.add(request.guard.judge_removal(request.caller, AnchoredPath::from_entry(&new)))?;
     } else {
         all.add(judge(request, &new))?;
-        all.add(request.guard.judge_displacement(request.caller, Place::of(&new)))?;
+        all.add(request.guard.judge_displacement(request.caller, AnchoredPath::from_entry(&new)))?;
     }
     judge_link(request, &old, &new)?;
     if exchange {
         judge_link(request, &new, &old)?;
-        keep_rights(request, Place::of(&new), Place::of(&old), Moved::from_entry(&new)?)?;
+        keep_rights(
+            request,
+            AnchoredPath::from_entry(&new),
+            AnchoredPath::from_entry(&old),
+            Moved::from_entry(&new)?,
+        )?;
     }
     let moved = if leaves_lock { Moved::OwnFile } else { Moved::from_entry(&old)? };
-    keep_rights(request, Place::of(&old), Place::of(&new), moved)?;
+    keep_rights(request, AnchoredPath::from_entry(&old), AnchoredPath::from_entry(&new), moved)?;
     for (from, to) in [(&old, &new), (&new, &old)].into_iter().take(if exchange { 2 } else { 1 }) {
         let object = from.there()?;
         let is_linked = object.kind() != FileType::Directory && object.links() > 1;
-        if is_linked && request.guard.shapes().names(Place::of(to)) && !request.guard.observe {
+        if is_linked && request.guard.shapes().names(AnchoredPath::from_entry(to)) && !request.guard.observe {
             return Err(Errno::XDEV);
         }
     }
@@ -257,15 +275,16 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> HandlerR
     let all = AllPaths::new(request.caller);
     all.add(judge(request, &new))?;
     // By the new name its clients would come to the tree as soon as that is the name of a server of the tree's.
-    all.add(request.guard.judge_displacement(request.caller, Place::object(&old, &object)))?;
+    all.add(request.guard.judge_displacement(request.caller, AnchoredPath::object(&old, &object)))?;
     // The tree could write it by the old name later, when the directory is not its own any more.
-    if request.guard.shapes().names(Place::of(&new)) && !request.guard.observe {
+    if request.guard.shapes().names(AnchoredPath::from_entry(&new)) && !request.guard.observe {
         return Err(Errno::XDEV);
     }
     if object.kind() == FileType::Symlink {
-        request.guard.judge_link(request.caller, Place::of(&new), None)?;
+        request.guard.judge_link(request.caller, AnchoredPath::from_entry(&new), None)?;
+        judge_link_target(request, &object, &new)?;
     }
-    keep_rights(request, Place::object(&old, &object), Place::of(&new), Moved::File)?;
+    keep_rights(request, AnchoredPath::object(&old, &object), AnchoredPath::from_entry(&new), Moved::File)?;
     all.end()?;
     // Link through the descriptor: the name that was judged may be another file's by now.
     let source = link_to(object.fd.as_fd());

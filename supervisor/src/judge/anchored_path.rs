@@ -16,7 +16,7 @@ const NO_LINKS: ResolveFlags = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_
 
 /// An object, or a name in a directory.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct AnchoredPath<'a> {
     /// Its real path.
     pub path: &'a [u8],
     /// What is there, if anything is.
@@ -25,38 +25,38 @@ pub struct Place<'a> {
     parent: Option<BorrowedFd<'a>>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> AnchoredPath<'a> {
     /// A name in a directory, and what has it.
-    pub fn of(entry: &'a DirEntry) -> Place<'a> {
-        Place { path: &entry.path, object: entry.object.as_ref(), parent: Some(entry.parent.as_fd()) }
+    pub fn from_entry(entry: &'a DirEntry) -> AnchoredPath<'a> {
+        AnchoredPath { path: &entry.path, object: entry.object.as_ref(), parent: Some(entry.parent.as_fd()) }
     }
 
     /// A free name in a directory.
-    pub fn named(path: &'a [u8], parent: BorrowedFd<'a>) -> Place<'a> {
-        Place { path, object: None, parent: Some(parent) }
+    pub fn named(path: &'a [u8], parent: BorrowedFd<'a>) -> AnchoredPath<'a> {
+        AnchoredPath { path, object: None, parent: Some(parent) }
     }
 
     /// An object that was found without the directory that it is in.
-    pub fn object(path: &'a [u8], object: &'a Object) -> Place<'a> {
-        Place { path, object: Some(object), parent: None }
+    pub fn object(path: &'a [u8], object: &'a Object) -> AnchoredPath<'a> {
+        AnchoredPath { path, object: Some(object), parent: None }
     }
 
     /// A path alone, for questions that no call acts upon.
-    pub fn path(path: &'a [u8]) -> Place<'a> {
-        Place { path, object: None, parent: None }
+    pub fn path(path: &'a [u8]) -> AnchoredPath<'a> {
+        AnchoredPath { path, object: None, parent: None }
     }
 
     /// The same place by another path.
-    pub fn at<'b>(self, path: &'b [u8]) -> Place<'b>
+    pub fn at<'b>(self, path: &'b [u8]) -> AnchoredPath<'b>
     where
         'a: 'b,
     {
-        Place { path, ..self }
+        AnchoredPath { path, ..self }
     }
 
     /// The same name, whatever has it.
-    pub fn without_object(self) -> Place<'a> {
-        Place { object: None, ..self }
+    pub fn without_object(self) -> AnchoredPath<'a> {
+        AnchoredPath { object: None, ..self }
     }
 
     /// The last name of the path.
@@ -80,7 +80,7 @@ impl<'a> Place<'a> {
     /// Opens the directory that it is in, as O_PATH.
     ///
     /// # Errors
-    /// As [`Place::above`].
+    /// As [`AnchoredPath::above`].
     pub fn parent(&self) -> Result<OwnedFd, Errno> {
         if let Some(parent) = self.parent {
             return parent.try_clone_to_owned().map_err(|_| Errno::MFILE);
@@ -154,18 +154,21 @@ mod tests {
         let parent = object(&root.join("a/x/y"));
         let file = object(&root.join("a/x/y/file"));
         let (path, top, dir) = (bytes("a/x/y/file"), bytes("a"), bytes("a/x/y"));
-        let named = Place::named(&path, parent.fd.as_fd());
-        let is_at = |place: Place<'_>, number: u64| inode(place.above(&top)) == Ok(number);
-        assert!(is_at(named, numbers[0]) && is_at(Place::object(&path, &file), numbers[0]));
-        assert!(is_at(Place::object(&dir, &parent), numbers[0]) && is_at(Place::path(&path), numbers[0]));
+        let named = AnchoredPath::named(&path, parent.fd.as_fd());
+        let is_at = |place: AnchoredPath<'_>, number: u64| inode(place.above(&top)) == Ok(number);
+        assert!(is_at(named, numbers[0]) && is_at(AnchoredPath::object(&path, &file), numbers[0]));
+        assert!(
+            is_at(AnchoredPath::object(&dir, &parent), numbers[0])
+                && is_at(AnchoredPath::path(&path), numbers[0])
+        );
         assert_eq!(
             inode(named.above(root.as_os_str().as_bytes())),
-            inode(Place::path(&path).above(root.as_os_str().as_bytes()))
+            inode(AnchoredPath::path(&path).above(root.as_os_str().as_bytes()))
         );
         rustix::fs::renameat_with(CWD, &*top, CWD, &*bytes("b"), rustix::fs::RenameFlags::EXCHANGE).unwrap();
-        assert!(is_at(named, numbers[0]) && is_at(Place::object(&dir, &parent), numbers[0]));
-        assert!(is_at(Place::path(&path), numbers[1]));
-        assert_eq!(inode(Place::object(&path, &file).above(&top)), Err(Errno::STALE));
+        assert!(is_at(named, numbers[0]) && is_at(AnchoredPath::object(&dir, &parent), numbers[0]));
+        assert!(is_at(AnchoredPath::path(&path), numbers[1]));
+        assert_eq!(inode(AnchoredPath::object(&path, &file).above(&top)), Err(Errno::STALE));
         assert_eq!(inode(named.above(&path)), Err(Errno::INVAL));
     }
 }
