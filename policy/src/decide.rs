@@ -2,6 +2,7 @@
 
 use crate::git_config::{Around, changed_keys, key_diff, module_depth};
 use crate::git_paths;
+use crate::paths::link_targets::decide_link;
 use crate::paths::persistence::Set;
 use crate::paths::read_bound::judge_size;
 use crate::programs::Listed;
@@ -18,6 +19,7 @@ pub fn decide<'p>(policy: &'p Policy, request: &Request<'_>) -> Verdict<'p> {
     match request {
         Request::File { path, access } => decide_file(policy, path, *access, None),
         Request::FileAt { path, access, site } => decide_file(policy, path, *access, Some(*site)),
+        Request::Link(link) => decide_link(policy, link),
         Request::Sized { path, size } => decide_size(policy, path, *size),
         Request::GitConfig { path, old, new, own } => decide_git_config(policy, path, old, new, *own),
         Request::GitPaths { path, content, new } => decide_git_paths(path, *content, new),
@@ -166,6 +168,7 @@ impl Policy {
             | Request::Bind { .. }
             | Request::Web(_)
             | Request::Datagrams
+            | Request::Link(_)
             | Request::GitPaths { .. }
             | Request::Sized { .. }
             | Request::GitConfig { .. } => false,

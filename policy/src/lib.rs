@@ -57,7 +57,7 @@ pub use paths::expansion::Bases;
 pub use paths::normalize;
 pub use paths::permission::{Bits, Grant, Permission, Rights};
 pub use paths::persistence::{
-    GitContent, GitLockedNames, GitLook, GitPart, PersistenceSites, REPLACEMENT, Shape, ShapeKind,
+    GitContent, GitLockedNames, GitLook, GitPart, LinkedSet, PersistenceSites, REPLACEMENT, Shape, ShapeKind,
 };
 pub use paths::tiers::{
     Classes, Exactness, HARMLESS_DEVICES, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind,
@@ -70,7 +70,7 @@ pub use programs::allowlist::{
 };
 pub use programs::program_copies::{WithheldProgram, decide_copy};
 pub use programs::safe_bins;
-pub use request::{Access, Exec, OwnGitParts, Request, Role, Site};
+pub use request::{Access, Exec, Link, OwnGitParts, Request, Role, Site};
 pub use templates::{Template, TemplateValues};
 pub use verdict::{Outcome, Reason, Source, Verdict};
 

@@ -113,7 +113,8 @@ pub fn always(policy: &Policy, requests: &[Request<'_>], world: &dyn AlwaysConte
                 savings.file(policy, path, *access, world.on_disk(path) == OnDisk::Directory)
             }
             // The guard never asks about these.
-            Request::GitPaths { .. }
+            Request::Link(_)
+            | Request::GitPaths { .. }
             | Request::GitConfig { .. }
             | Request::Sized { .. }
             | Request::Connect(_)

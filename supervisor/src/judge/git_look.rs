@@ -1,11 +1,9 @@
 //! What a directory has of a git repository, whatever its name is.
 
-use std::os::fd::AsFd;
-
 use guard_policy::{GitLook, GitPart};
-use rustix::fs::{AtFlags, CWD};
 use rustix::io::Errno;
 
+use super::anchored_path::AnchoredPath;
 use super::made_directories::MadeDirectories;
 
 /// What a directory has of a git repository. It is asked for one name at a time: most directories have none of them.
@@ -35,29 +33,28 @@ impl<F: Fn(&[u8]) -> bool> Look<F> {
     }
 }
 
-/// What the directory at a real path has of a git repository.
-pub fn look_of(directory: &[u8]) -> Look<impl Fn(&[u8]) -> bool> {
-    Look(move |name: &[u8]| is_there(&[directory, b"/", name].concat()))
+/// What a directory that a place is in has of a git repository.
+pub fn look_of(place: AnchoredPath<'_>, directory: &[u8]) -> Look<impl Fn(&[u8]) -> bool> {
+    Look(move |name: &[u8]| is_there(place, directory, name))
 }
 
-/// Whether the directory is such a repository that this is a part of it.
-pub fn is_part_of_repository(part: &GitPart<'_>) -> bool {
-    let look = look_of(part.directory);
+/// Whether the directory is such a repository that this is a part of it. `place` is what may be the part.
+pub fn is_part_of_repository(part: &GitPart<'_>, place: AnchoredPath<'_>) -> bool {
+    let look = look_of(place, part.directory);
     match part.look {
         GitLook::Partial => look.is_repository(),
         GitLook::Whole => look.is_whole(),
     }
 }
 
-/// Whether a path that would be part of a bare repository lies in a work tree there: git has put a `.git` file into one of the
+/// Whether a place that would be part of a bare repository lies in a work tree there: git has put a `.git` file into one of the
 /// directories, which the tree cannot make in a directory of the operator's.
-pub fn is_in_work_tree(part: &GitPart<'_>, path: &[u8], made: &MadeDirectories) -> bool {
-    part.work_trees(path)
-        .any(|directory| made.contains(directory) || is_there(&[directory, b"/.git"].concat()))
+pub fn is_in_work_tree(part: &GitPart<'_>, place: AnchoredPath<'_>, made: &MadeDirectories) -> bool {
+    part.work_trees(place.path)
+        .any(|directory| made.has_above(place, directory) || is_there(place, directory, b".git"))
 }
 
-fn is_there(path: &[u8]) -> bool {
-    let found = rustix::fs::statat(CWD.as_fd(), path, AtFlags::SYMLINK_NOFOLLOW);
+fn is_there(place: AnchoredPath<'_>, directory: &[u8], name: &[u8]) -> bool {
     // In a directory that cannot be searched, anything could be.
-    !matches!(found, Err(Errno::NOENT | Errno::NOTDIR))
+    !matches!(place.stat_in(directory, name), Err(Errno::NOENT | Errno::NOTDIR))
 }

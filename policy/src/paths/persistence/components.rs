@@ -1,8 +1,8 @@
 //! The components of a path, and what each begins: a tail of the lists, or a part of a repository.
 
-use super::Set;
 use super::git_locked::{is_config, is_lock_or_file, is_locked_name};
 use super::tails::{ShapeTail, is_named};
+use super::{LinkedSet, Set};
 
 /// Files that git reads directly in a git directory (gitrepository-layout(5)), beside its configuration.
 pub(super) const GIT_FILES: [&[u8]; 1] = [b"commondir"];
@@ -57,6 +57,11 @@ impl<'p> Shape<'p> {
     pub(super) fn of_git(holder: &'p [u8], kind: ShapeKind, at: &Component<'p>) -> Shape<'p> {
         let is_lock = at.last_name().is_some_and(|name| is_locked_name(name) && !is_config(name));
         Shape { set: Set::Git, holder, kind, may_be_asked: !is_lock }
+    }
+
+    /// The set that protects what such a name leads to, as a link.
+    pub fn linked(&self) -> LinkedSet {
+        LinkedSet(self.set)
     }
 
     /// The same, if nobody may be asked about it.

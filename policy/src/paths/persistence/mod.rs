@@ -32,6 +32,7 @@ pub use git_parts::{GitLook, GitPart};
 use lists::{Start, paths_of};
 pub(crate) use protected::ProtectedPaths;
 pub use protected::REPLACEMENT;
+pub use set::LinkedSet;
 pub(crate) use set::Set;
 pub(crate) use shapes::Shapes;
 pub use sites::PersistenceSites;

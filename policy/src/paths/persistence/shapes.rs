@@ -69,6 +69,11 @@ impl Shapes {
         self.reasons.is_empty()
     }
 
+    /// Returns the home directories.
+    pub(crate) fn homes(&self) -> &[Vec<u8>] {
+        &self.homes
+    }
+
     /// Returns the reason of a set, if it is on.
     pub(crate) fn reason(&self, set: Set) -> Option<&CompiledReason> {
         self.reasons.iter().find(|(other, _)| *other == set).map(|(_, reason)| &**reason)
