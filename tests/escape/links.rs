@@ -29,7 +29,7 @@ fn no_link_leads_to_what_is_protected() {
         "ln -s ../home/.bashrc d/out; mv d/out out",
         "ln -s ../home/.bashrc d/out; ln d/out out",
         "ln -s ../../home/.bashrc d/e/out; mv d/e c",
-        "echo > out; ln -s ../home/.bashrc d/out; perl -e 'syscall(316, -100, \"out\", -100, \"d/out\", 2)'",
+        "echo > out; ln -s ../home/.bashrc d/out; perl -e 'syscall(316, -100, $ARGV[0], -100, $ARGV[1], 2)' out d/out",
         // What is missing is made later, as a link.
         "ln -s m/../home/.bashrc out; ln -s \"$W/work\" m",
         "ln -s d/e/.bashrc out; rmdir d/e; ln -s ~ d/e",
@@ -104,7 +104,7 @@ fn what_a_protected_name_leads_to_is_protected() {
         "mkdir -p new/hooks; hook new/hooks; mv project/tools away; mv new project/tools",
         "mkdir -p new/hooks; hook new/hooks; mv project/tools away; ln -s ../new project/tools",
         "mkdir new; hook new; rmdir project/tools/hooks; ln -s ../../new project/tools/hooks",
-        "mkdir new; hook new; perl -e 'syscall(316, -100, \"new\", -100, \"project/tools/hooks\", 2)'",
+        "mkdir new; hook new; perl -e 'syscall(316, -100, $ARGV[0], -100, $ARGV[1], 2)' new project/tools/hooks",
     ] {
         each_comes_to_nothing(&Planted {
             before,

@@ -33,8 +33,9 @@ impl Guard {
         }
         let real = self.led_to(caller, place.parent()?, text)?;
         let written = as_written(place.path, text);
-        for target in [Some(&real), Some(&written).filter(|written| **written != real)].into_iter().flatten()
-        {
+        // What a name in /proc leads to is another thing for each program that follows it.
+        let own = Some(&written).filter(|written| written.starts_with(b"/proc/") && **written != real);
+        for target in [&real].into_iter().chain(own) {
             let link = Link {
                 path: place.path,
                 target,
