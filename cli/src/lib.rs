@@ -10,7 +10,6 @@ mod bench;
 mod charset;
 mod check;
 mod cli;
-mod confirm;
 mod demo;
 mod doctor;
 mod edit;

@@ -19,7 +19,7 @@ use crate::programs::Programs;
 use crate::programs::allow_always::StrictInlineEval;
 use crate::tools::ToolLists;
 use crate::verdict::{CompiledReason, Reason};
-use crate::{Ask, GitPart, Rights, Security, Shape, Source};
+use crate::{Ask, Rights, Security, Shape, Source};
 
 /// A document compiled for one agent on one host. Immutable.
 #[derive(Clone, Debug)]
@@ -240,15 +240,9 @@ impl Policy {
         self.map.protected.shapes().around(path)
     }
 
-    /// What this real path is a protected part of, if a directory around it is a git repository.
-    pub fn git_parts<'p>(&self, path: &'p [u8]) -> Vec<GitPart<'p>> {
-        self.map.protected.shapes().git_parts(path)
-    }
-
-    /// What a directory at this real path would lead to: each directory around it that may be a git directory, and the one that
-    /// holds what could lie below the path.
-    pub fn git_leads<'p>(&self, path: &'p [u8]) -> Vec<(&'p [u8], &'p [u8])> {
-        self.map.protected.shapes().git_leads(path)
+    /// The directories of which this real path is a protected part, if they are git repositories.
+    pub fn git_directories<'p>(&self, path: &'p [u8]) -> Vec<&'p [u8]> {
+        self.map.protected.shapes().git_directories(path)
     }
 
     /// The directory that a name made at this real path may turn into a git repository.

@@ -3,7 +3,6 @@
 mod agreement;
 mod builtin;
 mod copies;
-mod executable;
 mod map;
 mod network;
 mod openclaw;

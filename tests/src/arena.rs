@@ -78,8 +78,8 @@ impl Arena {
     }
 
     /// Returns everything that no attack may change: what is below the closed directories and the home, and
-    /// whether a mark was left. Not the record of workspaces, to which the guard itself adds each run, nor the lock of
-    /// moves and the sockets of its sessions, with their directories.
+    /// whether a mark was left. Not the record of workspaces, to which the guard itself adds each run, nor the sockets of
+    /// its sessions, with their directories.
     ///
     /// # Panics
     /// When a directory cannot be read.
@@ -90,9 +90,7 @@ impl Arena {
             collect(&self.root().join(name), &mut state);
         }
         let own = self.root().join("home/.openclaw/guard");
-        for record in ["workspaces.jsonl", "policies.jsonl", "moves.lock"] {
-            state.remove(&own.join(record));
-        }
+        state.remove(&own.join("workspaces.jsonl"));
         let run = own.join("run");
         state.retain(|path, _| {
             !(path.starts_with(&run) && path.extension().is_some_and(|end| end == "session"))

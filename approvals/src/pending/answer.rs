@@ -111,6 +111,9 @@ impl PendingApprovals {
         self.lingering.retain(|(_, other)| *other != id);
         self.cards.remove(&card, id);
         let is_yes = matches!(end, Resolution::Resolved(decision) if decision.allows());
+        if is_yes && calls.is_empty() {
+            self.late.insert(id, binding.clone(), &request.question, now);
+        }
         let binding = binding.digest();
         let mut record = Record { end, binding, calls: vec![id], claims: BTreeSet::new(), unsaved: 0 };
         for (call, waiters) in calls {

@@ -4,6 +4,7 @@
 //! Why: docs/decisions.md, "Pending questions are a state machine that takes the time as an argument"
 
 mod answer;
+mod late_yes;
 mod register;
 mod withdraw;
 
@@ -16,6 +17,9 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 pub use answer::BURST_INTERVAL;
+#[cfg(test)]
+pub use late_yes::LATE_YES_INTERVAL;
+use late_yes::LateAnswers;
 #[cfg(test)]
 pub use withdraw::LINGER_INTERVAL;
 
@@ -68,6 +72,7 @@ pub struct PendingApprovals {
     grants: TemporaryGrants,
     file_denials: FileGrants,
     file_grants: FileGrants,
+    late: LateAnswers,
     /// Questions that timed out a moment ago.
     expired: TemporaryGrants,
     bytes: usize,
@@ -108,6 +113,7 @@ impl PendingApprovals {
         self.file_denials.forget(now);
         self.file_grants.forget(now);
         self.expired.forget(now);
+        self.late.forget(now);
     }
 
     /// Whether a file may get another name without gaining this bit there, as [`FileGrants::lets_move`] says.
@@ -120,12 +126,6 @@ impl PendingApprovals {
     ) -> bool {
         self.pass(now);
         self.file_grants.lets_move(bit, old, new)
-    }
-
-    /// Whether an answer that is kept lets somebody write a file.
-    pub fn lets_write(&mut self, file: &AskedFile<'_>, now: Instant) -> bool {
-        self.pass(now);
-        self.file_grants.lets_write(file)
     }
 
     /// Keeps only answers for files that the policy still asks about: `asks` returns the rule.
@@ -187,7 +187,7 @@ impl PendingApprovals {
     pub fn held(&self) -> [usize; 6] {
         let ended = self.ended.ids().count();
         let lasting = self.denials.len() + self.grants.len() + self.expired.len();
-        let lasting = lasting + self.file_denials.len() + self.file_grants.len();
+        let lasting = lasting + self.file_denials.len() + self.file_grants.len() + self.late.len();
         [self.pending.len(), self.calls.len(), self.bytes, ended, lasting, self.waiters]
     }
 }

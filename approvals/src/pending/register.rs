@@ -79,6 +79,9 @@ impl PendingApprovals {
             let (is_for_command, until) = (grant.is_for_command(), grant.until);
             return Some(Registered::Granted(TemporaryGrant { is_for_command, until }));
         }
+        if let Some(returned) = self.returned(request.id, binding, question) {
+            return Some(returned);
+        }
         if self.expired.get(binding).is_some() {
             return Some(Registered::Ended(Resolution::Expired));
         }

@@ -121,6 +121,7 @@ impl PendingApprovals {
         self.withdraw_all(now);
         self.grants.clear();
         self.file_grants.clear();
+        self.late.clear();
     }
 
     /// Withdraws every question. What was granted stays.

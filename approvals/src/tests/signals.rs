@@ -6,7 +6,7 @@ use guard_policy::approval::Route;
 use tokio::time::advance;
 
 use super::super::outcome::Lookup;
-use super::super::pending::LINGER_INTERVAL;
+use super::super::pending::{LATE_YES_INTERVAL, LINGER_INTERVAL};
 use super::super::resolved::GRACE_INTERVAL;
 use super::*;
 
@@ -34,14 +34,50 @@ async fn a_question_waits_for_a_caller_that_takes_a_signal() {
     drop(gone);
     advance(LINGER_INTERVAL).await;
     assert_eq!(manager.find(&id.to_string()), Ok(Lookup::Ended(id, Resolution::Withdrawn)));
-    // An answer given meanwhile does not allow the next caller.
-    let third = waiting(&manager, &question(&["/bin/c"]));
-    let id = third.call();
-    manager.pause(id);
-    assert!(manager.resolve(&id.to_string(), None, ONCE, Route::Cli).is_ok());
-    assert!(!manager.consume(id));
-    let fourth = waiting(&manager, &question(&["/bin/c"]));
-    drop((third, fourth));
+    advance(2 * GRACE_INTERVAL).await;
+    manager.snapshot();
+    assert_empty(&manager);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_yes_waits_for_the_caller_that_takes_a_signal() {
+    let (manager, log) = started(settings());
+    let asked = question(&["/bin/a"]);
+    let away = |manager: &Manager| {
+        let ticket = waiting(manager, &asked);
+        let id = ticket.call();
+        manager.pause(id);
+        drop(ticket);
+        assert!(manager.resolve(&id.to_string(), None, ONCE, Route::Cli).is_ok());
+        assert!(!manager.consume(id));
+        id
+    };
+    away(&manager);
+    // Another process with an equal call, and another call of the same process, have questions of their own.
+    let mut other = asked.clone();
+    other.asked_by[0].started += 1;
+    drop((waiting(&manager, &other), waiting(&manager, &question(&["/bin/b"]))));
+    // The caller comes back, and goes on: once.
+    let again = waiting(&manager, &asked);
+    let call = again.call();
+    assert_eq!(again.ended().await, YES);
+    assert!(manager.consume(call) && !manager.consume(call));
+    assert_eq!(manager.snapshot().len(), 0);
+    assert_eq!(log.whats().iter().filter(|what| matches!(what, QuestionChange::Consumed)).count(), 1);
+
+    // One that comes back and leaves again has used it.
+    away(&manager);
+    drop(waiting(&manager, &asked));
+    let asks = waiting(&manager, &asked);
+    assert_eq!(manager.snapshot().len(), 1);
+    drop(asks);
+
+    // One that comes back too late is asked again.
+    away(&manager);
+    advance(LATE_YES_INTERVAL).await;
+    let late = waiting(&manager, &asked);
+    assert_eq!(manager.snapshot().len(), 1);
+    drop(late);
     advance(2 * GRACE_INTERVAL).await;
     manager.snapshot();
     assert_empty(&manager);

@@ -10,8 +10,7 @@ use guard_policy::text::shown;
 use guard_policy::{Document, Problem};
 use guard_supervisor::config::{SetupError, temporary};
 
-use super::LearnError;
-use crate::confirm;
+use super::{LearnError, confirm};
 use crate::edit::{Colour, replace, unified};
 
 /// The target that `-o` names.

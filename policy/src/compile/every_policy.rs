@@ -62,7 +62,6 @@ pub(crate) fn programs(
         ask: modes.ask.value,
         fallback: modes.fallback.value,
         allowlist: Allowlist::new(entries),
-        outside: Allowlist::default(),
         skills: Allowlist::new(skills),
         carriers: carriers.0,
         safe_bins,

@@ -43,18 +43,6 @@ impl<'m> Match<'m> {
         self.granted_w == Grant::Yes
     }
 
-    /// Returns what starting a program here takes: `x`, and `r` where the tree may write. A program can read its own file, so
-    /// one that is put over the beginning of a file prints the rest. Where a human is asked about writing, that is enough
-    /// for a file whose `r` is asked about, too.
-    pub(crate) fn start(&self) -> (Grant, &'m CompiledReason) {
-        let is_needed = if self.rights.r == Grant::No { !self.is_protected() } else { self.is_the_trees() };
-        if is_needed && self.rights.r < self.rights.x {
-            (self.rights.r, self.r)
-        } else {
-            (self.rights.x, self.x)
-        }
-    }
-
     /// Returns whether persistence withholds `w`, or asks about it.
     pub(crate) fn is_kept_from_writing(&self) -> bool {
         self.is_kept

@@ -39,10 +39,7 @@ impl Uncounted<'_> {
             }
             Uncounted::Arguments { by } => format!("{} names it, but with other arguments", by.path),
             Uncounted::ArgumentsOrDirectory { by } => {
-                let path = &by.path;
-                format!(
-                    "{path} names it, but with other arguments or in another directory, or by another name"
-                )
+                format!("{} names it, but with other arguments or in another directory", by.path)
             }
             Uncounted::StartedByPath { by } => {
                 format!("{} names it, but applies only if it is started by its bare name", by.path)

@@ -39,8 +39,7 @@ impl Policy {
                 self.nearest_rule(exec.path, Access::MAP)
             }
             Request::Exec(exec) => self.nearest_entry(exec),
-            Request::Link(_)
-            | Request::GitPaths { .. }
+            Request::GitPaths { .. }
             | Request::GitConfig { .. }
             | Request::Sized { .. }
             | Request::Connect(_)
