@@ -43,8 +43,8 @@ impl LateAnswers {
         self.0.push(LateYes { question: id, binding, caller, until: now + LATE_YES_INTERVAL });
     }
 
-    /// Takes the yes for this call, and returns the id of its question.
-    fn take(&mut self, binding: &Binding, question: &Question) -> Option<Id> {
+    /// Claims the yes for this call, and returns the id of its question.
+    fn claim(&mut self, binding: &Binding, question: &Question) -> Option<Id> {
         let caller = question.asked_by.first()?;
         let is_same = |late: &LateYes| {
             // A process may take another name, and stays the same.
@@ -79,7 +79,7 @@ impl PendingApprovals {
         binding: &Binding,
         question: &Question,
     ) -> Option<Registered> {
-        let id = self.late.take(binding, question)?;
+        let id = self.late.claim(binding, question)?;
         let record = self.ended.get_mut(&id)?;
         let Resolution::Resolved(_) = record.end else { return None };
         let (sender, receiver) = oneshot::channel();
