@@ -114,7 +114,7 @@ impl Binding {
             (Bound::Exec { around, .. }, _) => OnCard::Exec(around.clone()),
             (Bound::Host(host), _) => OnCard::Host(host.clone()),
             (Bound::File { .. }, Some((directory, command))) => {
-                OnCard::Files { directory: directory.clone(), command: (command.pid, command.started) }
+                OnCard::Files { directory: directory.clone(), command: command.identity() }
             }
             (Bound::File { path, access, call, change }, None) => {
                 let change = change.clone();

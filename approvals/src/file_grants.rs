@@ -61,7 +61,7 @@ impl FileGrant {
             GrantWidth::Directory => Some(reach.directory.clone()?),
         };
         let command = match span {
-            Span::Command => Some(reach.command.as_ref().map(|process| (process.pid, process.started))?),
+            Span::Command => Some(reach.command.as_ref().map(Process::identity)?),
             Span::Session | Span::Minutes(_) => None,
         };
         Some(FileGrant {
@@ -94,8 +94,8 @@ impl FileGrant {
     /// Whether it is for this question's file and its caller.
     fn applies(&self, question: &Question, file: &AskedFile<'_>, reach: &Reach) -> bool {
         // Only a chain of processes that is known for certain has a command.
-        let is_below = |(pid, started): (i32, u64)| {
-            let is_it = |process: &Process| (process.pid, process.started) == (pid, started);
+        let is_below = |command: (i32, u64)| {
+            let is_it = |process: &Process| process.identity() == command;
             reach.command.is_some() && question.asked_by.iter().any(is_it)
         };
         self.agent == question.agent

@@ -195,6 +195,13 @@ pub struct Process {
     pub name: String,
 }
 
+impl Process {
+    /// The pid and the start time. A process may take another name, and stays the same.
+    pub(crate) fn identity(&self) -> (i32, u64) {
+        (self.pid, self.started)
+    }
+}
+
 /// A question with its id and its times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingRequest {

@@ -9,7 +9,6 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::super::binding::Binding;
-use super::super::decision::Resolution;
 use super::super::outcome::Registered;
 use super::super::question::{Id, Process, Question};
 use super::PendingApprovals;
@@ -25,7 +24,8 @@ const MAX_LATE: usize = 64;
 struct LateYes {
     question: Id,
     binding: Binding,
-    caller: Process,
+    /// The process that asked.
+    caller: (i32, u64),
     until: Instant,
 }
 
@@ -36,7 +36,7 @@ pub struct LateAnswers(Vec<LateYes>);
 impl LateAnswers {
     /// Keeps a yes for the process that asked.
     pub fn insert(&mut self, id: Id, binding: Binding, question: &Question, now: Instant) {
-        let Some(caller) = question.asked_by.first().cloned() else { return };
+        let Some(caller) = question.asked_by.first().map(Process::identity) else { return };
         if self.0.len() >= MAX_LATE {
             self.0.remove(0);
         }
@@ -45,11 +45,8 @@ impl LateAnswers {
 
     /// Claims the yes for this call, and returns the id of its question.
     fn claim(&mut self, binding: &Binding, question: &Question) -> Option<Id> {
-        let caller = question.asked_by.first()?;
-        let is_same = |late: &LateYes| {
-            // A process may take another name, and stays the same.
-            (late.caller.pid, late.caller.started) == (caller.pid, caller.started) && late.binding == *binding
-        };
+        let caller = question.asked_by.first()?.identity();
+        let is_same = |late: &LateYes| late.caller == caller && late.binding == *binding;
         let index = self.0.iter().position(is_same)?;
         Some(self.0.remove(index).question)
     }
@@ -81,7 +78,6 @@ impl PendingApprovals {
     ) -> Option<Registered> {
         let id = self.late.claim(binding, question)?;
         let record = self.ended.get_mut(&id)?;
-        let Resolution::Resolved(_) = record.end else { return None };
         let (sender, receiver) = oneshot::channel();
         sender.send(record.end).ok()?;
         record.calls.push(call);

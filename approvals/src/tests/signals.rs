@@ -50,13 +50,14 @@ async fn a_yes_waits_for_the_caller_that_takes_a_signal() {
         drop(ticket);
         assert!(manager.resolve(&id.to_string(), None, ONCE, Route::Cli).is_ok());
         assert!(!manager.consume(id));
-        id
     };
     away(&manager);
     // Another process with an equal call, and another call of the same process, have questions of their own.
     let mut other = asked.clone();
     other.asked_by[0].started += 1;
-    drop((waiting(&manager, &other), waiting(&manager, &question(&["/bin/b"]))));
+    let others = [waiting(&manager, &other), waiting(&manager, &question(&["/bin/b"]))];
+    assert_eq!(manager.snapshot().len(), 2);
+    drop(others);
     // The caller comes back, and goes on: once.
     let again = waiting(&manager, &asked);
     let call = again.call();
