@@ -6,9 +6,8 @@ use guard_openclaw::command_text::{self, Resolved, Surroundings};
 use guard_policy::safe_bins::{self, Profile};
 use guard_policy::store::Store;
 use guard_policy::{
-    Access, Connection, Document, Exec, Gateway, Host, Interface, OpenclawStore, Outcome, Overrides,
-    OwnStore, Page, Policy, ProjectFile, ProjectTrust, Request, Role, Transport, decide,
-    matches_allowlist_pattern, matches_arg_pattern,
+    Access, Connection, Document, Exec, Host, Interface, Outcome, Overrides, Page, Policy, ProjectFile,
+    ProjectTrust, Request, Role, Transport, decide, matches_allowlist_pattern, matches_arg_pattern,
 };
 use serde_json::json;
 
@@ -32,23 +31,12 @@ fn compile(document: &Document) -> Policy {
 
 fn compile_beside(document: &Document, projects: &[ProjectFile]) -> Policy {
     let host = Host {
-        home: HOME,
-        cwd: b"/home/u/work",
-        workspace: guard_policy::Workspace::default(),
-        profile: None,
-        enclosure: None,
         path_dirs: vec![b"/usr/bin".to_vec()],
         always_denied: vec![b"/home/u/.openclaw".to_vec()],
         temp_dirs: vec![b"/tmp".to_vec()],
-        openclaw: OpenclawStore::Absent,
-        gateways: OpenclawStore::Absent,
-        own: OwnStore::Absent,
         projects,
-        gateway: Gateway::default(),
-        resolvers: Vec::new(),
-        persistence_sites: guard_policy::PersistenceSites::default(),
         realpath: &|path| path.strip_prefix(b"/bin").map(|rest| [b"/usr/bin", rest].concat()),
-        trail: &|path| vec![path.to_vec()],
+        ..Host::bare(HOME, b"/home/u/work")
     };
     Policy::compile(document, "main", &host, &Overrides::default()).expect("what was read compiles")
 }

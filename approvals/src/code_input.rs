@@ -1,6 +1,7 @@
 //! Inputs that a program runs code from and that no approval can hold: the program reads them later.
 
 use guard_policy::analysis::InputKind;
+use guard_policy::text::counted;
 
 use crate::digest::Digest;
 
@@ -25,6 +26,8 @@ pub enum InputSource {
     StandardInput,
     /// The path that an argument names, absolute as written: `/dev/fd/63`.
     Argument(Vec<u8>),
+    /// So many arguments, which are too many to be shown one by one.
+    Arguments(usize),
 }
 
 impl CodeInput {
@@ -36,6 +39,7 @@ impl CodeInput {
         let source = match &self.source {
             InputSource::StandardInput => "standard input".into(),
             InputSource::Argument(written) => String::from_utf8_lossy(written),
+            InputSource::Arguments(count) => return more(*count),
         };
         let what = match self.kind {
             InputKind::Terminal => format!("the terminal {path}"),
@@ -43,9 +47,22 @@ impl CodeInput {
             InputKind::Pipe if is_named => format!("the pipe {path}"),
             InputKind::Pipe => "a pipe".to_owned(),
             InputKind::Directory => format!("the directory {path}, as it is when it is read"),
-            InputKind::Other => path.into_owned(),
+            InputKind::NamedTerminal => format!("the terminal {path}; what comes from it is not shown"),
+            InputKind::Other | InputKind::MoreFiles => path.into_owned(),
         };
         format!("code from {source}: {what}")
+    }
+
+    /// Returns what belongs into the first lines of a card, if it does: that something runs which nobody is shown.
+    pub fn notice(&self) -> Option<String> {
+        match (&self.source, self.kind) {
+            (InputSource::Arguments(count), _) => Some(more(*count)),
+            (_, InputKind::NamedTerminal) => {
+                let path = String::from_utf8_lossy(&self.path);
+                Some(format!("its code comes from the terminal {path}; not shown"))
+            }
+            _ => None,
+        }
     }
 
     /// What a digest of it contains.
@@ -53,10 +70,17 @@ impl CodeInput {
         let source = match &self.source {
             InputSource::StandardInput => Vec::new(),
             InputSource::Argument(written) => written.clone(),
+            // No absolute path begins with a digit.
+            InputSource::Arguments(count) => count.to_string().into_bytes(),
         };
         let sha256 = self.sha256.map_or_else(Vec::new, |digest| digest.0.to_vec());
         [source, vec![self.kind as u8], self.path.clone(), sha256]
     }
+}
+
+fn more(count: usize) -> String {
+    let files = counted(count, "more file");
+    format!("{files} among its arguments may run, neither shown one by one nor held")
 }
 
 #[cfg(test)]
@@ -82,6 +106,12 @@ mod tests {
                 InputKind::File,
                 "/w/x",
                 "code from standard input: the file /w/x, as it is when it is read",
+            ),
+            (
+                "/w/tty",
+                InputKind::NamedTerminal,
+                "/dev/pts/5",
+                "code from /w/tty: the terminal /dev/pts/5; what comes from it is not shown",
             ),
             ("/dev/fd/63", InputKind::Pipe, "pipe:[12]", "code from /dev/fd/63: a pipe"),
         ] {

@@ -177,6 +177,11 @@ impl FileGrants {
         Some(BITS.into_iter().filter(|bit| access.contains(*bit)).map(answer).collect())
     }
 
+    /// Whether an answer is for writing this file, whoever it is for.
+    pub fn lets_write(&self, file: &AskedFile<'_>) -> bool {
+        self.0.iter().any(|grant| grant.access.contains(Access::WRITE) && grant.covers(file))
+    }
+
     /// Whether a file may get another name without an answer giving it this bit there, which the policy asks about.
     /// Answers for the file that had that name until now end: it is another one.
     pub fn lets_move(&mut self, bit: Access, old: Option<AskedFile<'_>>, new: AskedFile<'_>) -> bool {

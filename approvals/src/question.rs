@@ -162,6 +162,14 @@ pub struct Exec {
     pub is_outside: bool,
 }
 
+impl Exec {
+    /// What belongs into the first lines of a card: that something runs which nobody is shown.
+    pub fn notice(&self) -> Option<String> {
+        let notices: Vec<String> = self.inputs.iter().filter_map(CodeInput::notice).collect();
+        (!notices.is_empty()).then(|| notices.join("; "))
+    }
+}
+
 /// A program's file, by path, inode and content.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Executable {

@@ -10,6 +10,7 @@ mod bench;
 mod charset;
 mod check;
 mod cli;
+mod confirm;
 mod demo;
 mod doctor;
 mod edit;

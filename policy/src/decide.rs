@@ -1,7 +1,8 @@
 //! `decide`, the one function that answers every question to the policy.
 
-use crate::git_config::{changed_keys, key_diff, module_depth};
+use crate::git_config::{Around, changed_keys, key_diff, module_depth};
 use crate::git_paths;
+use crate::paths::link_targets::decide_link;
 use crate::paths::persistence::Set;
 use crate::paths::read_bound::judge_size;
 use crate::programs::Listed;
@@ -18,6 +19,7 @@ pub fn decide<'p>(policy: &'p Policy, request: &Request<'_>) -> Verdict<'p> {
     match request {
         Request::File { path, access } => decide_file(policy, path, *access, None),
         Request::FileAt { path, access, site } => decide_file(policy, path, *access, Some(*site)),
+        Request::Link(link) => decide_link(policy, link),
         Request::Sized { path, size } => decide_size(policy, path, *size),
         Request::GitConfig { path, old, new, own } => decide_git_config(policy, path, old, new, *own),
         Request::GitPaths { path, content, new } => decide_git_paths(path, *content, new),
@@ -97,10 +99,12 @@ fn decide_git_config(
     new: &[u8],
     own: OwnGitParts<'_>,
 ) -> Verdict<'static> {
-    let asks = || policy.map.protected.shapes().asks(Set::Git) && key_diff(path, old, new, own).is_ok();
+    let shapes = policy.map.protected.shapes();
+    let this_host = shapes.this_host();
+    let asks = || shapes.asks(Set::Git) && key_diff(path, old, new, own, this_host).is_ok();
     // Where the work tree of a submodule of the operator's is stays: hooks and files would be elsewhere.
-    let depth = module_depth(path).filter(|_| own.directory);
-    let (outcome, rule) = match changed_keys(old, new, depth, own.remotes) {
+    let around = Around { depth: module_depth(path).filter(|_| own.directory), this_host };
+    let (outcome, rule) = match changed_keys(old, new, around, own.remotes) {
         Ok(names) if names.is_empty() => (Outcome::Allow, "no key changes".to_owned()),
         Ok(names) => (Outcome::Allow, format!("only keys that run nothing change: {}", names.join(", "))),
         Err(refusal) if asks() => (Outcome::Ask, format!("{}: {}", refusal.subject, refusal.why)),
@@ -131,8 +135,9 @@ fn decide_exec<'p>(policy: &'p Policy, exec: &Exec<'_>) -> Verdict<'p> {
         return verdict(Outcome::Deny, &reasons.denied);
     }
     let found = policy.map.find_program(exec.path);
-    if found.rights.x == Grant::No {
-        return verdict(Outcome::Deny, found.x);
+    let (start, by) = found.start();
+    if start == Grant::No {
+        return verdict(Outcome::Deny, by);
     }
     match programs.listed(exec, found.is_protected()) {
         Listed::Miss => {
@@ -140,7 +145,7 @@ fn decide_exec<'p>(policy: &'p Policy, exec: &Exec<'_>) -> Verdict<'p> {
             Verdict { outcome, reason: programs.missed(exec, &found) }
         }
         Listed::Code(reason) => verdict(Outcome::Ask, reason),
-        Listed::Carrier(_) | Listed::Yes(_) if found.rights.x == Grant::Ask => verdict(Outcome::Ask, found.x),
+        Listed::Carrier(_) | Listed::Yes(_) if start == Grant::Ask => verdict(Outcome::Ask, by),
         Listed::Yes(_) if programs.ask == Ask::Always => verdict(Outcome::Ask, &reasons.always),
         Listed::Carrier(reason) | Listed::Yes(reason) => verdict(Outcome::Allow, reason),
     }
@@ -163,6 +168,7 @@ impl Policy {
             | Request::Bind { .. }
             | Request::Web(_)
             | Request::Datagrams
+            | Request::Link(_)
             | Request::GitPaths { .. }
             | Request::Sized { .. }
             | Request::GitConfig { .. } => false,
@@ -174,7 +180,7 @@ impl Policy {
                     (Security::Deny, _) | (_, Listed::Code(_)) => false,
                     (Security::Full, _) => true,
                     (Security::Allowlist, Listed::Miss) => false,
-                    (Security::Allowlist, _) => found.rights.x == Grant::Yes,
+                    (Security::Allowlist, _) => found.start().0 == Grant::Yes,
                 }
             }
         };

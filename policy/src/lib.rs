@@ -56,7 +56,9 @@ pub use network::{WebEndpoint, WebRequest, WebScheme, WebTarget, WebTargetError}
 pub use paths::expansion::Bases;
 pub use paths::normalize;
 pub use paths::permission::{Bits, Grant, Permission, Rights};
-pub use paths::persistence::{GitContent, GitLockedNames, PersistenceSites, REPLACEMENT, Shape, ShapeKind};
+pub use paths::persistence::{
+    GitContent, GitLockedNames, GitLook, GitPart, LinkedSet, PersistenceSites, REPLACEMENT, Shape, ShapeKind,
+};
 pub use paths::tiers::{
     Classes, Exactness, HARMLESS_DEVICES, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind,
     PartialRead, ReadPart, Tiers,
@@ -64,11 +66,11 @@ pub use paths::tiers::{
 pub use paths::workspace::Workspace;
 pub use policy::Policy;
 pub use programs::allowlist::{
-    ProgramMatch, cwd_argv_pattern, matches_allowlist_pattern, matches_arg_pattern,
+    ProgramMatch, cwd_argv_pattern, exec_pattern, matches_allowlist_pattern, matches_arg_pattern,
 };
 pub use programs::program_copies::{WithheldProgram, decide_copy};
 pub use programs::safe_bins;
-pub use request::{Access, Exec, OwnGitParts, Request, Role, Site};
+pub use request::{Access, Exec, Link, OwnGitParts, Request, Role, Site};
 pub use templates::{Template, TemplateValues};
 pub use verdict::{Outcome, Reason, Source, Verdict};
 
@@ -91,5 +93,5 @@ pub mod approval {
     pub use crate::config::approvals::*;
     pub use crate::paths::saved_rules::FileRule;
     pub use crate::redact::display::{OVERSIZED, TRUNCATED, display_text};
-    pub use crate::remedy::always::{Always, OnDisk, Repeat, Saving, always};
+    pub use crate::remedy::always::{Always, AlwaysContext, OnDisk, Repeat, Saving, always};
 }

@@ -1,5 +1,6 @@
 //! The compiled policy and what the supervisor asks of it.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use crate::programs::Programs;
 use crate::programs::allow_always::StrictInlineEval;
 use crate::tools::ToolLists;
 use crate::verdict::{CompiledReason, Reason};
-use crate::{Ask, Rights, Security, Shape, Source};
+use crate::{Ask, GitPart, Rights, Security, Shape, Source};
 
 /// A document compiled for one agent on one host. Immutable.
 #[derive(Clone, Debug)]
@@ -235,14 +236,28 @@ impl Policy {
         self.map.protected.shapes().leads_to(path)
     }
 
+    /// Every name on the way to something that is protected by its shape, without those that hold a star: what a directory
+    /// that cannot be listed may have.
+    pub fn names_of_shapes(&self) -> BTreeSet<Vec<u8>> {
+        let patterns = self.map.protected.shapes().patterns();
+        let names = patterns.iter().flat_map(|(pattern, ..)| pattern.split('/'));
+        names.filter(|name| !name.contains('*')).map(|name| name.as_bytes().to_vec()).collect()
+    }
+
     /// The directories around this real path, any of which may be a git directory.
     pub fn directories_around<'p>(&self, path: &'p [u8]) -> Vec<Shape<'p>> {
         self.map.protected.shapes().around(path)
     }
 
-    /// The directories of which this real path is a protected part, if they are git repositories.
-    pub fn git_directories<'p>(&self, path: &'p [u8]) -> Vec<&'p [u8]> {
-        self.map.protected.shapes().git_directories(path)
+    /// What this real path is a protected part of, if a directory around it is a git repository.
+    pub fn git_parts<'p>(&self, path: &'p [u8]) -> Vec<GitPart<'p>> {
+        self.map.protected.shapes().git_parts(path)
+    }
+
+    /// What a directory at this real path would lead to: each directory around it that may be a git directory, and the one that
+    /// holds what could lie below the path.
+    pub fn git_leads<'p>(&self, path: &'p [u8]) -> Vec<(&'p [u8], &'p [u8])> {
+        self.map.protected.shapes().git_leads(path)
     }
 
     /// The directory that a name made at this real path may turn into a git repository.

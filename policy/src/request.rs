@@ -5,6 +5,7 @@ use std::ops::BitOr;
 
 use crate::GitPathsContent;
 use crate::network::{Connection, Page, Transport, WebRequest};
+use crate::paths::persistence::LinkedSet;
 
 /// What a process wants to do with a file. A small set; combine with `|`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -82,6 +83,21 @@ pub enum Site {
     GitLocked,
     /// The file is, or would become, what runs by itself in a git repository that another name than `.git` has.
     Repository,
+    /// A protected name that is a link leads there.
+    Linked(LinkedSet),
+}
+
+/// A symbolic link that is made, or that gets another name.
+#[derive(Clone, Copy, Debug)]
+pub struct Link<'a> {
+    /// Its real path.
+    pub path: &'a [u8],
+    /// Where it leads: a real path, as far as something is there.
+    pub target: &'a [u8],
+    /// What is known of the place there.
+    pub site: Option<Site>,
+    /// What comes after a `..` in its text, if that comes after a name: the tree may have the name lead elsewhere later.
+    pub after_up: Option<&'a [u8]>,
 }
 
 /// The parts of a git configuration that the tree itself has made in this session.
@@ -112,6 +128,8 @@ pub enum Request<'a> {
         /// What is known of the place.
         site: Site,
     },
+    /// May this symbolic link lead there? Whether its own name may be written is another request.
+    Link(Link<'a>),
     /// May git put this content in place of a file that says which paths git writes and reads?
     GitPaths {
         /// The real path of the file.

@@ -10,26 +10,74 @@ use std::sync::LazyLock;
 use regex_syntax::hir::{Class, HirKind};
 
 /// The bytes as text that does not act on a terminal and hides nothing: control, invisible and direction-changing
-/// characters, blanks other than the space, and bytes that are no UTF-8 are written out, as OpenClaw writes them.
+/// characters, blanks other than the space, what no font needs to know, marks without a letter below them, and bytes that
+/// are no UTF-8 are written out, as OpenClaw writes them. Text that was written out once stays as it is.
 pub fn shown(bytes: &[u8]) -> String {
+    written_out(bytes, Backslash::Plain)
+}
+
+/// The same for what a human decides about: a backslash that would look like the beginning of what is written out is
+/// doubled, so that the text stands for these bytes and no others. To be applied once, to the bytes themselves.
+pub fn shown_exactly(bytes: &[u8]) -> String {
+    written_out(bytes, Backslash::Doubled)
+}
+
+fn written_out(bytes: &[u8], backslash: Backslash) -> String {
     let mut out = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        for character in chunk.valid().chars() {
-            write_shown(character, &mut out);
-        }
-        for byte in chunk.invalid() {
-            let _ = write!(out, "\\x{byte:02X}");
-        }
-    }
+    let signs = bytes.utf8_chunks().flat_map(|chunk| {
+        let invalid = chunk.invalid().iter().map(|byte| Sign::Byte(*byte));
+        chunk.valid().chars().map(Sign::Char).chain(invalid)
+    });
+    write_out(signs, backslash, &mut out);
     out
 }
 
-/// Appends a character as it is shown: `\u{202E}` where nobody would see it.
-pub(crate) fn write_shown(character: char, out: &mut String) {
-    if is_unseen(character) {
-        let _ = write!(out, "\\u{{{:X}}}", u32::from(character));
-    } else {
-        out.push(character);
+/// One unit of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sign {
+    Char(char),
+    /// Half of a pair of UTF-16, alone.
+    Surrogate(u32),
+    /// A byte that is not valid UTF-8.
+    Byte(u8),
+}
+
+/// What becomes of a backslash that looks like the beginning of what is written out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backslash {
+    Plain,
+    /// It is doubled, with all that stand before it: an odd number of them begins what is written out.
+    Doubled,
+}
+
+/// Appends a text as it is shown: `\u{202E}` where nobody would see a character.
+pub(crate) fn write_out(signs: impl IntoIterator<Item = Sign>, backslash: Backslash, out: &mut String) {
+    let mut signs = signs.into_iter().peekable();
+    let (mut has_base, mut backslashes) = (false, 0);
+    while let Some(sign) = signs.next() {
+        let is_written = match sign {
+            Sign::Char(character) => is_unseen(character) || !has_base && is_mark(character),
+            Sign::Surrogate(_) | Sign::Byte(_) => true,
+        };
+        let looks_written = match sign {
+            Sign::Char('x') => true,
+            Sign::Char('u') => signs.peek() == Some(&Sign::Char('{')),
+            _ => false,
+        };
+        if backslash == Backslash::Doubled && (is_written || looks_written) {
+            out.extend(std::iter::repeat_n('\\', backslashes));
+        }
+        backslashes = if sign == Sign::Char('\\') { backslashes + 1 } else { 0 };
+        has_base = !is_written && sign != Sign::Char(' ');
+        let _ = match sign {
+            Sign::Char(character) if !is_written => {
+                out.push(character);
+                Ok(())
+            }
+            Sign::Char(character) => write!(out, "\\u{{{:X}}}", u32::from(character)),
+            Sign::Surrogate(unit) => write!(out, "\\u{{{unit:X}}}"),
+            Sign::Byte(byte) => write!(out, "\\x{byte:02X}"),
+        };
     }
 }
 
@@ -78,12 +126,16 @@ pub fn counted(number: usize, of: &str) -> String {
 pub fn shown_json(json: &str) -> Cow<'_, str> {
     // Line breaks stand between values; in a string there is none.
     let is_unseen = |character: char| character != '\n' && is_unseen(character);
-    if !json.contains(is_unseen) {
+    if !json.contains(|character| is_unseen(character) || is_mark(character)) {
         return Cow::Borrowed(json);
     }
     let mut out = String::with_capacity(json.len());
+    let mut has_base = false;
     for character in json.chars() {
-        if is_unseen(character) {
+        let is_written = is_unseen(character) || !has_base && is_mark(character);
+        // A mark would go onto the quotation mark.
+        has_base = !is_written && !matches!(character, ' ' | '\n' | '"');
+        if is_written {
             for unit in character.encode_utf16(&mut [0; 2]) {
                 let _ = write!(out, "\\u{unit:04x}");
             }
@@ -100,6 +152,11 @@ pub(crate) fn is_unseen(character: char) -> bool {
         ' '..='~' => false,
         _ => is_in(&UNSEEN, character),
     }
+}
+
+/// Whether a character is a mark on the one before it.
+pub(crate) fn is_mark(character: char) -> bool {
+    !character.is_ascii() && is_in(&MARKS, character)
 }
 
 /// Whether a character has no width, so that it can hide inside a word.
@@ -119,11 +176,19 @@ fn is_in(all: &Characters, character: char) -> bool {
 /// hyphen, joiners, fillers of Hangul, vowels of Khmer without a shape, variation selectors, marks of direction, tags.
 const IGNORABLE: &str = r"\u{AD}\u{34F}\u{61C}\u{115F}-\u{1160}\u{17B4}-\u{17B5}\u{180B}-\u{180F}\u{200B}-\u{200F}\u{202A}-\u{202E}\u{2060}-\u{206F}\u{3164}\u{FE00}-\u{FE0F}\u{FEFF}\u{FFA0}\u{FFF0}-\u{FFF8}\u{1BCA0}-\u{1BCA3}\u{1D173}-\u{1D17A}\u{E0000}-\u{E0FFF}";
 
-/// The general categories of controls, formats, separators and blanks; what is ignored; and the braille pattern without dots,
-/// which is a symbol and looks like a blank.
+/// Symbols and letters that look like a blank: the braille pattern without dots, Egyptian blanks, a musical note without a
+/// head, the filler of Khitan; and what stands for an object that is not there.
+const BLANK: &str = r"\u{2800}\u{13441}\u{13442}\u{1D159}\u{16FE4}\u{FFFC}";
+
+/// The general categories of controls, formats, separators and blanks, and of what has no meaning that all share: private
+/// use and what is not assigned; what is ignored; and what looks like a blank.
 static UNSEEN: LazyLock<Characters> = LazyLock::new(|| {
-    characters(&format!(r"[[\p{{Cc}}\p{{Cf}}\p{{Zl}}\p{{Zp}}\p{{Zs}}\u{{2800}}{IGNORABLE}]--\x20]"))
+    characters(&format!(
+        r"[[\p{{Cc}}\p{{Cf}}\p{{Co}}\p{{Cn}}\p{{Zl}}\p{{Zp}}\p{{Zs}}{BLANK}{IGNORABLE}]--\x20]"
+    ))
 });
+
+static MARKS: LazyLock<Characters> = LazyLock::new(|| characters(r"\p{M}"));
 
 static WIDTHLESS: LazyLock<Characters> = LazyLock::new(|| characters(&format!(r"[\p{{Cf}}{IGNORABLE}]")));
 
@@ -137,7 +202,7 @@ fn characters(class: &str) -> Characters {
 
 #[cfg(test)]
 mod tests {
-    use super::{process_name, quoted, shown, shown_json};
+    use super::{process_name, quoted, shown, shown_exactly, shown_json};
     use crate::redact::display::display_text;
 
     #[test]
@@ -168,7 +233,9 @@ mod tests {
             0x1680, 0x17b4, 0x17b5, 0x180b, 0x180c, 0x180d, 0x180e, 0x180f, 0x2000, 0x2007, 0x200a, 0x200b,
             0x200f, 0x2028, 0x2029, 0x202a, 0x202e, 0x202f, 0x205f, 0x2060, 0x2065, 0x206f, 0x2800, 0x3000,
             0x3164, 0xfe00, 0xfe0f, 0xfeff, 0xffa0, 0xfff0, 0xfff8, 0xfff9, 0xfffb, 0x110bd, 0x13430,
-            0x1bca0, 0x1d173, 0xe0000, 0xe0001, 0xe0020, 0xe007f, 0xe0080, 0xe0100, 0xe01ef, 0xe0fff,
+            0x1bca0, 0x1d173, 0xe0000, 0x301, 0x378, 0x20dd, 0xe000, 0xfdd0, 0xfffc, 0x13441, 0x16fe4,
+            0x1d159, 0x1fffe, 0x2fa20, 0xf0000, 0x10ffff, 0xe0001, 0xe0020, 0xe007f, 0xe0080, 0xe0100,
+            0xe01ef, 0xe0fff,
         ];
         for number in unseen {
             let text = char::from_u32(number).unwrap().to_string();
@@ -181,7 +248,7 @@ mod tests {
             "~",
             "\u{a1}",
             "\u{e9}",
-            "\u{301}",
+            "e\u{301}",
             "\u{1100}",
             "\u{2801}",
             "\u{3001}",
@@ -190,6 +257,51 @@ mod tests {
             "\u{1f600}",
         ] {
             assert_eq!((shown(seen.as_bytes()), display_text(seen.as_bytes())), (seen.into(), seen.into()));
+        }
+    }
+
+    #[test]
+    fn a_mark_needs_a_letter_below_it() {
+        for (text, expected) in [
+            ("e\u{301}\u{302}", "e\u{301}\u{302}"),
+            ("a \u{301}", r"a \u{301}"),
+            ("\u{200b}\u{301}e", r"\u{200B}\u{301}e"),
+            ("\u{17d2}\u{1780}", "\\u{17D2}\u{1780}"),
+            ("\u{1780}\u{17d2}", "\u{1780}\u{17d2}"),
+        ] {
+            assert_eq!(
+                (shown(text.as_bytes()), display_text(text.as_bytes())),
+                (expected.into(), expected.into())
+            );
+        }
+    }
+
+    /// What is typed does not look like what is written out.
+    #[test]
+    fn the_text_stands_for_one_sequence_of_bytes() {
+        for (text, expected) in [
+            (&br"a\b\n c:\usr\"[..], r"a\b\n c:\usr\"),
+            (br"\u{200B}", r"\\u{200B}"),
+            (br"\\u{200B}", r"\\\\u{200B}"),
+            (br"\xFF \x", r"\\xFF \\x"),
+            (b"\xff", r"\xFF"),
+            (b"\\\xff", r"\\\xFF"),
+            ("\\\u{200b}".as_bytes(), r"\\\u{200B}"),
+            (b"\\u", r"\u"),
+        ] {
+            assert_eq!(shown_exactly(text), expected);
+            assert_eq!(display_text(text), expected);
+        }
+    }
+
+    proptest::proptest! {
+        /// Whatever is shown can be read back.
+        #[test]
+        fn no_two_texts_look_alike(
+            one in "[\\\\xu{}0B \u{200b}\u{301}]{0,8}", other in "[\\\\xu{}0B \u{200b}\u{301}]{0,8}",
+        ) {
+            let shown = [&one, &other].map(|text| shown_exactly(text.as_bytes()));
+            proptest::prop_assert_eq!(shown[0] == shown[1], one == other);
         }
     }
 
@@ -209,7 +321,7 @@ mod tests {
 
     #[test]
     fn json_escapes_the_same_characters() {
-        let value = serde_json::json!({"a": "x\u{202e}y\u{9b}\u{7f}\u{1b}\u{e0001}日本\n", "b": [1]});
+        let value = serde_json::json!({"a": "\u{301}x\u{202e}y\u{9b}\u{7f}\u{1b}\u{e0001}日本\n", "b": [1]});
         for json in [value.to_string(), format!("{value:#}")] {
             let shown = shown_json(&json);
             assert!(!shown.contains(|character| character != '\n' && super::is_unseen(character)), "{shown}");

@@ -1,7 +1,9 @@
 //! Tests of allowlist entries: names, arguments, order, skills.
 
 use crate::common::{self, HOME, compile, exec, exec_as, host};
-use guard_policy::{Document, Exec, Outcome, Overrides, Policy, Request, Role, cwd_argv_pattern, decide};
+use guard_policy::{
+    Document, Exec, Outcome, Overrides, Policy, Request, Role, cwd_argv_pattern, decide, exec_pattern,
+};
 use serde_json::{Value, json};
 
 /// The file map lets everything run, so only the allowlist decides; nothing is asked.
@@ -84,6 +86,40 @@ fn a_hash_is_for_these_arguments_in_this_directory() {
     let argv = ["rg", "-n", "x y"].map(|word| word.as_bytes().to_vec());
     let elsewhere = Exec { path: b"/usr/bin/rg", argv: &argv, cwd: b"/", role: Role::Program };
     assert_eq!(decide(&policy, &Request::Exec(elsewhere)).outcome, Outcome::Deny);
+}
+
+/// A program that acts by its name does something else by another one.
+#[test]
+fn a_hash_is_for_the_name_that_the_program_was_called_by() {
+    let of = |path: &str, name: &str| {
+        let argv = [name, "x"].map(|word| word.as_bytes().to_vec());
+        exec_pattern(&Exec { path: path.as_bytes(), argv: &argv, cwd: HOME, role: Role::Program })
+    };
+    let openclaws = cwd_argv_pattern(HOME, &[b"x".to_vec()]);
+    for (path, name) in [
+        ("/usr/bin/git", "git"),
+        ("/usr/bin/git", "/usr/bin/git"),
+        ("/usr/bin/python3.11", "python3"),
+        ("/usr/bin/vim.basic", "/usr/bin/vim"),
+    ] {
+        assert_eq!(of(path, name), openclaws, "{path} {name}");
+    }
+    for (path, name) in [
+        ("/usr/bin/git", "git-upload-pack"),
+        ("/usr/bin/git", ""),
+        ("/usr/bin/git", "gi"),
+        ("/bin/busybox", "wget"),
+        ("/usr/bin/python3", "python3.11"),
+    ] {
+        assert_ne!(of(path, name), openclaws, "{path} {name}");
+        let entry = |pattern: &str| {
+            policy(json!([{ "pattern": path, "argPattern": pattern, "source": "allow-always" }]))
+        };
+        assert!(!allowed(&entry(&openclaws), path, &[name, "x"]), "{path} {name}");
+        let own = entry(&of(path, name));
+        assert!(allowed(&own, path, &[name, "x"]), "{path} {name}");
+        assert!(!allowed(&own, path, &[path, "x"]) && !allowed(&own, path, &["other", "x"]), "{path} {name}");
+    }
 }
 
 #[test]

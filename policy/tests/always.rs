@@ -2,7 +2,7 @@
 
 use crate::common::{HOME, compile};
 use guard_policy::analysis::InputKind;
-use guard_policy::approval::{Always, OnDisk, Repeat, Saving, always};
+use guard_policy::approval::{Always, AlwaysContext, OnDisk, Repeat, Saving, always};
 use guard_policy::{Access, Exec, Policy, Request, Role};
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ fn saves(narrow: &[&str], directory: &[&str]) -> Result<(Vec<String>, Vec<String
 }
 
 fn of_file(path: &[u8], access: Access, is_directory: bool) -> Always {
-    always(&policy(&json!({})), &[Request::File { path, access }], &|_| {
+    always(&policy(&json!({})), &[Request::File { path, access }], &|_: &[u8]| {
         if is_directory { OnDisk::Directory } else { OnDisk::File }
     })
 }
@@ -46,7 +46,7 @@ fn of_exec(exec: &Value, programs: &[(&str, &[&str], Role)]) -> Always {
             Request::Exec(Exec { path: path.as_bytes(), argv, cwd: b"/w", role: *role })
         })
         .collect();
-    always(&policy(exec), &requests, &|_| OnDisk::File)
+    always(&policy(exec), &requests, &|_: &[u8]| OnDisk::File)
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn several_files_of_one_question_are_all_saved() {
     let of = |paths: &[&'static str]| {
         let requests: Vec<_> =
             paths.iter().map(|path| Request::File { path: path.as_bytes(), access: Access::WRITE }).collect();
-        always(&policy, &requests, &|_| OnDisk::File)
+        always(&policy, &requests, &|_: &[u8]| OnDisk::File)
     };
     // A request that is already allowed needs nothing.
     let moved = of(&["/srv/a", "/open/x", "/srv/b", "/srv/a"]);
@@ -251,5 +251,75 @@ fn no_interpreter_is_saved_under_another_name() {
         let words: Vec<&str> = line.split(' ').collect();
         let found = of_exec(&json!({}), &[(words[0], &words, Role::Program)]);
         assert!(texts_of(&found).is_err(), "{line}: {found:?}");
+    }
+}
+
+const REPLACEABLE: &str = "the tree may write its file, so it could replace the program";
+
+/// A rule for `x` would be for whatever the tree puts there later, also where an entry names the program.
+#[test]
+fn no_x_is_saved_for_a_program_that_the_tree_may_write() {
+    let policy = compile(&json!({"version": 1, "permissions": {"base": false, "filesystem": {
+        "rules": {"/tree/**": "rw?", "/fixed/**": "r-?", "/asked/**": "???"}}},
+        "agents": {"main": {"allowlist": [{"pattern": "/tree/*"}, {"pattern": "/fixed/*"}, {"pattern": "/asked/*"}]}}}));
+    let saved = |path: &str| {
+        let argv = argv(&[path]);
+        let exec = Exec { path: path.as_bytes(), argv: &argv, cwd: b"/w", role: Role::Program };
+        texts_of(&always(&policy, &[Request::Exec(exec)], &|_: &[u8]| OnDisk::File)).map_err(str::to_owned)
+    };
+    assert_eq!(saved("/tree/x"), Err(REPLACEABLE.to_owned()));
+    assert_eq!(saved("/fixed/x"), saves(&["\"/fixed/x\" x"], &[]).map_err(str::to_owned));
+    assert_eq!(saved("/asked/x"), saves(&["\"/asked/x\" x"], &[]).map_err(str::to_owned));
+}
+
+/// An answer in memory lets the tree write where the policy only asks.
+#[test]
+fn nothing_is_saved_beside_an_answer_that_lets_the_tree_write_the_program() {
+    struct World(&'static [u8]);
+    impl AlwaysContext for World {
+        fn on_disk(&self, _: &[u8]) -> OnDisk {
+            OnDisk::File
+        }
+
+        fn is_let_write(&self, path: &[u8]) -> bool {
+            path.starts_with(self.0)
+        }
+    }
+    let policy = compile(&json!({"version": 1, "permissions": {"base": false, "filesystem": {
+        "rules": {"/opt/**": "r?x", "/usr/**": "r-x", "/data/**": "r?-"}}}}));
+    let saved = |line: &[&str], writable: &'static [u8]| {
+        let argv = argv(line);
+        let exec = Exec { path: line[0].as_bytes(), argv: &argv, cwd: b"/w", role: Role::Program };
+        texts_of(&always(&policy, &[Request::Exec(exec)], &World(writable)))
+            .map(|_| ())
+            .map_err(str::to_owned)
+    };
+    assert_eq!(saved(&["/opt/x"], b"/other/"), Ok(()));
+    assert_eq!(saved(&["/opt/x"], b"/opt/"), Err(REPLACEABLE.to_owned()));
+    assert_eq!(saved(&["/usr/bin/tool", "/data/x"], b"/other/"), Ok(()));
+    let may_run = "the tree may write a file among its arguments, which may be a program to it";
+    assert_eq!(saved(&["/usr/bin/tool", "/data/x"], b"/data/"), Err(may_run.to_owned()));
+}
+
+/// Who has the other end of a terminal types there, which need not be a human.
+#[test]
+fn a_terminal_that_an_argument_names_is_code() {
+    let saved = |kind| {
+        let found = of_exec(&json!({}), &[("/opt/tool", &["tool"], Role::Program)]).with_inputs([kind]);
+        texts_of(&found).is_ok()
+    };
+    assert!(saved(InputKind::Terminal));
+    assert!(!saved(InputKind::NamedTerminal) && !saved(InputKind::MoreFiles));
+    let strict = policy(&json!({ "strictInlineEval": true }));
+    for (line, cwd, is_asked) in [
+        (&["/opt/python3", "/dev/pts/5"][..], "/w", Repeat::AskedEachTime),
+        (&["/opt/python3", "5"], "/dev/pts", Repeat::AskedEachTime),
+        (&["/opt/python3", "-u", "/w/../dev/tty"], "/w", Repeat::AskedEachTime),
+        (&["/opt/python3", "x.py", "/dev/pts/5"], "/w", Repeat::Allowed),
+        (&["/opt/python3", "x.py"], "/w", Repeat::Allowed),
+    ] {
+        let argv = argv(line);
+        let exec = Exec { path: b"/opt/python3", argv: &argv, cwd: cwd.as_bytes(), role: Role::Program };
+        assert_eq!(strict.repeats(&Request::Exec(exec)), is_asked, "{line:?}");
     }
 }

@@ -17,6 +17,7 @@ mod gateways_store;
 mod git_config;
 mod globset;
 mod learn;
+mod links;
 mod network;
 mod openclaw;
 mod oracle;

@@ -24,6 +24,9 @@ fn persistence_sites() -> PersistenceSites {
         git_directories: vec![b"/home/u/work/.git".to_vec()],
         git_others: vec![b"/home/u/work/.hooks".to_vec()],
         hook_directories: Vec::new(),
+        this_host: Vec::new(),
+        variables: Vec::new(),
+        agents: Vec::new(),
         guard: vec![b"/opt/guard/openclaw-guard".to_vec()],
         ..PersistenceSites::default()
     }
@@ -91,6 +94,73 @@ fn protection_takes_only_writing_whatever_grants_it() {
         "builtin persistence \"shell\": runs outside the guard in the next shell; \
          \"permissions\": {\"persistence\": {\"shell\": false}} allows it"
     );
+}
+
+#[test]
+fn what_variables_and_settings_name_is_protected() {
+    let variables = [
+        ("BASH_ENV", "/home/u/work/env.sh"),
+        ("CARGO_HOME", "/home/u/work/cargo"),
+        ("GOPATH", "/home/u"),
+        ("CURL_HOME", "/home/u/work"),
+        ("GIT_TEMPLATE_DIR", "/srv/templates"),
+    ];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.as_bytes().to_vec())).to_vec();
+    let agents = vec![b"/home/u/.claude/line".to_vec()];
+    let sites = PersistenceSites { variables, agents, ..persistence_sites() };
+    let host = Host { persistence_sites: sites, ..host() };
+    let policy = compile_with(&open(json!(true)), "main", &host, &Overrides::default());
+    for path in [
+        "/home/u/work/env.sh",
+        "/home/u/work/cargo/config.toml",
+        "/home/u/work/cargo/bin/x",
+        "/home/u/work/.curlrc",
+        "/home/u/.cargo/config.toml",
+        "/srv/templates/hooks/x",
+        "/home/u/.claude/line",
+        "/home/u/.claude/x.mjs",
+        "/home/u/go/pkg/mod/golang.org/toolchain@v1/bin/go",
+        "/home/u/go/pkg/mod/golang.org/toolchain@v1",
+    ] {
+        assert_eq!(writes(&policy, path), Outcome::Deny, "{path}");
+    }
+    for path in [
+        "/home/u/work/cargo/registry/x",
+        "/home/u/work/.bashrc.x",
+        "/home/u/.claude/debug/x.mjs",
+        "/home/u/.claude/lines",
+        "/home/u/go/pkg/mod/golang.org/x/text@v1/x",
+    ] {
+        assert_eq!(writes(&policy, path), Outcome::Allow, "{path}");
+    }
+    // A pattern for some names keeps no links from elsewhere in the directory.
+    assert!(policy.keeps_below(b"/home/u/.claude/debug/latest").is_none());
+    assert!(policy.keeps_below(b"/home/u/.claude").is_some());
+    let asks = open(json!("ask"));
+    let asks = json!({"version": 1, "permissions": asks["permissions"], "exec": {"security": "full", "ask": "on-miss"}});
+    let policy = compile_with(&asks, "main", &host, &Overrides::default());
+    assert_eq!(writes(&policy, "/home/u/.claude/statusline.js"), Outcome::Ask);
+    assert_eq!(writes(&policy, "/home/u/.claude/line"), Outcome::Ask);
+    assert_eq!(writes(&policy, "/home/u/.gem/ruby/3/x"), Outcome::Deny);
+}
+
+#[test]
+fn policies_of_earlier_runs_are_not_written_whatever_persistence_says() {
+    let host = Host { former_policies: vec![b"/home/u/work/mine.json".to_vec()], ..host() };
+    let document = open(json!(false));
+    let policies = [
+        compile_with(&document, "main", &host, &Overrides::default()),
+        Policy::without_file("main", &host, &Overrides::default()),
+    ];
+    for policy in policies {
+        let verdict = file(&policy, "/home/u/work/mine.json", Access::WRITE);
+        assert_eq!(
+            (verdict.outcome, verdict.reason.rule()),
+            (Outcome::Deny, "builtin: the policy of an earlier run")
+        );
+        assert_eq!(file(&policy, "/home/u/work/mine.json", Access::READ).outcome, Outcome::Allow);
+        assert_eq!(writes(&policy, "/home/u/work/other.json"), Outcome::Allow);
+    }
 }
 
 #[test]
@@ -328,7 +398,7 @@ fn a_protected_path_is_denied_without_a_question() {
     let policy = with(&guard, host());
     assert_eq!(policy.rights(b"/home/u/.bashrc").to_string(), "?-?");
     let request = Request::File { path: b"/home/u/.bashrc", access: Access::WRITE };
-    assert!(matches!(always(&policy, &[request], &|_| OnDisk::Other), Always::Never(_)));
+    assert!(matches!(always(&policy, &[request], &|_: &[u8]| OnDisk::Other), Always::Never(_)));
 }
 
 /// Allows everything except what persistence protects, and asks.
@@ -356,7 +426,7 @@ fn files_of_a_project_are_asked_about_where_somebody_can_be_asked() {
         assert_eq!((verdict.outcome, verdict.reason.is_persistence()), (Outcome::Ask, true), "{path}");
         // Neither an answer nor silence holds for more than the one call.
         let request = Request::File { path: path.as_bytes(), access: Access::WRITE };
-        assert!(matches!(always(&policy, &[request], &|_| OnDisk::Other), Always::Never(_)), "{path}");
+        assert!(matches!(always(&policy, &[request], &|_: &[u8]| OnDisk::Other), Always::Never(_)), "{path}");
         assert_eq!(policy.repeats(&request), Repeat::AskedEachTime, "{path}");
         assert_eq!(policy.fallback(&request, verdict).outcome, Outcome::Deny, "{path}");
     }

@@ -153,7 +153,7 @@ fn the_reason_names_entries_that_do_not_count() {
     );
     assert_eq!(
         why("/usr/bin/make", &["make"]),
-        "agents.main.allowlist[2] names it, but with other arguments or in another directory"
+        "agents.main.allowlist[2] names it, but with other arguments or in another directory, or by another name"
     );
     let by_path = "agents.main.allowlist[1] names it, but applies only if it is started by its bare name";
     assert_eq!(why("/usr/bin/jq", &["/usr/bin/jq"]), by_path);
@@ -642,4 +642,28 @@ fn code_in_arguments_is_asked_for_each_time() {
         "agents": { "main": { "exec": { "strictInlineEval": false } } },
     }));
     assert_eq!(exec(&off, &["/usr/bin/python3", "-c", "1"]).outcome, Outcome::Allow);
+}
+
+/// A program can read its own file: one that is put over the beginning of a file that may not be read would print the rest.
+#[test]
+fn a_start_needs_r_where_the_tree_may_write() {
+    let policy = with(
+        json!({ "security": "full", "ask": "on-miss" }),
+        json!({
+            "/a/**": "-wx", "/b/**": "-?x", "/c/**": "--x", "/d/**": "?wx", "/e/**": "rwx", "/f/**": "r?x", "/g/**": "?-x",
+        }),
+        json!([]),
+        "---",
+    );
+    let of = |path: &str| {
+        let verdict = exec_as(&policy, path, &[path], Role::Program);
+        (verdict.outcome, verdict.reason.path.into_owned())
+    };
+    let rule = |name: &str| format!("permissions.filesystem.rules[\"/{name}/**\"]");
+    for (name, outcome) in [("a", Outcome::Deny), ("b", Outcome::Deny), ("d", Outcome::Ask)] {
+        assert_eq!(of(&format!("/{name}/x")), (outcome, rule(name)), "{name}");
+    }
+    for name in ["c", "e", "f", "g"] {
+        assert_eq!(of(&format!("/{name}/x")).0, Outcome::Allow, "{name}");
+    }
 }

@@ -74,10 +74,14 @@ fn secrets_are_out_of_reach() {
              /home/u/.config/git/credentials /home/u/.openclaw/openclaw.json /home/u/.npmrc \
              /home/u/.mozilla/firefox/x /home/u/.local/share/keyrings/x /home/u/.claude/.credentials.json \
              /etc/shadow /etc/sudoers.d/x /etc/ssh/ssh_host_ed25519_key /proc/1/environ /proc/77/mem \
-             /home/u/.bash_history",
+             /home/u/.bash_history /tmp/krb5cc_1000 /home/u/.cache/cliphist/db /home/u/.cache/keyring-1A/login",
             "ddd",
         )],
     );
+    let named_secrets = vec![("KRB5CCNAME".to_owned(), b"/home/u/work/ticket".to_vec())];
+    let of_variable = Policy::without_file("main", &Host { named_secrets, ..host() }, &Overrides::default());
+    let verdict = file(&of_variable, "/home/u/work/ticket", Access::READ);
+    assert_eq!((verdict.outcome, verdict.reason.rule()), (Outcome::Deny, "builtin deny \"KRB5CCNAME\""));
     let policy = policy();
     let verdict = file(&policy, "/home/u/.ssh/id_rsa", Access::READ);
     assert_eq!(verdict.reason.rule(), "builtin deny \"~/.ssh\"");

@@ -222,6 +222,9 @@ fn start(
     if !paths.enclosure().is_some_and(is_own) {
         config::record_workspace(options, &paths, &in_force)?;
     }
+    if let Err(problem) = config::record_policy(&paths) {
+        eprintln!("openclaw-guard: {problem}");
+    }
     if recorder.is_none() {
         announce(options, &policy, &paths, &floor.plan, &state);
         if let Some(line) = profile.line().filter(|_| !options.quiet) {

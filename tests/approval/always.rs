@@ -341,3 +341,46 @@ fn a_guarded_command_forgets_nothing() {
     }
     assert_eq!(world.read("home/.openclaw/guard/approvals.json").as_deref(), Some(saved));
 }
+
+/// Beside an answer in memory that lets the tree write its file, the program could be replaced and run unasked.
+#[test]
+fn a_program_that_an_answer_lets_the_tree_write_is_not_saved() {
+    for (decision, never) in [("allow-once", false), ("allow-session", true), ("allow-directory-60m", true)] {
+        let world = world().policy_text(|text| text.replace("\"r-?\"", "\"r?x\""));
+        let program = world.write("bin/tool", fs::read(program("uname")).expect("a program"));
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a mode");
+        let program = program.display().to_string();
+        let mut shell = Shell::start(&world);
+        answered(&world, &mut shell, &format!(": >> {program}"), decision);
+        let (_, asked) = answered(&world, &mut shell, &format!("{program} -s"), "deny");
+        assert_eq!(asked["always"]["never"].is_string(), never, "{decision}: {asked}");
+    }
+}
+
+/// `git`, busybox and others act by the name that they are called by.
+#[test]
+fn an_always_is_for_the_name_that_the_program_was_called_by() {
+    let world = world();
+    let mut shell = Shell::start(&world);
+    answered(&world, &mut shell, "uname -s", "allow-always");
+    assert_eq!(shell.run("uname -s; /usr/bin/uname -s"), "Linux\nLinux\n");
+    let (output, asked) = answered(&world, &mut shell, "(exec -a other uname -s)", "allow-always");
+    assert_eq!((&*output, &asked["argv"][0]), ("Linux\n", &json!("other")), "{asked}");
+    assert_eq!(shell.run("(exec -a other uname -s); uname -s"), "Linux\nLinux\n");
+    answered(&world, &mut shell, "(exec -a third uname -s)", "deny");
+}
+
+/// An entry that names the program does not make a rule safe that would let it run whatever stands there.
+#[test]
+fn no_x_is_saved_where_the_tree_may_write() {
+    let world = world().policy_text(|text| {
+        text.replace("\"r-?\"", "\"rw?\"")
+            .replace(r#""allowlist": ["#, r#""allowlist": [{"pattern": "@/bin/tool"}, "#)
+    });
+    let tool = world.write("bin/tool", fs::read(program("uname")).expect("a program"));
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).expect("a mode");
+    let mut shell = Shell::start(&world);
+    let (_, asked) = answered(&world, &mut shell, &format!("{} -s", tool.display()), "deny");
+    let never = asked["always"]["never"].as_str().unwrap_or_default();
+    assert!(never.contains("the tree may write its file"), "{asked}");
+}

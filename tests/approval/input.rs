@@ -121,3 +121,33 @@ fn no_entry_is_saved_for_code_from_a_pipe() {
         held.end();
     }
 }
+
+/// Who has the other end of a terminal types there: here a process of the tree.
+#[test]
+fn a_terminal_that_an_argument_names_is_shown() {
+    let world = with_interpreters().policy_text(|text| {
+        text.replace(r#""ask": "on-miss","#, r#""ask": "on-miss", "strictInlineEval": true,"#)
+    });
+    let perl = path(&world, "bin/perl");
+    let code = format!(
+        "import os, subprocess\nmain, tty = os.openpty()\nname = os.ttyname(tty)\nprint(name, flush=True)\n\
+         os.symlink(name, 'link')\nsubprocess.run(['sh', '-c', '{perl} ' + name])\n\
+         subprocess.run(['sh', '-c', '{perl} link'])\n"
+    );
+    world.write("work/open.py", code);
+    let held = world.start(&["bash", "-c", "exec /usr/bin/python3 open.py < /dev/null"]);
+    for name in [None, Some(path(&world, "work/link"))] {
+        let asked = world.wait_for(1).remove(0);
+        let terminal = held.stdout().trim().to_owned();
+        let named = name.unwrap_or_else(|| terminal.clone());
+        let row = format!("code from {named}: the terminal {terminal}; what comes from it is not shown");
+        assert_eq!(asked["inputs"], serde_json::json!([row]), "{asked}");
+        let notice = format!("its code comes from the terminal {terminal}; not shown");
+        assert_eq!(asked["notice"], *notice, "{asked}");
+        let list = ended(world.command().args(["approvals", "list"])).stdout;
+        assert!(list.lines().nth(1).is_some_and(|line| line.contains(&notice)), "{list}");
+        assert!(asked["always"]["never"].is_string(), "{asked}");
+        assert_eq!(world.resolve(&asked, "deny").status, 0);
+    }
+    held.end();
+}

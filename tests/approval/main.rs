@@ -6,6 +6,7 @@ mod input;
 mod last_use;
 mod lifecycle;
 mod load;
+mod many_files;
 mod moot;
 mod notify;
 mod own;

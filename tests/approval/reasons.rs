@@ -38,7 +38,8 @@ fn every_face_says_why_what_names_a_program_does_not_count() {
         ),
         (
             vec!["printenv".into(), "HOME".into()],
-            "agents.main.allowlist[2] names it, but with other arguments or in another directory".into(),
+            "agents.main.allowlist[2] names it, but with other arguments or in another directory, or by another name"
+                .into(),
         ),
         (
             vec!["/usr/bin/nproc".into()],

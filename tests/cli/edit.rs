@@ -97,7 +97,7 @@ fn words_are_patterns_as_an_operator_means_them() {
     let x = world.home().join("x").display().to_string();
     for word in ["~/x", "~/x/", "~/x/**", &x, "../home/x", "link", "./link/../x/", "link/**"] {
         world.write("home/.openclaw/guard.json", fill(&world, POLICY));
-        let ended = give(&world, &["allow", "read", word, "--json"]);
+        let ended = give(&world, &["allow", "read", word, "--json", "--follow-links"]);
         let answer: Value = serde_json::from_str(&ended.stdout).expect("JSON");
         let key = &answer["changes"][0]["key"];
         assert_eq!(key, "permissions.filesystem.rules[\"~/x/**\"]", "{word}: {}", ended.stdout);
@@ -301,6 +301,33 @@ fn the_tree_cannot_widen_its_own_policy() {
         "{}",
         ended.stderr
     );
+}
+
+/// A rule is for a real path. Where a guarded program may have made a link on the way to it, the operator says so.
+#[test]
+fn a_link_of_the_trees_is_followed_only_if_the_operator_says_so() {
+    let world = world();
+    std::fs::create_dir(world.root().join("far")).expect("a directory");
+    symlink("../far", world.work().join("out")).expect("a link");
+    symlink("../work/out", world.home().join("own")).expect("a link");
+    let before = policy(&world);
+    let far = world.root().join("far").display().to_string();
+    for (action, path) in [("write", "out/"), ("read", "out/x"), ("write", "~/own/x/**")] {
+        let given = give(&world, &["allow", action, path]);
+        assert_eq!((given.status, policy(&world)), (125, before.clone()), "{}", given.stderr);
+        for part in [&*far, "work/out, which a guarded program may have made", "--follow-links"] {
+            assert!(given.stderr.contains(part), "{part}: {}", given.stderr);
+        }
+    }
+    assert_eq!(give(&world, &["allow", "write", "out/", "--dry-run"]).status, 0);
+    assert_eq!(give(&world, &["deny", "write", "out/"]).status, 0, "to deny more gives the tree nothing");
+    std::fs::write(path(&world), &before).expect("a policy");
+    // A link of the operator's, where no guarded program writes.
+    symlink("x", world.home().join("y")).expect("a link");
+    assert_eq!(give(&world, &["allow", "write", "~/y/"]).status, 0);
+    let given = give(&world, &["allow", "write", "out/", "--follow-links"]);
+    assert_eq!(given.status, 0, "{}", given.stderr);
+    assert!(policy(&world).contains(&format!("{far}/**")), "{}", policy(&world));
 }
 
 #[test]

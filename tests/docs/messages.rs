@@ -26,8 +26,11 @@ static MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
 });
 /// The directories of the program's code.
 const PARTS: [&str; 5] = ["approvals/src", "cli/src", "openclaw/src", "shim/src", "supervisor/src"];
+/// A file of the policy's that has sentences of its own.
+const OF_POLICY: &str = "policy/src/paths/link_targets.rs";
 /// The code of denial reasons and of `learn`'s output: each sentence there is a message.
-const REASONS: [&str; 9] = [
+const REASONS: [&str; 10] = [
+    OF_POLICY,
     "supervisor/src/syscall",
     "supervisor/src/exec",
     "supervisor/src/judge/consent",
@@ -78,6 +81,7 @@ fn messages() -> BTreeMap<String, PathBuf> {
     let mut found = Vec::new();
     let root = sources().join("..");
     PARTS.iter().for_each(|part| files(&root.join(part), &mut found));
+    found.push(root.join(OF_POLICY));
     let mut messages = BTreeMap::new();
     for file in found {
         let text = fs::read_to_string(&file).expect("a source");

@@ -116,12 +116,12 @@ fn levels_ask_as_they_say() {
     // Full asks nothing where exec.security is full and exec.ask is off, and as on elsewhere.
     let full = OPEN.replace("\"on\"", "\"full\"");
     assert_eq!(unasked(&with(FULL, &full), "RUN echo unasked").stdout, "unasked\n");
-    let lists = r#""agents": {"*": {"allowlist": [{"pattern": "/usr/**"}, {"pattern": "GUARD"},
-        {"pattern": "/usr/bin/echo", "argPattern": "^listed$"}]}}"#
+    let lists = r#""agents": {"*": {"allowlist": [{"pattern": "/usr/**"}, {"pattern": "GUARD"}]}}"#
         .replace("GUARD", &guard().display().to_string());
     let listed = r#""security": "allowlist", "ask": "on-miss""#;
+    let own = r#", "allowlist": [{"pattern": "/usr/bin/echo", "argPattern": "^listed$"}]}"#;
     let tool = |policy: &str| {
-        let world = with(listed, &format!("{policy}, {lists}"));
+        let world = with(listed, &format!("{}{own}, {lists}", policy.strip_suffix('}').expect("an object")));
         crate::world::executable(&world, "bin/tool", std::fs::read("/bin/echo").expect("echo"));
         world
     };
@@ -138,6 +138,25 @@ fn levels_ask_as_they_say() {
     }
     let world = tool(&OPEN.replace("\"on\"", "\"ask\""));
     assert_eq!(answered(&world, "RUN echo asked", "allow-once").1.stdout, "asked\n");
+}
+
+/// `git status` runs programs that the configuration of its directory's repository names. Inside each is judged.
+#[test]
+fn an_entry_for_inside_counts_for_nothing_outside() {
+    let git = guard_tests::program("git").canonicalize().expect("a real path");
+    let lists = r#""agents": {"*": {"allowlist": [{"pattern": "/usr/**"}, {"pattern": "GUARD"},
+        {"pattern": "GIT", "argPattern": "^status$"}]}}"#
+        .replace("GUARD", &guard().display().to_string())
+        .replace("GIT", &git.display().to_string());
+    let world = with(r#""security": "allowlist", "ask": "on-miss""#, &format!("{OPEN}, {lists}"));
+    let git = git.display();
+    let line =
+        format!("git init -q . && git config core.fsmonitor 'touch ran; false' && RUN {git} status >&2");
+    let (card, ended) = answered(&world, &line, "deny");
+    let text = card["because"]["rule"].as_str().expect("a rule");
+    assert!(text.contains("agents[\"*\"].allowlist[2] counts inside only"), "{text}");
+    assert!(text.contains("write the entry into elevated.allowlist"), "{text}");
+    assert!(!world.work().join("ran").exists(), "{ended:?}");
 }
 
 /// Inside, the files that its arguments name are judged.

@@ -105,6 +105,24 @@ fn listed(world: &World, arguments: &[&str]) -> [Ended; 2] {
     lists
 }
 
+/// Text that looks like what is written out, and characters that are not seen, are told apart.
+#[test]
+fn what_is_typed_does_not_look_written_out() {
+    let world = world();
+    let [list, _] =
+        listed(&world, &[r"a\u{200B}b", "a\u{200b}b", r"a\xFFb", "\u{e000}\u{378}", "\u{301}x", r"c:\dir"]);
+    let rows: Vec<&str> =
+        list.stdout.lines().filter_map(|line| line.trim_start().strip_prefix("argv[")).collect();
+    let rows: Vec<&str> =
+        rows.iter().filter_map(|row| row.split_once("] ")).map(|(_, row)| row.trim()).collect();
+    assert_eq!(
+        rows[1..],
+        [r"a\\u{200B}b", r"a\u{200B}b", r"a\\xFFb", r"\u{E000}\u{378}", r"\u{301}x", r"c:\dir"],
+        "{}",
+        list.stdout
+    );
+}
+
 #[test]
 fn no_argument_acts_in_the_list() {
     let world = world();

@@ -262,7 +262,9 @@ hooks = ".git/modules/sub/hooks"; hook = b'#!/bin/sh\ntouch "$MARK"\n'
 fn by_a_remote_that_is_a_directory_of_the_trees() {
     let before = "git init -q project; git -C project commit -q --allow-empty -m x; git -C project remote add origin https://h.invalid/r
         git -C project config push.default current; git -C project config branch.$(git -C project branch --show-current).remote origin";
-    let after = "cd project; timeout 20 git push -q || true; timeout 20 git pull -q || true";
+    // ssh to this machine, without a server.
+    let after = r#"printf '#!/bin/sh\nshift\nexec sh -c "$*"\n' > ssh; chmod +x ssh; export GIT_SSH_VARIANT=simple GIT_SSH=$PWD/ssh
+        cd project; timeout 20 git push -q || true; timeout 20 git pull -q || true"#;
     let evil = r#"os.system("git init -q --bare evil")
 put("evil/hooks/pre-receive", b'#!/bin/sh\ntouch "$MARK"\n'); os.chmod("evil/hooks/pre-receive", 0o755)
 run = lambda line: os.system(line)
@@ -272,6 +274,12 @@ branch = os.popen("git branch --show-current").read().strip()
         r#"run("git remote set-url origin ./evil")"#,
         r#"run("git remote set-url --push origin $PWD/evil")"#,
         r#"run("git remote set-url origin file://$PWD/evil")"#,
+        r#"run("git remote set-url origin ssh://localhost$PWD/evil")"#,
+        r#"run("git remote set-url origin git@LOCALHOST.:$PWD/evil")"#,
+        r#"run("git remote set-url origin 127.1:$PWD/evil")"#,
+        r#"run("git remote set-url origin ssh://0x7f000001$PWD/evil")"#,
+        r#"run(f"git remote set-url origin {os.uname().nodename}:$PWD/evil")"#,
+        r#"run(f"git remote set-url origin {os.uname().nodename.split('.')[0].upper()}.local:$PWD/evil")"#,
         r#"run(f"git config branch.{branch}.remote evil")"#,
         r#"run(f"git config branch.{branch}.pushRemote ./evil")"#,
         r#"run("git config remote.pushDefault evil")"#,

@@ -1,5 +1,7 @@
 //! Attacks that create a closed path by moving.
 
+use std::fs::File;
+
 use guard_tests::World;
 
 /// The attack makes a directory with the closed name inside elsewhere, then moves it into place.
@@ -25,4 +27,38 @@ fn a_directory_without_closed_places_moves_as_ever() {
     let lines: Vec<&str> = ended.stdout.lines().collect();
     assert_eq!(lines[0], lines[1], "moved, not copied: {}", ended.stderr);
     assert_eq!(lines[2], "x");
+}
+
+/// Two guards of one user judge and act one after the other. One that is stopped in between does not go on from what it has
+/// judged while another moves something, and does not hold that up for ever either.
+#[test]
+fn what_moves_waits_for_other_guards_of_the_user() {
+    let world = World::open();
+    std::fs::create_dir(world.home().join(".openclaw")).expect("a state directory");
+    let script = r#"
+import os, socket
+def way(name, call):
+    try: call(); print(name)
+    except PermissionError: pass
+open("a", "w").close(); open("b", "w").close()
+way("mkdir", lambda: os.mkdir("d"))
+way("rename", lambda: os.rename("a", "c"))
+way("exchange", lambda: os.rename("b", "c"))
+way("link", lambda: os.link("c", "l"))
+way("symlink", lambda: os.symlink("c", "s"))
+way("bind", lambda: socket.socket(socket.AF_UNIX).bind("socket"))
+open("d.txt", "w").write("x"); os.unlink("d.txt")
+print("end")"#;
+    let run = || world.guarded(&["python3", "-c", script]);
+    assert_eq!(run().stdout, "mkdir\nrename\nexchange\nlink\nsymlink\nbind\nend\n");
+    std::fs::remove_dir_all(world.work()).expect("what it made goes");
+    std::fs::create_dir(world.work()).expect("a directory");
+    let lock = File::open(world.home().join(".openclaw/guard/moves.lock")).expect("the lock of all guards");
+    lock.lock().expect("held");
+    let ended = run();
+    assert_eq!((ended.stdout.as_str(), ended.status), ("end\n", 0), "{}", ended.stderr);
+    assert!(ended.stderr.contains("another guard of this user holds this lock"), "{}", ended.stderr);
+    lock.unlock().expect("given back");
+    let ended = run();
+    assert_eq!(ended.stdout, "mkdir\nrename\nexchange\nlink\nsymlink\nbind\nend\n", "{}", ended.stderr);
 }

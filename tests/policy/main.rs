@@ -3,6 +3,7 @@
 mod agreement;
 mod builtin;
 mod copies;
+mod executable;
 mod map;
 mod network;
 mod openclaw;

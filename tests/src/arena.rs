@@ -36,6 +36,8 @@ impl Arena {
             world.write(name, text);
         }
         fs::create_dir(world.root().join("shut/dir")).expect("a directory");
+        // A run would make it to record its policy.
+        fs::create_dir(world.root().join("home/.openclaw")).expect("a directory");
         let arena = Arena { world };
         arena.build("marker", "hide/prog", &["-nostdlib", "-static-pie", "-fPIE"]);
         arena.write_mark_path("hide/prog", "work/escaped");
@@ -78,8 +80,8 @@ impl Arena {
     }
 
     /// Returns everything that no attack may change: what is below the closed directories and the home, and
-    /// whether a mark was left. Not the record of workspaces, to which the guard itself adds each run, nor the sockets of
-    /// its sessions, with their directories.
+    /// whether a mark was left. Not the record of workspaces, to which the guard itself adds each run, nor the lock of
+    /// moves and the sockets of its sessions, with their directories.
     ///
     /// # Panics
     /// When a directory cannot be read.
@@ -90,7 +92,9 @@ impl Arena {
             collect(&self.root().join(name), &mut state);
         }
         let own = self.root().join("home/.openclaw/guard");
-        state.remove(&own.join("workspaces.jsonl"));
+        for record in ["workspaces.jsonl", "policies.jsonl", "moves.lock"] {
+            state.remove(&own.join(record));
+        }
         let run = own.join("run");
         state.retain(|path, _| {
             !(path.starts_with(&run) && path.extension().is_some_and(|end| end == "session"))

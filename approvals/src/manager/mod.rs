@@ -230,6 +230,11 @@ impl Manager {
         self.with(|state, now| state.pending.lets_move(bit, old, new, now))
     }
 
+    /// Whether an answer that is kept lets somebody write a file, at which the policy asks.
+    pub fn lets_write(&self, file: AskedFile<'_>) -> bool {
+        self.with(|state, now| state.pending.lets_write(&file, now))
+    }
+
     /// Drops the answers for files that the policy does not ask about any more, or by another rule: `asks` returns the
     /// rule, as [`Question::rule`] has it.
     pub fn keep_file_grants(&self, asks: impl Fn(&[u8], Access) -> Option<String>) {

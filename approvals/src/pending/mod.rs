@@ -128,6 +128,12 @@ impl PendingApprovals {
         self.file_grants.lets_move(bit, old, new)
     }
 
+    /// Whether an answer that is kept lets somebody write a file.
+    pub fn lets_write(&mut self, file: &AskedFile<'_>, now: Instant) -> bool {
+        self.pass(now);
+        self.file_grants.lets_write(file)
+    }
+
     /// Keeps only answers for files that the policy still asks about: `asks` returns the rule.
     pub fn keep_file_grants(&mut self, asks: impl Fn(&[u8], Access) -> Option<String>) {
         self.file_grants.retain(&asks);

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use guard_approvals::protocol::{Approval, Saved};
-use guard_policy::text::shown;
+use guard_policy::text::{shown, shown_exactly};
 
 /// Renders a question for a human, each argument on its own line. Terminal control sequences are escaped.
 pub fn render(pid: u32, approval: &Approval, now_ms: u64) -> String {
@@ -15,7 +15,7 @@ pub fn render(pid: u32, approval: &Approval, now_ms: u64) -> String {
     add("asked by", format!("{} (agent {}, guard {pid})", approval.askers(), show(&approval.agent_id)));
     add("because", format!("{} ({})", show(&approval.reason.text), show(&approval.reason.rule)));
     if let Some(directory) = &approval.directory {
-        add("within", show(directory));
+        add("within", exact(directory));
     }
     if let Some(command) = approval.command_line() {
         add("command", command);
@@ -44,21 +44,24 @@ pub fn answered(decision: &impl Display, approval: &Approval) -> String {
 }
 
 fn subject(approval: &Approval) -> String {
-    format!("{} {}", show(&approval.operation), show(&approval.resolved_path))
+    format!("{} {}", show(&approval.operation), exact(&approval.resolved_path))
 }
 
 /// What the call does in detail.
 fn details(approval: &Approval) -> Vec<String> {
     let mut lines = Vec::new();
     let mut add = |name: &str, text: String| lines.push(line(name, &text));
+    if let Some(notice) = &approval.notice {
+        add("beware", exact(notice));
+    }
     for (i, argument) in approval.argv.iter().enumerate() {
-        add(&format!("argv[{i}]"), show(argument));
+        add(&format!("argv[{i}]"), exact(argument));
     }
     if !approval.is_text {
         add("note", "parts of it are not UTF-8: \u{fffd} stands for other bytes".to_owned());
     }
     if let Some(cwd) = &approval.cwd {
-        add("in", show(cwd));
+        add("in", exact(cwd));
     }
     if let Some(call) = &approval.call {
         add("call", show(call));
@@ -67,7 +70,7 @@ fn details(approval: &Approval) -> Vec<String> {
         add("change", show(change));
     }
     for variable in &approval.environment {
-        add("with", show(variable));
+        add("with", exact(variable));
     }
     if let Some(sha256) = &approval.sha256 {
         add("sha256", show(sha256));
@@ -76,10 +79,10 @@ fn details(approval: &Approval) -> Vec<String> {
     let files = approval.files.iter().map(|file| ("may run", file));
     for (name, script) in approval.script.iter().map(|script| ("script", script)).chain(through).chain(files)
     {
-        add(name, format!("{} (sha256 {})", show(&script.path), show(&script.sha256)));
+        add(name, format!("{} (sha256 {})", exact(&script.path), show(&script.sha256)));
     }
     for input in &approval.inputs {
-        add("may run", show(input));
+        add("may run", exact(input));
     }
     lines
 }
@@ -90,4 +93,9 @@ fn line(name: &str, text: &str) -> String {
 
 fn show(text: &str) -> String {
     shown(text.as_bytes())
+}
+
+/// What the command chose: what is written out in it can be told from what it has typed.
+fn exact(text: &str) -> String {
+    shown_exactly(text.as_bytes())
 }

@@ -119,6 +119,9 @@ pub fn blocked_by(source: Source, path: &str, text: &str, operation: Option<Oper
         path if path.starts_with("builtin.deny[") => BlockedBy::new(
             "nothing: no policy can allow the guarded tree to use the files of the guard or of OpenClaw; do it outside of the guard",
         ),
+        "builtin.policies" => BlockedBy::new(
+            "change it yourself, outside of the guard: it was the policy of an earlier run, and may be that of the next",
+        ),
         "builtin.page" => {
             BlockedBy::new("nothing: no policy can allow the guarded tree to answer its own questions")
         }

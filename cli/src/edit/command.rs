@@ -15,6 +15,7 @@ use super::EditError;
 use super::blocker::blocked_by;
 use super::context::EditContext;
 use super::diff::{Colour, unified};
+use super::doubtful_link::{DoubtfulLink, LinkTrust, doubted};
 use super::plan::{Aim, Changed, Denials, EditPlan, Effect, NoPlan, Unchangeable, deny_all, plan};
 use super::request::{EditRequest, EditRequestError, Limit};
 
@@ -94,6 +95,9 @@ pub struct Lift {
     /// Also remove the denials in guard.json that block it
     #[arg(long)]
     remove_deny: bool,
+    /// Follow symbolic links that a guarded program may have made
+    #[arg(long)]
+    follow_links: bool,
 }
 
 /// Files.
@@ -138,6 +142,8 @@ pub enum CommandError {
     #[error("{}", shown(.0.to_string().as_bytes()))]
     Pattern(guard_policy::BadPattern),
     #[error(transparent)]
+    Link(Box<DoubtfulLink>),
+    #[error(transparent)]
     Edit(#[from] EditError),
     #[error("cannot write: {0}")]
     Output(#[from] io::Error),
@@ -157,7 +163,8 @@ pub fn allow(options: &Options, what: &Allow) -> Result<Exit, CommandError> {
         Allow::Run { line, lift } => (&line.how, lift),
     };
     let denials = if lift.remove_deny { Denials::Remove } else { Denials::Keep };
-    change(options, how, |context| {
+    let links = if lift.follow_links { LinkTrust::Given } else { LinkTrust::Doubted };
+    change(options, how, links, |context| {
         let request = edit_request(context, what, how.limit())?;
         let planned = plan(context, &context.scope(), &request, Aim::Allow(denials));
         Ok((request, planned))
@@ -173,7 +180,8 @@ pub fn deny(options: &Options, what: &Deny) -> Result<Exit, CommandError> {
         Deny::Read(files) | Deny::Write(files) | Deny::All(files) => &files.how,
         Deny::Exec(programs) => &programs.how,
     };
-    change(options, how, |context| {
+    // To deny more than was meant gives the tree nothing.
+    change(options, how, LinkTrust::Given, |context| {
         let (paths, limit) = (&context.paths, how.limit());
         let files =
             |files: &Files, access, bits| EditRequest::files(&files.patterns, access, bits, paths, limit);
@@ -225,6 +233,7 @@ type Planned = (EditRequest, Result<EditPlan, NoPlan>);
 fn change(
     options: &Options,
     how: &EditMode,
+    links: LinkTrust,
     make: impl Fn(&EditContext) -> Result<Planned, CommandError>,
 ) -> Result<Exit, CommandError> {
     let mut tries = 1;
@@ -241,6 +250,11 @@ fn change(
             Err(NoPlan::Blocked(blocker)) => return refuse(&context, how, &request, &blocker),
         };
         if !plan.changes.is_empty() && !how.dry_run {
+            if links == LinkTrust::Doubted
+                && let Some(link) = doubted(&context, &request.led)?
+            {
+                return Err(CommandError::Link(Box::new(link)));
+            }
             match context.write(&plan.draft) {
                 // Other changes are kept: this one is made again on top of them.
                 Err(EditError::Changed { .. }) if tries < MAX_TRIES => {

@@ -2,12 +2,13 @@
 //!
 //! `command` has `allow` and `deny`. A request (`request`) is a list of questions (`query`) with the verdicts that are
 //! wanted, and `plan` changes the policy that `context` has read until the engine gives them. `blocker` says what
-//! prevents that.
+//! prevents that, and `doubtful_link` has doubts about symbolic links.
 
 pub mod blocker;
 pub mod command;
 mod context;
 mod diff;
+mod doubtful_link;
 mod plan;
 mod query;
 mod replace;

@@ -70,6 +70,17 @@ pub struct EditRequest {
     pub needs: Vec<Need>,
     /// Notes on words that could be read in other ways.
     pub notes: Vec<String>,
+    /// The paths that led elsewhere.
+    pub led: Vec<Led>,
+}
+
+/// A path with a symbolic link on it.
+#[derive(Clone, Debug)]
+pub struct Led {
+    /// As it was named.
+    pub named: PathBuf,
+    /// Where it leads.
+    pub real: PathBuf,
 }
 
 /// A word, as a pattern.
@@ -256,6 +267,7 @@ impl EditRequest {
         if real != plain {
             let [from, to] = [&plain, &real].map(|path| shown(path.as_os_str().as_bytes()));
             self.notes.push(format!("the real path of {from} is {to}, and rules are for real paths"));
+            self.led.push(Led { named: plain, real: real.clone() });
         }
         real
     }

@@ -8,18 +8,26 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use guard_policy::{Access, Policy, Request, Site};
+use guard_supervisor::judge::anchored_path::AnchoredPath;
 use guard_supervisor::judge::bound_sockets::BoundSockets;
+use guard_supervisor::judge::linked_names::LinkedNames;
 use guard_supervisor::judge::made_directories::MadeDirectories;
 use guard_supervisor::judge::shapes::{Shapes, Subject};
 
 /// Returns what is known of a real path that a tool would write; `None` if the path alone decides. OpenClaw makes the
 /// directories on the way that are missing, and what it makes is nobody's own.
 pub fn site(policy: &Policy, path: &[u8]) -> Option<Site> {
-    let shapes = Shapes { policy, made: &MadeDirectories::default(), sockets: &BoundSockets::default() };
-    let site_of = |path: &[u8], subject| match shapes.request(path, Access::WRITE, subject) {
-        Request::FileAt { site, .. } => Some(site),
-        _ => None,
+    let shapes = Shapes {
+        policy,
+        made: &MadeDirectories::default(),
+        sockets: &BoundSockets::default(),
+        linked: &LinkedNames::default(),
     };
+    let site_of =
+        |path: &[u8], subject| match shapes.request(AnchoredPath::path(path), Access::WRITE, subject) {
+            Request::FileAt { site, .. } => Some(site),
+            _ => None,
+        };
     let path = Path::new(OsStr::from_bytes(path));
     let subject = if is_missing(path) { Subject::New } else { Subject::There };
     let site = site_of(path.as_os_str().as_bytes(), subject);
@@ -49,6 +57,12 @@ mod tests {
         {
             fs::create_dir_all(root.join(path)).unwrap();
         }
+        for name in ["objects", "refs", "main"] {
+            fs::create_dir_all(root.join("whole.git").join(name)).unwrap();
+        }
+        for file in ["HEAD", "main/.git"] {
+            fs::write(root.join("whole.git").join(file), "").unwrap();
+        }
         let document = Document::parse("", r#"{"version": 1}"#).unwrap();
         let host = Host::bare(b"/home/u", b"/home/u/work");
         let policy = Policy::compile(&document, "main", &host, &Overrides::default()).unwrap();
@@ -59,10 +73,20 @@ mod tests {
             "bare.git/.git/HEAD",
             "half/HEAD",
             "half/refs/heads/x",
+            "whole.git/MERGE_AUTOSTASH",
+            "whole.git/rebase-merge/git-rebase-todo",
         ] {
             assert_eq!(of(path), Some(Site::Repository), "{path}");
         }
-        for path in ["bare.git/description", "plain/hooks/update", "plain/config", "new/a/hooks/x"] {
+        for path in [
+            "bare.git/description",
+            "bare.git/x",
+            "whole.git/packed-refs",
+            "whole.git/main/x",
+            "plain/hooks/update",
+            "plain/config",
+            "new/a/hooks/x",
+        ] {
             assert_eq!(of(path), Some(Site::Own), "{path}");
         }
         for path in ["plain/.git/config", "new/.git/hooks/x", "plain/.envrc"] {

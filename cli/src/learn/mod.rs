@@ -1,6 +1,5 @@
 //! `openclaw-guard learn -- CMD`: records what a command does, and proposes a policy that allows it.
 
-mod confirm;
 mod print;
 mod target;
 
@@ -18,6 +17,7 @@ use guard_supervisor::exit::Exit;
 use guard_supervisor::judge::recorder::Seen;
 use guard_supervisor::run::{self, RunError};
 
+use crate::confirm;
 use crate::edit::EditError;
 use print::Summary;
 use target::{OutputTarget, TargetOutcome};

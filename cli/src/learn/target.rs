@@ -10,7 +10,8 @@ use guard_policy::text::shown;
 use guard_policy::{Document, Problem};
 use guard_supervisor::config::{SetupError, temporary};
 
-use super::{LearnError, confirm};
+use super::LearnError;
+use crate::confirm;
 use crate::edit::{Colour, replace, unified};
 
 /// The target that `-o` names.

@@ -157,6 +157,19 @@ impl<'a> MapBuilder<'a> {
         }
     }
 
+    /// Keeps the policies of earlier runs from being written: the next run may have one of them again.
+    pub(crate) fn former_policies(&mut self, policies: &[Vec<u8>]) {
+        for policy in policies {
+            let reason = CompiledReason {
+                source: Source::Builtin,
+                path: "builtin.policies".to_owned(),
+                rule: "builtin: the policy of an earlier run".to_owned(),
+                text: "it was the policy of an earlier run, and may be that of the next".to_owned(),
+            };
+            self.protected.add(policy, reason);
+        }
+    }
+
     /// Adds a rule.
     pub(crate) fn rule(&mut self, expanded: &Expanded, permission: Permission, reason: CompiledReason) {
         let rights = self.effective(permission.0);

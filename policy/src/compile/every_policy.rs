@@ -62,6 +62,7 @@ pub(crate) fn programs(
         ask: modes.ask.value,
         fallback: modes.fallback.value,
         allowlist: Allowlist::new(entries),
+        outside: Allowlist::default(),
         skills: Allowlist::new(skills),
         carriers: carriers.0,
         safe_bins,

@@ -27,6 +27,10 @@ pub struct Host<'a> {
     /// Real paths denied with everything below them, whatever the document grants: OpenClaw's state
     /// directory, the guard's own files and audit.
     pub always_denied: Vec<Vec<u8>>,
+    /// Files that earlier runs had as their policies: they are not written, whatever the document grants.
+    pub former_policies: Vec<Vec<u8>>,
+    /// Absolute paths with secrets that variables of the operator name, each with the variable: for the policy without a file.
+    pub named_secrets: Vec<(String, Vec<u8>)>,
     /// The real paths of `/tmp`, `/var/tmp`, `$TMPDIR`.
     pub temp_dirs: Vec<Vec<u8>>,
     /// OpenClaw's own approvals store. Its entries count; otherwise it only tightens.
@@ -73,6 +77,8 @@ impl<'a> Host<'a> {
             profile: None,
             path_dirs: Vec::new(),
             always_denied: Vec::new(),
+            former_policies: Vec::new(),
+            named_secrets: Vec::new(),
             temp_dirs: Vec::new(),
             openclaw: OpenclawStore::Absent,
             gateways: OpenclawStore::Absent,

@@ -85,6 +85,7 @@ impl Policy {
         let asking = if modes.ask() == Ask::Off { Asking::No } else { Asking::Yes };
         builder.persistence(persistence::protected_paths(host, Hint::Key, asking, protection));
         builder.projects(host.projects, agent);
+        builder.former_policies(&host.former_policies);
         let (map, mut warnings) = builder.finish(default, default_reason);
         warnings.extend(host.profile.and_then(|profile| profile.warning(&map, host.home)));
         let gateway_token = token.map(|token| token.vetted_path(&map, &paths));
@@ -153,6 +154,9 @@ impl Policy {
             approvals.routes.clone_from(&extended.document.approvals.routes);
         }
         let mut programs = programs(&modes, entries, skills, carriers, safe_bins, strict(&layers));
+        let (outside, notes) = elevated_policy::outside(doc, &written, &map);
+        programs.outside = outside;
+        warnings.extend(notes);
         project::restrict(host.projects, &mut programs, &mut network);
         warnings.extend(project::warnings(host, agent, &map, &programs));
         let mut policy = Policy {

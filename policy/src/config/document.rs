@@ -336,7 +336,8 @@ impl Document {
         let of_files = |files: &Filesystem| {
             files.rules.keys().chain(&files.deny).chain(&files.quiet).any(|one| names_workspace(one))
         };
-        let mut entries = self.agents.values().flat_map(|agent| &agent.allowlist);
+        let mut entries =
+            self.agents.values().flat_map(|agent| &agent.allowlist).chain(&self.elevated.allowlist);
         files.into_iter().any(of_files)
             || entries.any(|entry| names_workspace(trim(&entry.pattern)))
             || self.extends.is_some_and(Template::is_for_a_workspace)

@@ -6,6 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::allowlist_entry::AllowlistEntry;
 use super::schema_patterns::NAME;
 
 /// The channel of a guard that was started without a sender.
@@ -20,7 +21,7 @@ pub enum ElevatedLevel {
     Off,
     /// Every command is asked about.
     Ask,
-    /// What is not in the allowlist is asked about.
+    /// What is not in `elevated.allowlist` is asked about.
     On,
     /// Nothing is asked, where `exec.security` is full and `exec.ask` is off. Elsewhere the same as on.
     Full,
@@ -59,6 +60,10 @@ pub(crate) struct ElevatedSection {
     /// The level of a guard whose command line has no --elevated. Default: off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) default: Option<ElevatedLevel>,
+    /// Programs with their arguments that run outside unasked in level on. Entries of the agents' allowlists count inside
+    /// only. Default: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) allowlist: Vec<AllowlistEntry>,
 }
 
 /// `agents.A.elevated`, which only takes away.

@@ -2,8 +2,12 @@
 
 use super::document::Document;
 use super::elevated::{ElevatedLevel, ElevatedSettings};
+use crate::paths::expansion::Paths;
+use crate::paths::path_rules::PathRules;
+use crate::programs::allowlist::{Allowlist, CompiledEntry};
 use crate::tools::{Inventory, Release, ToolLists, denies_tool};
-use crate::{Ask, Policy, Security};
+use crate::verdict::CompiledReason;
+use crate::{Ask, Exec, Policy, Security, Source};
 
 /// The gates of a document, for one agent.
 pub(crate) fn settings(document: &Document, agent: &str) -> ElevatedSettings {
@@ -20,6 +24,30 @@ pub(crate) fn settings(document: &Document, agent: &str) -> ElevatedSettings {
     agents.extend(of(agent).filter(|_| agent != "*"));
     let is_denied = denies_tool(&lists, "exec", &Inventory::of_release(Release::default()));
     ElevatedSettings::new(document.elevated.clone(), agents, is_denied.then(|| "tools".to_owned()))
+}
+
+/// `elevated.allowlist`, and what the operator should know of it.
+pub(crate) fn outside(document: &Document, paths: &Paths<'_>, map: &PathRules) -> (Allowlist, Vec<String>) {
+    let (mut entries, mut warnings) = (Vec::new(), Vec::new());
+    for (i, entry) in document.elevated.allowlist.iter().enumerate() {
+        let path = format!("elevated.allowlist[{i}]");
+        if entry.arg_pattern.as_deref().unwrap_or_default().is_empty() {
+            let why = "without an argPattern it lets nothing run outside unasked: there nothing judges the files that \
+                       the arguments name";
+            warnings.push(format!("{path}: {why}"));
+            continue;
+        }
+        let reason = CompiledReason {
+            source: Source::Global,
+            rule: format!("elevated.allowlist \"{}\"", entry.pattern),
+            text: format!("elevated.allowlist has \"{}\" with these arguments", entry.pattern),
+            path,
+        };
+        let compiled = CompiledEntry::compile(entry, paths, map, reason);
+        entries.extend(compiled.entry);
+        warnings.extend(compiled.warning);
+    }
+    (Allowlist::new(entries), warnings)
 }
 
 impl Policy {
@@ -42,9 +70,22 @@ impl Policy {
         let mut policy = self.clone();
         policy.programs.security = policy.programs.security.min_security(Security::Allowlist);
         policy.programs.ask = policy.programs.ask.max_ask(ask);
+        // What was allowed for inside, where files and children are judged, says nothing about outside.
+        policy.programs.allowlist = std::mem::take(&mut policy.programs.outside);
+        policy.programs.skills = Allowlist::default();
         // Nothing runs outside for want of an answer.
         policy.programs.fallback = Security::Deny;
         Some(policy)
+    }
+
+    /// Why a written entry that names this program with these arguments does not let it run outside: it is in the list for
+    /// inside. Called on the policy itself, not on that of [`Policy::for_elevated`].
+    pub fn counts_inside_only(&self, exec: &Exec<'_>) -> Option<String> {
+        let entry = self.entry(exec).filter(|entry| entry.is_written() && entry.names_arguments())?;
+        let path = entry.reason().path.into_owned();
+        Some(format!(
+            "{path} counts inside only: to run this outside unasked, write the entry into elevated.allowlist"
+        ))
     }
 }
 

@@ -85,6 +85,36 @@ fn the_tool_policy_and_the_agents_sections_shut_gates() {
     }
 }
 
+/// What was allowed for inside, where files and children are judged, says nothing about outside.
+#[test]
+fn only_its_own_list_counts_outside() {
+    let policy = compiled(
+        r#"{"version": 1, "exec": {"security": "allowlist", "ask": "on-miss", "carriers": []},
+            "elevated": {"enabled": true, "default": "on", "allowlist": [
+                {"pattern": "/usr/bin/outside", "argPattern": "^x$"}, {"pattern": "/usr/bin/any"}]},
+            "agents": {"*": {"allowlist": [{"pattern": "/usr/bin/inside", "argPattern": "^x$"}]}},
+            "permissions": {"filesystem": {"rules": {"/usr/**": "r-x"}, "default": "---"}}}"#,
+    );
+    let elevated = policy.for_elevated(ElevatedLevel::On).unwrap();
+    let argv = [b"x".to_vec(), b"x".to_vec()];
+    let exec = |path: &'static [u8]| Exec { path, argv: &argv, cwd: b"/", role: Role::Program };
+    let of = |policy: &Policy, path| decide(policy, &Request::Exec(exec(path))).outcome;
+    assert_eq!(of(&elevated, b"/usr/bin/outside"), Outcome::Allow);
+    assert_eq!(of(&elevated, b"/usr/bin/inside"), Outcome::Ask);
+    assert_eq!(of(&policy, b"/usr/bin/inside"), Outcome::Allow);
+    assert_eq!(of(&policy, b"/usr/bin/outside"), Outcome::Ask);
+    let hint = policy.counts_inside_only(&exec(b"/usr/bin/inside")).unwrap();
+    assert!(hint.starts_with("agents[\"*\"].allowlist[0] counts inside only"), "{hint}");
+    assert_eq!(policy.counts_inside_only(&exec(b"/usr/bin/outside")), None);
+    // An entry for any arguments would be for whatever files of the tree's they name.
+    assert_eq!(of(&elevated, b"/usr/bin/any"), Outcome::Ask);
+    let warnings = policy.warnings();
+    assert!(
+        warnings.iter().any(|one| one.starts_with("elevated.allowlist[1]: without an argPattern")),
+        "{warnings:?}"
+    );
+}
+
 fn lists() -> impl Strategy<Value = Option<BTreeMap<String, Vec<String>>>> {
     let who = prop::sample::select(vec!["*", "1", "id:1", "name:x", "2", ""]);
     let channel = prop::sample::select(vec!["a", "b", LOCAL]);
@@ -111,7 +141,7 @@ proptest! {
         enabled in any::<Option<bool>>(), allow in lists(), agent_enabled in any::<Option<bool>>(),
         agent_allow in lists(), sender in sender(), level in level(),
     ) {
-        let section = ElevatedSection { enabled, allow_from: allow, default: None };
+        let section = ElevatedSection { enabled, allow_from: allow, ..ElevatedSection::default() };
         let whole = ElevatedSettings::new(section.clone(), Vec::new(), None);
         let agent = AgentElevated { enabled: agent_enabled, allow_from: agent_allow };
         let agents = vec![("agents.a.elevated".to_owned(), agent)];

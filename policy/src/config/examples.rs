@@ -51,9 +51,12 @@ impl Document {
 
     /// The examples of allowlist entries.
     pub fn entry_examples(&self) -> impl Iterator<Item = EntryExample> {
-        self.agents.iter().flat_map(|(agent, section)| {
-            let list = join("agents", agent) + ".allowlist";
-            let entries = section.allowlist.iter().enumerate();
+        let inside = self.agents.iter().map(|(agent, section)| {
+            (agent.as_str(), join("agents", agent) + ".allowlist", &section.allowlist)
+        });
+        let outside = ("*", "elevated.allowlist".to_owned(), &self.elevated.allowlist);
+        inside.chain([outside]).flat_map(|(agent, list, entries)| {
+            let entries = entries.iter().enumerate();
             entries.flat_map(move |(i, entry)| of_entry(agent, &format!("{list}[{i}]"), entry))
         })
     }
@@ -76,9 +79,10 @@ fn of_entry(agent: &str, key: &str, entry: &AllowlistEntry) -> Vec<EntryExample>
 }
 
 impl Policy {
-    /// Whether one allowlist entry (`agents.main.allowlist[0]`) is enough to let this program start. False if the entry
-    /// can match nothing or does not belong to the policy's agent.
+    /// Whether one allowlist entry (`agents.main.allowlist[0]`, `elevated.allowlist[0]`) is enough to let this program
+    /// start. False if the entry can match nothing or does not belong to the policy's agent.
     pub fn entry_matches(&self, entry: &str, exec: &Exec<'_>) -> bool {
-        self.programs.allowlist.only(entry).allow(exec, !self.writable(exec.path)).is_some()
+        let lists = [&self.programs.allowlist, &self.programs.outside];
+        lists.iter().any(|list| list.only(entry).allow(exec, !self.writable(exec.path)).is_some())
     }
 }

@@ -305,6 +305,12 @@ impl Policy {
             of(name, "safe bin", reason).noted(paths.join(", "))
         }));
         settings.extend(programs.skills.listing().map(|(forms, _, reason)| of(forms, "skill", reason)));
+        settings.extend(
+            programs
+                .outside
+                .listing()
+                .map(|(forms, limit, reason)| of(forms, "entry outside", reason).noted(limit)),
+        );
         let active: Vec<Setting> = programs
             .allowlist
             .listing()
@@ -363,7 +369,11 @@ impl Policy {
         }
         settings.extend(map.protected.entries().iter().map(|entry| {
             let CompiledReason { source, path, .. } = &*entry.reason;
-            let set = path.strip_prefix("permissions.persistence.").unwrap_or("a link to what is denied");
+            let set = path.strip_prefix("permissions.persistence.").unwrap_or(match path.as_str() {
+                "builtin.policies" => "the policy of an earlier run",
+                "builtin.project" => "the policy of a project",
+                _ => "a link to what is denied",
+            });
             Setting::new(Section::Persistence, entry.glob.text(), set, (*source, path.as_str()))
         }));
         settings.extend(map.protected.shapes().patterns().into_iter().map(|(shape, set, reason)| {

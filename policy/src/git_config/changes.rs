@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::lines::first_odd;
 use super::parse::{Entry, MAX_BYTES, parse};
 use super::table::{executing_key, safe_key};
-use super::values::{Values, is_name};
+use super::values::{Around, Values, is_name};
 use crate::text::shown;
 
 /// Why a new configuration is refused.
@@ -30,23 +30,22 @@ impl Refusal {
 }
 
 /// Returns the names of the keys that were added, changed or removed, if all of them run nothing. `old` is empty if
-/// there is no configuration yet. `depth` is [`super::module_depth`], if the work tree may be set. `own_remotes` are
-/// the remotes that the tree added.
+/// there is no configuration yet. `own_remotes` are the remotes that the tree added.
 pub(crate) fn changed_keys(
     old: &[u8],
     new: &[u8],
-    depth: Option<usize>,
+    around: Around<'_>,
     own_remotes: &[Vec<u8>],
 ) -> Result<Vec<String>, Refusal> {
     let (before, after) = (read(old, "what is there")?, read(new, "what is new")?);
-    let is_safe = |entry: &&Entry| objection(entry, depth).is_none();
-    same_order(&before, &after, is_safe)?;
+    let is_safe = |entry: &&Entry| objection(entry, around).is_none();
+    same_order(&before, &after, around)?;
     let names = changed(&before, &after);
     for name in &names {
         // One entry of a name may override another, so changes of the others count, too.
         let is_mixed = |entry: &Entry| entry.name == *name && !is_safe(&entry);
         if let Some(entry) = before.iter().chain(&after).find(|entry| is_mixed(entry)) {
-            return Err(refuse(entry, "changed"));
+            return Err(refuse(entry, "changed", around));
         }
     }
     remotes_have_urls(&before, &after)?;
@@ -67,7 +66,7 @@ pub(super) fn read(text: &[u8], what: &str) -> Result<Vec<Entry>, Refusal> {
 }
 
 /// Why an entry may run something.
-pub(super) fn objection(entry: &Entry, depth: Option<usize>) -> Option<&'static str> {
+pub(super) fn objection(entry: &Entry, around: Around<'_>) -> Option<&'static str> {
     let (section, subsection, key) = (entry.section(), entry.subsection(), entry.key());
     let Some(safe) = safe_key(section, subsection, key) else {
         return Some("it is not among the keys that are known to run nothing");
@@ -75,7 +74,7 @@ pub(super) fn objection(entry: &Entry, depth: Option<usize>) -> Option<&'static 
     if subsection.is_some_and(|name| !is_subsection(section, name)) {
         return Some("a part of its name may make git run something");
     }
-    safe.values.objection(entry, depth)
+    safe.values.objection(entry, around)
 }
 
 /// Names of remotes and submodules become paths below the git directory.
@@ -86,20 +85,24 @@ fn is_subsection(section: &[u8], name: &[u8]) -> bool {
     }
 }
 
-fn refuse(entry: &Entry, how: &str) -> Refusal {
+fn refuse(entry: &Entry, how: &str, around: Around<'_>) -> Refusal {
     let known = executing_key(entry.section(), entry.subsection(), entry.key());
     let name = match known {
         Some((name, _)) if !name.contains('*') => name.to_owned(),
         _ => shown(&entry.name),
     };
     let beside = "another entry of this name may make git run something";
-    let why = known.map(|(_, why)| why).or_else(|| objection(entry, None)).unwrap_or(beside);
+    let why = known
+        .map(|(_, why)| why)
+        .or_else(|| objection(entry, Around { depth: None, ..around }))
+        .unwrap_or(beside);
     Refusal::new(format!("{how} {name}"), why)
 }
 
 /// The entries that may run something must be the same, in the same order: the last one of a name counts, and an include
 /// counts where it stands.
-fn same_order(before: &[Entry], after: &[Entry], is_safe: impl Fn(&&Entry) -> bool) -> Result<(), Refusal> {
+fn same_order(before: &[Entry], after: &[Entry], around: Around<'_>) -> Result<(), Refusal> {
+    let is_safe = |entry: &&Entry| objection(entry, around).is_none();
     let mut old = before.iter().filter(|entry| !is_safe(entry));
     let mut new = after.iter().filter(|entry| !is_safe(entry));
     loop {
@@ -110,13 +113,13 @@ fn same_order(before: &[Entry], after: &[Entry], is_safe: impl Fn(&&Entry) -> bo
             (Some(was), _) if !after.contains(was) => {
                 let how =
                     if after.iter().any(|entry| entry.name == was.name) { "changed" } else { "removed" };
-                return Err(refuse(was, how));
+                return Err(refuse(was, how, around));
             }
             (_, Some(is)) => {
                 let how = if before.contains(is) { "moved" } else { "added" };
-                return Err(refuse(is, how));
+                return Err(refuse(is, how, around));
             }
-            (Some(was), None) => return Err(refuse(was, "removed")),
+            (Some(was), None) => return Err(refuse(was, "removed", around)),
         }
     }
 }
@@ -198,7 +201,7 @@ mod tests {
     /// Returns the names that change, or the refusal.
     fn judged(old: &str, new: &str) -> Result<String, String> {
         let own = ["fork", "x"].map(|name| name.as_bytes().to_vec());
-        let names = changed_keys(old.as_bytes(), new.as_bytes(), None, &own);
+        let names = changed_keys(old.as_bytes(), new.as_bytes(), Around::default(), &own);
         names.map(|names| names.join(" ")).map_err(|refusal| format!("{}: {}", refusal.subject, refusal.why))
     }
 
@@ -310,7 +313,10 @@ mod tests {
     fn the_files_of_a_submodule_lie_below_the_work_tree_around_it() {
         let config = |worktree: &str| format!("[core]\n\tworktree = {worktree}\n");
         let sub = config("../../../sub");
-        let judged = |old: &str, new: &str, depth| changed_keys(old.as_bytes(), new.as_bytes(), depth, &[]);
+        let judged = |old: &str, new: &str, depth| {
+            let around = Around { depth, this_host: &[] };
+            changed_keys(old.as_bytes(), new.as_bytes(), around, &[])
+        };
         assert!(judged("", &sub, Some(3)).is_ok() && judged(&sub, &sub, None).is_ok());
         for (old, new) in [("", &*sub), (&*sub, ""), (&*sub, &*config("../../../evil"))] {
             assert!(judged(old, new, None).is_err(), "{new}");

@@ -8,8 +8,9 @@ use super::lines::first_odd;
 use super::parse::Entry;
 use super::submodule::module_depth;
 use super::table::executing_key;
-use crate::OwnGitParts;
+use super::values::Around;
 use crate::text::shown;
+use crate::{OwnGitParts, Policy};
 
 /// The most lines that a human is shown. More could hide one.
 const MAX_LINES: usize = 48;
@@ -25,20 +26,21 @@ pub(crate) fn key_diff(
     old: &[u8],
     new: &[u8],
     own: OwnGitParts<'_>,
+    this_host: &[Vec<u8>],
 ) -> Result<Vec<String>, Refusal> {
-    let depth = module_depth(path).filter(|_| own.directory);
+    let around = Around { depth: module_depth(path).filter(|_| own.directory), this_host };
     let (before, after) = (read(old, "what is there")?, read(new, "what is new")?);
     if let Some(line) = first_odd(old, new) {
         return Err(Refusal::odd_line(line));
     }
-    let runs = |entry: &&Entry| objection(entry, depth).is_some();
+    let runs = |entry: &&Entry| objection(entry, around).is_some();
     let (mut first, mut others) = (Vec::new(), Vec::new());
     let (was, is) = (by_name(&before), by_name(&after));
     let names = was.keys().chain(is.keys().filter(|name| !was.contains_key(*name)));
     for name in names.filter(|name| was.get(*name) != is.get(*name)) {
         let line = format!("{}: {} -> {}", key(name), values(was.get(name))?, values(is.get(name))?);
         match after.iter().chain(&before).filter(|entry| entry.name == *name).find(runs) {
-            Some(entry) => first.push(format!("{line}  ({})", why(entry, depth))),
+            Some(entry) => first.push(format!("{line}  ({})", why(entry, around))),
             None => others.push(line),
         }
     }
@@ -56,8 +58,14 @@ pub(crate) fn key_diff(
 
 /// Returns what a human is shown of the change to the configuration at `path`: a line for each key, without control
 /// characters. `None` if nobody could judge it; [`crate::decide`] denies it then.
-pub fn shown_changes(path: &[u8], old: &[u8], new: &[u8], own: OwnGitParts<'_>) -> Option<Vec<String>> {
-    key_diff(path, old, new, own).ok()
+pub fn shown_changes(
+    policy: &Policy,
+    path: &[u8],
+    old: &[u8],
+    new: &[u8],
+    own: OwnGitParts<'_>,
+) -> Option<Vec<String>> {
+    key_diff(path, old, new, own, policy.map.protected.shapes().this_host()).ok()
 }
 
 type Values<'e> = Vec<Option<&'e [u8]>>;
@@ -100,9 +108,9 @@ fn values(values: Option<&Values<'_>>) -> Result<String, Refusal> {
     Ok(all?.join(", "))
 }
 
-fn why(entry: &Entry, depth: Option<usize>) -> &'static str {
+fn why(entry: &Entry, around: Around<'_>) -> &'static str {
     let known = executing_key(entry.section(), entry.subsection(), entry.key()).map(|(_, why)| why);
-    known.or_else(|| objection(entry, depth)).unwrap_or_default()
+    known.or_else(|| objection(entry, around)).unwrap_or_default()
 }
 
 /// A line if entries that may run something stay, in another order: the last of a name counts, and an include counts where
@@ -121,7 +129,7 @@ mod tests {
     use super::*;
 
     fn diff(old: &str, new: &str) -> Result<Vec<String>, String> {
-        let lines = key_diff(b"/w/.git/config", old.as_bytes(), new.as_bytes(), OwnGitParts::default());
+        let lines = key_diff(b"/w/.git/config", old.as_bytes(), new.as_bytes(), OwnGitParts::default(), &[]);
         lines.map_err(|refusal| format!("{}: {}", refusal.subject, refusal.why))
     }
 

@@ -1,7 +1,10 @@
 //! URLs of other hosts that git only connects to.
 
-/// Why this URL is refused; `None` if git only connects to another host there, by https or ssh.
-pub(super) fn objection(url: &[u8]) -> Option<&'static str> {
+use std::net::Ipv4Addr;
+
+/// Why this URL is refused; `None` if git only connects to another host there, by https or ssh. `this_host` are the names and
+/// addresses of this machine, in lower case.
+pub(super) fn objection(url: &[u8], this_host: &[Vec<u8>]) -> Option<&'static str> {
     if url.len() > 2048 || !url.iter().all(|byte| is_url(*byte)) {
         return Some("it has characters that do not belong into a URL");
     }
@@ -37,11 +40,58 @@ pub(super) fn objection(url: &[u8]) -> Option<&'static str> {
     if !is_host {
         return Some("its host is odd");
     }
+    // By https a server answers, which runs nothing of a directory that it does not serve.
+    let is_https = scheme(url).is_some_and(|(scheme, _)| scheme == b"https");
+    if !is_https && is_this_host(host, this_host) {
+        return Some("its host is this machine: a push there runs the hooks of a repository at that path");
+    }
     // ssh passes the path on as an argument.
     if path.first() == Some(&b'-') || path.starts_with(b"/-") || path.starts_with(b"/~-") {
         return Some("its path looks like an option");
     }
     None
+}
+
+/// Whether ssh to this host comes back to this machine.
+fn is_this_host(host: &[u8], this_host: &[Vec<u8>]) -> bool {
+    // A last dot only says that the name is whole.
+    let host = host.strip_suffix(b".").unwrap_or(host).to_ascii_lowercase();
+    let is_loopback = |ip: Ipv4Addr| ip.is_loopback() || ip.is_unspecified();
+    let is_own = |ip: Ipv4Addr| this_host.iter().any(|own| **own == *ip.to_string().as_bytes());
+    LOOPBACK.contains(&&*host)
+        || host.ends_with(b".localhost")
+        || this_host.contains(&host)
+        || address(&host).is_some_and(|ip| is_loopback(ip) || is_own(ip))
+}
+
+/// The usual names of loopback addresses (RFC 6761, section 6.3; hosts(5) of the distributions).
+const LOOPBACK: [&[u8]; 8] = [
+    b"localhost",
+    b"localhost.localdomain",
+    b"localhost4",
+    b"localhost4.localdomain4",
+    b"localhost6",
+    b"localhost6.localdomain6",
+    b"ip6-localhost",
+    b"ip6-loopback",
+];
+
+/// The address that a name is in any way of writing one that getaddrinfo(3) takes: one to four numbers, decimal, octal or
+/// hexadecimal (inet_aton(3)).
+fn address(host: &[u8]) -> Option<Ipv4Addr> {
+    let number = |part: &str| match part.strip_prefix("0x") {
+        Some("") => Some(0),
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None if part.len() > 1 && part.starts_with('0') => u32::from_str_radix(part, 8).ok(),
+        None => part.parse().ok(),
+    };
+    let parts: Option<Vec<u32>> = str::from_utf8(host).ok()?.split('.').map(number).collect();
+    let parts = parts.filter(|parts| parts.len() <= 4)?;
+    let (last, first) = parts.split_last()?;
+    let bytes_left = 4 - u32::try_from(first.len()).ok()?;
+    let is_fitting = first.iter().all(|part| *part < 256) && u64::from(*last) < 1 << (8 * bytes_left);
+    let high = first.iter().zip([24, 16, 8]).fold(0, |sum, (part, shift)| sum | part << shift);
+    is_fitting.then(|| Ipv4Addr::from_bits(high | last))
 }
 
 fn is_url(byte: u8) -> bool {
@@ -87,7 +137,50 @@ mod tests {
             "host:r.git",
             "host:/srv/r.git",
         ] {
-            assert_eq!(objection(url.as_bytes()), None, "{url}");
+            assert_eq!(objection(url.as_bytes(), &[]), None, "{url}");
+        }
+    }
+
+    #[test]
+    fn this_machine_is_no_other_host() {
+        let names = ["box", "box.local", "192.168.7.9"].map(|name| name.as_bytes().to_vec());
+        for host in [
+            "localhost",
+            "LOCALHOST",
+            "localhost.",
+            "git@localhost",
+            "x.localhost",
+            "ip6-localhost",
+            "127.0.0.1",
+            "127.1",
+            "127.3.2.1",
+            "0x7f000001",
+            "0x7f.1",
+            "0177.0.0.1",
+            "2130706433",
+            "0",
+            "0.0.0.0",
+            "box",
+            "Box.Local",
+            "192.168.7.9",
+            "192.168.1801",
+            "3232237321",
+        ] {
+            for url in [format!("ssh://{host}/srv/r"), format!("{host}:r"), format!("ssh://{host}:22/r")] {
+                let why = objection(url.as_bytes(), &names);
+                assert!(why.is_some_and(|why| why.starts_with("its host is this machine")), "{url}: {why:?}");
+            }
+        }
+        for url in [
+            "ssh://boxes/r",
+            "box.example.org:r",
+            "ssh://10.0.0.1/r",
+            "128.0.0.1:r",
+            "ssh://1.2.3.4.5/r",
+            "https://localhost:3000/u/r",
+            "localhost.example.org:r",
+        ] {
+            assert_eq!(objection(url.as_bytes(), &names), None, "{url}");
         }
     }
 
@@ -135,7 +228,7 @@ mod tests {
             "c:\\r",
             "ssh+ext://host/r",
         ] {
-            assert!(objection(url.as_bytes()).is_some(), "{url}");
+            assert!(objection(url.as_bytes(), &[]).is_some(), "{url}");
         }
     }
 }

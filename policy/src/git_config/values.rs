@@ -3,6 +3,15 @@
 use super::parse::Entry;
 use super::url;
 
+/// What the value of a key means depends on this.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Around<'a> {
+    /// [`super::module_depth`], if the work tree may be set.
+    pub(crate) depth: Option<usize>,
+    /// The names and addresses of this machine, in lower case.
+    pub(crate) this_host: &'a [Vec<u8>],
+}
+
 /// The maximum length of an accepted value.
 const MAX_VALUE: usize = 4096;
 
@@ -32,8 +41,8 @@ pub(super) enum Values {
 }
 
 impl Values {
-    /// Why this value is refused; `None` if it is accepted. `depth` is [`super::module_depth`].
-    pub(super) fn objection(self, entry: &Entry, depth: Option<usize>) -> Option<&'static str> {
+    /// Why this value is refused; `None` if it is accepted.
+    pub(super) fn objection(self, entry: &Entry, around: Around<'_>) -> Option<&'static str> {
         let Some(value) = entry.value.as_deref() else {
             // A key without a value means true.
             return (!matches!(self, Values::Bool(_))).then_some("it has no value");
@@ -51,8 +60,8 @@ impl Values {
             Values::Name | Values::Remote => value == b"." && self == Values::Remote || is_name(value),
             Values::Ref => value.starts_with(b"refs/") && is_name(value),
             Values::Refspec => is_refspec(value),
-            Values::Url => return url::objection(value),
-            Values::Worktree => depth.is_some_and(|depth| is_below(value, depth)),
+            Values::Url => return url::objection(value, around.this_host),
+            Values::Worktree => around.depth.is_some_and(|depth| is_below(value, depth)),
         };
         (!is_good).then_some(match self {
             Values::Worktree => "git would work on another directory",
@@ -108,7 +117,7 @@ mod tests {
 
     fn passes(values: Values, value: &str) -> bool {
         let entry = Entry { name: b"a.b".to_vec(), value: Some(value.as_bytes().to_vec()) };
-        values.objection(&entry, Some(3)).is_none()
+        values.objection(&entry, Around { depth: Some(3), this_host: &[] }).is_none()
     }
 
     #[test]
@@ -140,8 +149,8 @@ mod tests {
             assert!(!passes(values, bad), "{values:?} {bad}");
         }
         let bare = Entry { name: b"a.b".to_vec(), value: None };
-        assert_eq!(Values::Bool(&[]).objection(&bare, None), None);
-        assert!(Values::Text.objection(&bare, None).is_some());
+        assert_eq!(Values::Bool(&[]).objection(&bare, Around::default()), None);
+        assert!(Values::Text.objection(&bare, Around::default()).is_some());
         assert!(!passes(Values::Text, &"a".repeat(MAX_VALUE + 1)));
     }
 }

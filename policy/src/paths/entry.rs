@@ -43,6 +43,16 @@ impl<'m> Match<'m> {
         self.granted_w == Grant::Yes
     }
 
+    /// Returns what starting a program here takes: `x`, and `r` where the tree may write, or ask to. A program can read its
+    /// own file, so one that is put over the beginning of a file prints the rest.
+    pub(crate) fn start(&self) -> (Grant, &'m CompiledReason) {
+        if !self.is_protected() && self.rights.r < self.rights.x {
+            (self.rights.r, self.r)
+        } else {
+            (self.rights.x, self.x)
+        }
+    }
+
     /// Returns whether persistence withholds `w`, or asks about it.
     pub(crate) fn is_kept_from_writing(&self) -> bool {
         self.is_kept

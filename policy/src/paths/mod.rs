@@ -8,6 +8,7 @@ pub(crate) mod expansion;
 pub(crate) mod glob;
 mod hierarchy;
 pub(crate) mod index;
+pub(crate) mod link_targets;
 pub mod normalize;
 pub(crate) mod path_rules;
 pub(crate) mod permission;

@@ -7,7 +7,7 @@ use super::glob::Glob;
 use super::index::Index;
 use super::normalize;
 use super::permission::{Grant, Rights};
-use super::persistence::{ProtectedPaths, Set};
+use super::persistence::{LinkedSet, ProtectedPaths, Set};
 use super::saved_rules::Answers;
 use crate::request::Site;
 use crate::verdict::{CompiledReason, Source};
@@ -145,17 +145,25 @@ impl PathRules {
         match site {
             None => shapes.first(path),
             Some(Site::Repository) => shapes.reason(Set::Git).map(|reason| (Grant::No, reason)),
+            Some(Site::Linked(LinkedSet(set))) => shapes.reason(set).map(|reason| (Grant::No, reason)),
             Some(Site::Own | Site::GitLocked) => None,
         }
     }
 
     /// Returns whether persistence keeps a real path from being written, whatever else does.
     pub(crate) fn is_kept(&self, path: &[u8], site: Option<Site>) -> bool {
+        self.keeping(path, site).is_some()
+    }
+
+    /// Returns the reason why persistence does.
+    pub(crate) fn keeping(&self, path: &[u8], site: Option<Site>) -> Option<&CompiledReason> {
         let is_let_through = |entry: &CompiledPattern| {
             site == Some(Site::GitLocked) && self.protected.is_git_config(entry, path)
         };
         let covers = |entry: &CompiledPattern| entry.glob.covers(path) && !is_let_through(entry);
-        self.kept_by_name(path, site).is_some() || self.protected.entries().iter().any(covers)
+        let listed =
+            || self.protected.entries().iter().find(|entry| covers(entry)).map(|entry| &*entry.reason);
+        self.kept_by_name(path, site).map(|(_, reason)| reason).or_else(listed)
     }
 
     /// Finds what a real path grants, by everything that is listed as a pattern. With `is_git_config`, a repository's

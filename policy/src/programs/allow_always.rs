@@ -3,10 +3,11 @@
 
 use serde::Serialize;
 
+use super::allowlist::exec_pattern;
 use super::inline_eval::{inline_eval_of, is_interpreter};
 use super::reads_programs::reads_programs;
 use super::starters;
-use crate::{Exec, cwd_argv_pattern};
+use crate::Exec;
 
 /// An allowlist entry that binds a program, its arguments and the directory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -114,8 +115,7 @@ pub fn derive(exec: &Exec<'_>, strict: StrictInlineEval) -> AllowAlways {
     }
     match std::str::from_utf8(exec.path).ok().and_then(literal) {
         Some(pattern) => {
-            let arg_pattern = cwd_argv_pattern(exec.cwd, arguments);
-            AllowAlways::Entry(BoundEntry { pattern: pattern.to_owned(), arg_pattern })
+            AllowAlways::Entry(BoundEntry { pattern: pattern.to_owned(), arg_pattern: exec_pattern(exec) })
         }
         None => AllowAlways::Once { why: Once::Path },
     }

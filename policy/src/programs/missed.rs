@@ -39,7 +39,10 @@ impl Uncounted<'_> {
             }
             Uncounted::Arguments { by } => format!("{} names it, but with other arguments", by.path),
             Uncounted::ArgumentsOrDirectory { by } => {
-                format!("{} names it, but with other arguments or in another directory", by.path)
+                let path = &by.path;
+                format!(
+                    "{path} names it, but with other arguments or in another directory, or by another name"
+                )
             }
             Uncounted::StartedByPath { by } => {
                 format!("{} names it, but applies only if it is started by its bare name", by.path)

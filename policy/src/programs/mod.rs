@@ -19,6 +19,7 @@ pub mod safe_bins;
 pub(crate) mod script;
 pub mod starters;
 
+use crate::paths::normalize;
 use crate::verdict::CompiledReason;
 use crate::{Ask, Exec, Role, Security};
 use allowlist::Allowlist;
@@ -26,6 +27,7 @@ use inline_eval::{Inline, inline_eval_of};
 use name::basename;
 use reasons::ExecReasons;
 use safe_bins::SafeBins;
+use script::script_operands;
 
 /// Shells and wrappers that only start programs, which are then judged by themselves.
 pub(crate) const DEFAULT_CARRIERS: [&str; 11] =
@@ -47,6 +49,8 @@ pub(crate) struct Programs {
     pub(crate) ask: Ask,
     pub(crate) fallback: Security,
     pub(crate) allowlist: Allowlist,
+    /// `elevated.allowlist`: what counts outside of the guard, in the place of all other lists.
+    pub(crate) outside: Allowlist,
     /// Programs that skills bring; empty unless `autoAllowSkills` is set.
     pub(crate) skills: Allowlist,
     pub(crate) carriers: Vec<String>,
@@ -112,7 +116,21 @@ fn holds_code(exec: &Exec<'_>) -> bool {
     let names = [Some(exec.path), exec.argv.first().map(Vec::as_slice)];
     let mut hits = names.into_iter().flatten().filter_map(|name| inline_eval_of(name, arguments));
     // A command in the arguments is judged when it starts.
-    hits.any(|hit| hit.kind == Inline::Code)
+    hits.any(|hit| hit.kind == Inline::Code) || reads_a_terminal(exec)
+}
+
+/// Returns whether the arguments name a terminal as a file that the program may run: what is typed there is code that no
+/// file holds, and who types it is not known.
+fn reads_a_terminal(exec: &Exec<'_>) -> bool {
+    let operands = script_operands(exec.path, exec.argv);
+    let is_terminal = |file: Vec<u8>| {
+        let path = match file.starts_with(b"/") {
+            true => normalize::posix(&file),
+            false => normalize::posix(&[exec.cwd, b"/", &file].concat()),
+        };
+        path.starts_with(b"/dev/pts/") || path.starts_with(b"/dev/tty") || path == b"/dev/console"
+    };
+    operands.script_path(exec.argv).into_iter().chain(operands.others).any(is_terminal)
 }
 
 /// Returns whether a multicall binary runs a shell: it uses the name it was called by or, if that is its own,

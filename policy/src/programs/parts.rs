@@ -29,7 +29,8 @@ impl Policy {
     /// Returns what the map grants for starting the program at a path, which need not be a real one.
     pub fn start(&self, path: &[u8]) -> (Grant, Reason<'_>) {
         let found = self.map.find_program(path);
-        (found.rights.x, found.x.to_reason())
+        let (grant, reason) = found.start();
+        (grant, reason.to_reason())
     }
 
     /// Returns why nothing may start, if `exec.security` is deny.

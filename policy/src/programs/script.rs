@@ -51,6 +51,10 @@ pub enum InputKind {
     Other,
     /// A directory, of which the program runs a file.
     Directory,
+    /// A terminal that an argument names. Who has its other end types there, which need not be a human.
+    NamedTerminal,
+    /// More files among the arguments than are held one by one.
+    MoreFiles,
 }
 
 /// Returns what the program at `path` may run. That never allows anything.

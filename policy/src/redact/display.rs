@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::secrets;
-use crate::text::{is_unseen, is_widthless, write_shown};
+use crate::text::{Backslash, Sign, is_mark, is_unseen, is_widthless, write_out};
 
 /// A longer text is not shown at all. In UTF-16 units, as OpenClaw counts.
 const MAX_INPUT: usize = 262_144;
@@ -19,16 +19,6 @@ pub const OVERSIZED: &str = "[exec approval command exceeds display size limit; 
 /// A secret shorter than this is masked completely. A longer one shows its first 6 and last 4 characters.
 const MIN_SHOWN_SECRET: usize = 18;
 
-/// One unit of the text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sign {
-    Char(char),
-    /// Half of a pair of UTF-16, alone.
-    Surrogate(u32),
-    /// A byte that is not valid UTF-8.
-    Byte(u8),
-}
-
 /// Formats a text for display: at most 16,384 UTF-16 units, and a mark if it was truncated.
 ///
 /// The text is UTF-8. Lone surrogates, which JSON and JavaScript allow and Rust's strings do not, are recognised in the
@@ -42,11 +32,11 @@ pub fn display_text(text: &[u8]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut shown = 0;
     for secret in hidden(&signs) {
-        signs[shown..secret.start].iter().for_each(|sign| sign.write(&mut out));
+        write_out(signs[shown..secret.start].iter().copied(), Backslash::Doubled, &mut out);
         out.push_str(&masked(&signs[secret.clone()]));
         shown = secret.end;
     }
-    signs[shown..].iter().for_each(|sign| sign.write(&mut out));
+    write_out(signs[shown..].iter().copied(), Backslash::Doubled, &mut out);
     truncated(out)
 }
 
@@ -68,14 +58,6 @@ impl Sign {
 
     fn is(self, kind: impl FnOnce(char) -> bool) -> bool {
         matches!(self, Sign::Char(character) if kind(character))
-    }
-
-    fn write(self, out: &mut String) {
-        match self {
-            Sign::Char(character) => write_shown(character, out),
-            Sign::Surrogate(unit) => out.push_str(&format!("\\u{{{unit:X}}}")),
-            Sign::Byte(byte) => out.push_str(&format!("\\x{byte:02X}")),
-        }
     }
 }
 
@@ -125,7 +107,9 @@ fn hidden_among(signs: &[Sign], indices: Vec<usize>) -> Vec<Range<usize>> {
 }
 
 fn masked(secret: &[Sign]) -> String {
-    let is_plain = secret.iter().all(|sign| matches!(sign, Sign::Char(_)) && !sign.is(is_unseen));
+    let is_plain = secret
+        .iter()
+        .all(|sign| matches!(sign, Sign::Char(_)) && !sign.is(|c| is_unseen(c) || is_mark(c) || c == '\\'));
     if !is_plain || secret.len() < MIN_SHOWN_SECRET {
         return "***".to_owned();
     }

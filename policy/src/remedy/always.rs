@@ -55,6 +55,26 @@ pub enum OnDisk {
     Other,
 }
 
+/// What is known beside the policy when "always" is offered.
+pub trait AlwaysContext {
+    /// What is at a path.
+    fn on_disk(&self, path: &[u8]) -> OnDisk;
+
+    /// Whether an answer that is kept in memory lets the tree write at a real path, where the policy asks.
+    fn is_let_write(&self, path: &[u8]) -> bool;
+}
+
+/// Only what is at a path, where no answers are kept.
+impl<F: Fn(&[u8]) -> OnDisk> AlwaysContext for F {
+    fn on_disk(&self, path: &[u8]) -> OnDisk {
+        self(path)
+    }
+
+    fn is_let_write(&self, _: &[u8]) -> bool {
+        false
+    }
+}
+
 impl fmt::Display for Saving {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -76,9 +96,9 @@ const PERSISTENCE: &str = "it would run outside the guard, so it is asked about 
 const NO_RULE: &str = "no rule can match only its path";
 
 /// Returns what "allow always" saves for the requests of one question. Requests that are already allowed need nothing.
-/// If one of the others cannot be saved, nothing is: the question would be asked again anyway. `on_disk` reports what is at
-/// a path; the second choice for a directory is that directory itself.
-pub fn always(policy: &Policy, requests: &[Request<'_>], on_disk: &dyn Fn(&[u8]) -> OnDisk) -> Always {
+/// If one of the others cannot be saved, nothing is: the question would be asked again anyway. `world` reports what the
+/// policy does not know; the second choice for a directory is that directory itself.
+pub fn always(policy: &Policy, requests: &[Request<'_>], world: &dyn AlwaysContext) -> Always {
     let mut savings = Savings::default();
     for request in requests {
         let verdict = decide(policy, request);
@@ -88,12 +108,13 @@ pub fn always(policy: &Policy, requests: &[Request<'_>], on_disk: &dyn Fn(&[u8])
         let added = match request {
             _ if verdict.reason.is_persistence() => Err(PERSISTENCE.to_owned()),
             _ if policy.repeats(request) == Repeat::AskedEachTime => Err(EACH_TIME.to_owned()),
-            Request::Exec(exec) => savings.exec(policy, exec, on_disk),
+            Request::Exec(exec) => savings.exec(policy, exec, world),
             Request::File { path, access } | Request::FileAt { path, access, .. } => {
-                savings.file(policy, path, *access, on_disk(path) == OnDisk::Directory)
+                savings.file(policy, path, *access, world.on_disk(path) == OnDisk::Directory)
             }
             // The guard never asks about these.
-            Request::GitPaths { .. }
+            Request::Link(_)
+            | Request::GitPaths { .. }
             | Request::GitConfig { .. }
             | Request::Sized { .. }
             | Request::Connect(_)
@@ -163,26 +184,25 @@ impl Default for Directory {
 }
 
 impl Savings {
-    fn exec(
-        &mut self,
-        policy: &Policy,
-        exec: &Exec<'_>,
-        on_disk: &dyn Fn(&[u8]) -> OnDisk,
-    ) -> Result<(), String> {
+    fn exec(&mut self, policy: &Policy, exec: &Exec<'_>, world: &dyn AlwaysContext) -> Result<(), String> {
         self.directory.0 = None;
         if let Listed::Miss = policy.listed(exec) {
-            if runs_what_the_tree_writes(policy, exec) {
+            if runs_what_the_tree_writes(policy, exec, world) {
                 return Err(Once::Writable.text().to_owned());
             }
             match derive(exec, policy.strict_inline_eval()) {
                 AllowAlways::Once { why } => return Err(why.text().to_owned()),
-                AllowAlways::Entry(_) if may_run_an_operand(policy, exec, on_disk) => {
+                AllowAlways::Entry(_) if may_run_an_operand(policy, exec, world) => {
                     return Err(Once::Operand.text().to_owned());
                 }
                 AllowAlways::Entry(entry) => add(&mut self.narrow, Saving::Entry(entry)),
             }
         }
-        if policy.map.find_program(exec.path).rights.x == Grant::Ask {
+        if policy.map.find_program(exec.path).start().0 == Grant::Ask {
+            // The rule would be for whatever the tree puts there later.
+            if is_the_trees(policy, exec.path, world) {
+                return Err(Once::Writable.text().to_owned());
+            }
             add(&mut self.narrow, Saving::Rule(FileRule { pattern: literal(exec.path)?, bits: Bits::X }));
         }
         Ok(())
@@ -215,25 +235,30 @@ impl Savings {
     }
 }
 
+/// Returns whether the tree may write at this path, by the policy or by an answer in memory, without being asked.
+fn is_the_trees(policy: &Policy, path: &[u8], world: &dyn AlwaysContext) -> bool {
+    policy.map.find_program(path).is_the_trees() || world.is_let_write(path)
+}
+
 /// Returns whether the tree may write, unasked, the program or a file that it may run.
-fn runs_what_the_tree_writes(policy: &Policy, exec: &Exec<'_>) -> bool {
+fn runs_what_the_tree_writes(policy: &Policy, exec: &Exec<'_>, world: &dyn AlwaysContext) -> bool {
     let operands = script_operands(exec.path, exec.argv);
     let files = operands.script_path(exec.argv).into_iter().chain(operands.others);
     let absolute = |file: Vec<u8>| absolute(exec, &file);
     let mut paths = std::iter::once(exec.path.to_vec()).chain(files.map(absolute));
-    paths.any(|path| policy.map.find_program(&path).is_the_trees())
+    paths.any(|path| is_the_trees(policy, &path, world))
 }
 
 /// Returns whether the arguments name a file that the tree may write, unasked, of a program that is not known to treat it as
 /// data. A descriptor is another file next time.
-fn may_run_an_operand(policy: &Policy, exec: &Exec<'_>, on_disk: &dyn Fn(&[u8]) -> OnDisk) -> bool {
+fn may_run_an_operand(policy: &Policy, exec: &Exec<'_>, world: &dyn AlwaysContext) -> bool {
     let arguments = exec.argv.get(1..).unwrap_or_default();
     let is_descriptor = |path: &[u8]| {
         let names: [&[u8]; 4] = [b"/dev/fd/", b"/dev/stdin", b"/proc/self/", b"/proc/thread-self/"];
         names.iter().any(|name| path.starts_with(name))
     };
     let may_run = |path: Vec<u8>| {
-        let is_file = || on_disk(&path) == OnDisk::File && policy.map.find_program(&path).is_the_trees();
+        let is_file = || world.on_disk(&path) == OnDisk::File && is_the_trees(policy, &path, world);
         is_descriptor(&path) || is_file()
     };
     !is_data_only(exec.path, arguments)

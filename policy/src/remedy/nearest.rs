@@ -39,7 +39,8 @@ impl Policy {
                 self.nearest_rule(exec.path, Access::MAP)
             }
             Request::Exec(exec) => self.nearest_entry(exec),
-            Request::GitPaths { .. }
+            Request::Link(_)
+            | Request::GitPaths { .. }
             | Request::GitConfig { .. }
             | Request::Sized { .. }
             | Request::Connect(_)

@@ -1,12 +1,15 @@
 //! Builds the policy from the command line, the policy file and the host.
 
+mod agent_settings;
 pub mod environment;
 mod git_config;
+mod host_names;
 pub mod node_run;
 pub mod options;
 mod paths;
 pub(crate) mod persistence_sites;
 mod planted_links;
+mod policy_record;
 pub mod profile;
 pub mod project_files;
 pub mod realpath;
@@ -32,6 +35,7 @@ use crate::config::options::Options;
 use crate::config::realpath::Links;
 
 pub use paths::{Paths, temporary, temporary_name};
+pub use policy_record::RecordError;
 pub use reload::Stamp;
 
 /// Why the guard cannot start, worded for the operator.
@@ -208,6 +212,8 @@ fn with_host<T>(
         path_dirs: paths.path_dirs.clone(),
         always_denied: paths
             .denied_with(&stores.openclaw, document.and_then(|document| document.audit_path())),
+        former_policies: paths.former_policies.clone(),
+        named_secrets: paths.named_secrets.clone(),
         temp_dirs: paths.temp_dirs.clone(),
         openclaw: openclaw(&stores.openclaw),
         gateways: match &gateways {
@@ -288,6 +294,20 @@ pub fn record_workspace(options: &Options, paths: &Paths, policy: &Policy) -> Re
     }
 }
 
+/// Records the policy of a run that is about to start, so that runs with other policies leave it alone. A policy in the state
+/// directory is out of reach in any case.
+///
+/// # Errors
+/// If that is not possible, or an older policy is not protected any more.
+pub fn record_policy(paths: &Paths) -> Result<(), RecordError> {
+    let forms = paths.policy_forms();
+    let is_out_of_reach = paths.policy_file.starts_with(&paths.state_directory);
+    if is_out_of_reach || !paths.policy_file.is_file() {
+        return Ok(());
+    }
+    policy_record::write(&paths.state_directory, &forms)
+}
+
 /// Resolves a path from a policy. Paths in /proc stay as written: their links depend on the process that
 /// reads them, and here that is the guard.
 fn resolved(links: &Links, path: &[u8]) -> Option<Vec<u8>> {
@@ -305,6 +325,7 @@ pub fn on_host<T>(paths: &Paths, ask: impl FnOnce(&Host<'_>) -> T) -> T {
         workspace: paths.workspace.clone().unwrap_or_default(),
         path_dirs: paths.path_dirs.clone(),
         always_denied: paths.always_denied.clone(),
+        named_secrets: paths.named_secrets.clone(),
         temp_dirs: paths.temp_dirs.clone(),
         gateway: paths.gateway.clone(),
         resolvers: paths.resolvers.clone(),

@@ -1,6 +1,7 @@
 //! The paths of this host that the guard uses, found once at the start.
 
 use std::env;
+use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -18,7 +19,9 @@ use crate::audit;
 use crate::config::options::{Options, ProfileChoice};
 use crate::config::persistence_sites;
 use crate::config::planted_links::PlantedLinks;
+use crate::config::policy_record;
 use crate::config::realpath::Links;
+use crate::config::workspace_record::RunRecord;
 
 /// The paths of this host, and what was found there at the start.
 #[derive(Clone, Debug)]
@@ -63,6 +66,10 @@ pub struct Paths {
     /// and the policy.
     /// `close` adds the audit log.
     pub(super) always_denied: Vec<Vec<u8>>,
+    /// The files that were policies of earlier runs.
+    pub(super) former_policies: Vec<Vec<u8>>,
+    /// The files with secrets that variables name, each with the variable.
+    pub(super) named_secrets: Vec<(String, Vec<u8>)>,
     /// The real directories of `PATH` at the start.
     pub(super) path_dirs: Vec<Vec<u8>>,
     /// The real directories for temporary files at the start.
@@ -132,6 +139,8 @@ impl Paths {
             // If the file is missing or not text, only loopback is asked (resolv.conf(5)).
             resolvers: resolvers(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
             always_denied: Vec::new(),
+            former_policies: Vec::new(),
+            named_secrets: named_secrets(),
             path_dirs: real_directories(
                 &links,
                 env::split_paths(&env::var_os("PATH").unwrap_or_default()).filter(is_as_named),
@@ -156,7 +165,30 @@ impl Paths {
         // The state directory is denied as a whole, with this file if it is in there.
         let new = Some(&new).filter(|new| !new.starts_with(&paths.state_directory));
         paths.always_denied = both_forms(&own.chain(new).collect::<Vec<_>>());
+        // This run's own is denied as a whole.
+        paths.former_policies = policy_record::read(&paths.state_directory);
+        paths.former_policies.retain(|path| !paths.always_denied.contains(path));
         Ok(paths)
+    }
+
+    /// Returns the first symbolic link on the way to a path that a guarded program may have made: under this policy, or in an
+    /// earlier run.
+    pub fn link_of_tree(&self, policy: &Policy, path: &Path) -> Option<PathBuf> {
+        let links = Links::default();
+        let planted = PlantedLinks::new(&links, &self.cwd, &self.home);
+        let mut trail = links.trail(path.as_os_str().as_bytes());
+        trail.pop();
+        let record = RunRecord::read(&self.state_directory);
+        let may_be_trees = |link: &Vec<u8>| {
+            let path = Path::new(OsStr::from_bytes(link));
+            policy.writable_unasked(link) || !planted.is_trusted(link) && record.may_be_written(path)
+        };
+        trail.into_iter().find(may_be_trees).map(|link| PathBuf::from(OsString::from_vec(link)))
+    }
+
+    /// Returns the policy as it was named, made absolute, and its real path.
+    pub(super) fn policy_forms(&self) -> Vec<PathBuf> {
+        both_forms(&[&self.policy]).into_iter().map(|path| PathBuf::from(OsString::from_vec(path))).collect()
     }
 
     /// Whether a file is the operator's own policy rather than a project's: the policy in force, or that of a state
@@ -294,6 +326,18 @@ fn usual_states(home: &Path) -> Vec<PathBuf> {
     let mut homes = vec![home.to_owned()];
     homes.extend(named_by("HOME"));
     homes.iter().map(|home| home.join(".openclaw")).collect()
+}
+
+/// Returns the caches of tickets and the proxies that variables name: krb5.conf(5), "ccache types"; voms-proxy-init(1).
+fn named_secrets() -> Vec<(String, Vec<u8>)> {
+    let named = |variable: &str| {
+        let value = named_by(variable)?.into_os_string().into_vec();
+        let path = [&b"FILE:"[..], b"DIR:"].into_iter().find_map(|kind| value.strip_prefix(kind));
+        // Below a directory of tickets, `DIR::FILE` names one of them.
+        let path = path.unwrap_or(&value).strip_prefix(b":").unwrap_or(path.unwrap_or(&value));
+        path.starts_with(b"/").then(|| (variable.to_owned(), path.to_vec()))
+    };
+    ["KRB5CCNAME", "X509_USER_PROXY"].into_iter().filter_map(named).collect()
 }
 
 fn named_by(variable: &str) -> Option<PathBuf> {

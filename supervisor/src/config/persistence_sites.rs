@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use guard_policy::PersistenceSites;
 use nix::unistd::{User, getuid};
 
+use crate::config::agent_settings;
 use crate::config::git_config::{self, GitSetting};
+use crate::config::host_names;
 use crate::config::realpath::Links;
 
 /// The maximum number of git directories whose configurations are read: there can be many submodules and worktrees.
@@ -46,7 +48,8 @@ pub fn find(links: &Links, cwd: &Path, home: &Path) -> PersistenceSites {
     let system = variable("GIT_CONFIG_SYSTEM").map_or_else(|| PathBuf::from("/etc/gitconfig"), PathBuf::from);
     found.others_of(&system, home, home);
     let named = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].into_iter().filter_map(variable);
-    found.others.extend(named.map(PathBuf::from));
+    // A device switches the configuration off, and is nobody's file.
+    found.others.extend(named.map(PathBuf::from).filter(|path| !path.starts_with("/dev")));
     found.links();
     let mut workspaces = vec![cwd.to_owned()];
     workspaces.extend(found.tops.into_iter().filter(|top| top != cwd));
@@ -61,6 +64,11 @@ pub fn find(links: &Links, cwd: &Path, home: &Path) -> PersistenceSites {
         hook_directories: bytes(found.hooks),
         path_as_written: path_as_written(cwd),
         tmux: bytes(tmux_directories()),
+        this_host: host_names::this_host(),
+        variables: PersistenceSites::names_of_variables()
+            .filter_map(|name| Some((name.to_owned(), env::var_os(name)?.into_vec())))
+            .collect(),
+        agents: bytes(agent_settings::named_files(home)),
         start_link: None,
         guard: std::fs::read_link("/proc/self/exe").map(|program| bytes(vec![program])).unwrap_or_default(),
     }

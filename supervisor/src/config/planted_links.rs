@@ -48,7 +48,8 @@ impl<'a> PlantedLinks<'a> {
         self.on_the_way_to(&shell).filter(|_| is_here)
     }
 
-    fn is_trusted(&self, link: &Vec<u8>) -> bool {
+    /// Whether no guarded program can have made a link.
+    pub fn is_trusted(&self, link: &Vec<u8>) -> bool {
         let path = Path::new(OsStr::from_bytes(link));
         // No policy lets guarded programs write all of `/` or of a home.
         let is_at_the_top = [Some(Path::new("/")), Some(&*self.home)].contains(&path.parent());

@@ -11,7 +11,7 @@ use guard_policy::environment::can_change_program;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::scripts::Named;
+use super::scripts::{BareName, Named};
 use super::sealed_script::MAX_BYTES;
 use crate::audit::Operation;
 use crate::caller::Caller;
@@ -116,6 +116,21 @@ pub fn bind_script(request: &Request<'_, '_>, script: &BoundScript, named: Named
         }
         Err(Errno::NOMEM) => {
             guard.refuse(caller, Operation::Exec, &script.path, "too many approved scripts are running")
+        }
+        other => other,
+    }
+}
+
+/// Keeps a name among the arguments as it was found: empty, or a directory.
+///
+/// # Errors
+/// EACCES if something else is there by now; ESRCH if the caller is gone.
+pub fn bind_name(request: &Request<'_, '_>, bare: BareName) -> Result<(), Errno> {
+    let (guard, caller) = (request.guard, request.caller);
+    let name = bare.name.clone();
+    match guard.scripts.bind_name(caller, &guard.tree, bare) {
+        Err(Errno::ACCESS) => {
+            guard.refuse(caller, Operation::Exec, &name, "changed while waiting for an answer")
         }
         other => other,
     }

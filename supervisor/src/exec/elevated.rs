@@ -153,6 +153,15 @@ fn asks(
             let path = guard_policy::text::shown(&held.path);
             return Err(NotRun::Refused(format!("{path} may not start (it is not below exec.roots)")));
         }
+        // An old policy may count on an entry of the other list.
+        if level != ElevatedLevel::Ask
+            && !is_open
+            && held.role == Role::Program
+            && !names_arguments(policy, &exec)
+            && let Some(inside) = guard.policy().counts_inside_only(&exec)
+        {
+            because.get_or_insert(inside);
+        }
         if verdict.outcome == Outcome::Ask {
             because.get_or_insert(verdict.reason.rule().to_string());
         }
@@ -160,7 +169,7 @@ fn asks(
             because.get_or_insert("it runs what its arguments or its input say".to_owned());
         }
         if !is_open && held.role == Role::Program && !names_arguments(policy, &exec) {
-            because.get_or_insert("no entry of the allowlist names it with these arguments".to_owned());
+            because.get_or_insert("no entry of elevated.allowlist names it with these arguments".to_owned());
         }
     }
     let of_tree = files().find(|held| held.is_of_tree);
@@ -187,8 +196,7 @@ fn starts_anything(exec: &Exec<'_>, verdict: &Verdict<'_>) -> bool {
         || !matches!(derive(exec, StrictInlineEval::Off), AllowAlways::Entry(_))
 }
 
-/// Whether an entry that the operator wrote is for these arguments. One for any arguments was meant for inside, where the
-/// files that they name are judged; so was an answer of "always".
+/// Whether an entry of `elevated.allowlist` is for these arguments.
 fn names_arguments(policy: &Policy, exec: &Exec<'_>) -> bool {
     policy.entry(exec).is_some_and(|entry| entry.is_written() && entry.names_arguments())
 }

@@ -1,9 +1,13 @@
 //! The files that a program may run, by its arguments: an approval is bound to them, too.
+//!
+//! Files that are not too many and not too large are held: the program reads what was approved. The rest is compared when
+//! the program starts, and the question says that it is not held. A name without a file is kept without one.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 
-use guard_approvals::{CodeInput, InputSource};
+use guard_approvals::{CodeInput, Digest, InputSource};
 use guard_policy::analysis::{CodeOnInput, InputKind, Operands, script_operands};
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -11,16 +15,29 @@ use rustix::io::Errno;
 use super::approval_subject::{input, opened, standard_input};
 use super::find;
 use super::script_paths::{as_text, script_paths, spelled};
-use super::scripts::Named;
+use super::scripts::{BareName, Named};
 use super::sealed_script::MAX_BYTES;
 use crate::audit::Operation;
 use crate::resolve::Target;
 use crate::syscall::Request;
 
-/// How many files and inputs among the arguments are shown, beside the script.
-const MAX_FILES: usize = 16;
+/// How many files among the arguments are held, beside the script. Each is two descriptors until the program starts.
+const MAX_FILES: usize = 256;
+/// How much is held of one program. All programs together have a bound, too.
+const MAX_HELD_BYTES: u64 = 256 << 20;
+/// How much is compared of one program. It is read at least twice.
+const MAX_READ_BYTES: u64 = 4 << 30;
+/// How many inputs are shown.
+const MAX_INPUTS: usize = 256;
+/// How many names without a file are kept. Each open of a process of the tree is compared with them.
+const MAX_NAMES: usize = 1024;
+/// No longer name can be a file's.
+const MAX_NAME: usize = libc::PATH_MAX as usize;
 /// How much of a file is read that names another one.
 const MAX_TEXT: u64 = 256 << 10;
+
+/// The major number of devices without content of their own: null, zero, random (Documentation/admin-guide/devices.txt).
+const MEMORY: u32 = 1;
 
 /// What an interpreter may run, by its arguments.
 #[derive(Debug, Default)]
@@ -29,8 +46,23 @@ pub struct Interpreted {
     pub script: Option<Named>,
     /// The other files that it may run, where the tree may write them.
     pub others: Vec<Named>,
+    /// Names that it may open without a file that could be held.
+    pub names: Vec<BareName>,
     /// What it runs code from and what cannot be held.
     pub inputs: Vec<CodeInput>,
+    rest: Rest,
+    /// The names that were looked at.
+    seen: HashSet<Vec<u8>>,
+    held_bytes: u64,
+    read_bytes: u64,
+}
+
+/// What is too much to be held one by one.
+#[derive(Debug, Default)]
+struct Rest {
+    count: usize,
+    /// Names and digests, to notice a change.
+    parts: Vec<Vec<u8>>,
 }
 
 /// The file that an argument names, which the program may run.
@@ -39,16 +71,16 @@ enum RunnableArgument {
     Input(CodeInput),
     /// A directory, by its real path.
     Directory(Vec<u8>),
-    /// A device.
+    /// A device without content of its own.
     Nothing,
 }
 
 /// Returns the files that the program may run code from, besides the scripts of `#!` lines, which the kernel names.
 /// `script_at` is the argument by which it names the last of them.
-/// Other files that cannot be read, or are too long to be held, are left out: the script itself never is.
 ///
 /// # Errors
-/// EACCES if the script cannot be read now: nobody can approve what it will contain later; ESRCH if the caller is gone.
+/// EACCES if the script cannot be read now: nobody can approve what it will contain later; or if there is too much to
+/// compare; ESRCH if the caller is gone.
 pub fn interpreted(
     request: &Request<'_, '_>,
     path: &[u8],
@@ -98,25 +130,9 @@ pub fn interpreted(
         operands.others.push(written);
     }
     for written in std::mem::take(&mut operands.others) {
-        match operand(request, &written, cwd) {
-            Ok(RunnableArgument::File(named)) => {
-                // A program that goes up from what is written opens another file: both are bound.
-                let other = as_text(&named.name).filter(|other| *other != named.path);
-                found.add(request, Named { is_until_changed: true, ..named })?;
-                if let Some(Ok(RunnableArgument::File(named))) =
-                    other.map(|name| operand(request, &name, cwd))
-                {
-                    found.add(request, Named { is_until_changed: true, ..named })?;
-                }
-            }
-            Ok(RunnableArgument::Input(input)) => found.inputs.push(input),
-            Ok(RunnableArgument::Directory(path)) => {
-                found.add_entries(request, &operands, (&written, path), cwd)?
-            }
-            Ok(RunnableArgument::Nothing) | Err(_) => {}
-        }
+        found.add_operand(request, &operands, &written, cwd)?;
     }
-    found.inputs.truncate(MAX_FILES);
+    found.end(request)?;
     request.caller.check()?;
     Ok(found)
 }
@@ -136,15 +152,105 @@ pub fn refuse_ambiguous(request: &Request<'_, '_>, named: &Named) -> Result<(), 
 }
 
 impl Interpreted {
-    fn add(&mut self, request: &Request<'_, '_>, named: Named) -> Result<(), Errno> {
-        let is_short = rustix::fs::fstat(&named.file)?.st_size as u64 <= MAX_BYTES;
-        let is_new = self.others.iter().all(|other| other.path != named.path)
-            && self.script.as_ref().is_none_or(|script| script.path != named.path);
-        if is_short && is_new && self.others.len() < MAX_FILES && request.guard.policy().writable(&named.path)
-        {
-            self.others.push(named);
+    fn add_operand(
+        &mut self,
+        request: &Request<'_, '_>,
+        operands: &Operands,
+        written: &[u8],
+        cwd: &[u8],
+    ) -> Result<(), Errno> {
+        let name = spelled(cwd, written);
+        // A program that goes up from what is written opens another file: both are bound.
+        let other = as_text(&name);
+        match operand(request, written, cwd) {
+            Ok(RunnableArgument::File(named)) => {
+                let other = other.filter(|other| *other != named.path);
+                self.add(request, Named { is_until_changed: true, ..named })?;
+                match other.map(|name| (operand(request, &name, cwd), name)) {
+                    Some((Ok(RunnableArgument::File(named)), _)) => {
+                        self.add(request, Named { is_until_changed: true, ..named })?;
+                    }
+                    Some((_, name)) => self.add_name(request, name, false),
+                    None => {}
+                }
+            }
+            Ok(RunnableArgument::Input(input)) => self.inputs.push(input),
+            Ok(RunnableArgument::Directory(path)) => {
+                self.add_entries(request, operands, (written, path), cwd)?;
+                self.add_name(request, name, true);
+            }
+            Ok(RunnableArgument::Nothing) => self.add_name(request, name, true),
+            Err(_) => {
+                self.add_name(request, name, false);
+                other.into_iter().for_each(|name| self.add_name(request, name, false));
+            }
         }
         Ok(())
+    }
+
+    /// Adds a file, if the tree may change what is found by its name: the file itself, or a link on the way.
+    fn add(&mut self, request: &Request<'_, '_>, named: Named) -> Result<(), Errno> {
+        let is_script =
+            self.script.as_ref().is_some_and(|script| script.path == named.path && script.name == named.name);
+        let policy = request.guard.policy();
+        if is_script
+            || !policy.writable(&named.path) && !is_led_by_the_tree(request, &named.name)
+            || !self.seen.insert(named.name.clone())
+        {
+            return Ok(());
+        }
+        let length = rustix::fs::fstat(&named.file)?.st_size as u64;
+        self.read_bytes = self.read_bytes.saturating_add(length);
+        if self.read_bytes > MAX_READ_BYTES {
+            let text = "more than 4 GiB among its arguments may run, too much to be approved; an allowlist entry allows it";
+            request.guard.refuse(request.caller, Operation::Exec, &named.path, text)?;
+        }
+        let is_short = length <= MAX_BYTES && self.held_bytes + length <= MAX_HELD_BYTES;
+        if is_short && self.others.len() < MAX_FILES {
+            self.held_bytes += length;
+            self.others.push(named);
+            return Ok(());
+        }
+        let sha256 = Digest::of_file(&named.file, || request.caller.check())?;
+        if length > MAX_BYTES && self.inputs.len() < MAX_INPUTS {
+            let (source, path) = (InputSource::Argument(named.name), named.path);
+            self.inputs.push(CodeInput { source, kind: InputKind::File, path, sha256: Some(sha256) });
+        } else {
+            self.rest.count += 1;
+            self.rest.parts.extend([named.name, named.path, sha256.0.to_vec()]);
+        }
+        Ok(())
+    }
+
+    /// Adds a name without a file that could be bound, if the tree may put one there.
+    fn add_name(&mut self, request: &Request<'_, '_>, name: Vec<u8>, is_there: bool) {
+        let is_possible = name.len() < MAX_NAME && !name.contains(&0);
+        if !is_possible || !is_led_by_the_tree(request, &name) || !self.seen.insert(name.clone()) {
+            return;
+        }
+        if self.names.len() < MAX_NAMES {
+            self.names.push(BareName { name, is_there });
+        } else {
+            self.rest.count += 1;
+            self.rest.parts.extend([name, Vec::new(), vec![u8::from(is_there)]]);
+        }
+    }
+
+    /// Counts what is neither shown nor held.
+    fn end(&mut self, request: &Request<'_, '_>) -> Result<(), Errno> {
+        for input in self.inputs.drain(self.inputs.len().min(MAX_INPUTS)..) {
+            self.rest.count += 1;
+            self.rest
+                .parts
+                .extend([input.path, input.sha256.map_or_else(Vec::new, |digest| digest.0.to_vec())]);
+        }
+        if self.rest.count > 0 {
+            let sha256 = Some(Digest::of_parts(self.rest.parts.iter().map(Vec::as_slice)));
+            let source = InputSource::Arguments(self.rest.count);
+            let rest = CodeInput { source, kind: InputKind::MoreFiles, path: Vec::new(), sha256 };
+            self.inputs.insert(0, rest);
+        }
+        request.caller.check()
     }
 
     /// Adds what runs if a directory does. Python may also run a compiled copy of it, and more files may appear, so the
@@ -163,9 +269,13 @@ impl Interpreted {
         }));
         let mut is_program = false;
         for name in names {
-            if let Ok(RunnableArgument::File(named)) = operand(request, &name, cwd) {
-                is_program = true;
-                self.add(request, named)?;
+            match operand(request, &name, cwd) {
+                Ok(RunnableArgument::File(named)) => {
+                    is_program = true;
+                    self.add(request, named)?;
+                }
+                Ok(_) => {}
+                Err(_) => self.add_name(request, spelled(cwd, &name), false),
             }
         }
         if is_program && request.guard.policy().writable(&path) {
@@ -176,12 +286,17 @@ impl Interpreted {
     }
 }
 
+/// Whether the tree may change where a name leads: a link on the way, or what stands there.
+fn is_led_by_the_tree(request: &Request<'_, '_>, name: &[u8]) -> bool {
+    script_paths(name).is_some_and(|ways| ways.iter().any(|way| request.guard.policy().writable(way)))
+}
+
 /// The words of a file of arguments, without quotes.
 fn words_of(request: &Request<'_, '_>, written: &[u8], cwd: &[u8]) -> Vec<Vec<u8>> {
     let Some(text) = text_of(request, written, cwd) else { return Vec::new() };
     let words = text.split(u8::is_ascii_whitespace).map(|word| word.trim_ascii());
     let plain = words.map(|word| word.iter().copied().filter(|byte| !matches!(byte, b'"' | b'\'')).collect());
-    plain.filter(|word: &Vec<u8>| !word.is_empty()).take(MAX_FILES).collect()
+    plain.filter(|word: &Vec<u8>| !word.is_empty()).take(MAX_NAMES).collect()
 }
 
 /// The main file that a package names, relative to its directory.
@@ -210,6 +325,14 @@ fn operand(request: &Request<'_, '_>, written: &[u8], cwd: &[u8]) -> Result<Runn
             ..input(request, &object, path)?
         }),
         FileType::Directory => RunnableArgument::Directory(path),
-        _ => RunnableArgument::Nothing,
+        FileType::CharacterDevice if rustix::fs::major(object.stat.st_rdev) == MEMORY => {
+            RunnableArgument::Nothing
+        }
+        _ => {
+            let found = input(request, &object, path)?;
+            let is_terminal = found.kind == InputKind::Terminal;
+            let kind = if is_terminal { InputKind::NamedTerminal } else { found.kind };
+            RunnableArgument::Input(CodeInput { source: InputSource::Argument(name), kind, ..found })
+        }
     })
 }

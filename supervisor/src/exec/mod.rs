@@ -4,10 +4,12 @@
 
 mod approval_subject;
 pub mod arguments;
+mod bound_file;
 mod content_match;
 mod elevated;
 mod exec_lock;
 mod exec_plan;
+mod exec_time;
 pub mod image;
 mod interpreted;
 mod loader;
@@ -186,7 +188,7 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
                 };
                 let environment = exec_request.environment.items;
                 let here = Identity::from_stat(&rustix::fs::fstat(&directory)?);
-                let mut others = Vec::new();
+                let (mut others, mut names) = (Vec::new(), Vec::new());
                 let is_outside = role == Role::Program && request.guard.outside.is_asked(&object, &called);
                 let pass = is_outside.then(|| elevated::settle(request, &steps, &called)).transpose()?;
                 let subject = || {
@@ -200,7 +202,7 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
                     let mut held = held.collect::<Result<Vec<_>, _>>()?.into_iter();
                     let script = held.next();
                     let through = held.collect();
-                    others = runs.others;
+                    (others, names) = (runs.others, runs.names);
                     let files = others.iter().map(|named| approval_subject::script(request, named));
                     Ok(guard_approvals::Exec {
                         argv: argv.clone(),
@@ -221,9 +223,13 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
                     None => steps.settle(request, &called, subject)?,
                 };
                 if let Some(approved) = &approved {
+                    request.guard.scripts.start_anew(request.caller)?;
                     let held = approved.script.iter().chain(&approved.through).zip(scripts);
                     for (script, named) in held.chain(approved.files.iter().zip(others)) {
                         approval_subject::bind_script(request, script, named)?;
+                    }
+                    for name in names {
+                        approval_subject::bind_name(request, name)?;
                     }
                 }
                 return Ok(Expected {

@@ -8,10 +8,12 @@
 //! lies in a directory. So until the script is opened, the tree cannot move its names away, and nothing ever exists
 //! below them.
 //!
+//! A name at which nothing was found stays empty for the program, unless the program or a child of it puts something there:
+//! what others put there was not asked about.
+//!
 //! Why: docs/decisions.md, "An interpreter reads the script that was approved."
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,10 +22,13 @@ use guard_approvals::Digest;
 use guard_openclaw::peer::proc::Tid;
 use guard_openclaw::peer::process_tree::Tree;
 use parking_lot::Mutex;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::script_paths::{is_below, script_paths, spelled};
+pub use super::bound_file::{BareName, Named};
+use super::bound_file::{BoundFile, Meant};
+use super::exec_time::ExecTime;
+use super::script_paths::spelled;
 use super::sealed_script::SealedScript;
 use crate::caller::Caller;
 use crate::resolve::{Identity, Object, link_to, real_path};
@@ -31,36 +36,10 @@ use crate::resolve::{Identity, Object, link_to, real_path};
 /// The maximum total size of all copies. Beyond it no script is approved.
 const MAX_TOTAL_BYTES: u64 = 512 << 20;
 
-/// A script as passed to an interpreter.
-#[derive(Debug)]
-pub struct Named {
-    /// The real path.
-    pub path: Vec<u8>,
-    /// The absolute name that the interpreter opens.
-    pub name: Vec<u8>,
-    /// The script.
-    pub file: File,
-    /// Whether it may be data that the program changes and reads again: once the program or a child of it has opened it
-    /// for writing or replaced it, it reads what stands there.
-    pub is_until_changed: bool,
-}
-
-/// A script and the sealed copy of its content.
-#[derive(Debug)]
-struct Copied {
-    file: Identity,
-    path: Vec<u8>,
-    name: Vec<u8>,
-    /// The entries that must stay until it is opened; empty if the name means another file to each process.
-    ways: Vec<Vec<u8>>,
-    copy: Arc<SealedScript>,
-    is_until_changed: bool,
-}
-
-/// A copy assigned to a process.
+/// What was approved under a name, assigned to a process.
 #[derive(Clone, Debug)]
-struct HeldCopy {
-    copied: Arc<Copied>,
+struct HeldFile {
+    bound: Arc<BoundFile>,
     /// The start of the program that it was approved for.
     birth: Option<ExecTime>,
     /// Whether that program has opened it.
@@ -69,30 +48,15 @@ struct HeldCopy {
     is_changed: bool,
 }
 
-/// The time at which a program replaced another one, whose children go on.
-#[derive(Clone, Debug)]
-struct ExecTime {
-    /// As [`ProcessCopies::started`].
-    at: u64,
-    /// The process's children at that time, if the kernel lists them (CONFIG_PROC_CHILDREN).
-    before: Option<Vec<Tid>>,
-}
-
-impl ExecTime {
-    /// Reads the current time; the process is stopped.
-    fn read(process: Tid) -> ExecTime {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-        let ticks = procfs::ticks_per_second();
-        let at = now.tv_sec as u64 * ticks + now.tv_nsec as u64 * ticks / 1_000_000_000;
-        let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
-        let pids = |text: String| text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
-        ExecTime { at, before: children.ok().map(pids) }
-    }
-
-    /// Whether the child was created after this time.
-    fn is_before(&self, child: Tid, started: u64) -> bool {
-        let is_new = || self.before.as_ref().is_some_and(|before| !before.contains(&child));
-        started > self.at || (started == self.at && is_new())
+impl HeldFile {
+    /// Whether a process below the one that it is assigned to, or that process itself, is of the program. `below` is the
+    /// first process below it on the way.
+    fn is_of_program(&self, below: Option<(Tid, u64)>) -> bool {
+        match (&self.birth, below) {
+            (Some(birth), Some((child, started))) => birth.is_before(child, started),
+            (Some(_), None) => true,
+            (None, _) => false,
+        }
     }
 }
 
@@ -101,7 +65,7 @@ impl ExecTime {
 struct ProcessCopies {
     /// Field 22 of proc_pid_stat(5): it differs for another process with the same number.
     started: u64,
-    scripts: Vec<HeldCopy>,
+    scripts: Vec<HeldFile>,
 }
 
 /// The copies to serve, by process.
@@ -112,43 +76,6 @@ pub struct Scripts {
     copying: Mutex<()>,
     /// Whether a script was ever approved. Most guards never ask about any.
     is_used: AtomicBool,
-}
-
-/// How a path relates to a script.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Meant {
-    Itself,
-    /// A path below the script, as if the script were a directory.
-    Below,
-}
-
-impl Copied {
-    fn new(script: Named, copy: Arc<SealedScript>) -> Result<Copied, Errno> {
-        let Named { path, name, file, is_until_changed } = script;
-        let file = Identity::from_stat(&rustix::fs::fstat(file)?);
-        // If the name means another file to each process, the real path still leads to it.
-        let found = script_paths(&name).or_else(|| script_paths(&path)).unwrap_or_default();
-        Ok(Copied { file, path, name, ways: found, copy, is_until_changed })
-    }
-
-    /// Whether its names still lead to it: after this they can no longer be changed.
-    fn is_there(&self) -> bool {
-        let Some(last) = self.ways.last() else { return true };
-        script_paths(&self.name).or_else(|| script_paths(&self.path)).as_ref() == Some(&self.ways)
-            && rustix::fs::lstat(&last[..]).is_ok_and(|stat| Identity::from_stat(&stat) == self.file)
-    }
-
-    fn meant_by(&self, path: &[u8], own: &[u8]) -> Option<Meant> {
-        if path == own { Some(Meant::Itself) } else { is_below(path, own).then_some(Meant::Below) }
-    }
-
-    fn meant_by_name(&self, name: &[u8]) -> Option<Meant> {
-        self.meant_by(name, &self.name)
-    }
-
-    fn meant_by_file(&self, file: Identity, path: &[u8]) -> Option<Meant> {
-        if file == self.file { Some(Meant::Itself) } else { self.meant_by(path, &self.path) }
-    }
 }
 
 impl Scripts {
@@ -174,10 +101,36 @@ impl Scripts {
             Some(copy) => copy,
             None => Arc::new(SealedScript::copy(caller, &script.file, approved)?),
         };
-        let copied = Arc::new(Copied::new(script, copy)?);
-        self.hold(process, started, tree, &copied)?;
+        let bound = Arc::new(BoundFile::new(script, copy)?);
+        self.hold(process, started, tree, &bound)?;
         drop(alone);
-        if copied.is_there() { Ok(()) } else { Err(Errno::ACCESS) }
+        if bound.is_there() { Ok(()) } else { Err(Errno::ACCESS) }
+    }
+
+    /// Keeps a name of the caller's as it was found: empty, or a directory.
+    ///
+    /// # Errors
+    /// EACCES if something else is there by now; ESRCH if the caller is gone.
+    pub fn bind_name(&self, caller: &Caller<'_>, tree: &Tree, name: BareName) -> Result<(), Errno> {
+        let process = caller.process()?;
+        let started = started(tree, process).ok_or(Errno::SRCH)?;
+        caller.check()?;
+        self.is_used.store(true, Ordering::Release);
+        let Some(bound) = BoundFile::bare(name).map(Arc::new) else { return Ok(()) };
+        self.hold(process, started, tree, &bound)?;
+        if bound.is_there() { Ok(()) } else { Err(Errno::ACCESS) }
+    }
+
+    /// Drops what was bound for a start of the caller's that came to nothing: the next approval is for something else.
+    ///
+    /// # Errors
+    /// ESRCH if the caller is gone.
+    pub fn start_anew(&self, caller: &Caller<'_>) -> Result<(), Errno> {
+        let process = caller.process()?;
+        if let Some(known) = self.processes.lock().get_mut(&process) {
+            known.scripts.retain(|held| held.birth.is_some());
+        }
+        Ok(())
     }
 
     /// Whether no script was ever approved: then no file is replaced by a copy.
@@ -188,26 +141,29 @@ impl Scripts {
     /// An existing copy with this digest: a hundred processes of one script share one.
     fn copy_of(&self, approved: Digest) -> Option<Arc<SealedScript>> {
         let processes = self.processes.lock();
-        let mut copies = processes.values().flat_map(|known| &known.scripts).map(|held| &held.copied.copy);
+        let mut copies =
+            processes.values().flat_map(|known| &known.scripts).filter_map(|held| held.bound.copy());
         copies.find(|copy| copy.sha256 == approved).cloned()
     }
 
-    fn hold(&self, process: Tid, started: u64, tree: &Tree, copied: &Arc<Copied>) -> Result<(), Errno> {
+    fn hold(&self, process: Tid, started: u64, tree: &Tree, bound: &Arc<BoundFile>) -> Result<(), Errno> {
         let mut processes = self.processes.lock();
         processes.retain(|process, known| self::started(tree, *process) == Some(known.started));
         let held = processes.values().flat_map(|known| &known.scripts);
-        let copies = held.map(|held| &held.copied.copy).chain([&copied.copy]);
+        let copies = held.filter_map(|held| held.bound.copy()).chain(bound.copy());
         let lengths: BTreeMap<_, _> = copies.map(|copy| (Arc::as_ptr(copy), copy.length)).collect();
         if lengths.values().sum::<u64>() > MAX_TOTAL_BYTES {
             return Err(Errno::NOMEM);
         }
         let known = processes.entry(process).or_insert(ProcessCopies { started, scripts: Vec::new() });
-        // A new approval replaces earlier ones under the same names.
-        known.scripts.retain(|HeldCopy { copied: other, .. }| {
-            other.file != copied.file && other.path != copied.path && other.name != copied.name
+        // A new approval replaces earlier ones under the same names. Of one approval a file may have several names.
+        known.scripts.retain(|HeldFile { bound: other, birth, .. }| {
+            let is_other_file =
+                (other.file.is_none() || other.file != bound.file) && other.path != bound.path;
+            other.name != bound.name && (birth.is_none() || is_other_file)
         });
-        known.scripts.push(HeldCopy {
-            copied: Arc::clone(copied),
+        known.scripts.push(HeldFile {
+            bound: Arc::clone(bound),
             birth: None,
             is_read: false,
             is_changed: false,
@@ -219,8 +175,10 @@ impl Scripts {
     /// children, no longer count.
     pub fn begin(&self, process: Tid) {
         let mut processes = self.processes.lock();
-        let scripts = processes.get_mut(&process).into_iter().flat_map(|known| &mut known.scripts);
-        for held in scripts.filter(|held| held.birth.is_none()) {
+        let Some(known) = processes.get_mut(&process) else { return };
+        // A name without a file was the earlier program's argument.
+        known.scripts.retain(|held| held.birth.is_none() || held.bound.copy().is_some());
+        for held in known.scripts.iter_mut().filter(|held| held.birth.is_none()) {
             held.birth = Some(ExecTime::read(process));
         }
     }
@@ -229,7 +187,8 @@ impl Scripts {
     /// replaced it.
     ///
     /// # Errors
-    /// ENOTDIR if the script has become a directory; the kernel's; ESRCH if the caller is gone.
+    /// ENOTDIR if the script has become a directory; ENOENT if nothing was there when the program was approved; the
+    /// kernel's; ESRCH if the caller is gone.
     pub fn instead(
         &self,
         caller: &Caller<'_>,
@@ -241,7 +200,10 @@ impl Scripts {
             return Ok(None);
         }
         let identity = Identity::from_stat(&object.stat);
-        let found = self.find(caller, tree, |copied| copied.meant_by_file(identity, path))?;
+        let is_file = object.kind() == FileType::RegularFile;
+        let found = self.find(caller, tree, |bound| {
+            bound.meant_by_file(identity, path).filter(|_| is_file || bound.is_nothing())
+        })?;
         found.map(|(_, copy)| copy).map_or(Ok(None), |copy| Object::from_fd(copy).map(Some))
     }
 
@@ -264,7 +226,7 @@ impl Scripts {
         let here =
             if is_absolute { Vec::new() } else { real_path(caller.directory(libc::AT_FDCWD)?.as_fd())? };
         let name = spelled(&here, written);
-        let found = self.find(caller, tree, |copied| copied.meant_by_name(&name))?;
+        let found = self.find(caller, tree, |bound| bound.meant_by_name(&name))?;
         found.map_or(Ok(None), |(path, copy)| Ok(Some((path, Object::from_fd(copy)?))))
     }
 
@@ -274,12 +236,7 @@ impl Scripts {
         if self.is_empty() {
             return;
         }
-        let is_meant = |held: &HeldCopy| {
-            held.copied.is_until_changed
-                && (file.is_some_and(|file| file == held.copied.file)
-                    || held.copied.path == path
-                    || held.copied.ways.iter().any(|way| way == path || is_below(way, path)))
-        };
+        let is_meant = |held: &HeldFile| held.bound.is_until_changed && held.bound.is_changed_by(file, path);
         if !self.processes.lock().values().flat_map(|known| &known.scripts).any(is_meant) {
             return;
         }
@@ -294,11 +251,7 @@ impl Scripts {
             let below = child.replace((pid, started));
             let known = processes.get_mut(&pid).filter(|known| known.started == started);
             for held in known.into_iter().flat_map(|known| &mut known.scripts).filter(|held| is_meant(held)) {
-                held.is_changed |= match (&held.birth, below) {
-                    (Some(birth), Some((child, started))) => birth.is_before(child, started),
-                    (Some(_), None) => true,
-                    (None, _) => false,
-                };
+                held.is_changed |= held.is_of_program(below);
             }
         }
     }
@@ -311,24 +264,46 @@ impl Scripts {
         let processes = self.processes.lock();
         let mut scripts = processes.values().flat_map(|known| &known.scripts);
         scripts.any(|held| {
-            let last = held.copied.name.rsplit(|&byte| byte == b'/').next();
+            let last = held.bound.name.rsplit(|&byte| byte == b'/').next();
             written.split(|&byte| byte == b'/').any(|part| Some(part) == last)
         })
     }
 
-    /// Whether an approved script that is not opened yet is found by this entry, or below it: then the entry must stay.
-    pub fn await_entry(&self, tree: &Tree, path: &[u8]) -> bool {
-        let awaits = |held: &HeldCopy| {
-            !held.is_read && held.copied.ways.iter().any(|way| way == path || is_below(way, path))
+    /// Whether this entry must stay: by it, or below it, an approved script is found that is not opened yet, or a name that
+    /// another program was approved with.
+    pub fn await_entry(&self, caller: &Caller<'_>, tree: &Tree, path: &[u8]) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let awaits = |held: &&HeldFile| {
+            let is_awaited = if held.bound.copy().is_some() { !held.is_read } else { !held.is_changed };
+            is_awaited && held.bound.is_led_to_by(path)
         };
         let waiting: Vec<_> = self
             .processes
             .lock()
             .iter()
-            .filter(|(_, known)| known.scripts.iter().any(awaits))
-            .map(|(process, known)| (*process, known.started))
+            .map(|(process, known)| {
+                let held: Vec<HeldFile> = known.scripts.iter().filter(awaits).cloned().collect();
+                (*process, known.started, held)
+            })
+            .filter(|(_, _, held)| !held.is_empty())
             .collect();
-        waiting.into_iter().any(|(process, started)| self::started(tree, process) == Some(started))
+        if waiting.is_empty() {
+            return false;
+        }
+        let line: Vec<_> = caller.process().map_or_else(
+            |_| Vec::new(),
+            |process| tree.line(process).map(|stat| (stat.pid, stat.starttime)).collect(),
+        );
+        waiting.into_iter().any(|(process, started, held)| {
+            let at = line.iter().position(|one| *one == (process, started));
+            let below = at.and_then(|at| at.checked_sub(1)).map(|at| line[at]);
+            // A program may do what it likes with names that it was given, and so may its children.
+            let is_own =
+                |held: &HeldFile| held.bound.copy().is_none() && at.is_some() && held.is_of_program(below);
+            self::started(tree, process) == Some(started) && held.iter().any(|held| !is_own(held))
+        })
     }
 
     /// Finds the caller's matching copy: its real path, and the copy freshly opened. It is the caller's own, or an
@@ -337,9 +312,9 @@ impl Scripts {
         &self,
         caller: &Caller<'_>,
         tree: &Tree,
-        meant: impl Fn(&Copied) -> Option<Meant>,
+        meant: impl Fn(&BoundFile) -> Option<Meant>,
     ) -> Result<Option<(Vec<u8>, OwnedFd)>, Errno> {
-        let is_meant = |held: &HeldCopy| meant(&held.copied).is_some();
+        let is_meant = |held: &HeldFile| meant(&held.bound).is_some();
         // Most opens are of something else: then nothing about the caller is needed.
         if !self.processes.lock().values().flat_map(|known| &known.scripts).any(is_meant) {
             return Ok(None);
@@ -356,22 +331,22 @@ impl Scripts {
                 continue;
             };
             let mut scripts = known.scripts.iter_mut();
-            let is_for = |held: &HeldCopy| match (below, &held.birth) {
-                (None, _) => !held.is_changed,
-                (Some((child, started)), Some(birth)) => !held.is_read && birth.is_before(child, started),
-                (Some(_), None) => false,
+            let is_for = |held: &HeldFile| match below {
+                None => !held.is_changed,
+                Some(_) => !held.is_read && !held.is_changed && held.is_of_program(below),
             };
             let Some(held) = scripts.find(|held| is_for(held) && is_meant(held)) else {
                 continue;
             };
-            if meant(&held.copied) == Some(Meant::Below) {
+            let Some(copy) = held.bound.copy().cloned() else { return Err(Errno::NOENT) };
+            if meant(&held.bound) == Some(Meant::Below) {
                 return Err(Errno::NOTDIR);
             }
             held.is_read = held.birth.is_some();
             let held = held.clone();
             let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-            let copy = rustix::fs::open(link_to(held.copied.copy.file.as_fd()), flags, Mode::empty())?;
-            let path = held.copied.path.clone();
+            let copy = rustix::fs::open(link_to(copy.file.as_fd()), flags, Mode::empty())?;
+            let path = held.bound.path.clone();
             if let Some((own, started)) = line.first().filter(|_| !is_own).copied() {
                 let known = processes.entry(own).or_insert(ProcessCopies { started, scripts: Vec::new() });
                 if known.started != started {

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use rustix::fs::{AtFlags, StatxFlags};
 use rustix::io::Errno;
 
+use crate::kernel::unix_sockets::bound_files;
 use crate::resolve::{DirEntry, Object};
 
 /// A socket in the file system: device, inode and birth time, because inode numbers are reused.
@@ -187,7 +188,8 @@ pub fn parse_entry(line: &[u8]) -> Option<ProcNetUnixEntry<'_>> {
 }
 
 /// Whether a process of this user may listen at the socket file at this real path. In doubt it returns true: for a name
-/// that was relative to some directory, or a file of another user, whose server may be in another network namespace.
+/// that was relative to some directory, or a file of another user, whose server may be in another network namespace. A
+/// server may have given its socket another name since (ssh's ControlMaster does).
 pub fn may_be_served(socket: &Object, path: &[u8]) -> bool {
     let is_ours = socket.stat.st_uid == rustix::process::geteuid().as_raw();
     let Ok(table) = std::fs::read("/proc/net/unix") else { return true };
@@ -199,7 +201,18 @@ pub fn may_be_served(socket: &Object, path: &[u8]) -> bool {
                     (stat.st_dev, stat.st_ino) == (socket.stat.st_dev, socket.stat.st_ino)
                 }))
     };
-    !is_ours || name.contains(&b'\n') || lines(&table).any(|line| is_it(line.name))
+    !is_ours || name.contains(&b'\n') || lines(&table).any(|line| is_it(line.name)) || is_bound(socket)
+}
+
+/// Whether a socket is bound to this very file. False where the kernel cannot tell (CONFIG_UNIX_DIAG).
+fn is_bound(socket: &Object) -> bool {
+    /// File systems whose files have another device for stat(2) than for the rest of the kernel.
+    const OWN_DEVICES: [i64; 2] = [0x9123_683e, 0x794c_7630];
+    let Ok(files) = bound_files() else { return false };
+    let shown = |device: u64| (rustix::fs::major(device), rustix::fs::minor(device));
+    let has_own = rustix::fs::fstatfs(&socket.fd).map_or(true, |system| OWN_DEVICES.contains(&system.f_type));
+    let (inode, device) = (socket.stat.st_ino as u32, shown(socket.stat.st_dev));
+    files.iter().any(|file| file.inode == inode && (has_own || file.device == device))
 }
 
 fn last(path: &[u8]) -> &[u8] {
@@ -312,7 +325,16 @@ mod tests {
         let open =
             || Object::from_fd(rustix::fs::open(&path, flags, rustix::fs::Mode::empty()).unwrap()).unwrap();
         assert!(may_be_served(&open(), path.as_os_str().as_encoded_bytes()));
+        // The name by which it was bound may be another socket's by now.
+        let named = path.with_file_name("named");
+        std::fs::rename(&path, &named).unwrap();
+        let other = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        drop(other);
+        let moved = rustix::fs::open(&named, flags, rustix::fs::Mode::empty()).unwrap();
+        let moved = Object::from_fd(moved).unwrap();
+        assert!(may_be_served(&moved, named.as_os_str().as_encoded_bytes()));
         drop(listener);
+        assert!(!may_be_served(&moved, named.as_os_str().as_encoded_bytes()));
         assert!(!may_be_served(&open(), path.as_os_str().as_encoded_bytes()));
     }
 }

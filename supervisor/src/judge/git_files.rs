@@ -3,16 +3,14 @@
 //! The tree may have made the directory in which the operator's git puts such a file: an empty directory for a work tree
 //! or a submodule. Then the file is not the tree's, which remembers its own like directories.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use super::anchored_path::AnchoredPath;
 use super::made_directories::MadeDirectories;
 
 /// What is read of such a file: a path, and what git writes before it.
@@ -23,36 +21,35 @@ pub fn is_git_file(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b".git")
 }
 
-/// Whether the file at a real path is a `.git` file that the tree has not made and that leads to a git directory which the
+/// Whether the file at a place is a `.git` file that the tree has not made and that leads to a git directory which the
 /// tree has not made. So does one that cannot be read.
-pub fn leads_to_others(path: &[u8], made: &MadeDirectories) -> bool {
-    let Some(around) = around(path) else { return false };
-    let text = match read(path, made) {
+pub fn leads_to_others(place: AnchoredPath<'_>, made: &MadeDirectories) -> bool {
+    if !is_git_file(place.name()) {
+        return false;
+    }
+    let around = match place.parent() {
+        Ok(around) => around,
+        Err(error) => return !matches!(error, Errno::NOENT | Errno::NOTDIR),
+    };
+    let text = match read(around.as_fd(), place.name(), made) {
         Ok(Some(text)) => text,
         Ok(None) => return false,
         Err(_) => return true,
     };
     let Some(named) = text.strip_prefix(b"gitdir: ") else { return false };
     let end = named.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
-    let directory = Path::new(OsStr::from_bytes(around)).join(OsStr::from_bytes(&named[..end]));
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    match rustix::fs::open(&directory, flags, Mode::empty()) {
+    match rustix::fs::openat(&around, &named[..end], flags, Mode::empty()) {
         Ok(directory) => !made.contains_open(directory.as_fd()),
         Err(error) => !matches!(error, Errno::NOENT | Errno::NOTDIR),
     }
 }
 
-/// The directory that a `.git` is in; `None` for other names.
-fn around(path: &[u8]) -> Option<&[u8]> {
-    let slash = path.iter().rposition(|byte| *byte == b'/')?;
-    is_git_file(&path[slash + 1..]).then(|| &path[..slash.max(1)])
-}
-
 /// The content of a regular file that the tree has not made; `None` if no such file is there.
-fn read(path: &[u8], made: &MadeDirectories) -> Result<Option<Vec<u8>>, Errno> {
+fn read(around: BorrowedFd<'_>, name: &[u8], made: &MadeDirectories) -> Result<Option<Vec<u8>>, Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let file = match rustix::fs::openat2(CWD, path, flags, Mode::empty(), no_links) {
+    let file = match rustix::fs::openat2(around, name, flags, Mode::empty(), no_links) {
         Ok(file) => file,
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO) => return Ok(None),
         Err(error) => return Err(error),
@@ -69,6 +66,8 @@ fn read(path: &[u8], made: &MadeDirectories) -> Result<Option<Vec<u8>>, Errno> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
 
     #[test]
@@ -83,7 +82,7 @@ mod tests {
         let file = root.join(".git");
         let leads = |text: &str| {
             std::fs::write(&file, text).unwrap();
-            leads_to_others(file.as_os_str().as_bytes(), &made)
+            leads_to_others(AnchoredPath::path(file.as_os_str().as_bytes()), &made)
         };
         assert!(leads("gitdir: other\n") && leads(&format!("gitdir: {}/other", root.display())));
         assert!(!leads("gitdir: own\n") && !leads("gitdir: missing\n") && !leads("") && !leads("other\n"));
@@ -91,10 +90,16 @@ mod tests {
         made.record_open(File::open(&file).unwrap().as_fd());
         assert!(!leads("gitdir: other"), "the tree made the file");
         std::fs::write(root.join("git"), "gitdir: other\n").unwrap();
-        assert!(!leads_to_others(root.join("git").as_os_str().as_bytes(), &made), "another name");
-        assert!(!leads_to_others(root.join("own/.git").as_os_str().as_bytes(), &made), "it is not there");
+        assert!(
+            !leads_to_others(AnchoredPath::path(root.join("git").as_os_str().as_bytes()), &made),
+            "another name"
+        );
+        assert!(
+            !leads_to_others(AnchoredPath::path(root.join("own/.git").as_os_str().as_bytes()), &made),
+            "it is not there"
+        );
         std::fs::remove_file(&file).unwrap();
         std::fs::create_dir(&file).unwrap();
-        assert!(!leads_to_others(file.as_os_str().as_bytes(), &made), "a directory");
+        assert!(!leads_to_others(AnchoredPath::path(file.as_os_str().as_bytes()), &made), "a directory");
     }
 }

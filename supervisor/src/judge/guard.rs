@@ -20,12 +20,15 @@ use crate::audit::{DecisionEvent, MAX_ARGV, MAX_DENIED_ARGV, Operation, shortene
 use crate::caller::Caller;
 use crate::config::node_run::RunApproval;
 use crate::exec::{ContentMatcher, ExecLocks, Scripts};
+use crate::judge::anchored_path::AnchoredPath;
 use crate::judge::bound_sockets::BoundSockets;
 use crate::judge::consent::{Background, ConsentState};
 use crate::judge::git_locks::GitLocks;
 use crate::judge::git_remotes::GitRemotes;
+use crate::judge::linked_names::LinkedNames;
 use crate::judge::local_address::interface_of;
 use crate::judge::made_directories::MadeDirectories;
+use crate::judge::moving::Moving;
 use crate::judge::recorder::Recorder;
 use crate::judge::session_security::SessionSecurity;
 use crate::judge::shapes::{Shapes, Subject};
@@ -67,7 +70,7 @@ pub struct Guard {
     /// Whether the filter lets ptrace(2) go on.
     lets_trace: bool,
     /// Held from judgement to operation by calls that move rights: rename and link.
-    pub moving: Arc<Mutex<()>>,
+    pub moving: Arc<Moving>,
     /// One exec of a process at a time.
     pub exec_locks: Arc<ExecLocks>,
     /// What was approved of the first program, until a program starts.
@@ -82,6 +85,8 @@ pub struct Guard {
     pub bound_sockets: Arc<BoundSockets>,
     /// The directories that the tree has made.
     pub made: Arc<MadeDirectories>,
+    /// The protected names that are links.
+    linked_names: Arc<LinkedNames>,
     /// The locks of git configurations that the tree has made.
     pub git_locks: Arc<GitLocks>,
     /// The remotes that the tree has added to git configurations.
@@ -144,6 +149,7 @@ impl Guard {
             outside: Arc::new(Outside::nothing()),
             bound_sockets: Arc::default(),
             made: Arc::default(),
+            linked_names: Arc::default(),
             git_locks: Arc::default(),
             git_remotes: Arc::default(),
             used_entries: Arc::default(),
@@ -163,6 +169,11 @@ impl Guard {
     /// Sets the state directory in which an approvals page may be served.
     pub fn beside_page_of(self, state: &Path) -> Guard {
         Guard { state: Some(state.into()), ..self }
+    }
+
+    /// Sets the lock that this guard shares with others of its user.
+    pub fn moving_alone_by(self, moving: Moving) -> Guard {
+        Guard { moving: Arc::new(moving), ..self }
     }
 
     /// Sets the tree's connections to the guard's proxy.
@@ -259,18 +270,29 @@ impl Guard {
 
     /// Whether the policy allows this without asking, for a real path whose meaning does not depend on the caller.
     pub fn allows(&self, path: &[u8], access: Access) -> bool {
-        let request = self.shapes().request(path, access, Subject::New);
+        let request = self.shapes().request(AnchoredPath::path(path), access, Subject::New);
         decide(self.policy(), &request).outcome == Outcome::Allow
     }
 
     /// What is protected by its shape.
     pub fn shapes(&self) -> Shapes<'_> {
-        Shapes { policy: self.policy(), made: &self.made, sockets: &self.bound_sockets }
+        Shapes {
+            policy: self.policy(),
+            made: &self.made,
+            sockets: &self.bound_sockets,
+            linked: &self.linked_names,
+        }
     }
 
     /// The guard's part of a question.
     pub fn background(&self) -> Background<'_> {
-        Background { policy: self.policy(), session: self.session(), tree: &self.tree, made: &self.made }
+        Background {
+            policy: self.policy(),
+            session: self.session(),
+            tree: &self.tree,
+            made: &self.made,
+            answers: self.approvals().map(|approvals| approvals.manager()),
+        }
     }
 
     /// The consent for a call that needs it. If nobody was asked yet, the caller must refuse for now, without a log

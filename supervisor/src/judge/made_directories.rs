@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use parking_lot::Mutex;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags};
 
+use super::anchored_path::AnchoredPath;
+
 /// How many are remembered, about 3 MiB. Those made later count as the operator's, which protects more.
 const MAX_DIRECTORIES: usize = 1 << 16;
 
@@ -62,6 +64,12 @@ impl MadeDirectories {
             return false;
         }
         open_directory(path).is_some_and(|directory| self.contains_open(directory.as_fd()))
+    }
+
+    /// Returns whether a directory that a place is in is one of them. One that cannot be opened is not.
+    pub fn has_above(&self, place: AnchoredPath<'_>, directory: &[u8]) -> bool {
+        !self.0.lock().is_empty()
+            && place.above(directory).is_ok_and(|directory| self.contains_open(directory.as_fd()))
     }
 
     /// Returns whether an open directory, or file, is one of them.

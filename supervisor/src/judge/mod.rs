@@ -2,17 +2,24 @@
 //! human.
 
 pub(crate) mod active;
+pub mod anchored_path;
 pub mod bound_sockets;
 pub(crate) mod consent;
 pub(crate) mod git_files;
 pub(crate) mod git_locks;
+mod git_look;
 pub(crate) mod git_remotes;
 pub mod guard;
+mod link_target;
+pub mod linked_names;
+mod listing;
 pub mod local_address;
 pub mod made_directories;
 pub(crate) mod moved_grants;
+pub mod moving;
 mod paths;
 pub(crate) mod persistence;
+
 pub mod recorder;
 pub mod session_security;
 pub mod shapes;

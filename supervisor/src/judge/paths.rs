@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use crate::audit::Operation;
 use crate::caller::Caller;
+use crate::judge::anchored_path::AnchoredPath;
 use crate::judge::consent::{AllPaths, ConsentState, about_file, directories_above};
 use crate::judge::guard::Guard;
 use crate::judge::persistence::shown_change;
@@ -17,6 +18,9 @@ use crate::judge::shapes::Subject;
 use crate::kernel::requests;
 use crate::resolve::special_files::{Classification, classify, is_the_machines};
 use crate::resolve::{Identity, Object};
+
+/// Why no link may stand where a protected name leads.
+const LED_TO: &str = "a protected name is a link to a place there, which would be somewhere else";
 
 /// An access in the form in which it is recorded.
 fn used(access: Access, is_made: bool) -> Used {
@@ -28,7 +32,7 @@ fn used(access: Access, is_made: bool) -> Used {
 }
 
 impl Guard {
-    /// Judges an access to the object or entry at the real path `path`.
+    /// Judges an access to the object or entry at a place.
     ///
     /// # Errors
     /// EACCES if it is refused. EFBIG if it is a file that would have to be asked about, and is too large to be read.
@@ -36,17 +40,16 @@ impl Guard {
         &self,
         caller: &Caller<'_>,
         operation: Operation,
-        path: &[u8],
-        object: Option<&Object>,
+        place: AnchoredPath<'_>,
         access: Access,
     ) -> Result<(), Errno> {
-        let subject = match object {
+        let subject = match place.object {
             Some(object) if object.kind() == FileType::Directory => Subject::Directory,
             Some(object) if self.is_own_git_lock(object) => Subject::OwnGitLock,
             Some(_) => Subject::There,
             None => Subject::New,
         };
-        self.judge_subject(caller, operation, path, object, access, subject)
+        self.judge_subject(caller, operation, place, access, subject)
     }
 
     /// Refuses an open to write, or the creation of a name, that the kernel refuses, too. If the policy does not allow
@@ -85,13 +88,13 @@ impl Guard {
         }
     }
 
-    /// Judges whether a directory may be made at the real path `path`.
+    /// Judges whether a directory may be made at a place.
     ///
     /// # Errors
     /// EACCES if it is refused.
-    pub fn judge_mkdir(&self, caller: &Caller<'_>, path: &[u8]) -> Result<(), Errno> {
-        self.refuse_as_kernel(caller, path, None, Access::WRITE)?;
-        self.judge_subject(caller, Operation::Write, path, None, Access::WRITE, Subject::NewDirectory)
+    pub fn judge_mkdir(&self, caller: &Caller<'_>, place: AnchoredPath<'_>) -> Result<(), Errno> {
+        self.refuse_as_kernel(caller, place.path, None, Access::WRITE)?;
+        self.judge_subject(caller, Operation::Write, place, Access::WRITE, Subject::NewDirectory)
     }
 
     /// Whether a file is the lock of a git configuration that the tree has made.
@@ -99,37 +102,32 @@ impl Guard {
         self.git_locks.contains(Identity::from_stat(&object.stat))
     }
 
-    /// Judges whether the tree might write a git configuration, or its lock, at the real path `path`, if it were not
-    /// protected for what it is. Its content is judged by itself.
+    /// Judges whether the tree might write a git configuration, or its lock, at a place, if it were not protected for
+    /// what it is. Its content is judged by itself.
     ///
     /// # Errors
     /// EACCES if it is refused.
-    pub fn judge_git_locked(&self, caller: &Caller<'_>, path: &[u8]) -> Result<(), Errno> {
-        self.judge_subject(caller, Operation::Write, path, None, Access::WRITE, Subject::GitLocked)
+    pub fn judge_git_locked(&self, caller: &Caller<'_>, place: AnchoredPath<'_>) -> Result<(), Errno> {
+        self.judge_subject(caller, Operation::Write, place, Access::WRITE, Subject::GitLocked)
     }
 
-    /// Judges a change of the entry at the real path `path` as if it were not the tree's own lock.
+    /// Judges a change of the entry at a place as if it were not the tree's own lock.
     ///
     /// # Errors
     /// EACCES if it is refused.
-    pub fn judge_protected(
-        &self,
-        caller: &Caller<'_>,
-        path: &[u8],
-        object: Option<&Object>,
-    ) -> Result<(), Errno> {
-        self.judge_subject(caller, Operation::Write, path, object, Access::WRITE, Subject::There)
+    pub fn judge_protected(&self, caller: &Caller<'_>, place: AnchoredPath<'_>) -> Result<(), Errno> {
+        self.judge_subject(caller, Operation::Write, place, Access::WRITE, Subject::There)
     }
 
     fn judge_subject(
         &self,
         caller: &Caller<'_>,
         operation: Operation,
-        path: &[u8],
-        object: Option<&Object>,
+        place: AnchoredPath<'_>,
         access: Access,
         subject: Subject,
     ) -> Result<(), Errno> {
+        let AnchoredPath { path, object, .. } = place;
         let writes = access.contains(Access::WRITE);
         let asked = match classify(caller, &self.tree, path, object, writes)? {
             Classification::Own => return Ok(()),
@@ -144,7 +142,7 @@ impl Guard {
             self.saw(&asked, used(access, object.is_none()));
         }
         let policy = self.policy();
-        let request = self.shapes().request(&asked, access, subject);
+        let request = self.shapes().request(place.at(&asked), access, subject);
         let verdict = decide(policy, &request);
         if verdict.outcome != Outcome::Ask {
             return self.settle(caller, operation, path, &[], &verdict);
@@ -192,55 +190,42 @@ impl Guard {
         }
     }
 
-    /// Judges a change of the object or entry at the real path `path` itself: its name, mode or owner.
+    /// Judges a change of the object or entry at a place itself: its name, mode or owner.
     ///
     /// # Errors
     /// EACCES if it is refused.
-    pub fn judge_change(
-        &self,
-        caller: &Caller<'_>,
-        path: &[u8],
-        object: Option<&Object>,
-    ) -> Result<(), Errno> {
+    pub fn judge_change(&self, caller: &Caller<'_>, place: AnchoredPath<'_>) -> Result<(), Errno> {
         let all = AllPaths::new(caller);
-        all.add(self.judge(caller, Operation::Write, path, object, Access::WRITE))?;
-        if object.is_some_and(|object| is_the_machines(path, object)) {
-            self.refuse(caller, Operation::Write, path, "a device of the machine")?;
+        all.add(self.judge(caller, Operation::Write, place, Access::WRITE))?;
+        if place.object.is_some_and(|object| is_the_machines(place.path, object)) {
+            self.refuse(caller, Operation::Write, place.path, "a device of the machine")?;
         }
         all.end()
     }
 
-    /// Judges the removal of the entry at the real path `path`, or its move to another name.
+    /// Judges the removal of the entry at a place, or its move to another name.
     ///
     /// # Errors
     /// EACCES if it is refused.
-    pub fn judge_removal(
-        &self,
-        caller: &Caller<'_>,
-        path: &[u8],
-        object: Option<&Object>,
-    ) -> Result<(), Errno> {
-        if self.shapes().breaks_repository(path) {
+    pub fn judge_removal(&self, caller: &Caller<'_>, place: AnchoredPath<'_>) -> Result<(), Errno> {
+        if self.shapes().breaks_repository(place) {
+            let path = place.path;
             let request = Request::FileAt { path, access: Access::WRITE, site: Site::Repository };
             let verdict = decide(self.policy(), &request);
             if verdict.outcome != Outcome::Allow {
                 return self.settle(caller, Operation::Write, path, &[], &verdict);
             }
         }
-        self.judge_displacement(caller, path, object)?;
-        self.judge_change(caller, path, object)
+        self.judge_displacement(caller, place)?;
+        self.judge_change(caller, place)
     }
 
-    /// Judges whether the entry at the real path `path` may lose its name to another.
+    /// Judges whether the entry at a place may lose its name to another.
     ///
     /// # Errors
     /// EACCES for a socket that a process outside the tree serves.
-    pub fn judge_displacement(
-        &self,
-        caller: &Caller<'_>,
-        path: &[u8],
-        object: Option<&Object>,
-    ) -> Result<(), Errno> {
+    pub fn judge_displacement(&self, caller: &Caller<'_>, place: AnchoredPath<'_>) -> Result<(), Errno> {
+        let AnchoredPath { path, object, .. } = place;
         let is_served = |socket: &&Object| {
             socket.kind() == FileType::Socket && !self.bound_sockets.may_displace(self.policy(), socket, path)
         };
@@ -254,12 +239,12 @@ impl Guard {
         }
     }
 
-    /// Whether a file may get the real path `new` without gaining rights there by an answer of the operator's.
-    pub fn moves_within_answers(&self, old: &[u8], new: &[u8]) -> bool {
+    /// Whether a file may get to the place `new` without gaining rights there by an answer of the operator's.
+    pub fn moves_within_answers(&self, old: AnchoredPath<'_>, new: AnchoredPath<'_>) -> bool {
         let Some(approvals) = &self.approvals() else { return true };
         [Access::READ, Access::WRITE].into_iter().all(|bit| {
-            let verdict = |path, subject| {
-                let verdict = decide(self.policy(), &self.shapes().request(path, bit, subject));
+            let verdict = |place, subject| {
+                let verdict = decide(self.policy(), &self.shapes().request(place, bit, subject));
                 (verdict.outcome, verdict.reason.asking())
             };
             let (Outcome::Ask, rule) = verdict(new, Subject::New) else { return true };
@@ -267,20 +252,25 @@ impl Guard {
             if before == Outcome::Allow {
                 return true;
             }
-            let [inside_before, inside] = [old, new].map(|path| directories_above(&self.made, path));
+            let [inside_before, inside] = [old, new].map(|place| directories_above(&self.made, place.path));
             let before = (before == Outcome::Ask).then_some(AskedFile {
-                path: old,
+                path: old.path,
                 inside: &inside_before,
                 rule: &rule_before,
             });
-            approvals.manager().lets_move(bit, before, AskedFile { path: new, inside: &inside, rule: &rule })
+            approvals.manager().lets_move(
+                bit,
+                before,
+                AskedFile { path: new.path, inside: &inside, rule: &rule },
+            )
         })
     }
 
     /// Drops the operator's answers for files that this policy does not ask about by the same rule.
     pub fn keep_answers(&self) {
         let asks = |path: &[u8], access| {
-            let verdict = decide(self.policy(), &self.shapes().request(path, access, Subject::There));
+            let request = self.shapes().request(AnchoredPath::path(path), access, Subject::There);
+            let verdict = decide(self.policy(), &request);
             (verdict.outcome == Outcome::Ask).then(|| verdict.reason.asking())
         };
         if let Some(approvals) = self.approvals() {
@@ -288,14 +278,21 @@ impl Guard {
         }
     }
 
-    /// Judges whether a symbolic link may be created at the real path `path`, or moved there without a known `text`. It may
-    /// not be on the way to a protected place, which would then be somewhere else.
+    /// Judges whether a symbolic link may be created at a place, or moved there without a known `text`. It may not be on the way to a protected place, which would then be somewhere else.
     ///
     /// # Errors
     /// EACCES if it is refused.
-    pub fn judge_link(&self, caller: &Caller<'_>, path: &[u8], text: Option<&[u8]>) -> Result<(), Errno> {
-        let policy = self.policy();
-        let shape = || self.shapes().forbids_link(path, text).and_then(|shape| policy.shape_reason(&shape));
+    pub fn judge_link(
+        &self,
+        caller: &Caller<'_>,
+        place: AnchoredPath<'_>,
+        text: Option<&[u8]>,
+    ) -> Result<(), Errno> {
+        let (policy, path) = (self.policy(), place.path);
+        let shape = || self.shapes().forbids_link(place, text).and_then(|shape| policy.shape_reason(&shape));
+        if self.shapes().is_led_to(path) {
+            self.refuse(caller, Operation::Write, path, LED_TO)?;
+        }
         match policy.keeps_below(path).or_else(shape) {
             Some(because) => self.deny(caller, Operation::Write, path, &[], &because),
             None => Ok(()),

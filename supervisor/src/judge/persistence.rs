@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use crate::audit::Operation;
 use crate::caller::Caller;
+use crate::judge::anchored_path::AnchoredPath;
 use crate::judge::consent::{ConsentState, about_file};
 use crate::judge::guard::Guard;
 use crate::judge::shapes::Subject;
@@ -43,11 +44,11 @@ pub fn shown_replacement(old: Option<FileContent<'_>>, new: FileContent<'_>) -> 
 }
 
 impl Guard {
-    /// The verdict on another file in place of what is at the real path `path`, if a human is to be asked because it would
+    /// The verdict on another file in place of what is at a place, if a human is to be asked because it would
     /// run outside the guard.
-    pub fn asks_about_replacement(&self, path: &[u8], object: Option<&Object>) -> Option<Verdict<'_>> {
-        let subject = if object.is_some() { Subject::There } else { Subject::New };
-        let verdict = decide(self.policy(), &self.shapes().request(path, Access::WRITE, subject));
+    pub fn asks_about_replacement(&self, place: AnchoredPath<'_>) -> Option<Verdict<'_>> {
+        let subject = if place.object.is_some() { Subject::There } else { Subject::New };
+        let verdict = decide(self.policy(), &self.shapes().request(place, Access::WRITE, subject));
         (verdict.outcome == Outcome::Ask && verdict.reason.is_persistence() && !self.observe)
             .then_some(verdict)
     }

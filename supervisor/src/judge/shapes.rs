@@ -3,14 +3,18 @@
 //! The policy recognises a shape by the path alone. This module looks at the disk: is a directory a git repository
 //! under another name, did the tree itself make the directory that holds the shape, and may it be moved?
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
-use guard_policy::{Access, GitLockedNames, Policy, Request, Shape, ShapeKind, Site};
-use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
+use guard_policy::{Access, GitLockedNames, GitLook, GitPart, Policy, Request, Shape, ShapeKind, Site};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use super::anchored_path::AnchoredPath;
 use super::bound_sockets::BoundSockets;
 use super::git_files::leads_to_others;
+use super::git_look::{Look, is_in_work_tree, is_part_of_repository, look_of};
+use super::linked_names::LinkedNames;
+use super::listing::names;
 use super::made_directories::MadeDirectories;
 use crate::resolve::Object;
 
@@ -44,23 +48,41 @@ pub struct Shapes<'a> {
     pub made: &'a MadeDirectories,
     /// The sockets that the tree bound.
     pub sockets: &'a BoundSockets,
+    /// The protected names that are links.
+    pub linked: &'a LinkedNames,
 }
 
 impl Shapes<'_> {
-    /// Returns the question for an access to a real path.
-    pub fn request<'p>(&self, path: &'p [u8], access: Access, subject: Subject) -> Request<'p> {
+    /// Whether a protected name leads to a place at or below a path, so that no link may stand there.
+    pub fn is_led_to(&self, path: &[u8]) -> bool {
+        self.policy.protects_shapes() && self.linked.lead_below(self.policy, self.made, path)
+    }
+
+    /// Returns the question for an access to a place.
+    pub fn request<'p>(&self, place: AnchoredPath<'p>, access: Access, subject: Subject) -> Request<'p> {
         let site = match access.contains(Access::WRITE) && self.policy.protects_shapes() {
-            true => self.site(path, subject),
+            true => self.site(place, subject),
             false => None,
         };
+        let path = place.path;
         match site {
             Some(site) => Request::FileAt { path, access, site },
             None => Request::File { path, access },
         }
     }
 
-    /// What is known of a path that is to be written; `None` if its shape alone decides.
-    fn site(&self, path: &[u8], subject: Subject) -> Option<Site> {
+    /// Whether the path alone does not say what is protected there. A directory that git takes for a repository does not
+    /// count: the tree cannot move one of the operator's.
+    pub fn looks_around(&self, path: &[u8]) -> bool {
+        self.policy.protects_shapes()
+            && (!self.policy.shapes(path).is_empty()
+                || self.policy.git_parts(path).iter().any(|part| part.look == GitLook::Partial)
+                || self.policy.marked_directory(path).is_some())
+    }
+
+    /// What is known of a place that is to be written; `None` if its shape alone decides.
+    fn site(&self, place: AnchoredPath<'_>, subject: Subject) -> Option<Site> {
+        let path = place.path;
         let shapes = self.policy.shapes(path);
         let is_let_through = match subject {
             Subject::GitLocked => true,
@@ -73,117 +95,154 @@ impl Shapes<'_> {
                 Subject::NewDirectory => shape.kind.is_file() || shape.kind == ShapeKind::ModuleHooks,
                 _ => false,
             };
-            is_for_files
-                || is_let_through && shape.kind == ShapeKind::GitLocked
-                || self.is_the_trees(shape, path)
+            is_for_files || is_let_through && shape.kind == ShapeKind::GitLocked
         };
-        if !shapes.iter().all(is_own) {
+        if !shapes.iter().all(|shape| is_own(shape) || self.is_the_trees(shape, place)) {
             return None;
         }
-        let is_the_operators = |directory: &[u8]| !self.made.contains(directory);
-        let is_config = is_let_through && shapes.iter().any(|shape| shape.kind == ShapeKind::GitLocked);
-        let is_its_own = |directory: &&[u8]| {
-            is_config && path.strip_suffix(last_name(path)) == Some(&[directory, &b"/"[..]].concat())
+        for other in self.linked.other_paths(self.policy, self.made, path) {
+            let there = AnchoredPath::path(&other);
+            let mut shapes = self.policy.shapes(&other).into_iter();
+            let is_protected = |shape: &Shape<'_>| !is_own(shape) && !self.is_the_trees(shape, there);
+            if let Some(shape) = shapes.find(is_protected) {
+                return Some(Site::Linked(shape.linked()));
+            }
+        }
+        let parts = self.git_parts(place);
+        // A directory runs nothing, and git makes those of new work trees.
+        let is_directory = matches!(subject, Subject::Directory | Subject::NewDirectory);
+        let is_fine = |part: &GitPart<'_>| {
+            is_directory && part.may_be_work_tree
+                || is_own(&part.shape)
+                || self.is_the_trees(&part.shape, place)
         };
-        let mut directories =
-            self.policy.git_directories(path).into_iter().filter(|directory| !is_its_own(directory));
-        let is_part = |directory: &[u8]| look_of(directory).is_repository() && is_the_operators(directory);
-        if directories.any(is_part) || subject != Subject::There && self.completes(path) {
+        if !parts.iter().all(is_fine) || subject != Subject::There && self.completes(place) {
             return Some(Site::Repository);
         }
+        let mut all = shapes.iter().chain(parts.iter().map(|part| &part.shape));
+        let is_locked = is_let_through && all.any(|shape| shape.kind == ShapeKind::GitLocked);
         // This keeps the policy from looking for shapes again.
-        Some(if is_config { Site::GitLocked } else { Site::Own })
+        Some(if is_locked { Site::GitLocked } else { Site::Own })
+    }
+
+    /// What a place is part of in the operator's git directories of any name, without what lies in work trees there.
+    fn git_parts<'p>(&self, place: AnchoredPath<'p>) -> Vec<GitPart<'p>> {
+        let mut parts = self.policy.git_parts(place.path);
+        parts.retain(|part| {
+            is_part_of_repository(part, place)
+                && !self.made.has_above(place, part.directory)
+                && !is_in_work_tree(part, place, self.made)
+        });
+        parts
     }
 
     /// Whether the tree made the directory that holds a shape, and nobody else put a `.git` file there.
-    fn is_the_trees(&self, shape: &Shape<'_>, path: &[u8]) -> bool {
-        self.made.contains(shape.holder) && !leads_to_others(path, self.made)
+    fn is_the_trees(&self, shape: &Shape<'_>, place: AnchoredPath<'_>) -> bool {
+        self.made.has_above(place, shape.holder) && !leads_to_others(place, self.made)
     }
 
-    /// Whether a real path is that of a git configuration, or of its lock, and protected for that.
-    pub fn protects_git_locked(&self, path: &[u8]) -> bool {
+    /// Whether a place is that of a git configuration, or of its lock, and protected for that.
+    pub fn protects_git_locked(&self, place: AnchoredPath<'_>) -> bool {
+        let is_locked = |shape: &Shape<'_>| shape.kind == ShapeKind::GitLocked;
         self.policy.protects_shapes()
-            && self.policy.shapes(path).iter().any(|shape| shape.kind == ShapeKind::GitLocked)
-            && self.site(path, Subject::There) != Some(Site::Own)
+            && GitLockedNames::is_lock_or_file(last_name(place.path))
+            && (self.policy.shapes(place.path).iter().any(is_locked)
+                || self.git_parts(place).iter().any(|part| is_locked(&part.shape)))
+            && self.site(place, Subject::There) != Some(Site::Own)
     }
 
-    /// Whether a real path is protected by its shape, but in a directory that the tree made.
-    pub fn is_own(&self, path: &[u8]) -> bool {
-        self.policy.protects_shapes() && self.site(path, Subject::There) == Some(Site::Own)
+    /// Whether a place is protected by its shape, but in a directory that the tree made.
+    pub fn is_own(&self, place: AnchoredPath<'_>) -> bool {
+        self.policy.protects_shapes() && self.site(place, Subject::There) == Some(Site::Own)
     }
 
-    /// Whether a new name at a path would turn a directory of the operator's into a git repository. The tree may have
+    /// Whether a new name at a place would turn a directory of the operator's into a git repository. The tree may have
     /// written that repository's configuration or hooks before.
-    fn completes(&self, path: &[u8]) -> bool {
+    fn completes(&self, place: AnchoredPath<'_>) -> bool {
+        let path = place.path;
         let Some(directory) = self.policy.marked_directory(path) else { return false };
         // Below a directory that is called `.git`, these are protected by their names.
         let is_named = !self.policy.shapes(&[directory, b"/config"].concat()).is_empty();
-        let look = look_of(directory);
+        let look = look_of(place, directory);
         // The link names a directory with a configuration.
         let is_configured = look.is_configured() || look.has_head() && path.ends_with(b"/commondir");
-        !is_named && is_configured && !look.is_repository() && !self.made.contains(directory)
+        !is_named && is_configured && !look.is_repository() && !self.made.has_above(place, directory)
     }
 
     /// Whether a directory is a git repository only because of this name in it. Without the name its hooks would lose
     /// their protection until somebody puts it back, or git would use the repository around the directory instead.
-    pub fn breaks_repository(&self, path: &[u8]) -> bool {
-        let marked = self.policy.protects_shapes().then(|| self.policy.marked_directory(path)).flatten();
+    pub fn breaks_repository(&self, place: AnchoredPath<'_>) -> bool {
+        let marked =
+            self.policy.protects_shapes().then(|| self.policy.marked_directory(place.path)).flatten();
         marked.is_some_and(|directory| {
-            let look = look_of(directory);
-            look.is_configured() && look.is_repository() && !self.made.contains(directory)
+            let look = look_of(place, directory);
+            look.is_configured() && look.is_repository() && !self.made.has_above(place, directory)
         })
     }
 
-    /// Whether this path is protected by its shape. A file must not get such a name as a second one: later, when the
+    /// Whether this place is protected by its shape. A file must not get such a name as a second one: later, when the
     /// directory is not the tree's own any more, the tree could write the file by its first name.
-    pub fn names(&self, path: &[u8]) -> bool {
-        let mut directories = self.policy.git_directories(path).into_iter();
+    pub fn names(&self, place: AnchoredPath<'_>) -> bool {
+        let is_part = |part: &GitPart<'_>| {
+            is_part_of_repository(part, place) && !is_in_work_tree(part, place, self.made)
+        };
         self.policy.protects_shapes()
-            && (!self.policy.shapes(path).is_empty()
-                || directories.any(|directory| look_of(directory).is_repository()))
+            && (!self.policy.shapes(place.path).is_empty()
+                || self.policy.git_parts(place.path).iter().any(is_part))
     }
 
-    /// Whether a real path is protected, so that no other name for it may be made.
-    pub fn protects(&self, path: &[u8]) -> bool {
-        self.policy.protects_shapes() && self.site(path, Subject::There) == Some(Site::Repository)
+    /// Whether a place is protected, so that no other name for it may be made.
+    pub fn protects(&self, place: AnchoredPath<'_>) -> bool {
+        let is_protected = |site: Site| matches!(site, Site::Repository | Site::Linked(_));
+        self.policy.protects_shapes() && self.site(place, Subject::There).is_some_and(is_protected)
     }
 
-    /// The protected path that a link at a real path would lead away from: programs would look for the protected file
+    /// The protected path that a link at a place would lead away from: programs would look for the protected file
     /// where the link leads. In a git directory every link does that: git opens its files by name, for reading and
     /// writing. `text` is where the link leads, if it is made now.
-    pub fn forbids_link<'p>(&self, path: &'p [u8], text: Option<&[u8]>) -> Option<Shape<'p>> {
+    pub fn forbids_link<'p>(&self, place: AnchoredPath<'p>, text: Option<&[u8]>) -> Option<Shape<'p>> {
         // git tries out whether the file system has links (git's setup.c, `create_default_files`).
         let is_trial = text == Some(b"testing");
-        let in_git = || if is_trial { None } else { self.git_directory_around(path) };
-        self.leads_away(path).or_else(in_git)
+        let in_git = || if is_trial { None } else { self.git_directory_around(place) };
+        self.leads_away(place).or_else(in_git)
     }
 
-    /// The operator's git directory that a path is in, if it is in one.
-    fn git_directory_around<'p>(&self, path: &'p [u8]) -> Option<Shape<'p>> {
+    /// The operator's git directory that a place is in, if it is in one.
+    fn git_directory_around<'p>(&self, place: AnchoredPath<'p>) -> Option<Shape<'p>> {
         let is_git = |directory: &[u8]| {
-            last_name(directory).eq_ignore_ascii_case(b".git") || look_of(directory).is_repository()
+            last_name(directory).eq_ignore_ascii_case(b".git") || look_of(place, directory).is_repository()
         };
-        let mut around = self.policy.directories_around(path).into_iter();
-        around.find(|shape| is_git(shape.holder) && !self.made.contains(shape.holder))
+        let parts = self.policy.git_parts(place.path);
+        let is_apart = |directory: &[u8]| {
+            let mut of_it = parts.iter().filter(|part| part.directory == directory);
+            of_it.any(|part| is_in_work_tree(part, place, self.made))
+        };
+        let mut around = self.policy.directories_around(place.path).into_iter();
+        around.find(|shape| {
+            is_git(shape.holder) && !self.made.has_above(place, shape.holder) && !is_apart(shape.holder)
+        })
     }
 
-    fn leads_away<'p>(&self, path: &'p [u8]) -> Option<Shape<'p>> {
+    fn leads_away<'p>(&self, place: AnchoredPath<'p>) -> Option<Shape<'p>> {
+        let path = place.path;
         self.policy.leads_to_shape(path).filter(|shape| {
             // A link does not hold files itself: its directory counts.
             let end = path.iter().rposition(|byte| *byte == b'/').unwrap_or_default().max(1);
             let holder = if shape.holder == path { &path[..end] } else { shape.holder };
-            !self.made.contains(holder)
+            !self.made.has_above(place, holder)
         })
     }
 
-    /// Whether the socket at a real path may go away, so that the tree can put its own in its place.
-    fn may_displace(&self, path: &[u8]) -> bool {
+    /// Whether the socket at a place may go away, so that the tree can put its own in its place.
+    fn may_displace(&self, place: AnchoredPath<'_>) -> bool {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        match rustix::fs::openat2(CWD, path, flags, Mode::empty(), no_links) {
+        let open =
+            |parent: OwnedFd| rustix::fs::openat2(parent, place.name(), flags, Mode::empty(), no_links);
+        match place.parent().and_then(open) {
             Ok(socket) => {
                 let socket = Object::from_fd(socket);
-                socket.is_ok_and(|socket| self.sockets.may_displace(self.policy, &socket, path))
+                socket.is_ok_and(|socket| self.sockets.may_displace(self.policy, &socket, place.path))
             }
             Err(error) => error == Errno::NOENT,
         }
@@ -191,52 +250,95 @@ impl Shapes<'_> {
 
     /// Whether a directory may be moved: not to where something protected is looked for, and not with something
     /// protected in it, for its old place would be free.
-    pub fn may_move(&self, old: &[u8], new: &[u8]) -> bool {
+    pub fn may_move(&self, old: AnchoredPath<'_>, new: AnchoredPath<'_>) -> bool {
         if !self.policy.protects_shapes() {
             return true;
         }
-        let may_arrive = self.policy.leads_to_shape(new).is_none_or(|shape| {
+        if self.is_led_to(old.path) || self.is_led_to(new.path) {
+            return false;
+        }
+        let may_arrive = self.policy.leads_to_shape(new.path).is_none_or(|shape| {
             // It is not there yet: what would be the holder is the directory that is moved.
-            let holder = if shape.holder == new { old } else { shape.holder };
-            self.made.contains(holder)
+            match shape.holder == new.path {
+                true => old.object.is_some_and(|moved| self.made.contains_open(moved.fd.as_fd())),
+                false => self.made.has_above(new, shape.holder),
+            }
         });
-        let is_within = |git: &Shape<'_>| old.starts_with(&[git.holder, b"/"].concat());
+        // A directory beside git's own could have links.
+        let is_beside = |git: &Shape<'_>| {
+            let parts = self.policy.git_parts(old.path);
+            parts.iter().any(|part| part.directory == git.holder && part.may_be_work_tree)
+        };
+        let is_within =
+            |git: &Shape<'_>| old.path.starts_with(&[git.holder, b"/"].concat()) && !is_beside(git);
         let arrives_in_git = self.git_directory_around(new).is_some_and(|git| !is_within(&git));
-        may_arrive && self.is_free(old, arrives_in_git)
+        may_arrive
+            && self.may_lead_into_git(old, new)
+            && self.is_no_part(old)
+            && self.is_free(old, new.path, arrives_in_git)
     }
 
-    /// Whether nothing that is protected lies in a directory, and no link if it must have none. False if that cannot be
-    /// found out.
-    fn is_free(&self, top: &[u8], must_have_no_link: bool) -> bool {
+    /// Whether a directory may get a name in a git directory of any name, as far as what lies in it is concerned.
+    fn may_lead_into_git(&self, old: AnchoredPath<'_>, new: AnchoredPath<'_>) -> bool {
+        let made = |holder: &[u8]| match holder == new.path {
+            true => old.object.is_some_and(|moved| self.made.contains_open(moved.fd.as_fd())),
+            false => self.made.has_above(new, holder),
+        };
+        self.policy.git_leads(new.path).into_iter().all(|(directory, holder)| {
+            made(holder) || self.made.has_above(new, directory) || !look_of(new, directory).is_whole()
+        })
+    }
+
+    /// Whether what lies in a directory is no part of a repository around it, as the state of an operation is.
+    fn is_no_part(&self, directory: AnchoredPath<'_>) -> bool {
+        let Some(moved) = directory.object else { return false };
+        let inside = [directory.path, b"/x"].concat();
+        let inside = AnchoredPath::named(&inside, moved.fd.as_fd());
+        self.git_parts(inside)
+            .iter()
+            .all(|part| part.directory == directory.path || self.is_the_trees(&part.shape, inside))
+    }
+
+    /// Whether nothing that is protected lies in a directory, no link if it must have none, and none that would lead to
+    /// something of the operator's from the directory's new path. False if that cannot be found out.
+    fn is_free(&self, top: AnchoredPath<'_>, new: &[u8], must_have_no_link: bool) -> bool {
+        let Some(moved) = top.object else { return false };
         let mut left = MAX_NAMES;
-        let mut directories = vec![(top.to_vec(), 0)];
-        while let Some((directory, depth)) = directories.pop() {
-            let Some(names) = (depth <= MAX_DEPTH).then(|| names(&directory)).flatten() else { return false };
+        let mut directories = vec![(b".".to_vec(), top.path.to_vec(), 0)];
+        while let Some((below, path, depth)) = directories.pop() {
+            let open = if depth <= MAX_DEPTH { open_below(moved, &below) } else { Err(Errno::LOOP) };
+            let Ok(open) = open else { return false };
+            let Some(names) = names(open.as_fd()) else { return false };
             let Some(rest) = left.checked_sub(names.len()) else { return false };
             left = rest;
             let has = |searched: &[u8]| names.iter().any(|(name, _)| name == searched);
             let look = Look(has);
-            if look.is_repository() && look.is_configured() && !self.made.contains(&directory) {
+            if look.is_repository() && look.is_configured() && !self.made.contains_open(open.as_fd()) {
                 return false;
             }
             for (name, kind) in names {
-                let path = [&*directory, b"/", &*name].concat();
+                let path = [&*path, b"/", &*name].concat();
+                let place = AnchoredPath::named(&path, open.as_fd());
                 if must_have_no_link && matches!(kind, FileType::Symlink | FileType::Unknown) {
                     return false;
                 }
-                if kind == FileType::Socket && !self.may_displace(&path) {
+                let below = [&*below, b"/", &*name].concat();
+                if kind == FileType::Symlink && !self.may_take_link(new, &below, place) {
+                    return false;
+                }
+                if kind == FileType::Socket && !self.may_displace(place) {
                     return false;
                 }
                 let is_directory = kind == FileType::Directory;
                 let is_protected = |shape: &Shape<'_>| {
                     let is_for_files = is_directory && shape.kind.is_file();
-                    !is_for_files && !self.is_the_trees(shape, &path)
+                    !is_for_files && !self.is_the_trees(shape, place)
                 };
                 if self.policy.shapes(&path).iter().any(is_protected) {
                     return false;
                 }
                 if is_directory {
-                    directories.push((path, depth + 1));
+                    directories.push((below, path, depth + 1));
                 }
             }
         }
@@ -248,48 +350,9 @@ fn last_name(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
-/// What a directory has of a git repository. It is asked for one name at a time: most directories have none of them.
-struct Look<F>(F);
-
-impl<F: Fn(&[u8]) -> bool> Look<F> {
-    /// Whether git takes it for a repository (setup.c, `is_git_directory`), or would with one more name.
-    fn is_repository(&self) -> bool {
-        let Look(has) = self;
-        has(b"objects") && (has(b"refs") || has(b"HEAD")) || has(b"commondir") && has(b"HEAD")
-    }
-
-    /// Whether it has what git would run or be configured by.
-    fn is_configured(&self) -> bool {
-        [&b"config"[..], b"config.worktree", b"commondir", b"hooks"].iter().any(|name| self.0(name))
-    }
-
-    fn has_head(&self) -> bool {
-        self.0(b"HEAD")
-    }
-}
-
-/// What the directory at a real path has of a git repository.
-fn look_of(directory: &[u8]) -> Look<impl Fn(&[u8]) -> bool> {
-    Look(move |name: &[u8]| {
-        let path = [directory, b"/", name].concat();
-        let found = rustix::fs::statat(CWD, path, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
-        // In a directory that cannot be searched, anything could be.
-        !matches!(found, Err(Errno::NOENT | Errno::NOTDIR))
-    })
-}
-
-/// The names in a directory with their types; `None` if it cannot be listed.
-fn names(directory: &[u8]) -> Option<Vec<(Vec<u8>, FileType)>> {
+/// Opens a directory below one that is to be moved, to list it.
+fn open_below(moved: &Object, below: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let open = rustix::fs::openat2(CWD, directory, flags, Mode::empty(), no_links).ok()?;
-    let mut names = Vec::new();
-    for entry in Dir::read_from(open.as_fd()).ok()? {
-        let entry = entry.ok()?;
-        let name = entry.file_name().to_bytes();
-        if !matches!(name, b"." | b"..") {
-            names.push((name.to_vec(), entry.file_type()));
-        }
-    }
-    Some(names)
+    let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    rustix::fs::openat2(&moved.fd, below, flags, Mode::empty(), within)
 }

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use guard_openclaw::peer::proc::Tid;
 use guard_openclaw::peer::process_tree::Tree;
 use guard_policy::Limits;
+use procfs::ProcError;
 use procfs::process::{Process, Stat, all_processes};
+use rustix::io::Errno;
 
 use super::ending;
 use crate::audit::report::Reporter;
@@ -75,7 +77,10 @@ fn watch_until_end(limits: &Limits, tree: Tree, reporter: &Reporter, kill_all: &
             None => None,
             Some(Some(usage)) => {
                 failures = 0;
-                usage.over(limits)
+                // What processes share is divided among those that are left. While some end, the others count for more.
+                usage
+                    .over(limits)
+                    .and_then(|over| Usage::measure(&tree).map_or(Some(over), |usage| usage.over(limits)))
             }
             Some(None) => {
                 failures += 1;
@@ -138,14 +143,16 @@ impl Usage {
 
     /// The memory of all processes together, in bytes.
     fn proportional(&self) -> u64 {
-        let own = |(pid, resident): &(Tid, u64)| {
-            let rollup = Process::new(*pid).ok()?.smaps_rollup().ok()?;
-            let entry = rollup.memory_map_rollup.iter().next()?;
-            let bytes = entry.extension.map.get("Pss").copied();
-            bytes.or(Some(*resident))
+        let own = |(pid, resident): &(Tid, u64)| match Process::new(*pid).and_then(|own| own.smaps_rollup()) {
+            Ok(rollup) => {
+                let entry = rollup.memory_map_rollup.iter().next();
+                entry.and_then(|entry| entry.extension.map.get("Pss").copied()).unwrap_or(*resident)
+            }
+            Err(error) if has_ended(&error) => 0,
+            // Of one that may not be read, all counts.
+            Err(_) => *resident,
         };
-        // A process that cannot be read has ended, or counts in full.
-        self.resident.iter().map(|process| own(process).unwrap_or(process.1)).sum()
+        self.resident.iter().map(own).sum()
     }
 }
 
@@ -163,6 +170,15 @@ fn is_member(tree: &Tree, all: &HashMap<Tid, Stat>, stat: &Stat) -> bool {
         at = above;
     }
     false
+}
+
+/// Whether a process has no memory any more. A zombie has its file in /proc still (ESRCH; Linux 6.1, fs/proc/task_mmu.c).
+fn has_ended(error: &ProcError) -> bool {
+    match error {
+        ProcError::NotFound(_) => true,
+        ProcError::Io(error, _) => error.raw_os_error() == Some(Errno::SRCH.raw_os_error()),
+        _ => false,
+    }
 }
 
 fn count(threads: i64) -> u64 {
@@ -185,6 +201,21 @@ mod tests {
         assert_eq!(usage(5, &[]).over(&limits).map(|over| over.0), Some("pids"));
         assert_eq!(usage(1, &[2 << 20, 2 << 20]).over(&limits).map(|over| over.0), Some("memory"));
         assert_eq!(usage(1 << 40, &[u64::MAX >> 1]).over(&Limits::default()), None);
+    }
+
+    /// One that exits while the others are read must not count as a whole: all of it could be shared.
+    #[test]
+    fn what_has_ended_has_no_memory() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = Tid::try_from(child.id()).unwrap();
+        let usage = Usage { threads: 1, resident: vec![(pid, 1 << 40)] };
+        // A zombie, and then none.
+        while Process::new(pid).unwrap().stat().unwrap().state != 'Z' {
+            std::thread::yield_now();
+        }
+        assert_eq!(usage.proportional(), 0);
+        child.wait().unwrap();
+        assert_eq!(usage.proportional(), 0);
     }
 
     #[test]

@@ -36,6 +36,7 @@ use crate::judge::active::Current;
 use crate::judge::consent::{self, Announce, AnswerHint, ApprovalLog};
 use crate::judge::guard::Guard;
 use crate::judge::moved_grants::{EndTree, MovedGrants};
+use crate::judge::moving::Moving;
 use crate::kernel::fork::{Side, quit, split};
 use crate::kernel::limits;
 use crate::kernel::listener::Listener;
@@ -179,6 +180,7 @@ fn supervise(
     let approvals = is_attended.then(|| approvals(&policy, &source, tree, &reporter, &sync_thread, link));
     let mut guard = Guard::new(policy, resolver, tree, reporter.clone(), observe, floor, &session)
         .beside_page_of(&source.paths.state_directory)
+        .moving_alone_by(moving(&source.paths.state_directory, &reporter))
         .with_outside(Arc::clone(&outside));
     let is_followed = recorder.is_none();
     let clients = proxy.as_ref().map(|proxy| Arc::new(proxy.clients()));
@@ -298,6 +300,16 @@ fn receive_listener(
         },
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// The lock of moves; one of this guard's own where the shared one cannot be opened.
+fn moving(state: &Path, reporter: &Reporter) -> Moving {
+    Moving::shared(state).unwrap_or_else(|error| {
+        reporter.problem(format!(
+            "openclaw-guard: moves of other guards of this user are not waited for: guard/moves.lock: {error}"
+        ));
+        Moving::default()
+    })
 }
 
 /// What `openclaw-guard session` shows of the start.

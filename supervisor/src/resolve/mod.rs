@@ -247,6 +247,21 @@ impl Resolver {
         Walk { resolver: self, caller, directory, scope, pending: Pending::new(path), links: 0, last }.run()
     }
 
+    /// Resolves a path of `caller` from a directory; an absolute one, if that is the root.
+    ///
+    /// # Errors
+    /// As [`Resolver::resolve`].
+    pub fn resolve_from(
+        &self,
+        caller: &Caller<'_>,
+        directory: OwnedFd,
+        path: &[u8],
+        last: Last,
+    ) -> Result<Target, Errno> {
+        let scope = Restrictions::new(ResolveFlags::empty(), &directory, path.starts_with(b"/"))?;
+        Walk { resolver: self, caller, directory, scope, pending: Pending::new(path), links: 0, last }.run()
+    }
+
     /// Resolves a path in one call, following all links; returns the object and its real path. Returns `None` if the
     /// path must be walked: if nothing is found, or if it leads through or into /proc, which differs for each caller.
     ///

@@ -8,6 +8,7 @@ use rustix::fs::{AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFla
 use rustix::io::Errno;
 
 use super::{Request, git_config, set_id};
+use crate::judge::anchored_path::AnchoredPath;
 use crate::kernel::requests;
 use crate::reply::{HandlerResult, Reply};
 use crate::resolve::{Last, Object, link_to, real_path};
@@ -21,7 +22,7 @@ fn by_path(
     empty: bool,
 ) -> Result<(Object, Vec<u8>), Errno> {
     let (object, path) = find(request, dirfd, path, last, empty)?;
-    request.guard.judge_change(request.caller, &path, Some(&object))?;
+    request.guard.judge_change(request.caller, AnchoredPath::object(&path, &object))?;
     Ok((object, path))
 }
 
@@ -51,7 +52,7 @@ fn by_descriptor(request: &Request<'_, '_>, fd: i32) -> Result<(Object, Vec<u8>)
     }
     let path = real_path(file.as_fd())?;
     let object = Object::from_fd(file)?;
-    request.guard.judge_change(request.caller, &path, Some(&object))?;
+    request.guard.judge_change(request.caller, AnchoredPath::object(&path, &object))?;
     Ok((object, path))
 }
 
@@ -69,8 +70,8 @@ pub fn chmod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, flags:
     let (last, empty) = at_flags(flags)?;
     let (object, path) = find(request, dirfd, path, last, empty)?;
     match git_config::lets_chmod(request, &object, &path, mode as u32) {
-        true => request.guard.judge_git_locked(request.caller, &path)?,
-        false => request.guard.judge_change(request.caller, &path, Some(&object))?,
+        true => request.guard.judge_git_locked(request.caller, AnchoredPath::object(&path, &object))?,
+        false => request.guard.judge_change(request.caller, AnchoredPath::object(&path, &object))?,
     }
     let mode = set_id::granted(request, &path, object.kind(), Mode::from_raw_mode(mode as u32 & 0o7777));
     request.perform(|| match requests::chmod(object.fd.as_fd(), mode.as_raw_mode()) {
@@ -176,7 +177,7 @@ pub fn utimensat(request: &Request<'_, '_>, dirfd: i32, path: u64, times: u64, f
     if is_now && object.stat.st_uid != rustix::process::geteuid().as_raw() {
         request.guard.refuse_as_kernel(request.caller, &path, Some(&object), Access::WRITE)?;
     }
-    request.guard.judge_change(request.caller, &path, Some(&object))?;
+    request.guard.judge_change(request.caller, AnchoredPath::object(&path, &object))?;
     set_times(request, &object, &times)
 }
 

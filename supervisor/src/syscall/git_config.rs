@@ -1,9 +1,9 @@
 //! git changes a file that decides what it runs, or where it writes: the content is judged when git renames the lock, and
 //! exactly the judged content is put in place (`own_copy`).
 
-use std::ffi::OsStr;
-use std::io::ErrorKind;
-use std::os::unix::ffi::OsStrExt;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::AsFd;
 
 use guard_approvals::{Digest, FileChange};
 use guard_policy::git_config::{MAX_BYTES, parse, shown_changes};
@@ -11,12 +11,13 @@ use guard_policy::{
     GitContent, GitLockedNames, GitPathsContent, MAX_GIT_PATHS_BYTES, ObjectFormat, Outcome, OwnGitParts,
     Request as Question, decide,
 };
-use rustix::fs::{FileType, RenameFlags, Timespec};
+use rustix::fs::{FileType, Mode, OFlags, RenameFlags, Timespec};
 use rustix::io::Errno;
 
 use super::Request;
 use super::own_copy::{OwnCopy, read, remove_judged};
 use crate::audit::Operation;
+use crate::judge::anchored_path::AnchoredPath;
 use crate::judge::consent::AllPaths;
 use crate::reply::HandlerResult;
 use crate::resolve::{DirEntry, Identity, Object};
@@ -30,7 +31,8 @@ pub struct Replacement<'e> {
 
 /// Whether a name that the tree makes exclusively is the lock of a protected file.
 pub fn is_lock(request: &Request<'_, '_>, entry: &DirEntry) -> bool {
-    GitLockedNames::of_lock(&entry.name).is_some() && request.guard.shapes().protects_git_locked(&entry.path)
+    GitLockedNames::of_lock(&entry.name).is_some()
+        && request.guard.shapes().protects_git_locked(AnchoredPath::from_entry(entry))
 }
 
 /// Whether the last name of a path as written is that of a lock.
@@ -52,14 +54,16 @@ pub fn is_trees_lock_of_paths(request: &Request<'_, '_>, entry: &DirEntry) -> bo
     let is_of_paths = GitLockedNames::of_lock(&entry.name).is_some_and(GitLockedNames::names_paths);
     let is_regular = entry.object.as_ref().is_some_and(|object| object.kind() == FileType::RegularFile);
     let shapes = request.guard.shapes();
-    is_of_paths && is_regular && (is_own_lock(request, entry) || shapes.is_own(&entry.path))
+    is_of_paths
+        && is_regular
+        && (is_own_lock(request, entry) || shapes.is_own(AnchoredPath::from_entry(entry)))
 }
 
 /// Whether an entry is a protected file that names paths. It may be removed: what comes in its place is judged.
 pub fn is_of_paths(request: &Request<'_, '_>, entry: &DirEntry) -> bool {
     GitLockedNames::of_file(&entry.name).is_some_and(GitLockedNames::names_paths)
         && entry.object.as_ref().is_some_and(|object| object.kind() == FileType::RegularFile)
-        && request.guard.shapes().protects_git_locked(&entry.path)
+        && request.guard.shapes().protects_git_locked(AnchoredPath::from_entry(entry))
 }
 
 /// Returns what git wants if it renames a lock to its file.
@@ -89,9 +93,10 @@ pub fn lets_chmod(request: &Request<'_, '_>, object: &Object, path: &[u8], mode:
     const OTHERS: u32 = libc::S_ISUID | libc::S_ISGID | libc::S_IWGRP | libc::S_IWOTH;
     let is_trial = (mode ^ object.stat.st_mode) & 0o7777 == libc::S_IXUSR;
     object.kind() == FileType::RegularFile
-        && request.guard.shapes().protects_git_locked(path)
+        && request.guard.shapes().protects_git_locked(AnchoredPath::object(path, object))
         && (is_trial
-            || mode & OTHERS & !object.stat.st_mode == 0 && request.guard.made.contains(parent_of(path)))
+            || mode & OTHERS & !object.stat.st_mode == 0
+                && request.guard.made.has_above(AnchoredPath::object(path, object), parent_of(path)))
 }
 
 /// Judges the content, and puts it in place of the file. The caller holds the lock of all moves.
@@ -100,7 +105,7 @@ pub fn replace(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> Hand
         GitContent::Config => replace_config(request, replacement),
         GitContent::Index => {
             let path = &replacement.file.path;
-            let format = object_format(parent_of(path));
+            let format = object_format(replacement.file);
             if format.is_none() {
                 let text = "the configuration beside it cannot be read, which says how it is written";
                 request.guard.refuse(request.caller, Operation::Write, path, text)?;
@@ -116,13 +121,13 @@ fn replace_config(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> H
     let Replacement { lock, file: config, .. } = replacement;
     let guard = request.guard;
     let all = AllPaths::new(request.caller);
-    all.add(guard.judge_git_locked(request.caller, &lock.path))?;
-    all.add(guard.judge_git_locked(request.caller, &config.path))?;
+    all.add(guard.judge_git_locked(request.caller, AnchoredPath::from_entry(lock)))?;
+    all.add(guard.judge_git_locked(request.caller, AnchoredPath::from_entry(config)))?;
     let old = config.object.as_ref().map_or(Ok(Vec::new()), |config| read(config, MAX_BYTES))?;
     let new = read(lock.there()?, MAX_BYTES)?;
     let directory = Identity::from_stat(&rustix::fs::fstat(&lock.parent)?);
     let remotes = guard.git_remotes.names(directory, &config.path);
-    let own = OwnGitParts { directory: guard.made.contains(parent_of(&config.path)), remotes: &remotes };
+    let own = OwnGitParts { directory: guard.made.contains_open(config.parent.as_fd()), remotes: &remotes };
     let question = Question::GitConfig { path: &config.path, old: &old, new: &new, own };
     let verdict = decide(guard.policy(), &question);
     match verdict.outcome {
@@ -131,7 +136,8 @@ fn replace_config(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> H
             guard.log_change(request.caller, &config.path, &verdict)?;
         }
         Outcome::Ask => {
-            let lines = shown_changes(&config.path, &old, &new, own).ok_or(Errno::ACCESS)?;
+            let lines = shown_changes(guard.policy(), &config.path, &old, &new, own);
+            let lines = lines.ok_or(Errno::ACCESS)?;
             let content = Some(Digest::of_parts([&old[..], &new]));
             let change = FileChange { lines, content };
             all.add(guard.judge_shown_change(request.caller, &config.path, change, verdict))?;
@@ -159,8 +165,8 @@ fn replace_paths(
     let Replacement { lock, file, .. } = replacement;
     let guard = request.guard;
     let all = AllPaths::new(request.caller);
-    all.add(guard.judge_git_locked(request.caller, &lock.path))?;
-    all.add(guard.judge_git_locked(request.caller, &file.path))?;
+    all.add(guard.judge_git_locked(request.caller, AnchoredPath::from_entry(lock)))?;
+    all.add(guard.judge_git_locked(request.caller, AnchoredPath::from_entry(file)))?;
     let new = read(lock.there()?, MAX_GIT_PATHS_BYTES)?;
     let verdict = decide(guard.policy(), &Question::GitPaths { path: &file.path, content, new: &new });
     if verdict.outcome != Outcome::Allow {
@@ -188,12 +194,15 @@ fn put(replacement: &Replacement<'_>, new: &[u8]) -> Result<(), Errno> {
     copy.put(new, mode, None, names.file)
 }
 
-/// The format that a repository's configuration names: git's own, which the tree cannot change where an index is judged.
-/// `None` if it cannot be read.
-fn object_format(directory: &[u8]) -> Option<ObjectFormat> {
-    let text = match std::fs::read(OsStr::from_bytes(&config_of(directory))) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+/// The format that the configuration of the repository of an index names: git's own, which the tree cannot change where an
+/// index is judged. `None` if it cannot be read.
+fn object_format(index: &DirEntry) -> Option<ObjectFormat> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let config = config_of(parent_of(&index.path));
+    let mut text = Vec::new();
+    match rustix::fs::openat(&index.parent, config, flags, Mode::empty()) {
+        Ok(config) => File::from(config).read_to_end(&mut text).ok()?,
+        Err(Errno::NOENT) => 0,
         Err(_) => return None,
     };
     let is_sha256 = parse(&text).ok()?.iter().any(|entry| {
@@ -203,11 +212,10 @@ fn object_format(directory: &[u8]) -> Option<ObjectFormat> {
     Some(if is_sha256 { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 })
 }
 
-/// The configuration of a git directory. That of a work tree is in the repository's `worktrees`. No other directory around
-/// it counts: it could be the tree's.
-fn config_of(directory: &[u8]) -> Vec<u8> {
-    let of_repository = parent_of(directory).strip_suffix(b"/worktrees");
-    [of_repository.unwrap_or(directory), b"/config"].concat()
+/// The configuration of a git directory, seen from there. That of a work tree is in the repository's `worktrees`. No other
+/// directory around it counts: it could be the tree's.
+fn config_of(directory: &[u8]) -> &'static [u8] {
+    if parent_of(directory).ends_with(b"/worktrees") { b"../../config" } else { b"config" }
 }
 
 fn parent_of(path: &[u8]) -> &[u8] {
@@ -221,10 +229,10 @@ mod tests {
     #[test]
     fn the_configuration_is_the_repositorys() {
         for (directory, config) in [
-            ("/a/.git", "/a/.git/config"),
-            ("/a/.git/modules/x", "/a/.git/modules/x/config"),
-            ("/a/.git/worktrees/w", "/a/.git/config"),
-            ("/a/worktrees.git", "/a/worktrees.git/config"),
+            ("/a/.git", "config"),
+            ("/a/.git/modules/x", "config"),
+            ("/a/.git/worktrees/w", "../../config"),
+            ("/a/worktrees.git", "config"),
         ] {
             assert_eq!(config_of(directory.as_bytes()), config.as_bytes(), "{directory}");
         }

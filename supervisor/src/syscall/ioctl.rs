@@ -8,6 +8,7 @@ use rustix::io::Errno;
 
 use super::{Request, process};
 use crate::audit::Operation;
+use crate::judge::anchored_path::AnchoredPath;
 use crate::kernel::requests;
 use crate::reply::{ContinueReason, HandlerResult, Reply, SupervisorCopy};
 use crate::resolve::{Object, real_path};
@@ -32,7 +33,8 @@ pub fn ioctl(request: &Request<'_, '_>, fd: i32, number: u32, argument: u64) -> 
     let plain = matches!(kind, FileType::RegularFile | FileType::Directory);
     if plain && SET_ATTRIBUTES.contains(&number) {
         let path = real_path(file.fd.as_fd())?;
-        request.guard.judge(request.caller, Operation::Write, &path, Some(&file), Access::WRITE)?;
+        let place = AnchoredPath::object(&path, &file);
+        request.guard.judge(request.caller, Operation::Write, place, Access::WRITE)?;
         // For the flags the kernel reads an int, whatever size the request number carries.
         let size = (number >> 16 & 0x3fff) as usize;
         let read = if number == SET_ATTRIBUTES[2] { size } else { 4 };

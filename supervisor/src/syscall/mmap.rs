@@ -7,6 +7,7 @@ use rustix::io::Errno;
 
 use super::Request;
 use crate::audit::Operation;
+use crate::judge::anchored_path::AnchoredPath;
 use crate::kernel::maps;
 use crate::reply::{ContinueReason, HandlerResult, Reply};
 use crate::resolve::{Object, real_path};
@@ -40,7 +41,7 @@ fn is_plainly_allowed(request: &Request<'_, '_>, fd: i32) -> bool {
 fn judge(request: &Request<'_, '_>, file: &OwnedFd) -> Result<(), Errno> {
     let object = Object::from_fd(file.try_clone().map_err(|_| Errno::MFILE)?)?;
     let path = real_path(file.as_fd())?;
-    request.guard.judge(request.caller, Operation::Map, &path, Some(&object), Access::MAP)
+    request.guard.judge(request.caller, Operation::Map, AnchoredPath::object(&path, &object), Access::MAP)
 }
 
 /// mprotect and pkey_mprotect with PROT_EXEC: every file mapped in the range needs `x`.
@@ -55,7 +56,7 @@ pub fn mprotect(request: &Request<'_, '_>, start: u64, length: u64) -> HandlerRe
             continue;
         }
         for path in mapping.paths() {
-            request.guard.judge(request.caller, Operation::Map, &path, None, Access::MAP)?;
+            request.guard.judge(request.caller, Operation::Map, AnchoredPath::path(&path), Access::MAP)?;
         }
     }
     Ok(Reply::Continue(ContinueReason::Hardening))

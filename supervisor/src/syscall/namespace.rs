@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use super::{Request, git_config, set_id};
 use crate::caller::CallerPath;
 use crate::inflight;
+use crate::judge::anchored_path::AnchoredPath;
 use crate::judge::consent::AllPaths;
 use crate::reply::{HandlerResult, Reply};
 use crate::resolve::{DirEntry, Dots, Identity, Last, Target};
@@ -25,6 +26,7 @@ fn free_entry(
         Target::Entry(entry) => {
             entry.free()?;
             judge(request, &entry)?;
+            request.guard.scripts.changed(request.caller, &request.guard.tree, None, &entry.path);
             Ok(entry)
         }
         Target::Object { .. } => Err(Errno::EXIST),
@@ -32,15 +34,16 @@ fn free_entry(
 }
 
 fn judge(request: &Request<'_, '_>, entry: &DirEntry) -> Result<(), Errno> {
-    request.guard.judge_change(request.caller, &entry.path, entry.object.as_ref())
+    request.guard.judge_change(request.caller, AnchoredPath::from_entry(entry))
 }
 
 pub fn mkdir(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32) -> HandlerResult {
     // Holds the rename lock: a file that is being renamed must not become a directory meanwhile, because a directory is
     // judged by everything below it.
-    let _alone = super::rename::alone(request);
-    let judge =
-        |request: &Request<'_, '_>, entry: &DirEntry| request.guard.judge_mkdir(request.caller, &entry.path);
+    let _alone = super::rename::alone(request)?;
+    let judge = |request: &Request<'_, '_>, entry: &DirEntry| {
+        request.guard.judge_mkdir(request.caller, AnchoredPath::from_entry(entry))
+    };
     let entry = free_entry(request, dirfd, path, judge)?;
     request.adopt_umask()?;
     // The kernel drops the other bits of a directory's mode (S_IRWXUGO | S_ISVTX).
@@ -74,7 +77,6 @@ pub fn mknod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, device
 }
 
 pub fn symlink(request: &Request<'_, '_>, text: u64, dirfd: i32, path: u64) -> HandlerResult {
-    // The text is only data: its target is judged when something follows the link.
     let text = request.caller.path(text)?;
     if text.as_bytes().is_empty() {
         return Err(Errno::NOENT);
@@ -82,11 +84,12 @@ pub fn symlink(request: &Request<'_, '_>, text: u64, dirfd: i32, path: u64) -> H
     let judge = |request: &Request<'_, '_>, entry: &DirEntry| {
         let all = AllPaths::new(request.caller);
         all.add(judge(request, entry))?;
-        request.guard.judge_link(request.caller, &entry.path, Some(text.as_bytes()))?;
+        request.guard.judge_link(request.caller, AnchoredPath::from_entry(entry), Some(text.as_bytes()))?;
+        request.guard.judge_link_target(request.caller, AnchoredPath::from_entry(entry), text.as_bytes())?;
         all.end()
     };
     // A move that has judged what has this name must not find a link there.
-    let _alone = super::rename::alone(request);
+    let _alone = super::rename::alone(request)?;
     let entry = free_entry(request, dirfd, path, judge)?;
     request.perform(|| rustix::fs::symlinkat(text.as_bytes(), &entry.parent, entry.written()))
 }
@@ -105,7 +108,8 @@ pub fn unlink(request: &Request<'_, '_>, dirfd: i32, address: u64, flags: i32) -
     request.caller.check()?;
     // Between judging and removing a lock, the tree must not remove it by another call: a git of the operator's could have
     // made the next one.
-    let _alone = git_config::may_be_lock(path.as_bytes()).then(|| super::rename::alone(request));
+    let _alone =
+        git_config::may_be_lock(path.as_bytes()).then(|| super::rename::alone(request)).transpose()?;
     let target = request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), Last::Name)?;
     let mut entry = match target {
         Target::Entry(entry) => entry,
@@ -113,8 +117,8 @@ pub fn unlink(request: &Request<'_, '_>, dirfd: i32, address: u64, flags: i32) -
     };
     entry.there()?;
     match git_config::is_of_paths(request, &entry) {
-        true => request.guard.judge_git_locked(request.caller, &entry.path)?,
-        false => request.guard.judge_removal(request.caller, &entry.path, entry.object.as_ref())?,
+        true => request.guard.judge_git_locked(request.caller, AnchoredPath::from_entry(&entry))?,
+        false => request.guard.judge_removal(request.caller, AnchoredPath::from_entry(&entry))?,
     }
     super::rename::stay(request, &entry)?;
     // Close the object first: NFS renames an open file instead of removing it.

@@ -15,6 +15,7 @@ use super::{Request, git_config, set_id};
 use crate::audit::Operation;
 use crate::audit::report::LAST_DENIAL;
 use crate::caller::{CallerPath, PATH_MAX};
+use crate::judge::anchored_path::AnchoredPath;
 use crate::judge::git_files::is_git_file;
 use crate::outside::CHANNEL;
 use crate::reply::{ContinueReason, HandlerResult, Reply, SupervisorCopy};
@@ -80,7 +81,7 @@ fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHo
     if only_reads(how) {
         let guard = request.guard;
         if let Some((real, script)) = guard.scripts.by_name(request.caller, &guard.tree, dirfd, path)? {
-            judge(request, &real, None, how.access())?;
+            judge(request, AnchoredPath::path(&real), how.access())?;
             refuse_kind(&script, how)?;
             return finish(request, &real, script, how);
         }
@@ -95,7 +96,7 @@ fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHo
         && how.last() == Last::Follow
         && let Some((object, real)) = request.guard.resolver.lookup_once(request.caller, dirfd, path)?
     {
-        return open_object(request, &object, &real, how);
+        return open_object(request, &object, AnchoredPath::object(&real, &object), how);
     }
     // A path that ends in a slash cannot create a file, whatever is there.
     let last = if how.creates() && path.ends_with(b"/") { Last::Name } else { how.last() };
@@ -104,7 +105,9 @@ fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHo
             request.guard.resolver.resolve_restricted(request.caller, dirfd, path, last, how.resolve())?;
         let opened = match target {
             Target::Entry(entry) => open_entry(request, &entry, how),
-            Target::Object { object, path, .. } => open_object(request, &object, &path, how).map(Some),
+            Target::Object { object, path, .. } => {
+                open_object(request, &object, AnchoredPath::object(&path, &object), how).map(Some)
+            }
         };
         if let Some(answer) = opened? {
             return Ok(answer);
@@ -163,11 +166,13 @@ impl<'p> PlainPath<'p> {
 fn open_plain(request: &Request<'_, '_>, path: &PlainPath<'_>, how: OpenHow) -> Option<HandlerResult> {
     let needed = if how.creates() { how.access() | Access::WRITE } else { how.access() };
     // A mode with a set-user-ID bit takes the long way, which knows whether a file is made. So does a file that says where
-    // a git directory is: one that the tree makes is remembered.
+    // a git directory is: one that the tree makes is remembered. Where the directories around decide, those must be the
+    // ones in which the file is opened.
     let is_git_file = how.creates() && path.real.rsplit(|byte| *byte == b'/').next().is_some_and(is_git_file);
     if how.has_set_id()
         || is_git_file
         || request.guard.sees_all()
+        || needed.contains(Access::WRITE) && request.guard.shapes().looks_around(&path.real)
         || !request.guard.allows(&path.real, needed)
     {
         return None;
@@ -220,7 +225,7 @@ fn is_own_file(start: BorrowedFd<'_>, path: &[u8]) -> bool {
 /// The path was judged as a string; this checks for special objects that the string does not reveal.
 fn vet(request: &Request<'_, '_>, path: &[u8], file: OwnedFd, how: OpenHow) -> HandlerResult {
     let object = Object::from_fd(file)?;
-    judge(request, path, Some(&object), how.access())?;
+    judge(request, AnchoredPath::object(path, &object), how.access())?;
     match approved_script(request, &object, path, how)? {
         Some(script) => finish(request, path, script, how),
         None => finish(request, path, object, how),
@@ -234,10 +239,10 @@ fn approved_script(
     path: &[u8],
     how: OpenHow,
 ) -> Result<Option<Object>, Errno> {
-    if object.kind() != FileType::RegularFile {
-        return Ok(None);
-    }
     if !only_reads(how) {
+        if object.kind() != FileType::RegularFile {
+            return Ok(None);
+        }
         let (guard, file) = (request.guard, Identity::from_stat(&object.stat));
         guard.scripts.changed(request.caller, &guard.tree, Some(file), path);
         return Ok(None);
@@ -256,7 +261,7 @@ fn open_entry(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Resu
             return Err(Errno::ISDIR);
         }
         // Open the object that was judged, not what its name leads to by now.
-        return open_object(request, object, &entry.path, how).map(Some);
+        return open_object(request, object, AnchoredPath::from_entry(entry), how).map(Some);
     }
     if !how.creates() {
         return Err(Errno::NOENT);
@@ -267,8 +272,9 @@ fn open_entry(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Resu
     if how.has(libc::O_EXCL) && git_config::is_lock(request, entry) {
         return create_lock(request, entry, how);
     }
-    judge(request, &entry.path, None, how.access() | Access::WRITE)?;
+    judge(request, AnchoredPath::from_entry(entry), how.access() | Access::WRITE)?;
     let Some(file) = create(request, entry, how)? else { return Ok(None) };
+    request.guard.scripts.changed(request.caller, &request.guard.tree, None, &entry.path);
     if is_git_file(&entry.name) {
         request.guard.made.record_open(file.as_fd());
     }
@@ -278,8 +284,8 @@ fn open_entry(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Resu
 /// Makes the lock of a git configuration, which is then the tree's.
 fn create_lock(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Result<Option<Reply>, Errno> {
     let guard = request.guard;
-    guard.judge_git_locked(request.caller, &entry.path)?;
-    let _alone = super::rename::alone(request);
+    guard.judge_git_locked(request.caller, AnchoredPath::from_entry(entry))?;
+    let _alone = super::rename::alone(request)?;
     guard.git_locks.need_room()?;
     let Some(file) = create(request, entry, how)? else { return Ok(None) };
     if let Err(error) = guard.git_locks.record(file.as_fd()) {
@@ -308,11 +314,12 @@ fn create(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Result<O
 fn open_object(
     request: &Request<'_, '_>,
     object: &Object,
-    path: &[u8],
+    place: AnchoredPath<'_>,
     how: OpenHow,
 ) -> Result<Reply, Errno> {
+    let path = place.path;
     refuse_kind(object, how)?;
-    judge(request, path, Some(object), how.access())?;
+    judge(request, place, how.access())?;
     if let Some(script) = approved_script(request, object, path, how)? {
         return finish(request, path, script, how);
     }
@@ -363,18 +370,14 @@ fn refuse_kind(object: &Object, how: OpenHow) -> Result<(), Errno> {
     }
 }
 
-pub(super) fn judge(
-    request: &Request<'_, '_>,
-    path: &[u8],
-    object: Option<&Object>,
-    access: Access,
-) -> Result<(), Errno> {
+pub(super) fn judge(request: &Request<'_, '_>, place: AnchoredPath<'_>, access: Access) -> Result<(), Errno> {
+    let path = place.path;
     // If only half of a read-and-write open is refused, report that half.
-    request.guard.refuse_as_kernel(request.caller, path, object, access)?;
+    request.guard.refuse_as_kernel(request.caller, path, place.object, access)?;
     let reading = !access.contains(Access::WRITE)
         || (access.contains(Access::READ) && request.guard.allows(path, Access::WRITE));
     let operation = if reading { Operation::Read } else { Operation::Write };
-    request.guard.judge(request.caller, operation, path, object, access)
+    request.guard.judge(request.caller, operation, place, access)
 }
 
 /// Whether this is `/dev/tty`, character device 5:0: the terminal of the process that opens it.

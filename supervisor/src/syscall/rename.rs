@@ -3,24 +3,37 @@
 use std::os::fd::AsFd;
 
 use guard_shim::failpoints::{Fallible, fail_point};
-use parking_lot::MutexGuard;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::{Request, git_config, replacement};
+use crate::audit::Operation;
 use crate::inflight;
+use crate::judge::anchored_path::AnchoredPath;
 use crate::judge::consent::AllPaths;
 use crate::judge::git_files::is_git_file;
+use crate::judge::moving::Alone;
 use crate::reply::{HandlerResult, Reply};
 use crate::resolve::{DirEntry, Identity, Last, Object, Target, link_to, mount_of};
+use crate::worker::blocking;
 
 /// A directory descriptor and the address of a path.
 type At = (i32, u64);
 
 /// Locks out other moves, from judgement to operation: two that interleave could each be correct alone but not
 /// together.
-pub fn alone<'g>(request: &Request<'g, '_>) -> MutexGuard<'g, ()> {
-    request.guard.moving.lock()
+///
+/// # Errors
+/// EACCES if another guard does not let this one move anything.
+pub fn alone<'g>(request: &Request<'g, '_>) -> Result<Alone<'g>, Errno> {
+    let wait = |lock: &mut dyn FnMut() -> bool| blocking(request.caller, || Ok(lock())).unwrap_or(false);
+    request.guard.moving.alone(wait).map_err(|lock| {
+        let text = "another guard of this user holds this lock, and is stopped or hangs: nothing is moved or made meanwhile";
+        let path = lock.as_os_str().as_encoded_bytes();
+        // Also while only observing: there is no lock to go on with.
+        let _ = request.guard.refuse(request.caller, Operation::Write, path, text);
+        Errno::ACCESS
+    })
 }
 
 /// Resolves to a name in a directory, or to an object if the path does not end in a name.
@@ -30,15 +43,23 @@ fn name(request: &Request<'_, '_>, (dirfd, path): At) -> Result<Target, Errno> {
 }
 
 fn judge(request: &Request<'_, '_>, entry: &DirEntry) -> Result<(), Errno> {
-    request.guard.judge_change(request.caller, &entry.path, entry.object.as_ref())
+    request.guard.judge_change(request.caller, AnchoredPath::from_entry(entry))
 }
 
 /// Judges the move of a link: a relative link leads elsewhere from its new place.
-fn judge_link(request: &Request<'_, '_>, entry: &DirEntry, new: &[u8]) -> Result<(), Errno> {
+fn judge_link(request: &Request<'_, '_>, entry: &DirEntry, new: &DirEntry) -> Result<(), Errno> {
     match entry.there()?.kind() {
-        FileType::Symlink => request.guard.judge_link(request.caller, new, None),
+        FileType::Symlink => {
+            request.guard.judge_link(request.caller, AnchoredPath::from_entry(new), None)?;
+            judge_link_target(request, entry.there()?, new)
+        }
         _ => Ok(()),
     }
+}
+
+fn judge_link_target(request: &Request<'_, '_>, link: &Object, new: &DirEntry) -> Result<(), Errno> {
+    let text = rustix::fs::readlinkat(&link.fd, c"", Vec::with_capacity(256))?.into_bytes();
+    request.guard.judge_link_target(request.caller, AnchoredPath::from_entry(new), &text)
 }
 
 /// Refuses to remove a name by which an approved script is about to be opened, or a name that must keep leading to an
@@ -48,7 +69,8 @@ fn judge_link(request: &Request<'_, '_>, entry: &DirEntry, new: &[u8]) -> Result
 /// EBUSY.
 pub fn stay(request: &Request<'_, '_>, entry: &DirEntry) -> Result<(), Errno> {
     let guard = request.guard;
-    let must_stay = guard.floor.needs(&entry.path) || guard.scripts.await_entry(&guard.tree, &entry.path);
+    let must_stay =
+        guard.floor.needs(&entry.path) || guard.scripts.await_entry(request.caller, &guard.tree, &entry.path);
     if must_stay {
         return Err(Errno::BUSY);
     }
@@ -73,18 +95,23 @@ impl Moved {
 
 /// Refuses a move if the object would gain rights by its new path, as the kernel refuses a move between file systems.
 /// mv(1) and similar tools then copy, and the copy is judged.
-fn keep_rights(request: &Request<'_, '_>, old: &[u8], new: &[u8], moved: Moved) -> Result<(), Errno> {
+fn keep_rights(
+    request: &Request<'_, '_>,
+    old: AnchoredPath<'_>,
+    new: AnchoredPath<'_>,
+    moved: Moved,
+) -> Result<(), Errno> {
     let guard = request.guard;
     // The floor's grants move along with the directory, and may exceed what the policy allows at the new path.
     let shapes = guard.shapes();
     let may_move = || {
         let is_directory = moved == Moved::Directory;
         let within_rules = match moved {
-            Moved::OwnFile => guard.policy().may_move_own(old, new),
-            Moved::File | Moved::Directory => guard.policy().may_move(old, new, is_directory),
+            Moved::OwnFile => guard.policy().may_move_own(old.path, new.path),
+            Moved::File | Moved::Directory => guard.policy().may_move(old.path, new.path, is_directory),
         };
         within_rules
-            && guard.floor.may_move(guard.policy(), old, new)
+            && guard.floor.may_move(guard.policy(), old.path, new.path)
             && guard.moves_within_answers(old, new)
             && if is_directory { shapes.may_move(old, new) } else { !shapes.protects(old) }
     };
@@ -98,7 +125,7 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     if flags.bits() & !0x7 != 0 || (exchange && flags != RenameFlags::EXCHANGE) {
         return Err(Errno::INVAL);
     }
-    let _alone = alone(request);
+    let _alone = alone(request)?;
     // Both paths are walked before either is refused, as the kernel does.
     let (old, new) = (name(request, old)?, name(request, new)?);
 
@@ -123,7 +150,7 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     {
         stay(request, &old)?;
         stay(request, &new)?;
-        keep_rights(request, &old.path, &new.path, Moved::File)?;
+        keep_rights(request, AnchoredPath::from_entry(&old), AnchoredPath::from_entry(&new), Moved::File)?;
         return replacement::replace(request, asked);
     }
     let all = AllPaths::new(request.caller);
@@ -133,27 +160,32 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
         // The tree may write its lock, but nothing else may get its name.
         let may_leave = leaves_lock && std::ptr::eq(entry, &old);
         if git_config::is_own_lock(request, entry) && !may_leave {
-            all.add(request.guard.judge_protected(request.caller, &entry.path, entry.object.as_ref()))?;
+            all.add(request.guard.judge_protected(request.caller, AnchoredPath::from_entry(entry)))?;
         }
     }
-    all.add(request.guard.judge_removal(request.caller, &old.path, old.object.as_ref()))?;
+    all.add(request.guard.judge_removal(request.caller, AnchoredPath::from_entry(&old)))?;
     if exchange {
-        all.add(request.guard.judge_removal(request.caller, &new.path, new.object.as_ref()))?;
+        all.add(request.guard.judge_removal(request.caller, AnchoredPath::from_entry(&new)))?;
     } else {
         all.add(judge(request, &new))?;
-        all.add(request.guard.judge_displacement(request.caller, &new.path, new.object.as_ref()))?;
+        all.add(request.guard.judge_displacement(request.caller, AnchoredPath::from_entry(&new)))?;
     }
-    judge_link(request, &old, &new.path)?;
+    judge_link(request, &old, &new)?;
     if exchange {
-        judge_link(request, &new, &old.path)?;
-        keep_rights(request, &new.path, &old.path, Moved::from_entry(&new)?)?;
+        judge_link(request, &new, &old)?;
+        keep_rights(
+            request,
+            AnchoredPath::from_entry(&new),
+            AnchoredPath::from_entry(&old),
+            Moved::from_entry(&new)?,
+        )?;
     }
     let moved = if leaves_lock { Moved::OwnFile } else { Moved::from_entry(&old)? };
-    keep_rights(request, &old.path, &new.path, moved)?;
+    keep_rights(request, AnchoredPath::from_entry(&old), AnchoredPath::from_entry(&new), moved)?;
     for (from, to) in [(&old, &new), (&new, &old)].into_iter().take(if exchange { 2 } else { 1 }) {
         let object = from.there()?;
         let is_linked = object.kind() != FileType::Directory && object.links() > 1;
-        if is_linked && request.guard.shapes().names(&to.path) && !request.guard.observe {
+        if is_linked && request.guard.shapes().names(AnchoredPath::from_entry(to)) && !request.guard.observe {
             return Err(Errno::XDEV);
         }
     }
@@ -236,7 +268,7 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> HandlerR
     if flags & !(libc::AT_SYMLINK_FOLLOW | libc::AT_EMPTY_PATH) != 0 {
         return Err(Errno::INVAL);
     }
-    let _alone = alone(request);
+    let _alone = alone(request)?;
     let (object, old) = link_source(request, old, flags)?;
     let Target::Entry(new) = name(request, new)? else { return Err(Errno::EXIST) };
     new.free()?;
@@ -244,16 +276,18 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> HandlerR
     let all = AllPaths::new(request.caller);
     all.add(judge(request, &new))?;
     // By the new name its clients would come to the tree as soon as that is the name of a server of the tree's.
-    all.add(request.guard.judge_displacement(request.caller, &old, Some(&object)))?;
+    all.add(request.guard.judge_displacement(request.caller, AnchoredPath::object(&old, &object)))?;
     // The tree could write it by the old name later, when the directory is not its own any more.
-    if request.guard.shapes().names(&new.path) && !request.guard.observe {
+    if request.guard.shapes().names(AnchoredPath::from_entry(&new)) && !request.guard.observe {
         return Err(Errno::XDEV);
     }
     if object.kind() == FileType::Symlink {
-        request.guard.judge_link(request.caller, &new.path, None)?;
+        request.guard.judge_link(request.caller, AnchoredPath::from_entry(&new), None)?;
+        judge_link_target(request, &object, &new)?;
     }
-    keep_rights(request, &old, &new.path, Moved::File)?;
+    keep_rights(request, AnchoredPath::object(&old, &object), AnchoredPath::from_entry(&new), Moved::File)?;
     all.end()?;
+    request.guard.scripts.changed(request.caller, &request.guard.tree, None, &new.path);
     // Link through the descriptor: the name that was judged may be another file's by now.
     let source = link_to(object.fd.as_fd());
     request.perform(|| rustix::fs::linkat(CWD, source, &new.parent, new.written(), AtFlags::SYMLINK_FOLLOW))

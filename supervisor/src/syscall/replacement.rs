@@ -9,6 +9,7 @@ use rustix::fs::{FileType, RenameFlags};
 use super::Request;
 use super::own_copy::{OwnCopy, read, remove_judged};
 use crate::audit::Operation;
+use crate::judge::anchored_path::AnchoredPath;
 use crate::judge::consent::AllPaths;
 use crate::judge::persistence::shown_replacement;
 use crate::reply::HandlerResult;
@@ -37,7 +38,7 @@ pub fn replacement<'e, 'p>(
     let target = to.object.as_ref();
     let is_plain =
         !from.slash && !to.slash && target.is_none_or(|there| is_regular(there) && is_other(there));
-    let verdict = request.guard.asks_about_replacement(&to.path, target).filter(|_| is_plain)?;
+    let verdict = request.guard.asks_about_replacement(AnchoredPath::from_entry(to)).filter(|_| is_plain)?;
     Some(Replacement { from, to, flags, verdict })
 }
 
@@ -47,7 +48,7 @@ pub fn replace(request: &Request<'_, '_>, replacement: Replacement<'_, '_>) -> H
     let Replacement { from, to, flags, verdict } = replacement;
     let (guard, caller) = (request.guard, request.caller);
     let all = AllPaths::new(caller);
-    all.add(guard.judge_removal(caller, &from.path, from.object.as_ref()))?;
+    all.add(guard.judge_removal(caller, AnchoredPath::from_entry(from)))?;
     let source = from.there()?;
     let (new, old) =
         (read(source, MAX_BYTES)?, to.object.as_ref().map(|old| read(old, MAX_BYTES)).transpose()?);
@@ -62,9 +63,10 @@ pub fn replace(request: &Request<'_, '_>, replacement: Replacement<'_, '_>) -> H
         was.map(|(bytes, mode)| FileContent { bytes, mode }),
         FileContent { bytes: &new, mode: mode(source) },
     );
-    if guard.shapes().protects_git_locked(&to.path) {
+    if guard.shapes().protects_git_locked(AnchoredPath::from_entry(to)) {
         // As if git had written it: the lines of a text could hide a key.
-        match shown_changes(&to.path, old.as_deref().unwrap_or_default(), &new, OwnGitParts::default()) {
+        let old = old.as_deref().unwrap_or_default();
+        match shown_changes(guard.policy(), &to.path, old, &new, OwnGitParts::default()) {
             Some(keys) => change.lines = keys,
             None => guard.refuse(caller, Operation::Write, &to.path, UNREADABLE)?,
         }

@@ -8,6 +8,7 @@ use rustix::io::Errno;
 
 use super::Request;
 use super::open::judge;
+use crate::judge::anchored_path::AnchoredPath;
 use crate::kernel::{errno, limits};
 use crate::reply::HandlerResult;
 use crate::resolve::{Last, link_to};
@@ -26,7 +27,7 @@ pub fn truncate(request: &Request<'_, '_>, path: u64, length: i64) -> HandlerRes
         FileType::Directory => return Err(Errno::ISDIR),
         _ => return Err(Errno::INVAL),
     }
-    judge(request, &path, Some(&object), Access::WRITE)?;
+    judge(request, AnchoredPath::object(&path, &object), Access::WRITE)?;
     let link = link_to(object.fd.as_fd());
     if length > object.stat.st_size
         && length as u64 > request.caller.kernel().size_limit(request.caller.tid())

@@ -141,7 +141,12 @@ fn is_once(question: &Question) -> bool {
 /// The rule, the asking processes, and what "always" would save.
 fn reason(question: &Question) -> String {
     let reason = &question.reason;
-    let mut lines = vec![format!("openclaw-guard: {} ({})", reason.text, reason.rule())];
+    let notice = match &question.subject {
+        Subject::Exec(exec) => exec.notice(),
+        Subject::File { .. } | Subject::Host(_) => None,
+    };
+    let mut lines: Vec<String> = notice.into_iter().collect();
+    lines.push(format!("openclaw-guard: {} ({})", reason.text, reason.rule()));
     match &question.always {
         Always::Saves { narrow, .. } if question.repeat == Repeat::Allowed => {
             lines.extend(narrow.iter().map(|saving| format!("always would save {saving}")));

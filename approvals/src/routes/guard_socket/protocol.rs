@@ -210,6 +210,9 @@ pub struct Approval {
     /// Other files among the arguments that the program may run. Without a script, which one it runs is not certain.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub files: Vec<ScriptInfo>,
+    /// What belongs into the first lines: that something runs which nobody is shown.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub notice: Option<String>,
     /// What else the program runs code from, or may run, as text: `code from standard input: a pipe`. It is not bound.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub inputs: Vec<String>,
@@ -407,6 +410,7 @@ impl Approval {
                 .map_or_else(Vec::new, |exec| exec.through.iter().map(ScriptInfo::from_script).collect()),
             files: exec
                 .map_or_else(Vec::new, |exec| exec.files.iter().map(ScriptInfo::from_script).collect()),
+            notice: exec.and_then(|exec| exec.notice()),
             inputs: exec.map_or_else(Vec::new, |exec| exec.inputs.iter().map(CodeInput::text).collect()),
             asked_by: question.asked_by.iter().map(asker).collect(),
             reason: reason(&question.reason),

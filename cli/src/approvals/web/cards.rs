@@ -5,7 +5,7 @@ use guard_approvals::decision::Decision;
 use guard_approvals::protocol::OneSaved;
 use guard_approvals::routes::guard_socket::{Approval, Saved};
 use guard_approvals::routes::openclaw_socket::ApprovalRequest;
-use guard_policy::text::{process_name, shown};
+use guard_policy::text::{process_name, shown, shown_exactly};
 use serde::Serialize;
 
 use super::super::watch::queue::{Key, QueueRow};
@@ -25,6 +25,8 @@ pub struct WebCard {
     expires: Option<u64>,
     operation: String,
     call: Option<String>,
+    /// What belongs into the first lines.
+    notice: Option<String>,
     /// The real path of the program or the file; for a command from the socket, the path that it reports.
     path: Option<String>,
     /// The command text of a question from the socket.
@@ -112,6 +114,7 @@ impl WebCard {
             expires: None,
             operation: String::new(),
             call: None,
+            notice: None,
             path: None,
             command: None,
             change: Vec::new(),
@@ -144,12 +147,13 @@ impl WebCard {
             agent: show(&approval.agent_id),
             expires: Some(approval.expires_at_ms),
             operation: show(&approval.operation),
+            notice: approval.notice.as_deref().map(exact),
             call: approval.call.as_deref().map(show),
-            path: Some(show(&approval.resolved_path)),
+            path: Some(exact(&approval.resolved_path)),
             change: approval.change.iter().map(|line| show(line)).collect(),
-            argv: approval.argv.iter().map(|argument| show(argument)).collect(),
-            environment: approval.environment.iter().map(|variable| show(variable)).collect(),
-            cwd: approval.cwd.as_deref().map(show),
+            argv: approval.argv.iter().map(|argument| exact(argument)).collect(),
+            environment: approval.environment.iter().map(|variable| exact(variable)).collect(),
+            cwd: approval.cwd.as_deref().map(exact),
             is_text: approval.is_text,
             sha256: approval.sha256.as_deref().map(show),
             environment_sha256: approval.environment_sha256.as_deref().map(show),
@@ -158,16 +162,16 @@ impl WebCard {
                 .chain(files)
                 .map(|(role, script)| WebScript {
                     role,
-                    path: show(&script.path),
+                    path: exact(&script.path),
                     sha256: show(&script.sha256),
                 })
                 .collect(),
-            inputs: approval.inputs.iter().map(|input| show(input)).collect(),
+            inputs: approval.inputs.iter().map(|input| exact(input)).collect(),
             asked_by: asked_by.collect(),
             reason: Some(CardReason { text: show(&approval.reason.text), rule: show(&approval.reason.rule) }),
             more: vec![("session", show(&approval.session))],
             calls: approval.calls,
-            directory: approval.directory.as_deref().map(show),
+            directory: approval.directory.as_deref().map(exact),
             for_command: approval.command_line(),
             always: match &approval.always {
                 Saved::Saves { saves, directory } => {
@@ -206,4 +210,9 @@ impl WebCard {
 
 fn show(text: &str) -> String {
     shown(text.as_bytes())
+}
+
+/// What the command chose: what is written out in it can be told from what it has typed.
+fn exact(text: &str) -> String {
+    shown_exactly(text.as_bytes())
 }

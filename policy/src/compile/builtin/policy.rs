@@ -74,6 +74,7 @@ impl Policy {
             persistence::protected_paths(host, Hint::WithoutFile, asking, |_| Protection::DEFAULT);
         builder.persistence(protected);
         builder.projects(host.projects, agent);
+        builder.former_policies(&host.former_policies);
         let (map, mut warnings) = builder.finish(ASKED, default);
 
         let listed = |pattern: &&str| {
@@ -162,6 +163,16 @@ fn lists<'a>(host: &Host<'a>, modes: &Modes) -> MapBuilder<'a> {
             text: format!("\"{pattern}\" holds secrets"),
         };
         builder.deny_around(&expand(pattern, host.home), &reason);
+    }
+    for (variable, path) in &host.named_secrets {
+        let reason = CompiledReason {
+            source: Source::Builtin,
+            path: format!("builtin.deny[\"{variable}\"]"),
+            rule: format!("builtin deny \"{variable}\""),
+            text: format!("what {variable} names holds secrets"),
+        };
+        let named = Expanded { literal: path.clone(), pattern: String::new() };
+        builder.deny_around(&named, &reason);
     }
     for pattern in QUIET.iter().flat_map(|list| list.split_whitespace()) {
         let reason = CompiledReason {

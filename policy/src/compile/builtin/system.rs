@@ -40,7 +40,7 @@ pub(crate) const TOOLCHAINS: [&str; 22] = [
 ];
 
 /// Secrets: denied to everything, without asking.
-pub(crate) const DENIED: [&str; 8] = [
+pub(crate) const DENIED: [&str; 9] = [
     "~/.ssh ~/.gnupg ~/.aws ~/.azure ~/.config/gcloud ~/.kube ~/.docker/config.json \
      ~/.docker/contexts ~/.config/doctl ~/.oci ~/.terraform.d/credentials.tfrc.json ~/.terraformrc \
      ~/.vault-token ~/.config/sops ~/.age",
@@ -59,6 +59,17 @@ pub(crate) const DENIED: [&str; 8] = [
     "~/.openclaw ~/.claude ~/.claude.json ~/.codex ~/.gemini ~/.config/openai ~/.config/anthropic \
      ~/.config/github-copilot ~/.cursor ~/.aider.conf.yml ~/.huggingface ~/.cache/huggingface/token \
      ~/.cache/huggingface/stored_tokens ~/.config/Signal ~/.config/Slack ~/.config/discord",
+    // In places that are open for builds. Tickets of Kerberos (krb5.conf(5), `default_ccache_name`) and proxies of grids (voms-proxy-init(1));
+    // histories of clipboards, which hold what was copied from password managers: cliphist, clipcat, greenclip, clipmenu, Xfce's clipman,
+    // by their manuals; those of CopyQ, GPaste, Klipper, Parcellite, ClipIt and wl-clipboard-history where rules open them; keyrings and mail
+    // in caches (GNOME Keyring's older releases, Evolution, Thunderbird, Geary); caches of other browsers.
+    "/tmp/krb5cc_* /var/tmp/krb5cc_* /tmp/x509up_u* ~/.cache/krb5cc* ~/.cache/cliphist ~/.cache/clipcat ~/.cache/clipman \
+     ~/.cache/greenclip.history ~/.cache/clipmenu ~/.cache/clipmenud ~/.cache/xfce4/clipman ~/.cache/copyq ~/.cache/gpaste \
+     ~/.local/share/copyq ~/.config/copyq ~/.local/share/gpaste ~/.local/share/klipper ~/.local/share/parcellite \
+     ~/.local/share/clipit ~/.local/share/clipman.json ~/.local/share/clipcat ~/.cache/keyring ~/.cache/keyrings ~/.cache/gnome-keyring \
+     ~/.cache/keyring-* ~/.cache/keyring-*/** ~/.cache/evolution ~/.cache/thunderbird ~/.cache/geary ~/.local/share/evolution \
+     ~/.local/share/geary ~/.cache/microsoft-edge ~/.cache/vivaldi ~/.cache/opera ~/.cache/librewolf ~/.cache/zen ~/.cache/epiphany \
+     ~/.cache/keepassxc ~/.cache/Bitwarden ~/.cache/1Password",
     "/etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/sudoers /etc/sudoers.d \
      /etc/security/opasswd /etc/ssl/private /etc/pki/tls/private /etc/letsencrypt \
      /etc/ssh/ssh_host_*_key /etc/krb5.keytab /etc/NetworkManager/system-connections \

@@ -7,7 +7,7 @@ use jsonc_parser::ast::Value;
 use super::syntax::Reader;
 use crate::config::elevated::{AgentElevated, ElevatedLevel, ElevatedSection};
 
-pub(super) const ELEVATED: [&str; 3] = ["enabled", "allowFrom", "default"];
+pub(super) const ELEVATED: [&str; 4] = ["enabled", "allowFrom", "default", "allowlist"];
 pub(super) const AGENT_ELEVATED: [&str; 2] = ["enabled", "allowFrom"];
 
 impl Reader<'_> {
@@ -18,6 +18,7 @@ impl Reader<'_> {
             match name.as_str() {
                 "enabled" => section.enabled = self.boolean(value, &key),
                 "allowFrom" => section.allow_from = Some(self.senders(value, &key)),
+                "allowlist" => section.allowlist = self.allowlist(value, &key),
                 _ => {
                     section.default = self.word(value, &key, &ElevatedLevel::NAMES, ElevatedLevel::from_name);
                 }

@@ -1,8 +1,8 @@
 //! The components of a path, and what each begins: a tail of the lists, or a part of a repository.
 
-use super::Set;
 use super::git_locked::{is_config, is_lock_or_file, is_locked_name};
 use super::tails::{ShapeTail, is_named};
+use super::{LinkedSet, Set};
 
 /// Files that git reads directly in a git directory (gitrepository-layout(5)), beside its configuration.
 pub(super) const GIT_FILES: [&[u8]; 1] = [b"commondir"];
@@ -57,6 +57,11 @@ impl<'p> Shape<'p> {
     pub(super) fn of_git(holder: &'p [u8], kind: ShapeKind, at: &Component<'p>) -> Shape<'p> {
         let is_lock = at.last_name().is_some_and(|name| is_locked_name(name) && !is_config(name));
         Shape { set: Set::Git, holder, kind, may_be_asked: !is_lock }
+    }
+
+    /// The set that protects what such a name leads to, as a link.
+    pub fn linked(&self) -> LinkedSet {
+        LinkedSet(self.set)
     }
 
     /// The same, if nobody may be asked about it.
@@ -153,20 +158,26 @@ impl<'p> Component<'p> {
         let inside = self.after().next().map(|part| part.name());
         match inside {
             None if is(b".git") || is(b".hg") || is(b".jj") => Some(self.path),
-            Some(b"info") if is(b".git") && self.rest() == b"info" => Some(self.itself()),
-            // git takes what it finds there for the submodule's, no matter who made it. Deeper, it makes links itself to
-            // see whether the file system has them.
-            Some(b"modules") if is(b".git") && self.after().count() < 3 => Some(self.itself()),
-            Some(b"worktrees") if is(b".git") && self.leads_to_worktrees_modules() => {
-                self.after().nth(1).map(|worktree| worktree.itself())
-            }
-            Some(nest) if is(b".git") && GIT_NESTS.contains(&nest) => Some(self.path),
-            Some(guest) if is(b".git") && GIT_GUESTS.contains(&guest) && self.rest() == guest => {
-                Some(self.itself())
-            }
+            Some(_) if is(b".git") => self.leads_into_git(),
             Some(b"repo") if is(b".jj") && [&b"repo"[..], b"repo/store"].contains(&self.rest()) => {
                 Some(self.path)
             }
+            _ => None,
+        }
+    }
+
+    /// The same, if this is a git directory, whatever its name is.
+    pub(super) fn leads_into_git(&self) -> Option<&'p [u8]> {
+        match self.after().next()?.name() {
+            b"info" if self.rest() == b"info" => Some(self.itself()),
+            // git takes what it finds there for the submodule's, no matter who made it. Deeper, it makes links itself to
+            // see whether the file system has them.
+            b"modules" if self.after().count() < 3 => Some(self.itself()),
+            b"worktrees" if self.leads_to_worktrees_modules() => {
+                self.after().nth(1).map(|worktree| worktree.itself())
+            }
+            nest if GIT_NESTS.contains(&nest) => Some(self.path),
+            guest if GIT_GUESTS.contains(&guest) && self.rest() == guest => Some(self.itself()),
             _ => None,
         }
     }

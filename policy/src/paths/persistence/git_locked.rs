@@ -42,6 +42,11 @@ impl GitLockedNames {
         GIT_LOCKED.iter().find(|names| names.lock == name)
     }
 
+    /// Returns whether this is the name of such a file, or of its lock.
+    pub fn is_lock_or_file(name: &[u8]) -> bool {
+        is_lock_or_file(name)
+    }
+
     /// Returns whether a path is that of a file by which git finds other files, or of its lock.
     pub fn is_of_paths(path: &[u8]) -> bool {
         let name = basename(path);

@@ -55,6 +55,19 @@
 //!   impatient.nvim's; `lvim/luac/`: LunarVim's; `guile/ccache/`, `common-lisp/`: compiled files, which Guile ("Compiling Scheme Code") and ASDF
 //!   ("Output translations") run instead of the sources; `helm/plugins/`: to where helm's links lead; `RemoteDev/`: JetBrains' programs.
 
+//! - `.direnv/flake-profile*`, `.direnv/nix-profile*`, `.direnv/bin/`: what nix-direnv sources and puts before `PATH` at `cd`, unasked
+//!   once the `.envrc` is allowed (its `direnvrc`; direnv-stdlib(1), `direnv_layout_dir`).
+//! - `~/.gem/ruby/`, `~/.local/share/gem/`: gems of the user, which each ruby loads before those of the system, and plugins, which
+//!   each `gem` loads (RubyGems' "Plugins", `Gem.user_dir`); `~/go/pkg/mod/golang.org/toolchain@*/`: programs that `go` starts in
+//!   place of itself, checked only when they are fetched ("Go Toolchains", go.dev/doc/toolchain); `~/.stack/hooks/`, `~/.stack/programs/`: a
+//!   script that installs GHC, and each GHC (stack's "Customisation scripts", "Stack root location").
+//! - `~/.claude/chrome/`: what browsers start (Claude Code's "Use Claude Code with Chrome"); `scripts/`, `bin/`, `statusline*`: what settings of
+//!   agents usually name (Claude Code's "Status line configuration", `apiKeyHelper`; Codex's `notify`); `managed_config.toml`,
+//!   `requirements.toml`: Codex's configuration; `mcp-server-enablement.json`, `mcp_config.json`: which servers Gemini CLI and Antigravity start;
+//!   `~/.cache/opencode/`: plugins and servers that opencode has installed, and runs (its "Plugins").
+
+use std::sync::LazyLock;
+
 use super::Set;
 
 /// The directory that a place is relative to.
@@ -72,7 +85,8 @@ pub(super) enum Start {
 /// Returns each place of a set: the directory it is relative to, and the rest with its leading slash.
 pub(super) fn paths_of(set: Set) -> impl Iterator<Item = (Start, &'static str)> {
     let of_set = LISTS.iter().filter(move |(other, _)| *other == set);
-    of_set.flat_map(|(_, list)| list.split_whitespace()).flat_map(|path| {
+    let scripts = AGENTS_SCRIPTS.iter().map(String::as_str).filter(move |_| set == Set::Agents);
+    of_set.flat_map(|(_, list)| list.split_whitespace()).chain(scripts).flat_map(|path| {
         let below = |(prefix, start)| {
             let rest = path.strip_prefix(prefix)?;
             rest.starts_with('/').then_some((start, rest))
@@ -101,6 +115,17 @@ pub(super) fn is_asked(set: Set, start: Start, rest: &str) -> bool {
 pub(super) fn may_be_asked(rest: &str) -> bool {
     !rest.ends_with(".lock") && !rest.starts_with("/.openclaw/") && !rest.starts_with("/node-compile-cache/")
 }
+
+/// The directories of agents that have a profile, which opens them to the agent.
+const OF_AGENTS: [&str; 4] = ["~/.claude", "~/.codex", "~/.gemini", "~/.aider"];
+/// What the name of a script ends with. None of these agents keeps its own state in such a file directly in its directory;
+/// their settings name such files as hooks, helpers, servers and status lines.
+const SCRIPTS: [&str; 14] =
+    ["js", "mjs", "cjs", "ts", "mts", "sh", "bash", "zsh", "fish", "py", "rb", "pl", "lua", "php"];
+static AGENTS_SCRIPTS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let of = |directory: &'static str| SCRIPTS.map(|end| format!("{directory}/*.{end}"));
+    OF_AGENTS.into_iter().flat_map(of).collect()
+});
 
 const LISTS: &[(Set, &str)] = &[
     (
@@ -207,7 +232,7 @@ const LISTS: &[(Set, &str)] = &[
     ),
     (
         Set::Direnv,
-        "WORK/.envrc WORK/.envrc.local WORK/.envrc.private WORK/.rvmrc WORK/.rbenv-vars WORK/.mise.toml WORK/.mise.*.toml WORK/mise.toml WORK/mise.*.toml WORK/.config/mise/ \
+        "WORK/.envrc WORK/.envrc.local WORK/.envrc.private WORK/.direnv/flake-profile* WORK/.direnv/nix-profile* WORK/.direnv/bin/ WORK/.rvmrc WORK/.rbenv-vars WORK/.mise.toml WORK/.mise.*.toml WORK/mise.toml WORK/mise.*.toml WORK/.config/mise/ \
          WORK/.config/mise.toml WORK/.config/mise.*.toml WORK/.mise/ WORK/mise/config.toml WORK/mise/config.*.toml \
          WORK/.rtx.toml WORK/.tool-versions WORK/.nvmrc WORK/.node-version WORK/.java-version WORK/.sdkmanrc \
          WORK/.prototools WORK/.shadowenv.d/ WORK/.ruby-env WORK/.versions.conf WORK/.autoenv.zsh WORK/.autoenv.zsh.zwc WORK/.autoenv ~/.envrc ~/.direnvrc \
@@ -268,11 +293,11 @@ const LISTS: &[(Set, &str)] = &[
          ~/.pydistutils.cfg ~/.config/pypoetry/ ~/.config/uv/ ~/.config/pdm/ ~/.config/hatch/ ~/.condarc ~/.mambarc \
          ~/.config/conda/ ~/.local/lib/ ~/.local/share/pipx/ ~/.local/pipx/ ~/.local/share/uv/tools/ \
          ~/.local/share/uv/python/ ~/.cargo/config ~/.cargo/config.toml ~/.rustup/settings.toml ~/.rustup/toolchains/ \
-         ~/.config/go/env ~/.bundle/ ~/.gemrc ~/.config/gem/ ~/.gem/credentials ~/.config/rubygems/ ~/.gradle/init.d/ \
+         ~/.config/go/env ~/go/pkg/mod/golang.org/toolchain@*/ ~/.bundle/ ~/.gemrc ~/.config/gem/ ~/.gem/credentials ~/.gem/ruby/ ~/.local/share/gem/ ~/.config/rubygems/ ~/.gradle/init.d/ \
          ~/.gradle/init.gradle ~/.gradle/init.gradle.kts ~/.gradle/gradle.properties ~/.m2/settings.xml \
          ~/.m2/settings-security.xml ~/.m2/extensions.xml ~/.mavenrc ~/.sbt/repositories ~/.sbt/1.0/plugins/ \
          ~/.sbt/1.0/global.sbt ~/.ammonite/ ~/.lein/profiles.clj ~/.lein/init.clj ~/.config/clojure/deps.edn \
-         ~/.clojure/deps.edn ~/.ivy2/ivysettings.xml ~/.cabal/config ~/.config/cabal/ ~/.stack/config.yaml \
+         ~/.clojure/deps.edn ~/.ivy2/ivysettings.xml ~/.cabal/config ~/.config/cabal/ ~/.stack/config.yaml ~/.stack/hooks/ ~/.stack/programs/ \
          ~/.ghc/ghci.conf ~/.opam/config ~/.opam/opam-init/ ~/.luarocks/ ~/.config/luarocks/ ~/.cpan/CPAN/MyConfig.pm \
          ~/perl5/ ~/.config/composer/config.json ~/.config/composer/auth.json ~/.config/composer/composer.json \
          ~/.config/composer/vendor/ ~/.composer/config.json ~/.composer/auth.json ~/.composer/vendor/ \
@@ -308,15 +333,16 @@ const LISTS: &[(Set, &str)] = &[
         "~/.claude/settings.json ~/.claude/settings.local.json ~/.claude/managed-settings.json ~/.claude/CLAUDE.md \
          ~/.claude/keybindings.json ~/.claude/.mcp.json ~/.claude/hooks/ ~/.claude/commands/ ~/.claude/agents/ \
          ~/.claude/skills/ ~/.claude/plugins/ ~/.claude/rules/ ~/.claude/output-styles/ ~/.claude/local/ \
-         ~/.claude/statusline.sh ~/.claude/statusline-command.sh ~/.claude/remote-settings.json ~/.codex/config.toml \
+         ~/.claude/statusline* ~/.claude/chrome/ ~/.claude/scripts/ ~/.claude/bin/ ~/.claude/remote-settings.json ~/.codex/config.toml \
          ~/.codex/*.config.toml ~/.codex/environments.toml ~/.codex/.env ~/.codex/AGENTS.md ~/.codex/AGENTS.override.md \
-         ~/.codex/agents/ ~/.codex/plugins/ \
+         ~/.codex/agents/ ~/.codex/plugins/ ~/.codex/scripts/ ~/.codex/bin/ ~/.codex/managed_config.toml ~/.codex/requirements.toml \
          ~/.codex/hooks.json ~/.codex/hooks/ ~/.codex/prompts/ ~/.codex/rules/ ~/.codex/skills/ ~/.cursor/mcp.json \
          ~/.cursor/hooks.json ~/.cursor/hooks/ ~/.cursor/rules/ ~/.cursor/commands/ ~/.cursor/cli-config.json \
          ~/.cursor/permissions.json ~/.gemini/settings.json ~/.gemini/GEMINI.md ~/.gemini/commands/ \
          ~/.gemini/extensions/ ~/.gemini/trustedFolders.json ~/.gemini/policies/ ~/.gemini/.env ~/.gemini/skills/ \
-         ~/.gemini/agents/ ~/.gemini/hooks/ ~/.aider/oauth-keys.env ~/.qwen/settings.json \
-         ~/.qwen/QWEN.md ~/.qwen/commands/ ~/.qwen/extensions/ ~/.config/opencode/ ~/.opencode/ ~/.config/goose/ \
+         ~/.gemini/agents/ ~/.gemini/hooks/ ~/.gemini/scripts/ ~/.gemini/bin/ ~/.gemini/mcp-server-enablement.json \
+         ~/.gemini/antigravity/mcp_config.json ~/.aider/oauth-keys.env ~/.qwen/settings.json \
+         ~/.qwen/QWEN.md ~/.qwen/commands/ ~/.qwen/extensions/ ~/.config/opencode/ ~/.opencode/ ~/.local/share/opencode/bin/ ~/.cache/opencode/ ~/.config/goose/ \
          ~/.config/amp/ ~/.config/crush/ ~/.config/mcp/ ~/.config/Claude/claude_desktop_config.json ~/.continue/ \
          ~/.aider.conf.yml ~/.codeium/windsurf/mcp_config.json ~/.copilot/config.json ~/.copilot/mcp-config.json \
          ~/.copilot/agents/ ~/.config/github-copilot/ ~/.kiro/settings/ ~/.kiro/agents/ ~/.roo/ ~/.factory/ \
@@ -346,7 +372,8 @@ mod tests {
                 let starts = ["~/", "/", "WORK/", "GIT/"];
                 assert!(starts.iter().any(|start| path.starts_with(start)), "{set:?} {path}");
                 assert!(!path.contains('?') && !path.contains("//"), "{set:?} {path}");
-                let (directory, name) = path.rsplit_once('/').expect("it is below something");
+                let (directory, name) =
+                    path.trim_end_matches('/').rsplit_once('/').expect("it is below something");
                 assert!(!directory.contains('*') && name != "*", "{set:?} {path}");
                 assert!(path.matches('*').count() < 2, "{set:?} {path}");
                 assert!(!path.split('/').any(|name| name == "." || name == ".."), "{set:?} {path}");

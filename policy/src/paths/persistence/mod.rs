@@ -8,12 +8,14 @@ mod components;
 mod git_data;
 mod git_directory;
 mod git_locked;
+mod git_parts;
 mod lists;
 mod protected;
 mod set;
 mod shapes;
 mod sites;
 mod tails;
+mod variables;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,9 +28,11 @@ use crate::verdict::CompiledReason;
 use crate::{Grant, Host, Rights, Source};
 pub use components::{Shape, ShapeKind};
 pub use git_locked::{GitContent, GitLockedNames};
+pub use git_parts::{GitLook, GitPart};
 use lists::{Start, paths_of};
 pub(crate) use protected::ProtectedPaths;
 pub use protected::REPLACEMENT;
+pub use set::LinkedSet;
 pub(crate) use set::Set;
 pub(crate) use shapes::Shapes;
 pub use sites::PersistenceSites;
@@ -82,15 +86,21 @@ pub(crate) fn protected_paths(
         Protection::Off | Protection::Deny => false,
     };
     let is_on = |set: &Set| protection(*set) != Protection::Off;
+    let moved = host.persistence_sites.moved_homes(host.home);
     let config_reason = is_on(&Set::Git).then(|| Arc::new(git_config_reason(hint)));
     for set in Set::ALL.into_iter().filter(is_on) {
         let reason = Arc::new(reason(set, hint));
         reasons.push((set, Arc::clone(&reason)));
         for (start, rest) in paths_of(set) {
             making.w = if is_asked(set, start, rest) { Grant::Ask } else { Grant::No };
-            for top in tops(host, start) {
-                if let Some(at) = rest.rfind('/').filter(|_| rest.contains('*')) {
-                    making.add_names(&[top, &rest.as_bytes()[..at]].concat(), &rest[at..], &reason);
+            for (top, rest) in places(host, &moved, start, rest) {
+                let whole = rest.trim_end_matches('/');
+                if let Some(at) = whole.rfind('/').filter(|_| rest.contains('*')) {
+                    let directory = [top, &rest.as_bytes()[..at]].concat();
+                    making.add_names(&directory, &whole[at..], &reason);
+                    if whole != rest {
+                        making.add_names(&directory, &format!("{}/**", &whole[at..]), &reason);
+                    }
                     continue;
                 }
                 let path = [top, rest.as_bytes()].concat();
@@ -114,7 +124,15 @@ pub(crate) fn protected_paths(
         let sites = &host.persistence_sites;
         // As in a workspace.
         making.w = if is_asked(set, Start::Workspace, "/") { Grant::Ask } else { Grant::No };
+        for path in sites.named_by_variables(set, host.home) {
+            // Of git's and Mercurial's, some are directories.
+            match set == Set::Git && !is_below(host.cwd, &path) {
+                true => making.add_whole(&path, &reason),
+                false => making.add(&path, &reason),
+            }
+        }
         match set {
+            Set::Agents => sites.agents.iter().for_each(|path| making.add(path, &reason)),
             Set::Git => sites.git_others.iter().for_each(|path| making.add_whole(path, &reason)),
             Set::Guard => sites.guard.iter().for_each(|path| making.add(path, &reason)),
             Set::Editors => sites.tmux.iter().for_each(|path| making.add_whole(path, &reason)),
@@ -137,7 +155,7 @@ pub(crate) fn protected_paths(
     let homes = tops(host, Start::Home).into_iter().map(<[u8]>::to_vec).collect();
     let asked: Vec<Set> = Set::ALL.into_iter().filter(|set| is_asked(*set, Start::Workspace, "/")).collect();
     let is_asking = !asked.is_empty() || making.entries.iter().any(|entry| entry.rights.w == Grant::Ask);
-    let shapes = Shapes::new(reasons, config_reason, homes, &host.persistence_sites.hook_directories, asked);
+    let shapes = Shapes::new(reasons, config_reason, homes, &host.persistence_sites, asked);
     configs.retain(|path| !making.others.contains(path));
     ProtectedPaths::new(making.entries, configs, shapes, is_asking.then(replacement_reason))
 }
@@ -192,6 +210,28 @@ fn tops<'h>(host: &'h Host<'_>, start: Start) -> Vec<&'h [u8]> {
         Start::Workspace => sites.workspaces.iter().map(Vec::as_slice).collect(),
         Start::Git => sites.git_directories.iter().map(Vec::as_slice).collect(),
     }
+}
+
+/// Returns the places that a listed one stands for: the directory that it is relative to, and the rest. `moved` are the
+/// directories that variables name in place of those in a home.
+fn places<'p>(
+    host: &'p Host<'_>,
+    moved: &'p [(&'static str, Vec<u8>)],
+    start: Start,
+    rest: &'static str,
+) -> Vec<(&'p [u8], &'static str)> {
+    let holds_work = |dir: &[u8]| {
+        is_below(host.cwd, dir) || host.persistence_sites.workspaces.iter().any(|top| is_below(top, dir))
+    };
+    let elsewhere = moved.iter().filter(|_| start == Start::Home).filter_map(|(place, dir)| {
+        let rest = rest.strip_prefix(place).filter(|rest| rest.starts_with('/'))?;
+        // Of a directory that contains the work, single files count.
+        let is_file = !rest.ends_with('/') && rest.matches('/').count() == 1;
+        // That of curl is not one of many tools.
+        let is_meant = !place.is_empty() || rest == "/.curlrc";
+        (is_meant && (is_file || !holds_work(dir))).then_some((dir.as_slice(), rest))
+    });
+    tops(host, start).into_iter().map(|top| (top, rest)).chain(elsewhere).collect()
 }
 
 /// Returns whether a directory of `PATH` is protected. It is not if it contains the work, or if it is in a

@@ -9,8 +9,8 @@ use crate::paths::entry::CompiledPattern;
 use crate::paths::glob::Glob;
 use crate::verdict::CompiledReason;
 
-/// The protected paths, and the shapes that are protected in every directory. A path has at most one wildcard: a
-/// trailing `/**`, or a star in its last name after at least one other character.
+/// The protected paths, and the shapes that are protected in every directory. A path has a trailing
+/// `/**`, or a star in its last name, or in that of a directory that is protected with all that is in it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProtectedPaths {
     entries: Vec<CompiledPattern>,
@@ -92,8 +92,10 @@ impl ProtectedPaths {
         let inside = inside(dir);
         let ends = (0..inside.len()).filter(|at| inside[*at] == b'/');
         ends.map(|at| &inside[..=at]).find_map(|top| {
-            let at = self.entries.binary_search_by(|entry| entry.glob.literal().cmp(top)).ok()?;
-            Some(&self.entries[at])
+            let first = self.entries.partition_point(|entry| entry.glob.literal() < top);
+            let mut of_top = self.entries[first..].iter().take_while(|entry| entry.glob.literal() == top);
+            // Others are for some names in it.
+            of_top.find(|entry| entry.glob.is_deep_at_once())
         })
     }
 

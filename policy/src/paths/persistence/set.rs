@@ -22,6 +22,10 @@ pub(crate) enum Set {
     Guard,
 }
 
+/// The set that protects a name which is a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LinkedSet(pub(crate) Set);
+
 impl Set {
     pub(crate) const ALL: [Set; 14] = [
         Set::Shell,

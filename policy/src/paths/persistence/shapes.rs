@@ -12,9 +12,10 @@ use super::components::{
     Component, Components, GIT_ALTERNATES, GIT_FILES, GIT_GUESTS, GIT_REMOTES, GIT_UNFINISHED, Shape,
     ShapeKind,
 };
-use super::git_directory;
 use super::git_locked::{GIT_LOCKED, is_config_or_lock};
+use super::git_parts::GitPart;
 use super::tails::{OTHER_REPOSITORIES, ShapeTail, TAILS};
+use super::{PersistenceSites, git_directory, git_parts};
 use crate::Grant;
 use crate::verdict::CompiledReason;
 
@@ -34,6 +35,8 @@ pub(crate) struct Shapes {
     hooks: Vec<Vec<Vec<u8>>>,
     /// The sets that are asked about.
     asked: Vec<Set>,
+    /// [`super::PersistenceSites::this_host`].
+    this_host: Vec<Vec<u8>>,
 }
 
 impl Shapes {
@@ -41,7 +44,7 @@ impl Shapes {
         reasons: Vec<(Set, Arc<CompiledReason>)>,
         git_config: Option<Arc<CompiledReason>>,
         homes: Vec<Vec<u8>>,
-        hooks: &[Vec<u8>],
+        sites: &PersistenceSites,
         asked: Vec<Set>,
     ) -> Shapes {
         let components = |path: &Vec<u8>| {
@@ -50,15 +53,25 @@ impl Shapes {
         };
         // Without a name it would be the work tree itself, and with `..` a place outside.
         let is_plain = |path: &Vec<Vec<u8>>| !path.is_empty() && path.iter().all(|name| name != b"..");
-        let hooks = hooks.iter().map(components).filter(is_plain).collect();
+        let hooks = sites.hook_directories.iter().map(components).filter(is_plain).collect();
         let has_shape = |set: Set| set == Set::Git || TAILS.all().any(|(_, tail)| tail.set == set);
         let reasons = reasons.into_iter().filter(|(set, _)| has_shape(*set)).collect();
-        Shapes { reasons, git_config, homes, hooks, asked }
+        Shapes { reasons, git_config, homes, hooks, asked, this_host: sites.this_host.clone() }
+    }
+
+    /// Returns the names and addresses of this machine.
+    pub(crate) fn this_host(&self) -> &[Vec<u8>] {
+        &self.this_host
     }
 
     /// Returns whether nothing is protected by its shape.
     pub(crate) fn is_empty(&self) -> bool {
         self.reasons.is_empty()
+    }
+
+    /// Returns the home directories.
+    pub(crate) fn homes(&self) -> &[Vec<u8>] {
+        &self.homes
     }
 
     /// Returns the reason of a set, if it is on.
@@ -218,13 +231,21 @@ impl Shapes {
         directories.map(shape).collect()
     }
 
-    /// Returns the directories that, if they look like git directories, make a part of one of this path.
-    pub(crate) fn git_directories<'p>(&self, path: &'p [u8]) -> Vec<&'p [u8]> {
+    /// Returns what a path is part of, if the directories on the way are git directories.
+    pub(crate) fn git_parts<'p>(&self, path: &'p [u8]) -> Vec<GitPart<'p>> {
         if self.reason(Set::Git).is_none() {
             return Vec::new();
         }
-        let parts = Components::all(path).filter(|at| at.git_part().is_some());
-        parts.map(|at| at.holder()).collect()
+        git_parts::all(path)
+    }
+
+    /// Returns what a directory at a path would lead to in each directory on the way, if that is a git directory: with the
+    /// holder.
+    pub(crate) fn git_leads<'p>(&self, path: &'p [u8]) -> Vec<(&'p [u8], &'p [u8])> {
+        if self.reason(Set::Git).is_none() {
+            return Vec::new();
+        }
+        git_parts::leads(path)
     }
 
     /// Returns the directory that may become a git directory by a name that is made in it.
@@ -238,7 +259,7 @@ impl Shapes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Source;
+    use crate::{GitLook, Source};
 
     fn shapes() -> Shapes {
         let reason = |set| {
@@ -250,11 +271,13 @@ mod tests {
             };
             (set, Arc::new(reason))
         };
+        let hook_directories = [".githooks", "../up", "./tools/hooks/", "."].map(|path| path.into()).to_vec();
+        let sites = PersistenceSites { hook_directories, ..PersistenceSites::default() };
         Shapes::new(
             Set::ALL.into_iter().map(reason).collect(),
             None,
             vec![b"/home/u".to_vec()],
-            &[b".githooks".to_vec(), b"../up".to_vec(), b"./tools/hooks/".to_vec(), b".".to_vec()],
+            &sites,
             vec![Set::Git, Set::Direnv, Set::Agents],
         )
     }
@@ -336,8 +359,11 @@ mod tests {
         }
         assert_eq!(kinds("/a/.git/x/.git"), [ShapeKind::All, ShapeKind::File]);
         assert_eq!(kinds("/a/.git/objects/.git"), [ShapeKind::File]);
-        assert_eq!(shapes().git_directories(b"/a/x/.git"), [b"/a/x"]);
-        assert_eq!(shapes().git_directories(b"/a/x/.git/HEAD"), [b""; 0]);
+        let of = |path: &'static [u8]| {
+            let part = shapes().git_parts(path).into_iter().find(|part| part.directory == b"/a/x");
+            part.map(|part| part.shape.kind)
+        };
+        assert_eq!((of(b"/a/x/.git"), of(b"/a/x/.git/HEAD")), (Some(ShapeKind::All), None));
     }
 
     #[test]
@@ -390,18 +416,23 @@ mod tests {
     #[test]
     fn a_bare_repository_is_known_by_what_lies_in_it() {
         let shapes = shapes();
-        assert_eq!(shapes.git_directories(b"/a/x/hooks/update"), [b"/a/x"]);
-        assert_eq!(shapes.git_directories(b"/config"), [b"/"]);
-        assert_eq!(shapes.git_directories(b"/a/config/x"), [b""; 0]);
+        let sure = |path: &'static [u8]| {
+            let mut parts = shapes.git_parts(path);
+            parts.retain(|part| part.look == GitLook::Partial);
+            parts.iter().map(|part| part.directory).collect::<Vec<_>>()
+        };
+        assert_eq!(sure(b"/a/x/hooks/update"), [b"/a/x"]);
+        assert_eq!(sure(b"/config"), [b"/"]);
+        assert_eq!(sure(b"/a/config/x"), [b""; 0]);
         assert_eq!(shapes.marked(b"/a/x/HEAD"), Some(&b"/a/x"[..]));
         assert_eq!(shapes.marked(b"/a/x/heads"), None);
     }
 
     #[test]
     fn nothing_is_protected_where_every_set_is_off() {
-        let shapes = Shapes::new(Vec::new(), None, Vec::new(), &[], Vec::new());
+        let shapes = Shapes::new(Vec::new(), None, Vec::new(), &PersistenceSites::default(), Vec::new());
         assert!(shapes.is_empty() && shapes.all(b"/a/.git/config").is_empty());
         assert!(shapes.first(b"/a/.envrc").is_none() && shapes.leads_to(b"/a/.git").is_none());
-        assert!(shapes.git_directories(b"/a/config").is_empty() && shapes.marked(b"/a/HEAD").is_none());
+        assert!(shapes.git_parts(b"/a/config").is_empty() && shapes.marked(b"/a/HEAD").is_none());
     }
 }

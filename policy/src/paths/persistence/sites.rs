@@ -25,6 +25,12 @@ pub struct PersistenceSites {
     /// Directories of hooks that the operator's configuration names relative to each work tree (git-config(1),
     /// `core.hooksPath`).
     pub hook_directories: Vec<Vec<u8>>,
+    /// The names and addresses of this machine, in lower case: git's remotes there are paths of this machine.
+    pub this_host: Vec<Vec<u8>>,
+    /// The operator's variables that name files which programs run or read at their start, as they are set.
+    pub variables: Vec<(String, Vec<u8>)>,
+    /// The files in the directories of agents that the settings there name.
+    pub agents: Vec<Vec<u8>>,
     /// The symbolic link by which the shell came to the start directory, if a guarded program may have made it.
     pub start_link: Option<Vec<u8>>,
     /// The guard's own executable.

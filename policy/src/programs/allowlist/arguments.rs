@@ -3,7 +3,7 @@
 use regex::bytes::Regex;
 
 use super::cwd_argv::CWD_ARGV;
-use super::{cwd_argv_pattern, expression};
+use super::{exec_pattern, expression};
 use crate::Exec;
 
 /// The prefix with which an older release bound an entry to arguments, without the directory.
@@ -14,7 +14,7 @@ pub(crate) const ARGV_ONLY: &str = "sha256:argv:";
 pub(crate) enum ArgumentMatch {
     /// Any arguments.
     Any,
-    /// Exactly these arguments, in this directory.
+    /// Exactly these arguments, in this directory, by the name that the program was called by.
     Exactly(String),
     /// Arguments that the expression matches when joined with spaces.
     Spaced(Regex),
@@ -71,8 +71,7 @@ impl<'e> Given<'e> {
         let (regex, text) = match condition {
             ArgumentMatch::Any => return true,
             ArgumentMatch::Exactly(hash) => {
-                let given = self.hash.get_or_insert_with(|| cwd_argv_pattern(self.exec.cwd, arguments));
-                return given == hash;
+                return self.hash.get_or_insert_with(|| exec_pattern(self.exec)) == hash;
             }
             ArgumentMatch::Spaced(regex) => {
                 (regex, self.spaced.get_or_insert_with(|| text(&arguments.join(&b' '))))

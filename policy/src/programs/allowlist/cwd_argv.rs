@@ -3,7 +3,9 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::Exec;
 use crate::paths::normalize;
+use crate::programs::name::{basename, is_of};
 use crate::text::hex;
 
 /// The prefix of such an `argPattern`; the digest follows in lower-case hexadecimal.
@@ -13,13 +15,43 @@ pub(crate) const CWD_ARGV: &str = "sha256:cwd-argv:v1:";
 ///
 /// OpenClaw hashes only text. Arguments that are not UTF-8 are hashed as bytes.
 pub fn cwd_argv_pattern(cwd: &[u8], arguments: &[Vec<u8>]) -> String {
+    CWD_ARGV.to_owned() + &hex(&hashed(cwd, arguments).finalize())
+}
+
+/// Returns the `argPattern` of a start: that of its arguments in its directory, and of the name by which the program was
+/// called where that is not its own. A program may do something else by another name (git, busybox, coreutils), so an entry
+/// that OpenClaw made, which knows no name, counts for the program's own name only. One with a name never equals a hash of
+/// OpenClaw's, which then asks.
+pub fn exec_pattern(exec: &Exec<'_>) -> String {
+    let arguments = exec.argv.get(1..).unwrap_or_default();
+    let mut hash = hashed(exec.cwd, arguments);
+    if let Some(name) = other_name(exec) {
+        hash.update("argv0\0");
+        sized(&mut hash, name);
+    }
+    CWD_ARGV.to_owned() + &hex(&hash.finalize())
+}
+
+/// The name by which the program was called, if that is not its own. A file of one version is called by the name without
+/// it: `python3` for `python3.11`.
+fn other_name<'e>(exec: &Exec<'e>) -> Option<&'e [u8]> {
+    let own = basename(exec.path);
+    let called = basename(exec.argv.first().map_or(&[][..], Vec::as_slice));
+    let is_version = || match (str::from_utf8(own), str::from_utf8(called)) {
+        (Ok(own), Ok(called)) => !called.is_empty() && is_of(own, &[called]),
+        _ => false,
+    };
+    (called != own && !is_version()).then_some(called)
+}
+
+fn hashed(cwd: &[u8], arguments: &[Vec<u8>]) -> Sha256 {
     let mut hash = Sha256::new();
     sized(&mut hash, &normalize::posix(cwd));
     hash.update(format!("{}\0", arguments.len()));
     for argument in arguments {
         sized(&mut hash, argument);
     }
-    CWD_ARGV.to_owned() + &hex(&hash.finalize())
+    hash
 }
 
 /// Hashes a text after its length, which distinguishes `["a b"]` from `["a", "b"]`.

@@ -3,13 +3,15 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use guard_approvals::{Always, AskedHost, Exec, FileChange, Process, Question, Repeat, Subject};
+use guard_approvals::{
+    Always, AskedFile, AskedHost, Exec, FileChange, Manager, Process, Question, Repeat, Subject,
+};
 use guard_openclaw::peer::proc::Tid;
 use guard_openclaw::peer::process_tree::Tree;
-use guard_policy::approval::{OnDisk, always};
-use guard_policy::{Access, Policy, Reason, Request};
+use guard_policy::approval::{AlwaysContext, OnDisk, always};
+use guard_policy::{Access, Outcome, Policy, Reason, Request, decide};
 
-use super::reach::reach;
+use super::reach::{directories_above, reach};
 use crate::caller::Caller;
 use crate::judge::made_directories::MadeDirectories;
 use crate::syscall::number::name;
@@ -30,6 +32,23 @@ pub struct Background<'g> {
     pub tree: &'g Tree,
     /// The directories that the tree has made.
     pub made: &'g MadeDirectories,
+    /// Where answers are kept, if anybody is asked.
+    pub answers: Option<&'g Manager>,
+}
+
+impl AlwaysContext for Background<'_> {
+    fn on_disk(&self, path: &[u8]) -> OnDisk {
+        on_disk(path)
+    }
+
+    fn is_let_write(&self, path: &[u8]) -> bool {
+        let Some(answers) = self.answers else { return false };
+        let verdict = decide(self.policy, &Request::File { path, access: Access::WRITE });
+        let rule = verdict.reason.asking();
+        let inside = directories_above(self.made, path);
+        verdict.outcome == Outcome::Ask
+            && answers.lets_write(AskedFile { path, inside: &inside, rule: &rule })
+    }
 }
 
 impl Background<'_> {
@@ -123,7 +142,7 @@ fn about(
     reason: &Reason<'_>,
     asked: &[Request<'_>],
 ) -> Question {
-    let Background { policy, session, tree, made: _ } = background;
+    let Background { policy, session, tree, made: _, answers: _ } = background;
     let pid = caller.process().unwrap_or(caller.tid());
     let asked_by = tree.line(pid).map(shown);
     // For a file, the reason says it: `asked` knows neither the content of a git configuration, nor what the tree made itself.
@@ -142,7 +161,7 @@ fn about(
         reason: reason.clone().into_owned(),
         always: match reason.is_persistence() {
             true => Always::Never(EACH_TIME.to_owned()),
-            false => always(policy, asked, &on_disk).with_inputs(inputs),
+            false => always(policy, asked, background).with_inputs(inputs),
         },
         repeat: if each_time { Repeat::AskedEachTime } else { Repeat::Allowed },
         reach: None,

@@ -13,6 +13,7 @@ use rustix::net::Shutdown;
 use super::address::FAMILY;
 use crate::audit::Operation;
 use crate::exec::spelled;
+use crate::judge::anchored_path::AnchoredPath;
 use crate::judge::bound_sockets::{NameOwner, may_be_served};
 use crate::kernel::{errno, requests};
 use crate::reply::HandlerResult;
@@ -63,7 +64,12 @@ fn find_server(request: &Request<'_, '_>, path: &[u8]) -> Result<Object, Errno> 
         rustix::fs::accessat(CWD, link_to(object.fd.as_fd()), Mode::WRITE_OK, AtFlags::EACCESS)?;
         return Err(Errno::CONNREFUSED);
     }
-    request.guard.judge(request.caller, Operation::Connect, &path, Some(&object), Access::WRITE)?;
+    request.guard.judge(
+        request.caller,
+        Operation::Connect,
+        AnchoredPath::object(&path, &object),
+        Access::WRITE,
+    )?;
     if request.guard.bound_sockets.has_file(&object)? || request.guard.policy().names(&path) {
         request.guard.saw(&path, Used::WRITTEN);
     } else {
@@ -105,10 +111,10 @@ pub fn bind_path(request: &Request<'_, '_>, socket: &OwnedFd, raw: &[u8], path: 
         Target::Entry(entry) if entry.object.is_none() => entry,
         Target::Entry(_) | Target::Object { .. } => return Err(Errno::ADDRINUSE),
     };
-    request.guard.judge(request.caller, Operation::Write, &entry.path, None, Access::WRITE)?;
+    request.guard.judge(request.caller, Operation::Write, AnchoredPath::from_entry(&entry), Access::WRITE)?;
     request.adopt_umask()?;
     // It is recorded by its name, which no other socket may get meanwhile.
-    let _alone = super::super::rename::alone(request);
+    let _alone = super::super::rename::alone(request)?;
     let done = request.perform(|| bind_at(request, socket, raw, path, &entry))?;
     request.guard.bound_sockets.add_file(&entry, socket.as_fd());
     Ok(done)

@@ -2,7 +2,7 @@
 
 use guard_approvals::decision::{Decision, GrantWidth, Span};
 use guard_approvals::protocol::{Approval, OneSaved, Saved};
-use guard_policy::text::shown;
+use guard_policy::text::{shown, shown_exactly};
 
 use super::field::Field;
 use super::queue::Card;
@@ -21,7 +21,8 @@ pub fn subject(card: &Card) -> Vec<Field> {
     let Some(first) = card.approvals.first() else { return Vec::new() };
     let mut fields = Vec::new();
     if first.operation == "exec" {
-        fields.push(Field::new("program", text(&first.resolved_path)));
+        fields.push(Field::new("program", exact(&first.resolved_path)));
+        fields.extend(first.notice.as_ref().map(|notice| Field::new("beware", exact(notice))));
     } else {
         fields.extend(uses(0, first));
     }
@@ -33,7 +34,7 @@ fn uses(call: usize, approval: &Approval) -> Vec<Field> {
     let by = approval.call.as_deref().unwrap_or_default();
     let name = if approval.operation == "connect" { "host" } else { "file" };
     let mut fields = vec![
-        Field::for_call(call, name, text(&approval.resolved_path)),
+        Field::for_call(call, name, exact(&approval.resolved_path)),
         Field::for_call(call, "use", format!("{} ({})", text(&approval.operation), text(by))),
     ];
     fields.extend(approval.change.iter().map(|line| Field::for_call(call, "change", text(line))));
@@ -60,10 +61,11 @@ pub fn arguments(card: &Card) -> Vec<Field> {
 
 /// Returns the words of a call. Variables come first: each can change what the program does with its arguments.
 fn words(call: usize, approval: &Approval) -> impl Iterator<Item = Field> {
-    let with = approval.environment.iter().map(move |variable| Field::for_call(call, "with", text(variable)));
+    let with =
+        approval.environment.iter().map(move |variable| Field::for_call(call, "with", exact(variable)));
     let arguments = approval.argv.iter().enumerate();
     with.chain(
-        arguments.map(move |(i, argument)| Field::for_call(call, format!("argv[{i}]"), text(argument))),
+        arguments.map(move |(i, argument)| Field::for_call(call, format!("argv[{i}]"), exact(argument))),
     )
 }
 
@@ -95,19 +97,19 @@ pub fn context(card: &Card) -> Vec<Field> {
 fn surroundings(first: &Approval) -> Vec<Field> {
     let mut fields = Vec::new();
     if let Some(script) = &first.script {
-        fields.push(Field::new("script", text(&script.path)));
-        fields.extend(first.through.iter().map(|script| Field::new("through", text(&script.path))));
+        fields.push(Field::new("script", exact(&script.path)));
+        fields.extend(first.through.iter().map(|script| Field::new("through", exact(&script.path))));
     }
-    fields.extend(first.files.iter().map(|file| Field::new("may run", text(&file.path))));
-    fields.extend(first.inputs.iter().map(|input| Field::new("may run", text(input))));
-    fields.extend(first.cwd.as_ref().map(|cwd| Field::new("in", text(cwd))));
+    fields.extend(first.files.iter().map(|file| Field::new("may run", exact(&file.path))));
+    fields.extend(first.inputs.iter().map(|input| Field::new("may run", exact(input))));
+    fields.extend(first.cwd.as_ref().map(|cwd| Field::new("in", exact(cwd))));
     fields
 }
 
 /// Returns the directory that an answer may be for. All calls of a card have it in common.
 fn directory(card: &Card) -> Option<Field> {
     let path = card.approvals.first()?.directory.as_ref()?;
-    Some(Field::new("directory", text(path)))
+    Some(Field::new("directory", exact(path)))
 }
 
 /// Returns the command that an answer may be for. All calls of a card have it in common.
@@ -215,18 +217,18 @@ pub fn everything(card: &Card) -> Vec<Field> {
         let mut add = |name: &str, value: Option<String>| {
             fields.extend(value.map(|value| Field::new(name, value)));
         };
-        add("in", approval.cwd.as_deref().map(text));
+        add("in", approval.cwd.as_deref().map(exact));
         add("sha256", approval.sha256.as_deref().map(text));
-        add("script", approval.script.as_ref().map(|script| text(&script.path)));
+        add("script", approval.script.as_ref().map(|script| exact(&script.path)));
         add("sha256", approval.script.as_ref().map(|script| text(&script.sha256)));
         for (name, all) in [("through", &approval.through), ("may run", &approval.files)] {
             for script in all {
-                add(name, Some(text(&script.path)));
+                add(name, Some(exact(&script.path)));
                 add("sha256", Some(text(&script.sha256)));
             }
         }
         for input in &approval.inputs {
-            add("may run", Some(text(input)));
+            add("may run", Some(exact(input)));
         }
         add("env", approval.environment_sha256.as_ref().map(|digest| format!("sha256 {}", text(digest))));
         add("because", Some(format!("{} ({})", text(&approval.reason.text), text(&approval.reason.rule))));
@@ -250,10 +252,15 @@ pub fn waiting(approval: &Approval) -> String {
     format!(
         "openclaw-guard: waiting for approval: {} {}: openclaw-guard approvals resolve {id} allow-once",
         text(&approval.operation),
-        text(&approval.resolved_path)
+        exact(&approval.resolved_path)
     )
 }
 
 fn text(text: &str) -> String {
     shown(text.as_bytes())
+}
+
+/// What the command chose: what is written out in it can be told from what it has typed.
+fn exact(text: &str) -> String {
+    shown_exactly(text.as_bytes())
 }

@@ -77,6 +77,7 @@ function facts(card) {
   if (!card.isText) add("note", "parts of it are not UTF-8: \ufffd stands for other bytes", { class: "strong" });
   if (card.command) add("command", code(card.command));
   if (card.path) add(card.command ? "program" : (NAMES[card.operation] ?? "file"), code(card.path));
+  if (card.notice) add("beware", code(card.notice), { class: "strong" });
   if (card.call) add("use", `${card.operation} (${card.call})`);
   for (const line of card.change) add("change", code(line), { class: "strong" });
   for (const variable of card.environment) add("with", code(variable), { class: "strong" });

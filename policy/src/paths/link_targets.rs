@@ -1,0 +1,154 @@
+//! Symbolic links that the tree makes, by where they lead. What the tree may not write itself, the operator's programs
+//! could write for it: an editor, `tar x` and `git checkout` follow links.
+//!
+//! Why: docs/decisions.md, "A link of the tree's leads to no place of the operator's"
+
+use std::ptr;
+
+use super::exec_roots::is_below;
+use super::normalize;
+use crate::text::shown;
+use crate::verdict::CompiledReason;
+use crate::{Grant, Link, Outcome, Policy, Reason, Source, Verdict};
+
+/// What a link may lead to although persistence protects it, if the tree may start it: virtual environments and
+/// `node_modules/.bin` consist of such links.
+const PROGRAMS: [&str; 3] =
+    ["permissions.persistence.path", "permissions.persistence.packages", "permissions.persistence.preload"];
+
+/// Directories of the system. Packages and images hold many links to what is there, and only root's programs could write
+/// it.
+const SYSTEM: [&[u8]; 15] = [
+    b"/bin", b"/boot", b"/dev", b"/etc", b"/lib", b"/lib32", b"/lib64", b"/opt", b"/proc", b"/run", b"/sbin",
+    b"/snap", b"/sys", b"/usr", b"/var",
+];
+
+/// Directories whose names mean something else than files that stay.
+const SPECIAL: [&[u8]; 3] = [b"/dev", b"/proc", b"/sys"];
+
+/// Why a link is refused.
+#[derive(Clone, Copy)]
+enum LinkRefusal<'p> {
+    /// A rule, or persistence.
+    Rule(&'p CompiledReason),
+    /// It leads to a directory that a home is in, or to a home itself.
+    Home,
+    /// It leads to where whoever follows it happens to be.
+    Follower,
+}
+
+pub(crate) fn decide_link<'p>(policy: &'p Policy, link: &Link<'_>) -> Verdict<'p> {
+    let at = shown(link.path);
+    let (source, path, rule, text) = match refusal(policy, link) {
+        None => {
+            let rule = "the link leads to nothing that the tree may not write";
+            let reason =
+                Reason::new(Source::Builtin, "builtin.links", format!("builtin links: {rule}"), rule);
+            return Verdict { outcome: Outcome::Allow, reason };
+        }
+        Some(LinkRefusal::Rule(reason)) => (reason.source, &*reason.path, &*reason.rule, &*reason.text),
+        Some(LinkRefusal::Home) => {
+            let text = "your home directory is there, with places that may not be written";
+            (Source::Builtin, "builtin.links", "builtin links: your home directory is there", text)
+        }
+        Some(LinkRefusal::Follower) => {
+            let text = "each program that follows it finds its own directory there";
+            (
+                Source::Builtin,
+                "builtin.links",
+                "builtin links: each program finds its own directory there",
+                text,
+            )
+        }
+    };
+    let rule = format!("{rule}; the symbolic link {at} would lead your programs there");
+    let text = format!("the symbolic link {at} would lead your programs there: {text}");
+    Verdict { outcome: Outcome::Deny, reason: Reason::new(source, path, rule, text) }
+}
+
+/// A directory and those around it, without a trailing slash.
+fn directories(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    (0..path.len()).filter(|at| path[*at] == b'/').map(|at| &path[..at]).chain([path])
+}
+
+/// Whether a place is a directory of /proc below which each program finds its own current directory.
+fn has_cwd(target: &[u8]) -> bool {
+    let mut names = target.split(|byte| *byte == b'/').filter(|name| !name.is_empty());
+    if names.next() != Some(b"proc") {
+        return false;
+    }
+    let is_process =
+        |name: &[u8]| matches!(name, b"self" | b"thread-self") || name.iter().all(u8::is_ascii_digit);
+    let rest: Vec<&[u8]> = names.collect();
+    match *rest {
+        [] => true,
+        [process] | [process, b"task" | b"cwd" | b"root"] => is_process(process),
+        [process, b"task", thread] | [process, b"task", thread, b"cwd" | b"root"] => {
+            is_process(process) && is_process(thread)
+        }
+        _ => false,
+    }
+}
+
+/// What follows the last `cwd` of a path: one from the directory of whoever follows the link, if it is that of /proc.
+fn behind_cwd(path: &[u8]) -> Option<&[u8]> {
+    let starts = (0..path.len()).filter(|at| *at == 0 || path[at - 1] == b'/');
+    starts.filter_map(|at| path[at..].strip_prefix(b"cwd/")).next_back()
+}
+
+/// Why nobody may write a path, or see it, whatever the default is.
+fn closed<'p>(policy: &'p Policy, path: &[u8]) -> Option<&'p CompiledReason> {
+    let found = policy.map.find(path);
+    let is_denied = found.rights.r == Grant::No && !ptr::eq(found.r, policy.map.default_reason());
+    is_denied.then_some(found.r).or_else(|| policy.map.keeping(path, None))
+}
+
+fn refusal<'p>(policy: &'p Policy, link: &Link<'_>) -> Option<LinkRefusal<'p>> {
+    let (map, target) = (&policy.map, link.target);
+    let shapes = map.protected.shapes();
+    let homes = || shapes.homes().iter().map(Vec::as_slice).chain([&*policy.home]);
+    let is_protected = !map.protected.entries().is_empty();
+    let is_let_write = |path: &[u8]| map.find(path).rights.w == Grant::Yes;
+    let is_open = !is_protected && homes().all(is_let_write);
+    if !is_open && has_cwd(target) {
+        return Some(LinkRefusal::Follower);
+    }
+    let after_up = link.after_up.map(normalize::posix);
+    // Nothing after the `..`: it may lead anywhere.
+    let rest = after_up.as_deref().filter(|rest| *rest != b".");
+    if !is_open && after_up.is_some() && rest.is_none() {
+        return Some(LinkRefusal::Home);
+    }
+    let by_cwd = [Some(target), rest].into_iter().flatten().filter_map(behind_cwd);
+    for rest in rest.into_iter().chain(by_cwd) {
+        let mut around = homes().chain([link.path]).flat_map(directories);
+        if let Some(reason) = around.find_map(|top| closed(policy, &[top, b"/", rest].concat())) {
+            return Some(LinkRefusal::Rule(reason));
+        }
+    }
+    if !target.starts_with(b"/") || SPECIAL.iter().any(|top| is_below(target, top)) {
+        return None;
+    }
+    let found = map.find_at(target, link.site);
+    let may_write = found.rights.w == Grant::Yes;
+    let holds_home = homes().any(|home| is_below(home, target));
+    if holds_home && (!may_write || is_protected) {
+        return Some(LinkRefusal::Home);
+    }
+    if may_write {
+        return None;
+    }
+    let is_in_home = homes().any(|home| is_below(target, home));
+    let may_start = found.rights.x == Grant::Yes;
+    let is_listed = !is_in_home && SYSTEM.iter().any(|top| is_below(target, top));
+    if let Some(reason) = map.keeping(target, link.site).filter(|_| !is_listed) {
+        // A link with such a name itself is followed for what the name means: `.envrc` of a work tree to that of another.
+        let is_same = || !shapes.all(link.path).is_empty() && !shapes.all(target).is_empty();
+        let may_lead = is_same() || may_start && PROGRAMS.contains(&&*reason.path);
+        return (!may_lead).then_some(LinkRefusal::Rule(reason));
+    }
+    // Their own programs would show it to the tree.
+    let is_denied = found.rights.r == Grant::No && !ptr::eq(found.r, map.default_reason());
+    let is_closed = is_denied || is_in_home && !may_start;
+    is_closed.then_some(LinkRefusal::Rule(if is_denied { found.r } else { found.w }))
+}

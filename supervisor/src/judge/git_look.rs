@@ -1,0 +1,60 @@
+//! What a directory has of a git repository, whatever its name is.
+
+use guard_policy::{GitLook, GitPart};
+use rustix::io::Errno;
+
+use super::anchored_path::AnchoredPath;
+use super::made_directories::MadeDirectories;
+
+/// What a directory has of a git repository. It is asked for one name at a time: most directories have none of them.
+pub struct Look<F>(pub F);
+
+impl<F: Fn(&[u8]) -> bool> Look<F> {
+    /// Whether git takes it for a repository (setup.c, `is_git_directory`), or would with one more name.
+    pub fn is_repository(&self) -> bool {
+        let Look(has) = self;
+        has(b"objects") && (has(b"refs") || has(b"HEAD")) || has(b"commondir") && has(b"HEAD")
+    }
+
+    /// Whether git takes it for one as it is. No run takes a name away on which that depends.
+    pub fn is_whole(&self) -> bool {
+        let Look(has) = self;
+        has(b"HEAD") && (has(b"commondir") || has(b"objects") && has(b"refs"))
+    }
+
+    /// Whether it has what git would run or be configured by.
+    pub fn is_configured(&self) -> bool {
+        [&b"config"[..], b"config.worktree", b"commondir", b"hooks"].iter().any(|name| self.0(name))
+    }
+
+    /// Whether it says which branch is checked out.
+    pub fn has_head(&self) -> bool {
+        self.0(b"HEAD")
+    }
+}
+
+/// What a directory that a place is in has of a git repository.
+pub fn look_of(place: AnchoredPath<'_>, directory: &[u8]) -> Look<impl Fn(&[u8]) -> bool> {
+    Look(move |name: &[u8]| is_there(place, directory, name))
+}
+
+/// Whether the directory is such a repository that this is a part of it. `place` is what may be the part.
+pub fn is_part_of_repository(part: &GitPart<'_>, place: AnchoredPath<'_>) -> bool {
+    let look = look_of(place, part.directory);
+    match part.look {
+        GitLook::Partial => look.is_repository(),
+        GitLook::Whole => look.is_whole(),
+    }
+}
+
+/// Whether a place that would be part of a bare repository lies in a work tree there: git has put a `.git` file into one of the
+/// directories, which the tree cannot make in a directory of the operator's.
+pub fn is_in_work_tree(part: &GitPart<'_>, place: AnchoredPath<'_>, made: &MadeDirectories) -> bool {
+    part.work_trees(place.path)
+        .any(|directory| made.has_above(place, directory) || is_there(place, directory, b".git"))
+}
+
+fn is_there(place: AnchoredPath<'_>, directory: &[u8], name: &[u8]) -> bool {
+    // In a directory that cannot be searched, anything could be.
+    !matches!(place.stat_in(directory, name), Err(Errno::NOENT | Errno::NOTDIR))
+}

@@ -1,0 +1,181 @@
+//! Where a symbolic link of the tree's would lead the operator's programs.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use guard_policy::{Link, Outcome, Request, decide, normalize};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::audit::Operation;
+use crate::caller::Caller;
+use crate::judge::anchored_path::AnchoredPath;
+use crate::judge::guard::Guard;
+use crate::judge::shapes::{Shapes, Subject};
+use crate::resolve::{Last, Target};
+
+/// How many names at the end of a text may be missing.
+const MAX_MISSING: usize = 128;
+
+impl Guard {
+    /// Judges where a symbolic link with this text at a place leads.
+    ///
+    /// # Errors
+    /// EACCES if it may not lead there.
+    pub fn judge_link_target(
+        &self,
+        caller: &Caller<'_>,
+        place: AnchoredPath<'_>,
+        text: &[u8],
+    ) -> Result<(), Errno> {
+        // git tries out whether the file system has links (git's setup.c, `create_default_files`).
+        if text == b"testing" {
+            return Ok(());
+        }
+        let real = self.led_to(caller, place.parent()?, text)?;
+        let written = as_written(place.path, text);
+        // What a name in /proc leads to is another thing for each program that follows it.
+        let is_by_proc = written.starts_with(b"/proc/") || written.windows(5).any(|part| part == b"/cwd/");
+        let own = Some(&written).filter(|written| is_by_proc && **written != real);
+        for target in [&real].into_iter().chain(own) {
+            let link = Link {
+                path: place.path,
+                target,
+                site: self.shapes().site_of(AnchoredPath::path(target)),
+                after_up: after_up(text),
+            };
+            let verdict = decide(self.policy(), &Request::Link(link));
+            if verdict.outcome != Outcome::Allow {
+                self.deny(caller, Operation::Write, target, &[], &verdict.reason)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The real path to which a text leads from a directory, as far as something is there, and the names after that.
+    fn led_to(&self, caller: &Caller<'_>, directory: OwnedFd, text: &[u8]) -> Result<Vec<u8>, Errno> {
+        let mut missing = Vec::new();
+        let mut there = text;
+        loop {
+            let start = match there.first() {
+                Some(b'/') => rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?,
+                _ => directory.try_clone().map_err(|_| Errno::MFILE)?,
+            };
+            let path = if there.is_empty() { b"." } else { there };
+            match self.resolver.resolve_from(caller, start, path, Last::Follow) {
+                Ok(Target::Entry(entry)) => return Ok(joined(&entry.path, &missing)),
+                Ok(Target::Object { path, .. }) => return Ok(joined(&path, &missing)),
+                // Something on the way is missing, or a link that leads nowhere: so does this one, for now.
+                Err(
+                    error @ (Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::NAMETOOLONG),
+                ) => {
+                    let end = there.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
+                    if end == 0 || missing.len() == MAX_MISSING {
+                        return Err(error);
+                    }
+                    let name =
+                        there[..end].iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+                    missing.push(&there[name..end]);
+                    there = &there[..name];
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+fn joined(path: &[u8], missing: &[&[u8]]) -> Vec<u8> {
+    let names: Vec<&[u8]> = [path].into_iter().chain(missing.iter().rev().copied()).collect();
+    if missing.is_empty() { path.to_vec() } else { absolute(&names.join(&b'/')) }
+}
+
+fn absolute(path: &[u8]) -> Vec<u8> {
+    let mut path = normalize::posix(path);
+    if path.len() > 1 && path.ends_with(b"/") {
+        path.pop();
+    }
+    path
+}
+
+/// Where a text leads from a link's path, if no name on the way is a link.
+fn as_written(link: &[u8], text: &[u8]) -> Vec<u8> {
+    let directory = &link[..link.iter().rposition(|byte| *byte == b'/').unwrap_or_default()];
+    if text.starts_with(b"/") { absolute(text) } else { absolute(&[directory, b"/", text].concat()) }
+}
+
+/// What follows the last `..` of a text that has a name before it.
+fn after_up(text: &[u8]) -> Option<&[u8]> {
+    let (mut had_name, mut rest, mut at) = (false, None, 0);
+    for name in text.split(|byte| *byte == b'/') {
+        at += name.len() + 1;
+        match name {
+            b"" | b"." => {}
+            b".." if had_name => rest = Some(text.get(at..).unwrap_or_default()),
+            b".." => {}
+            _ => had_name = true,
+        }
+    }
+    rest
+}
+
+impl Shapes<'_> {
+    /// Whether a link in a directory that gets another path leads on to where it may from its new path. `below` is its path
+    /// in that directory. What stays in there, and what does not depend on it, was judged before.
+    pub(super) fn may_take_link(&self, new: &[u8], below: &[u8], link: AnchoredPath<'_>) -> bool {
+        let read = |parent: OwnedFd| rustix::fs::readlinkat(parent.as_fd(), link.name(), Vec::new());
+        let Ok(text) = link.parent().and_then(read) else { return false };
+        let text = text.into_bytes();
+        let depth = below.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b".")).count();
+        let ups = text
+            .split(|byte| *byte == b'/')
+            .take_while(|name| matches!(*name, b"" | b"." | b".."))
+            .filter(|name| *name == b"..")
+            .count();
+        if text.starts_with(b"/") || ups < depth {
+            return true;
+        }
+        let path = absolute(&[new, b"/", below].concat());
+        let target = as_written(&path, &text);
+        let site = self.site_of(AnchoredPath::path(&target));
+        let link = Link { path: &path, target: &target, site, after_up: after_up(&text) };
+        decide(self.policy, &Request::Link(link)).outcome == Outcome::Allow
+    }
+
+    fn site_of(&self, place: AnchoredPath<'_>) -> Option<guard_policy::Site> {
+        match self.request(place, guard_policy::Access::WRITE, Subject::There) {
+            Request::FileAt { site, .. } => Some(site),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_read_from_the_links_directory() {
+        for (link, text, target) in [
+            ("/a/b/l", "c", "/a/b/c"),
+            ("/a/b/l", "../c/./d/", "/a/c/d"),
+            ("/a/b/l", "/x//y", "/x/y"),
+            ("/l", "../../c", "/c"),
+            ("/a/l", "..", "/"),
+        ] {
+            assert_eq!(as_written(link.as_bytes(), text.as_bytes()), target.as_bytes(), "{link} {text}");
+        }
+    }
+
+    #[test]
+    fn names_before_two_dots_are_found() {
+        for (text, rest) in [
+            ("a/b", None),
+            ("../../a", None),
+            ("./../a", None),
+            ("a/../b/c", Some("b/c")),
+            ("/a/..", Some("")),
+            ("../a/../b/../c", Some("c")),
+        ] {
+            assert_eq!(after_up(text.as_bytes()), rest.map(str::as_bytes), "{text}");
+        }
+    }
+}

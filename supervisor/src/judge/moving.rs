@@ -1,0 +1,172 @@
+//! One move at a time, among all guards of this user that share a state directory.
+//!
+//! Why: docs/decisions.md, "Moves wait for those of other guards, and are refused where one does not go on"
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use guard_openclaw::approvals_store::{Directory, GUARD};
+use parking_lot::{Mutex, MutexGuard};
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat};
+use rustix::io::Errno;
+
+/// The file that is locked, beside the approvals. No policy opens that directory to a tree.
+const LOCK: &str = "moves.lock";
+/// How long a move waits for one of another guard. The longest looks through a directory of 200,000 names.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// The same once another guard has kept this one waiting for so long: it is stopped, or hangs.
+const LITTLE_PATIENCE: Duration = Duration::from_millis(50);
+/// The longest pause between two looks at the lock.
+const LONGEST_PAUSE: Duration = Duration::from_millis(2);
+
+/// The lock of moves.
+#[derive(Debug, Default)]
+pub struct Moving {
+    /// Whether the last wait for another guard was in vain.
+    own: Mutex<bool>,
+    shared: Option<SharedLock>,
+}
+
+#[derive(Debug)]
+struct SharedLock {
+    path: PathBuf,
+    file: OwnedFd,
+}
+
+/// Held from the judgement of a move to its end.
+#[derive(Debug)]
+pub struct Alone<'m> {
+    shared: Option<&'m SharedLock>,
+    _own: MutexGuard<'m, bool>,
+}
+
+impl Drop for Alone<'_> {
+    fn drop(&mut self) {
+        if let Some(shared) = self.shared {
+            // It fails only for what is no descriptor.
+            let _ = flock(&shared.file, FlockOperation::Unlock);
+        }
+    }
+}
+
+impl Moving {
+    /// The lock that all guards with this state directory share; one of its own, where there is no such directory.
+    ///
+    /// # Errors
+    /// The error of the failed system call, or a sentence if the lock is not a regular file.
+    pub fn shared(state: &Path) -> io::Result<Moving> {
+        if Directory::open(state)?.is_none() {
+            return Ok(Moving::default());
+        }
+        let directory = Directory::make_own(state)?;
+        let path = state.join(GUARD).join(LOCK);
+        let file = directory.below(LOCK, OFlags::RDWR | OFlags::CREATE, Mode::RUSR | Mode::WUSR)?;
+        if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+            return Err(io::Error::other(format!("{} is not a regular file", path.display())));
+        }
+        directory.hand_over(&file)?;
+        Ok(Moving { own: Mutex::default(), shared: Some(SharedLock { path, file }) })
+    }
+
+    /// Waits until nothing else moves. `wait` runs what may take long.
+    ///
+    /// # Errors
+    /// The lock that another guard holds and does not give back.
+    pub fn alone(&self, wait: impl FnOnce(&mut dyn FnMut() -> bool) -> bool) -> Result<Alone<'_>, &Path> {
+        let mut was_in_vain = self.own.lock();
+        let Some(shared) = &self.shared else { return Ok(Alone { shared: None, _own: was_in_vain }) };
+        let is_locked = shared.try_lock() || {
+            let patience = if *was_in_vain { LITTLE_PATIENCE } else { PATIENCE };
+            wait(&mut || shared.lock_within(patience))
+        };
+        *was_in_vain = !is_locked;
+        if is_locked { Ok(Alone { shared: Some(shared), _own: was_in_vain }) } else { Err(&shared.path) }
+    }
+}
+
+impl SharedLock {
+    fn try_lock(&self) -> bool {
+        loop {
+            match flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return true,
+                Err(Errno::INTR) => {}
+                // Also if the kernel has no memory for it: a move that is not alone is none.
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// flock(2) itself has no time limit.
+    fn lock_within(&self, patience: Duration) -> bool {
+        let end = Instant::now() + patience;
+        let mut pause = Duration::from_micros(20);
+        loop {
+            if self.try_lock() {
+                return true;
+            }
+            if Instant::now() >= end {
+                return false;
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moves_of_two_guards_exclude_each_other() {
+        let state = tempfile::tempdir().unwrap();
+        let guards = [(); 2].map(|()| Moving::shared(state.path()).unwrap());
+        let [one, other] = &guards;
+        let at_once = |moving: &Moving| moving.alone(|_| false).is_ok();
+        let alone = one.alone(|wait| wait()).unwrap();
+        assert!(!at_once(other));
+        drop(alone);
+        assert!(at_once(other) && at_once(one));
+        let counted = Mutex::new((0, 0));
+        std::thread::scope(|scope| {
+            for moving in guards.iter().chain(&guards) {
+                scope.spawn(|| {
+                    for _ in 0..500 {
+                        let _alone = moving.alone(|wait| wait()).unwrap();
+                        let before = counted.lock().0;
+                        std::thread::yield_now();
+                        let mut counted = counted.lock();
+                        assert_eq!(counted.0, before);
+                        *counted = (before + 1, counted.1 + 1);
+                    }
+                });
+            }
+        });
+        assert_eq!(counted.into_inner(), (2000, 2000));
+    }
+
+    #[test]
+    fn a_guard_that_does_not_go_on_is_waited_for_once() {
+        let state = tempfile::tempdir().unwrap();
+        let (one, other) = (Moving::shared(state.path()).unwrap(), Moving::shared(state.path()).unwrap());
+        let alone = one.alone(|wait| wait()).unwrap();
+        let waited = |moving: &Moving| {
+            let start = Instant::now();
+            assert_eq!(moving.alone(|wait| wait()).unwrap_err(), state.path().join("guard/moves.lock"));
+            start.elapsed()
+        };
+        assert!(waited(&other) >= PATIENCE);
+        assert!(waited(&other) < PATIENCE);
+        drop(alone);
+        assert!(other.alone(|wait| wait()).is_ok());
+    }
+
+    #[test]
+    fn without_a_state_directory_a_guard_has_its_own_lock() {
+        let moving = Moving::default();
+        drop(moving.alone(|wait| wait()).unwrap());
+        assert!(moving.alone(|wait| wait()).is_ok());
+    }
+}

@@ -1,0 +1,151 @@
+//! Links of the tree's that the operator's programs would follow: an editor, `tar x`, `cp`, git.
+
+use guard_tests::{World, ended};
+
+use crate::planted::{Planted, comes_to_nothing, each_comes_to_nothing, operator};
+
+/// The operator writes what the tree would have them write, wherever the link is, and starts the next shell.
+const WRITTEN: &str = r#"w() { printf 'touch "$MARK"\n' > "$1"; }
+        if [ -d out ]; then w out/.bashrc; elif [ -L c/out ]; then w c/out; elif [ -L out ]; then w out; fi; sh -c '. ~/.bashrc'"#;
+
+fn led(attack: &'static str) -> Planted {
+    Planted {
+        before: "echo : > ~/.bashrc; mkdir -p d/e",
+        runs: Box::leak(Box::new([("work", attack)])),
+        after: WRITTEN,
+    }
+}
+
+#[test]
+fn no_link_leads_to_what_is_protected() {
+    comes_to_nothing(&led("ln -s ~/.bashrc out"));
+    for attack in [
+        "ln -s ../home/.bashrc out",
+        "ln -s d/../../home/.bashrc out",
+        "ln -s ~ out",
+        "ln -s ../home/ out",
+        "ln -s / root; ln -s \"root$(echo ~)/.bashrc\" out",
+        // It leads elsewhere from its new place: by its own move, as a hard link, or in a directory.
+        "ln -s ../home/.bashrc d/out; mv d/out out",
+        "ln -s ../home/.bashrc d/out; ln d/out out",
+        "ln -s ../../home/.bashrc d/e/out; mv d/e c",
+        "echo > out; ln -s ../home/.bashrc d/out; perl -e 'syscall(316, -100, $ARGV[0], -100, $ARGV[1], 2)' out d/out",
+        // What is missing is made later, as a link.
+        "ln -s m/../home/.bashrc out; ln -s \"$W/work\" m",
+        "ln -s d/e/.bashrc out; rmdir d/e; ln -s ~ d/e",
+    ] {
+        each_comes_to_nothing(&led(attack));
+    }
+}
+
+/// The operator stands in the home, and names the link from there.
+#[test]
+fn no_link_leads_to_the_directory_of_whoever_follows_it() {
+    let from_home = |attack: &'static str| Planted {
+        after: r#"cd ~; printf 'touch "$MARK"\n' > "$W/work/out"; sh -c '. ~/.bashrc'"#,
+        ..led(attack)
+    };
+    comes_to_nothing(&from_home("ln -s /proc/self/cwd/.bashrc out"));
+    for attack in [
+        "ln -s /proc/self p; ln -s p/cwd/.bashrc out",
+        "ln -s p/cwd/.bashrc out; ln -s /proc/self p",
+        "ln -s /proc p; ln -s p/thread-self/cwd/.bashrc out",
+        "ln -s /proc/self/fd p; ln -s p/../cwd/.bashrc out",
+        "ln -s p/../cwd/.bashrc out; ln -s /proc/self/fd p",
+        "ln -s /proc/self/cwd/.bashrc d/out; mv d/out out",
+    ] {
+        each_comes_to_nothing(&from_home(attack));
+    }
+}
+
+/// The same with a file that a rule withholds, and with a repository of the operator's in the workspace.
+#[test]
+fn no_link_leads_to_what_may_not_be_written() {
+    let world = World::bare().policy(
+        r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"filesystem": {
+            "rules": {SYSTEM, "@/work/**": "rwx", "~/notes/**": "r--"}, "deny": ["@/shut/**"], "default": "---"}}}"#,
+    );
+    let mut command = world.native_command();
+    let before = "git init -q project; mkdir ~/notes ../shut; echo x > ~/notes/x; echo x > ../shut/x";
+    assert_eq!(ended(operator(&world, &mut command).args(["sh", "-c", before])).status, 0);
+    for target in [
+        "~/notes/x",
+        "~/notes/new",
+        "~/missing/x",
+        "../shut/x",
+        "project/.git/hooks/pre-commit",
+        "project/.git",
+    ] {
+        let ended = world.sh(&format!("ln -s {target} out"));
+        assert_ne!(ended.status, 0, "{target}");
+        assert!(
+            ended.stderr.contains("/work/out would lead your programs there"),
+            "{target}: {}",
+            ended.stderr
+        );
+        assert!(std::fs::symlink_metadata(world.work().join("out")).is_err(), "{target}");
+    }
+}
+
+/// Links of everyday work.
+#[test]
+fn links_of_everyday_work_are_made_silently() {
+    let script = r#"set -e; PATH=/usr/bin:/bin
+        ln -s /usr/bin/python3 python; ln -s missing dangling; ln -s . here; ln -s /etc/localtime time
+        mkdir -p node_modules/.bin node_modules/x packages/y; echo > node_modules/x/cli.js
+        ln -s ../x/cli.js node_modules/.bin/x; ln -s ../packages/y node_modules/y; mv node_modules nm; mv nm node_modules
+        ln -s ../../node_modules packages/y/node_modules; mv packages/y packages/z; mv packages/z/node_modules packages/nm
+        ln -s "$PWD/packages/../python" again; cp -a packages copy; mv again other; ln other third
+        python3 -m venv --without-pip .venv; .venv/bin/python -c 'print("runs")'; mv .venv venv; rm -r venv
+        git init -q own; ln -s ../../hook own/.git/hooks/x; mkdir own/.vscode; ln -s own/.vscode settings; rm -rf own settings
+        mkdir -p root/etc/alternatives root/usr/bin; ln -s /etc/alternatives/awk root/usr/bin/awk; ln -s /proc/self/mounts root/etc/mtab
+        ln -s /lib/systemd/system/x.service root/etc/x.service; tar cf t.tar root; rm -r root; tar xf t.tar; echo done"#;
+    for made in [World::open, World::floored] {
+        let world =
+            made().policy_text(|text| text.replace(r#""persistence": false"#, r#""persistence": true"#));
+        let mut command = world.command();
+        let ended = ended(operator(&world, &mut command).args(["--", "sh", "-c", script]));
+        assert_eq!((ended.stdout.as_str(), ended.status), ("runs\ndone\n", 0), "{}", ended.stderr);
+        assert_eq!(ended.guard_lines(), [""; 0]);
+    }
+}
+
+/// What a protected name of the operator's leads to runs by that name.
+#[test]
+fn what_a_protected_name_leads_to_is_protected() {
+    let before = "git init -q project; mkdir -p project/tools/hooks; rm -rf project/.git/hooks
+        ln -s ../tools/hooks project/.git/hooks";
+    let commit = "cd project && git commit -q --allow-empty -m x";
+    for attack in [
+        "hook project/tools/hooks",
+        "cd project/tools; hook hooks",
+        "mkdir new; hook new; mv new/pre-commit project/tools/hooks/",
+        "mkdir new; hook new; rm -r project/tools/hooks; mv new project/tools/hooks",
+        "mkdir -p new/hooks; hook new/hooks; mv project/tools away; mv new project/tools",
+        "mkdir -p new/hooks; hook new/hooks; mv project/tools away; ln -s ../new project/tools",
+        "mkdir new; hook new; rmdir project/tools/hooks; ln -s ../../new project/tools/hooks",
+        "mkdir new; hook new; perl -e 'syscall(316, -100, $ARGV[0], -100, $ARGV[1], 2)' new project/tools/hooks",
+        // The operator may not list the directory that the link is in, but git does not need to.
+        "chmod a-r project project/.git; hook project/tools/hooks; chmod u+r project project/.git",
+    ] {
+        each_comes_to_nothing(&Planted {
+            before,
+            runs: Box::leak(Box::new([("work", attack)])),
+            after: commit,
+        });
+    }
+    each_comes_to_nothing(&Planted {
+        before: "git init -q project; mkdir -p project/tools/hooks; rm -rf project/.git/hooks
+            ln -s ../tools/hooks project/.git/hooks; cd project; seq 100001 | xargs touch",
+        runs: &[("work", "hook project/tools/hooks")],
+        after: commit,
+    });
+    let editor = "mkdir -p project/shared; ln -s shared/vscode project/.vscode";
+    let settings = "mkdir -p project/shared/vscode; echo > project/shared/vscode/tasks.json";
+    let after = r#"[ ! -e project/.vscode/tasks.json ] || touch "$MARK""#;
+    each_comes_to_nothing(&Planted {
+        before: editor,
+        runs: Box::leak(Box::new([("work", settings)])),
+        after,
+    });
+}
