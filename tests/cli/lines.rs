@@ -46,7 +46,12 @@ fn a_line_says_what_where_and_by_which_rule() {
         r#"openclaw-guard: denied read @/locked (permissions.filesystem.rules "@/locked/**": "---")"#,
     );
     expect(
-        "ln -s ~/secret/key link; cat ./link",
+        "ln -s ~/secret/key link",
+        r#"openclaw-guard: denied write @/home/secret/key (permissions.filesystem.deny "~/secret/**"; the symbolic link @/work/link would lead your programs there)"#,
+    );
+    std::os::unix::fs::symlink(world.home().join("secret/key"), world.work().join("link")).expect("a link");
+    expect(
+        "cat ./link",
         r#"openclaw-guard: denied read @/home/secret/key (permissions.filesystem.deny "~/secret/**")"#,
     );
     let ended = world.sh("cat /var/lib/dpkg/status");

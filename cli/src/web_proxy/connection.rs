@@ -1,4 +1,4 @@
-//! A client's connection: requests for tunnels, and requests of plain HTTP.
+//! A client's connection: SOCKS5, or HTTP with requests for tunnels and of plain HTTP.
 
 use std::convert::Infallible;
 use std::rc::Rc;
@@ -9,16 +9,24 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use super::client::Client;
-use super::exchange::{self, exchange, unreachable};
+use super::exchange::{self, HEAD_TIMEOUT, exchange, unreachable};
 use super::forward::{self, ProxyBody, text};
 use super::host::JudgedHost;
+use super::socks;
 use super::tunnel::Tunnel;
 
-/// Serves a client until it ends.
+/// Serves a client until it ends. One port is enough: no request of HTTP begins with the first byte of SOCKS5.
 pub(super) async fn serve(stream: TcpStream, client: &Rc<Client>) {
     let _ = stream.set_nodelay(true);
+    let mut first = [0];
+    match timeout(HEAD_TIMEOUT, stream.peek(&mut first)).await {
+        Ok(Ok(1)) if first == [socks::VERSION] => return socks::serve(stream, client).await,
+        Ok(Ok(_)) => {}
+        Ok(Err(_)) | Err(_) => return,
+    }
     let answer = |request| answer(request, Rc::clone(client));
     let served =
         exchange::server().serve_connection(TokioIo::new(stream), service_fn(answer)).with_upgrades();
@@ -49,14 +57,8 @@ async fn open(mut request: Request<Incoming>, client: &Rc<Client>, authority: &s
     if request.uri().port().is_none() {
         return text(StatusCode::BAD_REQUEST, "CONNECT needs a port");
     }
-    let connected = async {
-        let host = JudgedHost::find(client, authority, WebScheme::Https, "").await?;
-        let server = host.connect().await?;
-        Ok((host, server))
-    };
-    match connected.await {
-        Ok((host, server)) => {
-            let tunnel = Tunnel { client: Rc::clone(client), host, server };
+    match Tunnel::connect(client, authority).await {
+        Ok(tunnel) => {
             tokio::task::spawn_local(tunnel.serve(hyper::upgrade::on(&mut request)));
             Response::new(forward::nothing())
         }

@@ -21,7 +21,7 @@ use super::metered::Meter;
 use super::supervisor_link::NotAllowed;
 
 /// How long a client may take to send a head.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Serves plain HTTP within a tunnel, for one host.
 pub(super) async fn serve_within(

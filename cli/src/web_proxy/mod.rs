@@ -14,6 +14,7 @@ mod host;
 mod listen;
 mod metered;
 mod prefixed;
+mod socks;
 mod supervisor_link;
 mod tunnel;
 

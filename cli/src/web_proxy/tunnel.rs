@@ -1,4 +1,4 @@
-//! A tunnel (CONNECT): TLS that names the host, or plain HTTP for the host.
+//! A tunnel (CONNECT, or SOCKS5): TLS that names the host, or plain HTTP for the host.
 //!
 //! Why: docs/decisions.md, "TLS with a hidden name is refused."
 
@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use guard_policy::{WebScheme, WebTarget};
 use guard_supervisor::web::wire::{RefusalReason, WebGrant};
-use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::client::Client;
 use super::client_hello::{self, NamedServer};
 use super::exchange;
-use super::host::JudgedHost;
+use super::host::{JudgedHost, Unreachable};
 use super::metered::{Meter, relay};
 use super::prefixed::Prefixed;
 
@@ -29,12 +29,19 @@ const ACCESS_DENIED: [u8; 7] = [21, 3, 3, 0, 2, 2, 49];
 
 /// A tunnel that is allowed and connected.
 pub(super) struct Tunnel {
-    pub(super) client: Rc<Client>,
-    pub(super) host: JudgedHost,
-    pub(super) server: TcpStream,
+    client: Rc<Client>,
+    host: JudgedHost,
+    server: TcpStream,
 }
 
 impl Tunnel {
+    /// Judges a host, as a client names it, and connects to it.
+    pub(super) async fn connect(client: &Rc<Client>, authority: &str) -> Result<Tunnel, Unreachable> {
+        let host = JudgedHost::find(client, authority, WebScheme::Https, "").await?;
+        let server = host.connect().await?;
+        Ok(Tunnel { client: Rc::clone(client), host, server })
+    }
+
     /// Serves the tunnel, after the client has read that it is open.
     pub(super) async fn serve(self, opened: OnUpgrade) {
         let Ok(client) = opened.await else { return };
@@ -42,7 +49,8 @@ impl Tunnel {
         let _ = self.carry(TokioIo::new(client)).await;
     }
 
-    async fn carry(self, mut stream: TokioIo<Upgraded>) -> io::Result<()> {
+    /// Carries what the client sends, after it has read that the tunnel is open.
+    pub(super) async fn carry(self, mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result<()> {
         let mut first = Vec::new();
         let found = timeout(FIRST_BYTES_TIMEOUT, opening(&mut stream, &mut first)).await??;
         if first.first() != Some(&client_hello::HANDSHAKE) {
@@ -60,7 +68,7 @@ impl Tunnel {
         relay(stream, server, &meter).await
     }
 
-    async fn carry_http(self, stream: Prefixed<TokioIo<Upgraded>>) -> io::Result<()> {
+    async fn carry_http(self, stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result<()> {
         drop(self.server);
         match self.host.plain(&self.client).await {
             Ok(host) => exchange::serve_within(stream, &self.client, &host).await,
@@ -71,7 +79,7 @@ impl Tunnel {
 }
 
 /// Reads until it is clear what the client speaks, and which server it means.
-async fn opening(client: &mut TokioIo<Upgraded>, first: &mut Vec<u8>) -> io::Result<NamedServer> {
+async fn opening(client: &mut (impl AsyncRead + Unpin), first: &mut Vec<u8>) -> io::Result<NamedServer> {
     loop {
         if client.read_buf(first).await? == 0 {
             return if first.is_empty() {

@@ -95,6 +95,10 @@ fn add(state: &Path, policy: &[PathBuf]) -> io::Result<Option<String>> {
     if new.is_empty() {
         return Ok(None);
     }
+    // A run makes its state directory, but no home around it.
+    if let Some(home) = state.parent() {
+        home.metadata()?;
+    }
     Directory::make_own(state)?;
     let flags = OFlags::RDWR | OFlags::CREATE;
     let mut file = open(state, flags)?.ok_or_else(|| io::Error::from(ErrorKind::NotFound))?;
@@ -161,6 +165,8 @@ mod tests {
         let root = directory.path().canonicalize().unwrap();
         let state = root.join("state");
         assert!(read(&state).is_empty());
+        let homeless = root.join("missing/state");
+        assert!(write(&homeless, &[root.join("a")]).is_err() && !root.join("missing").exists());
         let policy = |name: &str| {
             let path = root.join(name);
             std::fs::write(&path, "{}").unwrap();

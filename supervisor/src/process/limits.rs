@@ -78,9 +78,8 @@ fn watch_until_end(limits: &Limits, tree: Tree, reporter: &Reporter, kill_all: &
             Some(Some(usage)) => {
                 failures = 0;
                 // What processes share is divided among those that are left. While some end, the others count for more.
-                usage
-                    .over(limits)
-                    .and_then(|over| Usage::measure(&tree).map_or(Some(over), |usage| usage.over(limits)))
+                let over = |usage: &Usage| usage.over(limits, Usage::proportional);
+                over(&usage).and_then(|first| Usage::measure(&tree).map_or(Some(first), |usage| over(&usage)))
             }
             Some(None) => {
                 failures += 1;
@@ -126,8 +125,8 @@ impl Usage {
         Some(usage)
     }
 
-    /// The limit that is exceeded, and a sentence.
-    fn over(&self, limits: &Limits) -> Option<(&'static str, String)> {
+    /// The limit that is exceeded, and a sentence. `proportional` counts the memory where the sum is too much.
+    fn over(&self, limits: &Limits, proportional: impl Fn(&Usage) -> u64) -> Option<(&'static str, String)> {
         if let Some(pids) = limits.pids.filter(|pids| self.threads > *pids) {
             let text = format!("limits.pids is {pids}, and it has {} processes and threads", self.threads);
             return Some(("pids", text));
@@ -135,7 +134,7 @@ impl Usage {
         let memory = limits.memory?;
         let resident = self.resident.iter().map(|(_, bytes)| bytes).sum::<u64>();
         // Shared memory counts once; finding that out costs more.
-        let proportional = (resident > memory).then(|| self.proportional());
+        let proportional = (resident > memory).then(|| proportional(self));
         let bytes = proportional.filter(|bytes| *bytes > memory)?;
         let text = format!("limits.memory is {} MiB, and it has {} MiB in memory", memory >> 20, bytes >> 20);
         Some(("memory", text))
@@ -197,10 +196,13 @@ mod tests {
     #[test]
     fn a_limit_is_exceeded_by_more_than_it() {
         let limits = Limits { memory: Some(3 << 20), pids: Some(4), ..Limits::default() };
-        assert_eq!(usage(4, &[3 << 20]).over(&limits), None);
-        assert_eq!(usage(5, &[]).over(&limits).map(|over| over.0), Some("pids"));
-        assert_eq!(usage(1, &[2 << 20, 2 << 20]).over(&limits).map(|over| over.0), Some("memory"));
-        assert_eq!(usage(1 << 40, &[u64::MAX >> 1]).over(&Limits::default()), None);
+        let over = |usage: Usage, proportional| usage.over(&limits, |_| proportional).map(|over| over.0);
+        assert_eq!(over(usage(4, &[3 << 20]), u64::MAX), None);
+        assert_eq!(over(usage(5, &[]), 0), Some("pids"));
+        assert_eq!(over(usage(1, &[2 << 20, 2 << 20]), 4 << 20), Some("memory"));
+        // They share some of it.
+        assert_eq!(over(usage(1, &[2 << 20, 2 << 20]), 3 << 20), None);
+        assert_eq!(usage(1 << 40, &[u64::MAX >> 1]).over(&Limits::default(), |_| u64::MAX), None);
     }
 
     /// One that exits while the others are read must not count as a whole: all of it could be shared.

@@ -137,17 +137,47 @@ fn the_proxy_serves_what_is_allowed_and_nothing_else() {
         "smuggled-next",
         "half-closed",
         "http-in-tunnel",
+        "socks",
         "rebind-first",
     ];
     assert_eq!(served, expected, "{}", guarded.stdout);
     // The server's part of the handshake is what is neither a status nor an alert.
     let others: Vec<_> = results.iter().filter(|(_, result)| *result == "other").map(|pair| pair.0).collect();
-    assert_eq!(others, ["sni", "sni-in-records"], "{}", guarded.stdout);
+    assert_eq!(others, ["sni", "sni-in-records", "socks-sni"], "{}", guarded.stdout);
     let result = |name: &str| results.iter().find(|pair| pair.0 == name).map_or("", |pair| pair.1);
     assert_eq!(result("smuggled-next"), "200, served 1");
-    for name in ["sni-other", "sni-other-in-records", "sni-none", "sni-twice", "sni-hidden"] {
+    for name in
+        ["sni-other", "sni-other-in-records", "sni-none", "sni-twice", "sni-hidden", "socks-sni-other"]
+    {
         assert_eq!(result(name), "alert", "{name}");
     }
+    assert_eq!(result("socks-host-other"), "403");
+    for name in [
+        "not-listed",
+        "private",
+        "alias",
+        "user",
+        "address",
+        "address-public",
+        "mapped",
+        "loopback",
+        "port-0",
+        "empty",
+    ] {
+        assert_eq!(result(&format!("socks-{name}")), "reply 2", "{name}: not allowed by the rules");
+    }
+    for name in ["path", "two-ports", "nul"] {
+        assert_eq!(result(&format!("socks-{name}")), "reply 8", "{name}: no address");
+    }
+    for name in ["bind", "udp"] {
+        assert_eq!(result(&format!("socks-{name}")), "reply 7", "{name}: no command of the proxy's");
+    }
+    for name in ["password", "no-method"] {
+        assert_eq!(result(&format!("socks-{name}")), "method 05ff", "{name}");
+    }
+    // Both get as far as the choice of a method; half an address is told to have failed.
+    assert_eq!(result("socks-garbage"), "bytes 0500");
+    assert_eq!(result("socks-half"), "bytes 050005050001000000000000");
     // What the proxy leaves unread makes the end a reset, which may overtake the alert.
     for name in ["tls-broken", "tls-endless"] {
         assert!(["alert", "OSError"].contains(&result(name)), "{name}: {}", result(name));
@@ -192,6 +222,8 @@ fn programs_take_the_proxy() {
 cert=$1
 curl -sS --cacert "$cert" https://good.test/curl
 curl -sS --cacert "$cert" https://evil.test/curl || echo "curl $?"
+curl -sS --proxy "socks5h://${https_proxy#*://}" --cacert "$cert" https://good.test/socks
+curl -sS --proxy "socks5h://${https_proxy#*://}" --cacert "$cert" https://evil.test/socks || echo "curl $?"
 python3 -c '
 import ssl, sys, urllib.request
 context = ssl.create_default_context(cafile=sys.argv[1])
@@ -203,7 +235,7 @@ GIT_SSL_CAINFO=$cert git ls-remote https://evil.test/git 2>&1 | grep -c 403
 "#;
     let cert = world.root().join("outside/cert.pem").display().to_string();
     let Some(guarded) = guarded(&world, &["sh", "-c", script, "sh", &cert]) else { return };
-    let expected = "GET /curl HTTP/1.1 ['good.test']\ncurl 56\nGET /python HTTP/1.1 ['good.test']\n\
+    let expected = "GET /curl HTTP/1.1 ['good.test']\ncurl 56\nGET /socks HTTP/1.1 ['good.test']\ncurl 97\nGET /python HTTP/1.1 ['good.test']\n\
                     python <urlopen error Tunnel connection failed: 403 Forbidden>\n1\n";
     assert_eq!(guarded.stdout, expected, "{}", guarded.stderr);
     assert_eq!(strangers(&world), Vec::<String>::new());

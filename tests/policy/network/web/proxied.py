@@ -60,6 +60,29 @@ def within(target, text):
     return status(everything(s))
 
 
+def socks(address, port, command=1, methods=b"\x05\x01\x00"):
+    """A tunnel by SOCKS5 to a name, or to an address of 4 or 16 bytes, and what came instead of one."""
+    s = dial(); s.sendall(methods)
+    chosen = s.recv(2)
+    if chosen != b"\x05\x00": return s, "method " + chosen.hex()
+    kind = {4: b"\x01", 16: b"\x04"}.get(len(address)) if isinstance(address, bytes) else None
+    host = kind + address if kind else b"\x03" + bytes([len(address)]) + address.encode("latin1")
+    s.sendall(bytes([5, command, 0]) + host + struct.pack("!H", port))
+    reply = b""
+    while len(reply) < 10:
+        more = s.recv(10 - len(reply))
+        if not more: return s, "closed"
+        reply += more
+    return s, f"reply {reply[1]}"
+
+
+def by_socks(name, port, text):
+    s, opened = socks(name, port)
+    if opened != "reply 0": return opened
+    s.sendall(text); s.shutdown(socket.SHUT_WR)
+    return status(everything(s))
+
+
 def hello(name):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT); context.check_hostname = False; context.verify_mode = ssl.CERT_NONE
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -152,7 +175,7 @@ TRIES = {
     "many-heads": lambda: get("http://good.test/no", *[f"X{i}: y" for i in range(5000)]),
     "half-closed": lambda: status(send(b"GET http://good.test/ok HTTP/1.1\r\nHost: good.test\r\n\r\n")),
     "nothing": lambda: status(send(b"")),
-    "garbage": lambda: status(send(b"\x05\x01\x00" + bytes(range(256)))),
+    "garbage": lambda: status(send(b"\x06\x01\x00" + bytes(range(256)))),
     "sni": lambda: within("good.test:443", TLS),
     "sni-in-records": lambda: within("good.test:443", records(TLS[5:], 7)),
     "sni-other": lambda: within("good.test:443", hello("evil.test")),
@@ -167,6 +190,30 @@ TRIES = {
     "http-in-tunnel-target": lambda: within("good.test:80", b"GET http://evil.test/no HTTP/1.1\r\nHost: good.test\r\nConnection: close\r\n\r\n"),
     "tunnel-in-tunnel": lambda: within("good.test:80", b"CONNECT evil.test:443 HTTP/1.1\r\nHost: evil.test\r\n\r\n"),
     "other-in-tunnel": lambda: within("good.test:22", b"SSH-2.0-x\r\n\r\n"),
+    "socks": lambda: by_socks("good.test", 80, b"GET /ok HTTP/1.1\r\nHost: good.test\r\nConnection: close\r\n\r\n"),
+    "socks-sni": lambda: by_socks("good.test", 443, TLS),
+    "socks-sni-other": lambda: by_socks("good.test", 443, hello("evil.test")),
+    "socks-host-other": lambda: by_socks("good.test", 80, b"GET /no HTTP/1.1\r\nHost: evil.test\r\nConnection: close\r\n\r\n"),
+    "socks-not-listed": lambda: socks("evil.test", 443)[1],
+    "socks-private": lambda: socks("private.test", 80)[1],
+    "socks-alias": lambda: socks("alias.test", 80)[1],
+    "socks-user": lambda: socks("good.test@evil.test", 443)[1],
+    "socks-address": lambda: socks(bytes([10, 0, 0, 1]), 80)[1],
+    "socks-address-public": lambda: socks(bytes([93, 184, 216, 35]), 80)[1],
+    "socks-mapped": lambda: socks(socket.inet_pton(socket.AF_INET6, "::ffff:10.0.0.1"), 80)[1],
+    "socks-loopback": lambda: socks(socket.inet_pton(socket.AF_INET6, "::1"), 80)[1],
+    "socks-path": lambda: socks("evil.test/good.test", 443)[1],
+    "socks-two-ports": lambda: socks("good.test:22", 443)[1],
+    "socks-nul": lambda: socks("good.test\0evil.test", 443)[1],
+    "socks-empty": lambda: socks("", 443)[1],
+    "socks-port-0": lambda: socks("good.test", 0)[1],
+    "socks-bind": lambda: socks("good.test", 80, command=2)[1],
+    "socks-udp": lambda: socks("good.test", 80, command=3)[1],
+    "socks-password": lambda: socks("good.test", 80, methods=b"\x05\x01\x02")[1],
+    "socks-no-method": lambda: socks("good.test", 80, methods=b"\x05\x00")[1],
+    "socks-garbage": lambda: "bytes " + send(b"\x05\x01\x00" + bytes(range(256))).hex(),
+    "socks-half": lambda: "bytes " + send(b"\x05\x01\x00\x05\x01\x00\x03\xff").hex(),
+    "socks-4": lambda: status(send(b"\x04\x01\x00\x50\x0a\x00\x00\x01\x00")),
     "rebind-first": lambda: get("http://rebind.test/ok"),
     "rebind-second": lambda: get("http://rebind.test/no"),
 }
