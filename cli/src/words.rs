@@ -36,10 +36,14 @@ pub fn with_separator(program: &Command, mut words: Vec<OsString>) -> Result<Vec
     Ok(words)
 }
 
+/// A program that is on every machine, and that only the kernel starts (init(8)).
+const NOBODY_RUNS: &str = "init";
+
 /// The program that has the name of the subcommand in these words. None if there is no such program.
 pub fn namesake(program: &Command, words: &[OsString]) -> Option<String> {
     let name = words[first_word(program, words, 1)?].to_str()?;
-    (program.find_subcommand(name).is_some() && on_path(OsStr::new(name))).then(|| name.to_owned())
+    let is_meant = program.find_subcommand(name).is_some() && name != NOBODY_RUNS;
+    (is_meant && on_path(OsStr::new(name))).then(|| name.to_owned())
 }
 
 /// Whether the only words that the command takes are those of a command after `--`.

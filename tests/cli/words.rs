@@ -29,6 +29,9 @@ fn a_subcommand_wins_over_a_program_and_says_how_to_run_it() {
     assert_eq!((taken.status, taken.stdout.as_str()), (125, ""), "{}", taken.stderr);
     assert!(taken.stderr.contains("to run the program man, give -- before it"), "{}", taken.stderr);
     assert_eq!(run(&["-q", "--", "man"]).stdout, "the program\n");
+    std::fs::copy(path.join("man"), path.join("init")).expect("a program");
+    let init = run(&["init", "--no-such-option"]);
+    assert!(init.status == 125 && !init.stderr.contains("give -- before it"), "{}", init.stderr);
 }
 
 #[test]

@@ -34,6 +34,7 @@ fn what_is_not_gits_own_is_protected_in_git_directories_of_any_name() {
         (NESTED, "project/.git/modules/out"),
         (NESTED, "project/.git/modules/out/modules/in"),
     ] {
+        let mut lines = String::new();
         for name in ["MERGE_AUTOSTASH", "lazygit.yml", "remotes/evil", "sl/config"] {
             let path = format!("{directory}/{name}");
             for attack in [
@@ -41,12 +42,18 @@ fn what_is_not_gits_own_is_protected_in_git_directories_of_any_name() {
                 format!("echo x > x; mkdir -p $(dirname {path}); mv x {path}"),
                 format!("echo x > x; mkdir -p $(dirname {path}); ln x {path}"),
             ] {
-                each_comes_to_nothing(&planted(
-                    before,
-                    attack,
-                    format!("[ ! -e {path} ] || touch \"$MARK\""),
-                ));
+                lines += &format!("{attack}\n[ ! -e {path} ] || echo made; rm -f {path} x\n");
             }
+        }
+        for (made, is_kept, count) in [(World::open as fn() -> World, false, 12), (World::floored, true, 0)] {
+            let tried = world(made, before, is_kept).sh(&lines);
+            assert_eq!(
+                tried.stdout.lines().count(),
+                count,
+                "{directory}: {}\n{}",
+                tried.stdout,
+                tried.stderr
+            );
         }
     }
 }
@@ -118,8 +125,9 @@ python3 attack.py"#;
     comes_to_nothing(&planted(BARE, attack.to_owned(), after.to_owned()));
 }
 
-fn world(made: fn() -> World, before: &str) -> World {
-    let world = made().policy_text(|text| text.replace(r#""persistence": false"#, r#""persistence": true"#));
+fn world(made: fn() -> World, before: &str, is_kept: bool) -> World {
+    let persistence = format!(r#""persistence": {is_kept}"#);
+    let world = made().policy_text(|text| text.replace(r#""persistence": false"#, &persistence));
     let mut command = world.native_command();
     let line = format!("exec 2>&1; set -e; cd \"$W/work\"; {before}");
     let made = ended(operator(&world, &mut command).args(["sh", "-c", &line]));
@@ -138,7 +146,7 @@ fn goes_on(world: &World, line: &str) -> Ended {
 #[test]
 fn work_in_the_work_trees_of_a_bare_repository_goes_on() {
     for made in [World::open, World::floored] {
-        let world = world(made, BARE);
+        let world = world(made, BARE, true);
         let line = "cd wt; echo 4 >> f; git add f; git commit -q -m 4; git config user.name u; git stash -q; git status -s
             git checkout -q -b topic; git rebase -q HEAD~1; git gc -q; git reset -q --hard HEAD~1
             git worktree add -q ../two; cd ../two; echo 5 > g; ln -s g h; git add .; git commit -q -m 5
@@ -153,7 +161,7 @@ fn work_in_a_work_tree_inside_of_a_bare_repository_goes_on() {
     for made in [World::open, World::floored] {
         let before = "git init -q -b main up; cd up; echo 1 > f; git add f; git commit -q -m 1; cd ..
             git clone -q --bare up repo.git; git -C repo.git worktree add -q main; git -C repo.git worktree add -q a/b -b x";
-        let world = world(made, before);
+        let world = world(made, before, true);
         let line = "cd repo.git/main; echo 2 >> f; mkdir -p node_modules/.bin; ln -s ../x node_modules/.bin/x; git add f; git commit -q -m 2
             cd ../a/b; echo 3 > lazygit.cfg; git add .; git commit -q -m 3; cd ../..; git worktree add -q a/c; echo 4 > a/c/g
             git fetch -q; git log --oneline x | wc -l";
@@ -164,7 +172,7 @@ fn work_in_a_work_tree_inside_of_a_bare_repository_goes_on() {
 #[test]
 fn work_in_submodules_goes_on() {
     for made in [World::open, World::floored] {
-        let world = world(made, NESTED);
+        let world = world(made, NESTED, true);
         let line = "cd project/out/in; echo 1 > f; git add f; git commit -q -m 1; git stash list; git checkout -q -b topic
             cd ..; git add in; git commit -q -m 2; git rebase -q HEAD~1; cd ..; git add out; git commit -q -m 3
             git submodule status --recursive | wc -l";
@@ -182,7 +190,7 @@ fn submodules_are_cloned_and_updated() {
             for r in outer project; do sed -i \"s|\\.\\./inner|ssh://h.invalid$W/work/inner|; s|\\.\\./outer|ssh://h.invalid$W/work/outer|\" $r/.gitmodules
             git -C $r commit -q -a -m s; done; git -C project/out pull -q origin main; git -C project commit -q -a -m t"
         );
-        let world = world(made, &before);
+        let world = world(made, &before, true);
         let line = r#"export GIT_SSH_VARIANT=simple GIT_SSH="$W/work/ssh"
             git clone -q --recurse-submodules project copy; git -C copy submodule status --recursive | wc -l
             git clone -q project second; cd second; git submodule update -q --init --recursive; git submodule status --recursive | wc -l

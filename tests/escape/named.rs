@@ -47,20 +47,25 @@ fn files_that_variables_name_are_protected() {
         ("GIT_CONFIG_GLOBAL", "@/work/gitconfig", "work/gitconfig"),
     ] {
         let path = format!("@/{file}");
-        for attack in [
-            format!("mkdir -p $(dirname {path}); echo evil > {path}"),
-            format!("echo evil > @/work/x; mkdir -p $(dirname {path}); mv @/work/x {path}"),
-            format!("mkdir -p $(dirname {path}); ln -s @/work/y {path}"),
-        ] {
-            let tried = |is_kept| {
-                let world = world(is_kept);
-                let done = with(&world, (name, value), &attack);
-                (world.root().join(file).symlink_metadata().is_ok(), done.stderr)
-            };
-            assert!(tried(false).0, "{name}: it does not work where nothing is kept");
-            let (is_there, said) = tried(true);
-            assert!(!is_there, "{name}={value}: {attack}: {said}");
-        }
+        let attacks = || {
+            [
+                format!("mkdir -p $(dirname {path}); echo evil > {path}"),
+                format!("echo evil > @/work/x; mkdir -p $(dirname {path}); mv @/work/x {path}"),
+                format!("mkdir -p $(dirname {path}); ln -s @/work/y {path}"),
+            ]
+        };
+        let tried = |is_kept| {
+            let look = format!("[ -e {path} ] || [ -L {path} ] && echo made; rm -f {path}");
+            let done = with(
+                &world(is_kept),
+                (name, value),
+                &attacks().map(|attack| format!("{attack}\n{look}\n")).concat(),
+            );
+            (done.stdout.lines().count(), done.stderr)
+        };
+        assert_eq!(tried(false).0, attacks().len(), "{name}: each works where nothing is kept");
+        let (made, said) = tried(true);
+        assert_eq!(made, 0, "{name}={value}: {said}");
     }
 }
 
