@@ -49,6 +49,8 @@ fn a_link_leads_to_nothing_of_the_operators() {
         ("/home/u/work/project/.git/hooks/pre-commit", "permissions.persistence.git"),
         ("/home/u/work/.vscode", "permissions.persistence.editors"),
         ("/home/u/.cache/zsh/x", "permissions.persistence.shell"),
+        // What is copied through it could be `zsh/x`.
+        ("/home/u/.cache", "permissions.persistence.shell"),
         // The tree may start what is there, but nobody starts a directory of functions.
         ("/home/u/.oh-my-zsh", "permissions.persistence.shell"),
         ("/home/u", "builtin.links"),
@@ -61,6 +63,10 @@ fn a_link_leads_to_nothing_of_the_operators() {
         ("/proc/self/cwd/.bashrc", "permissions.persistence.shell"),
         ("/home/u/work/process/cwd/.bashrc", "permissions.persistence.shell"),
         ("/proc/123/root", "builtin.links"),
+        ("/proc/123/root/home/u/.bashrc", "builtin.links"),
+        ("/proc/123/fd", "builtin.links"),
+        ("/proc/self/fd/9/.bashrc", "builtin.links"),
+        ("/proc/123/cwd/notes", "builtin.links"),
     ] {
         assert_eq!(refused(&policy, target).as_deref(), Some(because), "{target}");
     }
@@ -100,6 +106,10 @@ fn a_name_that_is_protected_itself_may_lead_to_its_like() {
     assert_eq!(refused_at(&policy, "/home/u/work/own/.envrc", target, None), None);
     assert!(refused_at(&policy, "/home/u/work/own/envrc", target, None).is_some());
     assert_eq!(refused_at(&policy, "/home/u/work/own/envrc", target, Some(Site::Own)), None);
+    // Another name is not followed for what this one means.
+    assert!(
+        refused_at(&policy, "/home/u/work/own/.envrc", "/home/u/work/project/.git/hooks/x", None).is_some()
+    );
     assert!(refused_at(&policy, "/home/u/work/own/.envrc", "/home/u/.envrc", None).is_some());
     assert!(refused_at(&policy, "/home/u/work/x", "/home/u/work/bare", Some(Site::Repository)).is_some());
 }

@@ -58,6 +58,43 @@ fn no_link_leads_to_the_directory_of_whoever_follows_it() {
     }
 }
 
+/// Processes of the tree's choose later what their names in /proc lead to.
+#[test]
+fn no_link_leads_through_a_process() {
+    let world = World::bare();
+    for target in [
+        "/proc/$$/fd/9/.bashrc",
+        "/proc/$$/fd",
+        "/proc/$$/root$HOME/.bashrc",
+        "/proc/4194303/root$HOME/.bashrc",
+        "/proc/$$/task/$$/cwd/x",
+        "/proc/self/fd/9/.bashrc",
+        "/proc/self/task",
+    ] {
+        let ended = world.sh(&format!("exec 9< .; ln -s {target} out"));
+        let is_there = std::fs::symlink_metadata(world.work().join("out")).is_ok();
+        assert!(
+            !is_there && ended.stderr.contains("would lead your programs there"),
+            "{target}: {}",
+            ended.stderr
+        );
+    }
+    let fine = world.sh("ln -s /proc/self/fd/0 in && ln -s /proc/self/mounts mtab && ln -s /proc/self/fd fd");
+    assert_eq!((fine.status, fine.guard_lines()), (0, vec![]), "{}", fine.stderr);
+}
+
+/// A copy of the operator's would write the protected file in it.
+#[test]
+fn no_link_leads_to_a_directory_that_holds_what_is_protected() {
+    let copied = |attack: &'static str| Planted {
+        before: "mkdir -p ~/.cargo new; echo : > ~/.cargo/env; printf 'touch \"$MARK\"\n' > new/env",
+        after: "cp new/env out/; sh -c '. ~/.cargo/env'",
+        ..led(attack)
+    };
+    comes_to_nothing(&copied("ln -s ~/.cargo out"));
+    each_comes_to_nothing(&copied("ln -s ~/.cargo d/out; mv d/out out"));
+}
+
 /// The same with a file that a rule withholds, and with a repository of the operator's in the workspace.
 #[test]
 fn no_link_leads_to_what_may_not_be_written() {
@@ -84,6 +121,24 @@ fn no_link_leads_to_what_may_not_be_written() {
             ended.stderr
         );
         assert!(std::fs::symlink_metadata(world.work().join("out")).is_err(), "{target}");
+    }
+}
+
+#[test]
+fn no_name_and_no_directory_takes_a_link_past_the_rules() {
+    let world = World::bare().policy(
+        r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"filesystem": {
+            "rules": {SYSTEM, "@/work/**": "rwx", "@/work/testing/**": "---", "~/notes/**": "r--"}, "default": "---"}}}"#,
+    );
+    std::fs::create_dir_all(world.work().join("theirs")).expect("a directory");
+    std::os::unix::fs::symlink(world.home().join(".bashrc"), world.work().join("theirs/out"))
+        .expect("a link");
+    for (line, name) in
+        [("ln -s testing x", "x"), ("ln -s testing tAbCdEf", "tAbCdEf"), ("mv theirs moved", "moved/out")]
+    {
+        world.write("work/testing/f", "x");
+        let ended = world.sh(line);
+        assert!(std::fs::symlink_metadata(world.work().join(name)).is_err(), "{line}: {}", ended.stderr);
     }
 }
 

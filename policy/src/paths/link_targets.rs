@@ -71,20 +71,29 @@ fn directories(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     (0..path.len()).filter(|at| path[*at] == b'/').map(|at| &path[..at]).chain([path])
 }
 
-/// Whether a place is a directory of /proc below which each program finds its own current directory.
-fn has_cwd(target: &[u8]) -> bool {
+/// Whether a place in /proc is another one for each program, or becomes another one: what is found below a process's `cwd`,
+/// `root` and descriptors, and the directories on the way there. A process of the tree chooses what its own lead to, also later.
+fn is_of_a_process(target: &[u8]) -> bool {
     let mut names = target.split(|byte| *byte == b'/').filter(|name| !name.is_empty());
     if names.next() != Some(b"proc") {
         return false;
     }
-    let is_process =
-        |name: &[u8]| matches!(name, b"self" | b"thread-self") || name.iter().all(u8::is_ascii_digit);
+    let is_number = |name: &[u8]| name.iter().all(u8::is_ascii_digit);
     let rest: Vec<&[u8]> = names.collect();
     match *rest {
         [] => true,
-        [process] | [process, b"task" | b"cwd" | b"root"] => is_process(process),
-        [process, b"task", thread] | [process, b"task", thread, b"cwd" | b"root"] => {
-            is_process(process) && is_process(thread)
+        // What `/dev/stdin` and the like lead to.
+        [b"self", b"fd"] | [b"self", b"fd", b"0" | b"1" | b"2"] => false,
+        // Judged for the directories that whoever follows it may be in.
+        [b"self" | b"thread-self", b"cwd", _, ..] => false,
+        [process, ref rest @ ..] if is_number(process) || matches!(process, b"self" | b"thread-self") => {
+            match *rest {
+                [] => true,
+                [b"task", thread, ref rest @ ..] if is_number(thread) => {
+                    rest.is_empty() || matches!(rest[0], b"cwd" | b"root" | b"fd" | b"map_files")
+                }
+                [first, ..] => matches!(first, b"task" | b"cwd" | b"root" | b"fd" | b"map_files"),
+            }
         }
         _ => false,
     }
@@ -96,11 +105,10 @@ fn behind_cwd(path: &[u8]) -> Option<&[u8]> {
     starts.filter_map(|at| path[at..].strip_prefix(b"cwd/")).next_back()
 }
 
-/// Why nobody may write a path, or see it, whatever the default is.
+/// Why nobody may write a path, or see it. Only what is meant by name: the place is a guess, and rules for whole homes would
+/// close every guess.
 fn closed<'p>(policy: &'p Policy, path: &[u8]) -> Option<&'p CompiledReason> {
-    let found = policy.map.find(path);
-    let is_denied = found.rights.r == Grant::No && !ptr::eq(found.r, policy.map.default_reason());
-    is_denied.then_some(found.r).or_else(|| policy.map.keeping(path, None))
+    policy.map.denial(path).or_else(|| policy.map.keeping(path, None))
 }
 
 fn refusal<'p>(policy: &'p Policy, link: &Link<'_>) -> Option<LinkRefusal<'p>> {
@@ -110,7 +118,7 @@ fn refusal<'p>(policy: &'p Policy, link: &Link<'_>) -> Option<LinkRefusal<'p>> {
     let is_protected = !map.protected.entries().is_empty();
     let is_let_write = |path: &[u8]| map.find(path).rights.w == Grant::Yes;
     let is_open = !is_protected && homes().all(is_let_write);
-    if !is_open && has_cwd(target) {
+    if !is_open && is_of_a_process(target) {
         return Some(LinkRefusal::Follower);
     }
     let after_up = link.after_up.map(normalize::posix);
@@ -126,8 +134,11 @@ fn refusal<'p>(policy: &'p Policy, link: &Link<'_>) -> Option<LinkRefusal<'p>> {
             return Some(LinkRefusal::Rule(reason));
         }
     }
-    if !target.starts_with(b"/") || SPECIAL.iter().any(|top| is_below(target, top)) {
+    if !target.starts_with(b"/") {
         return None;
+    }
+    if SPECIAL.iter().any(|top| is_below(target, top)) {
+        return map.denial(target).map(LinkRefusal::Rule);
     }
     let found = map.find_at(target, link.site);
     let may_write = found.rights.w == Grant::Yes;
@@ -135,16 +146,26 @@ fn refusal<'p>(policy: &'p Policy, link: &Link<'_>) -> Option<LinkRefusal<'p>> {
     if holds_home && (!may_write || is_protected) {
         return Some(LinkRefusal::Home);
     }
+    let is_in_home = homes().any(|home| is_below(target, home));
+    // What is copied or unpacked through it could be a protected file there.
+    if is_in_home
+        && !is_below(link.path, target)
+        && let Some(reason) = map.kept_below(target)
+    {
+        return Some(LinkRefusal::Rule(reason));
+    }
     if may_write {
         return None;
     }
-    let is_in_home = homes().any(|home| is_below(target, home));
     let may_start = found.rights.x == Grant::Yes;
     let is_listed = !is_in_home && SYSTEM.iter().any(|top| is_below(target, top));
     if let Some(reason) = map.keeping(target, link.site).filter(|_| !is_listed) {
         // A link with such a name itself is followed for what the name means: `.envrc` of a work tree to that of another.
-        let is_same = || !shapes.all(link.path).is_empty() && !shapes.all(target).is_empty();
-        let may_lead = is_same() || may_start && PROGRAMS.contains(&&*reason.path);
+        let last = |path: &[u8]| path.rsplit(|byte| *byte == b'/').next().map(<[u8]>::to_vec);
+        let is_same = last(link.path) == last(target)
+            && !shapes.all(link.path).is_empty()
+            && !shapes.all(target).is_empty();
+        let may_lead = is_same || may_start && PROGRAMS.contains(&&*reason.path);
         return (!may_lead).then_some(LinkRefusal::Rule(reason));
     }
     // Their own programs would show it to the tree.

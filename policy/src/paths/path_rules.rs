@@ -227,6 +227,20 @@ impl PathRules {
         found
     }
 
+    /// Returns the entry of `deny` that covers a path.
+    pub(crate) fn denial(&self, path: &[u8]) -> Option<&CompiledReason> {
+        self.denies.iter().find(|entry| entry.glob.covers(path)).map(|entry| &*entry.reason)
+    }
+
+    /// Returns why something strictly below `dir` is protected, if it is named by literal directories.
+    pub(crate) fn kept_below(&self, dir: &[u8]) -> Option<&CompiledReason> {
+        let is_below = |literal: &[u8]| {
+            literal.strip_prefix(dir).is_some_and(|rest| rest.len() > 1 && rest.starts_with(b"/"))
+        };
+        let kept = self.protected.entries().iter();
+        kept.filter(|entry| is_below(entry.glob.literal())).map(|entry| &*entry.reason).next()
+    }
+
     /// Finds the rights of a program. Its path is as written, if the kernel has not resolved it.
     pub(crate) fn find_program(&self, path: &[u8]) -> Match<'_> {
         if is_real(path) { self.find(path) } else { self.find(&normalize::posix(path)) }

@@ -54,6 +54,19 @@ impl<'a> AnchoredPath<'a> {
         AnchoredPath { path, ..self }
     }
 
+    /// The directory that has the object, if it is not known yet and can be found.
+    pub fn parent_of_object(&self) -> Option<OwnedFd> {
+        (self.parent.is_none() && self.object.is_some()).then(|| self.parent().ok()).flatten()
+    }
+
+    /// The same place, with the directory that has the name.
+    pub fn in_directory<'b>(self, parent: Option<&'b OwnedFd>) -> AnchoredPath<'b>
+    where
+        'a: 'b,
+    {
+        AnchoredPath { parent: parent.map(AsFd::as_fd).or(self.parent), ..self }
+    }
+
     /// The same name, whatever has it.
     pub fn without_object(self) -> AnchoredPath<'a> {
         AnchoredPath { object: None, ..self }

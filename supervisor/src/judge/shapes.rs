@@ -128,6 +128,9 @@ impl Shapes<'_> {
     /// What a place is part of in the operator's git directories of any name, without what lies in work trees there.
     fn git_parts<'p>(&self, place: AnchoredPath<'p>) -> Vec<GitPart<'p>> {
         let mut parts = self.policy.git_parts(place.path);
+        // Found once for all directories on the way.
+        let parent = if parts.is_empty() { None } else { place.parent_of_object() };
+        let place = place.in_directory(parent.as_ref());
         parts.retain(|part| {
             is_part_of_repository(part, place)
                 && !self.made.has_above(place, part.directory)

@@ -1,7 +1,7 @@
 //! The policy without a `guard.json`: ordinary work needs no prompt, secrets are out of reach, the
 //! rest is asked for. The lists are in `system.rs`.
 
-use super::system::{DENIED, PROGRAMS, QUIET, RULES, TOOLCHAINS};
+use super::system::{DENIED, PROGRAMS, QUIET, RULES, TICKETS, TOOLCHAINS};
 use crate::compile::builder::MapBuilder;
 use crate::compile::every_policy::{
     DEFAULT_RUNNING_NOTICE_MS, DEFAULT_TIMEOUT_MS, always_denied, default_reason, programs,
@@ -155,7 +155,8 @@ fn lists<'a>(host: &Host<'a>, modes: &Modes) -> MapBuilder<'a> {
     builder.enclose(host.enclosure);
     always_denied(&mut builder, host);
     let is_anothers = |pattern: &&str| host.profile.is_none_or(|profile| !profile.owns(pattern));
-    for pattern in DENIED.iter().flat_map(|list| list.split_whitespace()).filter(is_anothers) {
+    let denied = DENIED.iter().flat_map(|list| list.split_whitespace()).chain(TICKETS);
+    for pattern in denied.filter(is_anothers) {
         let reason = CompiledReason {
             source: Source::Builtin,
             path: format!("builtin.deny[\"{pattern}\"]"),

@@ -39,6 +39,11 @@ pub(crate) const TOOLCHAINS: [&str; 22] = [
     "~/go/bin/**",
 ];
 
+/// Secrets among the temporary files of everybody: tickets of Kerberos (krb5.conf(5), `default_ccache_name`) and proxies of
+/// grids (voms-proxy-init(1)). Only the built-in policy denies them: a pattern in a directory from which programs start keeps
+/// the floor from reading, and written policies leave reads to it.
+pub(crate) const TICKETS: [&str; 3] = ["/tmp/krb5cc_*", "/var/tmp/krb5cc_*", "/tmp/x509up_u*"];
+
 /// Secrets: denied to everything, without asking.
 pub(crate) const DENIED: [&str; 9] = [
     "~/.ssh ~/.gnupg ~/.aws ~/.azure ~/.config/gcloud ~/.kube ~/.docker/config.json \
@@ -59,11 +64,11 @@ pub(crate) const DENIED: [&str; 9] = [
     "~/.openclaw ~/.claude ~/.claude.json ~/.codex ~/.gemini ~/.config/openai ~/.config/anthropic \
      ~/.config/github-copilot ~/.cursor ~/.aider.conf.yml ~/.huggingface ~/.cache/huggingface/token \
      ~/.cache/huggingface/stored_tokens ~/.config/Signal ~/.config/Slack ~/.config/discord",
-    // In places that are open for builds. Tickets of Kerberos (krb5.conf(5), `default_ccache_name`) and proxies of grids (voms-proxy-init(1));
-    // histories of clipboards, which hold what was copied from password managers: cliphist, clipcat, greenclip, clipmenu, Xfce's clipman,
-    // by their manuals; those of CopyQ, GPaste, Klipper, Parcellite, ClipIt and wl-clipboard-history where rules open them; keyrings and mail
-    // in caches (GNOME Keyring's older releases, Evolution, Thunderbird, Geary); caches of other browsers.
-    "/tmp/krb5cc_* /var/tmp/krb5cc_* /tmp/x509up_u* ~/.cache/krb5cc* ~/.cache/cliphist ~/.cache/clipcat ~/.cache/clipman \
+    // In places that are open for builds. Histories of clipboards, which hold what was copied from password managers:
+    // cliphist, clipcat, greenclip, clipmenu, Xfce's clipman, by their manuals; those of CopyQ, GPaste, Klipper, Parcellite,
+    // ClipIt and wl-clipboard-history where rules open them; keyrings and mail in caches (GNOME Keyring's older releases,
+    // Evolution, Thunderbird, Geary); caches of other browsers.
+    "~/.cache/krb5cc* ~/.cache/cliphist ~/.cache/clipcat ~/.cache/clipman \
      ~/.cache/greenclip.history ~/.cache/clipmenu ~/.cache/clipmenud ~/.cache/xfce4/clipman ~/.cache/copyq ~/.cache/gpaste \
      ~/.local/share/copyq ~/.config/copyq ~/.local/share/gpaste ~/.local/share/klipper ~/.local/share/parcellite \
      ~/.local/share/clipit ~/.local/share/clipman.json ~/.local/share/clipcat ~/.cache/keyring ~/.cache/keyrings ~/.cache/gnome-keyring \
@@ -193,8 +198,13 @@ mod tests {
                 assert_eq!(expansion::problem(p), None, "{p}");
             }
         }
-        for p in
-            DENIED.iter().chain(QUIET).flat_map(|l| l.split_whitespace()).chain(PROGRAMS).chain(TOOLCHAINS)
+        for p in DENIED
+            .iter()
+            .chain(QUIET)
+            .flat_map(|l| l.split_whitespace())
+            .chain(PROGRAMS)
+            .chain(TOOLCHAINS)
+            .chain(TICKETS)
         {
             assert_eq!(expansion::problem(p), None, "{p}");
         }

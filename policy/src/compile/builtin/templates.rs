@@ -51,12 +51,8 @@ pub fn secret_in(dir: &[u8], home: &[u8]) -> Option<&'static str> {
     if secrets().any(|secret| is_it(&secret)) { None } else { secrets().find(is_in) }
 }
 
-fn holds<'p>(dir: &[u8], home: &[u8], patterns: impl Iterator<Item = &'p str>) -> bool {
-    // Single files in a directory that is for everybody's do not make it one of secrets.
-    let is_among_others = |pattern: &&str| ["/tmp/", "/var/tmp/"].iter().any(|top| pattern.starts_with(top));
-    patterns
-        .filter(|pattern| !is_among_others(pattern))
-        .any(|pattern| is_below(expand(pattern, home).glob(true).literal(), dir))
+fn holds<'p>(dir: &[u8], home: &[u8], mut patterns: impl Iterator<Item = &'p str>) -> bool {
+    patterns.any(|pattern| is_below(expand(pattern, home).glob(true).literal(), dir))
 }
 
 /// Returns the pattern of a directory and everything below it, with `~` for the home. `None` if no pattern
