@@ -49,8 +49,8 @@ fn a_link_leads_to_nothing_of_the_operators() {
         ("/home/u/work/project/.git/hooks/pre-commit", "permissions.persistence.git"),
         ("/home/u/work/.vscode", "permissions.persistence.editors"),
         ("/home/u/.cache/zsh/x", "permissions.persistence.shell"),
-        // What is copied through it could be `zsh/x`.
-        ("/home/u/.cache", "permissions.persistence.shell"),
+        // What is copied through it could be one of the places there: the first that is listed is an editor's.
+        ("/home/u/.cache", "permissions.persistence.editors"),
         // The tree may start what is there, but nobody starts a directory of functions.
         ("/home/u/.oh-my-zsh", "permissions.persistence.shell"),
         ("/home/u", "builtin.links"),

@@ -87,7 +87,7 @@ fn no_link_leads_through_a_process() {
 #[test]
 fn no_link_leads_to_a_directory_that_holds_what_is_protected() {
     let copied = |attack: &'static str| Planted {
-        before: "mkdir -p ~/.cargo new; echo : > ~/.cargo/env; printf 'touch \"$MARK\"\n' > new/env",
+        before: "mkdir -p ~/.cargo new d; echo : > ~/.cargo/env; printf 'touch \"$MARK\"\n' > new/env",
         after: "cp new/env out/; sh -c '. ~/.cargo/env'",
         ..led(attack)
     };
