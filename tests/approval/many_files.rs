@@ -34,18 +34,24 @@ fn changed_meanwhile(world: &World, held: Held<'_>, asked: &Value) {
     assert!(ended.stderr.contains("changed while waiting"), "{}", ended.stderr);
 }
 
+/// Starts make with so many files, and returns the question.
+fn makes<'w>(world: &'w World, make: &str, count: usize) -> (Held<'w>, Value) {
+    let names: Vec<String> = (0..count).map(|n| format!("f{n}.mk")).collect();
+    for name in &names {
+        world.write(format!("work/{name}"), "all: ; @:\n");
+    }
+    let mut argv = vec![make];
+    argv.extend(names.iter().flat_map(|name| ["-f", name]));
+    let held = world.start(&argv);
+    let asked = world.wait_for(1).remove(0);
+    (held, asked)
+}
+
 /// All of them are shown and bound, not only the first sixteen.
 #[test]
 fn forty_files_are_all_bound() {
     let (world, make) = with_make();
-    let names: Vec<String> = (0..40).map(|n| format!("f{n}.mk")).collect();
-    for name in &names {
-        world.write(format!("work/{name}"), "all: ; @:\n");
-    }
-    let mut argv = vec![&*make];
-    argv.extend(names.iter().flat_map(|name| ["-f", name]));
-    let held = world.start(&argv);
-    let asked = world.wait_for(1).remove(0);
+    let (held, asked) = makes(&world, &make, 40);
     assert_eq!(asked["files"].as_array().map(Vec::len), Some(40), "{asked}");
     world.write("work/f39.mk", "$(info BAD)\n");
     changed_meanwhile(&world, held, &asked);
@@ -55,14 +61,7 @@ fn forty_files_are_all_bound() {
 #[test]
 fn files_beyond_the_bound_are_counted_and_compared() {
     let (world, make) = with_make();
-    let names: Vec<String> = (0..300).map(|n| format!("f{n}.mk")).collect();
-    for name in &names {
-        world.write(format!("work/{name}"), "all: ; @:\n");
-    }
-    let mut argv = vec![&*make];
-    argv.extend(names.iter().flat_map(|name| ["-f", name]));
-    let held = world.start(&argv);
-    let asked = world.wait_for(1).remove(0);
+    let (held, asked) = makes(&world, &make, 300);
     assert_eq!(asked["files"].as_array().map(Vec::len), Some(256), "{asked}");
     let notice = asked["notice"].as_str().expect("a notice");
     assert!(notice.starts_with("44 more files among its arguments may run"), "{notice}");

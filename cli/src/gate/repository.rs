@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use guard_policy::{Access, Policy, Request, Site};
+use guard_policy::{Policy, Site};
 use guard_supervisor::judge::anchored_path::AnchoredPath;
 use guard_supervisor::judge::bound_sockets::BoundSockets;
 use guard_supervisor::judge::linked_names::LinkedNames;
@@ -24,17 +24,13 @@ pub fn site(policy: &Policy, path: &[u8]) -> Option<Site> {
         linked: &LinkedNames::default(),
     };
     let site_of =
-        |path: &[u8], subject| match shapes.request(AnchoredPath::path(path), Access::WRITE, subject) {
-            Request::FileAt { site, .. } => Some(site),
-            _ => None,
-        };
+        |path: &Path, subject| shapes.site_of(AnchoredPath::path(path.as_os_str().as_bytes()), subject);
     let path = Path::new(OsStr::from_bytes(path));
     let subject = if is_missing(path) { Subject::New } else { Subject::There };
-    let site = site_of(path.as_os_str().as_bytes(), subject);
+    let site = site_of(path, subject);
     let mut missing = path.ancestors().skip(1).take_while(|directory| is_missing(directory));
-    let is_of_repository = |directory: &Path| {
-        site_of(directory.as_os_str().as_bytes(), Subject::NewDirectory) == Some(Site::Repository)
-    };
+    let is_of_repository =
+        |directory: &Path| site_of(directory, Subject::NewDirectory) == Some(Site::Repository);
     if missing.any(is_of_repository) { Some(Site::Repository) } else { site }
 }
 

@@ -165,6 +165,29 @@ impl Directory {
         below(self.as_fd(), name, flags, mode)
     }
 
+    /// Opens a regular file to read it; returns `None` if there is none.
+    ///
+    /// # Errors
+    /// The error of the failed system call, or a sentence if something else has the name.
+    pub fn regular(&self, name: &str) -> io::Result<Option<File>> {
+        match self.below(name, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()) {
+            Ok(file) => only_regular(file).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Opens a regular file to write it. A missing one is created, accessible to its owner alone.
+    ///
+    /// # Errors
+    /// As [`Directory::regular`].
+    pub fn make_regular(&self, name: &str, flags: OFlags) -> io::Result<File> {
+        let flags = flags | OFlags::CREATE | OFlags::NONBLOCK;
+        let file = self.below(name, flags, Mode::RUSR | Mode::WUSR)?;
+        self.hand_over(&file)?;
+        only_regular(file)
+    }
+
     /// Reads the whole store; returns `None` if there is none.
     ///
     /// # Errors
@@ -215,6 +238,13 @@ impl AsFd for Directory {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }
+}
+
+fn only_regular(file: OwnedFd) -> io::Result<File> {
+    if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    Ok(File::from(file))
 }
 
 /// Opens a path below a directory.

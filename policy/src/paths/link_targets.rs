@@ -87,13 +87,13 @@ fn is_of_a_process(target: &[u8]) -> bool {
         // Judged for the directories that whoever follows it may be in.
         [b"self" | b"thread-self", b"cwd", _, ..] => false,
         [process, ref rest @ ..] if is_number(process) || matches!(process, b"self" | b"thread-self") => {
-            match *rest {
-                [] => true,
-                [b"task", thread, ref rest @ ..] if is_number(thread) => {
-                    rest.is_empty() || matches!(rest[0], b"cwd" | b"root" | b"fd" | b"map_files")
-                }
-                [first, ..] => matches!(first, b"task" | b"cwd" | b"root" | b"fd" | b"map_files"),
-            }
+            let of_thread = match *rest {
+                [b"task", thread, ref rest @ ..] if is_number(thread) => rest,
+                _ => rest,
+            };
+            of_thread
+                .first()
+                .is_none_or(|name| matches!(*name, b"task" | b"cwd" | b"root" | b"fd" | b"map_files"))
         }
         _ => false,
     }

@@ -5,14 +5,13 @@
 //! and then the oldest, which is said.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::fd::OwnedFd;
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use guard_openclaw::approvals_store::Directory;
 use guard_policy::text::shown;
-use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::{Deserialize, Serialize};
 
 /// The file in the guard's own directory.
@@ -58,8 +57,7 @@ pub enum RecordError {
 
 /// Returns the files that were policies and are still there, oldest first.
 pub(super) fn read(state: &Path) -> Vec<Vec<u8>> {
-    let lines =
-        open(state, OFlags::RDONLY).and_then(|file| file.map_or(Ok(Vec::new()), |mut file| lines(&mut file)));
+    let lines = open(state).and_then(|file| file.map_or(Ok(Vec::new()), |mut file| lines(&mut file)));
     let still_there = |line: &UsedPolicy| Path::new(&line.policy).symlink_metadata().is_ok();
     lines.unwrap_or_default().into_iter().filter(still_there).map(|line| line.policy.into_bytes()).collect()
 }
@@ -83,7 +81,7 @@ fn add(state: &Path, policy: &[PathBuf]) -> io::Result<Option<String>> {
     let mut new: Vec<UsedPolicy> =
         policy.iter().filter_map(|path| Some(UsedPolicy { policy: path.to_str()?.to_owned() })).collect();
     let is_known = |file: &mut File, new: &UsedPolicy| Ok::<_, io::Error>(lines(file)?.contains(new));
-    if let Some(mut file) = open(state, OFlags::RDONLY)? {
+    if let Some(mut file) = open(state)? {
         let mut missing = Vec::new();
         for line in new {
             if !is_known(&mut file, &line)? {
@@ -99,9 +97,8 @@ fn add(state: &Path, policy: &[PathBuf]) -> io::Result<Option<String>> {
     if let Some(home) = state.parent() {
         home.metadata()?;
     }
-    Directory::make_own(state)?;
-    let flags = OFlags::RDWR | OFlags::CREATE;
-    let mut file = open(state, flags)?.ok_or_else(|| io::Error::from(ErrorKind::NotFound))?;
+    let own = Directory::make_own(state)?;
+    let mut file = own.make_regular(NAME, OFlags::RDWR)?;
     // Two guards that start at once do not lose each other's lines.
     flock(&file, FlockOperation::LockExclusive)?;
     let mut all = lines(&mut file)?;
@@ -124,20 +121,9 @@ fn add(state: &Path, policy: &[PathBuf]) -> io::Result<Option<String>> {
     Ok(dropped)
 }
 
-/// Opens the record; `None` if there is none.
-fn open(state: &Path, flags: OFlags) -> io::Result<Option<File>> {
-    let Some(directory) = Directory::open_own(state)? else { return Ok(None) };
-    let mode = if flags.contains(OFlags::CREATE) { Mode::RUSR | Mode::WUSR } else { Mode::empty() };
-    match directory.below(NAME, flags | OFlags::NONBLOCK, mode) {
-        Ok(file) => {
-            if flags.contains(OFlags::CREATE) {
-                directory.hand_over(&file)?;
-            }
-            plain(file).map(Some)
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+/// Opens the record to read it; `None` if there is none.
+fn open(state: &Path) -> io::Result<Option<File>> {
+    Directory::open_own(state)?.map_or(Ok(None), |own| own.regular(NAME))
 }
 
 /// Reads all lines. One that does not parse was cut off when a guard died; it is left out.
@@ -146,13 +132,6 @@ fn lines(file: &mut File) -> io::Result<Vec<UsedPolicy>> {
     file.seek(SeekFrom::Start(0))?;
     file.take(MAX_BYTES).read_to_string(&mut text)?;
     Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
-}
-
-fn plain(file: OwnedFd) -> io::Result<File> {
-    if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    Ok(File::from(file))
 }
 
 #[cfg(test)]

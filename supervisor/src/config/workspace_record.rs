@@ -6,14 +6,12 @@
 //! operator's for good. Lines are appended and never changed, so that two guards may write at once.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use guard_openclaw::approvals_store::Directory;
-use rustix::fs::{FileType, Mode, OFlags, fstat};
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 /// The file in the guard's own directory.
@@ -121,12 +119,8 @@ fn path(state: &Path) -> PathBuf {
 }
 
 fn content(state: &Path) -> io::Result<Option<String>> {
-    let Some(directory) = Directory::open_own(state)? else { return Ok(None) };
-    let file = match directory.below(NAME, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()) {
-        Ok(file) => plain(file)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
+    let own = Directory::open_own(state)?;
+    let Some(file) = own.map_or(Ok(None), |own| own.regular(NAME))? else { return Ok(None) };
     let mut text = String::new();
     file.take(MAX_BYTES).read_to_string(&mut text)?;
     Ok(Some(text))
@@ -134,10 +128,7 @@ fn content(state: &Path) -> io::Result<Option<String>> {
 
 fn append(state: &Path, new: &[Line]) -> io::Result<()> {
     let directory = Directory::make_own(state)?;
-    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NONBLOCK;
-    let file = directory.below(NAME, flags, Mode::RUSR | Mode::WUSR)?;
-    directory.hand_over(&file)?;
-    let mut file = plain(file)?;
+    let mut file = directory.make_regular(NAME, OFlags::WRONLY | OFlags::APPEND)?;
     if file.metadata()?.len() >= MAX_BYTES {
         // The record is full. Then no directory above a start directory counts, so the missing line does no harm.
         return Ok(());
@@ -150,11 +141,4 @@ fn append(state: &Path, new: &[Line]) -> io::Result<()> {
     // One write: lines of two guards never mix.
     let written = file.write(text.as_bytes())?;
     if written == text.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
-}
-
-fn plain(file: OwnedFd) -> io::Result<File> {
-    if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    Ok(File::from(file))
 }

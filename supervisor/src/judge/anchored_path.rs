@@ -74,7 +74,7 @@ impl<'a> AnchoredPath<'a> {
 
     /// The last name of the path.
     pub fn name(&self) -> &'a [u8] {
-        self.path.rsplit(|byte| *byte == b'/').next().unwrap_or(self.path)
+        last_name(self.path)
     }
 
     /// Opens a directory that the path goes through, as O_PATH.
@@ -148,12 +148,19 @@ fn up(mut directory: OwnedFd, mut levels: usize) -> Result<OwnedFd, Errno> {
     Ok(directory)
 }
 
-fn open_directory(start: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+/// Opens a directory as O_PATH, if no name on the way is a link.
+pub(super) fn open_directory(start: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::openat2(start, path, flags, Mode::empty(), NO_LINKS)
 }
 
-fn parent_of(path: &[u8]) -> &[u8] {
+/// The last name of a path.
+pub fn last_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
+}
+
+/// The path of the directory that a path is in.
+pub fn parent_of(path: &[u8]) -> &[u8] {
     match path.iter().rposition(|byte| *byte == b'/') {
         Some(0) | None => b"/",
         Some(at) => &path[..at],

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use rustix::fs::{AtFlags, StatxFlags};
 use rustix::io::Errno;
 
+use super::anchored_path::last_name;
 use crate::kernel::unix_sockets::bound_files;
 use crate::resolve::{DirEntry, Object};
 
@@ -193,9 +194,9 @@ pub fn parse_entry(line: &[u8]) -> Option<ProcNetUnixEntry<'_>> {
 pub fn may_be_served(socket: &Object, path: &[u8]) -> bool {
     let is_ours = socket.stat.st_uid == rustix::process::geteuid().as_raw();
     let Ok(table) = std::fs::read("/proc/net/unix") else { return true };
-    let name = last(path);
+    let name = last_name(path);
     let is_it = |bound: &[u8]| {
-        last(bound) == name
+        last_name(bound) == name
             && (bound[0] != b'/'
                 || rustix::fs::stat(bound).map_or(true, |stat| {
                     (stat.st_dev, stat.st_ino) == (socket.stat.st_dev, socket.stat.st_ino)
@@ -213,10 +214,6 @@ fn is_bound(socket: &Object) -> bool {
     let has_own = rustix::fs::fstatfs(&socket.fd).map_or(true, |system| OWN_DEVICES.contains(&system.f_type));
     let (inode, device) = (socket.stat.st_ino as u32, shown(socket.stat.st_dev));
     files.iter().any(|file| file.inode == inode && (has_own || file.device == device))
-}
-
-fn last(path: &[u8]) -> &[u8] {
-    path.rsplit(|&byte| byte == b'/').next().unwrap_or_default()
 }
 
 fn identity(directory: impl std::os::fd::AsFd, name: &[u8], flags: AtFlags) -> Result<File, Errno> {

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use guard_policy::{Link, Outcome, Request, decide, normalize};
+use guard_policy::{Link, Outcome, Request, decide};
 use rustix::fs::{AtFlags, Mode, OFlags, statat};
 use rustix::io::Errno;
 
@@ -10,6 +10,7 @@ use crate::audit::Operation;
 use crate::caller::Caller;
 use crate::judge::anchored_path::AnchoredPath;
 use crate::judge::guard::Guard;
+use crate::judge::link_text::{absolute, after_up, as_written};
 use crate::judge::shapes::{Shapes, Subject};
 use crate::resolve::{Last, Target};
 
@@ -45,7 +46,7 @@ impl Guard {
             let link = Link {
                 path: place.path,
                 target,
-                site: self.shapes().site_of(AnchoredPath::path(target)),
+                site: self.shapes().site_of(AnchoredPath::path(target), Subject::There),
                 after_up: after_up(text),
             };
             let verdict = decide(self.policy(), &Request::Link(link));
@@ -93,38 +94,9 @@ fn joined(path: &[u8], missing: &[&[u8]]) -> Vec<u8> {
     if missing.is_empty() { path.to_vec() } else { absolute(&names.join(&b'/')) }
 }
 
-fn absolute(path: &[u8]) -> Vec<u8> {
-    let mut path = normalize::posix(path);
-    if path.len() > 1 && path.ends_with(b"/") {
-        path.pop();
-    }
-    path
-}
-
-/// Where a text leads from a link's path, if no name on the way is a link.
-fn as_written(link: &[u8], text: &[u8]) -> Vec<u8> {
-    let directory = &link[..link.iter().rposition(|byte| *byte == b'/').unwrap_or_default()];
-    if text.starts_with(b"/") { absolute(text) } else { absolute(&[directory, b"/", text].concat()) }
-}
-
-/// What follows the last `..` of a text that has a name before it.
-fn after_up(text: &[u8]) -> Option<&[u8]> {
-    let (mut had_name, mut rest, mut at) = (false, None, 0);
-    for name in text.split(|byte| *byte == b'/') {
-        at += name.len() + 1;
-        match name {
-            b"" | b"." => {}
-            b".." if had_name => rest = Some(text.get(at..).unwrap_or_default()),
-            b".." => {}
-            _ => had_name = true,
-        }
-    }
-    rest
-}
-
 impl Shapes<'_> {
     /// Whether a link in a directory that gets another path leads on to where it may from its new path. `below` is its path
-    /// in that directory. What stays in there, and what does not depend on it, was judged before.
+    /// in that directory. What stays in there was judged when it was made.
     pub(super) fn may_take_link(&self, new: &[u8], below: &[u8], link: AnchoredPath<'_>) -> bool {
         let read = |parent: OwnedFd| rustix::fs::readlinkat(parent.as_fd(), link.name(), Vec::new());
         let Ok(text) = link.parent().and_then(read) else { return false };
@@ -135,53 +107,13 @@ impl Shapes<'_> {
             .take_while(|name| matches!(*name, b"" | b"." | b".."))
             .filter(|name| *name == b"..")
             .count();
-        // One that stays in the directory was judged when it was made.
         if !text.starts_with(b"/") && ups < depth {
             return true;
         }
         let path = absolute(&[new, b"/", below].concat());
         let target = as_written(&path, &text);
-        let site = self.site_of(AnchoredPath::path(&target));
+        let site = self.site_of(AnchoredPath::path(&target), Subject::There);
         let link = Link { path: &path, target: &target, site, after_up: after_up(&text) };
         decide(self.policy, &Request::Link(link)).outcome == Outcome::Allow
-    }
-
-    fn site_of(&self, place: AnchoredPath<'_>) -> Option<guard_policy::Site> {
-        match self.request(place, guard_policy::Access::WRITE, Subject::There) {
-            Request::FileAt { site, .. } => Some(site),
-            _ => None,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_is_read_from_the_links_directory() {
-        for (link, text, target) in [
-            ("/a/b/l", "c", "/a/b/c"),
-            ("/a/b/l", "../c/./d/", "/a/c/d"),
-            ("/a/b/l", "/x//y", "/x/y"),
-            ("/l", "../../c", "/c"),
-            ("/a/l", "..", "/"),
-        ] {
-            assert_eq!(as_written(link.as_bytes(), text.as_bytes()), target.as_bytes(), "{link} {text}");
-        }
-    }
-
-    #[test]
-    fn names_before_two_dots_are_found() {
-        for (text, rest) in [
-            ("a/b", None),
-            ("../../a", None),
-            ("./../a", None),
-            ("a/../b/c", Some("b/c")),
-            ("/a/..", Some("")),
-            ("../a/../b/../c", Some("c")),
-        ] {
-            assert_eq!(after_up(text.as_bytes()), rest.map(str::as_bytes), "{text}");
-        }
     }
 }

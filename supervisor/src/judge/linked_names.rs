@@ -12,10 +12,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use guard_policy::{Policy, normalize};
+use guard_policy::Policy;
 use parking_lot::Mutex;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 
+use super::link_text::as_written;
 use super::listing::{ListedName, names_if};
 use super::made_directories::MadeDirectories;
 use crate::resolve::real_path;
@@ -136,11 +137,8 @@ impl Search<'_> {
     fn link(&mut self, directory: BorrowedFd<'_>, name: Vec<u8>, last: &[u8], text: &[u8]) {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let there = rustix::fs::openat2(directory, last, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS);
-        let target = there.ok().and_then(|there| real_path(there.as_fd()).ok()).unwrap_or_else(|| {
-            let around = &name[..name.len() - last.len()];
-            let text = if text.starts_with(b"/") { text.to_vec() } else { [around, text].concat() };
-            normalize::posix(text.strip_suffix(b"/").unwrap_or(&text))
-        });
+        let real = there.ok().and_then(|there| real_path(there.as_fd()).ok());
+        let target = real.unwrap_or_else(|| as_written(&name, text));
         if target != name && target.len() > 1 {
             self.links.push(LinkedName { name, target });
         }

@@ -1,12 +1,12 @@
 //! The directories that the tree has made in this session, and the files with the name `.git`.
 
 use std::collections::HashSet;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use parking_lot::Mutex;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
 
-use super::anchored_path::AnchoredPath;
+use super::anchored_path::{AnchoredPath, open_directory};
 
 /// How many are remembered, about 3 MiB. Those made later count as the operator's, which protects more.
 const MAX_DIRECTORIES: usize = 1 << 16;
@@ -63,7 +63,7 @@ impl MadeDirectories {
         if self.0.lock().is_empty() {
             return false;
         }
-        open_directory(path).is_some_and(|directory| self.contains_open(directory.as_fd()))
+        open_directory(CWD, path).is_ok_and(|directory| self.contains_open(directory.as_fd()))
     }
 
     /// Returns whether a directory that a place is in is one of them. One that cannot be opened is not.
@@ -76,13 +76,6 @@ impl MadeDirectories {
     pub fn contains_open(&self, directory: BorrowedFd<'_>) -> bool {
         Born::read(directory).is_some_and(|born| self.0.lock().contains(&born))
     }
-}
-
-/// Opens the directory at a real path, as O_PATH.
-fn open_directory(path: &[u8]) -> Option<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    rustix::fs::openat2(CWD, path, flags, Mode::empty(), no_links).ok()
 }
 
 #[cfg(test)]
@@ -100,7 +93,7 @@ mod tests {
     fn a_directory_counts_wherever_it_is_moved_and_no_other_does() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
-        let parent = open_directory(root.as_os_str().as_bytes()).unwrap();
+        let parent = open_directory(CWD, root.as_os_str().as_bytes()).unwrap();
         let made = MadeDirectories::default();
         for name in ["own", "other"] {
             std::fs::create_dir(root.join(name)).unwrap();

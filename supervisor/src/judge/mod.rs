@@ -11,6 +11,7 @@ mod git_look;
 pub(crate) mod git_remotes;
 pub mod guard;
 mod link_target;
+mod link_text;
 pub mod linked_names;
 mod listing;
 pub mod local_address;

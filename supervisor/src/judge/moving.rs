@@ -2,14 +2,14 @@
 //!
 //! Why: docs/decisions.md, "Moves wait for those of other guards, and are refused where one does not go on"
 
+use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use guard_openclaw::approvals_store::{Directory, GUARD};
 use parking_lot::{Mutex, MutexGuard};
-use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
 /// The file that is locked, beside the approvals. No policy opens that directory to a tree.
@@ -32,7 +32,7 @@ pub struct Moving {
 #[derive(Debug)]
 struct SharedLock {
     path: PathBuf,
-    file: OwnedFd,
+    file: File,
 }
 
 /// Held from the judgement of a move to its end.
@@ -62,11 +62,7 @@ impl Moving {
         }
         let directory = Directory::make_own(state)?;
         let path = state.join(GUARD).join(LOCK);
-        let file = directory.below(LOCK, OFlags::RDWR | OFlags::CREATE, Mode::RUSR | Mode::WUSR)?;
-        if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
-            return Err(io::Error::other(format!("{} is not a regular file", path.display())));
-        }
-        directory.hand_over(&file)?;
+        let file = directory.make_regular(LOCK, OFlags::RDWR)?;
         Ok(Moving { own: Mutex::default(), shared: Some(SharedLock { path, file }) })
     }
 

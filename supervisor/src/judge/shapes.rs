@@ -9,7 +9,7 @@ use guard_policy::{Access, GitLockedNames, GitLook, GitPart, Policy, Request, Sh
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::anchored_path::AnchoredPath;
+use super::anchored_path::{AnchoredPath, last_name};
 use super::bound_sockets::BoundSockets;
 use super::git_files::leads_to_others;
 use super::git_look::{Look, is_in_work_tree, is_part_of_repository, look_of};
@@ -60,15 +60,16 @@ impl Shapes<'_> {
 
     /// Returns the question for an access to a place.
     pub fn request<'p>(&self, place: AnchoredPath<'p>, access: Access, subject: Subject) -> Request<'p> {
-        let site = match access.contains(Access::WRITE) && self.policy.protects_shapes() {
-            true => self.site(place, subject),
-            false => None,
-        };
         let path = place.path;
-        match site {
+        match access.contains(Access::WRITE).then(|| self.site_of(place, subject)).flatten() {
             Some(site) => Request::FileAt { path, access, site },
             None => Request::File { path, access },
         }
+    }
+
+    /// What is known of a place that is to be written; `None` if its shape alone decides, or nothing does.
+    pub fn site_of(&self, place: AnchoredPath<'_>, subject: Subject) -> Option<Site> {
+        self.policy.protects_shapes().then(|| self.site(place, subject)).flatten()
     }
 
     /// Whether the path alone does not say what is protected there. A directory that git takes for a repository does not
@@ -156,7 +157,7 @@ impl Shapes<'_> {
 
     /// Whether a place is protected by its shape, but in a directory that the tree made.
     pub fn is_own(&self, place: AnchoredPath<'_>) -> bool {
-        self.policy.protects_shapes() && self.site(place, Subject::There) == Some(Site::Own)
+        self.site_of(place, Subject::There) == Some(Site::Own)
     }
 
     /// Whether a new name at a place would turn a directory of the operator's into a git repository. The tree may have
@@ -197,7 +198,7 @@ impl Shapes<'_> {
     /// Whether a place is protected, so that no other name for it may be made.
     pub fn protects(&self, place: AnchoredPath<'_>) -> bool {
         let is_protected = |site: Site| matches!(site, Site::Repository | Site::Linked(_));
-        self.policy.protects_shapes() && self.site(place, Subject::There).is_some_and(is_protected)
+        self.site_of(place, Subject::There).is_some_and(is_protected)
     }
 
     /// The protected path that a link at a place would lead away from: programs would look for the protected file
@@ -347,10 +348,6 @@ impl Shapes<'_> {
         }
         true
     }
-}
-
-fn last_name(path: &[u8]) -> &[u8] {
-    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
 /// Opens a directory below one that is to be moved, to list it.

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use super::Request;
 use super::own_copy::{OwnCopy, read, remove_judged};
 use crate::audit::Operation;
-use crate::judge::anchored_path::AnchoredPath;
+use crate::judge::anchored_path::{AnchoredPath, parent_of};
 use crate::judge::consent::AllPaths;
 use crate::reply::HandlerResult;
 use crate::resolve::{DirEntry, Identity, Object};
@@ -216,10 +216,6 @@ fn object_format(index: &DirEntry) -> Option<ObjectFormat> {
 /// directory around it counts: it could be the tree's.
 fn config_of(directory: &[u8]) -> &'static [u8] {
     if parent_of(directory).ends_with(b"/worktrees") { b"../../config" } else { b"config" }
-}
-
-fn parent_of(path: &[u8]) -> &[u8] {
-    path.iter().rposition(|byte| *byte == b'/').map_or(path, |at| &path[..at])
 }
 
 #[cfg(test)]

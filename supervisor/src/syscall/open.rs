@@ -222,10 +222,11 @@ fn is_own_file(start: BorrowedFd<'_>, path: &[u8]) -> bool {
     })
 }
 
-/// The path was judged as a string; this checks for special objects that the string does not reveal.
+/// The path was judged as a string; this checks for special objects that the string does not reveal. The kernel has let it be
+/// opened already, so what it would refuse is not asked again.
 fn vet(request: &Request<'_, '_>, path: &[u8], file: OwnedFd, how: OpenHow) -> HandlerResult {
     let object = Object::from_fd(file)?;
-    judge(request, AnchoredPath::object(path, &object), how.access())?;
+    judge_alone(request, AnchoredPath::object(path, &object), how.access())?;
     match approved_script(request, &object, path, how)? {
         Some(script) => finish(request, path, script, how),
         None => finish(request, path, object, how),
@@ -371,9 +372,14 @@ fn refuse_kind(object: &Object, how: OpenHow) -> Result<(), Errno> {
 }
 
 pub(super) fn judge(request: &Request<'_, '_>, place: AnchoredPath<'_>, access: Access) -> Result<(), Errno> {
+    request.guard.refuse_as_kernel(request.caller, place.path, place.object, access)?;
+    judge_alone(request, place, access)
+}
+
+/// Judges an access that the kernel is known to allow.
+fn judge_alone(request: &Request<'_, '_>, place: AnchoredPath<'_>, access: Access) -> Result<(), Errno> {
     let path = place.path;
     // If only half of a read-and-write open is refused, report that half.
-    request.guard.refuse_as_kernel(request.caller, path, place.object, access)?;
     let reading = !access.contains(Access::WRITE)
         || (access.contains(Access::READ) && request.guard.allows(path, Access::WRITE));
     let operation = if reading { Operation::Read } else { Operation::Write };

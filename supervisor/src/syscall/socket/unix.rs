@@ -13,7 +13,7 @@ use rustix::net::Shutdown;
 use super::address::FAMILY;
 use crate::audit::Operation;
 use crate::exec::spelled;
-use crate::judge::anchored_path::AnchoredPath;
+use crate::judge::anchored_path::{AnchoredPath, parent_of};
 use crate::judge::bound_sockets::{NameOwner, may_be_served};
 use crate::kernel::{errno, requests};
 use crate::reply::HandlerResult;
@@ -152,13 +152,6 @@ fn bind_at(
         socket.as_fd(),
         &unix_address(&[link_to(entry.parent.as_fd()).as_bytes(), b"/", &name].concat()),
     )
-}
-
-fn parent_of(path: &[u8]) -> &[u8] {
-    match path.iter().rposition(|&byte| byte == b'/') {
-        Some(0) | None => b"/",
-        Some(at) => &path[..at],
-    }
 }
 
 /// Whether the name is literally the way down to `real`: it has no link and no `..` in it.
