@@ -374,6 +374,20 @@ fn a_rule_that_is_not_whole_comes_apart() {
 }
 
 #[test]
+fn parts_that_a_floor_has_no_room_for_are_named() {
+    let files: String = (0..MAX_HIERARCHIES + 3).map(|i| format!(" /a/f{i:03}")).collect();
+    let disk = Disk::new(&format!("{USR} /a/ /a/s{files} /b/ /b/c/ /b/s"));
+    let names = |dir: &[u8]| disk.names(std::str::from_utf8(dir).unwrap());
+    let rules = json!({"/usr/**": "r-x", "/a/**": "r--", "/b/**": "r--"});
+    let partial =
+        compile(&guard(json!({"rules": rules, "deny": ["/a/s", "/b/s"]}))).partial_reads(&names);
+    let counts = partial.iter().map(|rule| (&*rule.pattern, rule.parts.len(), rule.beyond.len()));
+    // /usr and /b/c are whole, and come before single files.
+    assert_eq!(counts.collect::<Vec<_>>(), [("/a/**", MAX_HIERARCHIES - 2, 5), ("/b/**", 1, 0)]);
+    assert_eq!(partial[0].beyond[0], format!("/a/f{}", MAX_HIERARCHIES - 2).as_bytes());
+}
+
+#[test]
 fn the_built_in_policy_leaves_reading_to_the_kernel() {
     let disk = Disk::new(
         "/usr/ /usr/bin/ /usr/lib/ /bin@ /lib@ /opt/ /proc! /sys! /dev/ /dev/null /dev/urandom /dev/tty@ /dev/pts! \

@@ -133,7 +133,8 @@ fn levels_ask_as_they_say() {
         assert_eq!(answered(&world, "RUN echo any", "allow-once").1.stdout, "any\n");
         // Inside, a carrier's children are judged. Outside nothing is.
         for line in ["RUN sh -c 'echo code'", "RUN env echo code", "RUN python3 -c 'print(\"code\")'"] {
-            assert_eq!(answered(&world, line, "allow-once").1.stdout, "code\n", "{line}");
+            let (card, ended) = answered(&world, line, "allow-once");
+            assert_eq!(ended.stdout, "code\n", "{line}: {ended:?} {card}");
         }
     }
     let world = tool(&OPEN.replace("\"on\"", "\"ask\""));

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use guard_policy::text::shown;
 use guard_policy::{
-    Draft, HARMLESS_DEVICES, HierarchyKind, PartialRead, Permission, Policy, ReadPart, Scope, known,
+    Draft, HARMLESS_DEVICES, HierarchyKind, MAX_HIERARCHIES, PartialRead, Permission, Policy, ReadPart, Scope, known,
 };
 use guard_supervisor::landlock::Names;
 
@@ -27,6 +27,8 @@ pub struct FastPolicy {
     replaced: Vec<(String, usize)>,
     /// The rules that nothing is left of.
     left_out: Vec<String>,
+    /// Directories and files that a rule grants, for which a floor has no room.
+    beyond: Vec<Vec<u8>>,
 }
 
 impl FastPolicy {
@@ -48,7 +50,7 @@ impl FastPolicy {
         HARMLESS_DEVICES.iter().for_each(|device| rules.set(&String::from_utf8_lossy(device), "rw-"));
         let names = Names::read();
         let list = |directory: &[u8]| names.list(directory);
-        let (mut replaced, mut left_out) = (Vec::new(), Vec::new());
+        let (mut replaced, mut left_out, mut without_room) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..MAX_ROUNDS {
             let policy = compile(rules.draft.text())?;
             let partial = policy.partial_reads(&list);
@@ -56,15 +58,16 @@ impl FastPolicy {
                 let classes = policy.tiers(&list).classes;
                 let text = rules.draft.text().to_owned();
                 return match classes.read.reason() {
-                    None => Ok((text, FastPolicy { replaced, left_out })),
+                    None => Ok((text, FastPolicy { replaced, left_out, beyond: without_room })),
                     Some(reason) => Err(not_fast(reason)),
                 };
             }
             if let Some(workspace) = partial.iter().find(|rule| rule.pattern.starts_with("${workspace}")) {
                 return Err(not_fast(&workspace.reason));
             }
-            for PartialRead { pattern, parts, .. } in partial {
+            for PartialRead { pattern, parts, beyond, .. } in partial {
                 rules.set(&pattern, "---");
+                without_room.extend(beyond);
                 match parts.iter().filter(|part| rules.add(part)).count() {
                     0 => left_out.push(pattern),
                     parts => replaced.push((pattern, parts)),
@@ -90,18 +93,29 @@ impl FastPolicy {
             let parts = if *parts == 1 { "1 part".to_owned() } else { format!("{parts} parts") };
             writeln!(out, "  in parts   {}: {parts}", shown(pattern.as_bytes()))?;
         }
-        let named = self.left_out.iter().take(MAX_NAMED).map(|pattern| shown(pattern.as_bytes()));
-        let named: Vec<_> = named.collect();
-        if !named.is_empty() {
-            let more = self.left_out.len() - named.len();
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            writeln!(out, "  left out   {}{more}", named.join(" "))?;
+        if !self.left_out.is_empty() {
+            writeln!(out, "  left out   {}", first(self.left_out.iter().map(String::as_bytes)))?;
+        }
+        if !self.beyond.is_empty() {
+            writeln!(
+                out,
+                "  no room    {}: a policy has at most {MAX_HIERARCHIES} parts",
+                first(self.beyond.iter().map(Vec::as_slice))
+            )?;
         }
         writeln!(
             out,
             "  make it again with --force when these directories are there, or others are installed"
         )
     }
+}
+
+/// Names the first ones, and how many more there are.
+fn first<'n>(names: impl ExactSizeIterator<Item = &'n [u8]>) -> String {
+    let more = names.len().saturating_sub(MAX_NAMED);
+    let named: Vec<_> = names.take(MAX_NAMED).map(shown).collect();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    named.join(" ") + &more
 }
 
 /// The rules of a policy that is being written.

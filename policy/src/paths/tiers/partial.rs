@@ -15,6 +15,8 @@ pub struct PartialRead {
     pub reason: String,
     /// The directories and files that it decides about and that can be granted whole, the shallowest first.
     pub parts: Vec<ReadPart>,
+    /// The paths of further parts, for which a floor has no room.
+    pub beyond: Vec<Vec<u8>>,
 }
 
 /// A directory or a file that a rule lets be read, with all that is in it.
@@ -34,7 +36,8 @@ impl Policy {
         let reads = Compared::reads(self, &walked);
         let whole = walked.hierarchies.iter().filter(|h| h.access.contains(Access::READ)).cloned();
         let files = self.files_in_split(&walked, names);
-        let granted: Vec<Hierarchy> = whole.chain(files).take(MAX_HIERARCHIES).collect();
+        let granted: Vec<Hierarchy> = whole.chain(files).collect();
+        let (granted, beyond) = granted.split_at(granted.len().min(MAX_HIERARCHIES));
         let parts = |key: &str| {
             let decided = granted.iter().filter_map(|hierarchy| {
                 let found = self.map.find(&hierarchy.path);
@@ -48,11 +51,15 @@ impl Policy {
             });
             decided.collect()
         };
+        let beyond = |key: &str| {
+            let paths = beyond.iter().map(|hierarchy| &hierarchy.path);
+            paths.filter(|path| self.map.find(path).r.path == key).cloned().collect()
+        };
         let partial = |entry: &CompiledPattern| {
             let reason = reads.why_not_whole(entry)?;
             let key = &entry.reason.path;
             let pattern = key.strip_prefix("permissions.filesystem.rules[\"")?.strip_suffix("\"]")?;
-            Some(PartialRead { pattern: pattern.to_owned(), parts: parts(key), reason })
+            Some(PartialRead { pattern: pattern.to_owned(), parts: parts(key), beyond: beyond(key), reason })
         };
         self.map.rules.iter().filter_map(partial).collect()
     }
