@@ -379,8 +379,7 @@ fn parts_that_a_floor_has_no_room_for_are_named() {
     let disk = Disk::new(&format!("{USR} /a/ /a/s{files} /b/ /b/c/ /b/s"));
     let names = |dir: &[u8]| disk.names(std::str::from_utf8(dir).unwrap());
     let rules = json!({"/usr/**": "r-x", "/a/**": "r--", "/b/**": "r--"});
-    let partial =
-        compile(&guard(json!({"rules": rules, "deny": ["/a/s", "/b/s"]}))).partial_reads(&names);
+    let partial = compile(&guard(json!({"rules": rules, "deny": ["/a/s", "/b/s"]}))).partial_reads(&names);
     let counts = partial.iter().map(|rule| (&*rule.pattern, rule.parts.len(), rule.beyond.len()));
     // /usr and /b/c are whole, and come before single files.
     assert_eq!(counts.collect::<Vec<_>>(), [("/a/**", MAX_HIERARCHIES - 2, 5), ("/b/**", 1, 0)]);

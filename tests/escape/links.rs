@@ -204,3 +204,78 @@ fn what_a_protected_name_leads_to_is_protected() {
         after,
     });
 }
+
+/// Whoever exchanges a link on the way chooses what the protected name leads to.
+#[test]
+fn a_link_that_a_protected_name_passes_through_is_protected() {
+    let commit = "cd project && git commit -q --allow-empty -m x";
+    for (before, attacks) in [
+        (
+            "git init -q project; mkdir project/v1; rm -rf project/.git/hooks
+            ln -s ../cur project/.git/hooks; ln -s v1 project/cur",
+            &[
+                "mkdir new; hook new; rm project/cur; ln -s ../new project/cur",
+                "hook project/v2; ln -s v2 project/c2; mv -T project/c2 project/cur",
+                "hook project/v2; ln -s v2 project/c2
+                perl -e 'syscall(316, -100, $ARGV[0], -100, $ARGV[1], 2)' project/c2 project/cur",
+                "rm project/cur; hook project/cur",
+                "mv project/cur project/old; hook project/v2; mv project/v2 project/cur",
+            ][..],
+        ),
+        (
+            "git init -q project; mkdir -p project/v1/hooks; rm -rf project/.git/hooks
+            ln -s ../cur/hooks project/.git/hooks; ln -s v1 project/cur",
+            &["hook new/hooks; rm project/cur; ln -s ../new project/cur"],
+        ),
+        (
+            "git init -q a; mkdir project; mv a/.git a/a.git; ln -s a/a.git link; ln -s ../link project/.git",
+            &["git init -q b; hook b/.git/hooks; rm link; ln -s b/.git link"],
+        ),
+        (
+            "git init -q project; mkdir -p tools/v1; rm -rf project/.git/hooks; ln -s ../../tools/cur project/.git/hooks
+            ln -s v1 tools/cur",
+            &["hook tools/v1", "hook tools/v2; rm tools/cur; ln -s v2 tools/cur"],
+        ),
+    ] {
+        for attack in attacks {
+            each_comes_to_nothing(&Planted {
+                before,
+                runs: Box::leak(Box::new([("work", *attack)])),
+                after: commit,
+            });
+        }
+    }
+}
+
+/// `.git` is not the only name that a git directory has.
+#[test]
+fn what_a_git_directory_of_any_name_leads_to_is_protected() {
+    let before = "git init -q --bare r.git; mkdir -p tools/hooks tools/v1; rm -rf r.git/hooks; ln -s ../tools/hooks r.git/hooks
+        cd r.git; git symbolic-ref HEAD refs/heads/x";
+    let after = "git --git-dir r.git --work-tree . commit -q --allow-empty -m x";
+    for attack in [
+        "hook tools/hooks",
+        "cd tools; hook hooks",
+        "mkdir new; hook new; mv new/pre-commit tools/hooks/",
+        "mkdir -p new/hooks; hook new/hooks; mv tools away; mv new tools",
+    ] {
+        each_comes_to_nothing(&Planted { before, runs: Box::leak(Box::new([("work", attack)])), after });
+    }
+}
+
+/// The guard cannot look into a directory that its own user may not search.
+#[test]
+fn what_a_name_leads_to_is_protected_while_the_name_is_hidden() {
+    for attack in [
+        "cd project/tools; chmod a-x ..; hook hooks; chmod u+x ..",
+        "chmod a-x project/.git; hook project/tools/hooks; chmod u+x project/.git",
+        "chmod 0 project/.git; hook project/tools/hooks; chmod 755 project/.git",
+    ] {
+        each_comes_to_nothing(&Planted {
+            before: "git init -q project; mkdir -p project/tools/hooks; rm -rf project/.git/hooks
+                ln -s ../tools/hooks project/.git/hooks",
+            runs: Box::leak(Box::new([("work", attack)])),
+            after: "cd project && git commit -q --allow-empty -m x",
+        });
+    }
+}

@@ -9,7 +9,8 @@ use std::path::Path;
 
 use guard_policy::text::shown;
 use guard_policy::{
-    Draft, HARMLESS_DEVICES, HierarchyKind, MAX_HIERARCHIES, PartialRead, Permission, Policy, ReadPart, Scope, known,
+    Draft, HARMLESS_DEVICES, HierarchyKind, MAX_HIERARCHIES, PartialRead, Permission, Policy, ReadPart,
+    Scope, known,
 };
 use guard_supervisor::landlock::Names;
 

@@ -10,6 +10,7 @@ pub(crate) mod git_locks;
 mod git_look;
 pub(crate) mod git_remotes;
 pub mod guard;
+mod link_search;
 mod link_target;
 mod link_text;
 pub mod linked_names;

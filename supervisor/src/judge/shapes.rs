@@ -5,7 +5,9 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use guard_policy::{Access, GitLockedNames, GitLook, GitPart, Policy, Request, Shape, ShapeKind, Site};
+use guard_policy::{
+    Access, GitLockedNames, GitLook, GitPart, LinkedSet, Policy, Request, Shape, ShapeKind, Site,
+};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
@@ -13,7 +15,7 @@ use super::anchored_path::{AnchoredPath, last_name};
 use super::bound_sockets::BoundSockets;
 use super::git_files::leads_to_others;
 use super::git_look::{Look, is_in_work_tree, is_part_of_repository, look_of};
-use super::linked_names::LinkedNames;
+use super::linked_names::{LinkedNames, OtherName};
 use super::listing::names;
 use super::made_directories::MadeDirectories;
 use crate::resolve::Object;
@@ -38,6 +40,12 @@ pub enum Subject {
     OwnGitLock,
     /// A file of git's whose content is judged by itself, or the lock that the tree makes of one.
     GitLocked,
+}
+
+impl Subject {
+    fn is_directory(self) -> bool {
+        matches!(self, Subject::Directory | Subject::NewDirectory)
+    }
 }
 
 /// The shapes of a policy, and the directories that the tree made.
@@ -101,18 +109,13 @@ impl Shapes<'_> {
         if !shapes.iter().all(|shape| is_own(shape) || self.is_the_trees(shape, place)) {
             return None;
         }
-        for other in self.linked.other_paths(self.policy, self.made, path) {
-            let there = AnchoredPath::path(&other);
-            let mut shapes = self.policy.shapes(&other).into_iter();
-            let is_protected = |shape: &Shape<'_>| !is_own(shape) && !self.is_the_trees(shape, there);
-            if let Some(shape) = shapes.find(is_protected) {
-                return Some(Site::Linked(shape.linked()));
-            }
+        if let Some(set) = self.linked_set(path, is_own, subject) {
+            return Some(Site::Linked(set));
         }
         let parts = self.git_parts(place);
-        // A directory runs nothing, and git makes those of new work trees.
-        let is_directory = matches!(subject, Subject::Directory | Subject::NewDirectory);
+        let is_directory = subject.is_directory();
         let is_fine = |part: &GitPart<'_>| {
+            // A directory runs nothing, and git makes those of new work trees.
             is_directory && part.may_be_work_tree
                 || is_own(&part.shape)
                 || self.is_the_trees(&part.shape, place)
@@ -124,6 +127,28 @@ impl Shapes<'_> {
         let is_locked = is_let_through && all.any(|shape| shape.kind == ShapeKind::GitLocked);
         // This keeps the policy from looking for shapes again.
         Some(if is_locked { Site::GitLocked } else { Site::Own })
+    }
+
+    /// The set that protects a path because a protected name that is a link leads there.
+    fn linked_set(
+        &self,
+        path: &[u8],
+        is_own: impl Fn(&Shape<'_>) -> bool,
+        subject: Subject,
+    ) -> Option<LinkedSet> {
+        let protecting = |other: &OtherName| {
+            let other = match other {
+                OtherName::Way(set) => return Some(*set),
+                OtherName::Path(other) => AnchoredPath::path(other),
+            };
+            let parts = self.git_parts(other);
+            let parts = parts.iter().filter(|part| !(subject.is_directory() && part.may_be_work_tree));
+            let mut shapes = self.policy.shapes(other.path).into_iter().chain(parts.map(|part| part.shape));
+            shapes
+                .find(|shape| !is_own(shape) && !self.is_the_trees(shape, other))
+                .map(|shape| shape.linked())
+        };
+        self.linked.other_names(self.policy, self.made, path).iter().find_map(protecting)
     }
 
     /// What a place is part of in the operator's git directories of any name, without what lies in work trees there.

@@ -1,0 +1,221 @@
+//! Looks in one directory for protected names that are symbolic links, and for where each leads.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use guard_policy::{GitLook, LinkedSet, Policy};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstat, readlinkat, statat};
+use rustix::io::Errno;
+
+use super::anchored_path::parent_of;
+use super::git_look::Look;
+use super::listing::{ListedName, names_if};
+use super::made_directories::MadeDirectories;
+
+/// How deep names that lead to protected ones are followed. The tree makes no such directory in one of the operator's.
+const MAX_DEPTH: usize = 64;
+/// The maximum number of links on the way, as the kernel has it (path_resolution(7)).
+const MAX_LINKS: usize = 40;
+
+/// What is protected because a protected name is a link.
+#[derive(Debug, PartialEq, Eq)]
+pub enum LinkedPlace {
+    /// Where a link leads: what is at `place`, and below it, has the name `name` as well.
+    End { name: Vec<u8>, place: Vec<u8> },
+    /// A link that another one passes through: whoever exchanges it chooses where that leads.
+    Passed { place: Vec<u8>, set: LinkedSet },
+    /// A directory of this user's that holds such names and cannot be searched: everything in `place` may be what they
+    /// lead to.
+    Hidden { place: Vec<u8>, set: LinkedSet },
+}
+
+impl LinkedPlace {
+    /// Its path.
+    pub fn path(&self) -> &[u8] {
+        let (LinkedPlace::End { place, .. }
+        | LinkedPlace::Passed { place, .. }
+        | LinkedPlace::Hidden { place, .. }) = self;
+        place
+    }
+}
+
+/// Returns what the protected names in a directory lead to that are links, those below it that names on the way to protected
+/// ones hold, and those of repositories in it. Nothing in directories of the tree's counts.
+pub fn search(policy: &Policy, made: &MadeDirectories, directory: &[u8]) -> Vec<LinkedPlace> {
+    let mut search = Search { policy, made, top: directory, found: Vec::new() };
+    if let Ok(open) = open(CWD, directory) {
+        search.run(open.as_fd(), directory, None, 0);
+    }
+    search.found
+}
+
+struct Search<'p> {
+    policy: &'p Policy,
+    made: &'p MadeDirectories,
+    top: &'p [u8],
+    found: Vec<LinkedPlace>,
+}
+
+impl Search<'_> {
+    /// Looks into a directory. `git` is the git directory of any name that it is, or is in.
+    fn run(&mut self, directory: BorrowedFd<'_>, path: &[u8], git: Option<&[u8]>, depth: usize) {
+        if self.made.contains_open(directory) {
+            return;
+        }
+        let git = git.or_else(|| is_repository(directory, b"").then_some(path));
+        let may_lead = |(_, kind): &ListedName| {
+            matches!(kind, FileType::Symlink | FileType::Directory | FileType::Unknown)
+        };
+        // Whoever may write a directory can keep its user from listing it, but not from finding a name.
+        let listed = names_if(directory, may_lead).unwrap_or_else(|| {
+            self.policy.names_of_shapes().into_iter().map(|name| (name, FileType::Unknown)).collect()
+        });
+        let top = path.strip_suffix(b"/").unwrap_or(path);
+        for (name, kind) in listed {
+            let path = [top, b"/", &*name].concat();
+            let Some(set) = self.set_of(&path, git) else {
+                // The links of a repository count for all that is beside it.
+                let has_one =
+                    || is_there(directory, &[&*name, b"/.git"].concat()) || is_repository(directory, &name);
+                if depth == 0 && kind != FileType::Symlink && has_one() {
+                    self.inside(directory, &name, &path, None, depth);
+                }
+                continue;
+            };
+            match readlinkat(directory, &*name, Vec::new()) {
+                Ok(text) => {
+                    // A git directory that `.git` leads to is known by what is in it.
+                    let has_end = !name.eq_ignore_ascii_case(b".git");
+                    self.follow(path, text.as_bytes(), set, has_end);
+                }
+                // It may be the tree that has shut it, for as long as it writes what the links in it lead to.
+                Err(Errno::ACCESS) if is_this_users(directory) => {
+                    self.found.push(LinkedPlace::Hidden { place: self.top.to_vec(), set });
+                    return;
+                }
+                Err(_) if depth < MAX_DEPTH => self.inside(directory, &name, &path, git, depth),
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn inside(
+        &mut self,
+        directory: BorrowedFd<'_>,
+        name: &[u8],
+        path: &[u8],
+        git: Option<&[u8]>,
+        depth: usize,
+    ) {
+        if let Ok(open) = open(directory, name) {
+            self.run(open.as_fd(), path, git, depth + 1);
+        }
+    }
+
+    /// The set that protects a name, or what it leads to.
+    fn set_of(&self, path: &[u8], git: Option<&[u8]>) -> Option<LinkedSet> {
+        let named = || {
+            self.policy.shapes(path).first().or(self.policy.leads_to_shape(path).as_ref()).map(|s| s.linked())
+        };
+        let in_git = || {
+            let git = git?;
+            let parts = self.policy.git_parts(path);
+            let is_part = parts.iter().any(|part| {
+                part.directory == git && (part.look == GitLook::Partial || !part.may_be_work_tree)
+            });
+            let leads = || self.policy.git_leads(path).iter().any(|(directory, _)| *directory == git);
+            let around = self.policy.directories_around(path);
+            around.first().filter(|_| is_part || leads()).map(|shape| shape.linked())
+        };
+        named().or_else(in_git)
+    }
+
+    fn follow(&mut self, name: Vec<u8>, text: &[u8], set: LinkedSet, has_end: bool) {
+        let (passed, end) = way(&name, text);
+        self.found.extend(passed.into_iter().map(|place| LinkedPlace::Passed { place, set }));
+        if has_end && end != name && end.len() > 1 {
+            self.found.push(LinkedPlace::End { name, place: end });
+        }
+    }
+}
+
+/// Returns the links that a link passes through, and the path at which it ends. What is missing is taken by its text.
+fn way(link: &[u8], text: &[u8]) -> (Vec<Vec<u8>>, Vec<u8>) {
+    let mut passed: Vec<Vec<u8>> = Vec::new();
+    let mut at = parent_of(link).to_vec();
+    let mut left = Vec::new();
+    let go_on = |at: &mut Vec<u8>, left: &mut Vec<Vec<u8>>, text: &[u8]| {
+        if text.starts_with(b"/") {
+            *at = b"/".to_vec();
+        }
+        left.extend(text.split(|byte| *byte == b'/').rev().map(<[u8]>::to_vec));
+    };
+    go_on(&mut at, &mut left, text);
+    while let Some(name) = left.pop() {
+        match &*name {
+            b"" | b"." => continue,
+            b".." => {
+                at = parent_of(&at).to_vec();
+                continue;
+            }
+            _ => {}
+        }
+        let next = [at.strip_suffix(b"/").unwrap_or(&at), b"/", &*name].concat();
+        match readlinkat(CWD, &*next, Vec::new()) {
+            Ok(text) if passed.len() < MAX_LINKS => {
+                passed.push(next);
+                go_on(&mut at, &mut left, text.as_bytes());
+            }
+            _ => at = next,
+        }
+    }
+    (passed, at)
+}
+
+/// Whether git would take a directory for a repository, or would with one more name.
+fn is_repository(directory: BorrowedFd<'_>, name: &[u8]) -> bool {
+    let path = |part: &[u8]| if name.is_empty() { part.to_vec() } else { [name, b"/", part].concat() };
+    Look(|part: &[u8]| is_there(directory, &path(part))).is_repository()
+}
+
+fn is_there(directory: BorrowedFd<'_>, path: &[u8]) -> bool {
+    statat(directory, path, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+}
+
+fn is_this_users(directory: BorrowedFd<'_>) -> bool {
+    fstat(directory).is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw())
+}
+
+/// Opens a directory, as O_PATH if it may not be listed.
+fn open(start: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+    let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let with = |flags| {
+        let flags = flags | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        rustix::fs::openat2(start, path, flags, Mode::empty(), no_links)
+    };
+    with(OFlags::RDONLY).or_else(|_| with(OFlags::PATH))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn every_link_on_the_way_is_passed() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let bytes = |name: &str| root.join(name).as_os_str().as_bytes().to_vec();
+        std::fs::create_dir_all(root.join("d/e")).unwrap();
+        for (text, name) in [("e", "d/l"), ("d/l/../f", "m"), ("loop", "loop")] {
+            symlink(text, root.join(name)).unwrap();
+        }
+        symlink(root.join("m"), root.join("n")).unwrap();
+        let of = |text: &str| way(&bytes("d/from"), text.as_bytes());
+        assert_eq!(of("./e//x"), (vec![], bytes("d/e/x")));
+        assert_eq!(of("l/x"), (vec![bytes("d/l")], bytes("d/e/x")));
+        assert_eq!(of("../n/x"), (vec![bytes("n"), bytes("m"), bytes("d/l")], bytes("d/f/x")));
+        assert_eq!(of("../loop").0.len(), MAX_LINKS);
+    }
+}
