@@ -206,7 +206,14 @@ fn a_program_that_may_run_a_file_of_the_tree_is_not_saved() {
     ] {
         assert_eq!(saves(line), may_run, "{line}");
     }
-    for line in ["/usr/bin/tool /dev/fd/63", "/usr/bin/vim x"] {
+    for line in [
+        "/usr/bin/tool /dev/fd/63",
+        "/usr/bin/tool /dev//fd/../fd/63",
+        "/usr/bin/tool -o/dev/stdout",
+        "/usr/bin/tool /proc/self/cwd/y",
+        "/usr/bin/tool /proc/7/cwd/y",
+        "/usr/bin/vim x",
+    ] {
         assert_eq!(saves(line), may_run, "{line}");
     }
     for line in [
@@ -218,6 +225,7 @@ fn a_program_that_may_run_a_file_of_the_tree_is_not_saved() {
         "/usr/bin/git add x",
         "/usr/bin/tool sub --all",
         "/usr/bin/tool /usr/x",
+        "/usr/bin/tool /proc/meminfo",
         "/usr/bin/tool y",
     ] {
         assert_eq!(saves(line), Ok(()), "{line}");
@@ -279,6 +287,10 @@ fn nothing_is_saved_beside_an_answer_that_lets_the_tree_write_the_program() {
     impl AlwaysContext for World {
         fn on_disk(&self, _: &[u8]) -> OnDisk {
             OnDisk::File
+        }
+
+        fn leads_through(&self, _: &[u8]) -> Vec<Vec<u8>> {
+            Vec::new()
         }
 
         fn is_let_write(&self, path: &[u8]) -> bool {

@@ -108,10 +108,24 @@ fn a_program_that_may_run_a_file_of_the_tree_is_not_saved() {
     let tool = world.write("bin/tool", fs::read("/bin/cat").expect("cat"));
     crate::world::executable(&tool);
     world.write("work/x", "x\n");
+    // Links of the operator's: to a file of the tree's, and through a link that the tree may exchange.
+    for (text, name) in [
+        ("../work/x", "data/to"),
+        ("../work/way", "data/through"),
+        ("../data/a", "work/way"),
+        ("a", "data/own"),
+    ] {
+        std::os::unix::fs::symlink(text, world.root().join(name)).expect("a link");
+    }
     let mut shell = Shell::start(&world);
     let why = "the tree may write a file among its arguments, which may be a program to it";
     for (line, never) in [
         (format!("{} x", tool.display()), Some(why)),
+        (format!("{} /dev/fd/../cwd/x", tool.display()), Some(why)),
+        (format!("{} /proc/$$/cwd/x", tool.display()), Some(why)),
+        (format!("{} ../data/to", tool.display()), Some(why)),
+        (format!("{} ../data/through", tool.display()), Some(why)),
+        (format!("{} ../data/own", tool.display()), None),
         (format!("{} ../data/a", tool.display()), None),
         ("head -n 1 x".to_owned(), None),
         ("wc x".to_owned(), None),

@@ -60,14 +60,22 @@ pub trait AlwaysContext {
     /// What is at a path.
     fn on_disk(&self, path: &[u8]) -> OnDisk;
 
+    /// The symbolic links that an absolute path leads through, and where it ends. Names before a `..` count as the kernel
+    /// reads them.
+    fn leads_through(&self, path: &[u8]) -> Vec<Vec<u8>>;
+
     /// Whether an answer that is kept in memory lets the tree write at a real path, where the policy asks.
     fn is_let_write(&self, path: &[u8]) -> bool;
 }
 
-/// Only what is at a path, where no answers are kept.
+/// Only what is at a path, where no answers are kept and no links are.
 impl<F: Fn(&[u8]) -> OnDisk> AlwaysContext for F {
     fn on_disk(&self, path: &[u8]) -> OnDisk {
         self(path)
+    }
+
+    fn leads_through(&self, _: &[u8]) -> Vec<Vec<u8>> {
+        Vec::new()
     }
 
     fn is_let_write(&self, _: &[u8]) -> bool {
@@ -243,33 +251,40 @@ fn is_the_trees(policy: &Policy, path: &[u8], world: &dyn AlwaysContext) -> bool
 /// Returns whether the tree may write, unasked, the program or a file that it may run.
 fn runs_what_the_tree_writes(policy: &Policy, exec: &Exec<'_>, world: &dyn AlwaysContext) -> bool {
     let operands = script_operands(exec.path, exec.argv);
-    let files = operands.script_path(exec.argv).into_iter().chain(operands.others);
-    let absolute = |file: Vec<u8>| absolute(exec, &file);
-    let mut paths = std::iter::once(exec.path.to_vec()).chain(files.map(absolute));
-    paths.any(|path| is_the_trees(policy, &path, world))
+    let mut files = operands.script_path(exec.argv).into_iter().chain(operands.others);
+    is_the_trees(policy, exec.path, world)
+        || files.any(|file| places(exec, &file, world).iter().any(|path| is_the_trees(policy, path, world)))
 }
 
 /// Returns whether the arguments name a file that the tree may write, unasked, of a program that is not known to treat it as
 /// data. A descriptor is another file next time.
 fn may_run_an_operand(policy: &Policy, exec: &Exec<'_>, world: &dyn AlwaysContext) -> bool {
     let arguments = exec.argv.get(1..).unwrap_or_default();
-    let is_descriptor = |path: &[u8]| {
-        let names: [&[u8]; 4] = [b"/dev/fd/", b"/dev/stdin", b"/proc/self/", b"/proc/thread-self/"];
-        names.iter().any(|name| path.starts_with(name))
-    };
-    let may_run = |path: Vec<u8>| {
-        let is_file = || world.on_disk(&path) == OnDisk::File && is_the_trees(policy, &path, world);
-        is_descriptor(&path) || is_file()
+    let may_run = |file: &[u8]| {
+        let places = places(exec, file, world);
+        let is_file = || places.iter().any(|path| world.on_disk(path) == OnDisk::File);
+        places.iter().any(|path| is_of_a_process(path))
+            || places.iter().any(|path| is_the_trees(policy, path, world)) && is_file()
     };
     !is_data_only(exec.path, arguments)
-        && arguments.iter().flat_map(|argument| values(argument)).any(|file| may_run(absolute(exec, &file)))
+        && arguments.iter().flat_map(|argument| values(argument)).any(|file| may_run(&file))
 }
 
-fn absolute(exec: &Exec<'_>, file: &[u8]) -> Vec<u8> {
-    match file.starts_with(b"/") {
-        true => normalize::posix(file),
-        false => normalize::posix(&[exec.cwd, b"/", file].concat()),
-    }
+/// Returns whether a path is another file for each process, or by each descriptor.
+fn is_of_a_process(path: &[u8]) -> bool {
+    let is_below = |name: &[u8]| path.strip_prefix(name).is_some_and(|rest| matches!(rest, [] | [b'/', ..]));
+    let names: [&[u8]; 6] =
+        [b"/dev/fd", b"/dev/stdin", b"/dev/stdout", b"/dev/stderr", b"/proc/self", b"/proc/thread-self"];
+    names.into_iter().any(is_below)
+        || path.strip_prefix(b"/proc/").and_then(<[u8]>::first).is_some_and(u8::is_ascii_digit)
+}
+
+/// Returns where an argument leads by its text alone, by each link, and in the end.
+fn places(exec: &Exec<'_>, file: &[u8], world: &dyn AlwaysContext) -> Vec<Vec<u8>> {
+    let path = if file.starts_with(b"/") { file.to_vec() } else { [exec.cwd, b"/", file].concat() };
+    let mut places = world.leads_through(&path);
+    places.push(normalize::posix(&path));
+    places
 }
 
 /// Adds an item unless it is there already. Merges rules with the same pattern.

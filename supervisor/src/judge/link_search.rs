@@ -6,15 +6,13 @@ use guard_policy::{GitLook, LinkedSet, Policy};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstat, readlinkat, statat};
 use rustix::io::Errno;
 
-use super::anchored_path::parent_of;
 use super::git_look::Look;
+use super::link_way::way;
 use super::listing::{ListedName, names_if};
 use super::made_directories::MadeDirectories;
 
 /// How deep names that lead to protected ones are followed. The tree makes no such directory in one of the operator's.
 const MAX_DEPTH: usize = 64;
-/// The maximum number of links on the way, as the kernel has it (path_resolution(7)).
-const MAX_LINKS: usize = 40;
 
 /// What is protected because a protected name is a link.
 #[derive(Debug, PartialEq, Eq)]
@@ -138,39 +136,6 @@ impl Search<'_> {
     }
 }
 
-/// Returns the links that a link passes through, and the path at which it ends. What is missing is taken by its text.
-fn way(link: &[u8], text: &[u8]) -> (Vec<Vec<u8>>, Vec<u8>) {
-    let mut passed: Vec<Vec<u8>> = Vec::new();
-    let mut at = parent_of(link).to_vec();
-    let mut left = Vec::new();
-    let go_on = |at: &mut Vec<u8>, left: &mut Vec<Vec<u8>>, text: &[u8]| {
-        if text.starts_with(b"/") {
-            *at = b"/".to_vec();
-        }
-        left.extend(text.split(|byte| *byte == b'/').rev().map(<[u8]>::to_vec));
-    };
-    go_on(&mut at, &mut left, text);
-    while let Some(name) = left.pop() {
-        match &*name {
-            b"" | b"." => continue,
-            b".." => {
-                at = parent_of(&at).to_vec();
-                continue;
-            }
-            _ => {}
-        }
-        let next = [at.strip_suffix(b"/").unwrap_or(&at), b"/", &*name].concat();
-        match readlinkat(CWD, &*next, Vec::new()) {
-            Ok(text) if passed.len() < MAX_LINKS => {
-                passed.push(next);
-                go_on(&mut at, &mut left, text.as_bytes());
-            }
-            _ => at = next,
-        }
-    }
-    (passed, at)
-}
-
 /// Whether git would take a directory for a repository, or would with one more name.
 fn is_repository(directory: BorrowedFd<'_>, name: &[u8]) -> bool {
     let path = |part: &[u8]| if name.is_empty() { part.to_vec() } else { [name, b"/", part].concat() };
@@ -193,29 +158,4 @@ fn open(start: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
         rustix::fs::openat2(start, path, flags, Mode::empty(), no_links)
     };
     with(OFlags::RDONLY).or_else(|_| with(OFlags::PATH))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::ffi::OsStrExt;
-    use std::os::unix::fs::symlink;
-
-    use super::*;
-
-    #[test]
-    fn every_link_on_the_way_is_passed() {
-        let directory = tempfile::tempdir().unwrap();
-        let root = directory.path().canonicalize().unwrap();
-        let bytes = |name: &str| root.join(name).as_os_str().as_bytes().to_vec();
-        std::fs::create_dir_all(root.join("d/e")).unwrap();
-        for (text, name) in [("e", "d/l"), ("d/l/../f", "m"), ("loop", "loop")] {
-            symlink(text, root.join(name)).unwrap();
-        }
-        symlink(root.join("m"), root.join("n")).unwrap();
-        let of = |text: &str| way(&bytes("d/from"), text.as_bytes());
-        assert_eq!(of("./e//x"), (vec![], bytes("d/e/x")));
-        assert_eq!(of("l/x"), (vec![bytes("d/l")], bytes("d/e/x")));
-        assert_eq!(of("../n/x"), (vec![bytes("n"), bytes("m"), bytes("d/l")], bytes("d/f/x")));
-        assert_eq!(of("../loop").0.len(), MAX_LINKS);
-    }
 }

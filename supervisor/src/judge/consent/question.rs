@@ -13,6 +13,7 @@ use guard_policy::{Access, Outcome, Policy, Reason, Request, decide};
 
 use super::reach::{directories_above, reach};
 use crate::caller::Caller;
+use crate::judge::link_way::way;
 use crate::judge::made_directories::MadeDirectories;
 use crate::syscall::number::name;
 
@@ -39,6 +40,12 @@ pub struct Background<'g> {
 impl AlwaysContext for Background<'_> {
     fn on_disk(&self, path: &[u8]) -> OnDisk {
         on_disk(path)
+    }
+
+    fn leads_through(&self, path: &[u8]) -> Vec<Vec<u8>> {
+        let (mut passed, end) = way(b"/", path);
+        passed.push(end);
+        passed
     }
 
     fn is_let_write(&self, path: &[u8]) -> bool {
