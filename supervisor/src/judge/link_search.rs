@@ -121,6 +121,7 @@ impl Search<'_> {
                 part.directory == git && (part.look == GitLook::Partial || !part.may_be_work_tree)
             });
             let leads = || self.policy.git_leads(path).iter().any(|(directory, _)| *directory == git);
+            // Each of these shapes is of git's set.
             let around = self.policy.directories_around(path);
             around.first().filter(|_| is_part || leads()).map(|shape| shape.linked())
         };

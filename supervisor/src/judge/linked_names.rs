@@ -23,6 +23,7 @@ const FRESH: Duration = Duration::from_secs(1);
 const FRESH_LOOKS: u32 = 20;
 /// How many directories are remembered.
 const MAX_DIRECTORIES: usize = 4096;
+
 /// What a protected name that is a link makes of a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OtherName {
