@@ -29,7 +29,7 @@ pub struct FastPolicy {
     /// The rules that nothing is left of.
     left_out: Vec<String>,
     /// Directories and files that a rule grants, for which a floor has no room.
-    beyond: Vec<Vec<u8>>,
+    without_room: Vec<Vec<u8>>,
 }
 
 impl FastPolicy {
@@ -59,7 +59,7 @@ impl FastPolicy {
                 let classes = policy.tiers(&list).classes;
                 let text = rules.draft.text().to_owned();
                 return match classes.read.reason() {
-                    None => Ok((text, FastPolicy { replaced, left_out, beyond: without_room })),
+                    None => Ok((text, FastPolicy { replaced, left_out, without_room })),
                     Some(reason) => Err(not_fast(reason)),
                 };
             }
@@ -97,11 +97,11 @@ impl FastPolicy {
         if !self.left_out.is_empty() {
             writeln!(out, "  left out   {}", first(self.left_out.iter().map(String::as_bytes)))?;
         }
-        if !self.beyond.is_empty() {
+        if !self.without_room.is_empty() {
             writeln!(
                 out,
                 "  no room    {}: a policy has at most {MAX_HIERARCHIES} parts",
-                first(self.beyond.iter().map(Vec::as_slice))
+                first(self.without_room.iter().map(Vec::as_slice))
             )?;
         }
         writeln!(

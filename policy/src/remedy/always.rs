@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::normalize;
+use crate::paths::exec_roots::is_below;
 use crate::paths::expansion::file_problem as problem;
 use crate::paths::saved_rules::FileRule;
 use crate::programs::Listed;
@@ -263,7 +264,7 @@ fn may_run_an_operand(policy: &Policy, exec: &Exec<'_>, world: &dyn AlwaysContex
     let may_run = |file: &[u8]| {
         let places = places(exec, file, world);
         let is_file = || places.iter().any(|path| world.on_disk(path) == OnDisk::File);
-        places.iter().any(|path| is_of_a_process(path))
+        places.iter().any(|path| differs_by_process(path))
             || places.iter().any(|path| is_the_trees(policy, path, world)) && is_file()
     };
     !is_data_only(exec.path, arguments)
@@ -271,11 +272,10 @@ fn may_run_an_operand(policy: &Policy, exec: &Exec<'_>, world: &dyn AlwaysContex
 }
 
 /// Returns whether a path is another file for each process, or by each descriptor.
-fn is_of_a_process(path: &[u8]) -> bool {
-    let is_below = |name: &[u8]| path.strip_prefix(name).is_some_and(|rest| matches!(rest, [] | [b'/', ..]));
+fn differs_by_process(path: &[u8]) -> bool {
     let names: [&[u8]; 6] =
         [b"/dev/fd", b"/dev/stdin", b"/dev/stdout", b"/dev/stderr", b"/proc/self", b"/proc/thread-self"];
-    names.into_iter().any(is_below)
+    names.into_iter().any(|name| is_below(path, name))
         || path.strip_prefix(b"/proc/").and_then(<[u8]>::first).is_some_and(u8::is_ascii_digit)
 }
 

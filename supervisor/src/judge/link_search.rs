@@ -6,10 +6,11 @@ use guard_policy::{GitLook, LinkedSet, Policy};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstat, readlinkat, statat};
 use rustix::io::Errno;
 
+use super::anchored_path::open_directory;
 use super::git_look::Look;
-use super::link_way::way;
 use super::listing::{ListedName, names_if};
 use super::made_directories::MadeDirectories;
+use crate::config::realpath::Links;
 
 /// How deep names that lead to protected ones are followed. The tree makes no such directory in one of the operator's.
 const MAX_DEPTH: usize = 64;
@@ -80,10 +81,10 @@ impl Search<'_> {
                 continue;
             };
             match readlinkat(directory, &*name, Vec::new()) {
-                Ok(text) => {
+                Ok(_) => {
                     // A git directory that `.git` leads to is known by what is in it.
                     let has_end = !name.eq_ignore_ascii_case(b".git");
-                    self.follow(path, text.as_bytes(), set, has_end);
+                    self.follow(path, set, has_end);
                 }
                 // It may be the tree that has shut it, for as long as it writes what the links in it lead to.
                 Err(Errno::ACCESS) if is_this_users(directory) => {
@@ -128,12 +129,12 @@ impl Search<'_> {
         named().or_else(in_git)
     }
 
-    fn follow(&mut self, name: Vec<u8>, text: &[u8], set: LinkedSet, has_end: bool) {
-        let (passed, end) = way(&name, text);
-        self.found.extend(passed.into_iter().map(|place| LinkedPlace::Passed { place, set }));
-        if has_end && end != name && end.len() > 1 {
-            self.found.push(LinkedPlace::End { name, place: end });
-        }
+    fn follow(&mut self, name: Vec<u8>, set: LinkedSet, has_end: bool) {
+        let mut passed = Links::default().trail(&name);
+        let end = passed.pop().filter(|end| has_end && *end != name && end.len() > 1);
+        let passed = passed.into_iter().filter(|place| *place != name);
+        self.found.extend(passed.map(|place| LinkedPlace::Passed { place, set }));
+        self.found.extend(end.map(|place| LinkedPlace::End { name, place }));
     }
 }
 
@@ -153,10 +154,8 @@ fn is_this_users(directory: BorrowedFd<'_>) -> bool {
 
 /// Opens a directory, as O_PATH if it may not be listed.
 fn open(start: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let with = |flags| {
-        let flags = flags | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        rustix::fs::openat2(start, path, flags, Mode::empty(), no_links)
-    };
-    with(OFlags::RDONLY).or_else(|_| with(OFlags::PATH))
+    let listable = rustix::fs::openat2(start, path, flags, Mode::empty(), no_links);
+    listable.or_else(|_| open_directory(start, path))
 }

@@ -13,7 +13,6 @@ pub mod guard;
 mod link_search;
 mod link_target;
 mod link_text;
-mod link_way;
 pub mod linked_names;
 mod listing;
 pub mod local_address;

@@ -13,7 +13,7 @@ use guard_policy::{Access, Outcome, Policy, Reason, Request, decide};
 
 use super::reach::{directories_above, reach};
 use crate::caller::Caller;
-use crate::judge::link_way::way;
+use crate::config::realpath::Links;
 use crate::judge::made_directories::MadeDirectories;
 use crate::syscall::number::name;
 
@@ -43,9 +43,7 @@ impl AlwaysContext for Background<'_> {
     }
 
     fn leads_through(&self, path: &[u8]) -> Vec<Vec<u8>> {
-        let (mut passed, end) = way(b"/", path);
-        passed.push(end);
-        passed
+        Links::default().trail(path)
     }
 
     fn is_let_write(&self, path: &[u8]) -> bool {
