@@ -19,7 +19,7 @@ use std::fmt::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use guard_openclaw::peer::proc::Tid;
@@ -148,6 +148,18 @@ impl Reporter {
             restart_on_panic(|| printer.run(&to_print), |fault| print(&format!("openclaw-guard: {fault}")))
         };
         std::thread::Builder::new().name("report".into()).spawn(print)?;
+        Reporter::start_log(manner, writer, context, tree, lines, quiet)
+    }
+
+    /// Starts the writer of the log, which sends its problems to `lines`.
+    fn start_log(
+        manner: ReportOptions,
+        writer: Writer,
+        context: Context,
+        tree: Tree,
+        lines: SyncSender<Box<Message>>,
+        quiet: Arc<AtomicBool>,
+    ) -> std::io::Result<Reporter> {
         let problems = lines.clone();
         // With `--observe` a call goes on even if it cannot be logged.
         let must_log = writer.must_log() && !manner.observe;
@@ -301,13 +313,20 @@ impl Reporter {
 
     /// Waits until everything reported so far is written, but at most `FLUSH_TIMEOUT`.
     pub fn flush(&self) {
-        let (done, wait) = sync_channel(2);
         let until = Instant::now() + FLUSH_TIMEOUT;
-        let prints = !self.is_quiet() && self.lines.try_send(Box::new(Message::Flush(done.clone()))).is_ok();
-        // The lines of the tree's last calls may still fill the queue.
-        let logs = self.log.queue.push_until(LogMessage::Flush(done), until);
-        for _ in 0..usize::from(logs) + usize::from(prints) {
+        let written = |wait: &Receiver<()>| {
             let _ = wait.recv_timeout(until.saturating_duration_since(Instant::now()));
+        };
+        let (done, wait) = sync_channel(1);
+        // The lines of the tree's last calls may still fill the queue.
+        if self.log.queue.push_until(LogMessage::Flush(done), until) {
+            written(&wait);
+        }
+        // Afterwards, since the log has lines for stderr too, which are printed even if others are unwanted: why it cannot be
+        // written.
+        let (done, wait) = sync_channel(1);
+        if self.lines.try_send(Box::new(Message::Flush(done))).is_ok() {
+            written(&wait);
         }
     }
 
@@ -341,10 +360,10 @@ fn denied_line(event: &DecisionEvent, observe: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use guard_policy::{Reason, Source};
+    use guard_policy::{AuditSettings, Reason, Source};
 
     use super::*;
-    use crate::audit::Operation;
+    use crate::audit::{AuditLog, Limits, Operation};
 
     fn event(path: &[u8]) -> DecisionEvent {
         DecisionEvent {
@@ -365,6 +384,25 @@ mod tests {
             denied_line(&event(b"/home/u/.ssh/id_rsa"), false),
             "openclaw-guard: denied read /home/u/.ssh/id_rsa (permissions.filesystem.deny \"~/.ssh/**\")"
         );
+    }
+
+    #[test]
+    fn a_quiet_guard_waits_until_the_trouble_of_its_log_is_printed() {
+        let full = AuditLog::open("/dev/full".as_ref(), Limits { max_bytes: 1 << 20, keep: 1 }).unwrap();
+        let writer = Writer::new(Some(full), None, None, &AuditSettings::default());
+        let manner = ReportOptions { lines: false, ..ReportOptions::default() };
+        let (lines, printed) = sync_channel(BACKLOG);
+        let quiet = Arc::new(AtomicBool::new(true));
+        let tree = Tree { reaper: 1, supervisor: 1, front: 1, leader: None };
+        let reporter = Reporter::start_log(manner, writer, Context::default(), tree, lines, quiet).unwrap();
+        let _ = reporter.record(event(b"/x"));
+        let flushed = std::thread::spawn(move || reporter.flush());
+        let next = || *printed.recv_timeout(FLUSH_TIMEOUT).unwrap();
+        assert!(matches!(next(), Message::Problem(line) if line.contains("No space left")));
+        let Message::Flush(done) = next() else { panic!("a flush after it") };
+        assert!(!flushed.is_finished());
+        done.send(()).unwrap();
+        flushed.join().unwrap();
     }
 
     #[test]
