@@ -134,19 +134,20 @@ pub fn learn(
     command: &[OsString],
     paths: Paths,
     recorder: Recorder,
+    proxy: &ProxyCommand,
 ) -> Result<Exit, RunError> {
     // Every access must be seen.
     let options =
         Options { tiers: vec![Tier::Broker], observe: false, kill_on_exit: true, ..options.clone() };
-    start(&options, command, paths, Session::Recorded(recorder))
+    start(&options, command, paths, Session::Recorded(proxy, recorder))
 }
 
 /// What a command is started for.
 enum Session<'p> {
     /// To be guarded, with these variables besides those that it inherits.
     Guarded(&'p ProxyCommand, Vec<Variable>),
-    /// To be learned from. It goes to other hosts without a proxy.
-    Recorded(Recorder),
+    /// To be learned from.
+    Recorded(&'p ProxyCommand, Recorder),
 }
 
 fn start(
@@ -157,8 +158,8 @@ fn start(
 ) -> Result<Exit, RunError> {
     let name = command.first().ok_or(RunError::NoCommand)?;
     let (proxy, variables, recorder) = match session {
-        Session::Guarded(proxy, variables) => (Some(proxy), variables, None),
-        Session::Recorded(recorder) => (None, Vec::new(), Some(recorder)),
+        Session::Guarded(proxy, variables) => (proxy, variables, None),
+        Session::Recorded(proxy, recorder) => (proxy, Vec::new(), Some(recorder)),
     };
     may_trace()?;
     let text = config::read(&paths, |path| std::fs::read(path))?;
@@ -189,8 +190,10 @@ fn start(
     let approval = options.node_run.approval().map_err(RunError::HandedOver)?;
     let lifeline = options.node_run.lifeline().map_err(RunError::HandedOver)?;
     let mut inherited = environment::filtered(given, &policy, &paths.state_directory);
-    let proxy = proxy.filter(|_| policy.has_web_rules()).cloned();
-    let proxy = proxy.map(ProxyPort::bind).transpose().map_err(RunError::Proxy)?;
+    // While the guard learns, its proxy sees the names. It leads past another one, which may be the only way out.
+    let other = if recorder.is_some() { environment::proxy(&inherited) } else { None };
+    let is_proxied = if recorder.is_some() { other.is_none() } else { policy.has_web_rules() };
+    let proxy = is_proxied.then(|| ProxyPort::bind(proxy.clone())).transpose().map_err(RunError::Proxy)?;
     if let Some(proxy) = &proxy {
         environment::replace(&mut inherited, proxy.variables());
     }
@@ -230,6 +233,9 @@ fn start(
         if let Some(line) = profile.line().filter(|_| !options.quiet) {
             eprintln!("openclaw-guard: {line}");
         }
+    }
+    if let Some(name) = other.filter(|_| !options.quiet) {
+        eprintln!("openclaw-guard: hosts are not learned: the command uses the proxy that {name} names");
     }
     // Nobody expects the operator's variables in a sandbox.
     if !options.quiet && (paths.enclosure().is_none() || options.verbose > 0) {

@@ -19,6 +19,7 @@ use guard_supervisor::run::{self, RunError};
 
 use crate::confirm;
 use crate::edit::EditError;
+use crate::web_proxy;
 use print::Summary;
 use target::{OutputTarget, TargetOutcome};
 
@@ -42,7 +43,8 @@ pub struct LearnArgs {
     /// Add to an existing policy without asking
     #[arg(short, long)]
     yes: bool,
-    /// Print a JSON object: status, counts, rules, programs, deny, leftOut, conflicts, refused, unused, written, policy
+    /// Print a JSON object: status, counts, rules, programs, deny, hosts, leftOut, conflicts, refused,
+    /// unused, written, policy
     #[arg(long)]
     json: bool,
     /// The command and its arguments
@@ -121,14 +123,20 @@ pub fn act(options: &Options, arguments: &LearnArgs) -> Result<Exit, LearnError>
     config::settle_workspace(options, &mut paths, text, &stores);
     let (recorder, recording) = guard_supervisor::judge::recorder::pair().map_err(LearnError::Record)?;
     print::start(options, &arguments.command);
-    let ended = run::learn(options, &arguments.command, paths.clone(), recorder)?;
+    let ended = run::learn(options, &arguments.command, paths.clone(), recorder, &web_proxy::command())?;
     confirm::let_signals_through();
 
-    let Seen { paths: seen, is_cut } = recording.read().map_err(LearnError::Record)?;
+    let Seen { paths: seen, hosts: reached, is_cut } = recording.read().map_err(LearnError::Record)?;
     let observations: Vec<Observation> = seen.into_iter().map(observation).collect();
     let caches = caches();
     config::on_host(&paths, |host| {
-        let session = Session { observations: &observations, host, caches: &caches, agent: &options.agent };
+        let session = Session {
+            observations: &observations,
+            reached: &reached,
+            host,
+            caches: &caches,
+            agent: &options.agent,
+        };
         let proposal = learn::propose(&session, arguments.width.into()).ok_or(LearnError::NoProposal)?;
         let merge = match &target {
             OutputTarget::Existing { spot, text } => {
@@ -140,6 +148,7 @@ pub fn act(options: &Options, arguments: &LearnArgs) -> Result<Exit, LearnError>
             ended,
             is_cut,
             observations: &observations,
+            reached: &reached,
             proposal: &proposal,
             merge: merge.as_ref(),
             in_force: &in_force,

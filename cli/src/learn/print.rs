@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use guard_policy::learn::{LeftOut, Merge, Observation, Proposal, Used, Why};
+use guard_policy::learn::{LeftOut, Merge, Observation, Proposal, ReachedHosts, Used, Why};
 use guard_policy::text::{shown, shown_json};
 use guard_policy::{Outcome, Policy, decide};
 use guard_supervisor::config::Paths;
@@ -26,6 +27,7 @@ pub struct Summary<'t> {
     pub ended: Exit,
     pub is_cut: bool,
     pub observations: &'t [Observation],
+    pub reached: &'t ReachedHosts,
     pub proposal: &'t Proposal,
     pub merge: Option<&'t Merge>,
     pub in_force: &'t Policy,
@@ -50,6 +52,12 @@ fn words(command: &[OsString]) -> String {
 }
 
 impl Summary<'_> {
+    /// The names of hosts, and the addresses that were reached without one.
+    fn hosts(&self) -> impl Iterator<Item = String> {
+        let directly = self.reached.directly.iter().map(SocketAddr::to_string);
+        self.reached.by_name.keys().cloned().chain(directly)
+    }
+
     fn count(&self, used: Used) -> usize {
         self.observations.iter().filter(|seen| seen.used.meets(used)).count()
     }
@@ -74,8 +82,9 @@ impl Summary<'_> {
     /// How many observations the policy in force would deny, and how many it would ask about.
     fn of_policy_in_force(&self) -> (usize, usize) {
         let mut counts = (0, 0);
-        for seen in &self.proposal.observations {
-            match outcome(self.in_force, seen) {
+        let paths = self.proposal.observations.iter().map(|seen| outcome(self.in_force, seen));
+        for outcome in paths.chain(self.reached.outcomes(self.in_force)) {
+            match outcome {
                 Outcome::Deny => counts.0 += 1,
                 Outcome::Ask => counts.1 += 1,
                 Outcome::Allow => {}
@@ -92,8 +101,13 @@ impl Summary<'_> {
             Exit::Command(status) => format!("ended with status {status}"),
             _ => "ended".to_owned(),
         };
+        let hosts = match self.hosts().count() {
+            0 => String::new(),
+            1 => "1 host, ".to_owned(),
+            count => format!("{count} hosts, "),
+        };
         line(format!(
-            "the session {how}; seen: {} programs, {} files read, {} written, {} left out",
+            "the session {how}; seen: {} programs, {} files read, {} written, {hosts}{} left out",
             self.count(Used::STARTED),
             self.count(Used::READ),
             self.count(Used::WRITTEN),
@@ -122,7 +136,13 @@ impl Summary<'_> {
                 self.line(left, &more)
             }),
         );
-        let Some(merge) = self.merge else { return };
+        let Some(merge) = self.merge else {
+            self.list(
+                "reached without the guard's proxy, so the policy has no network.web:",
+                self.reached.directly.iter().map(SocketAddr::to_string),
+            );
+            return;
+        };
         let conflicts = merge.conflicts.iter().map(|conflict| {
             format!("{}: {} denies it", shown(conflict.requested.as_bytes()), shown(conflict.by.as_bytes()))
         });
@@ -221,6 +241,12 @@ impl Summary<'_> {
             "rules": rules.collect::<serde_json::Map<_, _>>(),
             "programs": self.proposal.programs,
             "deny": self.proposal.deny,
+            "hosts": {
+                "seen": self.reached.by_name.keys().collect::<Vec<_>>(),
+                "directly": self.reached.directly.iter().map(SocketAddr::to_string).collect::<Vec<_>>(),
+                "allowedDomains": self.proposal.network.domains,
+                "connectAllow": self.proposal.network.addresses,
+            },
             "leftOut": self.touched().map(left_out).collect::<Vec<_>>(),
             "conflicts": merge.map_or(&[][..], |merge| &merge.conflicts).iter().map(|conflict| {
                 json!({ "wanted": conflict.requested, "by": conflict.by })

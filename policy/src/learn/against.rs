@@ -4,9 +4,11 @@
 //! but reported as a conflict.
 
 use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
 
 use super::{LeftOut, Observation, Proposal, Session, Used, Why};
 use crate::config::edit::{Draft, Scope};
+use crate::network::DomainRule;
 use crate::paths::entry::CompiledPattern;
 use crate::paths::expansion::{expand, show};
 use crate::paths::glob::{Below, Glob};
@@ -24,6 +26,8 @@ pub enum Addition {
     Deny(String),
     /// A program for the allowlist.
     Program(String),
+    /// A host for `network.web.allowedDomains`, or an address for `network.connect.allow`.
+    Host(String),
 }
 
 /// Something that is not added because the policy withholds it.
@@ -79,6 +83,7 @@ pub fn merge(
         proposal.observations.iter().filter(|seen| !is_allowed(&policy, seen)).collect();
     merging.rules(proposal, &missing);
     merging.programs(proposal, &missing);
+    merging.hosts(proposal);
     let unused = unused(&policy, proposal);
     let Merging { draft, added, conflicts, .. } = merging;
     let text = draft.text().to_owned();
@@ -94,7 +99,7 @@ pub fn merge(
         added,
         conflicts: conflicts.into_iter().collect(),
         missing: missing.len(),
-        refused: refused.collect(),
+        refused: refused.chain(session.reached.refused(&new)).collect(),
         unused,
     })
 }
@@ -299,6 +304,44 @@ impl Merging<'_> {
         for pattern in needed {
             if self.draft.add_entry(self.session.agent, &pattern, None) == crate::Change::Made {
                 self.added.push(Addition::Program(pattern));
+            }
+        }
+    }
+
+    /// Adds the hosts that the policy does not allow. Without `network.web` it allows every name, and goes on to.
+    fn hosts(&mut self, proposal: &Proposal) {
+        let Some(web) = self.policy.network.web_rules() else { return };
+        let domains = proposal.network.domains.iter();
+        let rules: Vec<(DomainRule, &String)> =
+            domains.filter_map(|text| Some((DomainRule::parse(text).ok()?, text))).collect();
+        let mut needed: BTreeSet<&String> = BTreeSet::new();
+        let mut led_to: BTreeSet<IpAddr> = BTreeSet::new();
+        for (origin, verdict) in self.session.reached.verdicts(self.policy) {
+            if verdict.outcome == Outcome::Allow {
+                continue;
+            }
+            let Some(endpoint) = super::hosts::endpoint(&origin) else { continue };
+            if verdict.reason.path.starts_with("network.web.denied") {
+                let requested = format!("host {}", endpoint.host());
+                self.conflicts.insert(Conflict { requested, by: verdict.reason.path.into_owned() });
+                continue;
+            }
+            if !web.allows_by_name(&endpoint) {
+                needed.extend(rules.iter().find(|(rule, _)| rule.names(&endpoint)).map(|(_, text)| *text));
+            }
+            led_to.extend(self.session.reached.by_name.get(&origin).into_iter().flatten());
+        }
+        for domain in needed {
+            if self.draft.add_domain(domain) == crate::Change::Made {
+                self.added.push(Addition::Host(domain.clone()));
+            }
+        }
+        for ip in led_to {
+            let address = ip.to_string();
+            let is_proposed = proposal.network.addresses.contains(&address);
+            let is_open = self.policy.network.excepts(SocketAddr::new(ip, 0));
+            if is_proposed && !is_open && self.draft.add_address(&address) == crate::Change::Made {
+                self.added.push(Addition::Host(address));
             }
         }
     }

@@ -6,6 +6,7 @@
 //! a proposal allows, not this module's own idea of it.
 
 mod against;
+mod hosts;
 mod patterns;
 mod proposal;
 pub(crate) mod secrets;
@@ -19,6 +20,7 @@ use std::ops::BitOr;
 use crate::{Access, Exec, Host, Request, Role};
 
 pub use against::{Addition, Conflict, Merge, merge};
+pub use hosts::{LearnedNetwork, ReachedHosts};
 pub use proposal::{Proposal, propose};
 pub use sort::{LeftOut, Why};
 
@@ -169,6 +171,8 @@ impl Observation {
 pub struct Session<'a> {
     /// The observations, each path once.
     pub observations: &'a [Observation],
+    /// The other hosts that it reached.
+    pub reached: &'a ReachedHosts,
     /// The host, without approvals stores: a proposal must work without them.
     pub host: &'a Host<'a>,
     /// Real paths of further cache directories, such as `$XDG_CACHE_HOME`.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::hosts::LearnedNetwork;
 use super::patterns::{Bits, Pattern};
 use super::sort::{Bounds, Sorted, sort};
 use super::text::{Parts, RuleLine, text};
@@ -29,6 +30,8 @@ pub struct Proposal {
     pub deny: Vec<String>,
     /// The allowlist.
     pub programs: Vec<String>,
+    /// `network`.
+    pub network: LearnedNetwork,
     /// What was used but is not proposed, by path.
     pub left_out: Vec<LeftOut>,
     /// The observations that the proposal covers.
@@ -49,6 +52,7 @@ pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
         (0..observations.len()).filter(|i| !bounds.needs_no_rule(&observations[*i])).collect();
     let mut exact: BTreeMap<Pattern, Bits> = BTreeMap::new();
     let mut round = 0;
+    let network = session.reached.learned(width);
     let (text, made) = loop {
         let not_yet_allowed: Vec<&Observation> = counted.iter().map(|i| &observations[*i]).collect();
         let mut widened = widen(&not_yet_allowed, &standing, &zones, width);
@@ -58,13 +62,15 @@ pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
             *bits = bits.join(if pattern.is_deep { Bits::default() } else { bounds.given(&pattern.path) });
         }
         let made = ProposalLines::new(session, &zones, &widened, &left_out);
-        let text = made.text(session, &widened, width);
+        let text = made.text(session, &widened, &network, width);
         let document = Document::parse("guard.json", &text).ok()?;
         let policy = Policy::compile(&document, session.agent, session.host, &Overrides::default()).ok()?;
         let failing: Vec<(usize, Used, String)> = (0..observations.len())
             .filter_map(|i| fails(&policy, &observations[i], session).map(|(used, why)| (i, used, why)))
             .collect();
         if failing.is_empty() {
+            // The addresses that were reached without the proxy have no line that a policy could leave out.
+            left_out.extend(session.reached.refused(&policy));
             break (text, made);
         }
         let is_last = round >= MAX_ROUNDS;
@@ -109,6 +115,7 @@ pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
         rules: rules.collect(),
         deny: made.deny,
         programs: made.programs.into_iter().map(|(_, pattern)| pattern).collect(),
+        network,
         left_out,
         observations,
     })
@@ -213,7 +220,13 @@ impl ProposalLines {
         }
     }
 
-    fn text(&self, session: &Session<'_>, widened: &Widened, width: Width) -> String {
+    fn text(
+        &self,
+        session: &Session<'_>,
+        widened: &Widened,
+        network: &LearnedNetwork,
+        width: Width,
+    ) -> String {
         let home = session.host.home;
         let roots = widened.roots.iter().filter_map(|root| Pattern::exact(root.clone()).text(home, 0));
         let roots: Vec<String> = roots.collect();
@@ -225,6 +238,7 @@ impl ProposalLines {
             programs: &self.programs,
             carriers: (width != Width::Wide).then_some(&carriers),
             roots: &roots,
+            network,
         })
     }
 }

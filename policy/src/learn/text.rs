@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::hosts::LearnedNetwork;
 use super::zone::ZoneKind;
 
 /// One line of rules.
@@ -24,6 +25,7 @@ pub(super) struct Parts<'p> {
     pub(super) carriers: Option<&'p [String]>,
     /// `exec.roots`; empty if the rules determine them.
     pub(super) roots: &'p [String],
+    pub(super) network: &'p LearnedNetwork,
 }
 
 fn quoted(text: &str) -> String {
@@ -46,6 +48,19 @@ fn filled(items: &[String], indent: &str) -> String {
     lines.iter().map(|line| format!("{indent}{line}\n")).collect()
 }
 
+/// The hosts that were seen, which are the only ones then.
+fn push_network(out: &mut String, network: &LearnedNetwork) {
+    out.push_str(",\n  \"network\": {\n");
+    if !network.addresses.is_empty() {
+        out.push_str("    // where names led to that are not of the Internet\n    \"connect\": {\n      \"allow\": [\n");
+        out.push_str(&filled(&network.addresses, "        "));
+        out.push_str("      ]\n    },\n");
+    }
+    out.push_str("    \"web\": {\n      \"allowedDomains\": [\n");
+    out.push_str(&filled(&network.domains, "        "));
+    out.push_str("      ]\n    }\n  }");
+}
+
 /// The whole text.
 pub(super) fn text(parts: &Parts<'_>) -> String {
     let mut out = String::from("{\n  \"version\": 1,\n  \"exec\": {\n    \"security\": \"allowlist\",\n");
@@ -60,7 +75,11 @@ pub(super) fn text(parts: &Parts<'_>) -> String {
         out.push_str(&parts.roots.iter().map(|root| quoted(root)).collect::<Vec<_>>().join(", "));
         out.push(']');
     }
-    out.push_str("\n  },\n  \"permissions\": {\n    \"filesystem\": {\n      \"rules\": {\n");
+    out.push_str("\n  }");
+    if !parts.network.domains.is_empty() {
+        push_network(&mut out, parts.network);
+    }
+    out.push_str(",\n  \"permissions\": {\n    \"filesystem\": {\n      \"rules\": {\n");
     let mut title = "";
     for (i, RuleLine { kind, pattern, permission }) in parts.rules.iter().enumerate() {
         if kind.title() != title {

@@ -1,9 +1,10 @@
 //! Tests of proposals: what they contain, and what they never contain.
 
+mod hosts;
 mod properties;
 
 use guard_policy::learn::{
-    FinalState, LeftOut, Observation, Proposal, Session, Used, Why, Width, merge, propose,
+    FinalState, LeftOut, Observation, Proposal, ReachedHosts, Session, Used, Why, Width, merge, propose,
 };
 use guard_policy::{
     Access, Document, Exec, Host, Outcome, Overrides, PersistenceSites, Policy, Request, Role, decide,
@@ -80,7 +81,8 @@ fn build() -> Vec<Observation> {
 }
 
 fn proposed(observations: &[Observation], host: &Host<'_>, width: Width) -> Proposal {
-    let session = Session { observations, host, caches: &[], agent: "main" };
+    let session =
+        Session { observations, reached: &ReachedHosts::default(), host, caches: &[], agent: "main" };
     propose(&session, width).expect("a proposal")
 }
 
@@ -367,7 +369,13 @@ fn a_merge_adds_what_is_missing_and_keeps_the_rest() {
 "#;
     let host = host();
     let observations = build();
-    let session = Session { observations: &observations, host: &host, caches: &[], agent: "main" };
+    let session = Session {
+        observations: &observations,
+        reached: &ReachedHosts::default(),
+        host: &host,
+        caches: &[],
+        agent: "main",
+    };
     let proposal = propose(&session, Width::Normal).expect("a proposal");
     let merged = merge("guard.json", text, &session, &proposal).expect("a merge");
     for comment in ["// ours", "// the system"] {

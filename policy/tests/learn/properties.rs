@@ -1,6 +1,8 @@
 //! Properties of every session.
 
-use guard_policy::learn::{FinalState, LeftOut, Observation, Session, Used, Why, merge, propose};
+use guard_policy::learn::{
+    FinalState, LeftOut, Observation, ReachedHosts, Session, Used, Why, merge, propose,
+};
 use guard_policy::{Access, Exec, Outcome, Policy, Request, Role, decide};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
@@ -237,7 +239,13 @@ fn the_same_session_gives_the_same_text() {
             let proposal = proposed(&observations, &host, width);
             prop_assert_eq!(&proposed(&other, &host, width).text, &proposal.text);
             // Learning from what a proposal allows gives the same proposal, and merging it into itself adds nothing.
-            let session = Session { observations: &observations, host: &host, caches: &[], agent: "main" };
+            let session = Session {
+                observations: &observations,
+                reached: &ReachedHosts::default(),
+                host: &host,
+                caches: &[],
+                agent: "main",
+            };
             let merged = merge("guard.json", &proposal.text, &session, &proposal).expect("a merge");
             prop_assert_eq!((merged.missing, merged.conflicts.len(), &merged.text), (0, 0, &proposal.text));
         }
@@ -276,7 +284,13 @@ fn a_merge_gives_nothing_that_was_withheld() {
             let host = host();
             let text = serde_json::json!({ "version": 1, "exec": { "ask": "off" }, "permissions": { "filesystem": { "rules": rules, "deny": deny } } }).to_string();
             let old = policy(&text, &host);
-            let session = Session { observations: &observations, host: &host, caches: &[], agent: "main" };
+            let session = Session {
+                observations: &observations,
+                reached: &ReachedHosts::default(),
+                host: &host,
+                caches: &[],
+                agent: "main",
+            };
             for width in WIDTHS {
                 let proposal = propose(&session, width).expect("a proposal");
                 let merged = merge("guard.json", &text, &session, &proposal).expect("a merge");

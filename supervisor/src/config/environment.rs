@@ -37,6 +37,16 @@ pub fn replace(inherited: &mut Inherited, variables: Vec<Variable>) {
     inherited.env.extend(variables);
 }
 
+/// The variable that names a proxy, if one is passed on.
+pub fn proxy(inherited: &Inherited) -> Option<String> {
+    let names_one = |(name, value): &&Variable| {
+        let name = name.to_ascii_uppercase();
+        let is_name = [&b"HTTP_PROXY"[..], b"HTTPS_PROXY", b"ALL_PROXY"].contains(&&*name);
+        is_name && !value.is_empty()
+    };
+    inherited.env.iter().find(names_one).map(|(name, _)| shown(name))
+}
+
 /// Prints which variables are not passed on: one line with all names, or with `-v` one line each with its
 /// reason. Values are never shown.
 pub fn announce(options: &Options, inherited: &Inherited) {

@@ -213,6 +213,11 @@ impl Guard {
         self.recorder.as_ref().inspect(|recorder| recorder.saw(path, used)).is_some()
     }
 
+    /// What a learning session is recorded in.
+    pub fn recorder(&self) -> Option<&Recorder> {
+        self.recorder.as_deref()
+    }
+
     /// Whether the broker must see every access, also the allowed ones.
     pub fn sees_all(&self) -> bool {
         self.recorder.is_some() || self.reporter.wants_allowed()
@@ -328,7 +333,11 @@ impl Guard {
         let proxy = self.web.as_ref().map(|web| web.port());
         let connection = Connection { address, transport, interface, page, proxy };
         let verdict = decide(policy, &Request::Connect(connection));
-        self.settle(caller, Operation::Connect, address.to_string().as_bytes(), &[], &verdict)
+        self.settle(caller, Operation::Connect, address.to_string().as_bytes(), &[], &verdict)?;
+        if let Some(recorder) = &self.recorder {
+            recorder.connected(address, transport);
+        }
+        Ok(())
     }
 
     /// Judges whether a socket may be made whose messages each name a receiver, which is UDP.

@@ -12,6 +12,11 @@ pub fn interface_of(policy: &Policy, address: SocketAddr, page: Page) -> Interfa
     if policy.needs_interfaces(address) || page.may_be_at(port) { owner(address) } else { Interface::Unknown }
 }
 
+/// Whether an interface of this host has the address.
+pub fn is_own(address: SocketAddr) -> bool {
+    owner(address) == Interface::Own
+}
+
 /// It is this host's own if an interface has it, in any zone. It may be, if a socket can be bound to it, as to all IPv4
 /// addresses routed here, but also to multicast and broadcast addresses and, with `ip_nonlocal_bind`, to any; or if it is an
 /// IPv6 address routed here; or if the interfaces cannot be listed.

@@ -1,4 +1,4 @@
-//! Records a session's uses, each path once. The supervisor writes them as they happen; the front reads them when the
+//! Records a session's uses, each path and each host once. The supervisor writes them as they happen; the front reads them when the
 //! session is over.
 //!
 //! The record is in unnamed memory: nothing of it remains however the session ends, and there is no file that the tree
@@ -6,17 +6,29 @@
 //!
 //! Why: docs/decisions.md, "The record of a session has no name."
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::net::{IpAddr, SocketAddr};
 
-use guard_policy::learn::Used;
+use guard_policy::learn::{ReachedHosts, Used};
+use guard_policy::{Transport, WebEndpoint};
 use parking_lot::Mutex;
 use rustix::fs::MemfdFlags;
+
+use super::local_address::is_own;
 
 /// The maximum number of recorded paths, and of their bytes. A build of a large project has some tens of thousands.
 const MAX_RECORDS: usize = 500_000;
 const MAX_BYTES: usize = 64 << 20;
+/// The maximum number of recorded hosts, and of their addresses.
+const MAX_HOSTS: usize = 10_000;
+
+/// A record of an origin, such as `https://example.com:443`, and where its name led if that is known: `ORIGIN ADDRESS`.
+/// No set of uses has this number.
+const BY_NAME: u8 = 128;
+/// A record of an address that was reached without the proxy.
+const DIRECTLY: u8 = 129;
 
 /// The supervisor's end: writes.
 #[derive(Debug)]
@@ -26,6 +38,7 @@ pub struct Recorder(Mutex<Recorded>);
 struct Recorded {
     file: File,
     seen: HashMap<Box<[u8]>, Used>,
+    hosts: HashSet<(u8, String)>,
     bytes: usize,
     is_full: bool,
 }
@@ -39,6 +52,8 @@ pub struct Recording(File);
 pub struct Seen {
     /// Each path with all its uses.
     pub paths: BTreeMap<Vec<u8>, Used>,
+    /// The other hosts.
+    pub hosts: ReachedHosts,
     /// Whether the record is incomplete because a limit was reached.
     pub is_cut: bool,
 }
@@ -49,7 +64,13 @@ pub struct Seen {
 /// The kernel's, if it cannot provide the memory.
 pub fn pair() -> io::Result<(Recorder, Recording)> {
     let file = File::from(rustix::fs::memfd_create("learn", MemfdFlags::CLOEXEC)?);
-    let recorded = Recorded { file: file.try_clone()?, seen: HashMap::new(), bytes: 0, is_full: false };
+    let recorded = Recorded {
+        file: file.try_clone()?,
+        seen: HashMap::new(),
+        hosts: HashSet::new(),
+        bytes: 0,
+        is_full: false,
+    };
     Ok((Recorder(Mutex::new(recorded)), Recording(file)))
 }
 
@@ -66,8 +87,7 @@ impl Recorder {
                 return;
             }
             if recorded.seen.len() >= MAX_RECORDS || recorded.bytes + path.len() > MAX_BYTES {
-                recorded.is_full = true;
-                recorded.write(0, b"");
+                recorded.cut();
                 return;
             }
             recorded.bytes += path.len();
@@ -76,9 +96,47 @@ impl Recorder {
         recorded.seen.insert(path.into(), all);
         recorded.write(used.to_byte(), path);
     }
+
+    /// Records a host that was reached by the guard's proxy, and where its name has led.
+    pub fn reached(&self, endpoint: &WebEndpoint, addresses: &[IpAddr]) {
+        let origin = format!("{}://{}", endpoint.scheme().as_str(), endpoint.authority());
+        let mut recorded = self.0.lock();
+        for ip in addresses {
+            recorded.host(BY_NAME, format!("{origin} {ip}"));
+        }
+        recorded.host(BY_NAME, origin);
+    }
+
+    /// Records a connection of the tree's own to another host. UDP is left out: the resolver of the C library connects such
+    /// sockets only to see which route an address has.
+    pub fn connected(&self, address: SocketAddr, transport: Transport) {
+        let is_own = address.ip().to_canonical().is_loopback() || is_own(address);
+        if transport == Transport::Tcp && !is_own {
+            self.0.lock().host(DIRECTLY, address.to_string());
+        }
+    }
 }
 
 impl Recorded {
+    fn host(&mut self, kind: u8, text: String) {
+        let new = (kind, text);
+        if self.is_full || self.hosts.contains(&new) {
+            return;
+        }
+        if self.hosts.len() >= MAX_HOSTS {
+            self.cut();
+            return;
+        }
+        self.write(kind, new.1.as_bytes());
+        self.hosts.insert(new);
+    }
+
+    /// Records nothing more, and that there was more.
+    fn cut(&mut self) {
+        self.is_full = true;
+        self.write(0, b"");
+    }
+
     /// Writes one record: the uses, the length of the path, the path. A record without uses means that more followed.
     fn write(&mut self, used: u8, path: &[u8]) {
         let Ok(length) = u32::try_from(path.len()) else { return };
@@ -109,12 +167,22 @@ fn records(mut rest: &[u8]) -> Seen {
         Some(((*used, u32::from_le_bytes(*length) as usize), after))
     }) {
         let Some((path, after)) = after.split_at_checked(length) else { break };
-        match Used::from_byte(used) {
-            Some(used) => {
+        match (used, Used::from_byte(used)) {
+            (_, Some(used)) => {
                 let all = seen.paths.entry(path.to_vec()).or_default();
                 *all = *all | used;
             }
-            None => seen.is_cut = true,
+            (BY_NAME, None) => {
+                let text = String::from_utf8_lossy(path);
+                let (origin, address) = text.split_once(' ').unwrap_or((&text, ""));
+                let addresses = seen.hosts.by_name.entry(origin.to_owned()).or_default();
+                addresses.extend(address.parse::<IpAddr>().ok());
+            }
+            (DIRECTLY, None) => {
+                let address = String::from_utf8_lossy(path).parse::<SocketAddr>();
+                seen.hosts.directly.extend(address.ok());
+            }
+            _ => seen.is_cut = true,
         }
         rest = after;
     }
@@ -123,6 +191,8 @@ fn records(mut rest: &[u8]) -> Seen {
 
 #[cfg(test)]
 mod tests {
+    use guard_policy::WebTarget;
+
     use super::*;
 
     #[test]
@@ -137,7 +207,7 @@ mod tests {
         assert_eq!(length, 2 * (5 + 4) + 5 + 2);
         let seen = recording.read().unwrap();
         let expected = [(b"/a\xff\n".to_vec(), Used::READ | Used::WRITTEN), (b"/b".to_vec(), Used::STARTED)];
-        assert_eq!(seen, Seen { paths: expected.into(), is_cut: false });
+        assert_eq!(seen, Seen { paths: expected.into(), ..Seen::default() });
     }
 
     #[test]
@@ -149,6 +219,34 @@ mod tests {
         recorder.saw(b"/late", Used::READ);
         let seen = recording.read().unwrap();
         assert_eq!((seen.paths.len(), seen.is_cut), (1, true));
+    }
+
+    #[test]
+    fn hosts_are_recorded_with_their_addresses() {
+        let (recorder, recording) = pair().unwrap();
+        let endpoint = WebTarget::Url("https://Example.com/x").endpoint().unwrap();
+        let ips: [IpAddr; 2] = ["93.184.216.34", "2001:db8::1"].map(|ip| ip.parse().unwrap());
+        for ips in [&ips[..0], &ips[..1], &ips[..], &ips[..0]] {
+            recorder.reached(&endpoint, ips);
+            recorder.connected("192.0.2.1:22".parse().unwrap(), Transport::Tcp);
+            recorder.connected("127.0.0.1:22".parse().unwrap(), Transport::Tcp);
+            recorder.connected("192.0.2.1:53".parse().unwrap(), Transport::Udp);
+        }
+        let seen = recording.read().unwrap();
+        let by_name = [("https://example.com:443".to_owned(), ips.into())].into();
+        let directly = ["192.0.2.1:22".parse().unwrap()].into();
+        assert_eq!(seen, Seen { hosts: ReachedHosts { by_name, directly }, ..Seen::default() });
+    }
+
+    #[test]
+    fn too_many_hosts_are_reported() {
+        let (recorder, recording) = pair().unwrap();
+        for port in 0..MAX_HOSTS + 5 {
+            let address = SocketAddr::new([192, 0, 2, 1].into(), u16::try_from(port).unwrap());
+            recorder.connected(address, Transport::Tcp);
+        }
+        let seen = recording.read().unwrap();
+        assert_eq!((seen.hosts.directly.len(), seen.is_cut), (MAX_HOSTS, true));
     }
 
     #[test]

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use guard_approvals::{AskedHost, Binding, Question};
 use guard_openclaw::peer::proc::{self, Tid};
 use guard_policy::{
-    AddressClass, Connection, Outcome, Reason, Request, Source, Transport, Verdict, WebRequest, WebTarget,
-    decide,
+    AddressClass, Connection, Outcome, Policy, Reason, Request, Source, Transport, Verdict, WebRequest,
+    WebTarget, decide,
 };
 use parking_lot::Mutex;
 
@@ -105,6 +105,8 @@ impl Answers {
         for (addresses, is_name_approved, shown) in stages.into_iter().take(count) {
             let request = WebRequest { target, addresses, is_name_approved };
             let verdict = match question.addresses.len() {
+                // A session that is learned from goes wherever it could go without the proxy.
+                0..=MAX_ADDRESSES if guard.recorder().is_some() => directly(guard.policy(), addresses),
                 0..=MAX_ADDRESSES => decide(guard.policy(), &Request::Web(request)),
                 _ => too_many(),
             };
@@ -135,6 +137,10 @@ impl Answers {
             if !self.asked.is_allowed(question, &Binding::from_question(&asked)) {
                 return Judged::Asks(Box::new(asked));
             }
+        }
+        let is_reached = endpoint.address().is_some() || !question.addresses.is_empty();
+        if let Some(recorder) = guard.recorder().filter(|_| is_reached) {
+            recorder.reached(&endpoint, &question.addresses);
         }
         settled(WebVerdict::Allowed(WebGrant {
             host: endpoint.host().to_owned(),
@@ -188,6 +194,13 @@ fn connection(guard: &Guard, address: SocketAddr) -> Connection {
     let page = guard.page(Transport::Tcp);
     let interface = interface_of(guard.policy(), address, page);
     Connection { interface, page, ..Connection::to(address) }
+}
+
+/// The verdict on connections that do not use the proxy, which is the first one that does not allow its connection.
+fn directly<'p>(policy: &'p Policy, connections: &[Connection]) -> Verdict<'p> {
+    let verdicts = connections.iter().map(|connection| decide(policy, &Request::Connect(*connection)));
+    let mut denied = verdicts.filter(|verdict| verdict.outcome != Outcome::Allow);
+    denied.next().unwrap_or_else(|| Verdict { outcome: Outcome::Allow, reason: builtin("learning") })
 }
 
 /// The addresses of a name that are not public.

@@ -122,6 +122,21 @@ impl Draft {
         self.becomes(text)
     }
 
+    /// Adds a host to `network.web.allowedDomains`. The caller makes sure that it parses.
+    pub(crate) fn add_domain(&mut self, domain: &str) -> Change {
+        self.pushed(&["network", "web", "allowedDomains"], domain)
+    }
+
+    /// Adds an address to `network.connect.allow`. The caller makes sure that it parses.
+    pub(crate) fn add_address(&mut self, address: &str) -> Change {
+        self.pushed(&["network", "connect", "allow"], address)
+    }
+
+    fn pushed(&mut self, keys: &[&str], item: &str) -> Change {
+        let text = tree::push(&self.text, keys, &item.into());
+        self.becomes(text)
+    }
+
     /// Adds an entry to the allowlist of an agent; `*` stands for every agent.
     pub fn add_entry(&mut self, agent: &str, pattern: &str, arg_pattern: Option<&str>) -> Change {
         let mut entry = json!({ "pattern": pattern });

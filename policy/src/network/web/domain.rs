@@ -1,5 +1,6 @@
 //! An entry of `network.web.allowedDomains` or `deniedDomains`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 
@@ -60,12 +61,24 @@ impl DomainRule {
         }
     }
 
+    /// The names for several hosts that stand for some of these: each of which every host is there, or with `partly` at
+    /// least one.
+    pub(crate) fn lists_of(hosts: &BTreeSet<String>, partly: bool) -> impl Iterator<Item = DomainRule> {
+        NamedHosts::among(hosts, partly).map(DomainRule::Named)
+    }
+
     /// Whether the entry matches an endpoint's host, before any look-up.
-    pub(super) fn names(&self, endpoint: &WebEndpoint) -> bool {
+    pub(crate) fn names(&self, endpoint: &WebEndpoint) -> bool {
+        let address = endpoint.address();
+        address.is_some_and(|address| self.covers(address.ip())) || self.names_host(endpoint.host())
+    }
+
+    /// Whether the entry matches a normalized host by its name.
+    pub(crate) fn names_host(&self, host: &str) -> bool {
         match self {
-            DomainRule::Name(pattern) => pattern.matches(endpoint.host()),
-            DomainRule::Named(hosts) => hosts.pattern(endpoint.host()).is_some(),
-            DomainRule::Prefix(_) => endpoint.address().is_some_and(|address| self.covers(address.ip())),
+            DomainRule::Name(pattern) => pattern.matches(host),
+            DomainRule::Named(hosts) => hosts.pattern(host).is_some(),
+            DomainRule::Prefix(_) => false,
         }
     }
 

@@ -76,7 +76,7 @@ impl WebRules {
     }
 
     /// Whether an entry allows this endpoint. Where there are no entries, none does.
-    fn allows_by_name(&self, endpoint: &WebEndpoint) -> bool {
+    pub(crate) fn allows_by_name(&self, endpoint: &WebEndpoint) -> bool {
         self.allowed.iter().any(|rule| rule.names(endpoint))
             || self.allowed_origins.contains(&endpoint.origin())
     }

@@ -1,5 +1,6 @@
 //! The hosts of package registries, by a name: `@npm` in `network.web.allowedDomains` stands for them.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::network::hostname_pattern::HostnamePattern;
@@ -47,6 +48,16 @@ impl NamedHosts {
         };
         let domains: Vec<_> = registry.domains.iter().map(|domain| (*domain).to_owned()).collect();
         Ok(NamedHosts { name: registry.name, patterns: HostnamePattern::list(&domains) })
+    }
+
+    /// The names for hosts among these: each of which every host is there, or with `partly` at least one.
+    pub(super) fn among(hosts: &BTreeSet<String>, partly: bool) -> impl Iterator<Item = NamedHosts> {
+        let lists = REGISTRIES.iter().filter_map(|registry| NamedHosts::parse(registry.name).ok());
+        lists.filter(move |list| {
+            let mut patterns = list.patterns.iter();
+            let is_there = |pattern: &HostnamePattern| hosts.iter().any(|host| pattern.matches(host));
+            if partly { patterns.any(is_there) } else { patterns.all(is_there) }
+        })
     }
 
     /// The pattern among them that matches a normalized host.

@@ -1,6 +1,7 @@
 //! `network.web` in networks of the test's own: one has the tree, the guard and its proxy, the other every host.
 
 mod asked;
+mod learned;
 mod limits;
 
 use std::process::Command;
