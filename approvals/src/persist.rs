@@ -1,6 +1,6 @@
 //! Saves "always" answers. Allowlist entries go to OpenClaw's gateway if guard.json has the guard connect as an
-//! administrator, else to OpenClaw's store if there is one, else to the guard's own store. File rules always go to the
-//! guard's own store, as OpenClaw has none. Nothing is written to guard.json, which belongs to the operator.
+//! administrator, else to OpenClaw's store if there is one, else to the guard's own store. File rules and
+//! origins always go to the guard's own store, as OpenClaw has none. Nothing is written to guard.json, which belongs to the operator.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use guard_openclaw::clock::now_ms;
 use guard_openclaw::gateway::{SyncThread, Unsaved};
 use guard_policy::analysis::BoundEntry;
 use guard_policy::approval::{FileRule, Saving};
-use guard_policy::store::{NewEntry, Store};
+use guard_policy::store::{Added, NewEntry, Store};
 
 use super::manager::Manager;
 use super::outcome::SaveRequest;
@@ -48,6 +48,7 @@ impl GrantStore {
         match &save.saving {
             Saving::Entry(entry) => self.entry(&save.agent, entry),
             Saving::Rule(rule) => Ok(shown(&self.rule(&save.agent, rule)?)),
+            Saving::Origin(origin) => Ok(shown(&self.origin(&save.agent, origin)?)),
         }
     }
 
@@ -80,15 +81,21 @@ impl GrantStore {
     }
 
     fn rule(&self, agent: &str, rule: &FileRule) -> Result<PathBuf, String> {
+        let place = format!("{rule} would be, in permissions.filesystem.rules of agent {agent}");
+        self.add_own(&place, |store| store.add_rule(agent, rule))
+    }
+
+    fn origin(&self, agent: &str, origin: &str) -> Result<PathBuf, String> {
+        let place = format!("{origin} would be, in network.web.allowedOrigins of agent {agent}");
+        self.add_own(&place, |store| store.add_origin(agent, origin))
+    }
+
+    /// Adds to the guard's own store what OpenClaw has no place for.
+    fn add_own(&self, place: &str, add: impl FnMut(&mut Store) -> Option<Added>) -> Result<PathBuf, String> {
         let own = approvals_store::own(&self.state);
-        let added = approvals_store::apply_own(&self.state, |store| store.add_rule(agent, rule));
-        match added.map_err(|error| error.to_string())? {
+        match approvals_store::apply_own(&self.state, add).map_err(|error| error.to_string())? {
             Some(_) => Ok(own),
-            None => Err(format!(
-                "{}: something else stands where {rule} would be, in permissions.filesystem.rules of agent {agent}: \
-                 repair it first",
-                own.display()
-            )),
+            None => Err(format!("{}: something else stands where {place}: repair it first", own.display())),
         }
     }
 }

@@ -301,6 +301,7 @@ fn size(saving: &Saving) -> usize {
     let own = match saving {
         Saving::Entry(entry) => entry.pattern.len() + entry.arg_pattern.len(),
         Saving::Rule(rule) => rule.pattern.len(),
+        Saving::Origin(origin) => origin.len(),
     };
     size_of::<Saving>() + own
 }

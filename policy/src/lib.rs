@@ -93,5 +93,5 @@ pub mod approval {
     pub use crate::config::approvals::*;
     pub use crate::paths::saved_rules::FileRule;
     pub use crate::redact::display::{OVERSIZED, TRUNCATED, display_text};
-    pub use crate::remedy::always::{Always, AlwaysContext, OnDisk, Repeat, Saving, always};
+    pub use crate::remedy::always::{Always, AlwaysContext, OnDisk, Repeat, Saving, always, always_host};
 }

@@ -1,12 +1,14 @@
 //! Tests of the guard's own approvals store in a policy: it turns an ask into an allow, and changes nothing else.
 
 use crate::common::{self, HOME, compile, compile_with, exec, file, host, outcomes};
-use guard_policy::approval::{Always, FileRule, OnDisk, Saving, always};
-use guard_policy::store::{Added, NewEntry, Store, StoreContents};
+use guard_policy::approval::{Always, FileRule, OnDisk, Saving, always, always_host};
+use guard_policy::store::{Added, NewEntry, SavedAnswer, SavedGrant, Store, StoreContents};
 use guard_policy::{
-    Access, Bits, Exec, Grant, Host, OpenclawStore, Outcome, Overrides, OwnStore, Policy, Request, Role,
-    Source, decide,
+    Access, Bits, Connection, Exec, Grant, Host, OpenclawStore, Outcome, Overrides, OwnStore, Policy,
+    Request, Role, Source, WebRequest, WebTarget, decide,
 };
+use std::net::SocketAddr;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -138,7 +140,8 @@ fn a_broken_store_allows_nothing_and_is_reported() {
 fn settings_without_effect_in_the_store_are_reported() {
     let store = json!({"version": 1, "defaults": {"security": "deny"}, "agents": {"main": {"ask": "always",
         "permissions": {"base": false, "filesystem": {"deny": ["/x"], "default": "---",
-            "rules": {"/a": "r--", "/b": 7, "/c/../d": "r", "e": "r", "/f": "r"}}}}}});
+            "rules": {"/a": "r--", "/b": 7, "/c/../d": "r", "e": "r", "/f": "r"}}},
+        "network": {"connect": {}, "web": {"ask": "off", "allowedOrigins": [7, "example.com"]}}}}});
     let policy = with_own(&guard(), &store);
     let warnings = policy.warnings();
     for message in [
@@ -151,10 +154,14 @@ fn settings_without_effect_in_the_store_are_reported() {
         "rules[\"/b\"]: 7 is ignored: it is not one of",
         "saved.agents.main.permissions.filesystem.rules[\"/c/../d\"]: ",
         "saved.agents.main.permissions.filesystem.rules[\"e\"]: ",
+        "agents.main.network.connect has no effect here",
+        "agents.main.network.web.ask has no effect here",
+        "agents.main.network.web.allowedOrigins[0]: 7 is ignored",
+        "saved.agents.main.network.web.allowedOrigins[1]: \"example.com\" is ignored",
     ] {
         assert!(warnings.iter().any(|warning| warning.contains(message)), "{message}: {warnings:#?}");
     }
-    assert_eq!(warnings.len(), 9, "{warnings:#?}");
+    assert_eq!(warnings.len(), 13, "{warnings:#?}");
     assert_eq!(outcomes(&policy, "/f"), "a??");
     assert_eq!((policy.ask().as_str(), policy.security().as_str()), ("on-miss", "allowlist"));
 }
@@ -180,6 +187,98 @@ fn a_rule_is_added_beside_what_is_there() {
         assert_eq!(store.add_rule("main", &rule("/a", "r")), None);
         assert!(store == before && store.rules("main").is_empty());
     }
+}
+
+/// The outcome for a URL whose name has this address.
+fn web(policy: &Policy, url: &str, ip: &str) -> Outcome {
+    let addresses = [Connection::to(SocketAddr::new(ip.parse().unwrap(), 443))];
+    let request = WebRequest { target: WebTarget::Url(url), addresses: &addresses, is_name_approved: false };
+    decide(policy, &Request::Web(request)).outcome
+}
+
+#[test]
+fn a_saved_origin_turns_only_ask_into_allow() {
+    const PUBLIC: &str = "93.184.216.34";
+    let origins = ["https://a.test", "https://bad.test", "http://b.test:8080", "https://x.local"];
+    let store = json!({"version": 1, "agents": {"main": {"network": {"web": {"allowedOrigins": origins}}}}});
+    let guard = |web: Value| json!({"version": 1, "network": {"web": web}});
+    let asking = json!({"ask": "on-miss", "private": "ask", "deniedDomains": ["bad.test"]});
+    let policy = with_own(&guard(asking), &store);
+    for (url, ip, outcome) in [
+        ("https://a.test/x", PUBLIC, Outcome::Allow),
+        ("https://A.test./", PUBLIC, Outcome::Allow),
+        ("http://b.test:8080/", PUBLIC, Outcome::Allow),
+        ("http://a.test/", PUBLIC, Outcome::Ask),
+        ("https://a.test:444/", PUBLIC, Outcome::Ask),
+        ("https://x.a.test/", PUBLIC, Outcome::Ask),
+        ("https://bad.test/", PUBLIC, Outcome::Deny),
+        // Where the name leads is another question, and so is a name of this network.
+        ("https://a.test/", "10.0.0.1", Outcome::Ask),
+        ("https://a.test/", "169.254.169.254", Outcome::Deny),
+        ("https://x.local/", PUBLIC, Outcome::Ask),
+    ] {
+        assert_eq!(web(&policy, url, ip), outcome, "{url} {ip}");
+    }
+    // It counts only where somebody would be asked, and takes nothing away.
+    let listed = with_own(&guard(json!({"allowedDomains": ["c.test"]})), &store);
+    assert_eq!(web(&listed, "https://a.test/", PUBLIC), Outcome::Deny);
+    let open = with_own(&guard(json!({})), &store);
+    assert_eq!(web(&open, "https://other.test/", PUBLIC), Outcome::Allow);
+    // Another agent's answers are its own.
+    let store = json!({"version": 1, "agents": {"other": {"network": {"web": {"allowedOrigins": origins}}}}});
+    let policy = with_own(&guard(json!({"ask": "on-miss"})), &store);
+    assert_eq!(web(&policy, "https://a.test/", PUBLIC), Outcome::Ask);
+}
+
+#[test]
+fn always_saves_the_origin_and_not_where_it_leads() {
+    let guard = json!({"version": 1, "network": {"web": {"ask": "on-miss", "private": "ask"}}});
+    let store = json!({"version": 1});
+    let policy = with_own(&guard, &store);
+    let url = "https://a.test:8443/x";
+    let endpoint = WebTarget::Url(url).endpoint().unwrap();
+    let asked = |addresses: &[Connection], is_name_approved| {
+        let request = WebRequest { target: WebTarget::Url(url), addresses, is_name_approved };
+        let verdict = decide(&policy, &Request::Web(request));
+        assert_eq!(verdict.outcome, Outcome::Ask);
+        always_host(&endpoint, &verdict.reason)
+    };
+    let Always::Saves { narrow, directory } = asked(&[], false) else { panic!("no always") };
+    assert_eq!((narrow.len(), directory.len()), (1, 0));
+    assert_eq!(narrow[0].to_string(), "host https://a.test:8443");
+    let after = compile_saved(&guard, &narrow);
+    assert_eq!(web(&after, url, "93.184.216.34"), Outcome::Allow);
+    let private = [Connection::to("10.0.0.1:8443".parse().unwrap())];
+    assert!(matches!(asked(&private, true), Always::Never(_)));
+}
+
+fn compile_saved(guard: &Value, savings: &[Saving]) -> Policy {
+    let reading = saved(savings);
+    let host = Host { own: OwnStore::Present(&reading), ..host() };
+    compile_with(guard, "main", &host, &Overrides::default())
+}
+
+#[test]
+fn an_origin_is_added_once_beside_what_is_there() {
+    let mut store = own(&json!({"version": 1})).store;
+    assert_eq!(store.add_origin("main", "https://a.test"), Some(Added::New));
+    assert_eq!(store.add_origin("", "https://a.test"), Some(Added::Known));
+    let origins: Vec<_> = store.origins("main").into_iter().map(|(_, origin)| origin).collect();
+    assert_eq!(origins, ["https://a.test"]);
+    let answers = store.saved_answers();
+    assert!(matches!(&answers[..], [SavedAnswer { grant: SavedGrant::Origin { .. }, .. }]), "{answers:?}");
+    assert!(store.forget(&answers[0]) && !store.forget(&answers[0]));
+    assert_eq!(store.origins("main"), []);
+    for text in [r#"{"network": 1}"#, r#"{"network": {"web": {"allowedOrigins": {}}}}"#] {
+        let text = format!(r#"{{"version": 1, "agents": {{"main": {text}}}}}"#);
+        let mut store = Store::parse("x", &text, &mut common::ids()).unwrap().store;
+        let before = store.clone();
+        assert_eq!(store.add_origin("main", "https://a.test"), None);
+        assert!(store == before && store.origins("main").is_empty());
+    }
+    let text = r#"{"version": 1, "agents": {"main": {"network": {"web": 1}}}}"#;
+    let problem = Store::parse_own("approvals.json", text, &mut common::ids()).unwrap_err();
+    assert!(problem.to_string().contains("agents.main.network.web: must be an object"), "{problem}");
 }
 
 #[test]
@@ -258,6 +357,7 @@ fn saved(savings: &[Saving]) -> StoreContents {
     for saving in savings {
         match saving {
             Saving::Rule(rule) => assert!(reading.store.add_rule("main", rule).is_some()),
+            Saving::Origin(origin) => assert!(reading.store.add_origin("main", origin).is_some()),
             Saving::Entry(entry) => {
                 let new = NewEntry::new(&entry.pattern).unwrap().with_arg_pattern(&entry.arg_pattern);
                 reading.store.add("main", new.from_allow_always(), 0, &mut common::ids());

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
     Answers that the gateway stores are in its own list: openclaw approvals get.\n\n\
     Exit status: 0, 125 when a store cannot be read.")]
 pub struct SavedArguments {
-    /// Print a JSON array of objects: id, agent, file, kind (program, files), pattern, argPattern, bits,
+    /// Print a JSON array of objects: id, agent, file, kind (program, files, origin), pattern, argPattern, bits,
     /// lastUsedAt
     #[arg(long)]
     json: bool,
@@ -176,7 +176,9 @@ fn chosen<'a>(
 
 fn pattern(answer: &SavedAnswer) -> &str {
     match &answer.grant {
-        SavedGrant::Program { pattern, .. } | SavedGrant::Files { pattern, .. } => pattern,
+        SavedGrant::Program { pattern, .. }
+        | SavedGrant::Files { pattern, .. }
+        | SavedGrant::Origin { origin: pattern } => pattern,
     }
 }
 
@@ -191,6 +193,7 @@ fn row(answer: &SavedAnswer) -> String {
             ("start".to_owned(), format!("  (with arguments that match {})", shown(arguments.as_bytes())))
         }
         SavedGrant::Program { .. } => ("start".to_owned(), String::new()),
+        SavedGrant::Origin { .. } => ("reach".to_owned(), String::new()),
     };
     let agent = shown(answer.agent.as_bytes());
     let used = answer.last_used.map(|at| format!("  (last used {})", day(at))).unwrap_or_default();
@@ -220,6 +223,7 @@ fn as_json(answer: &SavedAnswer, file: &Path) -> Value {
             value["kind"] = "files".into();
             value["bits"] = bits.to_string().into();
         }
+        SavedGrant::Origin { .. } => value["kind"] = "origin".into(),
     }
     value
 }

@@ -149,6 +149,9 @@ impl Policy {
         let asked = doc.approvals.gateway.url();
         let (mut network, notes) = Network::compile(&doc.network, &host.gateway, asked, &host.resolvers);
         warnings.extend(notes);
+        let (origins, notes) = host.own.origins(agent);
+        network.answer(origins);
+        warnings.extend(notes);
         let mut approvals = doc.approvals.clone();
         if let (None, Some(extended)) = (&approvals.routes, &extended) {
             approvals.routes.clone_from(&extended.document.approvals.routes);

@@ -392,6 +392,10 @@ impl Policy {
             let by = (reason.source, reason.path.as_str());
             Setting::new(Section::Saved, glob.text(), bits.to_string(), by)
         }));
+        settings.extend(self.network.saved_origins().map(|(origin, reason)| {
+            let by = (reason.source, reason.path.as_str());
+            Setting::new(Section::Saved, origin.to_string(), "reach", by)
+        }));
         settings
     }
 

@@ -23,7 +23,7 @@ pub use gateway::{Gateway, GatewayConfig};
 pub use page::Page;
 pub use resolvers::resolvers;
 pub use ssrf::{HostCheck, LookupAddress, SsrfError, SsrfPolicy};
-pub(crate) use web::{DomainRule, WebRules};
+pub(crate) use web::{ASKED_NAME, DomainRule, WebRules};
 pub use web::{WebEndpoint, WebRequest, WebScheme, WebTarget, WebTargetError};
 pub(crate) use web_origin::WebOrigin;
 
@@ -184,6 +184,18 @@ impl Network {
             let text = "the address is not public, and the project's own policy denies it";
             self.by_private = Some(reason("private", text));
         }
+    }
+
+    /// Adds the origins that a human has allowed "always". They count for names that `network.web` asks about.
+    pub(crate) fn answer(&mut self, origins: Vec<(WebOrigin, CompiledReason)>) {
+        if let Some(web) = &mut self.web {
+            web.saved = origins;
+        }
+    }
+
+    /// The origins that a human has allowed "always", each with the reason.
+    pub(crate) fn saved_origins(&self) -> impl Iterator<Item = &(WebOrigin, CompiledReason)> {
+        self.web.iter().flat_map(|web| &web.saved)
     }
 
     /// Takes everything away: nothing may be connected to, listened on, sent to or asked of the proxy.

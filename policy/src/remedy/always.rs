@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::network::ASKED_NAME;
 use crate::normalize;
 use crate::paths::exec_roots::is_below;
 use crate::paths::expansion::file_problem as problem;
@@ -11,7 +12,7 @@ use crate::programs::allow_always::{AllowAlways, BoundEntry, Once, derive};
 use crate::programs::data_only::is_data_only;
 use crate::programs::named_files::values;
 use crate::programs::script::{InputKind, script_operands};
-use crate::{Access, Ask, Bits, Exec, Grant, Outcome, Policy, Request, Rights, decide};
+use crate::{Access, Ask, Bits, Exec, Grant, Outcome, Policy, Reason, Request, Rights, WebEndpoint, decide};
 
 /// What "allow always" saves for one question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub enum Saving {
     Entry(BoundEntry),
     /// A rule for files.
     Rule(FileRule),
+    /// An origin of the Web: scheme, host and port.
+    Origin(String),
 }
 
 /// Whether an approval may hold for later calls.
@@ -91,6 +94,7 @@ impl fmt::Display for Saving {
                 write!(f, "allowlist \"{}\" with these arguments in this directory", entry.pattern)
             }
             Saving::Rule(rule) => rule.fmt(f),
+            Saving::Origin(origin) => write!(f, "host {origin}"),
         }
     }
 }
@@ -102,6 +106,8 @@ const IS_PATTERN: &str = "its path contains * or ?, which a rule would treat as 
 const NO_TEXT: &str = "its path is not UTF-8, but a rule must be";
 const OF_PROCESS: &str = "another process may get that id later";
 const PERSISTENCE: &str = "it would run outside the guard, so it is asked about each time";
+const IN_POLICY: &str =
+    "addresses that are not public are allowed in guard.json (network.connect.allow, network.web.private)";
 const NO_RULE: &str = "no rule can match only its path";
 
 /// Returns what "allow always" saves for the requests of one question. Requests that are already allowed need nothing.
@@ -255,6 +261,15 @@ fn runs_what_the_tree_writes(policy: &Policy, exec: &Exec<'_>, world: &dyn Alway
     let mut files = operands.script_path(exec.argv).into_iter().chain(operands.others);
     is_the_trees(policy, exec.path, world)
         || files.any(|file| places(exec, &file, world).iter().any(|path| is_the_trees(policy, path, world)))
+}
+
+/// Returns what "allow always" saves for a question about a host of the Web, which a verdict had for this reason: the
+/// host with its scheme and port, and never what its name leads to.
+pub fn always_host(endpoint: &WebEndpoint, reason: &Reason<'_>) -> Always {
+    if reason.path != ASKED_NAME {
+        return Always::Never(IN_POLICY.to_owned());
+    }
+    Always::Saves { narrow: vec![Saving::Origin(endpoint.origin().to_string())], directory: Vec::new() }
 }
 
 /// Returns whether the arguments name a file that the tree may write, unasked, of a program that is not known to treat it as

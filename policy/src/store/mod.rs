@@ -2,13 +2,16 @@
 //!
 //! A [`Store`] is the JSON document itself, normalised as OpenClaw does when it reads one. Unknown keys and the order
 //! of keys survive, because the document is not converted to another form. Only this module accesses the document.
-//! Reading and normalising are in `read`, `shape` and `normalise`, the allowlist in `entries`, file rules in `rules`, the
-//! list of all that is saved in `saved`, the last use of an entry in `usage`, text and hash in `print`.
+//! Reading and normalising are in `read`, `shape` and `normalise`, the allowlist in `entries`, file rules in `rules`,
+//! origins in `origins`, the shape of what only the guard has in `own_shape`, the list of all that is saved in `saved`, the
+//! last use of an entry in `usage`, text and hash in `print`.
 //!
 //! Why: docs/decisions.md, "OpenClaw's store is kept as the JSON document that it is"
 
 mod entries;
 mod normalise;
+mod origins;
+mod own_shape;
 mod print;
 mod read;
 mod rules;

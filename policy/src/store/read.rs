@@ -4,9 +4,10 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, ast, parse_to_ast};
 use serde_json::{Map, Value};
 
+use super::Store;
 use super::normalise::normalise;
+use super::own_shape::own_shape;
 use super::shape::{Misshapen, shape};
-use super::{Store, rules};
 use crate::Problem;
 use crate::config::problem;
 
@@ -31,16 +32,16 @@ impl Store {
         Store::parse_as(file, text, shape, id)
     }
 
-    /// Parses the guard's own store, which may have file rules. Other settings have no effect there and cause a note.
+    /// Parses the guard's own store, which may have file rules and origins. Other settings have no effect there and cause a note.
     ///
     /// # Errors
-    /// As [`Store::parse`], and if a section on the way to the rules is not an object.
+    /// As [`Store::parse`], and if a section on the way to them is not an object.
     pub fn parse_own(
         file: &str,
         text: &str,
         id: &mut dyn FnMut() -> String,
     ) -> Result<StoreContents, Problem> {
-        let shape = |root| shape(root).and_then(|root| rules::shape(&root).map(|()| root));
+        let shape = |root| shape(root).and_then(|root| own_shape(&root).map(|()| root));
         let mut reading = Store::parse_as(file, text, shape, id)?;
         reading.notes.extend(reading.store.idle());
         Ok(reading)

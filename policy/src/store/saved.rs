@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::rules::{SECTION, bits};
 use super::usage::last_used;
-use super::{BaseHash, Store};
+use super::{BaseHash, Store, origins};
 use crate::Bits;
 use crate::programs::allowlist::CWD_ARGV;
 
@@ -41,6 +41,11 @@ pub enum SavedGrant {
         /// What is granted.
         bits: Bits,
     },
+    /// Reaching hosts of the Web.
+    Origin {
+        /// Scheme, host and port.
+        origin: String,
+    },
 }
 
 impl SavedAnswer {
@@ -51,6 +56,7 @@ impl SavedAnswer {
                 format!("program\0{}\0{pattern}\0{}", self.agent, arg_pattern.as_deref().unwrap_or_default())
             }
             SavedGrant::Files { pattern, bits } => format!("files\0{}\0{pattern}\0{bits}", self.agent),
+            SavedGrant::Origin { origin } => format!("origin\0{}\0{origin}", self.agent),
         };
         let mut id = BaseHash::new(what.as_bytes()).to_string();
         id.truncate(ID_LENGTH);
@@ -64,12 +70,13 @@ impl SavedAnswer {
 }
 
 impl Store {
-    /// Every entry and file rule of every agent, in the order of the text.
+    /// Every entry, file rule and origin of every agent, in the order of the text.
     pub fn saved_answers(&self) -> Vec<SavedAnswer> {
         let mut all = Vec::new();
         for (agent, section) in self.section("agents").into_iter().flatten() {
             let Some(section) = section.as_object() else { continue };
-            let grants = programs(section).chain(files(section).map(|grant| (grant, None)));
+            let grants = files(section).chain(origins(section)).map(|grant| (grant, None));
+            let grants = programs(section).chain(grants);
             all.extend(grants.map(|(grant, last_used)| SavedAnswer {
                 agent: agent.clone(),
                 grant,
@@ -101,6 +108,16 @@ impl Store {
                 }
                 rules.shift_remove(pattern).is_some()
             }
+            SavedGrant::Origin { origin } => {
+                let web = origins::SECTION
+                    .iter()
+                    .try_fold(section, |section, name| section.get_mut(*name)?.as_object_mut());
+                let list = web.and_then(|web| web.get_mut(origins::LIST)?.as_array_mut());
+                let Some(list) = list else { return false };
+                let before = list.len();
+                list.retain(|known| known != origin);
+                list.len() < before
+            }
         }
     }
 }
@@ -125,4 +142,9 @@ fn files(agent: &Map<String, Value>) -> impl Iterator<Item = SavedGrant> {
     super::rules::section(agent).into_iter().flatten().filter_map(|(pattern, value)| {
         Some(SavedGrant::Files { pattern: pattern.clone(), bits: bits(value)? })
     })
+}
+
+fn origins(agent: &Map<String, Value>) -> impl Iterator<Item = SavedGrant> {
+    let list = origins::list(agent).into_iter().flatten();
+    list.filter_map(|origin| Some(SavedGrant::Origin { origin: origin.as_str()?.to_owned() }))
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use guard_approvals::{AskedHost, Binding, Question};
 use guard_openclaw::peer::proc::{self, Tid};
+use guard_policy::approval::always_host;
 use guard_policy::{
     AddressClass, Connection, Outcome, Policy, Reason, Request, Source, Transport, Verdict, WebRequest,
     WebTarget, decide,
@@ -60,7 +61,7 @@ impl Answers {
 
     fn handle(self: &Arc<Self>, message: ProxyMessage) -> io::Result<()> {
         match message {
-            ProxyMessage::Asks(question) => match self.judge(&question) {
+            ProxyMessage::Asks(question) => match self.judge_anew(&question) {
                 Judged::Settled(verdict) => return self.send(question.id, verdict),
                 Judged::Asks(asked) => return self.ask(question, *asked),
             },
@@ -73,6 +74,15 @@ impl Answers {
             }
         }
         Ok(())
+    }
+
+    /// Judges a question, by what was allowed "always" a moment ago as well, before a human is asked.
+    fn judge_anew(&self, question: &WebQuestion) -> Judged {
+        let guard = self.current.guard();
+        match self.judge(question) {
+            Judged::Asks(_) if self.current.newer(&guard).is_some() => self.judge(question),
+            judged => judged,
+        }
     }
 
     /// Sends an answer.
@@ -129,7 +139,8 @@ impl Answers {
                 method: question.method.chars().take(MAX_METHOD).collect(),
                 addresses: shown,
             };
-            let Some(asked) = about_host(&guard.background(), process, host, &reason) else {
+            let always = always_host(&endpoint, &reason);
+            let Some(asked) = about_host(&guard.background(), process, host, &reason, always) else {
                 let rule = "the program that asked has ended";
                 self.report(process, &endpoint.authority(), Outcome::Deny, builtin(rule));
                 return settled(WebVerdict::Denied(rule.to_owned()));

@@ -458,6 +458,7 @@ impl OneSaved {
         let (pattern, arg_pattern, bits) = match saving {
             Saving::Entry(entry) => (&entry.pattern, Some(entry.arg_pattern.clone()), None),
             Saving::Rule(rule) => (&rule.pattern, None, Some(rule.bits.to_string())),
+            Saving::Origin(origin) => (origin, None, None),
         };
         OneSaved { pattern: pattern.clone(), arg_pattern, bits, text: saving.to_string() }
     }

@@ -3,6 +3,7 @@
 
 use super::openclaw::listed;
 use crate::compile::host::OwnStore;
+use crate::network::WebOrigin;
 use crate::paths::expansion::{Paths, expand, file_problem};
 use crate::paths::path_rules::PathRules;
 use crate::paths::saved_rules::SavedRule;
@@ -44,6 +45,27 @@ impl OwnStore<'_> {
             warnings.push(format!("{NAME}: its file rules have no effect while exec.ask is off"));
         }
         (answers, warnings)
+    }
+
+    /// Returns the origins of the Web that apply to an agent, and warnings about them.
+    pub(crate) fn origins(&self, agent: &str) -> (Vec<(WebOrigin, CompiledReason)>, Vec<String>) {
+        let OwnStore::Present(reading) = self else { return Default::default() };
+        let (mut origins, mut warnings) = (Vec::new(), Vec::new());
+        for (path, text) in reading.store.origins(agent) {
+            let path = own_key_path(&path);
+            let Some(origin) = WebOrigin::parse(&text) else {
+                warnings.push(format!("{path}: \"{text}\" is ignored: it is not an origin"));
+                continue;
+            };
+            let reason = CompiledReason {
+                source: Source::Saved,
+                rule: format!("allowed always: {origin} ({NAME})"),
+                text: format!("{origin} was allowed \"always\" ({NAME})"),
+                path,
+            };
+            origins.push((origin, reason));
+        }
+        (origins, warnings)
     }
 
     /// Returns the entries that apply to an agent, and warnings about them.

@@ -20,6 +20,11 @@ use super::{Connection, Interface, Network, is_loopback, verdict};
 use crate::config::network::{Web, WebAsk, WebPrivate};
 use crate::verdict::{CompiledReason, Outcome, Reason, Source, Verdict};
 
+/// The key below `network.web` that asks about names.
+const ASKS: &str = "ask";
+/// The same, whole: where the reason for such a question comes from.
+pub(crate) const ASKED_NAME: &str = "network.web.ask";
+
 /// `network.web`, compiled.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WebRules {
@@ -27,6 +32,8 @@ pub(crate) struct WebRules {
     denied: Vec<DomainRule>,
     allowed_origins: Vec<WebOrigin>,
     denied_origins: Vec<WebOrigin>,
+    /// What a human has allowed "always", each with the reason.
+    pub(super) saved: Vec<(WebOrigin, CompiledReason)>,
     pub(super) max_response_bytes: Option<u64>,
     pub(super) follow_redirects: bool,
     /// Whether a human is asked about a host that no entry allows.
@@ -45,6 +52,7 @@ impl WebRules {
             denied: domains(&section.denied_domains),
             allowed_origins: origins(&section.allowed_origins),
             denied_origins: origins(&section.denied_origins),
+            saved: Vec::new(),
             max_response_bytes: section.max_response_bytes,
             follow_redirects: section.follow_redirects.unwrap_or(true),
             asks: section.ask == Some(WebAsk::OnMiss),
@@ -66,13 +74,22 @@ impl WebRules {
         if is_open || self.allows_by_name(endpoint) {
             return None;
         }
+        if self.asks && self.saved(endpoint).is_some() {
+            return None;
+        }
         let host = endpoint.host();
         let text = format!("no entry of network.web allows \"{host}\"");
         if self.asks {
-            return Some(ask(of_rules("ask", "network.web.ask \"on-miss\"".to_owned(), text)));
+            return Some(ask(of_rules(ASKS, "network.web.ask \"on-miss\"".to_owned(), text)));
         }
         let rule = format!("add \"{host}\" to network.web.allowedDomains to allow it");
         Some(deny(of_rules("allowedDomains", rule, text)))
+    }
+
+    /// Why a human's "always" allows this endpoint, if one does.
+    fn saved(&self, endpoint: &WebEndpoint) -> Option<&CompiledReason> {
+        let origin = endpoint.origin();
+        self.saved.iter().find(|(saved, _)| *saved == origin).map(|(_, reason)| reason)
     }
 
     /// Whether an entry allows this endpoint. Where there are no entries, none does.
@@ -188,7 +205,11 @@ impl Network {
         }
         asked.unwrap_or_else(|| match rules.named(&endpoint) {
             Some((hosts, pattern)) => Verdict { outcome: Outcome::Allow, reason: by_name(hosts, pattern) },
-            None => verdict(Outcome::Allow, &self.allowed_by_web),
+            None => {
+                let saved = self.web.as_ref().filter(|web| !web.allows_by_name(&endpoint));
+                let saved = saved.and_then(|web| web.saved(&endpoint));
+                verdict(Outcome::Allow, saved.unwrap_or(&self.allowed_by_web))
+            }
         })
     }
 

@@ -182,7 +182,8 @@ impl WebEndpoint {
         self.host.is_local_name()
     }
 
-    pub(super) fn origin(&self) -> WebOrigin {
+    /// Scheme, host and port.
+    pub(crate) fn origin(&self) -> WebOrigin {
         WebOrigin::new(self.scheme.as_str(), &self.authority())
     }
 }

@@ -20,9 +20,6 @@ use crate::syscall::number::name;
 /// Why "always" is not offered for what would run outside the guard.
 const EACH_TIME: &str = "it would run outside the guard, so it is asked about each time";
 
-/// The same for hosts: a guard saves programs and files.
-const IN_POLICY: &str = "hosts are allowed for good in guard.json (network.web.allowedDomains)";
-
 /// The guard's part of a question.
 pub struct Background<'g> {
     /// The policy that asks.
@@ -105,6 +102,7 @@ pub fn about_host(
     process: Tid,
     host: AskedHost,
     reason: &Reason<'_>,
+    always: Always,
 ) -> Option<Question> {
     let lineage = background.tree.lineage(process)?;
     Some(Question {
@@ -113,7 +111,7 @@ pub fn about_host(
         subject: Subject::Host(host),
         asked_by: lineage.into_iter().map(shown).collect(),
         reason: reason.clone().into_owned(),
-        always: Always::Never(IN_POLICY.to_owned()),
+        always,
         repeat: Repeat::Allowed,
         reach: None,
     })

@@ -55,9 +55,8 @@ fn a_host_is_asked_about_each_time() {
         );
         assert_eq!(question["call"], "plain HTTP GET", "{question}");
         assert_eq!(question["askedBy"][0]["name"], "curl", "{question}");
-        let offered = Value::from(vec!["allow-once", "allow-session", "allow-30m", "deny"]);
+        let offered = Value::from(vec!["allow-once", "allow-session", "allow-30m", "allow-always", "deny"]);
         assert_eq!(question["answers"], offered, "{question}");
-        assert_ne!(world.resolve(&question, "allow-always").status, 0);
         assert_eq!(world.resolve(&question, "allow-once").status, 0);
         let question = world.answer("deny");
         assert_eq!((&question["resolvedPath"], &question["call"]), (&"evil.test:443".into(), &"TLS".into()));
@@ -70,6 +69,39 @@ fn a_host_is_asked_about_each_time() {
         strangers(&world),
         ["93.184.216.35 connected", "93.184.216.35 GET /1 HTTP/1.1 ['evil.test'] 0"]
     );
+}
+
+#[test]
+fn an_always_is_for_the_origin_until_it_is_forgotten() {
+    let script = [
+        get("http://evil.test/1"),
+        get("-d x http://evil.test/2"),
+        // The tunnel's host is asked about as https.
+        get("-k https://evil.test/3"),
+    ]
+    .concat();
+    let answers = |world: &World| {
+        let question = world.answer("allow-always");
+        let saves = &question["always"]["saves"];
+        assert_eq!(saves[0]["pattern"], "http://evil.test", "{question}");
+        assert_eq!(saves[0]["text"], "host http://evil.test", "{question}");
+        let question = world.answer("deny");
+        assert_eq!(question["resolvedPath"], "evil.test:443");
+    };
+    let Some((world, ended)) = asked(ON_MISS, MINUTES, &script, answers) else { return };
+    assert_eq!(ended.stdout, "200 200 000 ", "{}", ended.stderr);
+    let saved = guard_tests::ended(world.command().args(["approvals", "saved"])).stdout;
+    assert!(saved.contains("  main      reach  http://evil.test\n"), "{saved}");
+    // The next session asks nobody, and still denies what is denied.
+    let mut command = world.command();
+    let script = [get("http://evil.test/4"), get("http://bad.sub.test/")].concat();
+    command.args(["--unattended", "--", "sh", "-c", &script]);
+    let again = super::there(&world, &command).expect("as before");
+    assert_eq!(again.stdout, "200 403 ", "{}", again.stderr);
+    let forgotten = guard_tests::ended(world.command().args(["approvals", "forget", "http://evil.test"]));
+    assert!(forgotten.stdout.starts_with("forgotten: "), "{forgotten:?}");
+    let after = super::there(&world, &command).expect("as before");
+    assert_eq!(after.stdout, "403 403 ", "{}", after.stderr);
 }
 
 #[test]
