@@ -368,6 +368,37 @@ fn an_interpreter_that_looks_before_it_opens_finds_the_script() {
     }
 }
 
+/// The caller of the program is a subreaper, so the kernel gives it the child of a child from before the program.
+#[test]
+fn a_child_that_the_program_did_not_start_does_not_end_the_wait() {
+    const ATTACK: &str = r"
+import ctypes, os, time
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+pid = os.getpid()
+if os.fork(): os.execv('./t', ['./t'])
+while not os.path.exists('up'): time.sleep(0.01)
+if os.fork(): os._exit(0)
+while os.getppid() != pid: time.sleep(0.01)
+for _ in range(20):
+    try:
+        open('t').read()
+        os.rename('bad', 't')
+        break
+    except OSError: time.sleep(0.05)
+os.unlink('wait')
+";
+    let world = world();
+    let line = "touch up; while test -e wait; do sleep 0.1; done; sh $0; exec sh $0";
+    executable(&world.write("work/t", format!("#!/usr/bin/env -S sh -c '{line}'\necho approved\n")));
+    world.write("work/wait", "");
+    world.write("work/bad", "echo BAD\n");
+    world.write("work/attack.py", ATTACK);
+    let held = world.start(&["/usr/bin/python3", "attack.py"]);
+    world.answer("allow-once");
+    let ended = held.end();
+    assert_eq!(ended.stdout, "approved\napproved\n", "{}", ended.stderr);
+}
+
 #[test]
 fn a_script_that_cannot_be_held_is_not_asked_for() {
     let world = world();

@@ -3,10 +3,11 @@
 use std::io::Read;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
+use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use guard_tests::World;
+use guard_tests::{World, skip, until};
 
 /// Sends what each client of a listener wrote to the returned channel.
 fn answered(listener: UnixListener) -> Receiver<String> {
@@ -183,4 +184,41 @@ print("end")"#;
         drop(client);
         assert_eq!(received.recv_timeout(Duration::from_secs(60)).as_deref(), Ok("hello"));
     }
+}
+
+/// Rootless containers serve their hosts so: the file is shared, and the table of sockets is not.
+#[test]
+fn a_server_in_another_network_namespace_is_not_replaced_either() {
+    const SERVER: &str = r#"
+import socket
+s = socket.socket(socket.AF_UNIX); s.bind("bound"); s.listen()
+import os; os.rename("bound", "socket")
+s.accept()[0].recv(5) == b"hello" and open("heard", "w").close()
+"#;
+    let world =
+        World::open().policy_text(|text| text.replace(r#""persistence": false"#, r#""persistence": true"#));
+    let mut server = Command::new("unshare");
+    server.args(["--user", "--map-root-user", "--net", "python3", "-c", SERVER]).current_dir(world.work());
+    let Ok(mut server) = server.spawn() else { return skip("there is no unshare") };
+    let socket = world.work().join("socket");
+    until("it listens, or cannot", || socket.exists() || server.try_wait().expect("a status").is_some());
+    if !socket.exists() {
+        return skip("a network namespace of its own, which is not allowed here");
+    }
+    let script = r#"
+import os, socket
+s = socket.socket(socket.AF_UNIX); s.bind("own"); s.listen()
+for way in [lambda: os.unlink("socket"), lambda: os.rename("socket", "x"), lambda: os.rename("own", "socket")]:
+    try: way(); print("done")
+    except OSError: pass
+print("end")"#;
+    let ended = world.guarded(&["python3", "-c", script]);
+    assert_eq!(ended.stdout, "end\n", "{}", ended.stderr);
+    let mut client = std::os::unix::net::UnixStream::connect(&socket).expect("it is there");
+    std::io::Write::write_all(&mut client, b"hello").expect("a server");
+    assert!(server.wait().expect("a status").success());
+    assert!(world.work().join("heard").exists());
+    // Its file stays, and may go now.
+    let ended = world.guarded(&["rm", "socket"]);
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
 }

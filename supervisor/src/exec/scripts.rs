@@ -42,6 +42,9 @@ struct HeldFile {
     bound: Arc<BoundFile>,
     /// The start of the program that it was approved for.
     birth: Option<ExecTime>,
+    /// Whether its process had children then. One of those can leave it a new child, if it is a subreaper (prctl(2)): which are
+    /// the program's cannot be known.
+    has_older_children: bool,
     /// Whether that program has opened it.
     is_read: bool,
     /// Whether that program has changed it, and may.
@@ -53,6 +56,7 @@ impl HeldFile {
     /// first process below it on the way.
     fn is_of_program(&self, below: Option<(Tid, u64)>) -> bool {
         match (&self.birth, below) {
+            (Some(_), Some(_)) if self.has_older_children => false,
             (Some(birth), Some((child, started))) => birth.is_before(child, started),
             (Some(_), None) => true,
             (None, _) => false,
@@ -165,6 +169,7 @@ impl Scripts {
         known.scripts.push(HeldFile {
             bound: Arc::clone(bound),
             birth: None,
+            has_older_children: false,
             is_read: false,
             is_changed: false,
         });
@@ -180,6 +185,7 @@ impl Scripts {
         known.scripts.retain(|held| held.birth.is_none() || held.bound.copy().is_some());
         for held in known.scripts.iter_mut().filter(|held| held.birth.is_none()) {
             held.birth = Some(ExecTime::read(process));
+            held.has_older_children = has_children(process);
         }
     }
 
@@ -333,6 +339,7 @@ impl Scripts {
             let mut scripts = known.scripts.iter_mut();
             let is_for = |held: &HeldFile| match below {
                 None => !held.is_changed,
+                Some(_) if held.has_older_children => !held.is_changed && held.birth.is_some(),
                 Some(_) => !held.is_read && !held.is_changed && held.is_of_program(below),
             };
             let Some(held) = scripts.find(|held| is_for(held) && is_meant(held)) else {
@@ -342,8 +349,9 @@ impl Scripts {
             if meant(&held.bound) == Some(Meant::Below) {
                 return Err(Errno::NOTDIR);
             }
-            held.is_read = held.birth.is_some();
-            let held = held.clone();
+            // Whoever is below a process with older children reads the copy, and none of them ends the wait for the program.
+            held.is_read |= held.birth.is_some() && (below.is_none() || !held.has_older_children);
+            let held = HeldFile { is_read: held.birth.is_some(), ..held.clone() };
             let flags = OFlags::RDONLY | OFlags::CLOEXEC;
             let copy = rustix::fs::open(link_to(copy.file.as_fd()), flags, Mode::empty())?;
             let path = held.bound.path.clone();
@@ -358,6 +366,12 @@ impl Scripts {
         }
         Ok(None)
     }
+}
+
+/// Whether a single-threaded process has children. In doubt true: where the kernel does not say (CONFIG_PROC_CHILDREN).
+fn has_children(process: Tid) -> bool {
+    // The list may lack some while others end, but not all of them.
+    std::fs::read(format!("/proc/{process}/task/{process}/children")).map_or(true, |list| !list.is_empty())
 }
 
 fn started(tree: &Tree, process: Tid) -> Option<u64> {

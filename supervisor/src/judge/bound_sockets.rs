@@ -2,17 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use guard_policy::Policy;
 use nix::sys::socket::UnixAddr;
 use parking_lot::Mutex;
 use rustix::fs::{AtFlags, StatxFlags};
 use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-use super::anchored_path::last_name;
-use crate::kernel::unix_sockets::bound_files;
-use crate::resolve::{DirEntry, Object};
+use crate::resolve::{DirEntry, Object, link_to};
 
 /// A socket in the file system: device, inode and birth time, because inode numbers are reused.
 type File = (u32, u32, u64, i64, u32);
@@ -111,7 +110,7 @@ impl BoundSockets {
     /// Whether the name of a socket may be taken from it: not if a process outside the tree serves it, unless a rule names
     /// it. Whoever connects there next would reach the tree. In doubt, false.
     pub fn may_displace(&self, policy: &Policy, socket: &Object, path: &[u8]) -> bool {
-        self.has_file(socket).unwrap_or(false) || policy.names(path) || !may_be_served(socket, path)
+        self.has_file(socket).unwrap_or(false) || policy.names(path) || !may_be_served(socket)
     }
 
     /// Remembers the abstract name of a socket that has just been bound, even if the kernel chose it.
@@ -188,32 +187,19 @@ pub fn parse_entry(line: &[u8]) -> Option<ProcNetUnixEntry<'_>> {
     Some(ProcNetUnixEntry { name, inode, can_be_reached: flags == LISTENS || kind == DATAGRAM })
 }
 
-/// Whether a process of this user may listen at the socket file at this real path. In doubt it returns true: for a name
-/// that was relative to some directory, or a file of another user, whose server may be in another network namespace. A
-/// server may have given its socket another name since (ssh's ControlMaster does).
-pub fn may_be_served(socket: &Object, path: &[u8]) -> bool {
-    let is_ours = socket.stat.st_uid == rustix::process::geteuid().as_raw();
-    let Ok(table) = std::fs::read("/proc/net/unix") else { return true };
-    let name = last_name(path);
-    let is_it = |bound: &[u8]| {
-        last_name(bound) == name
-            && (bound[0] != b'/'
-                || rustix::fs::stat(bound).map_or(true, |stat| {
-                    (stat.st_dev, stat.st_ino) == (socket.stat.st_dev, socket.stat.st_ino)
-                }))
-    };
-    !is_ours || name.contains(&b'\n') || lines(&table).any(|line| is_it(line.name)) || is_bound(socket)
-}
-
-/// Whether a socket is bound to this very file. False where the kernel cannot tell (CONFIG_UNIX_DIAG).
-fn is_bound(socket: &Object) -> bool {
-    /// File systems whose files have another device for stat(2) than for the rest of the kernel.
-    const OWN_DEVICES: [i64; 2] = [0x9123_683e, 0x794c_7630];
-    let Ok(files) = bound_files() else { return false };
-    let shown = |device: u64| (rustix::fs::major(device), rustix::fs::minor(device));
-    let has_own = rustix::fs::fstatfs(&socket.fd).map_or(true, |system| OWN_DEVICES.contains(&system.f_type));
-    let (inode, device) = (socket.stat.st_ino as u32, shown(socket.stat.st_dev));
-    files.iter().any(|file| file.inode == inode && (has_own || file.device == device))
+/// Whether a process has a socket bound to this file, also in another network namespace: those are not in /proc/net/unix, but a
+/// client finds its server by the file alone. In doubt true.
+///
+/// The kernel says so itself (net/unix/af_unix.c, `unix_find_bsd`): it refuses a connection to a file that no socket is bound
+/// to, and has another error for a socket of another type. A server notices nothing: to one of datagrams a connection is only
+/// the default receiver of its client.
+pub fn may_be_served(file: &Object) -> bool {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let connected = SocketAddrUnix::new(link_to(file.fd.as_fd())).and_then(|address| {
+        let client = socket_with(AddressFamily::UNIX, SocketType::DGRAM, flags, None)?;
+        connect(&client, &address)
+    });
+    connected != Err(Errno::CONNREFUSED)
 }
 
 fn identity(directory: impl std::os::fd::AsFd, name: &[u8], flags: AtFlags) -> Result<File, Errno> {
@@ -321,7 +307,7 @@ mod tests {
         let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC;
         let open =
             || Object::from_fd(rustix::fs::open(&path, flags, rustix::fs::Mode::empty()).unwrap()).unwrap();
-        assert!(may_be_served(&open(), path.as_os_str().as_encoded_bytes()));
+        assert!(may_be_served(&open()));
         // The name by which it was bound may be another socket's by now.
         let named = path.with_file_name("named");
         std::fs::rename(&path, &named).unwrap();
@@ -329,9 +315,15 @@ mod tests {
         drop(other);
         let moved = rustix::fs::open(&named, flags, rustix::fs::Mode::empty()).unwrap();
         let moved = Object::from_fd(moved).unwrap();
-        assert!(may_be_served(&moved, named.as_os_str().as_encoded_bytes()));
+        assert!(may_be_served(&moved));
         drop(listener);
-        assert!(!may_be_served(&moved, named.as_os_str().as_encoded_bytes()));
-        assert!(!may_be_served(&open(), path.as_os_str().as_encoded_bytes()));
+        assert!(!may_be_served(&moved));
+        assert!(!may_be_served(&open()));
+        let datagrams = std::os::unix::net::UnixDatagram::bind(path.with_file_name("datagrams")).unwrap();
+        let file = rustix::fs::open(path.with_file_name("datagrams"), flags, rustix::fs::Mode::empty());
+        let file = Object::from_fd(file.unwrap()).unwrap();
+        assert!(may_be_served(&file));
+        drop(datagrams);
+        assert!(!may_be_served(&file));
     }
 }

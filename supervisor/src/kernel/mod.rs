@@ -19,7 +19,6 @@ pub(crate) mod requests;
 pub(crate) mod schedule;
 pub(crate) mod signals;
 pub mod trace;
-pub(crate) mod unix_sockets;
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 

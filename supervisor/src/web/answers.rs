@@ -108,6 +108,7 @@ impl Answers {
         let connections = question.addresses.iter();
         let connections = connections.map(|ip| connection(&guard, SocketAddr::new(*ip, endpoint.port())));
         let connections: Vec<_> = connections.collect();
+        let itself = endpoint.address().map(|address| connection(&guard, address));
         // A question about the name comes before the look-up, and so before one about its addresses.
         let own: Vec<IpAddr> = endpoint.address().iter().map(SocketAddr::ip).collect();
         let stages = [(&[][..], false, own), (&connections[..], true, not_public(&question.addresses))];
@@ -116,7 +117,9 @@ impl Answers {
             let request = WebRequest { target, addresses, is_name_approved };
             let verdict = match question.addresses.len() {
                 // A session that is learned from goes wherever it could go without the proxy.
-                0..=MAX_ADDRESSES if guard.recorder().is_some() => directly(guard.policy(), addresses),
+                0..=MAX_ADDRESSES if guard.recorder().is_some() => {
+                    directly(guard.policy(), itself.iter().chain(addresses))
+                }
                 0..=MAX_ADDRESSES => decide(guard.policy(), &Request::Web(request)),
                 _ => too_many(),
             };
@@ -208,8 +211,8 @@ fn connection(guard: &Guard, address: SocketAddr) -> Connection {
 }
 
 /// The verdict on connections that do not use the proxy, which is the first one that does not allow its connection.
-fn directly<'p>(policy: &'p Policy, connections: &[Connection]) -> Verdict<'p> {
-    let verdicts = connections.iter().map(|connection| decide(policy, &Request::Connect(*connection)));
+fn directly<'a, 'p>(policy: &'p Policy, connections: impl Iterator<Item = &'a Connection>) -> Verdict<'p> {
+    let verdicts = connections.map(|connection| decide(policy, &Request::Connect(*connection)));
     let mut denied = verdicts.filter(|verdict| verdict.outcome != Outcome::Allow);
     denied.next().unwrap_or_else(|| Verdict { outcome: Outcome::Allow, reason: builtin("learning") })
 }

@@ -73,7 +73,7 @@ fn find_server(request: &Request<'_, '_>, path: &[u8]) -> Result<Object, Errno> 
     if request.guard.bound_sockets.has_file(&object)? || request.guard.policy().names(&path) {
         request.guard.saw(&path, Used::WRITTEN);
     } else {
-        if !may_be_served(&object, &path) {
+        if !may_be_served(&object) {
             // A stale socket without a server: nothing can be reached, and the program will create its own.
             rustix::fs::accessat(CWD, link_to(object.fd.as_fd()), Mode::WRITE_OK, AtFlags::EACCESS)?;
             return Err(Errno::CONNREFUSED);
