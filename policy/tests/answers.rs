@@ -141,7 +141,7 @@ fn settings_without_effect_in_the_store_are_reported() {
     let store = json!({"version": 1, "defaults": {"security": "deny"}, "agents": {"main": {"ask": "always",
         "permissions": {"base": false, "filesystem": {"deny": ["/x"], "default": "---",
             "rules": {"/a": "r--", "/b": 7, "/c/../d": "r", "e": "r", "/f": "r"}}},
-        "network": {"connect": {}, "web": {"ask": "off", "allowedOrigins": [7, "example.com"]}}}}});
+        "network": {"connect": {}, "web": {"ask": "off", "allowedOrigins": [7, "https://good.test@evil.test"]}}}}});
     let policy = with_own(&guard(), &store);
     let warnings = policy.warnings();
     for message in [
@@ -157,7 +157,7 @@ fn settings_without_effect_in_the_store_are_reported() {
         "agents.main.network.connect has no effect here",
         "agents.main.network.web.ask has no effect here",
         "agents.main.network.web.allowedOrigins[0]: 7 is ignored",
-        "saved.agents.main.network.web.allowedOrigins[1]: \"example.com\" is ignored",
+        "saved.agents.main.network.web.allowedOrigins[1]: \"https://good.test@evil.test\" is ignored",
     ] {
         assert!(warnings.iter().any(|warning| warning.contains(message)), "{message}: {warnings:#?}");
     }
@@ -250,6 +250,14 @@ fn always_saves_the_origin_and_not_where_it_leads() {
     assert_eq!(web(&after, url, "93.184.216.34"), Outcome::Allow);
     let private = [Connection::to("10.0.0.1:8443".parse().unwrap())];
     assert!(matches!(asked(&private, true), Always::Never(_)));
+    // Nor is it offered where it would change nothing.
+    for url in ["http://10.0.0.1/", "https://x.local/"] {
+        let request = WebRequest { target: WebTarget::Url(url), addresses: &[], is_name_approved: false };
+        let verdict = decide(&policy, &Request::Web(request));
+        assert_eq!(verdict.outcome, Outcome::Ask, "{url}");
+        let endpoint = WebTarget::Url(url).endpoint().unwrap();
+        assert!(matches!(always_host(&endpoint, &verdict.reason), Always::Never(_)), "{url}");
+    }
 }
 
 fn compile_saved(guard: &Value, savings: &[Saving]) -> Policy {

@@ -201,7 +201,7 @@ fn start(
     let log = policy.audit().clone();
     let in_force = policy.clone();
     if recorder.is_some() {
-        policy = config::open(options, &paths)?;
+        policy = config::open(options, &paths, in_force.approvals().gateway().url())?;
     }
     let floor = BuiltDomain::build(&policy, &options.tiers, entered).map_err(RunError::Floor)?;
     let state = floor.describe();

@@ -4,8 +4,9 @@
 //! but reported as a conflict.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
+use super::hosts;
 use super::{LeftOut, Observation, Proposal, Session, Used, Why};
 use crate::config::edit::{Draft, Scope};
 use crate::network::DomainRule;
@@ -16,6 +17,9 @@ use crate::{
     Access, Document, Exec, Grant, Outcome, Overrides, Permission, Policy, Problem, Request, Rights,
     Security, Source, Verdict, decide, matches_allowlist_pattern,
 };
+
+/// The key of the exceptions for addresses that are not public.
+const ADDRESSES: &str = "network.connect.allow";
 
 /// Something to add to the policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -310,40 +314,52 @@ impl Merging<'_> {
 
     /// Adds the hosts that the policy does not allow. Without `network.web` it allows every name, and goes on to.
     fn hosts(&mut self, proposal: &Proposal) {
-        let Some(web) = self.policy.network.web_rules() else { return };
+        let Some(network) = self.policy.network.with_names_asked() else { return };
+        // What would become of a request if its name were allowed.
+        let named = Policy { network, ..self.policy.clone() };
         let domains = proposal.network.domains.iter();
         let rules: Vec<(DomainRule, &String)> =
             domains.filter_map(|text| Some((DomainRule::parse(text).ok()?, text))).collect();
         let mut needed: BTreeSet<&String> = BTreeSet::new();
-        let mut led_to: BTreeSet<IpAddr> = BTreeSet::new();
-        for (origin, verdict) in self.session.reached.verdicts(self.policy) {
-            if verdict.outcome == Outcome::Allow {
+        let mut led_to: BTreeSet<SocketAddr> = BTreeSet::new();
+        for (origin, addresses) in &self.session.reached.by_name {
+            let connections = hosts::connections(origin, addresses);
+            let now = hosts::judged(self.policy, origin, &connections, false);
+            let Some(endpoint) = hosts::endpoint(origin).filter(|_| now.outcome != Outcome::Allow) else {
                 continue;
-            }
-            let Some(endpoint) = super::hosts::endpoint(&origin) else { continue };
-            if verdict.reason.path.starts_with("network.web.denied") {
+            };
+            let then = hosts::judged(&named, origin, &connections, true);
+            let lacks_address = then.outcome == Outcome::Deny && then.reason.path == ADDRESSES;
+            if then.outcome == Outcome::Deny && (!lacks_address || self.has_private_rules()) {
                 let requested = format!("host {}", endpoint.host());
-                self.conflicts.insert(Conflict { requested, by: verdict.reason.path.into_owned() });
+                self.conflicts.insert(Conflict { requested, by: then.reason.path.into_owned() });
                 continue;
             }
-            if !web.allows_by_name(&endpoint) {
+            // Only if its name is what the policy lacks: one entry more would close a list that is empty.
+            if hosts::judged(self.policy, origin, &[], false).outcome != Outcome::Allow {
                 needed.extend(rules.iter().find(|(rule, _)| rule.names(&endpoint)).map(|(_, text)| *text));
             }
-            led_to.extend(self.session.reached.by_name.get(&origin).into_iter().flatten());
+            if lacks_address && endpoint.address().is_none() {
+                led_to.extend(hosts::not_public(endpoint.port(), addresses));
+            }
         }
         for domain in needed {
             if self.draft.add_domain(domain) == crate::Change::Made {
                 self.added.push(Addition::Host(domain.clone()));
             }
         }
-        for ip in led_to {
-            let address = ip.to_string();
-            let is_proposed = proposal.network.addresses.contains(&address);
-            let is_open = self.policy.network.excepts(SocketAddr::new(ip, 0));
-            if is_proposed && !is_open && self.draft.add_address(&address) == crate::Change::Made {
+        let proposed = |address: &String| proposal.network.addresses.contains(address);
+        for address in led_to.iter().map(SocketAddr::to_string).filter(proposed) {
+            if self.draft.add_address(&address) == crate::Change::Made {
                 self.added.push(Addition::Host(address));
             }
         }
+    }
+
+    /// Whether the operator has said what becomes of addresses that are not public.
+    fn has_private_rules(&self) -> bool {
+        let crate::config::network::Network { connect, web, .. } = &self.document.network;
+        connect.private.is_some() || web.as_ref().is_some_and(|web| web.private.is_some())
     }
 
     fn is_the_operators(&self, path: &str) -> bool {

@@ -21,41 +21,33 @@ pub struct ReachedHosts {
 /// What lets a session reach its hosts again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LearnedNetwork {
-    /// `network.web.allowedDomains`; empty if there is to be no `network.web`.
+    /// `network.web.allowedDomains`.
     pub domains: Vec<String>,
-    /// `network.connect.allow`: the addresses of these hosts that are not public.
+    /// `network.connect.allow`: where these names led to that is not public, with the port.
     pub addresses: Vec<String>,
 }
 
 impl ReachedHosts {
-    /// What a policy has to allow. Nothing, if some hosts were reached without the proxy, since `network.web` would deny
-    /// those.
+    /// What `network.web` has to allow. A host of which no policy can allow an address is left out.
     pub(super) fn learned(&self, width: Width) -> LearnedNetwork {
-        if !self.directly.is_empty() {
-            return LearnedNetwork::default();
-        }
-        let hosts = self.endpoints().map(|(endpoint, _)| endpoint);
-        let hosts: BTreeSet<String> = hosts.map(|endpoint| endpoint.host().to_owned()).collect();
-        let mut domains = BTreeSet::new();
+        let reached = || self.endpoints().filter(|(_, addresses)| !addresses.iter().any(is_out_of_reach));
+        let hosts: BTreeSet<String> = reached().map(|(endpoint, _)| endpoint.host().to_owned()).collect();
         let lists: Vec<_> = DomainRule::lists_of(&hosts, width == Width::Wide).collect();
         let lists = if width == Width::Tight { Vec::new() } else { lists };
-        for host in &hosts {
+        let domains = hosts.iter().map(|host| {
             let list = lists.iter().find(|list| list.names_host(host));
-            domains.insert(list.map_or_else(|| host.clone(), DomainRule::to_string));
-        }
+            list.map_or_else(|| host.clone(), DomainRule::to_string)
+        });
         // No entry opens an address that is not public.
-        domains.retain(|domain| DomainRule::parse(domain).is_ok_and(|rule| rule.private_class().is_none()));
-        if domains.is_empty() {
-            return LearnedNetwork::default();
-        }
-        let led_to = self.by_name.values().flatten().copied();
-        let is_other = |ip: &IpAddr| {
-            matches!(AddressClass::from_ip(*ip), AddressClass::Private | AddressClass::Reserved)
-        };
-        let addresses: BTreeSet<IpAddr> = led_to.filter(is_other).collect();
+        let is_entry =
+            |domain: &String| DomainRule::parse(domain).is_ok_and(|rule| rule.private_class().is_none());
+        let domains: BTreeSet<String> = domains.filter(is_entry).collect();
+        let named = reached().filter(|(endpoint, _)| endpoint.address().is_none());
+        let led_to = named.flat_map(|(endpoint, addresses)| not_public(endpoint.port(), addresses));
+        let addresses: BTreeSet<SocketAddr> = led_to.collect();
         LearnedNetwork {
             domains: domains.into_iter().collect(),
-            addresses: addresses.iter().map(IpAddr::to_string).collect(),
+            addresses: addresses.iter().map(SocketAddr::to_string).collect(),
         }
     }
 
@@ -63,18 +55,27 @@ impl ReachedHosts {
     pub(super) fn refused<'a>(&'a self, policy: &'a Policy) -> impl Iterator<Item = LeftOut> {
         self.verdicts(policy).filter(|(_, verdict)| verdict.outcome != Outcome::Allow).map(
             |(name, verdict)| {
-                let why = Why::Refused(verdict.reason.text.into_owned());
-                LeftOut { path: name.into_bytes(), used: Used::SPOKEN_TO, why }
+                let mut led_to = self.by_name.get(&name).into_iter().flatten();
+                let why = match led_to.find(|ip| is_out_of_reach(ip)) {
+                    Some(ip) => {
+                        format!("its name leads to {ip}, where the guard's proxy connects to for nobody")
+                    }
+                    None => verdict.reason.text.into_owned(),
+                };
+                LeftOut { path: name.into_bytes(), used: Used::SPOKEN_TO, why: Why::Refused(why) }
             },
         )
     }
 
     /// The verdicts of a policy on each host, and on each address that was reached without the proxy.
-    pub(super) fn verdicts<'a>(&'a self, policy: &'a Policy) -> impl Iterator<Item = (String, Verdict<'a>)> {
+    fn verdicts<'a>(&'a self, policy: &'a Policy) -> impl Iterator<Item = (String, Verdict<'a>)> {
         let by_name = self.by_name.iter().flat_map(|(origin, addresses)| {
-            let port = endpoint(origin).map_or(0, |endpoint| endpoint.port());
-            let addresses = addresses.iter().map(|ip| Connection::to(SocketAddr::new(*ip, port)));
-            let verdicts = verdicts_by_name(policy, origin, &addresses.collect::<Vec<_>>());
+            let addresses = connections(origin, addresses);
+            // Without `network.web` there is no proxy, and each address has its own verdict.
+            let verdicts = match policy.has_web_rules() {
+                true => vec![judged(policy, origin, &addresses, false)],
+                false => addresses.iter().map(|to| decide(policy, &Request::Connect(*to))).collect(),
+            };
             verdicts.into_iter().map(|verdict| (origin.clone(), verdict))
         });
         let directly = self.directly.iter().map(|address| {
@@ -99,11 +100,32 @@ pub(super) fn endpoint(origin: &str) -> Option<WebEndpoint> {
     WebTarget::Url(origin).endpoint().ok()
 }
 
-/// The verdicts on an origin. Without `network.web` there is no proxy, and each of its addresses has its own.
-fn verdicts_by_name<'p>(policy: &'p Policy, origin: &str, addresses: &[Connection]) -> Vec<Verdict<'p>> {
-    if !policy.has_web_rules() {
-        return addresses.iter().map(|address| decide(policy, &Request::Connect(*address))).collect();
-    }
-    let target = WebTarget::Url(origin);
-    vec![decide(policy, &Request::Web(WebRequest { target, addresses, is_name_approved: false }))]
+/// The connections to the addresses of an origin's name.
+pub(super) fn connections(origin: &str, addresses: &BTreeSet<IpAddr>) -> Vec<Connection> {
+    let port = endpoint(origin).map_or(0, |endpoint| endpoint.port());
+    addresses.iter().map(|ip| Connection::to(SocketAddr::new(*ip, port))).collect()
+}
+
+/// The verdict of `network.web` on an origin.
+pub(super) fn judged<'p>(
+    policy: &'p Policy,
+    origin: &str,
+    addresses: &[Connection],
+    is_name_approved: bool,
+) -> Verdict<'p> {
+    decide(policy, &Request::Web(WebRequest { target: WebTarget::Url(origin), addresses, is_name_approved }))
+}
+
+/// The addresses of a name that need their entry in `network.connect.allow`.
+pub(super) fn not_public(port: u16, addresses: &BTreeSet<IpAddr>) -> impl Iterator<Item = SocketAddr> {
+    let is_other =
+        |ip: &IpAddr| matches!(AddressClass::from_ip(*ip), AddressClass::Private | AddressClass::Reserved);
+    addresses.iter().copied().filter(is_other).map(move |ip| SocketAddr::new(ip, port))
+}
+
+/// Whether no policy that is learned lets a name lead to an address: this host, this link, a service of a cloud's.
+fn is_out_of_reach(ip: &IpAddr) -> bool {
+    let class = AddressClass::from_ip(*ip);
+    ip.is_unspecified()
+        || !matches!(class, AddressClass::Public | AddressClass::Private | AddressClass::Reserved)
 }

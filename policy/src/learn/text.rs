@@ -25,7 +25,8 @@ pub(super) struct Parts<'p> {
     pub(super) carriers: Option<&'p [String]>,
     /// `exec.roots`; empty if the rules determine them.
     pub(super) roots: &'p [String],
-    pub(super) network: &'p LearnedNetwork,
+    /// `network`; `None` to leave it out.
+    pub(super) network: Option<&'p LearnedNetwork>,
 }
 
 fn quoted(text: &str) -> String {
@@ -76,8 +77,8 @@ pub(super) fn text(parts: &Parts<'_>) -> String {
         out.push(']');
     }
     out.push_str("\n  }");
-    if !parts.network.domains.is_empty() {
-        push_network(&mut out, parts.network);
+    if let Some(network) = parts.network {
+        push_network(&mut out, network);
     }
     out.push_str(",\n  \"permissions\": {\n    \"filesystem\": {\n      \"rules\": {\n");
     let mut title = "";

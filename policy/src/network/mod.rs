@@ -193,6 +193,12 @@ impl Network {
         }
     }
 
+    /// The same, with a question in place of the denial of a name that no entry allows. `None` without `network.web`.
+    pub(crate) fn with_names_asked(&self) -> Option<Network> {
+        let web = self.web.as_ref()?.with_names_asked();
+        Some(Network { web: Some(web), ..self.clone() })
+    }
+
     /// The origins that a human has allowed "always", each with the reason.
     pub(crate) fn saved_origins(&self) -> impl Iterator<Item = &(WebOrigin, CompiledReason)> {
         self.web.iter().flat_map(|web| &web.saved)

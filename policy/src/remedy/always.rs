@@ -12,7 +12,10 @@ use crate::programs::allow_always::{AllowAlways, BoundEntry, Once, derive};
 use crate::programs::data_only::is_data_only;
 use crate::programs::named_files::values;
 use crate::programs::script::{InputKind, script_operands};
-use crate::{Access, Ask, Bits, Exec, Grant, Outcome, Policy, Reason, Request, Rights, WebEndpoint, decide};
+use crate::{
+    Access, AddressClass, Ask, Bits, Exec, Grant, Outcome, Policy, Reason, Request, Rights, WebEndpoint,
+    decide,
+};
 
 /// What "allow always" saves for one question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -266,7 +269,9 @@ fn runs_what_the_tree_writes(policy: &Policy, exec: &Exec<'_>, world: &dyn Alway
 /// Returns what "allow always" saves for a question about a host of the Web, which a verdict had for this reason: the
 /// host with its scheme and port, and never what its name leads to.
 pub fn always_host(endpoint: &WebEndpoint, reason: &Reason<'_>) -> Always {
-    if reason.path != ASKED_NAME {
+    let is_private = endpoint.address().map(|address| AddressClass::from_ip(address.ip()));
+    let is_private = is_private.is_some_and(|class| class != AddressClass::Public);
+    if reason.path != ASKED_NAME || is_private || endpoint.is_local_name() {
         return Always::Never(IN_POLICY.to_owned());
     }
     Always::Saves { narrow: vec![Saving::Origin(endpoint.origin().to_string())], directory: Vec::new() }

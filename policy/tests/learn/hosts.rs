@@ -85,7 +85,7 @@ fn what_a_name_leads_to_is_allowed_with_it() {
     assert_eq!(proposal.left_out, []);
     let expected = LearnedNetwork {
         domains: vec!["example.com".to_owned(), "mirror.corp".to_owned()],
-        addresses: vec!["10.0.0.9".to_owned(), "fd00::9".to_owned()],
+        addresses: vec!["10.0.0.9:443".to_owned(), "[fd00::9]:443".to_owned()],
     };
     assert_eq!(proposal.network, expected);
     assert_eq!(outcome(&proposal.text, "https://mirror.corp/", "10.0.0.9"), Outcome::Allow);
@@ -113,8 +113,21 @@ fn hosts_without_the_proxy_leave_no_rule_for_names() {
     seen.directly.insert("192.0.2.1:22".parse().unwrap());
     for width in WIDTHS {
         let proposal = learned(&seen, width);
-        assert_eq!((&proposal.network, &*proposal.left_out), (&LearnedNetwork::default(), &[][..]));
+        assert_eq!(proposal.left_out, []);
         assert!(!proposal.text.contains("network"), "{}", proposal.text);
+    }
+}
+
+#[test]
+fn a_host_that_no_policy_can_open_gets_no_entry() {
+    for ip in ["127.0.0.1", "0.0.0.0", "::1", "169.254.169.254", "169.254.1.1"] {
+        let seen = reached(&[("https://example.com:443", &[PUBLIC]), ("http://own.corp:80", &[ip])]);
+        let proposal = learned(&seen, Width::Wide);
+        assert_eq!(
+            (proposal.network.domains, proposal.network.addresses.len()),
+            (vec!["example.com".to_owned()], 0)
+        );
+        assert!(proposal.left_out[0].why.text().contains("its name leads to"), "{:?}", proposal.left_out);
     }
 }
 
@@ -137,7 +150,7 @@ fn an_existing_policy_gets_the_missing_hosts() {
     ]);
     let web = r#"{"web": {"allowedDomains": ["good.test"], "deniedDomains": ["bad.test"]}}"#;
     let merge = merged(web, &seen);
-    let hosts = ["mirror.corp", "new.test", "10.0.0.9"];
+    let hosts = ["mirror.corp", "new.test", "10.0.0.9:443"];
     assert_eq!(merge.added, hosts.map(|host| Addition::Host(host.to_owned())));
     assert_eq!(outcome(&merge.text, "https://new.test/", PUBLIC), Outcome::Allow);
     assert_eq!(outcome(&merge.text, "https://mirror.corp/", "10.0.0.9"), Outcome::Allow);
@@ -150,8 +163,55 @@ fn an_existing_policy_gets_the_missing_hosts() {
         let merge = merged(open, &seen);
         assert_eq!((merge.added, merge.refused.len()), (vec![], 0), "{open}");
     }
-    // What was reached without the proxy stays refused.
+    // What was reached without the proxy stays refused, and the others are added.
     seen.directly.insert("192.0.2.1:22".parse().unwrap());
     let merge = merged(web, &seen);
+    assert_eq!(merge.added.len(), 3, "{:?}", merge.added);
     assert!(merge.refused.iter().any(|left| left.path == b"192.0.2.1:22"), "{:?}", merge.refused);
+}
+
+/// What a merge adds and does not, for `private.test`, which leads to 10.0.0.1, and `good.test`.
+#[test]
+fn a_merge_lifts_nothing_that_the_operator_withholds() {
+    let seen = reached(&[("http://good.test:80", &[PUBLIC]), ("http://private.test:80", &["10.0.0.1"])]);
+    for (network, added, by) in [
+        (
+            r#"{"connect": {"private": "deny"}, "web": {"allowedDomains": ["good.test"], "private": "allow"}}"#,
+            &[][..],
+            "network.connect.private",
+        ),
+        (
+            r#"{"web": {"allowedDomains": ["good.test", "private.test"], "private": "deny"}}"#,
+            &[],
+            "network.connect.allow",
+        ),
+        (
+            r#"{"connect": {"deny": ["10.0.0.1"]}, "web": {"allowedDomains": ["good.test"]}}"#,
+            &[],
+            "network.connect.deny[0]",
+        ),
+        (
+            r#"{"web": {"allowedDomains": ["good.test"], "deniedDomains": ["10.0.0.0/8"]}}"#,
+            &[],
+            "network.web.deniedDomains",
+        ),
+        // An empty list allows every name, and one entry would close it.
+        (r#"{"web": {}}"#, &["10.0.0.1:80"], ""),
+        (r#"{"web": {"deniedDomains": ["bad.test"]}}"#, &["10.0.0.1:80"], ""),
+        // Only the name is missing.
+        (
+            r#"{"connect": {"allow": ["10.0.0.1:80"]}, "web": {"allowedDomains": ["good.test"]}}"#,
+            &["private.test"],
+            "",
+        ),
+        (r#"{"web": {"allowedDomains": ["good.test"], "private": "allow"}}"#, &["private.test"], ""),
+        (r#"{"web": {"allowedDomains": ["good.test"], "private": "ask"}}"#, &["private.test"], ""),
+    ] {
+        let merge = merged(network, &seen);
+        let expected: Vec<_> = added.iter().map(|host| Addition::Host((*host).to_owned())).collect();
+        assert_eq!(merge.added, expected, "{network}");
+        let conflict = merge.conflicts.iter().find(|one| one.requested == "host private.test");
+        assert_eq!(conflict.map_or("", |one| &one.by), by, "{network}: {:?}", merge.conflicts);
+        assert_eq!(outcome(&merge.text, "http://good.test/", PUBLIC), Outcome::Allow, "{network}");
+    }
 }

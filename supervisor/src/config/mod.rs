@@ -30,6 +30,7 @@ use guard_policy::text::shown;
 use guard_policy::{
     Ask, Document, Host, OpenclawStore, Overrides, OwnStore, Policy, Problem, Security, Workspace,
 };
+use serde_json::json;
 
 use crate::config::options::Options;
 use crate::config::realpath::Links;
@@ -336,14 +337,18 @@ pub fn on_host<T>(paths: &Paths, ask: impl FnOnce(&Host<'_>) -> T) -> T {
     })
 }
 
-/// Returns the policy of a learning session: it allows everything that a policy can allow.
+/// Returns the policy of a learning session: it allows everything that a policy can allow. `gateway` is the URL of the
+/// gateway that the policy in force names, which no session may reach.
 ///
 /// # Errors
 /// If it cannot be compiled.
-pub fn open(options: &Options, paths: &Paths) -> Result<Policy, SetupError> {
-    const OPEN: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off", "roots": ["/"]},
-        "permissions": {"persistence": false, "filesystem": {"rules": {"/**": "rwx"}, "default": "rwx"}}}"#;
-    let document = Document::parse("open", OPEN).map_err(SetupError::Invalid)?;
+pub fn open(options: &Options, paths: &Paths, gateway: Option<&GatewayUrl>) -> Result<Policy, SetupError> {
+    let mut open = json!({"version": 1, "exec": {"security": "full", "ask": "off", "roots": ["/"]},
+        "permissions": {"persistence": false, "filesystem": {"rules": {"/**": "rwx"}, "default": "rwx"}}});
+    if let Some(url) = gateway {
+        open["approvals"]["gateway"]["url"] = url.to_string().into();
+    }
+    let document = Document::parse("open", &open.to_string()).map_err(SetupError::Invalid)?;
     let compile = |host: &Host<'_>| Policy::compile(&document, &options.agent, host, &Overrides::default());
     on_host(paths, compile).map_err(SetupError::Invalid)
 }

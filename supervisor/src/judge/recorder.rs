@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use guard_policy::learn::{ReachedHosts, Used};
 use guard_policy::{Transport, WebEndpoint};
@@ -22,7 +22,7 @@ use super::local_address::is_own;
 const MAX_RECORDS: usize = 500_000;
 const MAX_BYTES: usize = 64 << 20;
 /// The maximum number of recorded hosts, and of their addresses.
-const MAX_HOSTS: usize = 10_000;
+const MAX_HOSTS: usize = 2_000;
 
 /// A record of an origin, such as `https://example.com:443`, and where its name led if that is known: `ORIGIN ADDRESS`.
 /// No set of uses has this number.
@@ -87,6 +87,7 @@ impl Recorder {
                 return;
             }
             if recorded.seen.len() >= MAX_RECORDS || recorded.bytes + path.len() > MAX_BYTES {
+                recorded.is_full = true;
                 recorded.cut();
                 return;
             }
@@ -102,6 +103,9 @@ impl Recorder {
         let origin = format!("{}://{}", endpoint.scheme().as_str(), endpoint.authority());
         let mut recorded = self.0.lock();
         for ip in addresses {
+            let is_own = ip.is_unspecified() || is_own(SocketAddr::new(*ip, 0));
+            // Any address of this host is the same to the policy.
+            let ip = if is_own { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { *ip };
             recorded.host(BY_NAME, format!("{origin} {ip}"));
         }
         recorded.host(BY_NAME, origin);
@@ -120,20 +124,20 @@ impl Recorder {
 impl Recorded {
     fn host(&mut self, kind: u8, text: String) {
         let new = (kind, text);
-        if self.is_full || self.hosts.contains(&new) {
+        if self.hosts.len() > MAX_HOSTS || self.hosts.contains(&new) {
             return;
         }
-        if self.hosts.len() >= MAX_HOSTS {
+        if self.hosts.len() == MAX_HOSTS {
             self.cut();
-            return;
+        } else {
+            self.write(kind, new.1.as_bytes());
         }
-        self.write(kind, new.1.as_bytes());
+        // Also the first one too many: the record is cut once.
         self.hosts.insert(new);
     }
 
-    /// Records nothing more, and that there was more.
+    /// Records that there was more.
     fn cut(&mut self) {
-        self.is_full = true;
         self.write(0, b"");
     }
 

@@ -40,6 +40,27 @@ fn no_address_of_this_host_reaches_the_gateway() {
 }
 
 #[test]
+fn a_session_that_is_learned_from_reaches_no_gateway_that_guard_json_names() {
+    const CONNECT: &str = "import socket, sys\ntry: socket.create_connection(('127.0.0.1', int(sys.argv[1]))); print('ok')\nexcept OSError as e: print(e.errno)";
+    const PROXIED: &str = "import os, socket, sys\nwhere = os.environ['http_proxy'].split('/')[2].split(':')
+s = socket.create_connection((where[0], int(where[1])))
+s.sendall(b'GET http://localhost:%s/ HTTP/1.1\\r\\nHost: localhost:%s\\r\\n\\r\\n' % ((sys.argv[1].encode(),) * 2)); print(s.recv(12)[9:].decode())";
+    let gateway = Listener::everywhere();
+    let url = format!("ws://127.0.0.1:{}", gateway.port);
+    let world = World::open().policy_text(|text| {
+        text.replacen('{', &format!("{{\"approvals\": {{\"gateway\": {{\"url\": \"{url}\"}}}}, "), 1)
+    });
+    for (script, result) in [(CONNECT, "13\n"), (PROXIED, "403\n")] {
+        let mut command = world.command();
+        command.args(["learn", "-o"]).arg(world.root().join("learned.json"));
+        command.args(["--", "python3", "-S", "-c", script, &gateway.port.to_string()]);
+        let ended = ended(&mut command);
+        assert_eq!(ended.stdout, result, "{}", ended.stderr);
+    }
+    assert_eq!(gateway.reached(), 0);
+}
+
+#[test]
 fn check_says_the_same() {
     let gateway = Listener::everywhere();
     let world = World::open();

@@ -53,7 +53,8 @@ impl OwnStore<'_> {
         let (mut origins, mut warnings) = (Vec::new(), Vec::new());
         for (path, text) in reading.store.origins(agent) {
             let path = own_key_path(&path);
-            let Some(origin) = WebOrigin::parse(&text) else {
+            // Other forms of it do not show which host they name.
+            let Some(origin) = WebOrigin::parse(&text).filter(|origin| origin.to_string() == text) else {
                 warnings.push(format!("{path}: \"{text}\" is ignored: it is not an origin"));
                 continue;
             };

@@ -60,6 +60,11 @@ impl WebRules {
         }
     }
 
+    /// The same rules, with a question for each name that no entry allows.
+    pub(super) fn with_names_asked(&self) -> WebRules {
+        WebRules { asks: true, ..self.clone() }
+    }
+
     /// The verdict of the rules for names on an endpoint, unless they allow it.
     fn judge_name(&self, endpoint: &WebEndpoint) -> Option<Verdict<'static>> {
         if let Some(rule) = self.denied.iter().find(|rule| rule.names(endpoint)) {

@@ -178,7 +178,7 @@ impl WebEndpoint {
     }
 
     /// Whether it is a name of this host or of its network.
-    pub(super) fn is_local_name(&self) -> bool {
+    pub(crate) fn is_local_name(&self) -> bool {
         self.host.is_local_name()
     }
 
