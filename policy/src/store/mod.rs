@@ -135,6 +135,16 @@ impl Store {
         })
     }
 
+    /// The section of an agent to which these keys lead, made if it is missing. `None` if another kind of value is in the way.
+    fn make_section(&mut self, agent: &str, keys: &[&str]) -> Option<&mut Map<String, Value>> {
+        let mut section = object(object(self.root.entry("agents")).entry(key(agent)));
+        for name in keys {
+            let next = section.entry(*name).or_insert_with(|| Value::Object(Map::new()));
+            section = next.as_object_mut()?;
+        }
+        Some(section)
+    }
+
     fn agent(&self, name: &str) -> Option<&Map<String, Value>> {
         self.section("agents")?.get(name)?.as_object()
     }
@@ -142,6 +152,11 @@ impl Store {
     fn section(&self, name: &str) -> Option<&Map<String, Value>> {
         self.root.get(name)?.as_object()
     }
+}
+
+/// The section of an agent to which these keys lead.
+fn section_of<'s>(agent: &'s Map<String, Value>, keys: &[&str]) -> Option<&'s Map<String, Value>> {
+    keys.iter().try_fold(agent, |section, name| section.get(*name)?.as_object())
 }
 
 /// The store's key for an agent.

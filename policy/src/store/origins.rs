@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Added, Store, key, lists, object, section_path};
+use super::{Added, Store, lists, section_of, section_path};
 
 /// The keys that lead to the list in an agent's section.
 pub(super) const SECTION: [&str; 2] = ["network", "web"];
@@ -27,12 +27,7 @@ impl Store {
 
     /// Adds an origin to an agent. `None` if another kind of value is in the way; nothing is added then.
     pub fn add_origin(&mut self, agent: &str, origin: &str) -> Option<Added> {
-        let agents = object(self.root.entry("agents"));
-        let mut section = object(agents.entry(key(agent)));
-        for name in SECTION {
-            let next = section.entry(name).or_insert_with(|| Value::Object(Map::new()));
-            section = next.as_object_mut()?;
-        }
+        let section = self.make_section(agent, &SECTION)?;
         let list = section.entry(LIST).or_insert_with(|| Value::Array(Vec::new())).as_array_mut()?;
         if list.iter().any(|known| known == origin) {
             return Some(Added::Known);
@@ -43,9 +38,5 @@ impl Store {
 }
 
 pub(super) fn list(agent: &Map<String, Value>) -> Option<&Vec<Value>> {
-    let mut section = agent;
-    for name in SECTION {
-        section = section.get(name)?.as_object()?;
-    }
-    section.get(LIST)?.as_array()
+    section_of(agent, &SECTION)?.get(LIST)?.as_array()
 }

@@ -32,7 +32,8 @@ impl Store {
         Store::parse_as(file, text, shape, id)
     }
 
-    /// Parses the guard's own store, which may have file rules and origins. Other settings have no effect there and cause a note.
+    /// Parses the guard's own store, which may have file rules and origins. Other settings have no effect there and cause a
+    /// note.
     ///
     /// # Errors
     /// As [`Store::parse`], and if a section on the way to them is not an object.

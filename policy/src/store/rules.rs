@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Added, Store, key, lists, object, section_path};
+use super::{Added, Store, lists, section_of, section_path};
 use crate::Bits;
 use crate::paths::saved_rules::FileRule;
 
@@ -28,12 +28,7 @@ impl Store {
     /// Adds a file rule to an agent. An existing rule with the same pattern keeps its bits. `None` if another kind of
     /// value is in the way; no rule is added then.
     pub fn add_rule(&mut self, agent: &str, rule: &FileRule) -> Option<Added> {
-        let agents = object(self.root.entry("agents"));
-        let mut section = object(agents.entry(key(agent)));
-        for name in SECTION {
-            let next = section.entry(name).or_insert_with(|| Value::Object(Map::new()));
-            section = next.as_object_mut()?;
-        }
+        let section = self.make_section(agent, &SECTION)?;
         let (bits, added) = match section.get(&rule.pattern) {
             None => (rule.bits, Added::New),
             Some(known) => {
@@ -51,9 +46,5 @@ pub(super) fn bits(value: &Value) -> Option<Bits> {
 }
 
 pub(super) fn section(agent: &Map<String, Value>) -> Option<&Map<String, Value>> {
-    let mut section = agent;
-    for name in SECTION {
-        section = section.get(name)?.as_object()?;
-    }
-    Some(section)
+    section_of(agent, &SECTION)
 }

@@ -313,7 +313,7 @@ impl Scripts {
     }
 
     /// Finds the caller's matching copy: its real path, and the copy freshly opened. It is the caller's own, or an
-    /// ancestor's that nobody has opened yet.
+    /// ancestor's that nobody has opened yet, or that has older children.
     fn find(
         &self,
         caller: &Caller<'_>,
