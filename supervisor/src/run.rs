@@ -191,8 +191,8 @@ fn start(
     let lifeline = options.node_run.lifeline().map_err(RunError::HandedOver)?;
     let mut inherited = environment::filtered(given, &policy, &paths.state_directory);
     // While the guard learns, its proxy sees the names. It leads past another one, which may be the only way out.
-    let other = if recorder.is_some() { environment::proxy(&inherited) } else { None };
-    let is_proxied = if recorder.is_some() { other.is_none() } else { policy.has_web_rules() };
+    let other = recorder.as_ref().and_then(|_| environment::proxy(&inherited));
+    let is_proxied = other.is_none() && (recorder.is_some() || policy.has_web_rules());
     let proxy = is_proxied.then(|| ProxyPort::bind(proxy.clone())).transpose().map_err(RunError::Proxy)?;
     if let Some(proxy) = &proxy {
         environment::replace(&mut inherited, proxy.variables());

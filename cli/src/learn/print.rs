@@ -52,10 +52,9 @@ fn words(command: &[OsString]) -> String {
 }
 
 impl Summary<'_> {
-    /// The names of hosts, and the addresses that were reached without one.
-    fn hosts(&self) -> impl Iterator<Item = String> {
-        let directly = self.reached.directly.iter().map(SocketAddr::to_string);
-        self.reached.by_name.keys().cloned().chain(directly)
+    /// The addresses that were reached without the guard's proxy.
+    fn directly(&self) -> impl ExactSizeIterator<Item = String> {
+        self.reached.directly.iter().map(SocketAddr::to_string)
     }
 
     fn count(&self, used: Used) -> usize {
@@ -101,7 +100,7 @@ impl Summary<'_> {
             Exit::Command(status) => format!("ended with status {status}"),
             _ => "ended".to_owned(),
         };
-        let hosts = match self.hosts().count() {
+        let hosts = match self.reached.by_name.len() + self.reached.directly.len() {
             0 => String::new(),
             1 => "1 host, ".to_owned(),
             count => format!("{count} hosts, "),
@@ -139,7 +138,7 @@ impl Summary<'_> {
         let Some(merge) = self.merge else {
             self.list(
                 "reached without the guard's proxy, so the policy has no network.web:",
-                self.reached.directly.iter().map(SocketAddr::to_string),
+                self.directly(),
             );
             return;
         };
@@ -243,7 +242,7 @@ impl Summary<'_> {
             "deny": self.proposal.deny,
             "hosts": {
                 "seen": self.reached.by_name.keys().collect::<Vec<_>>(),
-                "directly": self.reached.directly.iter().map(SocketAddr::to_string).collect::<Vec<_>>(),
+                "directly": self.directly().collect::<Vec<_>>(),
                 "allowedDomains": self.proposal.network.domains,
                 "connectAllow": self.proposal.network.addresses,
             },

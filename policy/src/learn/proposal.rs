@@ -54,7 +54,7 @@ pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
     let mut round = 0;
     let network = session.reached.learned(width);
     let is_whole = session.reached.directly.is_empty() && !network.domains.is_empty();
-    let written = is_whole.then(|| network.clone());
+    let written = is_whole.then_some(&network);
     let (text, made) = loop {
         let not_yet_allowed: Vec<&Observation> = counted.iter().map(|i| &observations[*i]).collect();
         let mut widened = widen(&not_yet_allowed, &standing, &zones, width);
@@ -64,14 +64,14 @@ pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
             *bits = bits.join(if pattern.is_deep { Bits::default() } else { bounds.given(&pattern.path) });
         }
         let made = ProposalLines::new(session, &zones, &widened, &left_out);
-        let text = made.text(session, &widened, written.as_ref(), width);
+        let text = made.text(session, &widened, written, width);
         let document = Document::parse("guard.json", &text).ok()?;
         let policy = Policy::compile(&document, session.agent, session.host, &Overrides::default()).ok()?;
         let failing: Vec<(usize, Used, String)> = (0..observations.len())
             .filter_map(|i| fails(&policy, &observations[i], session).map(|(used, why)| (i, used, why)))
             .collect();
         if failing.is_empty() {
-            // The addresses that were reached without the proxy have no line that a policy could leave out.
+            // No other round would help: their entries do not depend on the rules for paths.
             left_out.extend(session.reached.refused(&policy));
             break (text, made);
         }

@@ -159,6 +159,14 @@ fn section_of<'s>(agent: &'s Map<String, Value>, keys: &[&str]) -> Option<&'s Ma
     keys.iter().try_fold(agent, |section, name| section.get(*name)?.as_object())
 }
 
+/// The same, to change it.
+fn section_of_mut<'s>(
+    agent: &'s mut Map<String, Value>,
+    keys: &[&str],
+) -> Option<&'s mut Map<String, Value>> {
+    keys.iter().try_fold(agent, |section, name| section.get_mut(*name)?.as_object_mut())
+}
+
 /// The store's key for an agent.
 fn key(agent: &str) -> &str {
     match agent {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::rules::{SECTION, bits};
 use super::usage::last_used;
-use super::{BaseHash, Store, origins};
+use super::{BaseHash, Store, origins, section_of_mut};
 use crate::Bits;
 use crate::programs::allowlist::CWD_ARGV;
 
@@ -100,18 +100,14 @@ impl Store {
                 list.len() < before
             }
             SavedGrant::Files { pattern, bits: granted } => {
-                let rules =
-                    SECTION.iter().try_fold(section, |section, name| section.get_mut(*name)?.as_object_mut());
-                let Some(rules) = rules else { return false };
+                let Some(rules) = section_of_mut(section, &SECTION) else { return false };
                 if rules.get(pattern).and_then(bits) != Some(*granted) {
                     return false;
                 }
                 rules.shift_remove(pattern).is_some()
             }
             SavedGrant::Origin { origin } => {
-                let web = origins::SECTION
-                    .iter()
-                    .try_fold(section, |section, name| section.get_mut(*name)?.as_object_mut());
+                let web = section_of_mut(section, &origins::SECTION);
                 let list = web.and_then(|web| web.get_mut(origins::LIST)?.as_array_mut());
                 let Some(list) = list else { return false };
                 let before = list.len();

@@ -15,7 +15,7 @@ fn reached(hosts: &[(&str, &[&str])]) -> ReachedHosts {
 }
 
 fn session<'a>(reached: &'a ReachedHosts, host: &'a guard_policy::Host<'a>) -> Session<'a> {
-    Session { observations: &[], reached, host, caches: &[], agent: "main" }
+    Session { reached, ..super::session(&[], host) }
 }
 
 fn learned(reached: &ReachedHosts, width: Width) -> Proposal {

@@ -3,6 +3,8 @@
 mod hosts;
 mod properties;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use guard_policy::learn::{
     FinalState, LeftOut, Observation, Proposal, ReachedHosts, Session, Used, Why, Width, merge, propose,
 };
@@ -80,10 +82,14 @@ fn build() -> Vec<Observation> {
     ]
 }
 
+/// A session of the default agent that reached no other host.
+fn session<'a>(observations: &'a [Observation], host: &'a Host<'a>) -> Session<'a> {
+    static NONE: ReachedHosts = ReachedHosts { by_name: BTreeMap::new(), directly: BTreeSet::new() };
+    Session { observations, reached: &NONE, host, caches: &[], agent: "main" }
+}
+
 fn proposed(observations: &[Observation], host: &Host<'_>, width: Width) -> Proposal {
-    let session =
-        Session { observations, reached: &ReachedHosts::default(), host, caches: &[], agent: "main" };
-    propose(&session, width).expect("a proposal")
+    propose(&session(observations, host), width).expect("a proposal")
 }
 
 fn policy(text: &str, host: &Host<'_>) -> Policy {
@@ -369,13 +375,7 @@ fn a_merge_adds_what_is_missing_and_keeps_the_rest() {
 "#;
     let host = host();
     let observations = build();
-    let session = Session {
-        observations: &observations,
-        reached: &ReachedHosts::default(),
-        host: &host,
-        caches: &[],
-        agent: "main",
-    };
+    let session = session(&observations, &host);
     let proposal = propose(&session, Width::Normal).expect("a proposal");
     let merged = merge("guard.json", text, &session, &proposal).expect("a merge");
     for comment in ["// ours", "// the system"] {

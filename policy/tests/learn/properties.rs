@@ -1,13 +1,11 @@
 //! Properties of every session.
 
-use guard_policy::learn::{
-    FinalState, LeftOut, Observation, ReachedHosts, Session, Used, Why, merge, propose,
-};
+use guard_policy::learn::{FinalState, LeftOut, Observation, Used, Why, merge, propose};
 use guard_policy::{Access, Exec, Outcome, Policy, Request, Role, decide};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
 
-use super::{WIDTHS, allows, host, policy, proposed, seen, starts};
+use super::{WIDTHS, allows, host, policy, proposed, seen, session, starts};
 
 /// Paths of every kind of place, with names of every length.
 fn path() -> impl Strategy<Value = String> {
@@ -239,13 +237,7 @@ fn the_same_session_gives_the_same_text() {
             let proposal = proposed(&observations, &host, width);
             prop_assert_eq!(&proposed(&other, &host, width).text, &proposal.text);
             // Learning from what a proposal allows gives the same proposal, and merging it into itself adds nothing.
-            let session = Session {
-                observations: &observations,
-                reached: &ReachedHosts::default(),
-                host: &host,
-                caches: &[],
-                agent: "main",
-            };
+            let session = session(&observations, &host);
             let merged = merge("guard.json", &proposal.text, &session, &proposal).expect("a merge");
             prop_assert_eq!((merged.missing, merged.conflicts.len(), &merged.text), (0, 0, &proposal.text));
         }
@@ -284,13 +276,7 @@ fn a_merge_gives_nothing_that_was_withheld() {
             let host = host();
             let text = serde_json::json!({ "version": 1, "exec": { "ask": "off" }, "permissions": { "filesystem": { "rules": rules, "deny": deny } } }).to_string();
             let old = policy(&text, &host);
-            let session = Session {
-                observations: &observations,
-                reached: &ReachedHosts::default(),
-                host: &host,
-                caches: &[],
-                agent: "main",
-            };
+            let session = session(&observations, &host);
             for width in WIDTHS {
                 let proposal = propose(&session, width).expect("a proposal");
                 let merged = merge("guard.json", &text, &session, &proposal).expect("a merge");

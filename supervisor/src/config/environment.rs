@@ -12,6 +12,9 @@ use guard_policy::{Policy, Reason};
 
 use crate::config::options::Options;
 
+/// The variables that name a proxy. Programs read them in capitals or in small letters, and some know only one of them.
+pub const PROXIES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
+
 /// Returns the command's environment: the guard's own, filtered by the policy. Credentials for OpenClaw's
 /// gateway are dropped, whatever the name of the variable.
 pub fn of_command(policy: &Policy, state: &Path) -> Inherited {
@@ -40,8 +43,7 @@ pub fn replace(inherited: &mut Inherited, variables: Vec<Variable>) {
 /// The variable that names a proxy, if one is passed on.
 pub fn proxy(inherited: &Inherited) -> Option<String> {
     let names_one = |(name, value): &&Variable| {
-        let name = name.to_ascii_uppercase();
-        let is_name = [&b"HTTP_PROXY"[..], b"HTTPS_PROXY", b"ALL_PROXY"].contains(&&*name);
+        let is_name = PROXIES.iter().any(|proxy| name.eq_ignore_ascii_case(proxy.as_bytes()));
         is_name && !value.is_empty()
     };
     inherited.env.iter().find(names_one).map(|(name, _)| shown(name))

@@ -1,5 +1,5 @@
-//! Records a session's uses, each path and each host once. The supervisor writes them as they happen; the front reads them when the
-//! session is over.
+//! Records a session's uses, each path and each host once. The supervisor writes them as they happen; the front reads them
+//! when the session is over.
 //!
 //! The record is in unnamed memory: nothing of it remains however the session ends, and there is no file that the tree
 //! could reach.
@@ -114,8 +114,8 @@ impl Recorder {
     /// Records a connection of the tree's own to another host. UDP is left out: the resolver of the C library connects such
     /// sockets only to see which route an address has.
     pub fn connected(&self, address: SocketAddr, transport: Transport) {
-        let is_own = address.ip().to_canonical().is_loopback() || is_own(address);
-        if transport == Transport::Tcp && !is_own {
+        let is_loopback = address.ip().to_canonical().is_loopback();
+        if transport == Transport::Tcp && !is_loopback && !is_own(address) {
             self.0.lock().host(DIRECTLY, address.to_string());
         }
     }
@@ -141,7 +141,7 @@ impl Recorded {
         self.write(0, b"");
     }
 
-    /// Writes one record: the uses, the length of the path, the path. A record without uses means that more followed.
+    /// Writes one record: the uses or another kind, the length of the path or text, and that. A record without uses means that more followed.
     fn write(&mut self, used: u8, path: &[u8]) {
         let Ok(length) = u32::try_from(path.len()) else { return };
         let record = [&[used][..], &length.to_le_bytes(), path].concat();

@@ -108,7 +108,6 @@ impl Answers {
         let connections = question.addresses.iter();
         let connections = connections.map(|ip| connection(&guard, SocketAddr::new(*ip, endpoint.port())));
         let connections: Vec<_> = connections.collect();
-        let itself = endpoint.address().map(|address| connection(&guard, address));
         // A question about the name comes before the look-up, and so before one about its addresses.
         let own: Vec<IpAddr> = endpoint.address().iter().map(SocketAddr::ip).collect();
         let stages = [(&[][..], false, own), (&connections[..], true, not_public(&question.addresses))];
@@ -118,6 +117,7 @@ impl Answers {
             let verdict = match question.addresses.len() {
                 // A session that is learned from goes wherever it could go without the proxy.
                 0..=MAX_ADDRESSES if guard.recorder().is_some() => {
+                    let itself = endpoint.address().map(|address| connection(&guard, address));
                     directly(guard.policy(), itself.iter().chain(addresses))
                 }
                 0..=MAX_ADDRESSES => decide(guard.policy(), &Request::Web(request)),

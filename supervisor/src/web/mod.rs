@@ -26,6 +26,7 @@ use guard_policy::environment::Variable;
 use parking_lot::Mutex;
 
 use crate::audit::report::Reporter;
+use crate::config::environment::PROXIES;
 use crate::judge::active::Current;
 use crate::panics::restart_on_panic;
 use answers::Answers;
@@ -105,13 +106,13 @@ impl ProxyPort {
     }
 }
 
-/// The proxy's variables. Programs read them in capitals or in small letters, and some know only one of them.
+/// The proxy's variables, in capitals and in small letters.
 fn variables(port: u16) -> Vec<Variable> {
     let proxy = format!("http://127.0.0.1:{port}");
     let here = "localhost,127.0.0.1,::1";
     let named = |name: &str, value: &str| (name.as_bytes().to_vec(), value.as_bytes().to_vec());
     let both = |name: &str, value: &str| [named(name, value), named(&name.to_lowercase(), value)];
-    let mut all = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].map(|name| both(name, &proxy)).concat();
+    let mut all = PROXIES.map(|name| both(name, &proxy)).concat();
     all.extend(both("NO_PROXY", here));
     // Node's fetch and http take proxies from the environment only if they are asked to.
     all.push(named("NODE_USE_ENV_PROXY", "1"));

@@ -1,6 +1,8 @@
 //! What the guard's own approvals store adds to a policy. It can only allow, so a broken store counts as an
 //! absent one.
 
+use std::fmt::Display;
+
 use super::openclaw::listed;
 use crate::compile::host::OwnStore;
 use crate::network::WebOrigin;
@@ -33,13 +35,7 @@ impl OwnStore<'_> {
             }
             // Not resolved: it was a real path, and a link made since then leads to what nobody answered.
             let glob = expand(&rule.pattern, home).glob(true);
-            let reason = CompiledReason {
-                source: Source::Saved,
-                rule: format!("allowed always: {rule} ({NAME})"),
-                text: format!("{rule} was allowed \"always\" ({NAME})"),
-                path,
-            };
-            answers.push(SavedRule { glob, bits: rule.bits, reason });
+            answers.push(SavedRule { glob, bits: rule.bits, reason: allowed_always(path, &rule) });
         }
         if ask == Ask::Off && !answers.is_empty() {
             warnings.push(format!("{NAME}: its file rules have no effect while exec.ask is off"));
@@ -58,12 +54,7 @@ impl OwnStore<'_> {
                 warnings.push(format!("{path}: \"{text}\" is ignored: it is not an origin"));
                 continue;
             };
-            let reason = CompiledReason {
-                source: Source::Saved,
-                rule: format!("allowed always: {origin} ({NAME})"),
-                text: format!("{origin} was allowed \"always\" ({NAME})"),
-                path,
-            };
+            let reason = allowed_always(path, &origin);
             origins.push((origin, reason));
         }
         (origins, warnings)
@@ -88,6 +79,16 @@ impl OwnStore<'_> {
 /// Returns a place in this store for one that [`crate::store::Store`] names as in OpenClaw's.
 fn own_key_path(path: &str) -> String {
     path.replacen("openclaw.", "saved.", 1)
+}
+
+/// The reason of a rule or an origin.
+fn allowed_always(path: String, what: &dyn Display) -> CompiledReason {
+    CompiledReason {
+        source: Source::Saved,
+        rule: format!("allowed always: {what} ({NAME})"),
+        text: format!("{what} was allowed \"always\" ({NAME})"),
+        path,
+    }
 }
 
 fn reason(path: String, entry: StoreEntry<'_>) -> CompiledReason {

@@ -4,7 +4,7 @@
 mod layout;
 mod tree;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::reader::join;
 use crate::paths::expansion::{Bases, expand, problem, rule_problem};
@@ -112,8 +112,7 @@ impl Draft {
     /// # Errors
     /// If the pattern is not valid in the file map.
     pub fn add_deny(&mut self, at: &Scope, pattern: &str) -> Result<Change, BadPattern> {
-        let text = tree::push(&self.text, &keys(at, DENY), &right(pattern, problem)?.into());
-        Ok(self.becomes(text))
+        Ok(self.pushed(&keys(at, DENY), &right(pattern, problem)?.into()))
     }
 
     /// Removes every occurrence of a pattern from `deny`.
@@ -124,17 +123,12 @@ impl Draft {
 
     /// Adds a host to `network.web.allowedDomains`. The caller makes sure that it parses.
     pub(crate) fn add_domain(&mut self, domain: &str) -> Change {
-        self.pushed(&["network", "web", "allowedDomains"], domain)
+        self.pushed(&["network", "web", "allowedDomains"], &domain.into())
     }
 
     /// Adds an address to `network.connect.allow`. The caller makes sure that it parses.
     pub(crate) fn add_address(&mut self, address: &str) -> Change {
-        self.pushed(&["network", "connect", "allow"], address)
-    }
-
-    fn pushed(&mut self, keys: &[&str], item: &str) -> Change {
-        let text = tree::push(&self.text, keys, &item.into());
-        self.becomes(text)
+        self.pushed(&["network", "connect", "allow"], &address.into())
     }
 
     /// Adds an entry to the allowlist of an agent; `*` stands for every agent.
@@ -143,8 +137,7 @@ impl Draft {
         if let Some(arguments) = arg_pattern {
             entry["argPattern"] = arguments.into();
         }
-        let text = tree::push(&self.text, &["agents", agent, "allowlist"], &entry);
-        self.becomes(text)
+        self.pushed(&["agents", agent, "allowlist"], &entry)
     }
 
     /// The rule for the same files as a pattern (`~/x/` and `/home/u/x/**`, `${workspace}/**` there): its pattern as written and its permission.
@@ -172,6 +165,12 @@ impl Draft {
 
     fn document(&self) -> Document {
         Document::parse("", &self.text).unwrap_or_default()
+    }
+
+    /// Adds an item to the list to which these keys lead.
+    fn pushed(&mut self, keys: &[&str], item: &Value) -> Change {
+        let text = tree::push(&self.text, keys, item);
+        self.becomes(text)
     }
 
     fn becomes(&mut self, text: Option<String>) -> Change {

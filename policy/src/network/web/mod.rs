@@ -20,9 +20,7 @@ use super::{Connection, Interface, Network, is_loopback, verdict};
 use crate::config::network::{Web, WebAsk, WebPrivate};
 use crate::verdict::{CompiledReason, Outcome, Reason, Source, Verdict};
 
-/// The key below `network.web` that asks about names.
-const ASKS: &str = "ask";
-/// The same, whole: where the reason for such a question comes from.
+/// The key that asks about names, and the place in the reason for such a question.
 pub(crate) const ASKED_NAME: &str = "network.web.ask";
 
 /// `network.web`, compiled.
@@ -85,7 +83,8 @@ impl WebRules {
         let host = endpoint.host();
         let text = format!("no entry of network.web allows \"{host}\"");
         if self.asks {
-            return Some(ask(of_rules(ASKS, "network.web.ask \"on-miss\"".to_owned(), text)));
+            let rule = format!("{ASKED_NAME} \"on-miss\"");
+            return Some(ask(Reason::new(Source::Global, ASKED_NAME, rule, text)));
         }
         let rule = format!("add \"{host}\" to network.web.allowedDomains to allow it");
         Some(deny(of_rules("allowedDomains", rule, text)))
