@@ -67,6 +67,8 @@ pub fn mknod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, device
         libc::S_IFDIR => return Err(Errno::PERM),
         _ => return Err(Errno::INVAL),
     };
+    // Holds the rename lock: the name may complete a repository with another.
+    let _alone = super::rename::alone(request)?;
     let entry = free_entry(request, dirfd, path, judge)?;
     request.adopt_umask()?;
     // The kernel's `dev` argument is an unsigned int in its old encoding (include/linux/kdev_t.h, new_decode_dev).

@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::open_how::OpenHow;
-use super::{Request, git_config, set_id};
+use super::{Request, git_config, rename, set_id};
 use crate::audit::Operation;
 use crate::audit::report::LAST_DENIAL;
 use crate::caller::{CallerPath, PATH_MAX};
@@ -100,9 +100,14 @@ fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHo
     }
     // A path that ends in a slash cannot create a file, whatever is there.
     let last = if how.creates() && path.ends_with(b"/") { Last::Name } else { how.last() };
+    let mut alone = None;
     for _ in 0..MAX_TRIES {
         let target =
             request.guard.resolver.resolve_restricted(request.caller, dirfd, path, last, how.resolve())?;
+        if alone.is_none() && matches!(&target, Target::Entry(entry) if is_made_alone(request, entry, how)) {
+            alone = Some(rename::alone(request)?);
+            continue;
+        }
         let opened = match target {
             Target::Entry(entry) => open_entry(request, &entry, how),
             Target::Object { object, path, .. } => {
@@ -114,6 +119,13 @@ fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHo
         }
     }
     Err(Errno::LOOP)
+}
+
+/// Whether an open that makes a name must be the only call that makes or moves one, from its judgement on: two names can
+/// be harmless each, and a repository together. The lock of a git configuration is recorded as it is made.
+fn is_made_alone(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> bool {
+    let is_made = how.creates() && entry.object.is_none();
+    is_made && (request.guard.shapes().looks_around(&entry.path) || git_config::may_be_lock(&entry.name))
 }
 
 /// Whether the path is a real path if none of its components is a link: it is absolute, already normalised, and not in
@@ -282,11 +294,10 @@ fn open_entry(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Resu
     finish(request, &entry.path, Object::from_fd(file)?, how).map(Some)
 }
 
-/// Makes the lock of a git configuration, which is then the tree's.
+/// Makes the lock of a git configuration, which is then the tree's. The caller holds the lock of all moves.
 fn create_lock(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Result<Option<Reply>, Errno> {
     let guard = request.guard;
     guard.judge_git_locked(request.caller, AnchoredPath::from_entry(entry))?;
-    let _alone = super::rename::alone(request)?;
     guard.git_locks.need_room()?;
     let Some(file) = create(request, entry, how)? else { return Ok(None) };
     if let Err(error) = guard.git_locks.record(file.as_fd()) {

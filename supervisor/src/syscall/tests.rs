@@ -150,6 +150,37 @@ fn entries_are_judged_by_their_own_path() {
     assert!(!fixture.root().join("open/stolen").exists());
 }
 
+/// Each of two names is harmless in a directory that has the other parts of a repository, and both are not.
+#[test]
+fn two_calls_at_once_do_not_complete_a_repository() {
+    let fixture = SyscallFixture::new();
+    let open = fixture.root().join("open");
+    fs::create_dir(open.join("objects")).unwrap();
+    let create = [AT_FDCWD, 0x1000, (libc::O_CREAT | libc::O_WRONLY) as u64, 0o644];
+    let node = [0x1000, u64::from(libc::S_IFREG | 0o644), 0];
+    let mut outcomes = std::collections::HashSet::new();
+    for round in 0..2000 {
+        let barrier = std::sync::Barrier::new(2);
+        let make = |name: &str| {
+            barrier.wait();
+            match round % 2 {
+                0 => fixture.errno(&[name], libc::SYS_openat, &create),
+                _ => fixture.errno(&[name], libc::SYS_mknod, &node),
+            }
+        };
+        let both = std::thread::scope(|scope| {
+            let config = scope.spawn(|| make("open/config"));
+            (make("open/HEAD"), config.join().unwrap())
+        });
+        assert_ne!(both, (0, 0), "round {round}");
+        outcomes.insert(both);
+        for name in ["HEAD", "config"] {
+            let _ = fs::remove_file(open.join(name));
+        }
+    }
+    assert!(outcomes.is_subset(&[(0, libc::EACCES), (libc::EACCES, 0)].into()), "{outcomes:?}");
+}
+
 #[test]
 fn nothing_is_done_for_a_caller_that_has_ended() {
     let fixture = SyscallFixture::new();
