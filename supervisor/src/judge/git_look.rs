@@ -16,7 +16,7 @@ impl<F: Fn(&[u8]) -> bool> Look<F> {
         has(b"objects") && (has(b"refs") || has(b"HEAD")) || has(b"commondir") && has(b"HEAD")
     }
 
-    /// Whether git takes it for one as it is. No run takes a name away on which that depends.
+    /// Whether git takes it for one as it is. No run can remove a name on which that depends.
     pub fn is_whole(&self) -> bool {
         let Look(has) = self;
         has(b"HEAD") && (has(b"commondir") || has(b"objects") && has(b"refs"))

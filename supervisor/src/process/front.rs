@@ -122,7 +122,7 @@ pub fn wait(
     }
     let end = front.work().inspect_err(|_| end_lost(others))?;
     if let Some(node) = &front.lifeline {
-        // A node that is gone needs no word.
+        // It fails if the node is gone, which does not matter.
         let flags = rustix::net::SendFlags::DONTWAIT | rustix::net::SendFlags::NOSIGNAL;
         let _ = rustix::net::send(node, ORDERLY, flags);
     }

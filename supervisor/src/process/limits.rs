@@ -22,7 +22,7 @@ use crate::panics::restart_on_panic;
 
 /// The time between two looks at the session's processes.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// How many looks in a row may fail before the session is ended: nothing is in force that cannot be counted.
+/// How many looks in a row may fail before the session is ended: a limit that cannot be measured is not in force.
 const MAX_FAILURES: usize = 100;
 /// How many processes and threads of its user a session may start beyond `limits.pids` before the kernel refuses more:
 /// room for what the user starts outside. The kernel's limit counts all of the user's, and root's not at all.

@@ -76,7 +76,7 @@ impl Answers {
         Ok(())
     }
 
-    /// Judges a question, by what was allowed "always" a moment ago as well, before a human is asked.
+    /// Judges a question. Before a human is asked, what was allowed "always" a moment ago counts, too.
     fn judge_anew(&self, question: &WebQuestion) -> Judged {
         let guard = self.current.guard();
         match self.judge(question) {
