@@ -74,7 +74,7 @@ pub(super) struct ShapeTail {
     pub(super) is_directory: bool,
     /// Whether it can be asked about.
     pub(super) may_be_asked: bool,
-    /// Whether it counts in a home, too: what no list of the home says more about.
+    /// Whether it counts in a home, too: only if no list of the home begins with the same name.
     pub(super) is_also_of_homes: bool,
 }
 

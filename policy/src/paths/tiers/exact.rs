@@ -44,7 +44,7 @@ pub(super) fn classes(policy: &Policy, walked: &Walked) -> Classes {
     }
 }
 
-/// Returns why, if the size of each file that is read counts: only the broker can look at it.
+/// Fails if the size of each file that is read counts: only the broker can look at it.
 fn unbounded(policy: &Policy) -> Result<(), Inexact> {
     match policy.read_bound_key() {
         Some(key) => {
@@ -54,8 +54,7 @@ fn unbounded(policy: &Policy) -> Result<(), Inexact> {
     }
 }
 
-/// Returns why, if scripts can be approved: only the broker can give an interpreter the bytes that were
-/// approved.
+/// Fails if scripts can be approved: only the broker can give an interpreter the bytes that were approved.
 pub(super) fn approved_scripts(policy: &Policy) -> Result<(), Inexact> {
     let programs = &policy.programs;
     let not_exact = |what: &str| Err(format!("{what}: an approved script must be read as it was approved"));
@@ -68,8 +67,7 @@ pub(super) fn approved_scripts(policy: &Policy) -> Result<(), Inexact> {
     }
 }
 
-/// Returns why, if the floor makes more readable than the policy: it lets everything in the exec roots be
-/// read.
+/// Fails if the floor makes more readable than the policy does: it lets everything in the exec roots be read.
 fn programs(policy: &Policy, walked: &Walked) -> Result<(), Inexact> {
     let is_read =
         |root: &[u8]| policy.is_uniform(root, Access::READ) || walked.standing(root) == NodeKind::Nothing;
