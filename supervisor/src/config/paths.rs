@@ -165,7 +165,7 @@ impl Paths {
         // The state directory is denied as a whole, with this file if it is in there.
         let new = Some(&new).filter(|new| !new.starts_with(&paths.state_directory));
         paths.always_denied = both_forms(&own.chain(new).collect::<Vec<_>>());
-        // This run's own is denied as a whole.
+        // The files of this run are denied as a whole already.
         paths.former_policies = policy_record::read(&paths.state_directory);
         paths.former_policies.retain(|path| !paths.always_denied.contains(path));
         Ok(paths)

@@ -47,8 +47,8 @@ pub fn is_part_of_repository(part: &GitPart<'_>, place: AnchoredPath<'_>) -> boo
     }
 }
 
-/// Whether a place that would be part of a bare repository lies in a work tree there: git has put a `.git` file into one of the
-/// directories, which the tree cannot make in a directory of the operator's.
+/// Whether a place that would be part of a bare repository lies in a work tree: one of the directories has a
+/// `.git` file, which the tree cannot make in a directory of the operator's, or the tree has made that directory.
 pub fn is_in_work_tree(part: &GitPart<'_>, place: AnchoredPath<'_>, made: &MadeDirectories) -> bool {
     part.work_trees(place.path)
         .any(|directory| made.has_above(place, directory) || is_there(place, directory, b".git"))

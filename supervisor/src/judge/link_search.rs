@@ -72,7 +72,7 @@ impl Search<'_> {
         for (name, kind) in listed {
             let path = [top, b"/", &*name].concat();
             let Some(set) = self.set_of(&path, git) else {
-                // The links of a repository count for all that is beside it.
+                // Search a repository in the directory, too: its links count for everything beside it.
                 let has_one =
                     || is_there(directory, &[&*name, b"/.git"].concat()) || is_repository(directory, &name);
                 if depth == 0 && kind != FileType::Symlink && has_one() {
@@ -86,7 +86,8 @@ impl Search<'_> {
                     let has_end = !name.eq_ignore_ascii_case(b".git");
                     self.follow(path, set, has_end);
                 }
-                // The tree itself may have shut it, to write meanwhile what the links in it lead to.
+                // The tree itself may have removed the permission, to write meanwhile what the links in the directory
+                // lead to.
                 Err(Errno::ACCESS) if is_this_users(directory) => {
                     self.found.push(LinkedPlace::Hidden { place: self.top.to_vec(), set });
                     return;

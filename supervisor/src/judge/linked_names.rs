@@ -17,9 +17,9 @@ use parking_lot::Mutex;
 use super::link_search::{LinkedPlace, search};
 use super::made_directories::MadeDirectories;
 
-/// How long a directory is not looked into again. The operator may make such a link at any time.
+/// How long a directory is not searched again. The operator may make such a link at any time.
 const FRESH: Duration = Duration::from_secs(1);
-/// The same as a multiple of the time that the look took: a tree may have filled the directory.
+/// The same as a multiple of the time that the search took: a tree may have filled the directory.
 const FRESH_LOOKS: u32 = 20;
 /// How many directories are remembered.
 const MAX_DIRECTORIES: usize = 4096;
@@ -29,7 +29,7 @@ const MAX_DIRECTORIES: usize = 4096;
 pub enum OtherName {
     /// It has this path as well.
     Path(Vec<u8>),
-    /// It is on the way from such a name to what that leads to, or may be.
+    /// It is on the way from such a name to the end of the link, or may be.
     Way(LinkedSet),
 }
 

@@ -287,7 +287,7 @@ impl Shapes<'_> {
             return false;
         }
         let may_arrive = self.policy.leads_to_shape(new.path).is_none_or(|shape| {
-            // It is not there yet: what would be the holder is the directory that is moved.
+            // The new name is not there yet. If it would be the holder, that is the directory that is moved.
             match shape.holder == new.path {
                 true => old.object.is_some_and(|moved| self.made.contains_open(moved.fd.as_fd())),
                 false => self.made.has_above(new, shape.holder),

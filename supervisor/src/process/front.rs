@@ -27,7 +27,7 @@ const LAST_TIMEOUT: u16 = 3000;
 /// How long a reaper may take to end the tree.
 const LOST_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// What a node is told at the end of a run, by which it can tell a killed command from a killed guard.
+/// What is sent to a node at the end of a run, so that it can distinguish a killed command from a killed guard.
 const ORDERLY: &[u8] = b"e";
 
 /// The events that the front waits for.

@@ -77,7 +77,8 @@ fn watch_until_end(limits: &Limits, tree: Tree, reporter: &Reporter, kill_all: &
             None => None,
             Some(Some(usage)) => {
                 failures = 0;
-                // What processes share is divided among those that are left. While some end, the others count for more.
+                // Memory that processes share is divided among those that are left. While some end, the others count
+                // for more, so measure again.
                 let over = |usage: &Usage| usage.over(limits, Usage::proportional);
                 over(&usage).and_then(|first| Usage::measure(&tree).map_or(Some(first), |usage| over(&usage)))
             }

@@ -1,8 +1,8 @@
 //! Blocking work of a worker: another worker must wait for calls meanwhile, and this one must be woken when its caller
 //! no longer waits.
 //!
-//! The tree must not be able to block all workers at once, or leave the supervisor without descriptors: the call that
-//! would end the others, a kill(2) that the filter holds, could not be answered any more.
+//! The tree must not be able to block all workers at once, or leave the supervisor without descriptors. Otherwise
+//! nobody could answer the call that ends the others, a kill(2) that the filter holds.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
 //! Whether the floor grants everything that the policy grants.
 //!
-//! Every hierarchy grants only what the policy allows ([`super::walk`]), so it is enough to show that nothing
-//! else is allowed or asked for: that each rule that grants or asks covers only paths that some hierarchy
+//! Every hierarchy grants only what the policy allows ([`super::walk`]). So it is enough to show that the policy
+//! neither allows nor asks about anything else: each rule that grants or asks covers only paths that some hierarchy
 //! grants.
 
 use super::walk::{NodeKind, Walked};
