@@ -183,8 +183,7 @@ impl FileGrants {
     }
 
     /// Whether a file may get a name, by a rename or a link, at which the policy asks about this bit: not if it would
-    /// gain the bit by an answer. Answers for the very file that had the new name end, because the name then has
-    /// another file.
+    /// gain the bit by an answer. Answers for the very file that had the new name end.
     pub fn lets_move(&mut self, bit: Access, old: Option<AskedFile<'_>>, new: AskedFile<'_>) -> bool {
         let gains = |grant: &FileGrant| {
             grant.access.contains(bit) && grant.covers(&new) && !old.is_some_and(|old| grant.covers(&old))

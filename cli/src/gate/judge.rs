@@ -66,7 +66,6 @@ pub struct CallJudge<'j> {
     pub is_unattended: bool,
 }
 
-/// One part of the decision.
 struct Part {
     target: Vec<u8>,
     access: Option<Operation>,

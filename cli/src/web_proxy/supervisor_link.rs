@@ -35,7 +35,6 @@ type Waiting = std::rc::Rc<RefCell<HashMap<u64, mpsc::UnboundedSender<WebVerdict
 /// the cut text is denied: no host has so long a name.
 const MAX_WORD: usize = 300;
 
-/// A question about a host.
 pub(super) struct HostQuestion<'a> {
     /// The port that the client has connected from.
     pub(super) client: u16,
@@ -134,7 +133,6 @@ impl SupervisorLink {
         LinkAnswers { link: self, id, answers }
     }
 
-    /// Sends a message to the supervisor.
     pub(super) fn send(&self, message: &ProxyMessage) {
         // Fails only if the task that sends messages has ended.
         let _ = self.outgoing.send(line(message));

@@ -222,7 +222,6 @@ mod tests {
 
     const MODE: u32 = 0o100_644;
 
-    /// An entry of version 2 with this path, mode and length.
     fn entry_of(path: &[u8], mode: u32, length: usize) -> Vec<u8> {
         let mut entry = vec![0; 24];
         entry.extend(mode.to_be_bytes());

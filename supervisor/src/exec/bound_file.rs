@@ -94,7 +94,6 @@ impl BoundFile {
             }
     }
 
-    /// Its copy, if it has one.
     pub(super) fn copy(&self) -> Option<&Arc<SealedScript>> {
         match &self.content {
             UnderName::Copy(copy) => Some(copy),

@@ -64,7 +64,6 @@ impl HeldFile {
     }
 }
 
-/// The copies for one process.
 #[derive(Debug)]
 struct ProcessCopies {
     /// Field 22 of proc_pid_stat(5): it differs for another process with the same number.

@@ -93,7 +93,6 @@ pub struct Outside {
     next: AtomicU64,
 }
 
-/// The pass of a process.
 #[derive(Debug)]
 struct KeptPass {
     /// When the process has started.

@@ -30,7 +30,6 @@ const LOST_TIMEOUT: Duration = Duration::from_secs(4);
 /// What is sent to a node at the end of a run, so that it can distinguish a killed command from a killed guard.
 const ORDERLY: &[u8] = b"e";
 
-/// The events that the front waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FrontEvent {
     Message,

@@ -132,7 +132,6 @@ fn text(path: &Path) -> Result<&str, SandboxError> {
     path.to_str().ok_or_else(problem)
 }
 
-/// Finds a program in `PATH`.
 fn find(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let is_program = |path: &PathBuf| path.is_file() && access(path, AccessFlags::X_OK).is_ok();

@@ -65,7 +65,6 @@ impl NamedHosts {
         self.patterns.iter().find(|pattern| pattern.matches(host))
     }
 
-    /// All the patterns.
     pub(super) fn patterns(&self) -> &[HostnamePattern] {
         &self.patterns
     }

@@ -239,7 +239,6 @@ impl<'a> Compared<'a> {
         map.denies.iter().chain(protected).chain(map.ceilings.iter().flat_map(Ceilings::firm_denials))
     }
 
-    /// Returns whether a path is granted.
     fn is_granted(&self, path: &[u8]) -> bool {
         self.walked.hierarchies.iter().any(|h| h.covers(path, self.bit))
     }
