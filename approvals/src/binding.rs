@@ -147,13 +147,13 @@ impl Binding {
                 // Start with the script that was called. A program without a script has no intermediate scripts.
                 let scripts = script.iter().chain(through);
                 parts.extend(scripts.flat_map(|script| [script.path.clone(), script.sha256.0.to_vec()]));
-                // An environment's digest has no other length.
+                // Paths are absolute, so no script has this path.
                 parts.extend(is_outside.then(|| b"outside".to_vec()));
-                // An empty part, which no path is, tells the files from the scripts.
+                // An empty part separates each file from the scripts: no path is empty.
                 parts.extend(
                     files.iter().flat_map(|file| [Vec::new(), file.path.clone(), file.sha256.0.to_vec()]),
                 );
-                // Two empty parts tell the inputs from the files.
+                // Two empty parts separate each input from the files.
                 parts.extend(
                     inputs.iter().flat_map(|input| [vec![Vec::new(); 2], input.parts().to_vec()].concat()),
                 );

@@ -53,7 +53,7 @@ impl CodeInput {
         format!("code from {source}: {what}")
     }
 
-    /// Returns what belongs into the first lines of a card, if it does: that something runs which nobody is shown.
+    /// Returns the notice for a card's first lines, if one is needed: something runs that nobody is shown.
     pub fn notice(&self) -> Option<String> {
         match (&self.source, self.kind) {
             (InputSource::Arguments(count), _) => Some(more(*count)),

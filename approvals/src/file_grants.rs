@@ -118,8 +118,8 @@ pub fn until(span: Span, now: Instant) -> Option<Instant> {
     }
 }
 
-/// Whether a directory is the one that an answer was for. One that was still to be made is any that the tree has made
-/// there since.
+/// Whether a directory is the one that an answer was for. If it did not exist at the question, any directory that the
+/// tree has made there since counts as it.
 fn is_same(granted: &AskedDirectory, found: &AskedDirectory) -> bool {
     let is_it = match (granted.which, found.which) {
         (
@@ -182,8 +182,8 @@ impl FileGrants {
         self.0.iter().any(|grant| grant.access.contains(Access::WRITE) && grant.covers(file))
     }
 
-    /// Whether a file may get another name without an answer giving it this bit there, which the policy asks about.
-    /// Answers for the file that had that name until now end: it is another one.
+    /// Whether a file may get a name, by a rename or a link, at which the policy asks about this bit: not if it would
+    /// gain the bit by an answer. Answers for the very file that had the new name end.
     pub fn lets_move(&mut self, bit: Access, old: Option<AskedFile<'_>>, new: AskedFile<'_>) -> bool {
         let gains = |grant: &FileGrant| {
             grant.access.contains(bit) && grant.covers(&new) && !old.is_some_and(|old| grant.covers(&old))

@@ -54,7 +54,7 @@ pub struct Reach {
     pub command: Option<Process>,
 }
 
-/// A directory, told from others that get its name later.
+/// A directory, distinguished from others that get its name later.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AskedDirectory {
     /// The real path.
@@ -149,7 +149,7 @@ pub struct Exec {
     /// Other files among the arguments that the program may run, and that the tree may write. If the program has no
     /// script, the guard cannot tell which of them it runs.
     pub files: Vec<BoundScript>,
-    /// What else it runs code from, or may run: nothing binds that.
+    /// Other sources from which it runs code, or may. Nothing binds these.
     pub inputs: Vec<CodeInput>,
     /// The real path of the current directory.
     pub cwd: Vec<u8>,
@@ -163,7 +163,7 @@ pub struct Exec {
 }
 
 impl Exec {
-    /// What belongs into the first lines of a card: that something runs which nobody is shown.
+    /// Returns the notice for a card's first lines, if one is needed: something runs that nobody is shown.
     pub fn notice(&self) -> Option<String> {
         let notices: Vec<String> = self.inputs.iter().filter_map(CodeInput::notice).collect();
         (!notices.is_empty()).then(|| notices.join("; "))
@@ -192,7 +192,7 @@ pub struct BoundScript {
     pub sha256: Digest,
 }
 
-/// A process. The start time tells it from a later process with the same pid.
+/// A process. The start time distinguishes it from a later process with the same pid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     /// The process id.

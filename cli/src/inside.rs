@@ -53,7 +53,7 @@ fn obstacle(options: &Options, task: Option<&Task>) -> Option<&'static str> {
             | Task::Session(_)
             | Task::Why(_),
         ) => Some(files),
-        // A named file can be as readable as any.
+        // A policy that the command line names may be readable here.
         Some(_) if options.policy.is_some() => None,
         Some(Task::Check(question)) if question.batch => None,
         Some(Task::Check(_) | Task::Init(_) | Task::Policy(PolicyCommand::Show(_))) => Some(files),

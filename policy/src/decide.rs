@@ -62,7 +62,7 @@ fn decide_file<'p>(policy: &'p Policy, path: &[u8], access: Access, site: Option
     .min_by_key(|(grant, _)| *grant)
     .unwrap_or((Grant::No, found.r));
     let would_run_outside = access.contains(Access::WRITE) && found.is_kept_from_writing();
-    // Whoever is asked must know that.
+    // Whoever is asked must learn that the file would run outside the guard.
     let reason = if would_run_outside && grant == Grant::Ask { found.w } else { reason };
     let verdict = verdict(outcome(grant), reason);
     // An attempt on what would run outside is always worth a line, also where a rule denies it anyway.
@@ -102,7 +102,7 @@ fn decide_git_config(
     let shapes = policy.map.protected.shapes();
     let this_host = shapes.this_host();
     let asks = || shapes.asks(Set::Git) && key_diff(path, old, new, own, this_host).is_ok();
-    // Where the work tree of a submodule of the operator's is stays: hooks and files would be elsewhere.
+    // A submodule of the operator's must keep its work tree: with another one, hooks and files would be elsewhere.
     let around = Around { depth: module_depth(path).filter(|_| own.directory), this_host };
     let (outcome, rule) = match changed_keys(old, new, around, own.remotes) {
         Ok(names) if names.is_empty() => (Outcome::Allow, "no key changes".to_owned()),
@@ -160,10 +160,10 @@ impl Policy {
         }
         let fallback = self.programs.fallback;
         let allowed = match request {
-            // Nothing is left behind for want of an answer.
+            // Without an answer, nothing is left that would run outside the guard.
             _ if verdict.reason.is_persistence() => false,
             Request::File { .. } | Request::FileAt { .. } => fallback == Security::Full,
-            // Never asked for.
+            // Without an answer these are denied, whatever `exec.askFallback` says.
             Request::Connect(_)
             | Request::Bind { .. }
             | Request::Web(_)
@@ -176,7 +176,7 @@ impl Policy {
                 let found = self.map.find_program(exec.path);
                 let listed = self.programs.listed(exec, found.is_protected());
                 match (fallback, listed) {
-                    // Code is never run for want of an answer.
+                    // Without an answer, code in arguments never runs.
                     (Security::Deny, _) | (_, Listed::Code(_)) => false,
                     (Security::Full, _) => true,
                     (Security::Allowlist, Listed::Miss) => false,

@@ -207,10 +207,9 @@ impl Policy {
         self.map.find(path).is_the_trees()
     }
 
-    /// Why no symbolic link may stand at a real path, if none may: below it is a place where nothing may be left behind,
-    /// and that would be somewhere else then.
-    /// A link before something denied would lead what is written there later, such as a token, to where the tree may
-    /// read it.
+    /// Why no symbolic link may stand at a real path; `None` if one may. Something below the path is protected or
+    /// denied. A link would put that elsewhere, where the tree may write it, or read what is written there later, such
+    /// as a token.
     pub fn keeps_below(&self, path: &[u8]) -> Option<Reason<'_>> {
         let protected = self.map.protected.any_below(path);
         protected.or_else(|| self.map.denied_below(path)).map(|entry| entry.reason.to_reason())

@@ -81,7 +81,7 @@ pub enum Site {
     /// As [`Site::Own`], but for git: the path is a file of a repository whose new content is judged by itself
     /// ([`Request::GitConfig`], [`Request::GitPaths`]), or the tree's own lock of one.
     GitLocked,
-    /// The file is, or would become, what runs by itself in a git repository that another name than `.git` has.
+    /// The file is, or would become, one that runs by itself in a git repository whose name is not `.git`.
     Repository,
     /// A protected name that is a link leads there.
     Linked(LinkedSet),

@@ -9,15 +9,15 @@ use std::sync::LazyLock;
 
 use regex_syntax::hir::{Class, HirKind};
 
-/// The bytes as text that does not act on a terminal and hides nothing: control, invisible and direction-changing
-/// characters, blanks other than the space, what no font needs to know, marks without a letter below them, and bytes that
-/// are no UTF-8 are written out, as OpenClaw writes them. Text that was written out once stays as it is.
+/// The bytes as text that does not act on a terminal and hides nothing. These are escaped, as OpenClaw does it:
+/// control, invisible and direction-changing characters, blanks other than the space, characters that a font need not
+/// have, marks without a letter below them, and bytes that are not UTF-8. Text that was escaped once stays as it is.
 pub fn shown(bytes: &[u8]) -> String {
     written_out(bytes, Backslash::Plain)
 }
 
-/// The same for what a human decides about: a backslash that would look like the beginning of what is written out is
-/// doubled, so that the text stands for these bytes and no others. To be applied once, to the bytes themselves.
+/// The same for what a human decides about: a backslash that would look like the start of an escape is doubled, so that
+/// the text stands for these bytes and no others. Apply it once, to the bytes themselves.
 pub fn shown_exactly(bytes: &[u8]) -> String {
     written_out(bytes, Backslash::Doubled)
 }
@@ -42,11 +42,11 @@ pub(crate) enum Sign {
     Byte(u8),
 }
 
-/// What becomes of a backslash that looks like the beginning of what is written out.
+/// How a backslash is shown that looks like the start of an escape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backslash {
     Plain,
-    /// It is doubled, with all that stand before it: an odd number of them begins what is written out.
+    /// It is doubled, with all backslashes before it: an odd number of them starts an escape.
     Doubled,
 }
 

@@ -140,7 +140,7 @@ impl<'p> Reason<'p> {
         self.is_quiet
     }
 
-    /// What tells the rule from others that ask: its place, and its short form.
+    /// What distinguishes the rule from others that ask: its place, and its short form.
     pub fn asking(&self) -> String {
         format!("{} {}", self.path, self.rule)
     }
@@ -168,7 +168,7 @@ impl<'p> Reason<'p> {
     }
 }
 
-/// Who decided, as it will be told. Built once, so that an allowed request allocates nothing.
+/// Who decided, in the form in which it is reported. Built once, so that an allowed request allocates nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct CompiledReason {
     pub(crate) source: Source,

@@ -13,7 +13,7 @@ use parking_lot::{Condvar, Mutex, RwLock, RwLockReadGuard};
 use crate::resolve::Identity;
 
 /// How long a call waits for copies of one file. The supervisor closes its copy as soon as the caller has its own, so
-/// this is reached only if that caller does not run: a file that it does not have yet it cannot have closed.
+/// this is reached only if that caller does not run. A caller cannot have closed a file that it does not have yet.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// Read-locked by a worker while it has a copy.

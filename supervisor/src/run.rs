@@ -190,7 +190,8 @@ fn start(
     let approval = options.node_run.approval().map_err(RunError::HandedOver)?;
     let lifeline = options.node_run.lifeline().map_err(RunError::HandedOver)?;
     let mut inherited = environment::filtered(given, &policy, &paths.state_directory);
-    // While the guard learns, its proxy sees the names. It leads past another one, which may be the only way out.
+    // While the guard learns, its proxy sees the names. But it would bypass a proxy of the operator's, which may be
+    // the only way out.
     let other = recorder.as_ref().and_then(|_| environment::proxy(&inherited));
     let is_proxied = other.is_none() && (recorder.is_some() || policy.has_web_rules());
     let proxy = is_proxied.then(|| ProxyPort::bind(proxy.clone())).transpose().map_err(RunError::Proxy)?;

@@ -223,14 +223,14 @@ impl Manager {
         self.with(|state, now| state.pending.consume(call, now))
     }
 
-    /// Whether a file may get another name, at which the policy asks about this bit, without gaining it by an answer for
-    /// files. `old` is the file as it is asked about now; `None` if the policy does not ask. Answers for the very file that
-    /// had the new name end.
+    /// Whether a file may get a name, by a rename or a link, at which the policy asks about this bit: not if it would
+    /// gain the bit by an answer. `old` is the file as it is asked about now; `None` if the policy does not ask.
+    /// Answers for the very file that had the new name end.
     pub fn lets_move(&self, bit: Access, old: Option<AskedFile<'_>>, new: AskedFile<'_>) -> bool {
         self.with(|state, now| state.pending.lets_move(bit, old, new, now))
     }
 
-    /// Whether an answer that is kept lets somebody write a file, at which the policy asks.
+    /// Whether a kept answer lets somebody write a file that the policy asks about.
     pub fn lets_write(&self, file: AskedFile<'_>) -> bool {
         self.with(|state, now| state.pending.lets_write(&file, now))
     }

@@ -9,8 +9,7 @@ use tokio::time::Instant;
 use crate::pending::PendingApprovals;
 use crate::settings::Settings;
 
-/// How long the last of those who follow the questions may be away: a page or a list that has to connect again does so at
-/// once.
+/// How long the last follower of the questions may be away: a page or a list that has to reconnect does so at once.
 pub(super) const RETURN_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What the manager's lock guards.
@@ -20,7 +19,7 @@ pub(super) struct ManagerState {
     pub(super) reachable: BTreeSet<Route>,
     /// The peers that follow the questions over the guard's socket.
     pub(super) watchers: usize,
-    /// When those who follow count as gone, after the last of them has left.
+    /// When the followers count as gone, after the last one has left.
     pub(super) left: Option<Instant>,
     pub(super) events: u64,
     /// When every question ends, at the latest.
@@ -59,7 +58,7 @@ impl ManagerState {
         }
     }
 
-    /// Asks no more until this time. The first reason for which nothing is asked for ever stays.
+    /// Asks no more until this time, or ever. The first reason without an end is kept.
     pub(super) fn shut(&mut self, reason: &str, until: Option<Instant>) {
         if self.closed.as_ref().is_none_or(|closed| closed.until.is_some()) {
             self.closed = Some(Closed { reason: reason.to_owned(), until });

@@ -34,7 +34,6 @@ use super::outcome::{Happened, Lookup, PendingCard};
 use super::question::{Id, PendingRequest};
 use super::resolved::ResolvedApprovals;
 
-/// A pending question.
 #[derive(Debug)]
 struct Pending {
     request: Arc<PendingRequest>,

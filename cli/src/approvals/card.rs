@@ -95,7 +95,7 @@ fn show(text: &str) -> String {
     shown(text.as_bytes())
 }
 
-/// What the command chose: what is written out in it can be told from what it has typed.
+/// A text that the command chose. Escapes in it cannot be confused with what the command itself typed.
 fn exact(text: &str) -> String {
     shown_exactly(text.as_bytes())
 }

@@ -79,8 +79,8 @@ pub fn check(paths: &Paths, reach: &Exposure<'_>, findings: &mut Findings) {
     check_parents(&all, reach, &owners, findings);
 }
 
-/// Takes from others what they could do with the files of this user that the guard relies on, and with the directories that
-/// lead there (`--fix`).
+/// Removes the permissions of others for the files of this user that the guard relies on, and for the directories on
+/// the way to them (`--fix`).
 pub fn mend(paths: &Paths, reach: &Exposure<'_>, findings: &mut Findings) {
     let owners = Owners::find(&paths.home);
     let all = guard_files(paths, reach);

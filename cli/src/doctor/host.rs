@@ -92,7 +92,7 @@ fn formats(directory: &Path, findings: &mut Findings) {
     );
 }
 
-/// A clock behind this program's own file has been reset: answers and saved entries are dated by it.
+/// A clock that is behind the time of this program's own file has been reset: it dates answers and saved entries.
 fn clock(program: &Path, now: SystemTime, findings: &mut Findings) {
     /// Tolerates this much: clocks differ, and the program may be built on another machine.
     const APART: Duration = Duration::from_secs(24 * 60 * 60);

@@ -1,7 +1,7 @@
 //! `doctor --fix`: closes this user's own files to others, where doctor would say `chmod`.
 //!
-//! Only modes are changed, and bits are only taken away. What else doctor proposes changes what programs may do, or belongs to
-//! somebody else.
+//! Only modes are changed, and bits are only taken away. Other proposals of doctor's change what programs may do, or
+//! concern files of somebody else.
 
 use std::os::fd::AsRawFd;
 use std::path::Path;

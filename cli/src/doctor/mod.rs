@@ -1,7 +1,7 @@
 //! `openclaw-guard doctor`: checks what works, what is missing, and what to do about it.
 //!
-//! Each module checks one thing and adds to [`finding::Findings`], which `print` shows. Nothing is changed but by
-//! `--fix` (`mend`), and only the topic `gateway` asks anyone but the gate.
+//! Each module checks one thing and adds to [`finding::Findings`], which `print` shows. Only `--fix` (`mend`) changes
+//! anything, and only the topic `gateway` asks anybody besides the gate.
 
 mod environment;
 pub mod feature;

@@ -2,7 +2,7 @@
 //!
 //! `command` has `allow` and `deny`. A request (`request`) is a list of questions (`query`) with the verdicts that are
 //! wanted, and `plan` changes the policy that `context` has read until the engine gives them. `blocker` says what
-//! prevents that, and `doubtful_link` has doubts about symbolic links.
+//! prevents that, and `doubtful_link` asks about symbolic links that a guarded program may have made.
 
 pub mod blocker;
 pub mod command;

@@ -66,7 +66,6 @@ pub struct CallJudge<'j> {
     pub is_unattended: bool,
 }
 
-/// One part of the decision.
 struct Part {
     target: Vec<u8>,
     access: Option<Operation>,
@@ -295,7 +294,8 @@ fn real(links: &Links, path: &[u8]) -> Option<Vec<u8>> {
     trail.pop()
 }
 
-/// The size of a regular file. A link is none: the path is real, so one that is there by now was not judged.
+/// The size of a regular file. A link is no regular file: the path is real, so a link that is there by now was not
+/// judged.
 fn size(path: &[u8]) -> FileSize {
     match fs::symlink_metadata(OsStr::from_bytes(path)) {
         Ok(metadata) if metadata.is_symlink() => FileSize::Unknown,

@@ -1,5 +1,5 @@
-//! What a tool's write would become in a repository, by what lies around it on the disk: what the kernel's calls are judged
-//! by, too.
+//! What a tool's write would be part of in a repository, by what lies around it on the disk. Held system calls are
+//! judged by the same.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,7 +15,7 @@ use guard_supervisor::judge::made_directories::MadeDirectories;
 use guard_supervisor::judge::shapes::{Shapes, Subject};
 
 /// Returns what is known of a real path that a tool would write; `None` if the path alone decides. OpenClaw makes the
-/// directories on the way that are missing, and what it makes is nobody's own.
+/// missing directories on the way; they do not count as made by a tree.
 pub fn site(policy: &Policy, path: &[u8]) -> Option<Site> {
     let shapes = Shapes {
         policy,

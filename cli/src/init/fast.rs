@@ -26,7 +26,7 @@ const MAX_NAMED: usize = 12;
 pub struct FastPolicy {
     /// The rules that are replaced by their whole parts, with the number of parts.
     replaced: Vec<(String, usize)>,
-    /// The rules that nothing is left of.
+    /// The rules of which nothing is left.
     left_out: Vec<String>,
     /// Directories and files that a rule grants, for which a floor has no room.
     without_room: Vec<Vec<u8>>,
@@ -47,7 +47,7 @@ impl FastPolicy {
         let mut rules = DraftRules { draft: Draft::parse("guard.json", text).map_err(invalid)?, home };
         rules.draft.set_ask_off();
         rules.draft.set_base_off();
-        // The built-in base has them, which is left out.
+        // These are in the built-in base, which this policy leaves out.
         HARMLESS_DEVICES.iter().for_each(|device| rules.set(&String::from_utf8_lossy(device), "rw-"));
         let names = Names::read();
         let list = |directory: &[u8]| names.list(directory);

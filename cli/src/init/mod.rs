@@ -267,7 +267,7 @@ fn print_summary(
     if template.is_for_a_workspace() {
         writeln!(out, "  in     {place}")?;
     }
-    // What a fast policy asks is nobody.
+    // The third line says what is asked. A fast policy asks nobody.
     let said = if fast.is_some() { 2 } else { 3 };
     for line in template.says().take(said) {
         writeln!(out, "  {line}")?;

@@ -1,5 +1,5 @@
 //! The output of `-h` and `--help`: the first has what is needed daily, the second everything. clap's long help would
-//! give each option several lines, too many for a screen; the manual has the texts that are left out here.
+//! give each option several lines, too many for a screen. The texts left out here are in the manual.
 
 use std::ffi::OsString;
 

@@ -78,8 +78,8 @@ fn rendered(fill: impl FnOnce(&mut Roff)) -> String {
     plain(&roff.render())
 }
 
-/// Removes the two lines that define a string for the apostrophe, which every roff in use has; removes empty lines,
-/// which mandoc and groff render differently; and escapes what is not ASCII, for groff assumes ASCII.
+/// Removes the two lines that define a string for the apostrophe: every roff in use has it. Removes empty lines, which
+/// mandoc and groff render differently. Escapes what is not ASCII, because groff assumes ASCII.
 fn plain(roff: &str) -> String {
     let defines = |line: &&str| line.starts_with(r".ie \n(.g .ds Aq") || line.starts_with(".el .ds Aq");
     let lines: Vec<&str> = roff.lines().skip_while(defines).collect();

@@ -46,7 +46,7 @@ pub async fn serve(
             }
             Heard::Cancel(cancel) => host.calls.cancel(&cancel.invoke_id),
             Heard::Paired { decision: PairingDecision::Removed, .. } => {
-                // Nothing that it calls from now on is answered: the connection ends.
+                // The gateway's further calls are not answered: the connection ends.
                 looking.abort();
                 host.calls.cancel_all();
                 pairing::removed(host);

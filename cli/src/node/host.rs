@@ -71,7 +71,7 @@ pub struct NodeHost {
     pub open: Semaphore,
     /// Room for more calls that are not confirmed.
     pub unconfirmed: Arc<Semaphore>,
-    /// Room for what calls say, in KiB.
+    /// Room for the parameters of waiting calls, in KiB.
     pub waiting: Arc<Semaphore>,
     /// Room for more runs.
     pub running: Semaphore,

@@ -9,7 +9,7 @@ use guard_openclaw::node::Answer;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-/// By which a call, and its run, is given up.
+/// The handle by which a call, and its run, is given up.
 #[derive(Debug, Default)]
 pub struct Lifeline {
     is_cut: AtomicBool,

@@ -1,4 +1,4 @@
-//! `system.run`, until it runs.
+//! `system.run`, up to the start of the command.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -219,7 +219,6 @@ fn opened(parent: BorrowedFd<'_>, name: &[u8]) -> std::io::Result<OwnedFd> {
     }
 }
 
-/// The names in a directory, with what each is.
 fn names(directory: BorrowedFd<'_>) -> std::io::Result<Vec<(Vec<u8>, FileType)>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {

@@ -22,7 +22,7 @@ pub struct SandboxConfig {
     pub file: String,
     /// Its content.
     pub content: Value,
-    /// Where this machine has what.
+    /// The paths of this machine.
     pub paths: Paths,
     directories: OpenclawDirectories,
 }
@@ -92,8 +92,8 @@ impl SandboxConfig {
         Ok(refused.into_iter().chain(variables).chain(unknown).collect())
     }
 
-    /// The same place as an absolute path of openclaw.json, without the links on the way to the home and to the state
-    /// directory: these are the operator's.
+    /// An absolute path of openclaw.json, with the links on the way to the home and to the state directory resolved:
+    /// those links are the operator's.
     pub fn real_place(&self, path: &str) -> PathBuf {
         let OpenclawDirectories { home, state, .. } = &self.directories;
         let path = Path::new(path);

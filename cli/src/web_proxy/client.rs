@@ -76,7 +76,6 @@ impl Client {
         self.link.refuse(self.port, authority, why).await;
     }
 
-    /// Sends a message to the supervisor.
     pub(super) fn send(&self, message: &ProxyMessage) {
         self.link.send(message);
     }

@@ -46,7 +46,7 @@ async fn open(
     };
     match Tunnel::connect(client, authority.as_str()).await {
         Ok(tunnel) => {
-            // The address by which the server sees the proxy is no matter of the tree's.
+            // The tree need not learn the address by which the server sees the proxy.
             let stream = waiting.reply_success(([0, 0, 0, 0], 0).into()).await?;
             // A failure in a tunnel ends it; nobody could be told.
             let _ = tunnel.carry(stream).await;
@@ -56,7 +56,7 @@ async fn open(
     }
 }
 
-/// The host as a URL has it, so that nothing is a name here that is none there.
+/// The host as a URL has it, so that SOCKS5 accepts no name that a URL could not have.
 fn authority(target: &TargetAddr) -> Option<Authority> {
     let text = match target {
         TargetAddr::Ip(address) => address.to_string(),

@@ -31,11 +31,10 @@ pub(super) struct SupervisorLink {
 /// The tasks that wait for an answer, by the question's number. There are no more of them than clients.
 type Waiting = std::rc::Rc<RefCell<HashMap<u64, mpsc::UnboundedSender<WebVerdict>>>>;
 
-/// The longest name of a host, method, or name in a refusal that is sent on, in characters. Longer ones are cut, and denied
-/// as what they are then: no name has as many.
+/// The longest name of a host, method, or name in a refusal that is sent on, in characters. Longer ones are cut, and
+/// the cut text is denied: no host has so long a name.
 const MAX_WORD: usize = 300;
 
-/// A question about a host.
 pub(super) struct HostQuestion<'a> {
     /// The port that the client has connected from.
     pub(super) client: u16,
@@ -134,9 +133,8 @@ impl SupervisorLink {
         LinkAnswers { link: self, id, answers }
     }
 
-    /// Sends a message to the supervisor.
     pub(super) fn send(&self, message: &ProxyMessage) {
-        // Fails only where nobody is left to hear it.
+        // Fails only if the task that sends messages has ended.
         let _ = self.outgoing.send(line(message));
     }
 }

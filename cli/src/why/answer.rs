@@ -74,7 +74,7 @@ pub fn answer(context: &EditContext, options: &Options, asked: WhyQuery) -> Resu
             found = Some(Remedy::Blocked(blocked_by(*source, path, text, Some(asked.operation))));
         }
         Some((part, now)) if now.outcome != Outcome::Allow => {
-            // No rule is near to lifting a bound on sizes.
+            // No rule lifts a bound on sizes, so none is near.
             let is_size = policy.read_bound_key() == Some(&*now.reason.path);
             let near = part.nearest(&policy).filter(|_| !is_size);
             nearest = near.map(|Nearest { reason, near }| (near, LocatedReason::new(&reason)));

@@ -1,4 +1,4 @@
-//! The two stores that hold answers of this machine's.
+//! The two stores on this machine that hold answers.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use guard_policy::store::Store;
 
 use super::{File, NAME, UpdateError, apply, apply_own, load, load_own, own};
 
-/// A store that holds answers. The gateway's is its own to write.
+/// A store that holds answers. The gateway's store is missing here: only the gateway writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AnswerStore {
     /// The guard's own.

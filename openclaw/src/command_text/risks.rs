@@ -54,7 +54,6 @@ impl fmt::Display for Risk {
     }
 }
 
-/// Returns the risks of one argv.
 pub(super) fn risks(argv: &[String]) -> Vec<Risk> {
     let mut risks = Vec::new();
     if is_shell_behind(argv) {

@@ -15,7 +15,6 @@ use super::{MAX_NESTING, MAX_STEPS, shells};
 /// The deepest nesting of shells that is read: `bash -c "bash -c …"`.
 const MAX_PAYLOADS: usize = 2;
 
-/// The position of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Position {
     /// In the text itself.
@@ -26,7 +25,6 @@ pub(super) enum Position {
     Inside,
 }
 
-/// One simple command.
 #[derive(Clone, Debug)]
 pub(super) struct SimpleCommand {
     pub(super) argv: Vec<String>,
@@ -59,7 +57,6 @@ pub(super) struct ParsedText {
     pub(super) bound: Option<Blocker>,
 }
 
-/// Parses a text.
 pub(super) fn read(text: &str) -> ParsedText {
     let mut script = ParsedText::default();
     let top = Frame { position: Position::Top, within: None, is_piped: false, nesting: 0 };

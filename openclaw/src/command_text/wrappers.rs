@@ -162,7 +162,6 @@ const TIMEOUT: WrapperOptions = WrapperOptions {
 };
 
 impl WrapperOptions {
-    /// Returns the index of the command.
     fn command(&self, argv: &[String]) -> Option<usize> {
         let mut at = 1;
         while let Some(token) = argv.get(at) {

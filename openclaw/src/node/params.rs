@@ -220,7 +220,7 @@ impl RunParams {
     /// Reads them.
     ///
     /// # Errors
-    /// The answer to a call that has none that count.
+    /// The answer to a call whose parameters are missing or invalid.
     pub fn read(params: Option<&str>) -> Result<RunParams, InvokeError> {
         let raw: RawParams = read(params)?;
         let argv = raw.argv()?;
@@ -244,7 +244,7 @@ impl PrepareParams {
     /// Reads them.
     ///
     /// # Errors
-    /// The answer to a call that has none that count.
+    /// The answer to a call whose parameters are missing or invalid.
     pub fn read(params: Option<&str>) -> Result<PrepareParams, InvokeError> {
         let raw: RawParams = read(params)?;
         let argv = raw.argv()?;
@@ -264,7 +264,7 @@ impl WhichParams {
     /// Reads them.
     ///
     /// # Errors
-    /// The answer to a call that has none that count.
+    /// The answer to a call whose parameters are missing or invalid.
     pub fn read(params: Option<&str>) -> Result<WhichParams, InvokeError> {
         #[derive(Deserialize)]
         struct RawBins {

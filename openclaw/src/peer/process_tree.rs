@@ -111,8 +111,8 @@ impl Tree {
 
     /// Returns a member and all its ancestors below the guard's processes; `None` if not all of them are known for certain.
     ///
-    /// They are read twice: a process that was the next one's parent at the second look, and had its number at both, was
-    /// never another one in between. The caller must know that `pid` itself is the same at the end.
+    /// They are read twice, with start times. A process that is the same at both looks was not replaced in between, so
+    /// the parents of the second look are certain. The caller must know that `pid` itself is the same at the end.
     pub fn lineage(&self, pid: Tid) -> Option<Vec<procfs::process::Stat>> {
         let look = || self.line(pid).collect::<Vec<_>>();
         let (first, second) = (look(), look());

@@ -36,7 +36,6 @@ impl<'c> SettingSection<'c> {
         SettingSection { path: String::new(), values: None }
     }
 
-    /// The section below a key.
     pub(crate) fn below(&self, key: &str) -> Result<SettingSection<'c>, SettingError> {
         SettingSection::new(self.path_of(key), self.value(key))
     }

@@ -170,7 +170,6 @@ impl<'a> MapBuilder<'a> {
         }
     }
 
-    /// Adds a rule.
     pub(crate) fn rule(&mut self, expanded: &Expanded, permission: Permission, reason: CompiledReason) {
         let rights = self.effective(permission.0);
         if rights == Rights::NONE {

@@ -209,7 +209,6 @@ fn strict(layers: &[Layer<'_>]) -> Option<(Source, String)> {
     on.then(|| (layer.source, format!("{}exec.strictInlineEval", layer.prefix)))
 }
 
-/// Compiles the programs of skills.
 fn skills(doc: &Document, paths: &Paths<'_>, map: &PathRules) -> Vec<CompiledEntry> {
     let entry = |(i, bin): (usize, &SkillBin)| {
         let reason = CompiledReason {

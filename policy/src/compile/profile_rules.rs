@@ -10,7 +10,6 @@ use crate::verdict::CompiledReason;
 use crate::{Grant, Permission, Source};
 
 impl Profile {
-    /// Adds the rules.
     pub(super) fn add_rules(self, builder: &mut MapBuilder<'_>) {
         for (pattern, permission) in self.rules() {
             let reason = CompiledReason {

@@ -4,7 +4,6 @@ use super::builtin::templates::{hierarchy, programs};
 use crate::config::layers::ExtendedTemplate;
 use crate::{Document, Host, Problem, Template, TemplateValues};
 
-/// Returns the template of a document, if it extends one.
 pub(super) fn extended(doc: &Document, host: &Host<'_>) -> Result<Option<ExtendedTemplate>, Vec<Problem>> {
     let filled = |template| document(template, host).map(|document| ExtendedTemplate { template, document });
     doc.extends.map(filled).transpose()

@@ -73,7 +73,7 @@ impl Policy {
         // What was allowed for inside, where files and children are judged, says nothing about outside.
         policy.programs.allowlist = std::mem::take(&mut policy.programs.outside);
         policy.programs.skills = Allowlist::default();
-        // Nothing runs outside for want of an answer.
+        // Without an answer, nothing runs outside.
         policy.programs.fallback = Security::Deny;
         Some(policy)
     }

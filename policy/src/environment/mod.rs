@@ -115,7 +115,7 @@ static PROGRAM_VARIABLES: LazyLock<Listed> = LazyLock::new(|| {
 
 struct Listed {
     names: Vec<&'static str>,
-    /// Names that a pattern would have and that change nothing.
+    /// Names that match a pattern but change nothing.
     exceptions: Vec<&'static str>,
 }
 

@@ -54,7 +54,7 @@ pub(super) fn objection(url: &[u8], this_host: &[Vec<u8>]) -> Option<&'static st
 
 /// Whether ssh to this host comes back to this machine.
 fn is_this_host(host: &[u8], this_host: &[Vec<u8>]) -> bool {
-    // A last dot only says that the name is whole.
+    // A dot at the end only marks a fully qualified name.
     let host = host.strip_suffix(b".").unwrap_or(host).to_ascii_lowercase();
     let is_loopback = |ip: Ipv4Addr| ip.is_loopback() || ip.is_unspecified();
     let is_own = |ip: Ipv4Addr| this_host.iter().any(|own| **own == *ip.to_string().as_bytes());
@@ -76,8 +76,8 @@ const LOOPBACK: [&[u8]; 8] = [
     b"ip6-loopback",
 ];
 
-/// The address that a name is in any way of writing one that getaddrinfo(3) takes: one to four numbers, decimal, octal or
-/// hexadecimal (inet_aton(3)).
+/// The address that a name stands for, in any notation that getaddrinfo(3) accepts: one to four numbers, decimal, octal
+/// or hexadecimal (inet_aton(3)).
 fn address(host: &[u8]) -> Option<Ipv4Addr> {
     let number = |part: &str| match part.strip_prefix("0x") {
         Some("") => Some(0),

@@ -3,7 +3,7 @@
 use super::parse::Entry;
 use super::url;
 
-/// What the value of a key means depends on this.
+/// What the meaning of a key's value depends on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Around<'a> {
     /// [`super::module_depth`], if the work tree may be set.

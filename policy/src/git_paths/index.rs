@@ -51,7 +51,7 @@ pub(super) fn check(bytes: &[u8], object_name: usize) -> Result<(), String> {
     extensions(reader, &places, object_name)
 }
 
-/// Reads one entry. `path` is that of the entry before, and is then this one's.
+/// Reads one entry. Before the call, `path` is that of the previous entry; afterwards, that of this one.
 fn entry(
     reader: &mut IndexReader<'_>,
     version: u32,
@@ -106,7 +106,7 @@ fn entry(
 /// Checks what follows the entries.
 fn extensions(mut reader: IndexReader<'_>, places: &[EntryPlace], object_name: usize) -> Result<(), String> {
     let end = reader.at;
-    // git looks for this one at a fixed distance from the end, also in the data of another.
+    // git looks for this one at a fixed distance from the end, even if the data of another one is there.
     let last = reader.bytes.len().checked_sub(8 + 4 + object_name);
     let is_told = last.and_then(|last| reader.bytes.get(last..last + 4)) == Some(b"EOIE");
     let mut is_over = false;
@@ -222,7 +222,6 @@ mod tests {
 
     const MODE: u32 = 0o100_644;
 
-    /// An entry of version 2 with this path, mode and length.
     fn entry_of(path: &[u8], mode: u32, length: usize) -> Vec<u8> {
         let mut entry = vec![0; 24];
         entry.extend(mode.to_be_bytes());

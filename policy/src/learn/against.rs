@@ -312,7 +312,7 @@ impl Merging<'_> {
         }
     }
 
-    /// Adds the hosts that the policy does not allow. Without `network.web` it allows every name, and goes on to.
+    /// Adds the hosts that the policy does not allow. A policy without `network.web` allows every name, and stays so.
     fn hosts(&mut self, proposal: &Proposal) {
         let Some(network) = self.policy.network.with_names_asked() else { return };
         // What would become of a request if its name were allowed.
@@ -335,7 +335,8 @@ impl Merging<'_> {
                 self.conflicts.insert(Conflict { requested, by: then.reason.path.into_owned() });
                 continue;
             }
-            // Only if its name is what the policy lacks: one entry more would close a list that is empty.
+            // Only if the policy lacks the name: an entry in an empty list, which allows all names, would deny the
+            // others.
             if hosts::judged(self.policy, origin, &[], false).outcome != Outcome::Allow {
                 needed.extend(rules.iter().find(|(rule, _)| rule.names(&endpoint)).map(|(_, text)| *text));
             }

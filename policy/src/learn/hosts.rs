@@ -23,12 +23,12 @@ pub struct ReachedHosts {
 pub struct LearnedNetwork {
     /// `network.web.allowedDomains`.
     pub domains: Vec<String>,
-    /// `network.connect.allow`: where these names led to that is not public, with the port.
+    /// `network.connect.allow`: the addresses that these names led to and that are not public, with the port.
     pub addresses: Vec<String>,
 }
 
 impl ReachedHosts {
-    /// What `network.web` has to allow. A host of which no policy can allow an address is left out.
+    /// What `network.web` has to allow. A host is left out if no policy can allow one of its addresses.
     pub(super) fn learned(&self, width: Width) -> LearnedNetwork {
         let reached = || self.endpoints().filter(|(_, addresses)| !addresses.iter().any(is_out_of_reach));
         let hosts: BTreeSet<String> = reached().map(|(endpoint, _)| endpoint.host().to_owned()).collect();
@@ -123,7 +123,8 @@ pub(super) fn not_public(port: u16, addresses: &BTreeSet<IpAddr>) -> impl Iterat
     addresses.iter().copied().filter(is_other).map(move |ip| SocketAddr::new(ip, port))
 }
 
-/// Whether no policy that is learned lets a name lead to an address: this host, this link, a service of a cloud's.
+/// Whether no policy that is learned lets a name lead to an address: this host, this link, the metadata service of a
+/// cloud.
 fn is_out_of_reach(ip: &IpAddr) -> bool {
     let class = AddressClass::from_ip(*ip);
     ip.is_unspecified()

@@ -159,7 +159,6 @@ fn fails(policy: &Policy, seen: &Observation, session: &Session<'_>) -> Option<(
     (!failed.is_empty()).then_some((failed, why))
 }
 
-/// The lines of a proposal.
 #[derive(Debug)]
 struct ProposalLines {
     rules: Vec<RuleLine>,

@@ -68,7 +68,6 @@ pub(super) enum Shape {
     Prefix,
 }
 
-/// A zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Zone {
     pub(super) kind: ZoneKind,

@@ -77,7 +77,6 @@ impl Prefix {
         (self.length == if self.is_ipv4() { 32 } else { 128 }).then_some(self.network)
     }
 
-    /// Whether it is one of IPv4.
     pub(super) fn is_ipv4(&self) -> bool {
         self.network.is_ipv4()
     }

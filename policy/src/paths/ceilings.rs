@@ -12,7 +12,7 @@ use crate::Rights;
 pub(crate) struct Ceilings {
     /// Each that covers a path counts: denials, and the resolved forms of rules.
     always: Vec<CompiledPattern>,
-    /// Of these only the longest that covers a path, as of rules.
+    /// Of those that cover a path, only the longest counts, as among rules.
     rules: Vec<CompiledPattern>,
     /// The index of both lists, in this order.
     index: Index,
@@ -64,7 +64,7 @@ impl Ceilings {
         all.fold(Rights::ALL, |least, entry| least.meet(entry.rights))
     }
 
-    /// Returns everything that it withholds something by.
+    /// Returns every entry by which the file withholds something.
     pub(crate) fn entries(&self) -> impl Iterator<Item = &CompiledPattern> {
         self.always.iter().chain(&self.rules)
     }

@@ -105,8 +105,8 @@ fn behind_cwd(path: &[u8]) -> Option<&[u8]> {
     starts.filter_map(|at| path[at..].strip_prefix(b"cwd/")).next_back()
 }
 
-/// Why nobody may write a path, or see it. Only what is meant by name: the place is a guess, and rules for whole homes would
-/// close every guess.
+/// Why nobody may write a path, or see it. Only denials and persistence count: the path is a guess, and rules for whole
+/// homes would close every guess.
 fn closed<'p>(policy: &'p Policy, path: &[u8]) -> Option<&'p CompiledReason> {
     policy.map.denial(path).or_else(|| policy.map.keeping(path, None))
 }
@@ -168,7 +168,7 @@ fn refusal<'p>(policy: &'p Policy, link: &Link<'_>) -> Option<LinkRefusal<'p>> {
         let may_lead = is_same || may_start && PROGRAMS.contains(&&*reason.path);
         return (!may_lead).then_some(LinkRefusal::Rule(reason));
     }
-    // Their own programs would show it to the tree.
+    // The operator's own programs would show it to the tree.
     let is_denied = found.rights.r == Grant::No && !ptr::eq(found.r, map.default_reason());
     let is_closed = is_denied || is_in_home && !may_start;
     is_closed.then_some(LinkRefusal::Rule(if is_denied { found.r } else { found.w }))

@@ -155,7 +155,7 @@ impl PathRules {
         self.keeping(path, site).is_some()
     }
 
-    /// Returns the reason why persistence does.
+    /// Returns the reason for which persistence keeps a real path from being written.
     pub(crate) fn keeping(&self, path: &[u8], site: Option<Site>) -> Option<&CompiledReason> {
         let is_let_through = |entry: &CompiledPattern| {
             site == Some(Site::GitLocked) && self.protected.is_git_config(entry, path)
@@ -196,7 +196,7 @@ impl PathRules {
             } else if i >= bases {
                 let entry = &self.protected.entries()[i - bases];
                 let is_let_through = is_git_config && self.protected.is_git_config(entry, path);
-                // Of several, one that denies counts.
+                // Of several, one that denies counts before one that asks.
                 let may_count = protecting.is_none_or(|other| entry.rights.w < other.rights.w);
                 if may_count && !is_let_through && entry.glob.covers(path) {
                     protecting = Some(entry);

@@ -26,7 +26,6 @@ impl fmt::Display for FileRule {
     }
 }
 
-/// A saved rule, compiled.
 #[derive(Clone, Debug)]
 pub(crate) struct SavedRule {
     pub(crate) glob: Glob,

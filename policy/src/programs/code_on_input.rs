@@ -44,8 +44,8 @@ pub(super) fn has_input_file(interpreter: &'static Interpreter, arguments: &[&st
         .any(|element| matches!(element, Element::Option(_, OptionKind::File, "-")))
 }
 
-/// Returns whether a program whose operands the table does not know may run what it reads from standard input: a shell,
-/// or a program that runs its first operand, where there is none, or `-`.
+/// Returns whether a program whose operands the table does not know may run what it reads from standard input. A shell,
+/// or a program that runs its first operand, may do so without an operand, or with `-`.
 pub(super) fn others_on_input(program: &str, arguments: &[&str]) -> CodeOnInput {
     let is_one = is_shell(program) || is_of(program, FIRST_OPERAND);
     let has_operand = arguments.iter().any(|word| !word.starts_with('-'));
@@ -72,8 +72,9 @@ const SQLITE_VALUED: [&str; 16] = [
     "A",
 ];
 
-/// Returns whether a program that is no interpreter runs the lines that it reads from standard input: ed(1), gdb(1), psql(1),
-/// mysql(1); sqlite3(1) without SQL among its operands; vim(1), for which they are keys, unless it reads the text from there.
+/// Returns whether a program that is not an interpreter runs the lines that it reads from standard input. ed(1),
+/// gdb(1), psql(1) and mysql(1) do; sqlite3(1) does without SQL among its operands; vim(1) takes them as keys, unless
+/// it reads the text from there.
 pub(super) fn reads_lines(program: &str, arguments: &[&str]) -> bool {
     let is_asked =
         |words: &[&str]| arguments.iter().any(|word| words.iter().any(|option| word.starts_with(option)));

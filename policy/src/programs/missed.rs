@@ -1,6 +1,6 @@
-//! Why a program may not start although something names it. "The program is not in the allowlist" is true
-//! only if nothing names it: an entry, a carrier, a safe bin or a skill may name it and not count for this
-//! file or these arguments.
+//! Why a program may not start although something names it. "The program is not in the allowlist" is true only if
+//! nothing names it. An entry, a carrier, a safe bin or a skill may name it, but not count for this file or these
+//! arguments.
 
 use super::Programs;
 use super::allowlist::{Allowlist, NamingEntry};

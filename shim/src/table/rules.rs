@@ -274,7 +274,8 @@ const DATAGRAMS: &[u32] = &[
 ];
 const INTERNET_STREAM: Rule =
     rule(&[one_of(0, INTERNET), masked(1, TYPE, STREAM), one_of(2, STREAMS)], Action::Allow);
-/// Each of its messages can name a receiver, and is not judged: where the policy has rules for names, there are none.
+/// Each message can name a receiver and is not judged. So the supervisor refuses such sockets if the policy has
+/// `network.web`.
 const INTERNET_DATAGRAM: Rule =
     rule(&[one_of(0, INTERNET), masked(1, TYPE, DATAGRAM), one_of(2, DATAGRAMS)], Action::Notify);
 /// The kernel itself refuses this without CAP_NET_RAW.

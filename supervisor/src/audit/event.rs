@@ -29,7 +29,7 @@ pub enum Operation {
     Tool,
     /// Run a command outside the guard.
     Elevated,
-    /// Try to run one.
+    /// Ask for a command outside the guard, and be refused.
     #[serde(rename = "elevated-denied")]
     ElevatedDenied,
 }

@@ -166,7 +166,6 @@ impl RotatedLog {
         Ok(done)
     }
 
-    /// Locks the head that is at its path.
     fn lock(&mut self) -> io::Result<()> {
         loop {
             let locked = lock(&self.head, FlockOperation::NonBlockingLockExclusive, self.patience);

@@ -178,7 +178,7 @@ impl AuditEntry {
         }
     }
 
-    /// Returns whether the line is a denial, or counts denials that have none.
+    /// Returns whether the line is a denial, or counts denials that have no line.
     pub fn is_of_denials(&self) -> bool {
         self.denial().is_some() || self.operation == FLOOD
     }
@@ -286,7 +286,7 @@ impl OpenPart {
         Ok(OpenPart { part, names, files, head })
     }
 
-    /// Returns whether there is nothing of it: neither a line nor a head.
+    /// Returns whether this part was never written: it has neither a line nor a head.
     fn is_unwritten(&self) -> bool {
         self.head == Err(NoHead::Missing) && self.files.iter().all(|file| file.length == 0)
     }

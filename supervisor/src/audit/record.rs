@@ -48,7 +48,7 @@ pub struct PolicyChange {
 /// What was done to a running session.
 #[derive(Clone, Debug, Serialize)]
 pub struct SessionChange {
-    /// What.
+    /// The change.
     #[serde(flatten)]
     pub event: SessionEvent,
     /// The process that asked for it, from outside: `openclaw-guard session`.
@@ -66,13 +66,13 @@ impl SessionChange {
     }
 }
 
-/// What it is.
+/// A change of a running session.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub enum SessionEvent {
     /// Its security was set.
     Set {
-        /// To what.
+        /// The security.
         #[serde(skip_serializing_if = "Option::is_none")]
         security: Option<SessionSecurity>,
         /// The level of commands outside the guard.
@@ -89,9 +89,9 @@ pub enum SessionEvent {
         /// The exit status; 128 + n where signal n has ended it.
         status: i32,
     },
-    /// It is ended.
+    /// The session is ended.
     End,
-    /// It has reached a limit, and is ended.
+    /// The session has reached a limit, and is ended.
     Limit {
         /// The key in `limits`.
         limit: &'static str,
@@ -339,7 +339,7 @@ struct RecordLine<'a> {
     repeats: Option<Span>,
 }
 
-/// The session of OpenClaw that a line is of, and the run that a node was called for.
+/// The session of OpenClaw that a line belongs to, and the run for which a node was called.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Origin<'a> {
@@ -354,7 +354,7 @@ struct Origin<'a> {
 impl<'a> Origin<'a> {
     fn new(context: &'a Context) -> Origin<'a> {
         Origin {
-            // Without a node, the lines are as they were.
+            // Only the lines of a node's run have it.
             session_key: context.session_key.as_deref().filter(|_| context.node.is_some()),
             run_id: context.run.as_deref(),
             node_id: context.node.as_deref(),

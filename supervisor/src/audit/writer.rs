@@ -10,7 +10,8 @@ use super::files::LogPart;
 use super::journal::Journal;
 use super::log::{Appended, AuditLog};
 
-/// The share of the log of denials that one session may fill: so one that floods removes no lines of others.
+/// The share of the log of denials that one session may fill, so that a flood of one session removes no lines of
+/// others.
 const SESSION_SHARE: u64 = 16;
 /// The least of it in bytes: room for a few lines, however small the log is.
 const MIN_SESSION_BYTES: u64 = 4096;

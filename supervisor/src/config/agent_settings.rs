@@ -23,11 +23,11 @@ const SETTINGS: [&str; 9] = [
 ];
 /// Holds the state of Claude Code, too: only what it says of servers counts.
 const STATE: &str = ".claude.json";
-/// What is read of each.
+/// How much of each file is read, in bytes.
 const MAX_BYTES: u64 = 4 << 20;
 /// How many files count.
 const MAX_FILES: usize = 512;
-/// What an agent keeps there itself, and writes all the time.
+/// How the names of files end that an agent itself keeps there and writes all the time.
 const DATA: [&str; 5] = [".jsonl", ".log", ".lock", ".sqlite", ".db"];
 
 /// Returns the paths that settings in a home name.

@@ -257,8 +257,8 @@ pub fn settle_projects(options: &Options, paths: &mut Paths) -> Result<(), Setup
     Ok(())
 }
 
-/// Fixes what `${workspace}` stands for, for this policy and for each that is read later. One that begins to name it later
-/// gets the start directory.
+/// Fixes what `${workspace}` stands for, for this policy and for each that is read later. A policy that begins to name
+/// it later gets the start directory.
 pub fn settle_workspace(options: &Options, paths: &mut Paths, text: Option<&[u8]>, stores: &Stores) {
     let text = text.and_then(|text| str::from_utf8(text).ok());
     // An invalid policy is refused when it is compiled.
@@ -272,8 +272,8 @@ pub fn settle_workspace(options: &Options, paths: &mut Paths, text: Option<&[u8]
     paths.workspace = Some(workspace);
 }
 
-/// Records the directories in which a run under this policy may make a `.git`: it does not count there as the top of a
-/// workspace.
+/// Records the directories in which a run under this policy may make a `.git`: such a `.git` does not make a directory
+/// the top of a workspace.
 ///
 /// # Errors
 /// If that cannot be recorded and the policy names the workspace.

@@ -50,7 +50,7 @@ pub struct Paths {
     pub cwd: PathBuf,
     /// The real path of the directory that the guard is started in, even if an untrusted caller chose it.
     pub(super) start: PathBuf,
-    /// The files of the projects that it is in, once they are settled.
+    /// The project files that count for the start directory, once they are settled.
     pub(super) projects: Option<Vec<ProjectFile>>,
     /// What `${workspace}` stands for, once that is settled.
     pub(super) workspace: Option<Workspace>,
@@ -165,7 +165,7 @@ impl Paths {
         // The state directory is denied as a whole, with this file if it is in there.
         let new = Some(&new).filter(|new| !new.starts_with(&paths.state_directory));
         paths.always_denied = both_forms(&own.chain(new).collect::<Vec<_>>());
-        // This run's own is denied as a whole.
+        // The files of this run are denied as a whole already.
         paths.former_policies = policy_record::read(&paths.state_directory);
         paths.former_policies.retain(|path| !paths.always_denied.contains(path));
         Ok(paths)
@@ -186,7 +186,7 @@ impl Paths {
         trail.into_iter().find(may_be_trees).map(|link| PathBuf::from(OsString::from_vec(link)))
     }
 
-    /// Returns the policy as it was named, made absolute, and its real path.
+    /// Returns the policy's path as it was named, made absolute, and its real path.
     pub(super) fn policy_forms(&self) -> Vec<PathBuf> {
         both_forms(&[&self.policy]).into_iter().map(|path| PathBuf::from(OsString::from_vec(path))).collect()
     }

@@ -44,11 +44,11 @@ pub fn find(links: &Links, cwd: &Path, home: &Path) -> PersistenceSites {
     found.others_of(&config, home, home);
     let configs = variable("XDG_CONFIG_HOME").map(PathBuf::from).unwrap_or_else(|| home.join(".config"));
     found.others_of(&configs.join("git/config"), home, home);
-    // Where git is built to read the system's configuration nearly everywhere (git-config(1), FILES).
+    // The path at which nearly every build of git reads the system's configuration (git-config(1), FILES).
     let system = variable("GIT_CONFIG_SYSTEM").map_or_else(|| PathBuf::from("/etc/gitconfig"), PathBuf::from);
     found.others_of(&system, home, home);
     let named = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].into_iter().filter_map(variable);
-    // A device switches the configuration off, and is nobody's file.
+    // A device (/dev/null) switches the configuration off, and needs no protection.
     found.others.extend(named.map(PathBuf::from).filter(|path| !path.starts_with("/dev")));
     found.links();
     let mut workspaces = vec![cwd.to_owned()];
@@ -175,7 +175,7 @@ impl Repositories {
             self.directory(worktree, top);
         }
         // git keeps a submodule's git directory by the name in the configuration (gitsubmodules(7)). All of `modules`
-        // is protected by its shape; only what the configurations there name is not.
+        // is protected by its shape, but not what the configurations there name.
         for setting in settings.iter().filter(|setting| setting.section == "submodule") {
             let name = &setting.subsection;
             let is_plain = name.split('/').all(|part| !matches!(part, "" | "." | ".."));

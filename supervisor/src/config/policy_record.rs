@@ -1,8 +1,8 @@
 //! The files that runs had as their policies, in `guard/policies.jsonl` of the state directory, which no guarded program can
-//! reach: a policy in a workspace must not be the tree's to write in a run that has another one.
+//! reach: a run with another policy must not write a policy that lies in its workspace.
 //!
-//! A line is added before the first run with a policy starts. When the record is full, lines of files that are gone make room,
-//! and then the oldest, which is said.
+//! A line is added before the first run with a policy starts. When the record is full, lines of files that are gone are
+//! dropped, and then the oldest ones, which is reported.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 const NAME: &str = "policies.jsonl";
 /// How many files are remembered.
 const MAX_FILES: usize = 1024;
-/// What is read of the record: more than so many lines ever have.
+/// The largest record that is read: so many lines never have more.
 const MAX_BYTES: u64 = MAX_FILES as u64 * 8192;
 
 /// A line of the record.
@@ -77,7 +77,7 @@ pub(super) fn write(state: &Path, policy: &[PathBuf]) -> Result<(), RecordError>
 
 /// Adds the paths that are missing. Returns the newest file that is there and was dropped.
 fn add(state: &Path, policy: &[PathBuf]) -> io::Result<Option<String>> {
-    // JSON cannot express other names; a policy of such a name is used by nobody but those who look for trouble.
+    // JSON cannot express other names, and nobody gives a policy such a name by accident.
     let mut new: Vec<UsedPolicy> =
         policy.iter().filter_map(|path| Some(UsedPolicy { policy: path.to_str()?.to_owned() })).collect();
     let is_known = |file: &mut File, new: &UsedPolicy| Ok::<_, io::Error>(lines(file)?.contains(new));

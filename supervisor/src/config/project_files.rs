@@ -54,7 +54,7 @@ impl ReadProject {
     }
 }
 
-/// Returns the nearest file of a directory, which is a real path, and those above it.
+/// Returns the nearest project file: in `directory`, a real path, or above it.
 ///
 /// # Errors
 /// If it cannot be read or is invalid.

@@ -55,7 +55,7 @@ pub(super) fn find(options: &Options, paths: &Paths, writable: impl Fn(&[u8]) ->
         text(&top),
         text(&top)
     );
-    // In the top itself there is nothing more to work in.
+    // Started in the top itself, the guard has all of it already.
     Workspace { others, note: Some(note).filter(|_| top != paths.cwd), ..found }
 }
 

@@ -19,7 +19,6 @@ const NAME: &str = "workspaces.jsonl";
 /// The size above which nothing is added. From then on, no further top counts.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Line {
     /// The real path of the directory.
@@ -37,7 +36,6 @@ pub(super) struct RunRecord {
 }
 
 impl RunRecord {
-    /// Reads the record of a state directory.
     pub(super) fn read(state: &Path) -> RunRecord {
         let lost = || RunRecord { lines: Vec::new(), is_whole: false };
         match content(state) {

@@ -64,7 +64,6 @@ pub struct Windows<'c, 'k> {
     next: usize,
 }
 
-/// One window.
 #[derive(Default)]
 struct Window {
     start: u64,

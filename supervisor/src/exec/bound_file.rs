@@ -1,4 +1,4 @@
-//! What an approved program finds under one name: the file that was there, or that nothing was.
+//! What an approved program finds under one name: the file that was there, or nothing if nothing was.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct Named {
 pub struct BareName {
     /// The absolute name that the program may open.
     pub name: Vec<u8>,
-    /// Whether something is there: a directory or a device. It stays.
+    /// Whether something is there: a directory or a device, which must stay.
     pub is_there: bool,
 }
 
@@ -39,7 +39,7 @@ enum UnderName {
     Copy(Arc<SealedScript>),
     /// Nothing: what somebody else puts there was not asked about.
     Nothing,
-    /// What stands there. It is only kept where it is.
+    /// What is there: no copy replaces it, but it must stay where it is.
     AsItIs,
 }
 
@@ -94,7 +94,6 @@ impl BoundFile {
             }
     }
 
-    /// Its copy, if it has one.
     pub(super) fn copy(&self) -> Option<&Arc<SealedScript>> {
         match &self.content {
             UnderName::Copy(copy) => Some(copy),
@@ -107,7 +106,7 @@ impl BoundFile {
         matches!(self.content, UnderName::Nothing)
     }
 
-    /// Whether it is removed or replaced, or leads elsewhere, if this entry is.
+    /// Whether a removal or replacement of this entry would remove it, or make its name lead elsewhere.
     pub(super) fn is_led_to_by(&self, entry: &[u8]) -> bool {
         self.ways.iter().any(|way| way == entry || is_below(way, entry))
     }

@@ -35,8 +35,8 @@ impl From<Errno> for NotRun {
     }
 }
 
-/// Settles the start of this program by which a command outside is asked for: `plan` has its own files, `argv` its
-/// arguments. Returns what its process is told.
+/// Settles the start of the program that asks for a command outside: `plan` has that program's own files, `argv`
+/// its arguments. Returns the pass for its process.
 ///
 /// # Errors
 /// EACCES if there is no answer yet, or this program itself may not start; ESRCH if the caller is gone.
@@ -190,7 +190,7 @@ fn asks(
     }))
 }
 
-/// Whether a program is allowed as what starts others, each of which is judged by itself. Outside nothing is judged.
+/// Whether a program is allowed inside only because each program that it starts is judged. Outside none is.
 fn starts_anything(exec: &Exec<'_>, verdict: &Verdict<'_>) -> bool {
     verdict.reason.path == "exec.carriers"
         || !matches!(derive(exec, StrictInlineEval::Off), AllowAlways::Entry(_))
@@ -209,7 +209,7 @@ struct Copies {
 
 impl Copies {
     fn make(found: &OutsideProgram) -> Result<Copies, NotRun> {
-        // The copies are the guard's memory: one call after the other.
+        // The copies take the guard's memory, so one call at a time makes them.
         static ONE: Mutex<()> = Mutex::new(());
         let _one = ONE.lock();
         let copy = |held: &HeldFile| {
@@ -240,7 +240,7 @@ fn subject(
     let program = &found.program;
     let script = found.scripts.first().or(found.operand.as_ref());
     let through = found.scripts.iter().skip(1).map(|held| bound(held, None));
-    // Input and other files are read later, and nothing holds them outside: no digest says otherwise.
+    // Input and other files are read later, and outside nothing keeps them as they are: so they have no digest.
     let unheld = |input: CodeInput| CodeInput { sha256: None, ..input };
     let runs_input = script_operands(&program.path, &program.argv).input == CodeOnInput::Runs;
     Ok(guard_approvals::Exec {

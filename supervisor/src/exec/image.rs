@@ -36,7 +36,7 @@ pub enum Image {
     },
     /// An ELF program that only emulation or another instruction set could run.
     Foreign,
-    /// Neither: ENOEXEC. A format registered with binfmt_misc(5) ends here too, on purpose.
+    /// Neither an ELF program nor a script: ENOEXEC. A format registered with binfmt_misc(5) ends here too, on purpose.
     Unknown,
 }
 

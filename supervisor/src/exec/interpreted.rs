@@ -48,7 +48,7 @@ pub struct Interpreted {
     pub others: Vec<Named>,
     /// Names that it may open without a file that could be held.
     pub names: Vec<BareName>,
-    /// What it runs code from and what cannot be held.
+    /// What it runs code from that cannot be held.
     pub inputs: Vec<CodeInput>,
     rest: Rest,
     /// The names that were looked at.
@@ -253,8 +253,8 @@ impl Interpreted {
         request.caller.check()
     }
 
-    /// Adds what runs if a directory does. Python may also run a compiled copy of it, and more files may appear, so the
-    /// directory is shown as something that is not held.
+    /// Adds the files that run if a directory is run. Python may also run a compiled copy of it, and more files may
+    /// appear, so the directory is shown as something that is not held.
     fn add_entries(
         &mut self,
         request: &Request<'_, '_>,

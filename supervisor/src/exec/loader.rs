@@ -18,7 +18,7 @@ const WITH_VALUE: [&[u8]; 7] = [
     b"--glibc-hwcaps-mask",
 ];
 const WITHOUT_VALUE: [&[u8]; 1] = [b"--inhibit-cache"];
-/// These print what the operand is and needs, as the variable does: ldd(1).
+/// These print what the operand is and needs, as [`LISTING_VARIABLE`] does: ldd(1).
 const LISTING: [&[u8]; 2] = [b"--verify", b"--list"];
 const LISTING_VARIABLE: &[u8] = b"LD_TRACE_LOADED_OBJECTS=";
 /// These print something and run nothing.

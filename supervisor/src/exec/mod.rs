@@ -218,7 +218,7 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
                     })
                 };
                 let approved = match pass {
-                    // It only asks for another command.
+                    // This start only asks for a command outside, which `elevated::settle` has settled.
                     Some(_) => None,
                     None => steps.settle(request, &called, subject)?,
                 };

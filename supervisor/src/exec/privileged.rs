@@ -16,7 +16,7 @@ pub fn lost(program: &Object, file: &File) -> Option<&'static str> {
     if mode.contains(Mode::SGID | Mode::XGRP) && program.stat.st_gid != rustix::process::getegid().as_raw() {
         return Some("its group's rights (set-group-ID)");
     }
-    // The value does not matter: none of it takes effect.
+    // Only the length is read: no capability of the file takes effect, whatever the value is.
     let mut nothing: [u8; 0] = [];
     let has_capabilities =
         rustix::fs::fgetxattr(file, c"security.capability", &mut nothing).is_ok_and(|size| size > 0);

@@ -42,18 +42,18 @@ struct HeldFile {
     bound: Arc<BoundFile>,
     /// The start of the program that it was approved for.
     birth: Option<ExecTime>,
-    /// Whether its process had children then. One of those can leave it a new child, if it is a subreaper (prctl(2)): which are
-    /// the program's cannot be known.
+    /// Whether its process had children then. If it is a subreaper (prctl(2)), one of those can leave it a new child,
+    /// and nobody can tell which children are the program's.
     has_older_children: bool,
     /// Whether that program has opened it.
     is_read: bool,
-    /// Whether that program has changed it, and may.
+    /// Whether that program has changed it, if it may.
     is_changed: bool,
 }
 
 impl HeldFile {
-    /// Whether a process below the one that it is assigned to, or that process itself, is of the program. `below` is the
-    /// first process below it on the way.
+    /// Whether a process belongs to the program: the one that the file is assigned to, or one below it. `below` is the
+    /// first process below the assigned one on the way there.
     fn is_of_program(&self, below: Option<(Tid, u64)>) -> bool {
         match (&self.birth, below) {
             (Some(_), Some(_)) if self.has_older_children => false,
@@ -64,7 +64,6 @@ impl HeldFile {
     }
 }
 
-/// The copies for one process.
 #[derive(Debug)]
 struct ProcessCopies {
     /// Field 22 of proc_pid_stat(5): it differs for another process with the same number.
@@ -275,7 +274,7 @@ impl Scripts {
         })
     }
 
-    /// Whether this entry must stay: by it, or below it, an approved script is found that is not opened yet, or a name that
+    /// Whether this entry must stay, because it leads to an approved script that is not opened yet, or to a name that
     /// another program was approved with.
     pub fn await_entry(&self, caller: &Caller<'_>, tree: &Tree, path: &[u8]) -> bool {
         if self.is_empty() {

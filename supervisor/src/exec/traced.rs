@@ -24,8 +24,9 @@ use crate::reply::{HandlerResult, Reply};
 use crate::resolve::Identity;
 use crate::syscall::Request;
 
-/// The process is polled often for a second, and then less often for as long as the exec may be in progress: its tracer
-/// can delay it by not waiting for another thread, which the exec must see gone.
+/// The process is polled often for a second, and then less often while the exec may be in progress. Its tracer can
+/// delay the exec, which waits until all other threads are gone: a traced thread stays until its tracer has waited for
+/// it.
 const MAX_POLLS: u32 = 500;
 const RETRY_INTERVAL: Duration = Duration::from_millis(2);
 const LONG_RETRY_INTERVAL: Duration = Duration::from_millis(20);
@@ -72,7 +73,7 @@ pub fn continue_exec(request: &Request<'_, '_>, expected: &Expected) -> HandlerR
         }
         let path = rustix::fs::readlink(format!("/proc/{process}/task/{task}/exe"), Vec::new());
         let path = path.map(std::ffi::CString::into_bytes).unwrap_or_default();
-        // It may have started this program by a later call of its own: then it is allowed.
+        // The process may have started this program by a later call of its own: then the policy allows it.
         let exec = Exec { path: &path, argv: &[], cwd: b"/", role: Role::Program };
         let originals = verify::runs(process)
             .and_then(|program| request.guard.copies.originals(&path, program.as_fd(), &|| Ok(())));
@@ -85,7 +86,7 @@ pub fn continue_exec(request: &Request<'_, '_>, expected: &Expected) -> HandlerR
     Ok(Reply::Done)
 }
 
-/// Whether the program now has the content of another one, as which it was not judged.
+/// Whether the program is a copy of other withheld programs than when it was judged.
 fn became_a_copy(process: Tid, expected: &Expected) -> bool {
     let holds = |copy: &ExpectedMatch| verify::runs(process).is_ok_and(|program| copy.holds(program.as_fd()));
     expected.copy.as_ref().is_some_and(|copy| !holds(copy))

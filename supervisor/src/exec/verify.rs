@@ -43,7 +43,7 @@ pub struct Expected {
     pub cwd: Identity,
     /// The program's real path, for the log.
     pub path: Vec<u8>,
-    /// What the process may have, if it asks for a command outside the guard.
+    /// The pass that the process gets, if it asks for a command outside the guard.
     pub pass: Option<Pass>,
 }
 

@@ -1,7 +1,7 @@
 //! What a call is about: its real path, and the descriptor by which the call will act.
 //!
-//! The directories around it are found by going up from that descriptor. By the path another one could be found: the tree
-//! exchanges two directories, and one of its own is judged while the call acts in the operator's.
+//! The directories around it are found by going up from that descriptor. A lookup by path could find another one: the
+//! tree exchanges two directories, and its own is judged while the call acts in the operator's.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -26,7 +26,7 @@ pub struct AnchoredPath<'a> {
 }
 
 impl<'a> AnchoredPath<'a> {
-    /// A name in a directory, and what has it.
+    /// A name in a directory, with the object that has it.
     pub fn from_entry(entry: &'a DirEntry) -> AnchoredPath<'a> {
         AnchoredPath { path: &entry.path, object: entry.object.as_ref(), parent: Some(entry.parent.as_fd()) }
     }

@@ -1,7 +1,7 @@
 //! Files with the name `.git`, which say where the git directory of a work tree is (gitrepository-layout(5)).
 //!
 //! The tree may have made the directory in which the operator's git puts such a file: an empty directory for a work tree
-//! or a submodule. Then the file is not the tree's, which remembers its own like directories.
+//! or a submodule. Then the file is not the tree's. The tree's own such files are remembered like directories.
 
 use std::fs::File;
 use std::io::Read;
@@ -22,7 +22,7 @@ pub fn is_git_file(name: &[u8]) -> bool {
 }
 
 /// Whether the file at a place is a `.git` file that the tree has not made and that leads to a git directory which the
-/// tree has not made. So does one that cannot be read.
+/// tree has not made. A file that cannot be read counts as one.
 pub fn leads_to_others(place: AnchoredPath<'_>, made: &MadeDirectories) -> bool {
     if !is_git_file(place.name()) {
         return false;

@@ -16,7 +16,7 @@ impl<F: Fn(&[u8]) -> bool> Look<F> {
         has(b"objects") && (has(b"refs") || has(b"HEAD")) || has(b"commondir") && has(b"HEAD")
     }
 
-    /// Whether git takes it for one as it is. No run takes a name away on which that depends.
+    /// Whether git takes it for one as it is. No run can remove a name on which that depends.
     pub fn is_whole(&self) -> bool {
         let Look(has) = self;
         has(b"HEAD") && (has(b"commondir") || has(b"objects") && has(b"refs"))
@@ -47,8 +47,8 @@ pub fn is_part_of_repository(part: &GitPart<'_>, place: AnchoredPath<'_>) -> boo
     }
 }
 
-/// Whether a place that would be part of a bare repository lies in a work tree there: git has put a `.git` file into one of the
-/// directories, which the tree cannot make in a directory of the operator's.
+/// Whether a place that would be part of a bare repository lies in a work tree: one of the directories has a
+/// `.git` file, which the tree cannot make in a directory of the operator's, or the tree has made that directory.
 pub fn is_in_work_tree(part: &GitPart<'_>, place: AnchoredPath<'_>, made: &MadeDirectories) -> bool {
     part.work_trees(place.path)
         .any(|directory| made.has_above(place, directory) || is_there(place, directory, b".git"))

@@ -39,10 +39,10 @@ use crate::resolve::Resolver;
 use crate::web::WebClients;
 
 /// The state shared by the handlers of one guarded tree, with the policy by which they judge. A call uses the same
-/// guard from beginning to end, so that one policy judges it, however often that is asked.
+/// guard from beginning to end, so that one policy judges all of it.
 #[derive(Clone)]
 pub struct Guard {
-    /// The policy in force: `own_policy`, as `security` has it.
+    /// The policy in force: `own_policy`, tightened by `security`.
     policy: Arc<Policy>,
     /// The policy as it was compiled.
     own_policy: Arc<Policy>,

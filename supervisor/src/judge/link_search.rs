@@ -37,8 +37,8 @@ impl LinkedPlace {
     }
 }
 
-/// Returns what the protected names in a directory lead to that are links, those below it that names on the way to protected
-/// ones hold, and those of repositories in it. Nothing in directories of the tree's counts.
+/// Returns where protected names lead that are links: names in a directory itself, names in the directories on the way
+/// to protected ones below it, and names of repositories in it. Directories of the tree's do not count.
 pub fn search(policy: &Policy, made: &MadeDirectories, directory: &[u8]) -> Vec<LinkedPlace> {
     let mut search = Search { policy, made, top: directory, found: Vec::new() };
     if let Ok(open) = open(CWD, directory) {
@@ -72,7 +72,7 @@ impl Search<'_> {
         for (name, kind) in listed {
             let path = [top, b"/", &*name].concat();
             let Some(set) = self.set_of(&path, git) else {
-                // The links of a repository count for all that is beside it.
+                // Search a repository in the directory, too: its links count for everything beside it.
                 let has_one =
                     || is_there(directory, &[&*name, b"/.git"].concat()) || is_repository(directory, &name);
                 if depth == 0 && kind != FileType::Symlink && has_one() {
@@ -86,7 +86,8 @@ impl Search<'_> {
                     let has_end = !name.eq_ignore_ascii_case(b".git");
                     self.follow(path, set, has_end);
                 }
-                // It may be the tree that has shut it, for as long as it writes what the links in it lead to.
+                // The tree itself may have removed the permission, to write meanwhile what the links in the directory
+                // lead to.
                 Err(Errno::ACCESS) if is_this_users(directory) => {
                     self.found.push(LinkedPlace::Hidden { place: self.top.to_vec(), set });
                     return;

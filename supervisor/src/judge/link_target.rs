@@ -37,10 +37,10 @@ impl Guard {
         }
         let real = self.led_to(caller, parent, text)?;
         let written = as_written(place.path, text);
-        // What a name in /proc leads to is another thing for each program that follows it.
+        // A name in /proc leads somewhere else for each program that follows it.
         let is_by_proc = written.starts_with(b"/proc/") || written.windows(5).any(|part| part == b"/cwd/");
         let own = Some(&written).filter(|written| is_by_proc && **written != real);
-        // A name of the process that makes the link would stand for `self`.
+        // The real path names the process that makes the link, which is not the one that follows it.
         let is_in_proc = own.is_some() && real.starts_with(b"/proc/") && written.starts_with(b"/proc/");
         for target in Some(&real).filter(|_| !is_in_proc).into_iter().chain(own) {
             let link = Link {
@@ -95,8 +95,8 @@ fn joined(path: &[u8], missing: &[&[u8]]) -> Vec<u8> {
 }
 
 impl Shapes<'_> {
-    /// Whether a link in a directory that gets another path leads on to where it may from its new path. `below` is its path
-    /// in that directory. What stays in there was judged when it was made.
+    /// Whether a link in a directory that gets another path may lead where it will then lead. `below` is its path in
+    /// that directory. A link that leads to somewhere in the directory was judged when it was made.
     pub(super) fn may_take_link(&self, new: &[u8], below: &[u8], link: AnchoredPath<'_>) -> bool {
         let read = |parent: OwnedFd| rustix::fs::readlinkat(parent.as_fd(), link.name(), Vec::new());
         let Ok(text) = link.parent().and_then(read) else { return false };

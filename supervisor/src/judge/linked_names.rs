@@ -1,9 +1,9 @@
 //! Protected names of the operator's that are symbolic links, such as `.git/hooks` to `../tools/hooks`: what lies behind
 //! one runs by that name, whatever its own is.
 //!
-//! They are looked for in the directories around what is written, at that time: what a search at the start finds, the tree
-//! could have filled with other names. In directories of the operator's the tree makes no such link and moves none, so
-//! what was found stays true, as far as the tree goes.
+//! They are looked for in the directories around what is written, at that time. An earlier run could make so many names
+//! that a search at the start would not get through. In directories of the operator's the tree makes no such link and
+//! moves none, so what was found stays true, as far as the tree goes.
 //!
 //! Why: docs/decisions.md, "A protected name that is a link protects what is behind it"
 
@@ -17,9 +17,9 @@ use parking_lot::Mutex;
 use super::link_search::{LinkedPlace, search};
 use super::made_directories::MadeDirectories;
 
-/// How long a directory is not looked into again. The operator may make such a link at any time.
+/// How long a directory is not searched again. The operator may make such a link at any time.
 const FRESH: Duration = Duration::from_secs(1);
-/// The same in times of what the look took: a tree may have filled the directory.
+/// The same as a multiple of the time that the search took: a tree may have filled the directory.
 const FRESH_LOOKS: u32 = 20;
 /// How many directories are remembered.
 const MAX_DIRECTORIES: usize = 4096;
@@ -29,7 +29,7 @@ const MAX_DIRECTORIES: usize = 4096;
 pub enum OtherName {
     /// It has this path as well.
     Path(Vec<u8>),
-    /// It is on the way from such a name to what that leads to, or may be.
+    /// It is on the way from such a name to the end of the link, or may be.
     Way(LinkedSet),
 }
 

@@ -12,7 +12,7 @@ pub fn names(directory: BorrowedFd<'_>) -> Option<Vec<ListedName>> {
     names_if(directory, |_| true)
 }
 
-/// Those of them that are `wanted`.
+/// The names in an open directory that are `wanted`; `None` if it cannot be listed.
 pub fn names_if(directory: BorrowedFd<'_>, wanted: impl Fn(&ListedName) -> bool) -> Option<Vec<ListedName>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory).ok()? {

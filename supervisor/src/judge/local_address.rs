@@ -17,9 +17,9 @@ pub fn is_own(address: SocketAddr) -> bool {
     owner(address) == Interface::Own
 }
 
-/// It is this host's own if an interface has it, in any zone. It may be, if a socket can be bound to it, as to all IPv4
-/// addresses routed here, but also to multicast and broadcast addresses and, with `ip_nonlocal_bind`, to any; or if it is an
-/// IPv6 address routed here; or if the interfaces cannot be listed.
+/// An address is this host's own if an interface has it, in any zone. It may be its own if it is an IPv6 address routed
+/// here, if the interfaces cannot be listed, or if a socket can be bound to it: to all IPv4 addresses routed here, but
+/// also to multicast and broadcast addresses and, with `ip_nonlocal_bind`, to any address.
 fn owner(mut address: SocketAddr) -> Interface {
     address.set_ip(address.ip().to_canonical());
     address.set_port(0);

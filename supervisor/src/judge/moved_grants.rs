@@ -24,7 +24,7 @@ pub struct MovedGrants {
     current: Arc<Current>,
     /// Called when the tree has an access that the policy does not allow and that is never held.
     end: Option<EndTree>,
-    /// The lines that are true now. Each is printed when it becomes true.
+    /// The lines that hold at present. Each is printed when it begins to hold.
     lines: Mutex<Vec<String>>,
 }
 
@@ -34,7 +34,7 @@ impl MovedGrants {
         MovedGrants { current, end, lines: Mutex::default() }
     }
 
-    /// Puts the plan in force that fits where the grants are now.
+    /// Puts the plan for the present places of the grants in force.
     pub fn reconsider(&self) {
         let before = self.current.guard().floor.tiers();
         self.current.update(Guard::after_relocation);

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 const LOCK: &str = "moves.lock";
 /// How long a move waits for one of another guard. The longest looks through a directory of 200,000 names.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// The same once another guard has kept this one waiting for so long: it is stopped, or hangs.
+/// The same after a guard, which is stopped or hangs, has kept this one waiting that long.
 const LITTLE_PATIENCE: Duration = Duration::from_millis(50);
 /// The longest pause between two looks at the lock.
 const LONGEST_PAUSE: Duration = Duration::from_millis(2);
@@ -45,7 +45,7 @@ pub struct Alone<'m> {
 impl Drop for Alone<'_> {
     fn drop(&mut self) {
         if let Some(shared) = self.shared {
-            // It fails only for what is no descriptor.
+            // It fails only for an invalid descriptor.
             let _ = flock(&shared.file, FlockOperation::Unlock);
         }
     }
@@ -69,7 +69,7 @@ impl Moving {
     /// Waits until nothing else moves. `wait` runs what may take long.
     ///
     /// # Errors
-    /// The lock that another guard holds and does not give back.
+    /// The path of the lock, if another guard holds it and does not release it.
     pub fn alone(&self, wait: impl FnOnce(&mut dyn FnMut() -> bool) -> bool) -> Result<Alone<'_>, &Path> {
         let mut was_in_vain = self.own.lock();
         let Some(shared) = &self.shared else { return Ok(Alone { shared: None, _own: was_in_vain }) };
@@ -88,7 +88,7 @@ impl SharedLock {
             match flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return true,
                 Err(Errno::INTR) => {}
-                // Also if the kernel has no memory for it: a move that is not alone is none.
+                // Also if the kernel has no memory for the lock: without it nothing is moved.
                 Err(_) => return false,
             }
         }

@@ -75,7 +75,7 @@ impl Guard {
         if consent == ConsentState::Unasked {
             return Err(Errno::ACCESS);
         }
-        // Nothing is left behind for want of an answer.
+        // Without an answer it is denied: silence must not put anything in place.
         let verdict = consent.verdict(verdict, |asks| Verdict { outcome: Outcome::Deny, ..asks });
         match verdict.outcome {
             Outcome::Allow => self.log_change(caller, path, &verdict),

@@ -141,7 +141,8 @@ impl Recorded {
         self.write(0, b"");
     }
 
-    /// Writes one record: the uses or another kind, the length of the path or text, and that. A record without uses means that more followed.
+    /// Writes one record: the uses or another kind, the length of the path or text, and the path or text itself. A
+    /// record without uses means that more followed.
     fn write(&mut self, used: u8, path: &[u8]) {
         let Ok(length) = u32::try_from(path.len()) else { return };
         let record = [&[used][..], &length.to_le_bytes(), path].concat();

@@ -80,8 +80,8 @@ impl Shapes<'_> {
         self.policy.protects_shapes().then(|| self.site(place, subject)).flatten()
     }
 
-    /// Whether the path alone does not say what is protected there. A directory that git takes for a repository does not
-    /// count: the tree cannot move one of the operator's.
+    /// Whether the path alone does not tell what is protected there. A directory that git takes for a repository does
+    /// not count: the tree cannot move one of the operator's.
     pub fn looks_around(&self, path: &[u8]) -> bool {
         self.policy.protects_shapes()
             && (!self.policy.shapes(path).is_empty()
@@ -287,7 +287,7 @@ impl Shapes<'_> {
             return false;
         }
         let may_arrive = self.policy.leads_to_shape(new.path).is_none_or(|shape| {
-            // It is not there yet: what would be the holder is the directory that is moved.
+            // The new name is not there yet. If it would be the holder, that is the directory that is moved.
             match shape.holder == new.path {
                 true => old.object.is_some_and(|moved| self.made.contains_open(moved.fd.as_fd())),
                 false => self.made.has_above(new, shape.holder),
@@ -318,7 +318,8 @@ impl Shapes<'_> {
         })
     }
 
-    /// Whether what lies in a directory is no part of a repository around it, as the state of an operation is.
+    /// Whether the contents of a directory are no part of a repository around it. The state of an operation is such
+    /// a part.
     fn is_no_part(&self, directory: AnchoredPath<'_>) -> bool {
         let Some(moved) = directory.object else { return false };
         let inside = [directory.path, b"/x"].concat();
@@ -328,8 +329,8 @@ impl Shapes<'_> {
             .all(|part| part.directory == directory.path || self.is_the_trees(&part.shape, inside))
     }
 
-    /// Whether nothing that is protected lies in a directory, no link if it must have none, and none that would lead to
-    /// something of the operator's from the directory's new path. False if that cannot be found out.
+    /// Whether a directory contains nothing that is protected, no link that would lead to something of the operator's
+    /// from the directory's new path and, if it must have none, no link at all. False if that cannot be found out.
     fn is_free(&self, top: AnchoredPath<'_>, new: &[u8], must_have_no_link: bool) -> bool {
         let Some(moved) = top.object else { return false };
         let mut left = MAX_NAMES;

@@ -30,7 +30,6 @@ struct EntryKey {
     arg_pattern: Option<String>,
 }
 
-/// One start of a program.
 #[derive(Clone, Debug)]
 struct ProgramStart {
     at: u64,

@@ -125,7 +125,7 @@ impl Kernel for Listener {
 
     fn descriptor(&self, tid: Tid, fd: i32) -> Result<OwnedFd, Errno> {
         descriptors::duplicate(tid, fd).map_err(|error| {
-            // No caller's mistake: a filter around the guard, as a container's.
+            // Not the caller's fault: a filter around the guard, such as a container's, refuses it.
             if error == Errno::NOSYS {
                 static REPORTED: Once = Once::new();
                 REPORTED.call_once(|| {

@@ -84,7 +84,6 @@ fn open(path: &[u8]) -> Result<(OwnedFd, rustix::fs::Stat), Errno> {
     Ok((file, stat))
 }
 
-/// The Landlock right for an access.
 fn right(access: Access) -> Option<landlock::KernelAccess> {
     match (access.contains(Access::READ), access.contains(Access::WRITE)) {
         (true, true) => Some(landlock::KernelAccess::ReadWrite),

@@ -37,10 +37,10 @@ const MANY_PASSES: usize = 64;
 /// more.
 const PASS_LIFETIME: Duration = Duration::from_secs(30);
 
-/// What a process that has become a client may have.
+/// What a process that has become a client gets.
 #[derive(Debug)]
 pub enum Pass {
-    /// A sentence.
+    /// No command, and a sentence that says why.
     Refused(String),
     /// Its command.
     Run(Box<Approved>),
@@ -93,7 +93,6 @@ pub struct Outside {
     next: AtomicU64,
 }
 
-/// The pass of a process.
 #[derive(Debug)]
 struct KeptPass {
     /// When the process has started.
@@ -216,7 +215,7 @@ impl Outside {
     /// Logs how commands have ended, as far as that is known now. Returns whether more may come.
     pub fn log_ends(&self, reporter: &Reporter) -> bool {
         let Ok(link) = &self.link else { return false };
-        // What one thread has received is logged before another finds nothing more.
+        // One thread at a time: when another finds nothing more, everything that was received is logged.
         let _one = self.logging.lock();
         loop {
             match wire::receive_now(link.as_fd()) {

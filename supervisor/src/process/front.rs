@@ -27,10 +27,9 @@ const LAST_TIMEOUT: u16 = 3000;
 /// How long a reaper may take to end the tree.
 const LOST_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// What a node is told at the end of a run, by which it can tell a killed command from a killed guard.
+/// What is sent to a node at the end of a run, so that it can distinguish a killed command from a killed guard.
 const ORDERLY: &[u8] = b"e";
 
-/// The events that the front waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FrontEvent {
     Message,
@@ -122,7 +121,7 @@ pub fn wait(
     }
     let end = front.work().inspect_err(|_| end_lost(others))?;
     if let Some(node) = &front.lifeline {
-        // A node that is gone needs no word.
+        // It fails if the node is gone, which does not matter.
         let flags = rustix::net::SendFlags::DONTWAIT | rustix::net::SendFlags::NOSIGNAL;
         let _ = rustix::net::send(node, ORDERLY, flags);
     }

@@ -22,7 +22,7 @@ use crate::panics::restart_on_panic;
 
 /// The time between two looks at the session's processes.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// How many looks in a row may fail before the session is ended: nothing is in force that cannot be counted.
+/// How many looks in a row may fail before the session is ended: a limit that cannot be measured is not in force.
 const MAX_FAILURES: usize = 100;
 /// How many processes and threads of its user a session may start beyond `limits.pids` before the kernel refuses more:
 /// room for what the user starts outside. The kernel's limit counts all of the user's, and root's not at all.
@@ -77,7 +77,8 @@ fn watch_until_end(limits: &Limits, tree: Tree, reporter: &Reporter, kill_all: &
             None => None,
             Some(Some(usage)) => {
                 failures = 0;
-                // What processes share is divided among those that are left. While some end, the others count for more.
+                // Memory that processes share is divided among those that are left. While some end, the others count
+                // for more, so measure again.
                 let over = |usage: &Usage| usage.over(limits, Usage::proportional);
                 over(&usage).and_then(|first| Usage::measure(&tree).map_or(Some(first), |usage| over(&usage)))
             }

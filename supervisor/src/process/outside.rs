@@ -123,7 +123,7 @@ fn terminal(stdio: &[OwnedFd; 3]) -> Result<Option<(OwnedFd, Terminal)>, rustix:
     let slave = rustix::pty::ioctl_tiocgptpeer(&master, flags)?;
     let mut modes = rustix::termios::tcgetattr(outer)?;
     if !replaces[0] {
-        // The client leaves the modes of its terminal alone, so that one ends the lines.
+        // The client leaves the modes of its terminal alone, so that terminal makes the line ends.
         modes.output_modes.remove(rustix::termios::OutputModes::OPOST);
     }
     rustix::termios::tcsetattr(&slave, OptionalActions::Now, &modes)?;
@@ -153,7 +153,7 @@ fn follow(
             ready.push(PollFd::new(channel.as_fd(), PollFlags::POLLIN));
         }
         if has_guard {
-            // The supervisor closes its end by its own.
+            // The supervisor's end closes when the supervisor ends.
             ready.push(PollFd::new(link.as_fd(), PollFlags::empty()));
         }
         if poll(&mut ready, PollTimeout::NONE).is_err() {

@@ -28,7 +28,7 @@ pub struct RunningCommand<'a> {
     pub tree: Tree,
     /// Whether its end is the tree's.
     pub kill_on_exit: bool,
-    /// Whose lines come before the report of the end.
+    /// The reporter, whose lines are written before the end is reported.
     pub reporter: &'a Reporter,
     /// The approvals, if there are any.
     pub approvals: Option<&'a Approvals>,

@@ -365,7 +365,6 @@ fn reap(reaper: i32) -> Reaped {
     }
 }
 
-/// Watches what the floor grants.
 fn watch_grants(current: &Arc<Current>, end: Option<EndTree>) -> std::io::Result<()> {
     let guard = current.guard();
     if guard.floor.roots.is_none() {

@@ -110,7 +110,7 @@ pub fn replace(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> Hand
                 let text = "the configuration beside it cannot be read, which says how it is written";
                 request.guard.refuse(request.caller, Operation::Write, path, text)?;
             }
-            // It is none only where the guard observes.
+            // Without a format the guard has refused, unless it only observes.
             replace_paths(request, replacement, GitPathsContent::Index(format.unwrap_or_default()))
         }
         GitContent::MergeRr => replace_paths(request, replacement, GitPathsContent::MergeRr),

@@ -39,7 +39,6 @@ fn shut_meanwhile(request: &Request<'_, '_>) -> Option<String> {
     (!failing.is_empty()).then(|| unavailable(&failing))
 }
 
-/// Has the command run.
 fn start(request: &Request<'_, '_>, approved: Approved, channel: &OwnedFd) -> Result<(), String> {
     let (outside, caller) = (&request.guard.outside, request.caller);
     let failed = |error: Errno| format!("cannot run it outside the guard: {}", std::io::Error::from(error));

@@ -54,8 +54,8 @@ pub fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) ->
     }
 }
 
-/// `None` if a device is at a real path, where the floor cannot tell it from a file: the broker knows which devices act on
-/// the machine. Those in /dev that the floor grants are named one by one.
+/// `None` if a device is at a real path: the floor cannot distinguish it from a file, and the broker knows which
+/// devices act on the machine. The devices in /dev that the floor grants are named one by one.
 fn no_device(request: &Request<'_, '_>, real: &[u8]) -> Option<()> {
     if !request.guard.resolver.opens_devices() || real.starts_with(b"/dev/") {
         return Some(());

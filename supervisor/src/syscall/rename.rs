@@ -221,7 +221,7 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
 fn arrived(old: &DirEntry, new: &DirEntry, judged: FileType, flags: RenameFlags) -> Result<(), Errno> {
     let there = match rustix::fs::statat(&new.parent, &new.name[..], AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,
-        // It has gone on.
+        // Another call has moved or removed it since.
         Err(_) => return Ok(()),
     };
     let kind = FileType::from_raw_mode(there.st_mode);
@@ -275,7 +275,7 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> HandlerR
     request.guard.refuse_never_open(request.caller, &old, &object)?;
     let all = AllPaths::new(request.caller);
     all.add(judge(request, &new))?;
-    // By the new name its clients would come to the tree as soon as that is the name of a server of the tree's.
+    // Clients that use the new name would reach the tree as soon as a server of the tree's has that name.
     all.add(request.guard.judge_displacement(request.caller, AnchoredPath::object(&old, &object)))?;
     // The tree could write it by the old name later, when the directory is not its own any more.
     if request.guard.shapes().names(AnchoredPath::from_entry(&new)) && !request.guard.observe {

@@ -41,7 +41,7 @@ impl SharedScreenState {
             ScreenState::MidLine => 1,
             ScreenState::Alternate => 2,
         };
-        // Without memory, lines come as they did before.
+        // If the kernel has no memory, the old state stays.
         let _ = rustix::io::pwrite(&*self.0, &[byte], 0);
     }
 

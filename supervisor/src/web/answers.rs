@@ -32,7 +32,6 @@ const MAX_AUTHORITY: usize = 300;
 /// The longest method that a question shows, in characters.
 const MAX_METHOD: usize = 32;
 
-/// What answers need.
 pub(super) struct Answers {
     pub(super) current: Arc<Current>,
     pub(super) clients: Arc<WebClients>,
@@ -76,7 +75,7 @@ impl Answers {
         Ok(())
     }
 
-    /// Judges a question, by what was allowed "always" a moment ago as well, before a human is asked.
+    /// Judges a question. Before a human is asked, what was allowed "always" a moment ago counts, too.
     fn judge_anew(&self, question: &WebQuestion) -> Judged {
         let guard = self.current.guard();
         match self.judge(question) {
@@ -85,7 +84,6 @@ impl Answers {
         }
     }
 
-    /// Sends an answer.
     pub(super) fn send(&self, id: u64, verdict: WebVerdict) -> io::Result<()> {
         self.to.lock().write_all(&line(&WebAnswer { id, verdict }))
     }

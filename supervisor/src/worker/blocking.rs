@@ -1,8 +1,8 @@
 //! Blocking work of a worker: another worker must wait for calls meanwhile, and this one must be woken when its caller
 //! no longer waits.
 //!
-//! The tree must not be able to block all workers at once, or leave the supervisor without descriptors: the call that
-//! would end the others, a kill(2) that the filter holds, could not be answered any more.
+//! The tree must not be able to block all workers at once, or leave the supervisor without descriptors. Otherwise
+//! nobody could answer the call that ends the others, a kill(2) that the filter holds.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -77,7 +77,7 @@ pub fn ensure_spare_worker() {
 
 /// Workers that never block for long.
 const RESERVED_WORKERS: usize = 16;
-/// The most descriptors that are left for calls that do not block; a quarter of fewer.
+/// The most descriptors that are left for calls that do not block: a quarter of all, but no more than this.
 const RESERVED_DESCRIPTORS: usize = 64;
 /// Descriptors that a blocked call may hold: the directories on its way, its object, and what it opens.
 const DESCRIPTORS_PER_CALL: usize = 4;
@@ -90,7 +90,7 @@ struct BlockedCall;
 
 impl BlockedCall {
     /// # Errors
-    /// ENFILE when as many calls block as may at once.
+    /// ENFILE if the maximum number of calls blocks already.
     fn begin() -> Result<BlockedCall, Errno> {
         let call = BlockedCall;
         if BLOCKED.fetch_add(1, Ordering::Relaxed) < max_blocked() { Ok(call) } else { Err(Errno::NFILE) }
@@ -122,7 +122,8 @@ fn max_blocked_with(descriptors: usize) -> usize {
 /// Runs a call that may block for long.
 ///
 /// # Errors
-/// The call's own. EINTR if the caller died or has a pending signal. ENFILE when as many calls block as may at once.
+/// The call's own. EINTR if the caller died or has a pending signal. ENFILE if the maximum number of calls blocks
+/// already.
 pub fn blocking<T>(caller: &Caller<'_>, call: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
     let _blocked = BlockedCall::begin()?;
     ensure_spare_worker();

@@ -132,7 +132,7 @@ impl GatewayAsker {
         let decision = match closed {
             Some((_, Route::Gateway)) => return,
             Some((decision, _)) => decision,
-            // It goes from there by itself.
+            // The question expires there by itself.
             None if left < EXPIRY_MARGIN => return,
             None => Decision::Deny,
         };

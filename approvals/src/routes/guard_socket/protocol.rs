@@ -210,10 +210,11 @@ pub struct Approval {
     /// Other files among the arguments that the program may run. Without a script, which one it runs is not certain.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub files: Vec<ScriptInfo>,
-    /// What belongs into the first lines: that something runs which nobody is shown.
+    /// The notice for the first lines: something runs that nobody is shown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub notice: Option<String>,
-    /// What else the program runs code from, or may run, as text: `code from standard input: a pipe`. It is not bound.
+    /// Other sources from which the program runs code, or may, as text: `code from standard input: a pipe`. Nothing
+    /// binds these.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub inputs: Vec<String>,
     /// The asking processes: the caller, then its parents up to the guard.

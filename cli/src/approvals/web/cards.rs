@@ -25,7 +25,7 @@ pub struct WebCard {
     expires: Option<u64>,
     operation: String,
     call: Option<String>,
-    /// What belongs into the first lines.
+    /// A text that belongs into the first lines.
     notice: Option<String>,
     /// The real path of the program or the file; for a command from the socket, the path that it reports.
     path: Option<String>,
@@ -212,7 +212,7 @@ fn show(text: &str) -> String {
     shown(text.as_bytes())
 }
 
-/// What the command chose: what is written out in it can be told from what it has typed.
+/// A text that the command chose. Escapes in it cannot be confused with what the command itself typed.
 fn exact(text: &str) -> String {
     shown_exactly(text.as_bytes())
 }

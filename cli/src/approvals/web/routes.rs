@@ -162,7 +162,6 @@ fn event_stream(
     })
 }
 
-/// The body of an answer.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AnswerBody {

@@ -1,8 +1,8 @@
 //! The backends `docker` and `podman`: a container for one command, with the guard in it.
 //!
 //! It is `run --rm` and not OpenClaw's `create` and `exec`, so that nothing is left, and the container of OpenClaw itself
-//! is not touched. The program that makes containers is asked as a user would ask it: what the operator's variables say of
-//! it (DOCKER_HOST) holds.
+//! is not touched. docker or podman is started as the user would start it: the operator's variables for it, such as
+//! DOCKER_HOST, count.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -35,7 +35,7 @@ impl RunFile {
     /// Writes it.
     fn new(directory: &Path, name: &str, mode: u32, content: &str) -> Result<RunFile, SandboxError> {
         let path = directory.join(format!("{name}-{}", std::process::id()));
-        // One of an earlier process with this number.
+        // An earlier process with this number may have left one.
         let _ = std::fs::remove_file(&path);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         file.write_all(content.as_bytes())?;
@@ -50,7 +50,7 @@ impl RunFile {
 
 impl Drop for RunFile {
     fn drop(&mut self) {
-        // Where it is left, it goes with the directory of its scope.
+        // If this fails, the file is removed with the directory of its scope.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -71,11 +71,11 @@ pub fn run(
     has_image(&found, program, container.image())?;
     make_workspace(sandbox)?;
     let scope = &sandbox.layout.scope_key;
-    // Holds the scope's directory while the container runs, in which the two files are.
+    // Holds the scope's directory, which has the two files, while the container runs.
     let scratch = Scratch::open(&config.paths.state_directory, &sandbox.layout.directory_name(), scope)?;
     let directory = scratch.path.parent().unwrap_or(&scratch.path);
     let policy = inner_policy::text(options, config, sandbox)?;
-    // The user in the container is another one, and nothing in it is secret.
+    // The container's user is another one and must read the policy, which has no secrets.
     let policy = RunFile::new(directory, "policy", 0o644, &policy)?;
     let env_file = RunFile::new(directory, "env", 0o600, &container.env_file())?;
     let guard = std::fs::read_link("/proc/self/exe")?;
@@ -88,7 +88,7 @@ pub fn run(
         has_terminal,
         arguments: &arguments,
     });
-    // Once more: a link may have been made since. The workspace may be none either.
+    // Checked once more, because a link may have been made since. The workspace must not be a link either.
     super::refuse(config, sandbox)?;
     let _places = HeldPlaces::open(config, sandbox)?;
     let status = Command::new(&found).args(argv).status();
@@ -132,7 +132,6 @@ fn text(path: &Path) -> Result<&str, SandboxError> {
     path.to_str().ok_or_else(problem)
 }
 
-/// Finds a program in `PATH`.
 fn find(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let is_program = |path: &PathBuf| path.is_file() && access(path, AccessFlags::X_OK).is_ok();

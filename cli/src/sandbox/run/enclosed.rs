@@ -37,7 +37,7 @@ pub fn run(
         limits::kept(&settings.docker).map_err(|problem| config.wrong(problem))?;
     let scratch = Scratch::open(&config.paths.state_directory, &layout.directory_name(), &layout.scope_key)?;
     let places = HeldPlaces::open(config, sandbox)?;
-    // Once more: a link may have been made since.
+    // Checked once more, because a link may have been made since.
     super::refuse(config, sandbox)?;
     let start = places.workspace.as_ref().map_or(&scratch.files, |workspace| &workspace.descriptor);
     rustix::process::fchdir(start).map_err(|error| {
@@ -67,7 +67,7 @@ pub fn run(
     }
     let variables = variables(&options, sandbox, &scratch);
     let ended = run::run_enclosed(&options, command, paths, variables, &web_proxy::command());
-    // What was used until now is idle from now on.
+    // The scope was in use until now: its idle time begins here.
     if let Err(error) = scratch.touch() {
         let path = shown(scratch.path.as_os_str().as_bytes());
         eprintln!(
@@ -107,7 +107,7 @@ fn variables(options: &Options, sandbox: &SessionSandbox, scratch: &Scratch) -> 
     let (home, temporary) = (scratch.path.clone().into_os_string(), scratch.temporary().into_os_string());
     let mut variables = vec![own("HOME", home), own("PATH", path())];
     variables.extend(["TMPDIR", "TMP", "TEMP"].map(|name| own(name, temporary.clone())));
-    // What makes programs load other code is for no command, whoever sets it.
+    // No command gets variables that make programs load other code, whoever sets them.
     let filtered = inherited(named, Inherit::Host);
     if !options.quiet && !filtered.dropped.is_empty() {
         let names: Vec<_> = filtered.dropped.iter().map(|dropped| shown(&dropped.name)).collect();

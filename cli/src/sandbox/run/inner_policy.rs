@@ -1,8 +1,8 @@
 //! The policy of the guard in a container.
 //!
 //! What programs may start and where they may connect is as in the policy in force. Its rules for files name paths of the
-//! host, which mean something else in a container: there the map is what the settings mount, and the image's programs.
-//! Denials that name no place (`**/.env`) hold in both.
+//! host, which mean something else in a container: there the file map consists of what the settings mount and of the
+//! image's programs. Denials that name no place (`**/.env`) hold in both.
 
 use guard_openclaw::approvals_store::Stores;
 use guard_policy::text::shown;

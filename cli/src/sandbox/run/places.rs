@@ -19,7 +19,7 @@ pub struct HeldPlace {
     pub place: EnclosedPlace,
     /// Where it is: a path without links.
     pub path: PathBuf,
-    /// It.
+    /// The descriptor that holds it open.
     pub descriptor: OwnedFd,
 }
 

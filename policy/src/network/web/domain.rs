@@ -18,7 +18,7 @@ use crate::paths::expansion::trim;
 pub(crate) enum DomainRule {
     /// By name.
     Name(HostnamePattern),
-    /// By a name for several.
+    /// By a name that stands for several hosts.
     Named(NamedHosts),
     /// By address.
     Prefix(Prefix),
@@ -61,8 +61,8 @@ impl DomainRule {
         }
     }
 
-    /// The names for several hosts that stand for some of these: each of which every host is there, or with `partly` at
-    /// least one.
+    /// The names for several hosts that fit `hosts`: all of a name's hosts are among them or, with `partly`, at least
+    /// one.
     pub(crate) fn lists_of(hosts: &BTreeSet<String>, partly: bool) -> impl Iterator<Item = DomainRule> {
         NamedHosts::among(hosts, partly).map(DomainRule::Named)
     }
@@ -82,7 +82,7 @@ impl DomainRule {
         }
     }
 
-    /// Whether an address is meant.
+    /// Whether the entry is a prefix that covers an address.
     pub(super) fn covers(&self, ip: IpAddr) -> bool {
         matches!(self, DomainRule::Prefix(prefix) if prefix.covers(ip.to_canonical()))
     }

@@ -327,7 +327,6 @@ pub(super) fn lookup() -> CompiledReason {
     }
 }
 
-/// The reason to allow.
 pub(super) fn allowed() -> CompiledReason {
     CompiledReason {
         source: Source::Global,

@@ -50,7 +50,7 @@ impl NamedHosts {
         Ok(NamedHosts { name: registry.name, patterns: HostnamePattern::list(&domains) })
     }
 
-    /// The names for hosts among these: each of which every host is there, or with `partly` at least one.
+    /// The names of which all hosts are among these or, with `partly`, at least one.
     pub(super) fn among(hosts: &BTreeSet<String>, partly: bool) -> impl Iterator<Item = NamedHosts> {
         let lists = REGISTRIES.iter().filter_map(|registry| NamedHosts::parse(registry.name).ok());
         lists.filter(move |list| {
@@ -65,7 +65,6 @@ impl NamedHosts {
         self.patterns.iter().find(|pattern| pattern.matches(host))
     }
 
-    /// All the patterns.
     pub(super) fn patterns(&self) -> &[HostnamePattern] {
         &self.patterns
     }

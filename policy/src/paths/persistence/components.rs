@@ -52,8 +52,8 @@ pub struct Shape<'p> {
 }
 
 impl<'p> Shape<'p> {
-    /// A part of a repository, in the path that a component belongs to. What changes by a lock and is no configuration holds
-    /// paths, and a diff of it would say nothing; nor would one of a lock.
+    /// A part of a repository, in the path that a component belongs to. Of the files that change by a lock, only a
+    /// configuration is asked about: a diff of the others, which hold paths, or of a lock would say nothing.
     pub(super) fn of_git(holder: &'p [u8], kind: ShapeKind, at: &Component<'p>) -> Shape<'p> {
         let is_lock = at.last_name().is_some_and(|name| is_locked_name(name) && !is_config(name));
         Shape { set: Set::Git, holder, kind, may_be_asked: !is_lock }
@@ -195,7 +195,7 @@ impl<'p> Component<'p> {
         self.name() == b"hooks" && !sample.is_empty() && !sample.contains(&b'/')
     }
 
-    /// If this is what git runs or is configured by in a git directory, what it is.
+    /// The part that this is, if git runs it in a git directory or is configured by it.
     pub(super) fn git_part(&self) -> Option<ShapeKind> {
         match self.name() {
             b"hooks" => Some(ShapeKind::All),

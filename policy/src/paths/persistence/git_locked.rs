@@ -14,7 +14,7 @@ pub enum GitContent {
 }
 
 /// A file, and the files beside it while it changes. git writes the new content to the lock and renames that; the guard puts
-/// a file of its own in place instead. Who has either open could write to it afterwards.
+/// a file of its own in place instead. Whoever has the lock open could write to it afterwards.
 #[derive(Debug, PartialEq, Eq)]
 pub struct GitLockedNames {
     /// What it contains.

@@ -98,8 +98,8 @@ pub(super) fn paths_of(set: Set) -> impl Iterator<Item = (Start, &'static str)> 
     })
 }
 
-/// The sets whose files work on a project changes: they are asked about where somebody can be asked. The others decide what
-/// runs in the whole account.
+/// The sets with files that change in ordinary work on a project: they are asked about where somebody can be asked. The
+/// others decide what runs in the whole account.
 const ASKED: [Set; 5] = [Set::Git, Set::Direnv, Set::Editors, Set::Packages, Set::Agents];
 
 /// Returns whether a place is asked about unless the policy says otherwise: what belongs to a project, and single files of
@@ -110,8 +110,8 @@ pub(super) fn is_asked(set: Set, start: Start, rest: &str) -> bool {
     ASKED.contains(&set) && (is_of_project || is_single) && may_be_asked(rest)
 }
 
-/// Returns whether a place can be asked about at all. Not a lock, by which its owner keeps others from a file; nor what a
-/// project says to the guard; nor a cache, which no human can read.
+/// Returns whether a place can be asked about at all. Excluded are locks, by which their owner keeps others from a
+/// file, what a project says to the guard, and caches, which no human can read.
 pub(super) fn may_be_asked(rest: &str) -> bool {
     !rest.ends_with(".lock") && !rest.starts_with("/.openclaw/") && !rest.starts_with("/node-compile-cache/")
 }

@@ -138,14 +138,15 @@ pub(crate) fn protected_paths(
             Set::Editors => sites.tmux.iter().for_each(|path| making.add_whole(path, &reason)),
             Set::Path => {
                 let written = sites.path_as_written.iter().filter(|dir| !host.path_dirs.contains(dir));
-                // What is written may lead to the work, through a link or as `.`.
+                // An entry of PATH as written may lead to the work, through a link or as `.`.
                 let leads_to_protected = |dir: &&Vec<u8>| {
                     is_protected_path_directory(host, dir)
                         && (host.trail)(dir).last().is_none_or(|end| is_protected_path_directory(host, end))
                 };
                 host.path_dirs.iter().chain(written).filter(leads_to_protected).for_each(|dir| {
                     making.add(&[dir, &b"/"[..]].concat(), &reason);
-                    // It would make the directory one that is not protected at the next start.
+                    // With this file, the directory would be that of an environment at the next start, which is not
+                    // protected.
                     making.add(&[around(dir), b"/pyvenv.cfg"].concat(), &reason);
                 });
             }
@@ -225,9 +226,9 @@ fn places<'p>(
     };
     let elsewhere = moved.iter().filter(|_| start == Start::Home).filter_map(|(place, dir)| {
         let rest = rest.strip_prefix(place).filter(|rest| rest.starts_with('/'))?;
-        // Of a directory that contains the work, single files count.
+        // If the directory contains the work, only single files directly in it count.
         let is_file = !rest.ends_with('/') && rest.matches('/').count() == 1;
-        // That of curl is not one of many tools.
+        // CURL_HOME takes the place of the whole home, but for curl alone.
         let is_meant = !place.is_empty() || rest == "/.curlrc";
         (is_meant && (is_file || !holds_work(dir))).then_some((dir.as_slice(), rest))
     });
@@ -261,7 +262,7 @@ struct Making<'a> {
     seen: HashSet<(Vec<u8>, String, Grant)>,
     /// The configuration of git's that is being added.
     own: Option<Vec<u8>>,
-    /// The files that were added otherwise: a configuration among them is more than that.
+    /// The files that were added as something else: a configuration among them is not only a configuration.
     others: HashSet<Vec<u8>>,
     /// What `w` becomes at most where places are added.
     w: Grant,

@@ -116,8 +116,8 @@ impl Shapes {
         self.asked.contains(&set)
     }
 
-    /// Returns the first set by which a path is protected, or the first of those that are not asked about, and what is
-    /// left of `w`.
+    /// Returns what is left of `w` at a protected path, and the reason: of the first set that denies it, else of a set
+    /// that asks about it.
     pub(crate) fn first(&self, path: &[u8]) -> Option<(Grant, &CompiledReason)> {
         let mut found = None;
         self.each(path, &mut |shape| {

@@ -7,8 +7,8 @@ pub struct PersistenceSites {
     pub homes: Vec<Vec<u8>>,
     /// The directories of `PATH` as written, absolute: links on the way count, and directories that are missing.
     pub path_as_written: Vec<Vec<u8>>,
-    /// The directories of the operator's tmux servers. Who is the server there has clients run commands (tmux(1),
-    /// `detach-client -E`).
+    /// The directories of the operator's tmux servers. Whoever is the server there can have clients run commands
+    /// (tmux(1), `detach-client -E`).
     pub tmux: Vec<Vec<u8>>,
     /// `$XDG_CONFIG_HOME`, if set.
     pub config: Option<Vec<u8>>,
@@ -25,7 +25,7 @@ pub struct PersistenceSites {
     /// Directories of hooks that the operator's configuration names relative to each work tree (git-config(1),
     /// `core.hooksPath`).
     pub hook_directories: Vec<Vec<u8>>,
-    /// The names and addresses of this machine, in lower case: git's remotes there are paths of this machine.
+    /// The names and addresses of this machine, in lower case: a remote at one of them is a path of this machine.
     pub this_host: Vec<Vec<u8>>,
     /// The operator's variables that name files which programs run or read at their start, as they are set.
     pub variables: Vec<(String, Vec<u8>)>,

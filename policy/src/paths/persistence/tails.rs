@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 use super::Set;
 use super::lists::{Start, may_be_asked, paths_of};
 
-/// Files of Mercurial's and Jujutsu's repositories that name programs, or another place that does (Jujutsu's git repository, in
-/// `git_target`); and one that is in
-/// each repository and never changes, so that no repository can be cleared away for one of the tree's.
+/// Files of Mercurial's and Jujutsu's repositories that name programs, or another place that does (Jujutsu's git
+/// repository, in `git_target`). One more file is in each repository and never changes: as it is protected, the tree
+/// cannot replace a repository by one of its own.
 pub(super) const OTHER_REPOSITORIES: [(&[u8], &[&[u8]]); 2] = [
     (b".hg", &[b"hgrc", b"hgrc-not-shared", b"requires", b"sharedpath"]),
     (
@@ -74,7 +74,7 @@ pub(super) struct ShapeTail {
     pub(super) is_directory: bool,
     /// Whether it can be asked about.
     pub(super) may_be_asked: bool,
-    /// Whether it counts in a home, too: what no list of the home says more about.
+    /// Whether it counts in a home, too: only if no list of the home begins with the same name.
     pub(super) is_also_of_homes: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Whether the floor grants everything that the policy grants.
 //!
-//! Every hierarchy grants only what the policy allows ([`super::walk`]), so it is enough to show that nothing
-//! else is allowed or asked for: that each rule that grants or asks covers only paths that some hierarchy
+//! Every hierarchy grants only what the policy allows ([`super::walk`]). So it is enough to show that the policy
+//! neither allows nor asks about anything else: each rule that grants or asks covers only paths that some hierarchy
 //! grants.
 
 use super::walk::{NodeKind, Walked};
@@ -44,7 +44,7 @@ pub(super) fn classes(policy: &Policy, walked: &Walked) -> Classes {
     }
 }
 
-/// Returns why, if the size of each file that is read counts: only the broker can look at it.
+/// Fails if the size of each file that is read counts: only the broker can look at it.
 fn unbounded(policy: &Policy) -> Result<(), Inexact> {
     match policy.read_bound_key() {
         Some(key) => {
@@ -54,8 +54,7 @@ fn unbounded(policy: &Policy) -> Result<(), Inexact> {
     }
 }
 
-/// Returns why, if scripts can be approved: only the broker can give an interpreter the bytes that were
-/// approved.
+/// Fails if scripts can be approved: only the broker can give an interpreter the bytes that were approved.
 pub(super) fn approved_scripts(policy: &Policy) -> Result<(), Inexact> {
     let programs = &policy.programs;
     let not_exact = |what: &str| Err(format!("{what}: an approved script must be read as it was approved"));
@@ -68,8 +67,7 @@ pub(super) fn approved_scripts(policy: &Policy) -> Result<(), Inexact> {
     }
 }
 
-/// Returns why, if the floor makes more readable than the policy: it lets everything in the exec roots be
-/// read.
+/// Fails if the floor makes more readable than the policy does: it lets everything in the exec roots be read.
 fn programs(policy: &Policy, walked: &Walked) -> Result<(), Inexact> {
     let is_read =
         |root: &[u8]| policy.is_uniform(root, Access::READ) || walked.standing(root) == NodeKind::Nothing;
@@ -241,7 +239,6 @@ impl<'a> Compared<'a> {
         map.denies.iter().chain(protected).chain(map.ceilings.iter().flat_map(Ceilings::firm_denials))
     }
 
-    /// Returns whether a path is granted.
     fn is_granted(&self, path: &[u8]) -> bool {
         self.walked.hierarchies.iter().any(|h| h.covers(path, self.bit))
     }

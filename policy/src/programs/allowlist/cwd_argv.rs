@@ -20,8 +20,8 @@ pub fn cwd_argv_pattern(cwd: &[u8], arguments: &[Vec<u8>]) -> String {
 
 /// Returns the `argPattern` of a start: that of its arguments in its directory, and of the name by which the program was
 /// called where that is not its own. A program may do something else by another name (git, busybox, coreutils), so an entry
-/// that OpenClaw made, which knows no name, counts for the program's own name only. One with a name never equals a hash of
-/// OpenClaw's, which then asks.
+/// that OpenClaw made, which knows no name, counts for the program's own name only. An `argPattern` with a name never
+/// equals a hash of OpenClaw's, so OpenClaw asks.
 pub fn exec_pattern(exec: &Exec<'_>) -> String {
     let arguments = exec.argv.get(1..).unwrap_or_default();
     let mut hash = hashed(exec.cwd, arguments);

@@ -23,7 +23,6 @@ pub(super) enum ProgramPattern {
     Name(Glob),
 }
 
-/// One allowlist entry.
 #[derive(Clone, Debug)]
 pub(crate) struct CompiledEntry {
     /// As written, without surrounding white space.

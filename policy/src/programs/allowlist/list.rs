@@ -13,7 +13,6 @@ use crate::programs::name::basename;
 use crate::verdict::{CompiledReason, Reason};
 use crate::{Exec, Role, Source};
 
-/// A compiled allowlist.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Allowlist {
     entries: Vec<CompiledEntry>,

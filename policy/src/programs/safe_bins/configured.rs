@@ -10,7 +10,6 @@ use crate::programs::name::basename;
 use crate::verdict::CompiledReason;
 use crate::{Exec, Source};
 
-/// One safe bin.
 #[derive(Clone, Debug)]
 struct SafeBin {
     /// The files that count: those in the trusted directories, and the targets of links there with the same

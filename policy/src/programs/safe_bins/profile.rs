@@ -108,7 +108,6 @@ impl Profile {
         })
     }
 
-    /// The names of all flags.
     pub(super) fn flags(&self) -> impl Iterator<Item = &str> {
         self.value_flags.iter().chain(&self.boolean_flags).chain(&self.denied_flags).map(String::as_str)
     }

@@ -65,7 +65,6 @@ pub(super) struct ProviderTools {
     pub(super) lists: ToolLists,
 }
 
-/// One agent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AgentTools {
     /// In its canonical form.
@@ -86,7 +85,6 @@ pub(super) struct ChannelTools {
 /// The groups by their id, in the file's order; `*` stands for those that are not listed.
 pub(super) type Groups = Vec<(String, GroupTools)>;
 
-/// One group.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GroupTools {
     pub(super) tools: Option<ToolLists>,

@@ -33,7 +33,6 @@ pub(super) enum Entries {
     Names,
 }
 
-/// The steps of a question.
 #[derive(Debug)]
 pub(super) struct PolicySteps {
     /// The agent whose section counts.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// The time in which a used-up allowance is whole again, so that a session of weeks does not end without lines.
+/// The time in which a used-up allowance refills, so that a session of weeks still has lines at its end.
 const REFILL_TIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// A session's allowance of bytes.

@@ -1,4 +1,4 @@
-//! Lines for stderr that wait until they damage nothing: not the screen of a program that has all of it, nor a line that a
+//! Lines for stderr that wait as long as they would damage the screen of a full-screen program, or a line that a
 //! program lets the operator edit.
 
 use std::time::{Duration, Instant};
@@ -70,7 +70,7 @@ impl HeldLines {
         }
     }
 
-    /// Returns whether a line has to wait that has waited for so long.
+    /// Returns whether a line that has waited this long must wait longer.
     fn must_wait(&self, waited: Duration) -> bool {
         let Some(screen) = &self.screen else { return false };
         match screen.get() {

@@ -1,7 +1,7 @@
 //! The session's last denial, for the tree itself: `openclaw-guard why --last` inside the guard.
 //!
-//! The tree cannot read the log. It opens [`LAST_DENIAL`], where no file is, and the guard answers that held call with a text.
-//! It says what the line on stderr said, and is there only where such a line was wanted.
+//! The tree cannot read the log. It opens [`LAST_DENIAL`], a path at which no file exists, and the guard answers the
+//! held call with a text. The text says what the line on stderr said, and exists only where such lines are wanted.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -26,7 +26,7 @@ pub const LAST_DENIAL: &str = "/.openclaw-guard/last-denial";
 pub(super) struct LastDenial(Arc<Mutex<Option<String>>>);
 
 impl LastDenial {
-    /// Remembers a denial, of which `verb` says whether it was one (`--observe`).
+    /// Remembers a denial. `verb` says whether the call was denied or, with `--observe`, would have been.
     pub(super) fn remember(&self, event: &DecisionEvent, verb: &str) {
         *self.0.lock() = Some(explanation(event, verb));
     }
@@ -41,7 +41,7 @@ impl LastDenial {
         let mut file = File::from(memfd_create(c"last-denial", flags)?);
         file.write_all(text.as_bytes()).map_err(from_io)?;
         fcntl_add_seals(&file, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE)?;
-        // A reader of its own begins at the beginning.
+        // A new file description: it begins at offset 0, and cannot be written.
         rustix::fs::open(link_to(file.as_fd()), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
     }
 }

@@ -19,7 +19,7 @@ use crate::audit::files::LogPart;
 use crate::audit::{Context, Record, Span, Writer};
 use crate::panics::{Panic, caught};
 
-/// How often the counts of lines that were not written are written.
+/// How often the counts of lines that were left out are written.
 const COUNT_INTERVAL: Duration = Duration::from_secs(60);
 /// The notices that are printed once.
 const OVER_SHARE: &str =

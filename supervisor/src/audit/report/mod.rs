@@ -1,9 +1,9 @@
 //! Reports for the operator: a line on stderr for a denial, and a JSON line in the audit log.
 //!
-//! Each is written by a thread of its own, so that no held call waits for a disk or a terminal, but for those that must
-//! be in the log before they go on: their worker writes the line. The tree can stop its terminal, or block the pipe that
-//! is its stderr. That loses lines on stderr, but none of the log.
-//! Equal denials are counted in the log (`folds`), and so is what exceeds a session's share (`allowance`).
+//! Each is written by a thread of its own, so that no held call waits for a disk or a terminal. Calls that must be in
+//! the log before they go on are the exception: their worker writes the line. The tree can stop its terminal, or block
+//! the pipe that is its stderr. That loses lines on stderr, but none of the log. Equal denials are counted in the log
+//! (`folds`), and so is what exceeds a session's share (`allowance`).
 
 mod allowance;
 mod folds;
@@ -124,7 +124,7 @@ pub struct Reporter {
     hint: Arc<Mutex<Option<String>>>,
     /// The number of denials so far.
     denials: Arc<AtomicU64>,
-    /// The last one of which the tree may know.
+    /// The last denial that the tree may know of.
     last_denial: LastDenial,
     /// Set if the last line for which a call waited was not printed in time.
     is_stuck: Arc<AtomicBool>,
@@ -268,7 +268,7 @@ impl Reporter {
         self.denials.load(Ordering::Relaxed)
     }
 
-    /// Returns the text about the last denial of which the tree may know.
+    /// Returns the text about the last denial that the tree may know of.
     ///
     /// # Errors
     /// ENOENT if there is none; the kernel's, if it cannot provide the memory.
@@ -322,8 +322,8 @@ impl Reporter {
         if self.log.queue.push_until(LogMessage::Flush(done), until) {
             written(&wait);
         }
-        // Afterwards, since the log has lines for stderr too, which are printed even if others are unwanted: why it cannot be
-        // written.
+        // Stderr comes second: the log may have sent a line there that says why it cannot be written, which is
+        // printed even if other lines are unwanted.
         let (done, wait) = sync_channel(1);
         if self.lines.try_send(Box::new(Message::Flush(done))).is_ok() {
             written(&wait);

@@ -111,7 +111,7 @@ struct AskedProgram {
 fn report(approvals: &Approvals, caller: &Caller<'_>, program: AskedProgram, outcome: &HandlerResult) {
     let AskedProgram { id, command, process, is_outside } = program;
     match (outcome, process, caller.consent().reason()) {
-        // Its process starts also after a no: to say so.
+        // Its process also starts after a no, to print the refusal.
         (Ok(Reply::Started), _, Some(reason)) if is_outside => {
             approvals.manager().report(Lifecycle { id, command, going: Going::Denied(reason) });
         }

@@ -6,7 +6,8 @@ use rustix::fs::{AtFlags, CWD, FileType};
 
 use crate::judge::made_directories::MadeDirectories;
 
-/// The calls for whose files an answer may be for more. Not those for sockets: another program is behind each.
+/// The calls for which an answer may reach further than the one file. Those on sockets are missing, because another
+/// program is behind each.
 const CALLS: [&str; 13] = [
     "open",
     "truncate",
@@ -49,8 +50,8 @@ pub fn reach(
     })
 }
 
-/// The command that a process belongs to: the ancestor below the first process of the session, or of what the reaper has
-/// adopted. It is that first process itself if that one asks.
+/// The command that a process belongs to: its ancestor just below the first process of the session, or below the one
+/// that the reaper has adopted. If that first process itself asks, it is the command.
 fn command(lineage: &[Process]) -> Option<&Process> {
     lineage.get(lineage.len().saturating_sub(2))
 }

@@ -39,7 +39,7 @@ pub fn connect(
     done
 }
 
-/// Where the connection leads to the guard's proxy, notes whose it is. One that does not wait is there already, too.
+/// If the connection leads to the guard's proxy, notes whose it is. A non-blocking socket has its port already, too.
 fn note_client(request: &Request<'_, '_>, socket: BorrowedFd<'_>, to: SocketAddr) {
     let Some(clients) = request.guard.proxy_at(to) else { return };
     let own = rustix::net::getsockname(socket).map(SocketAddr::try_from);

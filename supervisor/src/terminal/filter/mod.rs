@@ -86,7 +86,6 @@ enum ParserState {
     StringEscape(Text, StringAction),
 }
 
-/// What to do with a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StringAction {
     Held,
@@ -239,7 +238,6 @@ impl Filter {
         }
     }
 
-    /// Begins an escape sequence.
     fn begin(&mut self) {
         self.held.clear();
         self.held.push(ESC);

@@ -410,7 +410,6 @@ impl Up {
     }
 }
 
-/// Returns the seconds until the card expires.
 fn seconds_left(card: &Card) -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
     let first = card.approvals.iter().map(|approval| approval.expires_at_ms).min().unwrap_or_default();
