@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, statat};
 use rustix::io::Errno;
 
-use crate::resolve::{DirEntry, Identity, Object};
+use crate::resolve::{DirEntry, HeadCache, Identity, Object, Target};
 
 /// How many levels are gone up in one call, so that its path stays below PATH_MAX.
 const LEVELS: usize = 1000;
@@ -23,27 +23,38 @@ pub struct AnchoredPath<'a> {
     pub object: Option<&'a Object>,
     /// The directory that has the name, if the call acts by a name.
     parent: Option<BorrowedFd<'a>>,
+    /// What the call has found of the directories around the name.
+    heads: Option<&'a HeadCache>,
 }
 
 impl<'a> AnchoredPath<'a> {
     /// A name in a directory, with the object that has it.
     pub fn from_entry(entry: &'a DirEntry) -> AnchoredPath<'a> {
-        AnchoredPath { path: &entry.path, object: entry.object.as_ref(), parent: Some(entry.parent.as_fd()) }
+        let (object, parent) = (entry.object.as_ref(), Some(entry.parent.as_fd()));
+        AnchoredPath { path: &entry.path, object, parent, heads: Some(&entry.heads) }
+    }
+
+    /// What a path led to.
+    pub fn from_target(target: &'a Target) -> AnchoredPath<'a> {
+        match target {
+            Target::Entry(entry) => AnchoredPath::from_entry(entry),
+            Target::Object { object, path, .. } => AnchoredPath::object(path, object),
+        }
     }
 
     /// A free name in a directory.
     pub fn named(path: &'a [u8], parent: BorrowedFd<'a>) -> AnchoredPath<'a> {
-        AnchoredPath { path, object: None, parent: Some(parent) }
+        AnchoredPath { path, object: None, parent: Some(parent), heads: None }
     }
 
     /// An object that was found without the directory that it is in.
     pub fn object(path: &'a [u8], object: &'a Object) -> AnchoredPath<'a> {
-        AnchoredPath { path, object: Some(object), parent: None }
+        AnchoredPath { path, object: Some(object), parent: None, heads: None }
     }
 
     /// A path alone, for questions that no call acts upon.
     pub fn path(path: &'a [u8]) -> AnchoredPath<'a> {
-        AnchoredPath { path, object: None, parent: None }
+        AnchoredPath { path, object: None, parent: None, heads: None }
     }
 
     /// The same place by another path.
@@ -107,6 +118,11 @@ impl<'a> AnchoredPath<'a> {
         }
     }
 
+    /// What the call has found of the directories around the name, and how far up `directory` is.
+    pub(super) fn heads(&self, directory: &[u8]) -> Option<(&'a HeadCache, usize)> {
+        self.heads.zip(self.levels(directory).ok())
+    }
+
     /// How many directories a directory is above the one that has the last name.
     fn levels(&self, directory: &[u8]) -> Result<usize, Errno> {
         let below = self.path.strip_prefix(directory).unwrap_or_default();
@@ -149,7 +165,7 @@ fn up(mut directory: OwnedFd, mut levels: usize) -> Result<OwnedFd, Errno> {
 }
 
 /// Opens a directory as O_PATH, if no name on the way is a link.
-pub(super) fn open_directory(start: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+pub fn open_directory(start: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::openat2(start, path, flags, Mode::empty(), NO_LINKS)
 }

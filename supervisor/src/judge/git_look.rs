@@ -56,5 +56,9 @@ pub fn is_in_work_tree(part: &GitPart<'_>, place: AnchoredPath<'_>, made: &MadeD
 
 fn is_there(place: AnchoredPath<'_>, directory: &[u8], name: &[u8]) -> bool {
     // In a directory that cannot be searched, anything could be.
-    !matches!(place.stat_in(directory, name), Err(Errno::NOENT | Errno::NOTDIR))
+    let look = || !matches!(place.stat_in(directory, name), Err(Errno::NOENT | Errno::NOTDIR));
+    match place.heads(directory) {
+        Some((heads, levels)) if name == b"HEAD" => heads.look_once(levels, look),
+        _ => look(),
+    }
 }

@@ -275,7 +275,12 @@ impl Guard {
 
     /// Whether the policy allows this without asking, for a real path whose meaning does not depend on the caller.
     pub fn allows(&self, path: &[u8], access: Access) -> bool {
-        let request = self.shapes().request(AnchoredPath::path(path), access, Subject::New);
+        self.allows_at(AnchoredPath::path(path), access)
+    }
+
+    /// The same for a place, where something may be made.
+    pub fn allows_at(&self, place: AnchoredPath<'_>, access: Access) -> bool {
+        let request = self.shapes().request(place, access, Subject::New);
         decide(self.policy(), &request).outcome == Outcome::Allow
     }
 

@@ -61,11 +61,11 @@ impl Guard {
     pub fn refuse_as_kernel(
         &self,
         caller: &Caller<'_>,
-        path: &[u8],
-        object: Option<&Object>,
+        place: AnchoredPath<'_>,
         access: Access,
     ) -> Result<(), Errno> {
-        if !access.contains(Access::WRITE) || self.observe || self.allows(path, Access::WRITE) {
+        let AnchoredPath { path, object, .. } = place;
+        if !access.contains(Access::WRITE) || self.observe || self.allows_at(place, Access::WRITE) {
             return Ok(());
         }
         let found = match object {
@@ -88,12 +88,21 @@ impl Guard {
         }
     }
 
+    /// Whether the policy's rule for a path is all that counts for the object there, which is to be written.
+    ///
+    /// # Errors
+    /// ESRCH when the caller is gone.
+    pub fn is_ordinary(&self, caller: &Caller<'_>, path: &[u8], object: &Object) -> Result<bool, Errno> {
+        let classification = classify(caller, &self.tree, path, Some(object), true)?;
+        Ok(matches!(classification, Classification::Policy(asked) if *asked == *path))
+    }
+
     /// Judges whether a directory may be made at a place.
     ///
     /// # Errors
     /// EACCES if it is refused.
     pub fn judge_mkdir(&self, caller: &Caller<'_>, place: AnchoredPath<'_>) -> Result<(), Errno> {
-        self.refuse_as_kernel(caller, place.path, None, Access::WRITE)?;
+        self.refuse_as_kernel(caller, place.without_object(), Access::WRITE)?;
         self.judge_subject(caller, Operation::Write, place, Access::WRITE, Subject::NewDirectory)
     }
 

@@ -6,6 +6,7 @@
 //! (`/proc/self/fd/N`), not the one that was written.
 
 mod fast_path;
+mod head_cache;
 mod long_path;
 mod proc_fd;
 mod real;
@@ -19,6 +20,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 pub use fast_path::{FastLookup, FastPath};
+pub use head_cache::HeadCache;
 pub use proc_fd::link_to;
 pub use real::real_path;
 pub use restrictions::mount_of;
@@ -101,6 +103,8 @@ pub struct DirEntry {
     pub absent: Errno,
     /// The entry's real path: the directory's real path and the name.
     pub path: Vec<u8>,
+    /// What the call has found of the directories around the entry.
+    pub heads: HeadCache,
 }
 
 impl DirEntry {
@@ -167,6 +171,24 @@ impl Target {
         match self {
             Target::Entry(entry) => entry.parent.as_fd(),
             Target::Object { object, .. } => object.fd.as_fd(),
+        }
+    }
+
+    /// The object.
+    ///
+    /// # Errors
+    /// ENOENT if nothing is there.
+    pub fn there(&self) -> Result<&Object, Errno> {
+        match self {
+            Target::Entry(entry) => entry.there(),
+            Target::Object { object, .. } => Ok(object),
+        }
+    }
+
+    /// The real path.
+    pub fn path(&self) -> &[u8] {
+        match self {
+            Target::Entry(DirEntry { path, .. }) | Target::Object { path, .. } => path,
         }
     }
 

@@ -6,7 +6,7 @@ use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::restrictions::{Restrictions, Up};
-use super::{DirEntry, Dots, Last, Object, Resolver, Target, real_path};
+use super::{DirEntry, Dots, HeadCache, Last, Object, Resolver, Target, real_path};
 use crate::caller::Caller;
 use crate::resolve::special_files;
 
@@ -284,7 +284,7 @@ fn entry(parent: OwnedFd, name: Vec<u8>, slash: bool, object: Option<Object>) ->
         path.push(b'/');
     }
     path.extend_from_slice(&name);
-    Ok(DirEntry { parent, name, slash, object, absent: Errno::NOENT, path })
+    Ok(DirEntry { parent, name, slash, object, absent: Errno::NOENT, path, heads: HeadCache::default() })
 }
 
 #[cfg(test)]

@@ -11,29 +11,23 @@ use super::{Request, git_config, set_id};
 use crate::judge::anchored_path::AnchoredPath;
 use crate::kernel::requests;
 use crate::reply::{HandlerResult, Reply};
-use crate::resolve::{Last, Object, link_to, real_path};
+use crate::resolve::{Last, Object, Target, link_to, real_path};
 
-/// Resolves a path to an object whose attributes the policy lets the caller change, and its real path.
+/// Resolves a path to an object whose attributes the policy lets the caller change.
 fn by_path(
     request: &Request<'_, '_>,
     dirfd: i32,
     path: u64,
     last: Last,
     empty: bool,
-) -> Result<(Object, Vec<u8>), Errno> {
-    let (object, path) = find(request, dirfd, path, last, empty)?;
-    request.guard.judge_change(request.caller, AnchoredPath::object(&path, &object))?;
-    Ok((object, path))
+) -> Result<Object, Errno> {
+    let target = find(request, dirfd, path, last, empty)?;
+    request.guard.judge_change(request.caller, AnchoredPath::from_target(&target))?;
+    target.into_object().map(|(object, _)| object)
 }
 
-/// Resolves a path to an object, and its real path.
-fn find(
-    request: &Request<'_, '_>,
-    dirfd: i32,
-    path: u64,
-    last: Last,
-    empty: bool,
-) -> Result<(Object, Vec<u8>), Errno> {
+/// Resolves a path to an object that exists.
+fn find(request: &Request<'_, '_>, dirfd: i32, path: u64, last: Last, empty: bool) -> Result<Target, Errno> {
     let path = request.caller.path(path)?;
     let resolver = &request.guard.resolver;
     let target = if path.as_bytes().is_empty() && empty {
@@ -41,7 +35,8 @@ fn find(
     } else {
         resolver.resolve(request.caller, dirfd, path.as_bytes(), last)?
     };
-    target.into_object()
+    target.there()?;
+    Ok(target)
 }
 
 /// Takes the file behind one of the caller's descriptors, if its attributes may be changed, and its real path.
@@ -68,12 +63,13 @@ fn at_flags(flags: i32) -> Result<(Last, bool), Errno> {
 /// chmod, fchmodat and fchmodat2.
 pub fn chmod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, flags: i32) -> HandlerResult {
     let (last, empty) = at_flags(flags)?;
-    let (object, path) = find(request, dirfd, path, last, empty)?;
-    match git_config::lets_chmod(request, &object, &path, mode as u32) {
-        true => request.guard.judge_git_locked(request.caller, AnchoredPath::object(&path, &object))?,
-        false => request.guard.judge_change(request.caller, AnchoredPath::object(&path, &object))?,
+    let target = find(request, dirfd, path, last, empty)?;
+    let (object, place) = (target.there()?, AnchoredPath::from_target(&target));
+    match git_config::lets_chmod(request, object, place, mode as u32) {
+        true => request.guard.judge_git_locked(request.caller, place)?,
+        false => request.guard.judge_change(request.caller, place)?,
     }
-    let mode = set_id::granted(request, &path, object.kind(), Mode::from_raw_mode(mode as u32 & 0o7777));
+    let mode = set_id::granted(request, place.path, object.kind(), Mode::from_raw_mode(mode as u32 & 0o7777));
     request.perform(|| match requests::chmod(object.fd.as_fd(), mode.as_raw_mode()) {
         // Kernels before Linux 6.6 have no fchmodat2.
         Err(Errno::NOSYS) => rustix::fs::chmod(link_to(object.fd.as_fd()), mode),
@@ -97,7 +93,7 @@ fn owners((uid, gid): (i32, i32)) -> (Option<Uid>, Option<Gid>) {
 /// chown, lchown and fchownat.
 pub fn chown(request: &Request<'_, '_>, dirfd: i32, path: u64, to: (i32, i32), flags: i32) -> HandlerResult {
     let (last, empty) = at_flags(flags)?;
-    let (object, _) = by_path(request, dirfd, path, last, empty)?;
+    let object = by_path(request, dirfd, path, last, empty)?;
     let (uid, gid) = owners(to);
     request.perform(|| rustix::fs::chownat(&object.fd, c"", uid, gid, AtFlags::EMPTY_PATH))
 }
@@ -133,7 +129,7 @@ pub fn utime(request: &Request<'_, '_>, path: u64, times: u64) -> HandlerResult 
         let second = |index: usize| Timespec { tv_sec: i64::from_ne_bytes(words[index]), tv_nsec: 0 };
         Timestamps { last_access: second(0), last_modification: second(1) }
     };
-    set_times(request, &by_path(request, libc::AT_FDCWD, path, Last::Follow, false)?.0, &times)
+    set_times(request, &by_path(request, libc::AT_FDCWD, path, Last::Follow, false)?, &times)
 }
 
 /// utimes and futimesat: microseconds.
@@ -151,7 +147,7 @@ pub fn utimes(request: &Request<'_, '_>, dirfd: i32, path: u64, times: u64) -> H
     if path == 0 && dirfd != libc::AT_FDCWD {
         return by_times_descriptor(request, dirfd, &times);
     }
-    set_times(request, &by_path(request, dirfd, path, Last::Follow, false)?.0, &times)
+    set_times(request, &by_path(request, dirfd, path, Last::Follow, false)?, &times)
 }
 
 /// utimensat, and futimens if there is no path.
@@ -170,15 +166,16 @@ pub fn utimensat(request: &Request<'_, '_>, dirfd: i32, path: u64, times: u64, f
         return if flags == 0 { by_times_descriptor(request, dirfd, &times) } else { Err(Errno::INVAL) };
     }
     let (last, empty) = at_flags(flags)?;
-    let (object, path) = find(request, dirfd, path, last, empty)?;
+    let target = find(request, dirfd, path, last, empty)?;
+    let (object, place) = (target.there()?, AnchoredPath::from_target(&target));
     let is_now =
         [&times.last_access, &times.last_modification].iter().all(|time| time.tv_nsec == NOW.tv_nsec);
     // Who may not write another user's file may not set its times to now either (utimensat(2)).
     if is_now && object.stat.st_uid != rustix::process::geteuid().as_raw() {
-        request.guard.refuse_as_kernel(request.caller, &path, Some(&object), Access::WRITE)?;
+        request.guard.refuse_as_kernel(request.caller, place, Access::WRITE)?;
     }
-    request.guard.judge_change(request.caller, AnchoredPath::object(&path, &object))?;
-    set_times(request, &object, &times)
+    request.guard.judge_change(request.caller, place)?;
+    set_times(request, object, &times)
 }
 
 fn by_times_descriptor(request: &Request<'_, '_>, fd: i32, times: &Timestamps) -> HandlerResult {
@@ -225,7 +222,7 @@ fn xattr(request: &Request<'_, '_>) -> Result<(Vec<u8>, Vec<u8>, XattrFlags), Er
 pub fn setxattr(request: &Request<'_, '_>, follow: bool) -> HandlerResult {
     let last = if follow { Last::Follow } else { Last::Keep };
     let (name, value, flags) = xattr(request)?;
-    let (object, _) = by_path(request, libc::AT_FDCWD, request.caller.word(0), last, false)?;
+    let object = by_path(request, libc::AT_FDCWD, request.caller.word(0), last, false)?;
     // The /proc path leads to the object itself: if a symbolic link was kept, to the link and not through it.
     request.perform(|| rustix::fs::setxattr(link_to(object.fd.as_fd()), name, &value, flags))
 }
@@ -240,7 +237,7 @@ pub fn fsetxattr(request: &Request<'_, '_>) -> HandlerResult {
 pub fn removexattr(request: &Request<'_, '_>, follow: bool) -> HandlerResult {
     let last = if follow { Last::Follow } else { Last::Keep };
     let name = xattr_name(request, request.caller.word(1))?;
-    let (object, _) = by_path(request, libc::AT_FDCWD, request.caller.word(0), last, false)?;
+    let object = by_path(request, libc::AT_FDCWD, request.caller.word(0), last, false)?;
     request.perform(|| rustix::fs::removexattr(link_to(object.fd.as_fd()), name))
 }
 

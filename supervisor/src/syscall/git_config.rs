@@ -89,14 +89,14 @@ pub fn replacement<'e>(
 /// `core.fileMode` to false if it cannot change the owner's x (git-config(1)): that bit may change anywhere. In a
 /// submodule's directory that the tree made, other permission bits may change, too, if nobody else may write
 /// afterwards.
-pub fn lets_chmod(request: &Request<'_, '_>, object: &Object, path: &[u8], mode: u32) -> bool {
+pub fn lets_chmod(request: &Request<'_, '_>, object: &Object, place: AnchoredPath<'_>, mode: u32) -> bool {
     const OTHERS: u32 = libc::S_ISUID | libc::S_ISGID | libc::S_IWGRP | libc::S_IWOTH;
     let is_trial = (mode ^ object.stat.st_mode) & 0o7777 == libc::S_IXUSR;
     object.kind() == FileType::RegularFile
-        && request.guard.shapes().protects_git_locked(AnchoredPath::object(path, object))
+        && request.guard.shapes().protects_git_locked(place)
         && (is_trial
             || mode & OTHERS & !object.stat.st_mode == 0
-                && request.guard.made.has_above(AnchoredPath::object(path, object), parent_of(path)))
+                && request.guard.made.has_above(place, parent_of(place.path)))
 }
 
 /// Judges the content, and puts it in place of the file. The caller holds the lock of all moves.

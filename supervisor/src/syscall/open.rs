@@ -15,7 +15,7 @@ use super::{Request, git_config, rename, set_id};
 use crate::audit::Operation;
 use crate::audit::report::LAST_DENIAL;
 use crate::caller::{CallerPath, PATH_MAX};
-use crate::judge::anchored_path::AnchoredPath;
+use crate::judge::anchored_path::{AnchoredPath, last_name, open_directory};
 use crate::judge::git_files::is_git_file;
 use crate::outside::CHANNEL;
 use crate::reply::{ContinueReason, HandlerResult, Reply, SupervisorCopy};
@@ -171,30 +171,59 @@ impl<'p> PlainPath<'p> {
     fn start(&self) -> BorrowedFd<'_> {
         self.directory.as_ref().map_or(CWD, AsFd::as_fd)
     }
+
+    /// The path of the directory as written, if it is not the caller's own, and the last name.
+    fn split(&self) -> (Option<&'p [u8]>, &'p [u8]) {
+        match self.written.iter().rposition(|byte| *byte == b'/') {
+            None => (None, self.written),
+            Some(end) => (Some(&self.written[..end.max(1)]), &self.written[end + 1..]),
+        }
+    }
 }
 
 /// The fast path: the policy allows the path as written, and the kernel finds no link in it. Returns `None` if the full
 /// walk is needed.
 fn open_plain(request: &Request<'_, '_>, path: &PlainPath<'_>, how: OpenHow) -> Option<HandlerResult> {
+    let guard = request.guard;
     let needed = if how.creates() { how.access() | Access::WRITE } else { how.access() };
+    let writes = needed.contains(Access::WRITE);
     // A mode with a set-user-ID bit takes the long way, which knows whether a file is made. So does a file that says where
-    // a git directory is: one that the tree makes is remembered. Where the directories around decide, those must be the
-    // ones in which the file is opened.
-    let is_git_file = how.creates() && path.real.rsplit(|byte| *byte == b'/').next().is_some_and(is_git_file);
+    // a git directory is: one that the tree makes is remembered. So does a name on which the judgement of others depends.
+    let is_git_file = how.creates() && is_git_file(last_name(&path.real));
     if how.has_set_id()
         || is_git_file
-        || request.guard.sees_all()
-        || needed.contains(Access::WRITE) && request.guard.shapes().looks_around(&path.real)
-        || !request.guard.allows(&path.real, needed)
+        || guard.sees_all()
+        || writes && guard.shapes().looks_around(&path.real)
     {
+        return None;
+    }
+    // The directories around a file that is written decide, too: it is opened in the one from which they are found.
+    let opened;
+    let parent = match path.split() {
+        _ if !writes || !guard.policy().protects_shapes() => None,
+        (None, _) => Some(path.start()),
+        (Some(directory), _) => {
+            opened = open_directory(path.start(), directory).ok()?;
+            Some(opened.as_fd())
+        }
+    };
+    let place = match parent {
+        Some(parent) => AnchoredPath::named(&path.real, parent),
+        None => AnchoredPath::path(&path.real),
+    };
+    if !guard.allows_at(place, needed) {
         return None;
     }
     // So does an open that may wait for another process, or that another process may notice.
     if !how.changes() && is_fifo(path) {
         return None;
     }
-    match open_written(request, path, how) {
-        Ok(file) => Some(vet(request, &path.real, file, how)),
+    let (start, name) = match parent {
+        Some(parent) => (parent, path.split().1),
+        None => (path.start(), path.written),
+    };
+    match open_written(request, start, name, how) {
+        Ok(file) => Some(vet(request, &path.real, file, how, parent.is_some())),
         // The long way looks at a device before it opens it, and says what the policy says.
         Err(Errno::LOOP | Errno::NXIO | Errno::NODEV | Errno::IO) => None,
         Err(Errno::INTR) => Some(Ok(Reply::Interrupted)),
@@ -202,13 +231,17 @@ fn open_plain(request: &Request<'_, '_>, path: &PlainPath<'_>, how: OpenHow) -> 
     }
 }
 
-/// Opens or creates the object at the path as it is written.
-fn open_written(request: &Request<'_, '_>, path: &PlainPath<'_>, how: OpenHow) -> Result<OwnedFd, Errno> {
-    let (start, written) = (path.start(), path.written);
+/// Opens or creates the object at a path from `start`.
+fn open_written(
+    request: &Request<'_, '_>,
+    start: BorrowedFd<'_>,
+    path: &[u8],
+    how: OpenHow,
+) -> Result<OwnedFd, Errno> {
     let open = |flags: OFlags, mode: Mode| {
-        blocking(request.caller, || rustix::fs::openat2(start, written, flags, mode, NO_LINKS))
+        blocking(request.caller, || rustix::fs::openat2(start, path, flags, mode, NO_LINKS))
     };
-    if how.creates() && !how.has(libc::O_EXCL) && is_own_file(start, written) {
+    if how.creates() && !how.has(libc::O_EXCL) && is_own_file(start, path) {
         match open(how.ours() - OFlags::CREATE, Mode::empty()) {
             Err(Errno::NOENT) => {}
             opened => return opened,
@@ -235,10 +268,13 @@ fn is_own_file(start: BorrowedFd<'_>, path: &[u8]) -> bool {
 }
 
 /// The path was judged as a string; this checks for special objects that the string does not reveal. The kernel has let it be
-/// opened already, so what it would refuse is not asked again.
-fn vet(request: &Request<'_, '_>, path: &[u8], file: OwnedFd, how: OpenHow) -> HandlerResult {
+/// opened already, so what it would refuse is not asked again. `in_place` means that the directory was judged in which it was
+/// opened: nothing around it is looked at again.
+fn vet(request: &Request<'_, '_>, path: &[u8], file: OwnedFd, how: OpenHow, in_place: bool) -> HandlerResult {
     let object = Object::from_fd(file)?;
-    judge_alone(request, AnchoredPath::object(path, &object), how.access())?;
+    if !(in_place && request.guard.is_ordinary(request.caller, path, &object)?) {
+        judge_alone(request, AnchoredPath::object(path, &object), how.access())?;
+    }
     match approved_script(request, &object, path, how)? {
         Some(script) => finish(request, path, script, how),
         None => finish(request, path, object, how),
@@ -383,7 +419,7 @@ fn refuse_kind(object: &Object, how: OpenHow) -> Result<(), Errno> {
 }
 
 pub(super) fn judge(request: &Request<'_, '_>, place: AnchoredPath<'_>, access: Access) -> Result<(), Errno> {
-    request.guard.refuse_as_kernel(request.caller, place.path, place.object, access)?;
+    request.guard.refuse_as_kernel(request.caller, place, access)?;
     judge_alone(request, place, access)
 }
 

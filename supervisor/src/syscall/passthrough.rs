@@ -33,6 +33,11 @@ pub fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) ->
     }
     let mut fast_path = FastPath::default();
     fast_path.spell(request.caller, dirfd, path, &request.guard.floor)?;
+    // Most of what is written is the broker's, whatever a look would find. A path with a link that leads elsewhere is, too.
+    let covers = |reach| request.guard.floor.covers(fast_path.real(), access, reach);
+    if access.contains(Access::WRITE) && !covers(Target::Object) && !covers(Target::Entry) {
+        return None;
+    }
     match fast_path.lookup() {
         FastLookup::Link if how.last() == Last::Follow => {
             fast_path.follow()?;
@@ -73,6 +78,9 @@ pub fn remove(request: &Request<'_, '_>, dirfd: i32, path: &[u8]) -> Option<Hand
     }
     let mut fast_path = FastPath::default();
     fast_path.spell(request.caller, dirfd, path, &request.guard.floor)?;
+    if !request.guard.floor.covers(fast_path.real(), Access::WRITE, Target::Entry) {
+        return None;
+    }
     match fast_path.lookup() {
         // The broker must do this one: the grants must be updated at once.
         FastLookup::There if request.guard.floor.grants().begin_at(fast_path.real()) => None,
