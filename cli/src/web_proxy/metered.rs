@@ -11,12 +11,16 @@ use std::time::Duration;
 use guard_supervisor::web::wire::{ProxyMessage, RefusalReason, WebTransfer};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::time::{Instant, sleep_until};
 
 use super::client::Client;
+use super::splice::Splice;
 
 /// How much is read at once. Each direction of a tunnel has a buffer of this size.
 const CHUNK: usize = 64 * 1024;
+/// How much one direction copies before it has a pipe of its own: most connections never move that much.
+const MAX_COPIED: usize = 256 * 1024;
 /// A tunnel ends after this time without data.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 /// The same, after one side has closed its direction.
@@ -110,17 +114,18 @@ impl Drop for Meter {
 }
 
 /// Moves bytes both ways until both sides have sent their end, one fails, or nothing moves any more.
-pub(super) async fn relay(
-    client: impl AsyncRead + AsyncWrite,
-    server: impl AsyncRead + AsyncWrite,
-    meter: &Meter,
-) -> io::Result<()> {
-    let (mut from_client, mut to_client) = tokio::io::split(client);
-    let (mut from_server, mut to_server) = tokio::io::split(server);
+pub(super) async fn relay(mut client: TcpStream, mut server: TcpStream, meter: &Meter) -> io::Result<()> {
+    let (mut from_client, mut to_client) = client.split();
+    let (mut from_server, mut to_server) = server.split();
     let last = Cell::new(Instant::now());
     let is_half_closed = Cell::new(false);
-    let up = pump(&mut from_client, &mut to_server, &meter.sent, &last, &is_half_closed);
-    let down = pump(&mut from_server, &mut to_client, &meter.received, &last, &is_half_closed);
+    let moved = |count: &Cell<u64>, length: usize| {
+        add(count, length);
+        last.set(Instant::now());
+    };
+    let ended = || is_half_closed.set(true);
+    let up = pump(&mut from_client, &mut to_server, |length| moved(&meter.sent, length), ended);
+    let down = pump(&mut from_server, &mut to_client, |length| moved(&meter.received, length), ended);
     let both = async { tokio::try_join!(up, down).map(|_| ()) };
     let idle = async {
         loop {
@@ -136,22 +141,84 @@ pub(super) async fn relay(
     tokio::select!(done = both => done, error = idle => Err(error))
 }
 
+/// Moves one direction to its end. `moved` gets the length of each part, after it was sent.
 async fn pump(
-    from: &mut (impl AsyncRead + Unpin),
-    to: &mut (impl AsyncWrite + Unpin),
-    count: &Cell<u64>,
-    last: &Cell<Instant>,
-    is_half_closed: &Cell<bool>,
+    from: &mut ReadHalf<'_>,
+    to: &mut WriteHalf<'_>,
+    moved: impl Fn(usize),
+    ended: impl Fn(),
 ) -> io::Result<()> {
     let mut chunk = vec![0; CHUNK];
+    let mut copied = 0;
+    let mut pipe: Option<Splice> = None;
     loop {
-        let length = from.read(&mut chunk).await?;
+        let length = match &pipe {
+            Some(pipe) => pipe.step(from.as_ref(), to.as_ref()).await?,
+            None => {
+                let length = from.read(&mut chunk).await?;
+                to.write_all(&chunk[..length]).await?;
+                length
+            }
+        };
         if length == 0 {
-            is_half_closed.set(true);
+            ended();
             return to.shutdown().await;
         }
-        to.write_all(&chunk[..length]).await?;
-        add(count, length);
-        last.set(Instant::now());
+        moved(length);
+        copied += length;
+        if pipe.is_none() && copied >= MAX_COPIED {
+            copied = 0;
+            // Without descriptors for a pipe it goes on copying, and tries again later.
+            pipe = Splice::new().ok();
+            if pipe.is_some() {
+                chunk = Vec::new();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    async fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (one, other) =
+            tokio::join!(TcpStream::connect(listener.local_addr().unwrap()), listener.accept());
+        (one.unwrap(), other.unwrap().0)
+    }
+
+    #[tokio::test]
+    async fn what_is_copied_and_what_is_spliced_arrives_in_order() {
+        let ((mut source, mut from), (mut to, mut sink)) = (pair().await, pair().await);
+        let bytes: Vec<u8> = (0..20 * MAX_COPIED).map(|index| (index % 251) as u8).collect();
+        let (moved, is_ended) = (Cell::new(0), Cell::new(false));
+        let send = async {
+            source.write_all(&bytes).await.unwrap();
+            source.shutdown().await.unwrap();
+        };
+        let (mut from, mut to) = (from.split().0, to.split().1);
+        let pumped =
+            pump(&mut from, &mut to, |length| moved.set(moved.get() + length), || is_ended.set(true));
+        let mut arrived = Vec::new();
+        let (_, pumped, read) = tokio::join!(send, pumped, sink.read_to_end(&mut arrived));
+        pumped.unwrap();
+        read.unwrap();
+        assert!(arrived == bytes && moved.get() == bytes.len() && is_ended.get());
+    }
+
+    #[tokio::test]
+    async fn a_receiver_that_is_gone_ends_the_direction() {
+        let ((mut source, mut from), (mut to, sink)) = (pair().await, pair().await);
+        drop(sink);
+        let bytes = vec![0; 20 * MAX_COPIED];
+        let (mut from, mut to) = (from.split().0, to.split().1);
+        let pumped = pump(&mut from, &mut to, |_| (), || ());
+        tokio::select! {
+            pumped = pumped => assert!(pumped.is_err()),
+            _ = source.write_all(&bytes) => panic!("all was taken"),
+        }
     }
 }

@@ -15,6 +15,7 @@ mod listen;
 mod metered;
 mod prefixed;
 mod socks;
+mod splice;
 mod supervisor_link;
 mod tunnel;
 

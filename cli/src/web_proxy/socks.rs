@@ -49,7 +49,7 @@ async fn open(
             // The tree need not learn the address by which the server sees the proxy.
             let stream = waiting.reply_success(([0, 0, 0, 0], 0).into()).await?;
             // A failure in a tunnel ends it; nobody could be told.
-            let _ = tunnel.carry(stream).await;
+            let _ = tunnel.carry(stream, Vec::new()).await;
             Ok(())
         }
         Err(error) => waiting.reply_error(&reply(&error)).await,

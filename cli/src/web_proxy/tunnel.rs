@@ -45,13 +45,13 @@ impl Tunnel {
     /// Serves the tunnel, after the client has read that it is open.
     pub(super) async fn serve(self, opened: OnUpgrade) {
         let Ok(client) = opened.await else { return };
+        let Ok(client) = client.downcast::<TokioIo<TcpStream>>() else { return };
         // A failure in a tunnel ends it; nobody could be told.
-        let _ = self.carry(TokioIo::new(client)).await;
+        let _ = self.carry(client.io.into_inner(), client.read_buf.to_vec()).await;
     }
 
-    /// Carries what the client sends, after it has read that the tunnel is open.
-    pub(super) async fn carry(self, mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result<()> {
-        let mut first = Vec::new();
+    /// Carries what the client sends, after it has read that the tunnel is open. `first` was read already.
+    pub(super) async fn carry(self, mut stream: TcpStream, mut first: Vec<u8>) -> io::Result<()> {
         let found = timeout(FIRST_BYTES_TIMEOUT, opening(&mut stream, &mut first)).await??;
         if first.first() != Some(&client_hello::HANDSHAKE) {
             return self.carry_http(Prefixed::new(first, stream)).await;
@@ -79,9 +79,10 @@ impl Tunnel {
 }
 
 /// Reads until it is clear what the client speaks, and which server it means.
-async fn opening(client: &mut (impl AsyncRead + Unpin), first: &mut Vec<u8>) -> io::Result<NamedServer> {
+async fn opening(client: &mut TcpStream, first: &mut Vec<u8>) -> io::Result<NamedServer> {
+    let mut is_read = !first.is_empty();
     loop {
-        if client.read_buf(first).await? == 0 {
+        if !std::mem::take(&mut is_read) && client.read_buf(first).await? == 0 {
             return if first.is_empty() {
                 Err(io::ErrorKind::UnexpectedEof.into())
             } else {
