@@ -145,6 +145,63 @@ finally: os.chmod("bare.git", 0o755)'"##,
     });
 }
 
+/// A work tree may lie in a bare repository. What makes a directory one is not the tree's to make there.
+#[test]
+fn a_directory_of_a_bare_repository_does_not_become_a_work_tree() {
+    const BEFORE: &str = "git init -q project; git -C project commit -q --allow-empty -m x; git init -q --bare bare
+        git -C bare config core.hooksPath custom; mkdir bare/custom; echo '#!/bin/sh' > bare/custom/post-update
+        chmod +x bare/custom/post-update";
+    const PLANT: &str = r##"printf '#!/bin/sh\ntouch "$MARK"\n' > bare/custom/post-update"##;
+    let make = [
+        "mkdir bare/custom/.git",
+        "mkdir x; mv x bare/custom/.git",
+        "git init -q bare/custom",
+        "mkdir bare/custom/.GIT",
+    ];
+    for make in make {
+        let at_once = Box::leak(format!("{make}; {PLANT}").into_boxed_str());
+        for runs in [vec![("work", &*at_once)], vec![("work", make), ("work", PLANT)]] {
+            let runs = Box::leak(runs.into_boxed_slice());
+            comes_to_nothing(&Planted { before: BEFORE, runs, after: "git -C project push -q ../bare HEAD" });
+        }
+    }
+}
+
+/// A directory on the way from a protected link is shut meanwhile, so that nothing shows where the link leads.
+#[test]
+fn the_way_of_a_link_is_not_hidden_for_a_moment() {
+    comes_to_nothing(&Planted {
+        before: "mkdir -p O/project; cd O/project; git init -q; rm -rf .git/hooks; mkdir -p cfg shared/hooks
+            ln -s ../cfg/hooks .git/hooks; ln -s ../shared/hooks cfg/hooks",
+        runs: &[("work/O/project", "chmod a-x cfg; sleep 1.5; hook shared/hooks; chmod a+x cfg")],
+        after: "cd O/project; git commit -q --allow-empty -m x",
+    });
+}
+
+/// Nothing shows meanwhile that a link in it leads to where the hooks are.
+#[test]
+fn a_repository_is_not_hidden_for_a_moment() {
+    const BEFORE: &str =
+        "git init -q project; git -C project commit -q --allow-empty -m x; git init -q --bare bare
+        rm -rf bare/hooks; mkdir shared; ln -s ../shared bare/hooks";
+    const PLANT: &str = "hook shared; mv shared/pre-commit shared/post-update";
+    // An access control list as in acl(5): version 2, and the entries of owner, group and others without rights.
+    const LIST: &str = r#"python3 -c '
+import os, struct
+entries = b"".join(struct.pack("<HHI", tag, 0, 0xffffffff) for tag in (1, 4, 32))
+os.setxattr("bare", "system.posix_acl_access", struct.pack("<I", 2) + entries)'"#;
+    for hide in [
+        "chmod a-x bare",
+        "chmod a-r bare",
+        "python3 -c 'import os; os.fchmod(os.open(\"bare\", 0), 0)'",
+        LIST,
+    ] {
+        let attack = Box::leak(format!("{hide}; {PLANT}; chmod 755 bare").into_boxed_str());
+        let runs = Box::leak(Box::new([("work", &*attack)]));
+        comes_to_nothing(&Planted { before: BEFORE, runs, after: "git -C project push -q ../bare HEAD" });
+    }
+}
+
 #[test]
 fn a_directory_does_not_become_a_worktree() {
     comes_to_nothing(&Planted {

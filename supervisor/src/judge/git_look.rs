@@ -1,6 +1,9 @@
 //! What a directory has of a git repository, whatever its name is.
 
+use std::os::fd::{AsFd, OwnedFd};
+
 use guard_policy::{GitLook, GitPart};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::anchored_path::AnchoredPath;
@@ -47,11 +50,25 @@ pub fn is_part_of_repository(part: &GitPart<'_>, place: AnchoredPath<'_>) -> boo
     }
 }
 
-/// Whether a place that would be part of a bare repository lies in a work tree: one of the directories has a
-/// `.git` file, which the tree cannot make in a directory of the operator's, or the tree has made that directory.
+/// Whether a place that would be part of a bare repository lies in a work tree: the tree has made one of the directories,
+/// or somebody else has put a `.git` there. In a directory that cannot be searched nobody has.
 pub fn is_in_work_tree(part: &GitPart<'_>, place: AnchoredPath<'_>, made: &MadeDirectories) -> bool {
     part.work_trees(place.path)
-        .any(|directory| made.has_above(place, directory) || is_there(place, directory, b".git"))
+        .any(|directory| made.has_above(place, directory) || has_git_of_others(place, directory, made))
+}
+
+fn has_git_of_others(place: AnchoredPath<'_>, directory: &[u8], made: &MadeDirectories) -> bool {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let open = |directory: OwnedFd| rustix::fs::openat2(directory, ".git", flags, Mode::empty(), no_links);
+    place.stat_in(directory, b".git").is_ok()
+        && place.above(directory).and_then(open).is_ok_and(|git| !made.contains_open(git.as_fd()))
+}
+
+/// Whether git certainly takes a directory for a repository, or would with one more name. What cannot be looked at is not
+/// there.
+pub fn is_certainly_repository(place: AnchoredPath<'_>, directory: &[u8]) -> bool {
+    Look(|name: &[u8]| place.stat_in(directory, name).is_ok()).is_repository()
 }
 
 fn is_there(place: AnchoredPath<'_>, directory: &[u8], name: &[u8]) -> bool {

@@ -1,6 +1,11 @@
 //! Looks in one directory for protected names that are symbolic links, and for where each leads.
 
+use std::ffi::OsStr;
+use std::fs::Metadata;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use guard_policy::{GitLook, LinkedSet, Policy};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstat, readlinkat, statat};
@@ -22,8 +27,8 @@ pub enum LinkedPlace {
     End { name: Vec<u8>, place: Vec<u8> },
     /// A link that another one passes through: whoever exchanges it chooses where that leads.
     Passed { place: Vec<u8>, set: LinkedSet },
-    /// A directory of this user's that holds such names and cannot be searched: everything in `place` may be what they
-    /// lead to.
+    /// A directory of this user's that holds such names, or is on the way from a link, and cannot be searched: everything
+    /// in `place` may be what they lead to.
     Hidden { place: Vec<u8>, set: LinkedSet },
 }
 
@@ -132,6 +137,10 @@ impl Search<'_> {
 
     fn follow(&mut self, name: Vec<u8>, set: LinkedSet, has_end: bool) {
         let mut passed = Links::default().trail(&name);
+        // The tree may have shut a directory on the way for a moment.
+        if passed.last().is_some_and(|end| is_shut_away(end)) {
+            self.found.push(LinkedPlace::Hidden { place: self.top.to_vec(), set });
+        }
         let end = passed.pop().filter(|end| has_end && *end != name && end.len() > 1);
         let passed = passed.into_iter().filter(|place| *place != name);
         self.found.extend(passed.map(|place| LinkedPlace::Passed { place, set }));
@@ -147,6 +156,15 @@ fn is_repository(directory: BorrowedFd<'_>, name: &[u8]) -> bool {
 
 fn is_there(directory: BorrowedFd<'_>, path: &[u8]) -> bool {
     statat(directory, path, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+}
+
+/// Whether a path goes through a directory of this user's that cannot be searched.
+fn is_shut_away(path: &[u8]) -> bool {
+    let path = Path::new(OsStr::from_bytes(path));
+    let is_shut =
+        || path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied);
+    let is_own = |found: Metadata| found.uid() == rustix::process::geteuid().as_raw();
+    is_shut() && path.ancestors().skip(1).find_map(|above| above.symlink_metadata().ok()).is_some_and(is_own)
 }
 
 fn is_this_users(directory: BorrowedFd<'_>) -> bool {

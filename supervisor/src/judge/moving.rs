@@ -20,13 +20,23 @@ const PATIENCE: Duration = Duration::from_secs(3);
 const LITTLE_PATIENCE: Duration = Duration::from_millis(50);
 /// The longest pause between two looks at the lock.
 const LONGEST_PAUSE: Duration = Duration::from_millis(2);
+/// After a guard has held the lock for so long, all its moves together, it lets others have it before its next one.
+const SHARE: Duration = Duration::from_millis(100);
 
 /// The lock of moves.
 #[derive(Debug, Default)]
 pub struct Moving {
-    /// Whether the last wait for another guard was in vain.
-    own: Mutex<bool>,
+    own: Mutex<Own>,
     shared: Option<SharedLock>,
+}
+
+/// What the moves of one guard share.
+#[derive(Debug, Default)]
+struct Own {
+    /// Whether the last wait for another guard was in vain.
+    was_in_vain: bool,
+    /// How long the lock was held since others could have it.
+    held: Duration,
 }
 
 #[derive(Debug)]
@@ -39,7 +49,8 @@ struct SharedLock {
 #[derive(Debug)]
 pub struct Alone<'m> {
     shared: Option<&'m SharedLock>,
-    _own: MutexGuard<'m, bool>,
+    since: Instant,
+    own: MutexGuard<'m, Own>,
 }
 
 impl Drop for Alone<'_> {
@@ -47,6 +58,12 @@ impl Drop for Alone<'_> {
         if let Some(shared) = self.shared {
             // It fails only for an invalid descriptor.
             let _ = flock(&shared.file, FlockOperation::Unlock);
+            self.own.held += self.since.elapsed();
+            if self.own.held > SHARE {
+                // Who waits looks again within this time. The next move of this guard still waits for its own lock.
+                std::thread::sleep(LONGEST_PAUSE * 2);
+                self.own.held = Duration::ZERO;
+            }
         }
     }
 }
@@ -71,14 +88,15 @@ impl Moving {
     /// # Errors
     /// The path of the lock, if another guard holds it and does not release it.
     pub fn alone(&self, wait: impl FnOnce(&mut dyn FnMut() -> bool) -> bool) -> Result<Alone<'_>, &Path> {
-        let mut was_in_vain = self.own.lock();
-        let Some(shared) = &self.shared else { return Ok(Alone { shared: None, _own: was_in_vain }) };
+        let alone = |shared, own| Alone { shared, since: Instant::now(), own };
+        let mut own = self.own.lock();
+        let Some(shared) = &self.shared else { return Ok(alone(None, own)) };
         let is_locked = shared.try_lock() || {
-            let patience = if *was_in_vain { LITTLE_PATIENCE } else { PATIENCE };
+            let patience = if own.was_in_vain { LITTLE_PATIENCE } else { PATIENCE };
             wait(&mut || shared.lock_within(patience))
         };
-        *was_in_vain = !is_locked;
-        if is_locked { Ok(Alone { shared: Some(shared), _own: was_in_vain }) } else { Err(&shared.path) }
+        own.was_in_vain = !is_locked;
+        if is_locked { Ok(alone(Some(shared), own)) } else { Err(&shared.path) }
     }
 }
 
@@ -141,6 +159,27 @@ mod tests {
             }
         });
         assert_eq!(counted.into_inner(), (2000, 2000));
+    }
+
+    #[test]
+    fn a_guard_that_moves_without_a_pause_lets_others_move() {
+        let state = tempfile::tempdir().unwrap();
+        let (busy, other) = (Moving::shared(state.path()).unwrap(), Moving::shared(state.path()).unwrap());
+        let has_ended = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while !has_ended.load(std::sync::atomic::Ordering::Relaxed) {
+                        let alone = busy.alone(|wait| wait()).unwrap();
+                        std::thread::sleep(Duration::from_millis(400));
+                        drop(alone);
+                    }
+                });
+            }
+            let moved = (0..5).filter(|_| other.alone(|wait| wait()).is_ok()).count();
+            has_ended.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert_eq!(moved, 5);
+        });
     }
 
     #[test]

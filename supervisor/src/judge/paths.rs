@@ -229,6 +229,25 @@ impl Guard {
         self.judge_change(caller, place)
     }
 
+    /// Judges whether a directory may get a mode, or an access control list, by which its owner may not search or list it:
+    /// no directory of a git repository of the operator's may.
+    ///
+    /// # Errors
+    /// EACCES if it is refused.
+    pub fn judge_hiding(&self, caller: &Caller<'_>, place: AnchoredPath<'_>) -> Result<(), Errno> {
+        let is_hidden = |object: &&Object| {
+            object.kind() == FileType::Directory && self.shapes().is_of_repository(place, object)
+        };
+        let Some(_) = place.object.filter(is_hidden) else { return Ok(()) };
+        let path = place.path;
+        let request = Request::FileAt { path, access: Access::WRITE, site: Site::Repository };
+        let verdict = decide(self.policy(), &request);
+        match verdict.outcome {
+            Outcome::Allow => Ok(()),
+            _ => self.settle(caller, Operation::Write, path, &[], &verdict),
+        }
+    }
+
     /// Judges whether the entry at a place may lose its name to another.
     ///
     /// # Errors

@@ -13,8 +13,8 @@ use rustix::io::Errno;
 
 use super::anchored_path::{AnchoredPath, last_name};
 use super::bound_sockets::BoundSockets;
-use super::git_files::leads_to_others;
-use super::git_look::{Look, is_in_work_tree, is_part_of_repository, look_of};
+use super::git_files::{is_git_file, leads_to_others};
+use super::git_look::{Look, is_certainly_repository, is_in_work_tree, is_part_of_repository, look_of};
 use super::linked_names::{LinkedNames, OtherName};
 use super::listing::names;
 use super::made_directories::MadeDirectories;
@@ -113,10 +113,11 @@ impl Shapes<'_> {
             return Some(Site::Linked(set));
         }
         let parts = self.git_parts(place);
-        let is_directory = subject.is_directory();
+        // By a `.git` a later run would take the directory around it for a work tree.
+        let is_work_tree = subject.is_directory() && !is_git_file(last_name(path));
         let is_fine = |part: &GitPart<'_>| {
             // A directory runs nothing, and git makes those of new work trees.
-            is_directory && part.may_be_work_tree
+            is_work_tree && part.may_be_work_tree
                 || is_own(&part.shape)
                 || self.is_the_trees(&part.shape, place)
         };
@@ -195,7 +196,10 @@ impl Shapes<'_> {
         let look = look_of(place, directory);
         // The link names a directory with a configuration.
         let is_configured = look.is_configured() || look.has_head() && path.ends_with(b"/commondir");
-        !is_named && is_configured && !look.is_repository() && !self.made.has_above(place, directory)
+        !is_named
+            && is_configured
+            && !is_certainly_repository(place, directory)
+            && !self.made.has_above(place, directory)
     }
 
     /// Whether a directory is a git repository only because of this name in it. Without the name its hooks would lose
@@ -207,6 +211,17 @@ impl Shapes<'_> {
             let look = look_of(place, directory);
             look.is_configured() && look.is_repository() && !self.made.has_above(place, directory)
         })
+    }
+
+    /// Whether a directory is one of the operator's git directories, or lies in one. While nobody may search it, nothing
+    /// shows where the links in it lead.
+    pub fn is_of_repository(&self, place: AnchoredPath<'_>, directory: &Object) -> bool {
+        let inside = [place.path, b"/HEAD"].concat();
+        let inside = AnchoredPath::named(&inside, directory.fd.as_fd());
+        let is_repository = || look_of(inside, place.path).is_repository();
+        self.policy.protects_shapes()
+            && !self.made.contains_open(directory.fd.as_fd())
+            && (is_repository() || self.git_directory_around(place).is_some())
     }
 
     /// Whether this place is protected by its shape. A file must not get such a name as a second one: later, when the

@@ -69,6 +69,7 @@ pub fn chmod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, flags:
         true => request.guard.judge_git_locked(request.caller, place)?,
         false => request.guard.judge_change(request.caller, place)?,
     }
+    judge_mode(request, place, mode)?;
     let mode = set_id::granted(request, place.path, object.kind(), Mode::from_raw_mode(mode as u32 & 0o7777));
     request.perform(|| match requests::chmod(object.fd.as_fd(), mode.as_raw_mode()) {
         // Kernels before Linux 6.6 have no fchmodat2.
@@ -79,8 +80,24 @@ pub fn chmod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, flags:
 
 pub fn fchmod(request: &Request<'_, '_>, fd: i32, mode: i32) -> HandlerResult {
     let (file, path) = by_descriptor(request, fd)?;
+    judge_mode(request, AnchoredPath::object(&path, &file), mode)?;
     let mode = set_id::granted(request, &path, file.kind(), Mode::from_raw_mode(mode as u32 & 0o7777));
     request.perform(|| rustix::fs::fchmod(&file.fd, mode))
+}
+
+/// Judges a mode that keeps the owner out of a directory.
+fn judge_mode(request: &Request<'_, '_>, place: AnchoredPath<'_>, mode: i32) -> Result<(), Errno> {
+    let is_open = (libc::S_IRUSR | libc::S_IXUSR) & !(mode as u32) == 0;
+    if is_open { Ok(()) } else { request.guard.judge_hiding(request.caller, place) }
+}
+
+/// Judges an extended attribute: an access control list has the owner's permissions, too (acl(5)).
+fn judge_attribute(request: &Request<'_, '_>, place: AnchoredPath<'_>, name: &[u8]) -> Result<(), Errno> {
+    if name == b"system.posix_acl_access" {
+        request.guard.judge_hiding(request.caller, place)
+    } else {
+        Ok(())
+    }
 }
 
 /// -1 leaves the owner or group as it is.
@@ -222,14 +239,19 @@ fn xattr(request: &Request<'_, '_>) -> Result<(Vec<u8>, Vec<u8>, XattrFlags), Er
 pub fn setxattr(request: &Request<'_, '_>, follow: bool) -> HandlerResult {
     let last = if follow { Last::Follow } else { Last::Keep };
     let (name, value, flags) = xattr(request)?;
-    let object = by_path(request, libc::AT_FDCWD, request.caller.word(0), last, false)?;
+    let target = find(request, libc::AT_FDCWD, request.caller.word(0), last, false)?;
+    let place = AnchoredPath::from_target(&target);
+    request.guard.judge_change(request.caller, place)?;
+    judge_attribute(request, place, &name)?;
+    let object = target.there()?;
     // The /proc path leads to the object itself: if a symbolic link was kept, to the link and not through it.
     request.perform(|| rustix::fs::setxattr(link_to(object.fd.as_fd()), name, &value, flags))
 }
 
 pub fn fsetxattr(request: &Request<'_, '_>) -> HandlerResult {
     let (name, value, flags) = xattr(request)?;
-    let (file, _) = by_descriptor(request, request.caller.int(0))?;
+    let (file, path) = by_descriptor(request, request.caller.int(0))?;
+    judge_attribute(request, AnchoredPath::object(&path, &file), &name)?;
     request.perform(|| rustix::fs::fsetxattr(&file.fd, name, &value, flags))
 }
 

@@ -104,9 +104,15 @@ fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHo
     for _ in 0..MAX_TRIES {
         let target =
             request.guard.resolver.resolve_restricted(request.caller, dirfd, path, last, how.resolve())?;
-        if alone.is_none() && matches!(&target, Target::Entry(entry) if is_made_alone(request, entry, how)) {
-            alone = Some(rename::alone(request)?);
-            continue;
+        match &target {
+            Target::Entry(entry) if is_made_alone(request, entry, how) => {
+                if alone.is_none() {
+                    alone = Some(rename::alone(request)?);
+                    continue;
+                }
+            }
+            // An open of what is there may wait for another process.
+            _ => alone = None,
         }
         let opened = match target {
             Target::Entry(entry) => open_entry(request, &entry, how),

@@ -1,10 +1,11 @@
 //! The broker on a real directory, with a scripted caller.
 
 use std::fs;
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use guard_openclaw::peer::process_tree::Tree;
-use guard_policy::{Document, Host, Overrides, Policy};
+use guard_policy::{Document, Host, Overrides, Policy, Site};
 use rustix::io::Errno;
 use tempfile::TempDir;
 
@@ -12,7 +13,9 @@ use super::{Request, handle};
 use crate::audit::report::{ReportOptions, Reporter};
 use crate::audit::{Context, Writer};
 use crate::caller::Caller;
+use crate::judge::anchored_path::AnchoredPath;
 use crate::judge::guard::Guard;
+use crate::judge::shapes::Subject;
 use crate::kernel::fake::{Fake, last_installed};
 use crate::kernel::{Notification, Response};
 use crate::landlock;
@@ -179,6 +182,89 @@ fn two_calls_at_once_do_not_complete_a_repository() {
         }
     }
     assert!(outcomes.is_subset(&[(0, libc::EACCES), (libc::EACCES, 0)].into()), "{outcomes:?}");
+}
+
+/// A socket may complete a repository, too: git asks only whether it may be searched.
+#[test]
+fn a_socket_is_judged_when_no_other_call_makes_a_name() {
+    let fixture = SyscallFixture::new();
+    let directory = fixture.root().join("open/d");
+    fs::create_dir_all(directory.join("refs")).unwrap();
+    fs::write(directory.join("HEAD"), "").unwrap();
+    let alone = fixture.guard.moving.alone(|wait| wait()).unwrap();
+    let bound = std::thread::scope(|scope| {
+        let bind = scope.spawn(|| {
+            let mut kernel = Fake::new(fixture.root(), &[]);
+            let socket = std::os::unix::net::UnixDatagram::unbound().unwrap();
+            kernel.descriptors.insert(5, socket.into());
+            let family = (libc::AF_UNIX as u16).to_ne_bytes();
+            kernel.memory.insert(0x1000, [&family[..], b"open/d/objects\0"].concat());
+            let length = kernel.memory[&0x1000].len() as u64;
+            fixture.answer(&kernel, Fake::call(libc::SYS_bind, &[5, 0x1000, length])).err()
+        });
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        fs::write(directory.join("config"), "").unwrap();
+        drop(alone);
+        bind.join().unwrap()
+    });
+    assert_eq!(bound, Some(Errno::ACCESS));
+}
+
+#[test]
+fn an_open_that_waits_for_a_peer_holds_up_no_other_call() {
+    let fixture = SyscallFixture::new();
+    let fifo = fixture.root().join("open/HEAD");
+    let alone = fixture.guard.moving.alone(|wait| wait()).unwrap();
+    let open = [AT_FDCWD, 0x1000, (libc::O_CREAT | libc::O_WRONLY) as u64, 0o644];
+    std::thread::scope(|scope| {
+        let opened = scope.spawn(|| fixture.errno(&["open/HEAD"], libc::SYS_openat, &open));
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        drop(alone);
+        // It waits for a reader now, or will.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let (made, is_made) = std::sync::mpsc::channel();
+        let mkdir = scope.spawn({
+            let fixture = &fixture;
+            move || made.send(fixture.errno(&["open/new"], libc::SYS_mkdir, &[0x1000, 0o755]))
+        });
+        let made = is_made.recv_timeout(std::time::Duration::from_secs(60));
+        // Both go on, whatever was found.
+        let reader = fs::File::open(&fifo).unwrap();
+        assert_eq!((made, opened.join().unwrap()), (Ok(0), 0));
+        mkdir.join().unwrap().unwrap();
+        drop(reader);
+    });
+}
+
+/// A directory that cannot be searched for a moment is no repository already, and no work tree.
+#[test]
+fn what_cannot_be_looked_at_gives_nothing() {
+    use std::os::unix::fs::PermissionsExt;
+    if rustix::process::geteuid().is_root() {
+        return;
+    }
+    let fixture = SyscallFixture::new();
+    let bare = fixture.root().join("open/bare");
+    for name in ["refs", "objects", "custom"] {
+        fs::create_dir_all(bare.join(name)).unwrap();
+    }
+    fs::write(bare.join("config"), "").unwrap();
+    let site = |below: &str, shut: &str| {
+        let path = bare.join(below);
+        let parent = fs::File::open(path.parent().unwrap()).unwrap();
+        let mode = |mode| fs::set_permissions(bare.join(shut), fs::Permissions::from_mode(mode)).unwrap();
+        mode(0o600);
+        let place = AnchoredPath::named(path.as_os_str().as_encoded_bytes(), parent.as_fd());
+        let site = fixture.guard.shapes().site_of(place, Subject::New);
+        mode(0o755);
+        site
+    };
+    fs::remove_dir(bare.join("objects")).unwrap();
+    assert_eq!(site("objects", "."), Some(Site::Repository));
+    fs::create_dir(bare.join("objects")).unwrap();
+    fs::write(bare.join("HEAD"), "").unwrap();
+    assert_eq!(site("custom/hook", "custom"), Some(Site::Repository));
 }
 
 #[test]

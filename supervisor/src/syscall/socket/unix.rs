@@ -106,6 +106,8 @@ fn peer(socket: BorrowedFd<'_>) -> Result<i32, Errno> {
 
 /// Creates a socket in the file system.
 pub fn bind_path(request: &Request<'_, '_>, socket: &OwnedFd, raw: &[u8], path: &[u8]) -> HandlerResult {
+    // It is recorded by its name, which no other socket may get meanwhile, and the name may complete a repository.
+    let _alone = super::super::rename::alone(request)?;
     let target = request.guard.resolver.resolve(request.caller, libc::AT_FDCWD, path, Last::Name)?;
     let entry = match target {
         Target::Entry(entry) if entry.object.is_none() => entry,
@@ -113,8 +115,6 @@ pub fn bind_path(request: &Request<'_, '_>, socket: &OwnedFd, raw: &[u8], path: 
     };
     request.guard.judge(request.caller, Operation::Write, AnchoredPath::from_entry(&entry), Access::WRITE)?;
     request.adopt_umask()?;
-    // It is recorded by its name, which no other socket may get meanwhile.
-    let _alone = super::super::rename::alone(request)?;
     let done = request.perform(|| bind_at(request, socket, raw, path, &entry))?;
     request.guard.bound_sockets.add_file(&entry, socket.as_fd());
     Ok(done)
