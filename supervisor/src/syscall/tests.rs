@@ -1,11 +1,10 @@
 //! The broker on a real directory, with a scripted caller.
 
 use std::fs;
-use std::os::fd::AsFd;
 use std::path::Path;
 
 use guard_openclaw::peer::process_tree::Tree;
-use guard_policy::{Document, Host, Overrides, Policy, Site};
+use guard_policy::{Document, Host, Overrides, Policy};
 use rustix::io::Errno;
 use tempfile::TempDir;
 
@@ -13,9 +12,7 @@ use super::{Request, handle};
 use crate::audit::report::{ReportOptions, Reporter};
 use crate::audit::{Context, Writer};
 use crate::caller::Caller;
-use crate::judge::anchored_path::AnchoredPath;
 use crate::judge::guard::Guard;
-use crate::judge::shapes::Subject;
 use crate::kernel::fake::{Fake, last_installed};
 use crate::kernel::{Notification, Response};
 use crate::landlock;
@@ -235,36 +232,6 @@ fn an_open_that_waits_for_a_peer_holds_up_no_other_call() {
         mkdir.join().unwrap().unwrap();
         drop(reader);
     });
-}
-
-/// A directory that cannot be searched for a moment is no repository already, and no work tree.
-#[test]
-fn what_cannot_be_looked_at_gives_nothing() {
-    use std::os::unix::fs::PermissionsExt;
-    if rustix::process::geteuid().is_root() {
-        return;
-    }
-    let fixture = SyscallFixture::new();
-    let bare = fixture.root().join("open/bare");
-    for name in ["refs", "objects", "custom"] {
-        fs::create_dir_all(bare.join(name)).unwrap();
-    }
-    fs::write(bare.join("config"), "").unwrap();
-    let site = |below: &str, shut: &str| {
-        let path = bare.join(below);
-        let parent = fs::File::open(path.parent().unwrap()).unwrap();
-        let mode = |mode| fs::set_permissions(bare.join(shut), fs::Permissions::from_mode(mode)).unwrap();
-        mode(0o600);
-        let place = AnchoredPath::named(path.as_os_str().as_encoded_bytes(), parent.as_fd());
-        let site = fixture.guard.shapes().site_of(place, Subject::New);
-        mode(0o755);
-        site
-    };
-    fs::remove_dir(bare.join("objects")).unwrap();
-    assert_eq!(site("objects", "."), Some(Site::Repository));
-    fs::create_dir(bare.join("objects")).unwrap();
-    fs::write(bare.join("HEAD"), "").unwrap();
-    assert_eq!(site("custom/hook", "custom"), Some(Site::Repository));
 }
 
 #[test]
