@@ -131,6 +131,8 @@ impl SharedLock {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
     use super::*;
 
     #[test]
@@ -165,20 +167,28 @@ mod tests {
     fn a_guard_that_moves_without_a_pause_lets_others_move() {
         let state = tempfile::tempdir().unwrap();
         let (busy, other) = (Moving::shared(state.path()).unwrap(), Moving::shared(state.path()).unwrap());
-        let has_ended = std::sync::atomic::AtomicBool::new(false);
+        let (has_ended, held) = (AtomicBool::new(false), AtomicUsize::new(0));
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
-                    while !has_ended.load(std::sync::atomic::Ordering::Relaxed) {
+                    while !has_ended.load(Ordering::Relaxed) {
                         let alone = busy.alone(|wait| wait()).unwrap();
+                        held.fetch_add(1, Ordering::Relaxed);
                         std::thread::sleep(Duration::from_millis(400));
                         drop(alone);
                     }
                 });
             }
-            let moved = (0..5).filter(|_| other.alone(|wait| wait()).is_ok()).count();
-            has_ended.store(true, std::sync::atomic::Ordering::Relaxed);
-            assert_eq!(moved, 5);
+            let moves = || {
+                let before = held.load(Ordering::Relaxed);
+                while held.load(Ordering::Relaxed) == before {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                other.alone(|wait| wait()).is_ok()
+            };
+            let moved = (0..4).filter(|_| moves()).count();
+            has_ended.store(true, Ordering::Relaxed);
+            assert_eq!(moved, 4);
         });
     }
 
