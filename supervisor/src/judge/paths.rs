@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 
 use guard_approvals::AskedFile;
 use guard_policy::learn::Used;
-use guard_policy::{Access, Outcome, Reason, Request, Site, decide};
+use guard_policy::{Access, Outcome, Reason, Request, Site, Verdict, decide};
 use rustix::fs::{Access as Mode, AtFlags, CWD, FileType};
 use rustix::io::Errno;
 
@@ -102,7 +102,7 @@ impl Guard {
     /// # Errors
     /// EACCES if it is refused.
     pub fn judge_mkdir(&self, caller: &Caller<'_>, place: AnchoredPath<'_>) -> Result<(), Errno> {
-        self.refuse_as_kernel(caller, place.without_object(), Access::WRITE)?;
+        self.refuse_as_kernel(caller, place, Access::WRITE)?;
         self.judge_subject(caller, Operation::Write, place, Access::WRITE, Subject::NewDirectory)
     }
 
@@ -217,13 +217,10 @@ impl Guard {
     /// # Errors
     /// EACCES if it is refused.
     pub fn judge_removal(&self, caller: &Caller<'_>, place: AnchoredPath<'_>) -> Result<(), Errno> {
-        if self.shapes().breaks_repository(place) {
-            let path = place.path;
-            let request = Request::FileAt { path, access: Access::WRITE, site: Site::Repository };
-            let verdict = decide(self.policy(), &request);
-            if verdict.outcome != Outcome::Allow {
-                return self.settle(caller, Operation::Write, path, &[], &verdict);
-            }
+        if self.shapes().breaks_repository(place)
+            && let Some(refusal) = self.repository_refusal(place.path)
+        {
+            return self.settle(caller, Operation::Write, place.path, &[], &refusal);
         }
         self.judge_displacement(caller, place)?;
         self.judge_change(caller, place)
@@ -235,17 +232,21 @@ impl Guard {
     /// # Errors
     /// EACCES if it is refused.
     pub fn judge_hiding(&self, caller: &Caller<'_>, place: AnchoredPath<'_>) -> Result<(), Errno> {
-        let is_hidden = |object: &&Object| {
+        let is_hidden = |object: &Object| {
             object.kind() == FileType::Directory && self.shapes().is_of_repository(place, object)
         };
-        let Some(_) = place.object.filter(is_hidden) else { return Ok(()) };
-        let path = place.path;
-        let request = Request::FileAt { path, access: Access::WRITE, site: Site::Repository };
-        let verdict = decide(self.policy(), &request);
-        match verdict.outcome {
-            Outcome::Allow => Ok(()),
-            _ => self.settle(caller, Operation::Write, path, &[], &verdict),
+        if place.object.is_some_and(is_hidden)
+            && let Some(refusal) = self.repository_refusal(place.path)
+        {
+            return self.settle(caller, Operation::Write, place.path, &[], &refusal);
         }
+        Ok(())
+    }
+
+    /// The verdict on a change of a git repository of the operator's at a path, unless it is allowed.
+    fn repository_refusal(&self, path: &[u8]) -> Option<Verdict<'_>> {
+        let request = Request::FileAt { path, access: Access::WRITE, site: Site::Repository };
+        Some(decide(self.policy(), &request)).filter(|verdict| verdict.outcome != Outcome::Allow)
     }
 
     /// Judges whether the entry at a place may lose its name to another.

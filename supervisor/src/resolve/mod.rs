@@ -185,13 +185,6 @@ impl Target {
         }
     }
 
-    /// The real path.
-    pub fn path(&self) -> &[u8] {
-        match self {
-            Target::Entry(DirEntry { path, .. }) | Target::Object { path, .. } => path,
-        }
-    }
-
     /// The object, with its real path.
     ///
     /// # Errors
