@@ -265,6 +265,29 @@ fn a_connection_that_is_lost_at_once_leaves_nothing() {
 }
 
 #[test]
+fn a_run_that_has_not_ended_yet_does_not_take_the_next_connections_calls() {
+    let gateway = FakeGateway::start();
+    let world = world(&gateway, FULL);
+    let node = NodeProcess::start(&world, &[]);
+    let mut link = gateway.node();
+    let first = link.invoke("system.run", &sh("exec sleep 7626.1"));
+    until("it runs", || !processes("sleep 7626.1").is_empty());
+    let guard: Vec<String> = descendants(node.child.id()).iter().skip(1).map(ToString::to_string).collect();
+    let signal =
+        |signal: &str| Command::new("kill").arg(signal).args(&guard).status().expect("kill").success();
+    assert!(signal("-STOP"));
+    link.hang_up();
+    // It has the same id, as a call that is repeated may.
+    let mut link = gateway.node();
+    let second = link.invoke("system.run", &json!({"command": ["echo", "on"]}));
+    assert_eq!(first, second);
+    assert_eq!(link.result(&second)["payloadJSON"]["stdout"], "on\n");
+    assert!(signal("-CONT"));
+    gone("sleep 7626.1");
+    no_second_answers(&mut link, &[second]);
+}
+
+#[test]
 fn what_comes_out_of_order_is_told_apart() {
     let gateway = FakeGateway::start();
     // The decision comes before the answer to the node's own question.

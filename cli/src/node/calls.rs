@@ -87,20 +87,20 @@ fn begin(host: &Arc<NodeHost>, link: &Link, invoke: Invoke, mut room: Room) {
     tokio::spawn(async move {
         match begun {
             Begun::Known => {}
-            Begun::Repeats(answer) => {
+            Begun::Repeats(answer, lifeline) => {
                 drop(invoke);
                 room.is_decided();
                 if let Some(answer) = repeated(&host, answer).await {
                     send_result(&host, &link, &id, &answer).await;
                 }
-                host.calls.end_repetition(&id);
+                host.calls.end(&id, None, &lifeline);
             }
             Begun::New(done, lifeline) => {
-                if let Some(answer) = answer(&host, &link, invoke, lifeline, &mut room).await {
+                if let Some(answer) = answer(&host, &link, invoke, &lifeline, &mut room).await {
                     done.send_replace(Some(answer.clone()));
                     send_result(&host, &link, &id, &answer).await;
                 }
-                host.calls.end(&id, key.as_deref());
+                host.calls.end(&id, key.as_deref(), &lifeline);
             }
         }
     });
@@ -121,7 +121,7 @@ async fn answer(
     host: &Arc<NodeHost>,
     link: &Link,
     invoke: Invoke,
-    lifeline: Arc<Lifeline>,
+    lifeline: &Arc<Lifeline>,
     room: &mut Room,
 ) -> Option<Answer> {
     let Ok(_open) = host.open.try_acquire() else { return Some(Err(too_many_calls())) };
@@ -153,7 +153,7 @@ async fn system_run(
     host: &Arc<NodeHost>,
     link: &Link,
     invoke: Invoke,
-    lifeline: Arc<Lifeline>,
+    lifeline: &Arc<Lifeline>,
     room: &mut Room,
 ) -> Option<Answer> {
     let begun = Instant::now();
@@ -185,7 +185,7 @@ async fn system_run(
     let wait = timeout.map(|wait| wait.saturating_sub(begun.elapsed()));
     let limits = RunLimits { node: host.id.clone(), wait, output: host.settings.output_bytes };
     host.note_runs();
-    let end = supervised(host, link, order, limits, lifeline).await;
+    let end = supervised(host, link, order, limits, Arc::clone(lifeline)).await;
     drop(slot);
     host.note_runs();
     end

@@ -49,7 +49,7 @@ pub enum Begun {
     /// A new one. It can be given up from now on.
     New(watch::Sender<Option<Answer>>, Arc<Lifeline>),
     /// A repetition of a call that is being answered.
-    Repeats(Repeated),
+    Repeats(Repeated, Arc<Lifeline>),
     /// The gateway has made this very call already.
     Known,
 }
@@ -61,7 +61,7 @@ pub struct Calls(Mutex<CallsInner>);
 #[derive(Debug, Default)]
 struct CallsInner {
     calls: HashMap<String, Arc<Lifeline>>,
-    keys: HashMap<String, Repeated>,
+    keys: HashMap<String, (Arc<Lifeline>, Repeated)>,
 }
 
 impl Calls {
@@ -73,28 +73,27 @@ impl Calls {
         }
         let lifeline = Arc::<Lifeline>::default();
         inner.calls.insert(id.to_owned(), Arc::clone(&lifeline));
-        if let Some(known) = key.and_then(|key| inner.keys.get(key)) {
-            return Begun::Repeats(known.clone());
+        if let Some((_, known)) = key.and_then(|key| inner.keys.get(key)) {
+            return Begun::Repeats(known.clone(), lifeline);
         }
         let (sender, receiver) = watch::channel(None);
         if let Some(key) = key {
-            inner.keys.insert(key.to_owned(), receiver);
+            inner.keys.insert(key.to_owned(), (Arc::clone(&lifeline), receiver));
         }
         Begun::New(sender, lifeline)
     }
 
-    /// Ends a call.
-    pub fn end(&self, id: &str, key: Option<&str>) {
+    /// Ends the call with this lifeline. A later call with the same id or key goes on.
+    pub fn end(&self, id: &str, key: Option<&str>, lifeline: &Arc<Lifeline>) {
         let mut inner = self.0.lock();
-        inner.calls.remove(id);
-        if let Some(key) = key {
+        if inner.calls.get(id).is_some_and(|known| Arc::ptr_eq(known, lifeline)) {
+            inner.calls.remove(id);
+        }
+        if let Some(key) = key
+            && inner.keys.get(key).is_some_and(|(known, _)| Arc::ptr_eq(known, lifeline))
+        {
             inner.keys.remove(key);
         }
-    }
-
-    /// Ends a repetition.
-    pub fn end_repetition(&self, id: &str) {
-        self.0.lock().calls.remove(id);
     }
 
     /// Gives up a call. If its command runs, it ends; if not, it does not start.
@@ -105,9 +104,34 @@ impl Calls {
         }
     }
 
-    /// Gives up every call.
+    /// Gives up every call, and forgets it: what comes on the next connection is no repetition of what nobody answers any
+    /// more, even while its run still ends.
     pub fn cancel_all(&self) {
-        let calls: Vec<_> = self.0.lock().calls.values().cloned().collect();
-        calls.iter().for_each(|call| call.cut());
+        let inner = std::mem::take(&mut *self.0.lock());
+        inner.calls.values().for_each(|call| call.cut());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_was_given_up_is_not_one_that_is_being_answered() {
+        let calls = Calls::default();
+        let Begun::New(_done, first) = calls.begin("call", Some("key")) else { panic!("it is new") };
+        assert!(matches!(calls.begin("call", Some("key")), Begun::Known));
+        assert!(matches!(calls.begin("again", Some("key")), Begun::Repeats(..)));
+        calls.cancel_all();
+        assert!(first.is_cut());
+        // The next connection.
+        let Begun::New(_done, second) = calls.begin("call", Some("key")) else { panic!("it is new again") };
+        calls.end("call", Some("key"), &first);
+        assert!(matches!(calls.begin("call", None), Begun::Known));
+        assert!(matches!(calls.begin("again", Some("key")), Begun::Repeats(..)));
+        calls.cancel("call");
+        assert!(second.is_cut());
+        calls.end("call", Some("key"), &second);
+        assert!(matches!(calls.begin("call", Some("key")), Begun::New(..)));
     }
 }
