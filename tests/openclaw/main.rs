@@ -24,6 +24,7 @@ mod harness;
 mod load;
 mod nobody;
 mod node_attacks;
+mod node_beside;
 mod node_gateway;
 mod node_host;
 mod node_pairing;

@@ -91,6 +91,115 @@ fn a_gateway_makes_up_no_approval() {
 }
 
 #[test]
+fn an_older_gateway_returns_the_plan_without_its_snapshot() {
+    let gateway = FakeGateway::start();
+    gateway.become_old();
+    let world = world(&gateway, ASK);
+    let _node = NodeProcess::start(&world, &[]);
+    let mut link = gateway.node();
+    let program = asked(&world);
+    let mut prepared = |word: &str| {
+        let mut plan = plan(&mut link, &[&program, word], &world.work());
+        plan.as_object_mut().expect("an object").remove("policySnapshot").expect("one");
+        plan
+    };
+    let [first, second, mut invented] = [prepared("first"), prepared("second"), prepared("third")];
+    invented["argv"][1] = json!("invented");
+    invented["commandText"] = json!(format!("{program} invented"));
+    let mut run = |plan: &Value, env: Value| {
+        let mut params = run_of(plan);
+        params["env"] = env;
+        let result = link.call("system.run", &params);
+        result["payloadJSON"]["stdout"].as_str().map(str::to_owned).ok_or(result["error"]["message"].clone())
+    };
+    let unprepared = Err(json!("delayed approval requires a prepared policy snapshot"));
+    assert_eq!(run(&first, Value::Null), Ok("first\n".to_owned()));
+    assert_eq!(run(&first, Value::Null), unprepared, "it has run");
+    assert_eq!(run(&invented, Value::Null), unprepared);
+    assert_eq!(run(&second, json!({"FOO": "1"})), unprepared, "with variables that were not prepared");
+    world.write("bin/asked", std::fs::read("/bin/cat").expect("cat"));
+    assert!(run(&second, Value::Null).is_err(), "the program has changed");
+}
+
+/// A world whose login shells may start what /etc/profile starts.
+fn with_profile(gateway: &FakeGateway) -> World {
+    world(gateway, ASK).policy_text(|text| {
+        text.replace(
+            r#"{"pattern": "/usr/bin/true"}"#,
+            r#"{"pattern": "/usr/bin/true"}, {"pattern": "/usr/bin/id"}"#,
+        )
+    })
+}
+
+/// Prepares the shell by which a gateway starts a command, and returns the parameters of the approved run.
+fn approved_code(link: &mut NodeLink, code: &str, cwd: &Path) -> Value {
+    let params = json!({"command": ["sh", "-lc", code], "rawCommand": code, "cwd": cwd, "agentId": "main", "sessionKey": "s"});
+    let prepared = link.call("system.run.prepare", &params);
+    assert_eq!(prepared["ok"], true, "{prepared}");
+    let mut params = run_of(&prepared["payloadJSON"]["plan"]);
+    params["rawCommand"] = params["systemRunPlan"]["commandText"].clone();
+    params
+}
+
+#[test]
+fn the_code_of_a_gateways_shell_is_judged_and_approved() {
+    let gateway = FakeGateway::start();
+    let world = with_profile(&gateway);
+    let _node = NodeProcess::start(&world, &[]);
+    let mut link = gateway.node();
+    let program = asked(&world);
+    // What the policy lets run needs nobody's yes.
+    let allowed = json!({"command": ["sh", "-lc", "cat /dev/null"], "rawCommand": "cat /dev/null"});
+    assert_eq!(link.call("system.run", &allowed)["payloadJSON"]["exitCode"], 0);
+    let plan = link.call("system.run.prepare", &allowed)["payloadJSON"].clone();
+    assert_eq!(plan["execPolicy"], json!({"security": "full", "ask": "off"}), "{plan}");
+    assert_eq!(plan["plan"]["argv"], allowed["command"]);
+    let unread = json!({"command": ["sh", "-lc", "cat /dev/null"]});
+    assert_eq!(link.call("system.run", &unread)["error"], required(), "the text was shown to nobody");
+    // A yes to the code is one to its program.
+    let code = format!("{program} one 'and two'");
+    let asked = json!({"command": ["sh", "-lc", code], "rawCommand": code, "cwd": world.work()});
+    assert_eq!(link.call("system.run", &asked)["error"], required());
+    let params = approved_code(&mut link, &code, &world.work());
+    assert_eq!(link.call("system.run", &params)["payloadJSON"]["stdout"], "one and two\n");
+    assert_eq!(link.call("system.run", &params)["error"], required(), "it has run");
+}
+
+#[test]
+fn the_approval_of_code_covers_nothing_else() {
+    let gateway = FakeGateway::start();
+    let world = with_profile(&gateway);
+    let _node = NodeProcess::start(&world, &[]);
+    let mut link = gateway.node();
+    let program = asked(&world);
+    world.write("work/input", "made up\n");
+    for code in [
+        format!("{program} one; {program} one"),
+        format!("{program} one && true"),
+        format!("FOO=1 {program} one"),
+        format!("export FOO=1; {program} one"),
+        format!("{program} \"$HOME\""),
+        format!("{program} one <input"),
+        format!("true | {program} one"),
+        format!("env {program} one"),
+        format!("cd / && {program} one"),
+        format!("$(echo {program}) one"),
+        format!("sh -c '{program} one'"),
+    ] {
+        let mut params = approved_code(&mut link, &code, &world.work());
+        // The guard asks about the program, and nobody answers.
+        params["timeoutMs"] = json!(2500);
+        let end = link.call("system.run", &params)["payloadJSON"].clone();
+        assert_eq!((&end["success"], &end["stdout"]), (&json!(false), &json!("")), "{code}: {end}");
+    }
+    let params = approved_code(&mut link, &format!("{program} one"), &world.work());
+    world.write("bin/asked", std::fs::read("/bin/cat").expect("cat"));
+    let changed = link.call("system.run", &params);
+    let message = "SYSTEM_RUN_DENIED: approval script operand changed before execution";
+    assert_eq!(changed["error"]["message"], message, "{changed}");
+}
+
+#[test]
 fn a_gateway_names_whatever_it_wants() {
     let gateway = FakeGateway::start();
     let world = world(&gateway, FULL);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -51,6 +51,7 @@ struct Shared {
     lists: Arc<Mutex<Lists>>,
     looks: Arc<AtomicUsize>,
     connects: Arc<Mutex<Vec<Value>>>,
+    is_old: Arc<AtomicBool>,
 }
 
 /// A gateway on a thread of its own.
@@ -85,6 +86,7 @@ impl FakeGateway {
             lists: Arc::new(Mutex::new(Lists::Pending)),
             looks: Arc::default(),
             connects: Arc::default(),
+            is_old: Arc::default(),
         };
         let (connects, greeted) = (Arc::clone(&shared.connects), shared.clone());
         thread::spawn(move || {
@@ -102,6 +104,11 @@ impl FakeGateway {
 
     pub fn list(&self, lists: Lists) {
         *self.shared.lists.lock().expect("a lock") = lists;
+    }
+
+    /// From now on it greets as a release before 2026.8 does: without an id of its start.
+    pub fn become_old(&self) {
+        self.shared.is_old.store(true, Ordering::SeqCst);
     }
 
     /// How often somebody has asked for the nodes.
@@ -138,10 +145,14 @@ fn greet(stream: TcpStream, nodes: &Sender<NodeLink>, shared: &Shared) {
         return;
     }
     let role = params["role"].clone();
-    let hello = json!({"type": "hello-ok", "protocol": 4,
+    let mut hello = json!({"type": "hello-ok", "protocol": 4,
         "server": {"version": "2026.9.6", "bootId": "b", "connId": "c"},
         "auth": {"role": role, "scopes": params["scopes"], "deviceToken": format!("issued-for-{}", role.as_str().unwrap_or_default())},
         "policy": {"maxPayload": 26_214_400, "tickIntervalMs": 30_000}});
+    if shared.is_old.load(Ordering::SeqCst) {
+        hello["server"] = json!({"version": "2026.7.35", "connId": "c"});
+        hello["snapshot"] = json!({"uptimeMs": 1000});
+    }
     let answer = json!({"type": "res", "id": request["id"], "ok": true, "payload": hello});
     let _ = socket.send(Message::text(answer.to_string()));
     if role == "operator" {

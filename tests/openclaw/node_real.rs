@@ -2,23 +2,26 @@
 
 use std::process::Stdio;
 
-use guard_tests::gateway::{Alone, Client, Login, Release, gateway};
-use guard_tests::{World, ended};
+use guard_tests::gateway::{Client, Gateway, Login, Release, gateway};
+use guard_tests::model::{Model, Step as Turn};
+use guard_tests::{World, ended, is_foreign};
 use serde_json::{Value, json};
 
 use crate::node_gateway::{ASK, FULL, NodeProcess, status, world_at};
 use crate::world::eventually;
 
-for_each_release! { paired_by_the_official_commands, approved_at_the_gateway, away_for_a_while, removed_and_rejected }
+for_each_release! {
+    paired_by_the_official_commands, approved_at_the_gateway, away_for_a_while, removed_and_rejected, a_turn_of_an_agent
+}
 
 /// Runs `openclaw …` and parses its output.
-fn cli(gateway: &Alone, arguments: &[&str]) -> (i32, String) {
+fn cli(gateway: &Gateway, arguments: &[&str]) -> (i32, String) {
     let output = ended(gateway.openclaw().args(arguments).stdin(Stdio::null()));
     (output.status, format!("{}{}", output.stdout, output.stderr))
 }
 
 /// Starts a node, and approves it as its messages say.
-fn paired(gateway: &Alone, world: &World) -> NodeProcess {
+fn paired(gateway: &Gateway, world: &World) -> NodeProcess {
     let node = NodeProcess::start(world, &[]);
     eventually("it says what to do", || {
         let said = world.read("node.log").is_some_and(|log| log.contains("is connected"));
@@ -46,7 +49,7 @@ fn invoke(operator: &Client, node: &str, command: &str, params: &Value) -> Resul
     })
 }
 
-fn operator(gateway: &Alone) -> Client {
+fn operator(gateway: &Gateway) -> Client {
     let login = Login {
         scopes: vec![
             "operator.admin",
@@ -124,7 +127,13 @@ fn approved_at_the_gateway(release: Release) {
     let name = script.display().to_string();
     let prepare = || {
         let params = json!({"command": [name], "cwd": world.work(), "agentId": "main", "sessionKey": "agent:main:main"});
-        invoke(&operator, &node, "system.run.prepare", &params).expect("a plan")["plan"].clone()
+        let mut plan =
+            invoke(&operator, &node, "system.run.prepare", &params).expect("a plan")["plan"].clone();
+        if release == Release::Older {
+            // That gateway's own tool leaves it out, and its requests may not have it.
+            plan.as_object_mut().expect("a plan").remove("policySnapshot").expect("a snapshot");
+        }
+        plan
     };
     let ask = |plan: &Value| {
         let id = Client::nonce();
@@ -186,4 +195,74 @@ fn removed_and_rejected(release: Release) {
     eventually("the rejection is found", || state() == "rejected");
     let refused = invoke(&operator, &node_id(&world), "system.run", &json!({"command": ["true"]}));
     assert!(refused.is_err(), "{refused:?}");
+}
+
+/// The agent's exec tool calls the node: the model gets what the commands printed in the guard, one of them after a human's yes
+/// at the gateway.
+fn a_turn_of_an_agent(release: Release) {
+    if !is_foreign() {
+        return drop(gateway(release));
+    }
+    let mut gateway = Gateway::new(release);
+    // A login shell reads /etc/profile, which starts `id`.
+    let world = world_at(gateway.port(), gateway.token(), ASK).policy_text(|text| {
+        let text = text.replace(
+            r#"{"pattern": "/usr/bin/true"}"#,
+            r#"{"pattern": "/usr/bin/id"}, {"pattern": "/usr/bin/grep"}"#,
+        );
+        text.replace(r#""filesystem": {"#, r#""filesystem": {"deny": ["@/shut"], "#)
+    });
+    let tool = world.write("bin/tool", "#!/bin/sh\necho by the tool: $1\n");
+    crate::world::mode(&tool, 0o755);
+    let exec = |command: String| Turn::Call("exec", json!({"command": command}));
+    let model = Model::start(vec![
+        exec("grep Seccomp: /proc/self/status".to_owned()),
+        exec(format!("cat {}", world.root().join("shut/secret").display())),
+        exec(format!("{} once", tool.display())),
+        Turn::Quotes,
+    ]);
+    // The older release asks by its own settings alone, about everything, and goes on meanwhile.
+    let (security, asked) = match release {
+        Release::Current => ("full", &["bin/tool"][..]),
+        Release::Older => ("allowlist", &["/proc/self/status", "shut/secret", "bin/tool"][..]),
+    };
+    let file = gateway.home().join(".openclaw/openclaw.json");
+    let mut config: Value =
+        serde_json::from_slice(&std::fs::read(&file).expect("a configuration")).expect("JSON");
+    let provider = json!({"baseUrl": format!("{}/v1", model.url()), "apiKey": "none", "api": "openai-completions",
+        "models": [{"id": "m", "name": "m", "reasoning": false, "input": ["text"], "contextWindow": 100_000, "maxTokens": 4000}]});
+    config["models"] = json!({"mode": "merge", "providers": {"scripted": provider}});
+    config["agents"] = json!({"defaults": {"model": {"primary": "scripted/m"}, "skipBootstrap": true,
+        "workspace": world.work().display().to_string()}});
+    config["tools"] =
+        json!({"exec": {"host": "node", "node": "made-up", "security": security, "ask": "on-miss"}});
+    std::fs::write(&file, config.to_string()).expect("a configuration");
+    gateway.ensure();
+    let _node = paired(&gateway, &world);
+    let approver = crate::world::approver(&gateway);
+    let mut turn = gateway.openclaw();
+    turn.args(["agent", "--agent", "main", "--session-id", "one", "--message", "go"]).stdin(Stdio::null());
+    let turn = std::thread::spawn(move || ended(&mut turn));
+    for command in asked {
+        let card = approver.card(command);
+        assert_eq!(card["request"]["host"], "node", "{card:#}");
+        approver.resolve(&card, "allow-once").expect("to answer");
+    }
+    let turn = turn.join().expect("a turn");
+    // The older release reports with single spaces.
+    let heard = || model.heard().replace(r"\t", " ");
+    for output in ["by the tool: once", "Seccomp: 2", "Permission denied"] {
+        eventually(&format!("the model gets `{output}`"), || heard().contains(output));
+    }
+    assert!(!model.heard().contains("made up and secret"), "{turn:?}");
+    // Nobody was asked twice about one command.
+    assert_eq!(approver.pending(), Vec::<Value>::new());
+    let audit = world.audit();
+    let tools: Vec<&Value> =
+        audit.iter().filter(|line| line["path"] == *tool.display().to_string()).collect();
+    assert!(tools.iter().any(|line| line["verdict"] == "allow"), "{tools:#?}");
+    assert!(
+        tools.iter().all(|line| line["operation"] == "exec" && line["nodeId"] == node_id(&world)),
+        "{tools:#?}"
+    );
 }

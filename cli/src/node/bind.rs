@@ -28,7 +28,8 @@ pub struct BoundFiles {
 
 /// Finds what a command runs first, and hashes it.
 ///
-/// # Errors If the guard cannot tell for certain which file that is.
+/// # Errors
+/// If the guard cannot tell for certain which file that is.
 pub fn bind(argv: &[String], cwd: &Path, env: &[Variable]) -> Result<BoundFiles, Denied> {
     let found = argv.first().and_then(|name| lookup::program(OsStr::new(name), env, cwd));
     let program = real(&found.ok_or(Denied::Unbindable)?)?;

@@ -24,6 +24,8 @@ use super::system_run::{Decided, Order, decide};
 use super::{pairing, prepare};
 use crate::check::lookup;
 
+/// How long the gateway waits for a result if the call does not say (OpenClaw 2026.7.35 and 2026.9.6).
+const DEFAULT_INVOKE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the gateway may take to confirm an answer.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -157,9 +159,11 @@ async fn system_run(
     room: &mut Room,
 ) -> Option<Answer> {
     let begun = Instant::now();
-    let timeout = invoke.timeout_ms.map(Duration::from_millis);
-    let owned = Arc::clone(host);
-    let decided = tokio::task::spawn_blocking(move || decide(&owned, invoke.params.as_deref())).await;
+    let timeout = invoke.timeout_ms.map_or(DEFAULT_INVOKE_TIMEOUT, Duration::from_millis);
+    let (owned, gateway) = (Arc::clone(host), link.clone());
+    let decided =
+        tokio::task::spawn_blocking(move || decide(&owned, &gateway.hello().run, invoke.params.as_deref()));
+    let decided = decided.await;
     room.is_decided();
     let decided = decided.unwrap_or_else(|_| Err(failed()));
     if lifeline.is_cut() {
@@ -182,7 +186,7 @@ async fn system_run(
     let Ok(slot) = host.running.try_acquire() else {
         return Some(Err(InvokeError::busy(host.settings.max_running, "commands")));
     };
-    let wait = timeout.map(|wait| wait.saturating_sub(begun.elapsed()));
+    let wait = timeout.saturating_sub(begun.elapsed());
     let limits = RunLimits { node: host.id.clone(), wait, output: host.settings.output_bytes };
     host.note_runs();
     let end = supervised(host, link, order, limits, Arc::clone(lifeline)).await;

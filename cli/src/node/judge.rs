@@ -12,6 +12,7 @@ use guard_supervisor::config::{self, Disk, Paths, environment};
 use sha2::{Digest, Sha256};
 
 use super::host::NodeHost;
+use super::shell_code;
 use crate::check::command::evaluate;
 
 /// The policy for one call.
@@ -128,9 +129,11 @@ impl CallPolicy {
         Ok(RunEnvironment { given, found })
     }
 
-    /// Reads a command as text.
-    pub fn evaluate(&self, argv: &[String], cwd: &Path, env: &[Variable]) -> Evaluation {
-        evaluate(&self.policy, &quoted(argv), cwd, &self.paths.home, Some(env))
+    /// Reads a command as text, as OpenClaw's node does. `has_text`: the call has it as text as well.
+    pub fn evaluate(&self, argv: &[String], has_text: bool, cwd: &Path, env: &[Variable]) -> Evaluation {
+        let code = shell_code::of_gateway(argv).filter(|_| has_text);
+        let text = code.map_or_else(|| quoted(argv), str::to_owned);
+        evaluate(&self.policy, &text, cwd, &self.paths.home, Some(env))
     }
 
     /// Returns the verdict on a command, as text.

@@ -4,11 +4,15 @@ use std::path::PathBuf;
 
 use guard_openclaw::command_text::Evaluation;
 use guard_openclaw::node::{Answer, Denied, InvokeError, Plan, PrepareParams, command_text};
+use guard_policy::programs::starters::is_shell;
+use guard_policy::{Ask, Security};
+
 use serde_json::{Value, json};
 
 use super::bind::bind;
 use super::host::NodeHost;
-use super::judge::{CallPolicy, Caller, directory};
+use super::judge::{CallPolicy, Caller, TextVerdict, directory};
+use super::shell_code::covered;
 use super::tickets::Ticket;
 
 /// Answers a call.
@@ -24,27 +28,34 @@ pub fn prepare(host: &NodeHost, params: Option<&str>) -> Answer {
     let env = rules.environment(&params.argv, params.env.iter())?;
     let invalid = |denied: Denied| InvokeError::invalid(denied.message());
     let mut argv = params.argv;
-    let evaluation = rules.evaluate(&argv, &cwd, &env.found);
-    let bound = bind(&argv, &cwd, &env.found).map_err(invalid)?;
+    let evaluation = rules.evaluate(&argv, params.has_text, &cwd, &env.found);
     if is_direct(&evaluation, &argv) {
+        let bound = bind(&argv, &cwd, &env.found).map_err(invalid)?;
         argv[0].clone_from(&bound.files[0].path);
     }
+    let evaluation = rules.evaluate(&argv, params.has_text, &cwd, &env.found);
+    let (covers, operand) = covered(&argv, &evaluation, &cwd, &env.found).map_err(invalid)?;
     let plan = Plan {
         cwd: cwd.to_str().map(str::to_owned),
         command_text: command_text(&argv),
         command_preview: params.preview,
         agent_id: params.agent_id,
         session_key: params.session_key,
-        mutable_file_operand: Some(bound.operand),
+        mutable_file_operand: Some(operand),
         policy_snapshot: Some(rules.snapshot()),
         argv,
     };
+    let (security, ask) = match rules.verdict(&evaluation, params.tightened.strict_inline_eval) {
+        // The gateway does not know this machine's lists. With the settings it would ask about what they allow.
+        TextVerdict::Runs => (Security::Full, Ask::Off),
+        TextVerdict::Asks | TextVerdict::No(_) => (rules.policy.security(), rules.policy.ask()),
+    };
     let answer = json!({
         "plan": plan,
-        "execPolicy": {"security": rules.policy.security().as_str(), "ask": rules.policy.ask().as_str()},
-        "allowAlwaysCoverage": coverage(&rules.evaluate(&plan.argv, &cwd, &env.found)),
+        "execPolicy": {"security": security.as_str(), "ask": ask.as_str()},
+        "allowAlwaysCoverage": coverage(&evaluation),
     });
-    host.tickets.lock().add(Ticket { plan, env: params.env, files: bound.files, policy: rules.digest });
+    host.tickets.lock().add(Ticket { plan, env: params.env, covers, policy: rules.digest });
     Ok(answer)
 }
 
@@ -61,8 +72,10 @@ fn is_direct(evaluation: &Evaluation, argv: &[String]) -> bool {
     matches!(&evaluation.segments[..], [only] if only.program == argv)
 }
 
-/// What "always" would cover.
+/// What "always" would cover. An entry for a script does not cover the shell that reads it (OpenClaw 2026.9.6,
+/// `resolveAllowAlwaysPatternCoverage`).
 fn coverage(evaluation: &Evaluation) -> Value {
     let patterns = if evaluation.once.is_some() { &[][..] } else { &evaluation.allow_always };
-    json!({"complete": !patterns.is_empty(), "patterns": patterns})
+    let has_shell = evaluation.segments.iter().any(|segment| segment.program.first().is_some_and(is_shell));
+    json!({"complete": !patterns.is_empty() && !has_shell, "patterns": patterns})
 }

@@ -39,7 +39,7 @@ pub struct RunLimits {
     /// The node's id.
     pub node: String,
     /// How long the gateway waits.
-    pub wait: Option<Duration>,
+    pub wait: Duration,
     /// How much output is kept, in bytes.
     pub output: usize,
 }
@@ -118,10 +118,8 @@ fn arguments(order: &Order, limits: &RunLimits) -> Vec<String> {
     }
     exec_security.iter().for_each(|security| add("exec-security", security.as_str()));
     exec_ask.iter().for_each(|ask| add("exec-ask", ask.as_str()));
-    let waits = [limits.wait, order.timeout].into_iter().flatten().min();
-    if let Some(wait) = waits {
-        add("ask-within", &wait.saturating_sub(MARGIN).as_millis().max(1).to_string());
-    }
+    let wait = order.timeout.map_or(limits.wait, |timeout| timeout.min(limits.wait));
+    add("ask-within", &wait.saturating_sub(MARGIN).as_millis().max(1).to_string());
     let switches = [
         ("--observe", order.options.observe),
         ("--unattended", order.options.unattended),

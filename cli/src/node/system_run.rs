@@ -3,17 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use guard_openclaw::gateway::Run;
 use guard_openclaw::ids;
 use guard_openclaw::node::{
-    Approval, Captured, Denied, InvokeError, Plan, RunParams, RunReport, command_text,
+    Approval, Captured, Denied, FileOperand, InvokeError, Plan, RunParams, RunReport, command_text,
 };
 use guard_policy::environment::Variable;
 use guard_supervisor::config::node_run::RunApproval;
 use guard_supervisor::config::options::Options;
 
-use super::bind::bind;
 use super::host::NodeHost;
 use super::judge::{CallPolicy, Caller, TextVerdict, directory};
+use super::shell_code::covered;
 
 /// A run that may start.
 pub struct Order {
@@ -45,12 +46,22 @@ pub enum Decided {
     Fails(RunReport, Captured),
 }
 
-/// Decides about a call.
+/// Decides about a call of this run of a gateway.
 ///
 /// # Errors
 /// The answer to a call that is malformed, or that no policy can judge.
-pub fn decide(host: &NodeHost, params: Option<&str>) -> Result<Decided, InvokeError> {
-    let params = RunParams::read(params)?;
+pub fn decide(host: &NodeHost, gateway: &Run, params: Option<&str>) -> Result<Decided, InvokeError> {
+    let mut params = RunParams::read(params)?;
+    if let Approval::Given(plan) = &mut params.approval
+        && plan.policy_snapshot.is_none()
+    {
+        // Releases before 2026.8 leave it out of the plan that they return (OpenClaw 2026.7.35,
+        // `normalizeSystemRunApprovalPlan`).
+        let is_old = matches!(gateway, Run::Since(_));
+        let prepared = is_old.then(|| host.tickets.lock().snapshot(plan, &params.env)).flatten();
+        let missing = || InvokeError::invalid("delayed approval requires a prepared policy snapshot");
+        plan.policy_snapshot = Some(prepared.ok_or_else(missing)?);
+    }
     let report = RunReport {
         session_key: params.session_key.clone(),
         run_id: params.run_id.clone().unwrap_or_else(|| ids::random().to_string()),
@@ -67,7 +78,7 @@ pub fn decide(host: &NodeHost, params: Option<&str>) -> Result<Decided, InvokeEr
     let place = if cwd.is_dir() { &cwd } else { &host.cwd };
     let rules = CallPolicy::read(host, caller, place)?;
     let env = rules.environment(&params.argv, params.env.iter())?;
-    let evaluation = rules.evaluate(&params.argv, &cwd, &env.found);
+    let evaluation = rules.evaluate(&params.argv, params.has_text, &cwd, &env.found);
     let verdict = rules.verdict(&evaluation, params.tightened.strict_inline_eval);
     let approval = match (verdict, &params.approval) {
         (TextVerdict::No(denied), _) => return Ok(Decided::Denied(report, denied)),
@@ -80,7 +91,7 @@ pub fn decide(host: &NodeHost, params: Option<&str>) -> Result<Decided, InvokeEr
                 plan,
                 &rules,
                 &cwd,
-                &env.found,
+                || covered(&params.argv, &evaluation, &cwd, &env.found),
                 matches!(verdict, TextVerdict::Asks),
             ) {
                 Ok(approval) => approval,
@@ -111,7 +122,7 @@ fn approved(
     plan: &Plan,
     rules: &CallPolicy,
     cwd: &Path,
-    env: &[Variable],
+    covered: impl FnOnce() -> Result<(RunApproval, FileOperand), Denied>,
     is_needed: bool,
 ) -> Result<Option<RunApproval>, Denied> {
     let ticket = host.tickets.lock().take(plan, &params.env);
@@ -121,8 +132,8 @@ fn approved(
     if cwd.canonicalize().ok().as_deref() != Some(cwd) {
         return Err(Denied::DirectoryChanged);
     }
-    let now = bind(&params.argv, cwd, env)?;
-    if plan.mutable_file_operand.as_ref() != Some(&now.operand) {
+    let (covers, operand) = covered()?;
+    if plan.mutable_file_operand.as_ref() != Some(&operand) {
         return Err(Denied::FileChanged);
     }
     let Some(ticket) = ticket else {
@@ -132,11 +143,10 @@ fn approved(
     if ticket.policy != rules.digest {
         return Err(Denied::PolicyChanged);
     }
-    if ticket.files != now.files {
+    if ticket.covers != covers {
         return Err(Denied::FileChanged);
     }
-    let cwd = cwd.to_str().ok_or(Denied::DirectoryChanged)?.to_owned();
-    Ok(Some(RunApproval { argv: params.argv.clone(), cwd, files: ticket.files }))
+    Ok(Some(covers))
 }
 
 /// Why a directory cannot be entered, in OpenClaw's words.

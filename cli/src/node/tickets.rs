@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use guard_openclaw::node::Plan;
-use guard_supervisor::config::node_run::ApprovedFile;
+use guard_openclaw::node::{Plan, PolicySnapshot};
+use guard_supervisor::config::node_run::RunApproval;
 
 /// How long an approval may take: OpenClaw's own limit is half an hour.
 const LIFETIME: Duration = Duration::from_secs(3600);
@@ -18,8 +18,8 @@ pub struct Ticket {
     pub plan: Plan,
     /// The variables that the command sets.
     pub env: BTreeMap<String, String>,
-    /// The files that run first, with the hashes that they had then.
-    pub files: Vec<ApprovedFile>,
+    /// What an approval covers, with the hashes that the files had then.
+    pub covers: RunApproval,
     /// A digest of the policy.
     pub policy: String,
 }
@@ -36,6 +36,15 @@ impl Tickets {
             self.0.pop_front();
         }
         self.0.push_back((Instant::now(), ticket));
+    }
+
+    /// The settings under which a plan was prepared that has come back without them.
+    pub fn snapshot(&self, plan: &Plan, env: &BTreeMap<String, String>) -> Option<PolicySnapshot> {
+        let is_it = |ticket: &Ticket| {
+            let snapshot = ticket.plan.policy_snapshot.clone();
+            ticket.env == *env && ticket.plan == Plan { policy_snapshot: snapshot, ..plan.clone() }
+        };
+        self.0.iter().find(|(_, ticket)| is_it(ticket))?.1.plan.policy_snapshot.clone()
     }
 
     /// Takes the oldest ticket for this plan and these variables: no other run gets it.
@@ -67,7 +76,7 @@ mod tests {
             mutable_file_operand: None,
             policy_snapshot: None,
         };
-        Ticket { plan, env: BTreeMap::new(), files: Vec::new(), policy: String::new() }
+        Ticket { plan, env: BTreeMap::new(), covers: RunApproval::default(), policy: String::new() }
     }
 
     #[test]

@@ -18,6 +18,8 @@ const MAX_BYTES: usize = 2 << 20;
 pub struct RunParams {
     /// The arguments, the program first.
     pub argv: Vec<String>,
+    /// The call also has the command as a text that was shown: `rawCommand`.
+    pub has_text: bool,
     /// The directory, if one is named.
     pub cwd: Option<String>,
     /// The variables that it sets.
@@ -63,6 +65,8 @@ pub enum Approval {
 pub struct PrepareParams {
     /// The arguments, the program first.
     pub argv: Vec<String>,
+    /// The call also has the command as a text to show: `rawCommand`.
+    pub has_text: bool,
     /// The text that the gateway would show beside the command.
     pub preview: Option<String>,
     /// The directory, if one is named.
@@ -187,9 +191,6 @@ impl RawParams {
         // The policy asks for a human's yes. Neither a model's review nor the gateway's `askFallback` is one.
         match source {
             Some(_) => Ok(Approval::None),
-            None if plan.policy_snapshot.is_none() => {
-                Err(InvokeError::invalid("delayed approval requires a prepared policy snapshot"))
-            }
             None => Ok(Approval::Given(Box::new(plan))),
         }
     }
@@ -227,6 +228,7 @@ impl RunParams {
         let millis = raw.timeout_ms.filter(|millis| *millis > 0.0);
         Ok(RunParams {
             approval: raw.approval(&argv)?,
+            has_text: given(raw.raw_command.as_deref()).is_some(),
             cwd: owned(raw.cwd.as_deref()),
             env: raw.env(),
             timeout_ms: millis.map(|millis| millis.ceil() as u64),
@@ -249,6 +251,7 @@ impl PrepareParams {
         let raw: RawParams = read(params)?;
         let argv = raw.argv()?;
         Ok(PrepareParams {
+            has_text: given(raw.raw_command.as_deref()).is_some(),
             preview: owned(raw.raw_command.as_deref()).filter(|raw| *raw != command_text(&argv)),
             cwd: owned(raw.cwd.as_deref()),
             env: raw.env(),

@@ -44,10 +44,19 @@ pub struct ApprovedFile {
     pub sha256: String,
 }
 
-/// An approval from the gateway, for the first program of a run and its script.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// An approval from the gateway. Each start in it is for one time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunApproval {
-    /// The arguments, as the run's command has them.
+    /// The run's first program.
+    pub first: Option<ApprovedStart>,
+    /// If that is a shell whose code is a single command: this command.
+    pub code: Option<ApprovedStart>,
+}
+
+/// A start that was approved: of a program, and of its script.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovedStart {
+    /// The arguments.
     pub argv: Vec<String>,
     /// The real path of the directory.
     pub cwd: String,
@@ -55,7 +64,7 @@ pub struct RunApproval {
     pub files: Vec<ApprovedFile>,
 }
 
-impl RunApproval {
+impl ApprovedStart {
     /// Whether it covers a start of this program with the caller's `argv`, in `cwd`.
     pub fn covers(&self, argv: &[Vec<u8>], exec: &guard_approvals::Exec) -> bool {
         let is_same = self.argv.iter().map(String::as_bytes).eq(argv.iter().map(Vec::as_slice));

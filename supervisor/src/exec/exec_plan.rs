@@ -8,6 +8,7 @@ use guard_policy::{Exec, Outcome, Policy, Reason, Request as Asked, Role, Verdic
 use rustix::io::Errno;
 
 use crate::audit::Operation;
+use crate::config::node_run::ApprovedStart;
 use crate::judge::consent::{ConsentState, about_exec};
 use crate::resolve::Object;
 use crate::syscall::Request;
@@ -118,11 +119,14 @@ impl<'p> ExecPlan<'p> {
         let first = guard.take_first();
         let mut approved = None;
         let mut state = ConsentState::Unanswered(DenyReason::Failed, String::new());
-        if self.asked().next().is_some() && (guard.approvals().is_some() || first.is_some()) {
+        let may_be_approved = guard.approvals().is_some() || first.is_some() || guard.has_approved_code();
+        if self.asked().next().is_some() && may_be_approved {
             let subject = subject()?;
-            state = match first.filter(|first| first.covers(argv, &subject)) {
-                Some(_) => ConsentState::Approved("approved at OpenClaw's gateway"),
-                None => guard.consent(caller, || self.question(request, subject.clone())),
+            let covers = |start: &ApprovedStart| start.covers(argv, &subject);
+            state = if first.is_some_and(|first| covers(&first)) || guard.take_approved_code(covers) {
+                ConsentState::Approved("approved at OpenClaw's gateway")
+            } else {
+                guard.consent(caller, || self.question(request, subject.clone()))
             };
             approved = Some(subject);
         }

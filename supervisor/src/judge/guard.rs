@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use crate::audit::report::{Logged, Reporter};
 use crate::audit::{DecisionEvent, MAX_ARGV, MAX_DENIED_ARGV, Operation, shortened};
 use crate::caller::Caller;
-use crate::config::node_run::RunApproval;
+use crate::config::node_run::{ApprovedStart, RunApproval};
 use crate::exec::{ContentMatcher, ExecLocks, Scripts};
 use crate::judge::anchored_path::AnchoredPath;
 use crate::judge::bound_sockets::BoundSockets;
@@ -73,8 +73,8 @@ pub struct Guard {
     pub moving: Arc<Moving>,
     /// One exec of a process at a time.
     pub exec_locks: Arc<ExecLocks>,
-    /// What was approved of the first program, until a program starts.
-    first: Arc<Mutex<Option<RunApproval>>>,
+    /// What was approved at OpenClaw's gateway, and has not started yet.
+    approved_run: Arc<Mutex<RunApproval>>,
     /// The scripts that were approved.
     pub scripts: Arc<Scripts>,
     /// What is known of commands outside the guard.
@@ -144,7 +144,7 @@ impl Guard {
             floor,
             moving: Arc::default(),
             exec_locks: Arc::default(),
-            first: Arc::default(),
+            approved_run: Arc::default(),
             scripts: Arc::default(),
             outside: Arc::new(Outside::nothing()),
             bound_sockets: Arc::default(),
@@ -198,14 +198,24 @@ impl Guard {
         Guard { recorder, ..self }
     }
 
-    /// Sets what was approved of the first program before it starts.
-    pub fn with_first(self, approval: Option<RunApproval>) -> Guard {
-        Guard { first: Arc::new(Mutex::new(approval)), ..self }
+    /// Sets what was approved at OpenClaw's gateway before the first program starts.
+    pub fn with_approved_run(self, approval: Option<RunApproval>) -> Guard {
+        Guard { approved_run: Arc::new(Mutex::new(approval.unwrap_or_default())), ..self }
     }
 
     /// Takes what was approved of the first program. A later start finds no approval, even if this one has failed.
-    pub fn take_first(&self) -> Option<RunApproval> {
-        self.first.lock().take()
+    pub fn take_first(&self) -> Option<ApprovedStart> {
+        self.approved_run.lock().first.take()
+    }
+
+    /// Whether a later start may have been approved.
+    pub fn has_approved_code(&self) -> bool {
+        self.approved_run.lock().code.is_some()
+    }
+
+    /// Takes what was approved of the first program's code, if that is this start.
+    pub fn take_approved_code(&self, is_it: impl FnOnce(&ApprovedStart) -> bool) -> bool {
+        self.approved_run.lock().code.take_if(|code| is_it(code)).is_some()
     }
 
     /// Records a use of a path, if recording is on. Returns whether it is.

@@ -184,7 +184,8 @@ fn supervise(
         .with_outside(Arc::clone(&outside));
     let is_followed = recorder.is_none();
     let clients = proxy.as_ref().map(|proxy| Arc::new(proxy.clients()));
-    guard = guard.with_recorder(recorder.map(Arc::new)).with_first(approval).with_proxy(clients.clone());
+    guard =
+        guard.with_recorder(recorder.map(Arc::new)).with_approved_run(approval).with_proxy(clients.clone());
     if let Some(approvals) = &approvals {
         guard = guard.with_approvals(Arc::clone(approvals));
         follow_front(from_front, approvals.manager().clone()).map_err(cannot("start a thread"))?;

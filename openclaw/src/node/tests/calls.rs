@@ -61,7 +61,10 @@ fn an_approval_needs_a_plan() {
     assert_eq!(run(&invalid).unwrap_err(), "systemRunPlan invalid");
     let plan = json!({"argv": ["ls"], "cwd": null, "commandText": "ls", "commandPreview": null, "agentId": null, "sessionKey": null});
     let unbound = json!({"command": ["ls"], "approved": true, "systemRunPlan": plan});
-    assert_eq!(run(&unbound).unwrap_err(), "delayed approval requires a prepared policy snapshot");
+    // Whether that may be so depends on the gateway.
+    assert!(
+        matches!(run(&unbound).unwrap().approval, Approval::Given(plan) if plan.policy_snapshot.is_none())
+    );
     for (key, value) in [
         ("approved", json!(false)),
         ("approvalDecision", json!("deny")),
