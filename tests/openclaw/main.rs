@@ -33,4 +33,5 @@ mod node_strain;
 mod restarts;
 mod setup;
 mod together;
+mod tools_real;
 mod world;
