@@ -133,7 +133,7 @@ fn with_profile(gateway: &FakeGateway) -> World {
 
 /// Prepares the shell by which a gateway starts a command, and returns the parameters of the approved run.
 fn approved_code(link: &mut NodeLink, code: &str, cwd: &Path) -> Value {
-    let params = json!({"command": ["sh", "-lc", code], "rawCommand": code, "cwd": cwd, "agentId": "main", "sessionKey": "s"});
+    let params = json!({"command": ["/bin/sh", "-lc", code], "rawCommand": code, "cwd": cwd, "agentId": "main", "sessionKey": "s"});
     let prepared = link.call("system.run.prepare", &params);
     assert_eq!(prepared["ok"], true, "{prepared}");
     let mut params = run_of(&prepared["payloadJSON"]["plan"]);
@@ -149,16 +149,16 @@ fn the_code_of_a_gateways_shell_is_judged_and_approved() {
     let mut link = gateway.node();
     let program = asked(&world);
     // What the policy lets run needs nobody's yes.
-    let allowed = json!({"command": ["sh", "-lc", "cat /dev/null"], "rawCommand": "cat /dev/null"});
+    let allowed = json!({"command": ["/bin/sh", "-lc", "cat /dev/null"], "rawCommand": "cat /dev/null"});
     assert_eq!(link.call("system.run", &allowed)["payloadJSON"]["exitCode"], 0);
     let plan = link.call("system.run.prepare", &allowed)["payloadJSON"].clone();
     assert_eq!(plan["execPolicy"], json!({"security": "full", "ask": "off"}), "{plan}");
     assert_eq!(plan["plan"]["argv"], allowed["command"]);
-    let unread = json!({"command": ["sh", "-lc", "cat /dev/null"]});
+    let unread = json!({"command": ["/bin/sh", "-lc", "cat /dev/null"]});
     assert_eq!(link.call("system.run", &unread)["error"], required(), "the text was shown to nobody");
     // A yes to the code is one to its program.
     let code = format!("{program} one 'and two'");
-    let asked = json!({"command": ["sh", "-lc", code], "rawCommand": code, "cwd": world.work()});
+    let asked = json!({"command": ["/bin/sh", "-lc", code], "rawCommand": code, "cwd": world.work()});
     assert_eq!(link.call("system.run", &asked)["error"], required());
     let params = approved_code(&mut link, &code, &world.work());
     assert_eq!(link.call("system.run", &params)["payloadJSON"]["stdout"], "one and two\n");
@@ -173,6 +173,7 @@ fn the_approval_of_code_covers_nothing_else() {
     let mut link = gateway.node();
     let program = asked(&world);
     world.write("work/input", "made up\n");
+    world.write("work/evil", "echo evil\n");
     for code in [
         format!("{program} one; {program} one"),
         format!("{program} one && true"),
@@ -185,18 +186,126 @@ fn the_approval_of_code_covers_nothing_else() {
         format!("cd / && {program} one"),
         format!("$(echo {program}) one"),
         format!("sh -c '{program} one'"),
+        format!("FOO=1; {program} one"),
+        format!("unset HOME; {program} one"),
+        format!("A=$'\\' . ./evil #'\n{program} one"),
+        format!("A=1\r# a comment; . ./evil\n{program} one"),
+        format!("{program} one $'\\'; . ./evil #'"),
     ] {
         let mut params = approved_code(&mut link, &code, &world.work());
         // The guard asks about the program, and nobody answers.
         params["timeoutMs"] = json!(2500);
         let end = link.call("system.run", &params)["payloadJSON"].clone();
-        assert_eq!((&end["success"], &end["stdout"]), (&json!(false), &json!("")), "{code}: {end}");
+        // What the shell does by itself was approved with it.
+        assert!(!end["stdout"].as_str().is_some_and(|text| text.contains("one")), "{code}: {end}");
     }
     let params = approved_code(&mut link, &format!("{program} one"), &world.work());
     world.write("bin/asked", std::fs::read("/bin/cat").expect("cat"));
     let changed = link.call("system.run", &params);
     let message = "SYSTEM_RUN_DENIED: approval script operand changed before execution";
     assert_eq!(changed["error"]["message"], message, "{changed}");
+}
+
+#[test]
+fn code_that_the_shell_reads_otherwise_is_not_run_unasked() {
+    let gateway = FakeGateway::start();
+    let world = with_profile(&gateway);
+    let _node = NodeProcess::start(&world, &[]);
+    let mut link = gateway.node();
+    world.write("work/evil", "echo evil\n");
+    world.write("work/ -lc", "echo evil\n");
+    for code in [
+        "cat /dev/null $'\\'; . ./evil; cat /dev/null #'",
+        "A=$'\\' . ./evil #'\ncat /dev/null",
+        "cat /dev/null\r#; . ./evil",
+        "cat /dev/null\u{b}#; . ./evil",
+        "[ x > made ]",
+        "LD_PRELOAD=./evil; cat /dev/null",
+    ] {
+        let params = json!({"command": ["/bin/sh", "-lc", code], "rawCommand": code, "cwd": world.work()});
+        assert_eq!(link.call("system.run", &params)["error"], required(), "{code:?}");
+        let plan = link.call("system.run.prepare", &params)["payloadJSON"].clone();
+        assert_eq!(plan["execPolicy"]["security"], "allowlist", "{code:?}: {plan}");
+    }
+    for command in [
+        json!(["sh", " -lc", "cat /dev/null"]),
+        json!(["./sh", "-lc", "cat /dev/null"]),
+        json!(["/bin/sh", "-lc", "cat /dev/null", "x"]),
+    ] {
+        let params = json!({"command": command, "rawCommand": "cat /dev/null", "cwd": world.work()});
+        // Or the text is not that of the command.
+        assert_eq!(link.call("system.run", &params)["ok"], false, "{command}");
+    }
+    let shown =
+        json!({"command": ["/bin/sh", "-lc", "echo evil", "cat /dev/null"], "rawCommand": "cat /dev/null"});
+    let refused = link.call("system.run.prepare", &shown);
+    assert_eq!(
+        refused["error"]["message"], "INVALID_REQUEST: rawCommand does not match command",
+        "{refused}"
+    );
+    assert_eq!(world.read("work/made"), None);
+}
+
+#[test]
+fn a_plan_waits_for_nothing_and_says_nothing_of_secrets() {
+    let gateway = FakeGateway::start();
+    let world = world(&gateway, ASK)
+        .policy_text(|text| text.replace(r#""filesystem": {"#, r#""filesystem": {"deny": ["@/shut"], "#));
+    let _node = NodeProcess::start(&world, &[]);
+    let mut link = gateway.node();
+    let fifo = world.work().join("fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
+    crate::world::mode(&world.write("work/script", format!("#!{}\n", fifo.display())), 0o755);
+    crate::world::mode(&fifo, 0o755);
+    let large = world.write("work/large", "");
+    std::fs::File::options()
+        .write(true)
+        .open(&large)
+        .and_then(|file| file.set_len(4 << 40))
+        .expect("a sparse file");
+    crate::world::mode(&large, 0o755);
+    let secret = world.root().join("shut/secret");
+    let unbindable = "SYSTEM_RUN_DENIED: approval cannot safely bind this command";
+    for argv in [json!(["./script"]), json!(["./large"]), json!(["sh", secret])] {
+        // More of them than there are threads.
+        for _ in 0..30 {
+            let params = json!({"command": argv, "cwd": world.work()});
+            let refused = link.call("system.run.prepare", &params);
+            assert_eq!(refused["error"]["message"], unbindable, "{argv}: {refused}");
+        }
+    }
+    assert_eq!(link.run(&["true"])["exitCode"], 0);
+}
+
+#[test]
+fn a_loader_that_the_run_may_write_cannot_be_approved() {
+    if !guard_tests::has(&["cc"]) {
+        return;
+    }
+    let gateway = FakeGateway::start();
+    let world = world(&gateway, ASK);
+    let _node = NodeProcess::start(&world, &[]);
+    let mut link = gateway.node();
+    let loader = std::fs::read_to_string("/proc/self/maps").expect("maps");
+    let loader = loader
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(5))
+        .find(|path| path.contains("/ld-linux"));
+    let Some(loader) = loader else { return guard_tests::skip("this test has no loader") };
+    std::fs::copy(loader, world.work().join("ld")).expect("a loader");
+    world.write("main.c", "#include <stdio.h>\nint main(void) { puts(\"ran\"); return 0; }\n");
+    let program = world.work().join("program");
+    let mut cc = std::process::Command::new("cc");
+    cc.arg("-o").arg(&program).arg(world.root().join("main.c"));
+    cc.arg(format!("-Wl,--dynamic-linker={}", world.work().join("ld").display()));
+    assert!(cc.status().expect("cc").success());
+    let params = run_of(&plan(&mut link, &[program.to_str().expect("text")], &world.work()));
+    let end = link.call("system.run", &params)["payloadJSON"].clone();
+    assert_eq!((&end["success"], &end["stdout"]), (&json!(false), &json!("")), "{end}");
+    let reason = "a loader that the tree may write";
+    until("the log says why", || {
+        world.audit().iter().any(|line| line["verdict"] == "deny" && line.to_string().contains(reason))
+    });
 }
 
 #[test]

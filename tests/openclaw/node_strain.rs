@@ -245,6 +245,22 @@ fn a_call_that_is_given_up_at_once_leaves_nothing() {
 }
 
 #[test]
+fn a_call_that_repeats_one_that_was_given_up_is_answered() {
+    let gateway = FakeGateway::start();
+    let world = world(&gateway, FULL);
+    let _node = NodeProcess::start(&world, &[]);
+    let mut link = gateway.node();
+    let key = json!({"idempotencyKey": "one"});
+    let first = link.invoke_with("system.run", &sh("exec sleep 7627.1"), key.clone());
+    until("it runs", || processes("sleep 7627.1").iter().any(|line| line.starts_with("sleep")));
+    let node = link.id();
+    link.event("node.invoke.cancel", &json!({"invokeId": first, "nodeId": node}));
+    let again = link.invoke_with("system.run", &sh("echo on"), key);
+    assert_eq!(link.result(&again)["payloadJSON"]["stdout"], "on\n");
+    gone("sleep 7627.1");
+}
+
+#[test]
 fn a_connection_that_is_lost_at_once_leaves_nothing() {
     let gateway = FakeGateway::start();
     let world = wide(&gateway, 64);

@@ -12,10 +12,16 @@ use guard_policy::analysis::script_operands;
 use guard_policy::environment::Variable;
 use guard_supervisor::config::node_run::ApprovedFile;
 
+use rustix::fs::{Mode, OFlags};
+
+use super::judge::CallPolicy;
 use crate::check::lookup;
 
 /// How much the kernel reads of a `#!` line, in bytes (include/uapi/linux/binfmts.h).
 const LINE: usize = 256;
+
+/// The largest file that is hashed, in bytes: a call must not keep the node busy.
+const MAX_HASHED: u64 = 1 << 30;
 
 /// What runs first.
 #[derive(Clone, Debug)]
@@ -30,9 +36,11 @@ pub struct BoundFiles {
 ///
 /// # Errors
 /// If the guard cannot tell for certain which file that is.
-pub fn bind(argv: &[String], cwd: &Path, env: &[Variable]) -> Result<BoundFiles, Denied> {
+pub fn bind(argv: &[String], rules: &CallPolicy, cwd: &Path, env: &[Variable]) -> Result<BoundFiles, Denied> {
     let found = argv.first().and_then(|name| lookup::program(OsStr::new(name), env, cwd));
     let program = real(&found.ok_or(Denied::Unbindable)?)?;
+    // The digest of a file says what is in it: the gateway gets none of what the run could not use.
+    let hashed = |path: &Path| if rules.hides(path) { Err(Denied::Unbindable) } else { hashed(path) };
     let mut files = vec![hashed(&program)?];
     let interpreter = interpreter(&program)?;
     if let Some(interpreter) = &interpreter {
@@ -61,10 +69,16 @@ fn real(path: &Path) -> Result<PathBuf, Denied> {
     path.canonicalize().map_err(|_| Denied::Unbindable)
 }
 
+/// Opens a regular file, and nothing that would be waited for.
+fn open(path: &Path) -> Result<File, Denied> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).map_err(|_| Denied::Unbindable)?);
+    let stat = file.metadata().map_err(|_| Denied::Unbindable)?;
+    if stat.is_file() && stat.len() <= MAX_HASHED { Ok(file) } else { Err(Denied::Unbindable) }
+}
+
 fn hashed(path: &Path) -> Result<ApprovedFile, Denied> {
-    // A FIFO would be waited for.
-    let is_file = path.metadata().is_ok_and(|stat| stat.is_file());
-    let file = File::open(path).ok().filter(|_| is_file).ok_or(Denied::Unbindable)?;
+    let file = open(path)?;
     let digest = Digest::of_file(&file, || Ok(())).map_err(|_| Denied::Unbindable)?;
     let path = path.to_str().ok_or(Denied::Unbindable)?.to_owned();
     Ok(ApprovedFile { path, sha256: digest.to_string() })
@@ -73,7 +87,7 @@ fn hashed(path: &Path) -> Result<ApprovedFile, Denied> {
 /// The interpreter in a script's first line, as written.
 fn interpreter(program: &Path) -> Result<Option<PathBuf>, Denied> {
     let mut line = Vec::new();
-    let file = File::open(program).map_err(|_| Denied::Unbindable)?;
+    let file = open(program)?;
     file.take(LINE as u64).read_to_end(&mut line).map_err(|_| Denied::Unbindable)?;
     let Some(rest) = line.strip_prefix(b"#!") else { return Ok(None) };
     let rest = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();

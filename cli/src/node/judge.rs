@@ -1,12 +1,13 @@
 //! Judges a command before it runs, as `check -- 'text'` does.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use guard_openclaw::command_text::{self, Evaluation};
 use guard_openclaw::node::{Denied, InvokeError, NodeApprovals, PolicySnapshot, Tightened};
 use guard_policy::analysis::quoted;
 use guard_policy::environment::{Variable, for_shell, with_overrides};
-use guard_policy::{Outcome, Policy, Security};
+use guard_policy::{Access, Outcome, Policy, Request, Security};
 use guard_supervisor::config::options::Options;
 use guard_supervisor::config::{self, Disk, Paths, environment};
 use sha2::{Digest, Sha256};
@@ -134,6 +135,13 @@ impl CallPolicy {
         let code = shell_code::of_gateway(argv).filter(|_| has_text);
         let text = code.map_or_else(|| quoted(argv), str::to_owned);
         evaluate(&self.policy, &text, cwd, &self.paths.home, Some(env))
+    }
+
+    /// Whether the policy lets no run read a file or load it as code.
+    pub fn hides(&self, path: &Path) -> bool {
+        let path = path.as_os_str().as_bytes();
+        let outcome = |access| guard_policy::decide(&self.policy, &Request::File { path, access }).outcome;
+        [Access::READ, Access::MAP].into_iter().all(|access| outcome(access) == Outcome::Deny)
     }
 
     /// Returns the verdict on a command, as text.

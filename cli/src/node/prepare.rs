@@ -9,10 +9,11 @@ use guard_policy::{Ask, Security};
 
 use serde_json::{Value, json};
 
+use super::approval::covered;
 use super::bind::bind;
 use super::host::NodeHost;
 use super::judge::{CallPolicy, Caller, TextVerdict, directory};
-use super::shell_code::covered;
+use super::shell_code::of_gateway;
 use super::tickets::Ticket;
 
 /// Answers a call.
@@ -30,11 +31,12 @@ pub fn prepare(host: &NodeHost, params: Option<&str>) -> Answer {
     let mut argv = params.argv;
     let evaluation = rules.evaluate(&argv, params.has_text, &cwd, &env.found);
     if is_direct(&evaluation, &argv) {
-        let bound = bind(&argv, &cwd, &env.found).map_err(invalid)?;
+        let bound = bind(&argv, &rules, &cwd, &env.found).map_err(invalid)?;
         argv[0].clone_from(&bound.files[0].path);
     }
     let evaluation = rules.evaluate(&argv, params.has_text, &cwd, &env.found);
-    let (covers, operand) = covered(&argv, &evaluation, &cwd, &env.found).map_err(invalid)?;
+    let code = of_gateway(&argv).filter(|_| params.has_text);
+    let (covers, operand) = covered(&argv, code, &evaluation, &rules, &cwd, &env.found).map_err(invalid)?;
     let plan = Plan {
         cwd: cwd.to_str().map(str::to_owned),
         command_text: command_text(&argv),

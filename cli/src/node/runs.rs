@@ -73,7 +73,9 @@ impl Calls {
         }
         let lifeline = Arc::<Lifeline>::default();
         inner.calls.insert(id.to_owned(), Arc::clone(&lifeline));
-        if let Some((_, known)) = key.and_then(|key| inner.keys.get(key)) {
+        // A call that was given up has no answer that could be repeated.
+        let known = key.and_then(|key| inner.keys.get(key)).filter(|(known, _)| !known.is_cut());
+        if let Some((_, known)) = known {
             return Begun::Repeats(known.clone(), lifeline);
         }
         let (sender, receiver) = watch::channel(None);
@@ -131,7 +133,12 @@ mod tests {
         assert!(matches!(calls.begin("again", Some("key")), Begun::Repeats(..)));
         calls.cancel("call");
         assert!(second.is_cut());
+        let Begun::New(_done, third) = calls.begin("once more", Some("key")) else {
+            panic!("it is no repetition")
+        };
         calls.end("call", Some("key"), &second);
+        assert!(matches!(calls.begin("and again", Some("key")), Begun::Repeats(..)));
+        calls.end("once more", Some("key"), &third);
         assert!(matches!(calls.begin("call", Some("key")), Begun::New(..)));
     }
 }

@@ -1,59 +1,87 @@
-//! What an approval covers, also behind the shell by which gateways start the commands of an agent's exec tool:
-//! `sh -lc CODE`.
-
-use std::path::Path;
-
-use guard_openclaw::command_text::Evaluation;
-use guard_openclaw::node::{Denied, FileOperand};
-use guard_policy::environment::Variable;
-use guard_policy::programs::name::program_name;
-use guard_supervisor::config::node_run::{ApprovedFile, ApprovedStart, RunApproval};
-
-use super::bind::{BoundFiles, bind};
+//! The shell by which gateways start the commands of an agent's exec tool: `/bin/sh -lc CODE`.
 
 /// The code, which is read in place of the whole: the files that a login shell reads first are the operator's (OpenClaw
-/// 2026.9.6, `isLegacyShLoginInlineForm`).
+/// 2026.9.6, `isLegacyShLoginInlineForm`). `None` if `sh` might read it otherwise than bash's grammar does.
 pub fn of_gateway(argv: &[String]) -> Option<&str> {
     match argv {
-        [shell, option, code, ..] if program_name(shell) == "sh" && option.trim() == "-lc" => Some(code),
+        [shell, option, code] if shell == "/bin/sh" && option == "-lc" => {
+            Some(code.as_str()).filter(|code| is_plain(code))
+        }
         _ => None,
     }
 }
 
-/// What an approval of a command covers, and what of it is reported to the gateway. `evaluation` is that of the command.
-///
-/// # Errors
-/// If the guard cannot tell for certain which files run first.
-pub fn covered(
-    argv: &[String],
-    evaluation: &Evaluation,
-    cwd: &Path,
-    env: &[Variable],
-) -> Result<(RunApproval, FileOperand), Denied> {
-    let BoundFiles { files, operand } = bind(argv, cwd, env)?;
-    let code = single_start(argv, evaluation, cwd, env);
-    Ok((RunApproval { first: Some(start(argv, cwd, files)?), code }, operand))
-}
-
-/// What an approval of these arguments covers in this directory.
-fn start(argv: &[String], cwd: &Path, files: Vec<ApprovedFile>) -> Result<ApprovedStart, Denied> {
-    let cwd = cwd.to_str().ok_or(Denied::DirectoryChanged)?.to_owned();
-    Ok(ApprovedStart { argv: argv.to_vec(), cwd, files })
-}
-
-/// The start of a program that is all that the code does, without assignments and other changes of what the program gets. An
-/// approval covers it as well: a human who was shown the code has approved this program, and not just the shell.
-fn single_start(
-    argv: &[String],
-    evaluation: &Evaluation,
-    cwd: &Path,
-    env: &[Variable],
-) -> Option<ApprovedStart> {
-    of_gateway(argv)?;
-    let ([only], None) = (&evaluation.segments[..], evaluation.reason) else { return None };
-    if !only.risks.is_empty() || only.program != only.argv {
-        return None;
+/// Whether `sh` and bash's grammar read the code alike, and no command of it changes the variables of the next. Code that only
+/// looks otherwise is not plain either.
+fn is_plain(code: &str) -> bool {
+    // The grammar takes some of them for white space, which a shell does not.
+    let is_odd = |c: char| c.is_control() && !matches!(c, '\t' | '\n');
+    // `dash` knows neither of the quotes, and to the grammar `[ a > b ]` is a comparison.
+    if code.contains(is_odd)
+        || code.contains("$'")
+        || code.contains("$\"")
+        || code.contains('[') && code.contains(['<', '>'])
+    {
+        return false;
     }
-    let bound = bind(&only.argv, cwd, env).ok()?;
-    start(&only.argv, cwd, bound.files).ok()
+    let mut commands = code.split([';', '&', '|', '\n', '(', '{', '!', '`']);
+    commands.all(|command| {
+        let first = command.split([' ', '\t']).find(|word| !word.is_empty()).unwrap_or_default();
+        first != "unset" && !is_assignment(first)
+    })
+}
+
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        let name = name.split('[').next().unwrap_or_default().trim_end_matches('+');
+        !name.is_empty() && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_gateway_writes_is_looked_into() {
+        let argv = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        assert_eq!(of_gateway(&argv(&["/bin/sh", "-lc", "ls -l"])), Some("ls -l"));
+        for words in [
+            &["/bin/sh", " -lc", "ls"][..],
+            &["/bin/sh", "-lc ", "ls"],
+            &["/bin/sh", "-c", "ls"],
+            &["/bin/sh", "-lc", "ls", "x"],
+            &["sh", "-lc", "ls"],
+            &["./sh", "-lc", "ls"],
+            &["/bin/SH.exe", "-lc", "ls"],
+        ] {
+            assert_eq!(of_gateway(&argv(words)), None, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn code_that_shells_read_otherwise_is_not_plain() {
+        for code in
+            ["ls", "cat a | wc -l", "cd x && make CC=gcc", "echo a > b", "[ -e x ] && ls", "git log\nls"]
+        {
+            assert!(is_plain(code), "{code}");
+        }
+        for code in [
+            r"cat $'\'; . ./evil #'",
+            "cat $\"x\"",
+            "cat x\r#; . ./evil",
+            "cat x\u{b}#; . ./evil",
+            "cat x\u{c}#; . ./evil",
+            "[ x > y ]",
+            "A=1; ls",
+            "A=1 ls",
+            "ls; A+=1",
+            "ls &&\tA[1]=2",
+            "(A=1; ls)",
+            "unset HOME; ls",
+            "! A=1",
+        ] {
+            assert!(!is_plain(code), "{code}");
+        }
+    }
 }

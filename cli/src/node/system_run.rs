@@ -12,9 +12,10 @@ use guard_policy::environment::Variable;
 use guard_supervisor::config::node_run::RunApproval;
 use guard_supervisor::config::options::Options;
 
+use super::approval::covered;
 use super::host::NodeHost;
 use super::judge::{CallPolicy, Caller, TextVerdict, directory};
-use super::shell_code::covered;
+use super::shell_code::of_gateway;
 
 /// A run that may start.
 pub struct Order {
@@ -91,7 +92,10 @@ pub fn decide(host: &NodeHost, gateway: &Run, params: Option<&str>) -> Result<De
                 plan,
                 &rules,
                 &cwd,
-                || covered(&params.argv, &evaluation, &cwd, &env.found),
+                || {
+                    let code = of_gateway(&params.argv).filter(|_| params.has_text);
+                    covered(&params.argv, code, &evaluation, &rules, &cwd, &env.found)
+                },
                 matches!(verdict, TextVerdict::Asks),
             ) {
                 Ok(approval) => approval,

@@ -11,6 +11,9 @@ const LIFETIME: Duration = Duration::from_secs(3600);
 /// How many plans are remembered. If there are more, the oldest has to be prepared again.
 const MAX_TICKETS: usize = 1024;
 
+/// How large all of them may be together, in bytes. If they are larger, the oldest has to be prepared again.
+const MAX_BYTES: usize = 16 << 20;
+
 /// What was prepared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticket {
@@ -24,6 +27,15 @@ pub struct Ticket {
     pub policy: String,
 }
 
+impl Ticket {
+    /// About how large it is, in bytes: the arguments occur several times.
+    fn size(&self) -> usize {
+        let words: usize = self.plan.argv.iter().map(String::len).sum();
+        let env: usize = self.env.iter().map(|(name, value)| name.len() + value.len()).sum();
+        4 * words + env + 1024
+    }
+}
+
 /// The plans that were prepared.
 #[derive(Debug, Default)]
 pub struct Tickets(VecDeque<(Instant, Ticket)>);
@@ -32,10 +44,12 @@ impl Tickets {
     /// Remembers a plan.
     pub fn add(&mut self, ticket: Ticket) {
         self.forget(Instant::now());
-        if self.0.len() >= MAX_TICKETS {
-            self.0.pop_front();
-        }
         self.0.push_back((Instant::now(), ticket));
+        let mut bytes: usize = self.0.iter().map(|(_, ticket)| ticket.size()).sum();
+        while self.0.len() > MAX_TICKETS || bytes > MAX_BYTES {
+            let Some((_, oldest)) = self.0.pop_front() else { break };
+            bytes -= oldest.size();
+        }
     }
 
     /// The settings under which a plan was prepared that has come back without them.
@@ -103,5 +117,10 @@ mod tests {
         }
         assert_eq!(tickets.0.len(), MAX_TICKETS);
         assert_eq!(tickets.take(&ticket("0").plan, &BTreeMap::new()), None);
+        let large = "x".repeat(1 << 20);
+        for at in 0..20 {
+            tickets.add(ticket(&format!("{at}{large}")));
+        }
+        assert!(tickets.0.len() < 5, "{}", tickets.0.len());
     }
 }

@@ -137,7 +137,10 @@ impl RawParams {
     /// shell.
     fn check_raw(&self, argv: &[String]) -> Result<(), InvokeError> {
         let Some(raw) = given(self.raw_command.as_deref()) else { return Ok(()) };
-        let is_text = raw == command_text(argv) || argv.last().is_some_and(|code| code.trim() == raw);
+        // What follows the code are its parameters.
+        let code = argv.iter().skip(1).position(|word| word.starts_with('-') && word.contains('c'));
+        let code = code.and_then(|at| argv.get(at + 2));
+        let is_text = raw == command_text(argv) || code.is_some_and(|code| code.trim() == raw);
         if is_text {
             Ok(())
         } else {

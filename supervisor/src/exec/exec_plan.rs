@@ -123,7 +123,13 @@ impl<'p> ExecPlan<'p> {
         if self.asked().next().is_some() && may_be_approved {
             let subject = subject()?;
             let covers = |start: &ApprovedStart| start.covers(argv, &subject);
-            state = if first.is_some_and(|first| covers(&first)) || guard.take_approved_code(covers) {
+            // Variables that the first program has set for the next were not approved. /etc/profile sets PATH, and what is
+            // found along it is judged when it starts.
+            let is_path = |variable: &Vec<u8>| variable.starts_with(b"PATH=");
+            let covers_code =
+                |code: &ApprovedStart| covers(code) && subject.program_variables.iter().all(is_path);
+            let is_first = first.is_some_and(|first| covers(&first));
+            state = if is_first || guard.take_approved_code(covers_code) {
                 ConsentState::Approved("approved at OpenClaw's gateway")
             } else {
                 guard.consent(caller, || self.question(request, subject.clone()))
