@@ -11,8 +11,7 @@ use guard_openclaw::node::{Denied, FileOperand};
 use guard_policy::analysis::script_operands;
 use guard_policy::environment::Variable;
 use guard_supervisor::config::node_run::ApprovedFile;
-
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 
 use super::judge::CallPolicy;
 use crate::check::lookup;
@@ -69,10 +68,11 @@ fn real(path: &Path) -> Result<PathBuf, Denied> {
     path.canonicalize().map_err(|_| Denied::Unbindable)
 }
 
-/// Opens a regular file, and nothing that would be waited for.
+/// Opens a regular file by its real path, and nothing that would be waited for. No link may have come into the path since.
 fn open(path: &Path) -> Result<File, Denied> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).map_err(|_| Denied::Unbindable)?);
+    let file = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+    let file = File::from(file.map_err(|_| Denied::Unbindable)?);
     let stat = file.metadata().map_err(|_| Denied::Unbindable)?;
     if stat.is_file() && stat.len() <= MAX_HASHED { Ok(file) } else { Err(Denied::Unbindable) }
 }

@@ -161,9 +161,8 @@ async fn system_run(
     let begun = Instant::now();
     let timeout = invoke.timeout_ms.map_or(DEFAULT_INVOKE_TIMEOUT, Duration::from_millis);
     let (owned, gateway) = (Arc::clone(host), link.clone());
-    let decided =
-        tokio::task::spawn_blocking(move || decide(&owned, &gateway.hello().run, invoke.params.as_deref()));
-    let decided = decided.await;
+    let decide = move || decide(&owned, &gateway.hello().run, invoke.params.as_deref());
+    let decided = tokio::task::spawn_blocking(decide).await;
     room.is_decided();
     let decided = decided.unwrap_or_else(|_| Err(failed()));
     if lifeline.is_cut() {

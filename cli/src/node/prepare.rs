@@ -6,7 +6,6 @@ use guard_openclaw::command_text::Evaluation;
 use guard_openclaw::node::{Answer, Denied, InvokeError, Plan, PrepareParams, command_text};
 use guard_policy::programs::starters::is_shell;
 use guard_policy::{Ask, Security};
-
 use serde_json::{Value, json};
 
 use super::approval::covered;
