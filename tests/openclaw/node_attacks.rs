@@ -278,7 +278,7 @@ fn a_plan_waits_for_nothing_and_says_nothing_of_secrets() {
 }
 
 #[test]
-fn a_loader_that_the_run_may_write_cannot_be_approved() {
+fn a_loader_that_the_run_may_write_is_no_part_of_an_approval() {
     if !guard_tests::has(&["cc"]) {
         return;
     }
@@ -299,13 +299,11 @@ fn a_loader_that_the_run_may_write_cannot_be_approved() {
     cc.arg("-o").arg(&program).arg(world.root().join("main.c"));
     cc.arg(format!("-Wl,--dynamic-linker={}", world.work().join("ld").display()));
     assert!(cc.status().expect("cc").success());
-    let params = run_of(&plan(&mut link, &[program.to_str().expect("text")], &world.work()));
+    let mut params = run_of(&plan(&mut link, &[program.to_str().expect("text")], &world.work()));
+    // The guard asks about it, and nobody answers.
+    params["timeoutMs"] = json!(2500);
     let end = link.call("system.run", &params)["payloadJSON"].clone();
     assert_eq!((&end["success"], &end["stdout"]), (&json!(false), &json!("")), "{end}");
-    let reason = "a loader that the tree may write";
-    until("the log says why", || {
-        world.audit().iter().any(|line| line["verdict"] == "deny" && line.to_string().contains(reason))
-    });
 }
 
 #[test]

@@ -13,7 +13,6 @@ use rustix::io::Errno;
 
 use super::scripts::{BareName, Named};
 use super::sealed_script::MAX_BYTES;
-use super::verify::Loader;
 use crate::audit::Operation;
 use crate::caller::Caller;
 use crate::resolve::{Object, Target, link_to};
@@ -48,19 +47,6 @@ pub fn script(request: &Request<'_, '_>, named: &Named) -> Result<BoundScript, E
         request.guard.refuse(caller, Operation::Exec, &named.path, text)?;
     }
     Ok(BoundScript { path: named.path.clone(), sha256: Digest::of_file(&named.file, || caller.check())? })
-}
-
-/// Refuses a program whose loader the tree may change: the kernel runs it before the program, and no question shows it.
-///
-/// # Errors
-/// EACCES if it is refused.
-pub fn refuse_changeable(request: &Request<'_, '_>, loader: &Loader) -> Result<(), Errno> {
-    if request.guard.policy().writable(&loader.path) {
-        let text =
-            "a loader that the tree may write, so no approval can cover it; an allowlist entry allows it";
-        request.guard.refuse(request.caller, Operation::Exec, &loader.path, text)?;
-    }
-    Ok(())
 }
 
 /// The variables set by the tree that can change which program this effectively is.

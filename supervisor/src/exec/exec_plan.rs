@@ -27,7 +27,11 @@ pub struct PlannedFile<'p> {
 
 /// All files of the start; none of them is denied.
 #[derive(Debug, Default)]
-pub struct ExecPlan<'p>(Vec<PlannedFile<'p>>);
+pub struct ExecPlan<'p> {
+    files: Vec<PlannedFile<'p>>,
+    /// The tree can change the loader, which the kernel starts before the program.
+    has_changeable_loader: bool,
+}
 
 impl<'p> PlannedFile<'p> {
     /// The policy query for this file.
@@ -76,6 +80,10 @@ impl<'p> ExecPlan<'p> {
         if let Some(warning) = guard.copies.new_warning() {
             guard.reporter.remark(format!("openclaw-guard: {warning}"));
         }
+        let is_own =
+            object.stat.st_uid == rustix::process::geteuid().as_raw() || object.stat.st_mode & 0o022 != 0;
+        self.has_changeable_loader |=
+            exec.role == Role::Loader && is_own && guard.policy().writable(exec.path);
         let verdict = guard.judge_exec(caller, exec, &originals)?;
         if verdict.outcome == Outcome::Deny {
             // Only observing, and already reported.
@@ -87,13 +95,13 @@ impl<'p> ExecPlan<'p> {
         }
         let Exec { path, argv, cwd, role } = exec;
         let (path, argv, cwd) = (path.to_vec(), argv.to_vec(), cwd.to_vec());
-        self.0.push(PlannedFile { path, argv, cwd, role, verdict, originals: originals.clone() });
+        self.files.push(PlannedFile { path, argv, cwd, role, verdict, originals: originals.clone() });
         Ok(originals)
     }
 
     /// The files that a human must be asked about.
     pub fn asked(&self) -> impl Iterator<Item = &PlannedFile<'p>> {
-        self.0.iter().filter(|step| step.verdict.outcome == Outcome::Ask)
+        self.files.iter().filter(|step| step.verdict.outcome == Outcome::Ask)
     }
 
     fn question(&self, request: &Request<'_, '_>, subject: guard_approvals::Exec) -> Question {
@@ -129,7 +137,8 @@ impl<'p> ExecPlan<'p> {
             let covers_code =
                 |code: &ApprovedStart| covers(code) && subject.program_variables.iter().all(is_path);
             let is_first = first.is_some_and(|first| covers(&first));
-            state = if is_first || guard.take_approved_code(covers_code) {
+            // What was approved does not say which loader.
+            state = if !self.has_changeable_loader && (is_first || guard.take_approved_code(covers_code)) {
                 ConsentState::Approved("approved at OpenClaw's gateway")
             } else {
                 guard.consent(caller, || self.question(request, subject.clone()))
@@ -149,7 +158,7 @@ impl<'p> ExecPlan<'p> {
     /// EACCES if it is refused.
     pub fn conclude(&self, request: &Request<'_, '_>, state: &ConsentState) -> Result<(), Errno> {
         let (guard, caller) = (request.guard, request.caller);
-        for step in &self.0 {
+        for step in &self.files {
             let mut verdict = step.verdict.clone();
             if verdict.outcome == Outcome::Ask && guard.observe {
                 guard.note_question(caller, Operation::Exec, &step.path, &step.argv, &verdict.reason);
@@ -163,7 +172,7 @@ impl<'p> ExecPlan<'p> {
                 guard.settle(caller, Operation::Exec, &step.path, &step.argv, &verdict)?;
             }
         }
-        for step in self.0.iter().filter(|step| step.verdict.outcome == Outcome::Allow) {
+        for step in self.files.iter().filter(|step| step.verdict.outcome == Outcome::Allow) {
             guard.used_entries.record(guard.policy(), &step.exec(), &step.verdict.reason);
         }
         Ok(())

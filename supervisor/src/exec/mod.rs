@@ -192,9 +192,6 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
                 let is_outside = role == Role::Program && request.guard.outside.is_asked(&object, &called);
                 let pass = is_outside.then(|| elevated::settle(request, &steps, &called)).transpose()?;
                 let subject = || {
-                    if let Some(loader) = &loader {
-                        approval_subject::refuse_changeable(request, loader)?;
-                    }
                     let program = approval_subject::executable(request.caller, &object, &path, &file)?;
                     for named in &scripts {
                         interpreted::refuse_ambiguous(request, named)?;
@@ -350,5 +347,5 @@ fn judge_loader<'p>(
     }
     let originals = steps.judge(request, Exec { path: &path, argv, cwd, role: Role::Loader }, &object)?;
     let copy = request.guard.copies.expected(&path, &originals);
-    Ok(verify::Loader { path, identity: Identity::from_stat(&object.stat), object, copy })
+    Ok(verify::Loader { identity: Identity::from_stat(&object.stat), object, copy })
 }

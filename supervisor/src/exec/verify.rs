@@ -16,8 +16,6 @@ use crate::resolve::{Identity, Object};
 /// The loader that was judged.
 #[derive(Debug)]
 pub struct Loader {
-    /// The real path.
-    pub path: Vec<u8>,
     /// The identity of the file.
     pub identity: Identity,
     /// The file, open.
