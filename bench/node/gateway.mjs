@@ -34,7 +34,6 @@ server.on("connection", (socket) => {
         auth: { role: params.role, scopes: params.scopes, deviceToken: "issued" },
         policy: { maxPayload: 26_214_400, tickIntervalMs: 30_000 },
       };
-      link.name = params.client.displayName;
       link.id = params.device.id;
       if (params.role === "node") (waiting.shift() ?? ((one) => arrived.push(one)))(link);
     } else if (frame.method === "node.list") {

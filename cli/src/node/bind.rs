@@ -36,8 +36,7 @@ pub struct BoundFiles {
 /// # Errors
 /// If the guard cannot tell for certain which file that is.
 pub fn bind(argv: &[String], rules: &CallPolicy, cwd: &Path, env: &[Variable]) -> Result<BoundFiles, Denied> {
-    let found = argv.first().and_then(|name| lookup::program(OsStr::new(name), env, cwd));
-    let program = real(&found.ok_or(Denied::Unbindable)?)?;
+    let program = program(argv, cwd, env)?;
     // The digest of a file says what is in it: the gateway gets none of what the run could not use.
     let hashed = |path: &Path| if rules.hides(path) { Err(Denied::Unbindable) } else { hashed(path) };
     let mut files = vec![hashed(&program)?];
@@ -58,6 +57,15 @@ pub fn bind(argv: &[String], rules: &CallPolicy, cwd: &Path, env: &[Variable]) -
         files.push(script);
     }
     Ok(BoundFiles { files, operand })
+}
+
+/// The real path of the program that a command starts.
+///
+/// # Errors
+/// If it is not found.
+pub fn program(argv: &[String], cwd: &Path, env: &[Variable]) -> Result<PathBuf, Denied> {
+    let found = argv.first().and_then(|name| lookup::program(OsStr::new(name), env, cwd));
+    real(&found.ok_or(Denied::Unbindable)?)
 }
 
 fn at(argv_index: usize, file: &ApprovedFile) -> FileOperand {

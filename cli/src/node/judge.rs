@@ -132,8 +132,7 @@ impl CallPolicy {
 
     /// Reads a command as text, as OpenClaw's node does. `has_text`: the call has it as text as well.
     pub fn evaluate(&self, argv: &[String], has_text: bool, cwd: &Path, env: &[Variable]) -> Evaluation {
-        let code = shell_code::of_gateway(argv).filter(|_| has_text);
-        let text = code.map_or_else(|| quoted(argv), str::to_owned);
+        let text = shell_code::of_gateway(argv, has_text).map_or_else(|| quoted(argv), str::to_owned);
         evaluate(&self.policy, &text, cwd, &self.paths.home, Some(env))
     }
 

@@ -9,7 +9,7 @@ use guard_policy::{Ask, Security};
 use serde_json::{Value, json};
 
 use super::approval::covered;
-use super::bind::bind;
+use super::bind::program;
 use super::host::NodeHost;
 use super::judge::{CallPolicy, Caller, TextVerdict, directory};
 use super::shell_code::of_gateway;
@@ -28,13 +28,13 @@ pub fn prepare(host: &NodeHost, params: Option<&str>) -> Answer {
     let env = rules.environment(&params.argv, params.env.iter())?;
     let invalid = |denied: Denied| InvokeError::invalid(denied.message());
     let mut argv = params.argv;
-    let evaluation = rules.evaluate(&argv, params.has_text, &cwd, &env.found);
+    let mut evaluation = rules.evaluate(&argv, params.has_text, &cwd, &env.found);
     if is_direct(&evaluation, &argv) {
-        let bound = bind(&argv, &rules, &cwd, &env.found).map_err(invalid)?;
-        argv[0].clone_from(&bound.files[0].path);
+        let program = program(&argv, &cwd, &env.found).map_err(invalid)?;
+        argv[0] = program.into_os_string().into_string().map_err(|_| invalid(Denied::Unbindable))?;
+        evaluation = rules.evaluate(&argv, params.has_text, &cwd, &env.found);
     }
-    let evaluation = rules.evaluate(&argv, params.has_text, &cwd, &env.found);
-    let code = of_gateway(&argv).filter(|_| params.has_text);
+    let code = of_gateway(&argv, params.has_text);
     let (covers, operand) = covered(&argv, code, &evaluation, &rules, &cwd, &env.found).map_err(invalid)?;
     let plan = Plan {
         cwd: cwd.to_str().map(str::to_owned),

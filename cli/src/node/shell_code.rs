@@ -1,10 +1,10 @@
 //! The shell by which gateways start the commands of an agent's exec tool: `/bin/sh -lc CODE`.
 
 /// The code, which is read in place of the whole: the files that a login shell reads first are the operator's (OpenClaw
-/// 2026.9.6, `isLegacyShLoginInlineForm`). `None` if `sh` might read it otherwise than bash's grammar does.
-pub fn of_gateway(argv: &[String]) -> Option<&str> {
+/// 2026.9.6, `isLegacyShLoginInlineForm`). `None` if the call does not have it as text as well (`has_text`), or if `sh` might read it otherwise than bash's grammar does.
+pub fn of_gateway(argv: &[String], has_text: bool) -> Option<&str> {
     match argv {
-        [shell, option, code] if shell == "/bin/sh" && option == "-lc" => {
+        [shell, option, code] if has_text && shell == "/bin/sh" && option == "-lc" => {
             Some(code.as_str()).filter(|code| is_plain(code))
         }
         _ => None,
@@ -45,7 +45,8 @@ mod tests {
     #[test]
     fn only_what_a_gateway_writes_is_looked_into() {
         let argv = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        assert_eq!(of_gateway(&argv(&["/bin/sh", "-lc", "ls -l"])), Some("ls -l"));
+        assert_eq!(of_gateway(&argv(&["/bin/sh", "-lc", "ls -l"]), true), Some("ls -l"));
+        assert_eq!(of_gateway(&argv(&["/bin/sh", "-lc", "ls -l"]), false), None);
         for words in [
             &["/bin/sh", " -lc", "ls"][..],
             &["/bin/sh", "-lc ", "ls"],
@@ -55,7 +56,7 @@ mod tests {
             &["./sh", "-lc", "ls"],
             &["/bin/SH.exe", "-lc", "ls"],
         ] {
-            assert_eq!(of_gateway(&argv(words)), None, "{words:?}");
+            assert_eq!(of_gateway(&argv(words), true), None, "{words:?}");
         }
     }
 

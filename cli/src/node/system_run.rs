@@ -93,7 +93,7 @@ pub fn decide(host: &NodeHost, gateway: &Run, params: Option<&str>) -> Result<De
                 &rules,
                 &cwd,
                 || {
-                    let code = of_gateway(&params.argv).filter(|_| params.has_text);
+                    let code = of_gateway(&params.argv, params.has_text);
                     covered(&params.argv, code, &evaluation, &rules, &cwd, &env.found)
                 },
                 matches!(verdict, TextVerdict::Asks),
