@@ -18,13 +18,18 @@ impl PendingApprovals {
     /// Removes one waiter of a call, or all of them (`None`) if the call itself is gone. When the last waiter leaves,
     /// the question is withdrawn and an unused approval becomes void.
     pub fn remove_waiter(&mut self, call: Id, waiter: Option<u64>, now: Instant) {
+        let ended = self.calls.get(&call).and_then(|question| self.ended.get_mut(question));
+        if let Some(record) = ended {
+            record.claims.remove(&call);
+        }
         if let Some(question) = self.remove_waiters(call, waiter, now) {
             self.end(question, Resolution::Withdrawn, QuestionChange::Withdrawn, now);
         }
     }
 
     /// The caller has a signal to handle, and may come back with an equal call. The waiters get
-    /// [`Resolution::Withdrawn`]; the question stays for [`LINGER_INTERVAL`].
+    /// [`Resolution::Withdrawn`]; the question stays for [`LINGER_INTERVAL`]. If it has just been answered, the answer
+    /// stays the call's: its waiter goes on with it, signal or not.
     pub fn pause(&mut self, call: Id, now: Instant) {
         if let Some(question) = self.remove_waiters(call, None, now) {
             self.lingering.retain(|(_, other)| *other != question);
@@ -36,10 +41,6 @@ impl PendingApprovals {
     pub(super) fn remove_waiters(&mut self, call: Id, waiter: Option<u64>, now: Instant) -> Option<Id> {
         self.pass(now);
         let question = self.calls.get(&call).copied()?;
-        if let Some(record) = self.ended.get_mut(&question) {
-            record.claims.remove(&call);
-            return None;
-        }
         let pending = self.pending.get_mut(&question)?;
         let waiters = pending.calls.get_mut(&call)?;
         let before = waiters.len();

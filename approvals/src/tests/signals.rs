@@ -40,6 +40,18 @@ async fn a_question_waits_for_a_caller_that_takes_a_signal() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_signal_right_after_the_yes_takes_nothing_back() {
+    let (manager, _) = started(settings());
+    let asks = waiting(&manager, &question(&["/bin/a"]));
+    let call = asks.call();
+    assert!(manager.resolve(&call.to_string(), None, ONCE, Route::Cli).is_ok());
+    // The waiter has its answer, and the watcher does not know that yet.
+    manager.pause(call);
+    assert_eq!(asks.ended().await, YES);
+    assert!(manager.consume(call) && !manager.consume(call));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_yes_waits_for_the_caller_that_takes_a_signal() {
     let (manager, log) = started(settings());
     let asked = question(&["/bin/a"]);

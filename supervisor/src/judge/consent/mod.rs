@@ -50,6 +50,8 @@ enum ConsentOutcome {
     Settled(ConsentState),
     /// The caller has a pending signal: the kernel restarts the call after it, or ends it.
     Interrupted,
+    /// The question ended without an answer, and the caller still waits.
+    Withdrawn,
 }
 
 /// Performs the held call, or refuses it, after asking a human if needed.
@@ -84,6 +86,11 @@ pub fn answer(current: &mut View, caller: &mut Caller<'_>) -> HandlerResult {
         match reply {
             ConsentOutcome::Settled(state) => caller.consent().settle(binding, state),
             ConsentOutcome::Interrupted => return Ok(Reply::Interrupted),
+            // Another thread has taken the signal. If nothing is asked any more, asking again says so.
+            ConsentOutcome::Withdrawn => {
+                caller.start_again();
+                continue;
+            }
         }
         if let Some(command) = command {
             // Open it now, while the caller is held and cannot have ended.
@@ -175,6 +182,9 @@ fn wait(manager: &Manager, caller: &Caller<'_>, ticket: Ticket) -> Result<Consen
         // The signal may be why the question has ended. Its handler runs first, and the call starts again.
         if caller.kernel().is_signalled(caller.tid()) {
             return Ok(ConsentOutcome::Interrupted);
+        }
+        if end == Resolution::Withdrawn {
+            return Ok(ConsentOutcome::Withdrawn);
         }
     }
     if matches!(end, Resolution::Resolved(Decision::AllowAlways(_))) {
