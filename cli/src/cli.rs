@@ -64,8 +64,9 @@ impl Cli {
     pub fn read() -> Result<Cli, clap::Error> {
         let typed: Vec<OsString> = env::args_os().collect();
         let names_command = typed.iter().any(|word| word == "--");
-        let words = words::with_separator(&Cli::command(), typed)?;
-        let matches = Cli::command().try_get_matches_from(&words).map_err(|error| match error.kind() {
+        let program = Cli::command();
+        let words = words::with_separator(&program, typed)?;
+        let matches = program.try_get_matches_from(&words).map_err(|error| match error.kind() {
             ErrorKind::DisplayHelp => help::asked_for(&Cli::command(), &words, error),
             _ => error,
         })?;

@@ -17,16 +17,18 @@ pub const USAGE: &str = "openclaw-guard [OPTIONS] [--] [CMD]...\n       openclaw
 /// # Errors
 /// When the first word names no program and looks like a subcommand that is misspelt.
 pub fn with_separator(program: &Command, mut words: Vec<OsString>) -> Result<Vec<OsString>, clap::Error> {
-    let mut program = program.clone();
-    program.build();
-    let mut command = &program;
+    // Building all subcommands to ask for one, as clap can, takes longer than a guard's other work before the command.
+    let mut command = Nested { command: program, program };
     let mut at = 1;
     while let Some(next) = first_word(command, &words, at) {
-        match words[next].to_str().and_then(|word| command.find_subcommand(word)) {
-            Some(below) => (command, at) = (below, next + 1),
+        let word = words[next].to_str();
+        match word.and_then(|word| command.command.find_subcommand(word)) {
+            Some(below) => (command.command, at) = (below, next + 1),
+            // The parser adds this one to those that are declared.
+            None if word == Some("help") && command.command.has_subcommands() => break,
             None => {
-                if takes_command(command) {
-                    misspelt(command, &words[next])?;
+                if takes_command(command.command) {
+                    misspelt(command.command, &words[next])?;
                     words.insert(next, "--".into());
                 }
                 break;
@@ -36,12 +38,27 @@ pub fn with_separator(program: &Command, mut words: Vec<OsString>) -> Result<Vec
     Ok(words)
 }
 
+/// A subcommand, or the program itself, before it is built: it has no options of its own for help and version, which end
+/// the parse anyway.
+#[derive(Clone, Copy)]
+struct Nested<'c> {
+    command: &'c Command,
+    program: &'c Command,
+}
+
+impl<'c> Nested<'c> {
+    fn option(self, is_it: impl Fn(&Arg) -> bool) -> Option<&'c Arg> {
+        let global = self.program.get_arguments().filter(|argument| argument.is_global_set());
+        self.command.get_arguments().chain(global).find(|argument| is_it(argument))
+    }
+}
+
 /// A program that is on every machine, and that only the kernel starts (init(8)).
 const NOBODY_RUNS: &str = "init";
 
 /// The program that has the name of the subcommand in these words. None if there is no such program.
 pub fn namesake(program: &Command, words: &[OsString]) -> Option<String> {
-    let name = words[first_word(program, words, 1)?].to_str()?;
+    let name = words[first_word(Nested { command: program, program }, words, 1)?].to_str()?;
     let is_meant = program.find_subcommand(name).is_some() && name != NOBODY_RUNS;
     (is_meant && on_path(OsStr::new(name))).then(|| name.to_owned())
 }
@@ -54,7 +71,7 @@ fn takes_command(command: &Command) -> bool {
 
 /// The place of the first word that is neither an option nor an option's value. None where the words cannot be told
 /// apart: the parser reports what is wrong with them.
-fn first_word(command: &Command, words: &[OsString], mut at: usize) -> Option<usize> {
+fn first_word(command: Nested<'_>, words: &[OsString], mut at: usize) -> Option<usize> {
     loop {
         let word = words.get(at)?.as_bytes();
         match word.strip_prefix(b"-") {
@@ -66,24 +83,20 @@ fn first_word(command: &Command, words: &[OsString], mut at: usize) -> Option<us
 }
 
 /// Whether the value of this option is the next word. None if there is no such option.
-fn takes_next(command: &Command, name: &[u8]) -> Option<bool> {
+fn takes_next(command: Nested<'_>, name: &[u8]) -> Option<bool> {
     if let Some(long) = name.strip_prefix(b"-") {
         if let Some(end) = long.iter().position(|byte| *byte == b'=') {
-            return option(command, |argument| names_long(argument, &long[..end])).map(|_| false);
+            return command.option(|argument| names_long(argument, &long[..end])).map(|_| false);
         }
-        return option(command, |argument| names_long(argument, long)).map(takes_value);
+        return command.option(|argument| names_long(argument, long)).map(takes_value);
     }
     let letters = std::str::from_utf8(name).ok()?;
     for (place, letter) in letters.char_indices() {
-        if takes_value(option(command, |argument| argument.get_short() == Some(letter))?) {
+        if takes_value(command.option(|argument| argument.get_short() == Some(letter))?) {
             return Some(place + letter.len_utf8() == letters.len());
         }
     }
     Some(false)
-}
-
-fn option(command: &Command, is_it: impl Fn(&Arg) -> bool) -> Option<&Arg> {
-    command.get_arguments().find(|argument| is_it(argument))
 }
 
 fn names_long(argument: &Arg, name: &[u8]) -> bool {
@@ -164,6 +177,7 @@ mod tests {
             ("check --json --agent a ls --json", "check --json --agent a -- ls --json"),
             ("--agent a check ls", "--agent a check -- ls"),
             ("learn npm test", "learn -- npm test"),
+            ("check help", "check -- help"),
         ] {
             assert_eq!(separated(typed), meant);
         }
@@ -178,6 +192,9 @@ mod tests {
             "-q -- check",
             "man ls",
             "help check",
+            "-q help check",
+            "--help bash",
+            "check -h ls",
             "why 3f9a2c01",
             "check --read /x",
             "check -- ls",

@@ -6,14 +6,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use guard_openclaw::approvals_store::{self, Stores};
+use guard_openclaw::approvals_store::Stores;
 use guard_openclaw::gateway::{self, Config};
 use guard_openclaw::real_path::real;
 use guard_policy::Policy;
 use guard_policy::text::shown;
 use guard_policy::tools::{Release, ToolSettings};
 use guard_supervisor::config::options::Options;
-use guard_supervisor::config::{self, Disk, Paths, Stamp};
+use guard_supervisor::config::{self, Disk, Paths, Stamps};
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ pub struct Sources {
 }
 
 struct ReadState {
-    stamps: Vec<Stamp>,
+    stamps: Stamps,
     current: Arc<Loaded>,
     plugin: PluginState,
 }
@@ -110,17 +110,9 @@ impl Sources {
 }
 
 /// The stamps of every file that the verdict depends on.
-fn stamps(paths: &Paths) -> Vec<Stamp> {
-    let state = &paths.state_directory;
-    let mut files = vec![
-        paths.policy_file.clone(),
-        state.join(approvals_store::NAME),
-        approvals_store::own(state),
-        approvals_store::gateways(state),
-        gateway::config(&paths.state),
-    ];
-    files.extend(plugin::files(state));
-    files.iter().map(|file| Stamp::read(file)).collect()
+fn stamps(paths: &Paths) -> Stamps {
+    let plugin = plugin::files(&paths.state_directory);
+    Stamps::read(paths.sources().into_iter().chain(plugin).collect())
 }
 
 impl Loaded {

@@ -16,6 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::arguments::{NodeArgs, NodeError};
 use super::files::{LastRun, NodeFiles, NodeLock, NodeRecord, NodeStatus, UNKNOWN};
+use super::policies::RecentPolicies;
 use super::runs::Calls;
 use super::tickets::Tickets;
 
@@ -61,6 +62,8 @@ pub struct NodeHost {
     pub id: String,
     /// The node's files.
     pub files: NodeFiles,
+    /// The policies of recent calls.
+    pub policies: RecentPolicies,
     /// Plans whose approval may come.
     pub tickets: Mutex<Tickets>,
     /// One change of the gateway's settings at a time.
@@ -140,6 +143,7 @@ impl NodeHost {
             cwd: absolute(&written)?,
             id,
             files,
+            policies: RecentPolicies::default(),
             tickets: Mutex::default(),
             setting: Mutex::default(),
             calls: Calls::default(),

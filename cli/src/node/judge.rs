@@ -2,17 +2,19 @@
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use guard_openclaw::command_text::{self, Evaluation};
 use guard_openclaw::node::{Denied, InvokeError, NodeApprovals, PolicySnapshot, Tightened};
 use guard_policy::analysis::quoted;
 use guard_policy::environment::{Variable, for_shell, with_overrides};
 use guard_policy::{Access, Outcome, Policy, Request, Security};
+use guard_supervisor::config::environment;
 use guard_supervisor::config::options::Options;
-use guard_supervisor::config::{self, Disk, Paths, environment};
 use sha2::{Digest, Sha256};
 
 use super::host::NodeHost;
+use super::policies::CompiledPolicy;
 use super::shell_code;
 use crate::check::command::evaluate;
 
@@ -20,9 +22,7 @@ use crate::check::command::evaluate;
 pub struct CallPolicy {
     /// The options of the guard that runs it.
     pub options: Options,
-    /// The policy that this guard will find.
-    pub policy: Policy,
-    paths: Paths,
+    compiled: Arc<CompiledPolicy>,
     /// A digest by which a changed policy is recognised.
     pub digest: String,
 }
@@ -69,25 +69,23 @@ impl CallPolicy {
             untrusted_environment: true,
             ..host.options.clone()
         };
-        let paths = Paths::find_at(&options, cwd).map_err(|error| broken(error.to_string()))?;
-        let policy = config::policy(&options, &paths, Disk::Used);
-        let policy = policy.map_err(|error| broken(error.to_string()))?;
-        let document = std::fs::read(&paths.policy_file).unwrap_or_default();
-        let mut digest = Sha256::new();
-        for part in [document.as_slice(), text.unwrap_or_default().as_bytes()] {
-            digest.update((part.len() as u64).to_le_bytes());
-            digest.update(part);
-        }
+        let compiled = host.policies.policy(&options, cwd).map_err(|error| broken(error.to_string()))?;
+        let digest = Sha256::new_with_prefix(compiled.document).chain_update(text.unwrap_or_default());
         let digest = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(CallPolicy { options, policy, paths, digest })
+        Ok(CallPolicy { options, compiled, digest })
+    }
+
+    /// The policy that this guard will find.
+    pub fn policy(&self) -> &Policy {
+        &self.compiled.policy
     }
 
     /// The settings that a plan depends on.
     pub fn snapshot(&self) -> PolicySnapshot {
         PolicySnapshot {
-            security: self.policy.security().as_str().to_owned(),
-            ask: self.policy.ask().as_str().to_owned(),
-            ask_fallback: self.policy.ask_fallback().as_str().to_owned(),
+            security: self.policy().security().as_str().to_owned(),
+            ask: self.policy().ask().as_str().to_owned(),
+            ask_fallback: self.policy().ask_fallback().as_str().to_owned(),
             auto_allow_skills: false,
             allowlist_rules: Vec::new(),
         }
@@ -126,33 +124,34 @@ impl CallPolicy {
             (name.into_vec(), value.into_vec())
         });
         let given = with_overrides(own.collect(), set).env;
-        let found = environment::filtered(given.clone(), &self.policy, &self.paths.state_directory).env;
+        let found =
+            environment::filtered(given.clone(), self.policy(), &self.compiled.paths.state_directory).env;
         Ok(RunEnvironment { given, found })
     }
 
     /// Reads a command as text, as OpenClaw's node does. `has_text`: the call has it as text as well.
     pub fn evaluate(&self, argv: &[String], has_text: bool, cwd: &Path, env: &[Variable]) -> Evaluation {
         let text = shell_code::of_gateway(argv, has_text).map_or_else(|| quoted(argv), str::to_owned);
-        evaluate(&self.policy, &text, cwd, &self.paths.home, Some(env))
+        evaluate(self.policy(), &text, cwd, &self.compiled.paths.home, Some(env))
     }
 
     /// Whether the policy lets no run read a file or load it as code.
     pub fn hides(&self, path: &Path) -> bool {
         let path = path.as_os_str().as_bytes();
-        let outcome = |access| guard_policy::decide(&self.policy, &Request::File { path, access }).outcome;
+        let outcome = |access| guard_policy::decide(self.policy(), &Request::File { path, access }).outcome;
         [Access::READ, Access::MAP].into_iter().all(|access| outcome(access) == Outcome::Deny)
     }
 
     /// Returns the verdict on a command, as text.
     pub fn verdict(&self, evaluation: &Evaluation, is_strict: bool) -> TextVerdict {
-        if self.policy.security() == Security::Deny {
+        if self.policy().security() == Security::Deny {
             return TextVerdict::No(Denied::Security);
         }
         let has_code = || {
             let mut risks = evaluation.segments.iter().flat_map(|segment| &segment.risks);
             risks.any(|risk| risk.name() == "inline-eval")
         };
-        match command_text::verdicts(&self.policy, evaluation).whole.outcome {
+        match command_text::verdicts(self.policy(), evaluation).whole.outcome {
             Outcome::Deny => TextVerdict::No(Denied::Miss),
             Outcome::Ask => TextVerdict::Asks,
             Outcome::Allow if is_strict && has_code() => TextVerdict::Asks,

@@ -2,7 +2,8 @@
 //! guard of its own.
 //!
 //! `host` is the node, `connection` keeps it connected, and `pairing` prints what the operator has to do. `calls` takes the
-//! gateway's calls and sends the answers. `judge` says what the policy says of a command, `prepare` and `approval` what an
+//! gateway's calls and sends the answers. `judge` says what the policy says of a command, by one of
+//! `policies`, `prepare` and `approval` what an
 //! approval would cover, and `tickets` which approvals are still to come. `run` starts the guard of a run and collects its
 //! output. `files` are the node's own files, and `status` prints what they say.
 //!
@@ -18,6 +19,7 @@ pub mod files;
 mod host;
 mod judge;
 mod pairing;
+mod policies;
 mod prepare;
 mod run;
 mod runs;

@@ -49,7 +49,7 @@ pub fn prepare(host: &NodeHost, params: Option<&str>) -> Answer {
     let (security, ask) = match rules.verdict(&evaluation, params.tightened.strict_inline_eval) {
         // The gateway does not know this machine's lists. With the settings it would ask about what they allow.
         TextVerdict::Runs => (Security::Full, Ask::Off),
-        TextVerdict::Asks | TextVerdict::No(_) => (rules.policy.security(), rules.policy.ask()),
+        TextVerdict::Asks | TextVerdict::No(_) => (rules.policy().security(), rules.policy().ask()),
     };
     let answer = json!({
         "plan": plan,

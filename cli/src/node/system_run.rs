@@ -107,7 +107,7 @@ pub fn decide(host: &NodeHost, gateway: &Run, params: Option<&str>) -> Result<De
         return Ok(Decided::Fails(report, Captured::failed(error)));
     }
     Ok(Decided::Runs(Box::new(Order {
-        notice: Duration::from_millis(rules.policy.running_notice_ms()),
+        notice: Duration::from_millis(rules.policy().running_notice_ms()),
         options: rules.options,
         argv: params.argv,
         cwd,

@@ -4,6 +4,7 @@ mod agent_settings;
 pub mod environment;
 mod git_config;
 mod host_names;
+mod listed_directory;
 pub mod node_run;
 pub mod options;
 mod paths;
@@ -37,7 +38,7 @@ use crate::config::realpath::Links;
 
 pub use paths::{Paths, temporary, temporary_name};
 pub use policy_record::RecordError;
-pub use reload::Stamp;
+pub use reload::Stamps;
 
 /// Why the guard cannot start, worded for the operator.
 #[derive(Debug, thiserror::Error)]

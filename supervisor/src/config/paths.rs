@@ -21,6 +21,7 @@ use crate::config::persistence_sites;
 use crate::config::planted_links::PlantedLinks;
 use crate::config::policy_record;
 use crate::config::realpath::Links;
+use crate::config::trusted_projects;
 use crate::config::workspace_record::RunRecord;
 
 /// The paths of this host, and what was found there at the start.
@@ -202,9 +203,13 @@ impl Paths {
     /// Returns the program directories of the built-in policy on this host, as patterns. `workspace` is the
     /// real path of the directory to work in.
     pub fn programs(&self, workspace: &Path) -> Vec<String> {
+        self.programs_with(self.path_dirs.clone(), workspace)
+    }
+
+    fn programs_with(&self, path_dirs: Vec<Vec<u8>>, workspace: &Path) -> Vec<String> {
         let links = Links::default();
         guard_policy::known::programs(&Host {
-            path_dirs: self.path_dirs.clone(),
+            path_dirs,
             always_denied: self.always_denied.clone(),
             temp_dirs: self.temp_dirs.clone(),
             realpath: &|path| links.real(path),
@@ -221,9 +226,32 @@ impl Paths {
                 Some(rest) => [home, rest.as_bytes()].concat(),
                 None => place.as_bytes().to_vec(),
             };
-            Path::new(std::ffi::OsStr::from_bytes(&place)).starts_with(directory)
+            Path::new(OsStr::from_bytes(&place)).starts_with(directory)
         };
-        self.programs(directory).into_iter().find(is_inside)
+        // The surroundings of a directory of PATH are above it. Without one in here, they need not be found.
+        let is_near = |dir: &Vec<u8>| Path::new(OsStr::from_bytes(dir)).starts_with(directory);
+        let path_dirs = if self.path_dirs.iter().any(is_near) { self.path_dirs.clone() } else { Vec::new() };
+        self.programs_with(path_dirs, directory).into_iter().find(is_inside)
+    }
+
+    /// Returns the real paths of guard.json and of the approvals stores.
+    pub(super) fn policy_and_stores(&self) -> [PathBuf; 4] {
+        let state = &self.state_directory;
+        [
+            self.policy_file.clone(),
+            state.join(approvals_store::NAME),
+            approvals_store::own(state),
+            approvals_store::gateways(state),
+        ]
+    }
+
+    /// Returns every file that a policy is read from: also OpenClaw's configuration, the files of projects, and which of
+    /// these are trusted.
+    pub fn sources(&self) -> Vec<PathBuf> {
+        let [policy, stores @ ..] = self.policy_and_stores();
+        let projects = self.start.ancestors().map(|directory| directory.join(ProjectFile::PLACE));
+        let rest = [gateway::config(&self.state), trusted_projects::file(&self.state_directory)];
+        [policy].into_iter().chain(stores).chain(rest).chain(projects).collect()
     }
 
     /// Returns what the patterns of guard.json may begin with, once that is settled.

@@ -5,21 +5,11 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::ffi::OsStr;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+
+use super::listed_directory::{ListedDirectories, Name};
 
 /// The number of links that the kernel follows (include/linux/namei.h, MAXSYMLINKS).
 const MAX_LINKS: usize = 40;
-
-#[derive(Clone, Debug)]
-enum Name {
-    Missing,
-    /// It exists and is not a link.
-    Itself,
-    /// A link with this text.
-    Link(Vec<u8>),
-}
 
 /// How to treat a name that does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +38,7 @@ impl LinkTrail {
 /// A cache of what each name was when it was first looked up.
 #[derive(Debug, Default)]
 pub struct Links {
-    seen: RefCell<HashMap<Vec<u8>, Name>>,
+    directories: RefCell<ListedDirectories>,
     /// The resolved directories, for lookups of several names in the same one.
     ways: RefCell<HashMap<Vec<u8>, LinkTrail>>,
 }
@@ -82,10 +72,11 @@ impl Links {
             ways.insert(directory.to_vec(), way);
         }
         let LinkTrail { links, end, exists } = &ways[directory];
-        let entry = [end.strip_suffix(b"/").unwrap_or(end), name].join(&b'/');
-        if *exists && matches!(self.read_entry(&entry), Name::Link(_)) {
+        let end = end.strip_suffix(b"/").unwrap_or(end);
+        if *exists && matches!(self.directories.borrow_mut().read(end, name), Name::Link(_)) {
             return whole();
         }
+        let entry = [end, name].join(&b'/');
         LinkTrail { links: links.clone(), end: entry, exists: *exists }
     }
 
@@ -106,10 +97,11 @@ impl Links {
                 b"" | b"." => {}
                 b".." => real.truncate(real.iter().rposition(|&byte| byte == b'/').unwrap_or(0)),
                 name => {
+                    let found =
+                        if exists { self.directories.borrow_mut().read(&real, name) } else { Name::Itself };
                     real.push(b'/');
                     real.extend_from_slice(name);
-                    let name = if exists { self.read_entry(&real) } else { Name::Itself };
-                    match name {
+                    match found {
                         Name::Missing if missing == Missing::Ends => return None,
                         Name::Missing => exists = false,
                         Name::Itself => {}
@@ -132,27 +124,12 @@ impl Links {
         }
         Some(LinkTrail { links, end: real, exists })
     }
-
-    fn read_entry(&self, entry: &[u8]) -> Name {
-        let mut seen = self.seen.borrow_mut();
-        if let Some(name) = seen.get(entry) {
-            return name.clone();
-        }
-        let path = Path::new(OsStr::from_bytes(entry));
-        let name = match std::fs::symlink_metadata(path) {
-            Err(_) => Name::Missing,
-            Ok(meta) if meta.is_symlink() => std::fs::read_link(path)
-                .map_or(Name::Missing, |target| Name::Link(target.into_os_string().into_vec())),
-            Ok(_) => Name::Itself,
-        };
-        seen.insert(entry.to_vec(), name.clone());
-        name
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
     use std::os::unix::fs::symlink;
 
     use super::*;

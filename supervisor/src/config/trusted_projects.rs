@@ -48,6 +48,11 @@ pub struct TrustedProjects {
     files: Vec<TrustedProject>,
 }
 
+/// Returns the path of the record of a state directory.
+pub(super) fn file(state: &Path) -> PathBuf {
+    state.join("guard").join(NAME)
+}
+
 impl TrustedProjects {
     /// Reads the record of a state directory. If it cannot be read, nothing is trusted, and a line on stderr says so.
     pub(super) fn read(state: &Path) -> TrustedProjects {
@@ -107,7 +112,7 @@ impl TrustedProjects {
 }
 
 fn failed(state: &Path, error: io::Error) -> TrustError {
-    TrustError { path: state.join("guard").join(NAME), error }
+    TrustError { path: file(state), error }
 }
 
 fn change(state: &Path, act: impl FnOnce(&mut Vec<TrustedProject>)) -> Result<(), TrustError> {

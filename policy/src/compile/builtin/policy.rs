@@ -218,6 +218,9 @@ fn lists<'a>(host: &Host<'a>, modes: &Modes) -> MapBuilder<'a> {
 /// Returns the directories of `$PATH` that the tree cannot write, with their surroundings: for a `bin`
 /// directory its parent, which holds the libraries.
 pub(crate) fn toolchains(host: &Host, modes: &Modes) -> Vec<Vec<u8>> {
+    if host.path_dirs.is_empty() {
+        return Vec::new();
+    }
     let reason = default_reason(ASKED, Source::Builtin, "builtin.default");
     let (map, _) = lists(host, modes).finish(ASKED, reason);
     let too_wide = |dir: &[u8]| {

@@ -24,7 +24,7 @@ use guard_policy::text::shown;
 use guard_shim::failpoints::{Fallible, fail_point};
 use parking_lot::{Mutex, MutexGuard};
 
-pub use stamp::Stamp;
+pub use stamp::{Stamp, Stamps};
 pub use watch::Watch;
 
 use crate::audit::PolicyChange;
@@ -52,13 +52,12 @@ pub struct PolicySource {
 impl PolicySource {
     /// Returns the real paths of the files that the policy is read from.
     pub fn files(&self) -> Vec<PathBuf> {
-        let [openclaws, own, gateways] = self.stores();
-        vec![self.paths.policy_file.clone(), openclaws, own, gateways]
+        self.paths.policy_and_stores().to_vec()
     }
 
     fn stores(&self) -> [PathBuf; 3] {
-        let state = &self.paths.state_directory;
-        [state.join(approvals_store::NAME), approvals_store::own(state), approvals_store::gateways(state)]
+        let [_, stores @ ..] = self.paths.policy_and_stores();
+        stores
     }
 }
 

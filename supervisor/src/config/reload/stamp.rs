@@ -1,6 +1,6 @@
 //! Detects whether a file has changed since it was read, without reading it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::lstat;
 
@@ -27,6 +27,26 @@ impl Stamp {
             changed: (stat.st_ctime, stat.st_ctime_nsec),
             modified: (stat.st_mtime, stat.st_mtime_nsec),
         }))
+    }
+}
+
+/// Files with the stamps that they had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamps(Vec<(PathBuf, Stamp)>);
+
+impl Stamps {
+    /// Reads the stamps of these files.
+    pub fn read(files: Vec<PathBuf>) -> Stamps {
+        let stamped = |file: PathBuf| {
+            let stamp = Stamp::read(&file);
+            (file, stamp)
+        };
+        Stamps(files.into_iter().map(stamped).collect())
+    }
+
+    /// Whether none of the files has changed.
+    pub fn are_current(&self) -> bool {
+        self.0.iter().all(|(file, stamp)| Stamp::read(file) == *stamp)
     }
 }
 

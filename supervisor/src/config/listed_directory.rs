@@ -1,0 +1,169 @@
+//! Directories that are listed once, instead of looking each of many names up: most of the names that a policy protects
+//! are in few directories, and do not exist.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use rustix::fs::{Dir, Mode, OFlags, fstatfs, open};
+
+/// Lookups in a directory before it is listed.
+const MIN_LOOKUPS: usize = 8;
+/// A directory with more names is not listed: that would take longer than the lookups.
+const MAX_NAMES: usize = 512;
+
+/// File systems that list every name that a lookup finds (statfs(2); for the last, its own source): ext2 to
+/// ext4, xfs, btrfs, tmpfs, overlayfs, f2fs, ZFS and bcachefs.
+const LISTING_ALL: [u32; 8] =
+    [0x0000_EF53, 0x5846_5342, 0x9123_683E, 0x0102_1994, 0x794C_7630, 0xF2F5_2010, 0x2FC1_2FC1, 0xCA45_1A4E];
+
+/// What is at a name in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Name {
+    /// Nothing.
+    Missing,
+    /// It exists and is not a link.
+    Itself,
+    /// A link with this text.
+    Link(Vec<u8>),
+}
+
+/// The directories in which names were looked up. Each name stays what it was.
+#[derive(Debug, Default)]
+pub struct ListedDirectories(HashMap<Vec<u8>, Directory>);
+
+#[derive(Debug, Default)]
+struct Directory {
+    looked_up: HashMap<Vec<u8>, Name>,
+    listing: Listing,
+}
+
+#[derive(Debug, Default)]
+enum Listing {
+    /// Not yet: few names were looked up.
+    #[default]
+    None,
+    /// The names, in lower case.
+    Read(HashSet<Vec<u8>>),
+    /// It would not tell what a lookup finds.
+    Useless,
+}
+
+impl ListedDirectories {
+    /// Returns what is at a name. The path of its directory has no links, and no slash at the end.
+    pub fn read(&mut self, directory: &[u8], name: &[u8]) -> Name {
+        if !self.0.contains_key(directory) {
+            self.0.insert(directory.to_vec(), Directory::default());
+        }
+        self.0.get_mut(directory).map_or(Name::Missing, |known| known.read(directory, name))
+    }
+}
+
+impl Directory {
+    fn read(&mut self, path: &[u8], name: &[u8]) -> Name {
+        if let Some(found) = self.looked_up.get(name) {
+            return found.clone();
+        }
+        if matches!(self.listing, Listing::None) && self.looked_up.len() >= MIN_LOOKUPS {
+            self.listing = list(path).map_or(Listing::Useless, Listing::Read);
+        }
+        if let Listing::Read(names) = &self.listing
+            && !names.contains(&*name.to_ascii_lowercase())
+        {
+            return Name::Missing;
+        }
+        let found = looked_up(&[path, name].join(&b'/'));
+        self.looked_up.insert(name.to_vec(), found.clone());
+        found
+    }
+}
+
+/// Returns the names in a directory, in lower case, because a directory may ignore case. `None` if it may hold a name
+/// that this does not tell.
+fn list(directory: &[u8]) -> Option<HashSet<Vec<u8>>> {
+    // Anything else, a FIFO for instance, must not be opened.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let path = if directory.is_empty() { b"/" } else { directory };
+    let file = open(Path::new(OsStr::from_bytes(path)), flags, Mode::empty()).ok()?;
+    let system = fstatfs(&file).ok()?.f_type;
+    if !LISTING_ALL.iter().any(|listing| i64::from(*listing) == system) {
+        return None;
+    }
+    let mut names = HashSet::new();
+    for entry in Dir::new(file).ok()? {
+        let name = entry.ok()?.file_name().to_bytes().to_ascii_lowercase();
+        // Of two names that differ, one with other letters may be a spelling of the other.
+        if !name.is_ascii() || names.len() == MAX_NAMES {
+            return None;
+        }
+        names.insert(name);
+    }
+    Some(names)
+}
+
+fn looked_up(entry: &[u8]) -> Name {
+    let path = Path::new(OsStr::from_bytes(entry));
+    match std::fs::symlink_metadata(path) {
+        Err(_) => Name::Missing,
+        Ok(meta) if meta.is_symlink() => std::fs::read_link(path)
+            .map_or(Name::Missing, |target| Name::Link(target.into_os_string().into_vec())),
+        Ok(_) => Name::Itself,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// Looks so many names up that the directory is listed, if it can be.
+    fn directory_of(root: &Path) -> ListedDirectories {
+        let mut listed = ListedDirectories::default();
+        for number in 0..=MIN_LOOKUPS {
+            let name = number.to_string();
+            assert_eq!(listed.read(root.as_os_str().as_bytes(), name.as_bytes()), Name::Missing);
+        }
+        listed
+    }
+
+    fn is_listed(listed: &ListedDirectories, root: &Path) -> bool {
+        matches!(listed.0[root.as_os_str().as_bytes()].listing, Listing::Read(_))
+    }
+
+    #[test]
+    fn a_listed_directory_says_what_a_lookup_finds() {
+        let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+        let root = directory.path();
+        fs::write(root.join("File"), "").unwrap();
+        symlink("File", root.join("link")).unwrap();
+        let mut listed = directory_of(root);
+        assert!(is_listed(&listed, root));
+        let mut read = |name: &str| listed.read(root.as_os_str().as_bytes(), name.as_bytes());
+        assert_eq!(read("File"), Name::Itself);
+        // Another spelling is looked up, because the directory may ignore case.
+        assert_eq!(read("file"), Name::Missing);
+        assert_eq!(read("link"), Name::Link(b"File".to_vec()));
+        assert_eq!(read("none"), Name::Missing);
+        // What it was when it was listed.
+        fs::write(root.join("none"), "").unwrap();
+        assert_eq!(read("none"), Name::Missing);
+    }
+
+    #[test]
+    fn a_directory_that_might_hide_a_name_is_not_listed() {
+        let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+        // The sign of kelvin is a spelling of `k` where case is ignored.
+        fs::write(directory.path().join("\u{212a}"), "").unwrap();
+        assert!(!is_listed(&directory_of(directory.path()), directory.path()));
+        let full = tempfile::tempdir_in("/dev/shm").unwrap();
+        for number in 0..=MAX_NAMES {
+            fs::write(full.path().join(format!("{number}x")), "").unwrap();
+        }
+        assert!(!is_listed(&directory_of(full.path()), full.path()));
+        // Its names come and go with the processes.
+        assert!(!is_listed(&directory_of(Path::new("/proc/self")), Path::new("/proc/self")));
+    }
+}
