@@ -120,7 +120,7 @@ fn the_gate_holds_openclaws_own_tools(release: Release) {
         let mut lines = lines.iter().filter(|line| line["operation"] == "tool" && line["verdict"] == "deny");
         lines.find(|line| line["tool"] == tool)
     };
-    for tool in ["read", "write", "web_fetch"] {
+    for tool in ["read", "write", "apply_patch", "web_fetch"] {
         assert!(denied(tool).is_some(), "{tool}: {lines:#?}");
     }
     let read = denied("read").expect("a line");
