@@ -31,16 +31,16 @@ pub enum Name {
 
 /// The directories in which names were looked up. Each name stays what it was.
 #[derive(Debug, Default)]
-pub struct ListedDirectories(HashMap<Vec<u8>, Directory>);
+pub struct ListedDirectories(HashMap<Vec<u8>, DirectoryNames>);
 
 #[derive(Debug, Default)]
-struct Directory {
+struct DirectoryNames {
     looked_up: HashMap<Vec<u8>, Name>,
-    listing: Listing,
+    listing: NamesListing,
 }
 
 #[derive(Debug, Default)]
-enum Listing {
+enum NamesListing {
     /// Not yet: few names were looked up.
     #[default]
     None,
@@ -54,21 +54,22 @@ impl ListedDirectories {
     /// Returns what is at a name. The path of its directory has no links, and no slash at the end.
     pub fn read(&mut self, directory: &[u8], name: &[u8]) -> Name {
         if !self.0.contains_key(directory) {
-            self.0.insert(directory.to_vec(), Directory::default());
+            self.0.insert(directory.to_vec(), DirectoryNames::default());
         }
         self.0.get_mut(directory).map_or(Name::Missing, |known| known.read(directory, name))
     }
 }
 
-impl Directory {
+impl DirectoryNames {
     fn read(&mut self, path: &[u8], name: &[u8]) -> Name {
         if let Some(found) = self.looked_up.get(name) {
             return found.clone();
         }
-        if matches!(self.listing, Listing::None) && self.looked_up.len() >= MIN_LOOKUPS {
-            self.listing = list(path).map_or(Listing::Useless, Listing::Read);
+        if matches!(self.listing, NamesListing::None) && self.looked_up.len() >= MIN_LOOKUPS {
+            self.listing = list(path).map_or(NamesListing::Useless, NamesListing::Read);
         }
-        if let Listing::Read(names) = &self.listing
+        if let NamesListing::Read(names) = &self.listing
+            && name.is_ascii()
             && !names.contains(&*name.to_ascii_lowercase())
         {
             return Name::Missing;
@@ -130,7 +131,7 @@ mod tests {
     }
 
     fn is_listed(listed: &ListedDirectories, root: &Path) -> bool {
-        matches!(listed.0[root.as_os_str().as_bytes()].listing, Listing::Read(_))
+        matches!(listed.0[root.as_os_str().as_bytes()].listing, NamesListing::Read(_))
     }
 
     #[test]
