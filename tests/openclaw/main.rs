@@ -25,6 +25,7 @@ mod load;
 mod nobody;
 mod node_attacks;
 mod node_beside;
+mod node_clock;
 mod node_gateway;
 mod node_host;
 mod node_pairing;

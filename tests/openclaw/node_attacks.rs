@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 use crate::node_gateway::{ASK, FULL, FakeGateway, NodeLink, NodeProcess, TOKEN, gone, processes, world};
 
 /// The refusal of what nobody has approved.
-fn required() -> Value {
+pub fn required() -> Value {
     json!({"code": "SYSTEM_RUN_DENIED", "message": "SYSTEM_RUN_DENIED: approval required"})
 }
 
-fn asked(world: &World) -> String {
+pub fn asked(world: &World) -> String {
     let program = world.write("bin/asked", std::fs::read("/bin/echo").expect("echo"));
     crate::world::mode(&program, 0o755);
     program.display().to_string()
 }
 
-fn plan(link: &mut NodeLink, argv: &[&str], cwd: &Path) -> Value {
+pub fn plan(link: &mut NodeLink, argv: &[&str], cwd: &Path) -> Value {
     let prepared = link.call(
         "system.run.prepare",
         &json!({"command": argv, "cwd": cwd, "agentId": "main", "sessionKey": "s"}),
@@ -28,7 +28,7 @@ fn plan(link: &mut NodeLink, argv: &[&str], cwd: &Path) -> Value {
     prepared["payloadJSON"]["plan"].clone()
 }
 
-fn run_of(plan: &Value) -> Value {
+pub fn run_of(plan: &Value) -> Value {
     json!({"command": plan["argv"], "cwd": plan["cwd"], "agentId": plan["agentId"], "sessionKey": plan["sessionKey"],
         "systemRunPlan": plan, "approved": true, "approvalDecision": "allow-once"})
 }
