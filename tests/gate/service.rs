@@ -39,6 +39,36 @@ fn a_changed_policy_counts_from_the_next_call_on() {
 }
 
 #[test]
+fn a_projects_file_counts_from_the_next_call_on() {
+    let world = world();
+    // Not the directory that the gate is started in.
+    let project = world.work().join("project");
+    world.write("work/project/notes", "notes\n");
+    write_config(&world, &json!({"agents": {"defaults": {"workspace": project}}}));
+    let gate = Gate::of(world, &[], &[]);
+    assert_eq!(read(&gate, "notes"), "allow");
+    let deny = json!({"version": 1, "permissions": {"filesystem": {"deny": [project.join("notes")]}}});
+    let file = gate.world.write("work/project/.openclaw/guard.json", deny.to_string());
+    assert_eq!(read(&gate, "notes"), "deny");
+    std::fs::remove_file(file).expect("a file");
+    assert_eq!(read(&gate, "notes"), "allow");
+}
+
+#[test]
+fn what_is_behind_a_link_counts_from_the_next_call_on() {
+    let world = world();
+    let file = world.home().join(".openclaw/openclaw.json");
+    let dotfiles = world.write("home/dotfiles.json", std::fs::read(&file).expect("a configuration"));
+    std::fs::remove_file(&file).expect("a file");
+    std::os::unix::fs::symlink(&dotfiles, &file).expect("a link");
+    let gate = Gate::of(world, &[], &[]);
+    assert_eq!(read(&gate, "notes"), "allow");
+    write_config(&gate.world, &json!({"tools": {"deny": ["read"]}}));
+    assert!(file.is_symlink());
+    assert_eq!(read(&gate, "notes"), "deny");
+}
+
+#[test]
 fn guard_json_takes_tools_away_and_gives_none() {
     let world = world();
     write_config(&world, &json!({"tools": {"deny": ["web_fetch"]}}));

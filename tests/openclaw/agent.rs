@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 
 use guard_tests::gateway::{Gateway, Release, gateway};
-use guard_tests::model::{Model, Step as Turn};
+use guard_tests::model::{Model, Step as Turn, set_in_openclaw};
 use guard_tests::{Ended, Shell, Step, is_foreign, sources, steps_under};
 use serde_json::{Value, json};
 
@@ -24,18 +24,12 @@ fn document() -> Vec<Step> {
 
 /// Prepares what the document assumes: a gateway with a model, a project, and a program.
 fn prepare(gateway_home: &Gateway, model: &Model) {
-    let (home, file) = (gateway_home.home(), gateway_home.home().join(".openclaw/openclaw.json"));
+    let home = gateway_home.home();
     for name in ["project", "tools"] {
         std::fs::create_dir(home.join(name)).expect("a directory");
     }
     std::fs::copy("/bin/echo", home.join("tools/release")).expect("a program");
-    let config = std::fs::read(&file).expect("a configuration");
-    let mut config: Value = serde_json::from_slice(&config).expect("JSON");
-    let provider = json!({"baseUrl": format!("{}/v1", model.url()), "apiKey": "none", "api": "openai-completions",
-        "models": [{"id": "m", "name": "m", "reasoning": false, "input": ["text"], "contextWindow": 100_000, "maxTokens": 4000}]});
-    config["models"] = json!({"mode": "merge", "providers": {"scripted": provider}});
-    config["agents"] = json!({"defaults": {"model": {"primary": "scripted/m"}, "skipBootstrap": true}});
-    std::fs::write(file, config.to_string()).expect("a configuration");
+    gateway_home.configure(|config| set_in_openclaw(config, &model.url()));
 }
 
 /// The operator, whose shells have these variables and this home.

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Stdio;
 
 use guard_tests::gateway::{Gateway, Release, gateway};
-use guard_tests::model::{Model, Step as Turn};
+use guard_tests::model::{Model, Step as Turn, set_in_openclaw};
 use guard_tests::{Ended, ended, is_foreign};
 use serde_json::{Value, json};
 
@@ -30,19 +30,14 @@ fn prepare(gateway: &Gateway, model: &Model) {
     let policy = r#"{"version": 1, "permissions": {"filesystem": {
         "rules": {"/**": "r--", "~/project/**": "rw-"}, "deny": ["~/.ssh"], "default": "---"}}}"#;
     std::fs::write(home.join(".openclaw/guard.json"), policy).expect("a policy");
-    let file = home.join(".openclaw/openclaw.json");
-    let config = std::fs::read(&file).expect("a configuration");
-    let mut config: Value = serde_json::from_slice(&config).expect("JSON");
-    let provider = json!({"baseUrl": format!("{}/v1", model.url()), "apiKey": "none", "api": "openai-completions",
-        "models": [{"id": "m", "name": "m", "reasoning": false, "input": ["text"], "contextWindow": 100_000, "maxTokens": 4000}]});
-    config["models"] = json!({"mode": "merge", "providers": {"scripted": provider}});
-    config["agents"] = json!({"defaults": {"model": {"primary": "scripted/m"}, "skipBootstrap": true,
-        "workspace": home.join("project").display().to_string()}});
-    std::fs::write(file, config.to_string()).expect("a configuration");
+    gateway.configure(|config| {
+        set_in_openclaw(config, &model.url());
+        config["agents"]["defaults"]["workspace"] = json!(home.join("project"));
+    });
 }
 
 /// The response of `POST /tools/invoke`, headers and body.
-fn invoke(gateway: &Gateway, tool: &str, args: &Value) -> String {
+pub fn invoke(gateway: &Gateway, tool: &str, args: &Value) -> String {
     let body = json!({"tool": tool, "args": args, "sessionKey": "main"}).to_string();
     let mut stream = TcpStream::connect(("127.0.0.1", gateway.port())).expect("the gateway");
     let request = format!(
@@ -59,10 +54,14 @@ fn invoke(gateway: &Gateway, tool: &str, args: &Value) -> String {
 }
 
 fn serve(gateway: &Gateway) -> Running {
+    let log = gateway.home().join("gate.log");
+    let stderr = std::fs::File::create(&log).expect("a log");
     let mut shell = fresh(gateway);
-    shell.args(["-c", "exec openclaw-guard gate serve"]).stdout(Stdio::null()).stderr(Stdio::null());
-    let running = Running(shell.spawn().expect("bash"));
+    shell.args(["-c", "exec openclaw-guard gate serve"]).stdout(Stdio::null()).stderr(stderr);
+    let mut running = Running(shell.spawn().expect("bash"));
     eventually("the gate answers", || {
+        let end = running.0.try_wait().expect("its status");
+        assert!(end.is_none(), "{end:?}: {}", std::fs::read_to_string(&log).unwrap_or_default());
         run(gateway, "openclaw-guard gate status").stdout.contains("service  answers")
     });
     running

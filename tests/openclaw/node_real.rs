@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use guard_tests::gateway::{Client, Gateway, Login, Release, gateway};
-use guard_tests::model::{Model, Step as Turn};
+use guard_tests::model::{Model, Step as Turn, set_in_openclaw};
 use guard_tests::{World, ended, is_foreign};
 use serde_json::{Value, json};
 
@@ -226,17 +226,12 @@ fn a_turn_of_an_agent(release: Release) {
         Release::Current => ("full", &["bin/tool"][..]),
         Release::Older => ("allowlist", &["/proc/self/status", "shut/secret", "bin/tool"][..]),
     };
-    let file = gateway.home().join(".openclaw/openclaw.json");
-    let mut config: Value =
-        serde_json::from_slice(&std::fs::read(&file).expect("a configuration")).expect("JSON");
-    let provider = json!({"baseUrl": format!("{}/v1", model.url()), "apiKey": "none", "api": "openai-completions",
-        "models": [{"id": "m", "name": "m", "reasoning": false, "input": ["text"], "contextWindow": 100_000, "maxTokens": 4000}]});
-    config["models"] = json!({"mode": "merge", "providers": {"scripted": provider}});
-    config["agents"] = json!({"defaults": {"model": {"primary": "scripted/m"}, "skipBootstrap": true,
-        "workspace": world.work().display().to_string()}});
-    config["tools"] =
-        json!({"exec": {"host": "node", "node": "made-up", "security": security, "ask": "on-miss"}});
-    std::fs::write(&file, config.to_string()).expect("a configuration");
+    gateway.configure(|config| {
+        set_in_openclaw(config, &model.url());
+        config["agents"]["defaults"]["workspace"] = json!(world.work());
+        config["tools"] =
+            json!({"exec": {"host": "node", "node": "made-up", "security": security, "ask": "on-miss"}});
+    });
     gateway.ensure();
     let _node = paired(&gateway, &world);
     let approver = crate::world::approver(&gateway);

@@ -4,10 +4,35 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 use guard_tests::gateway::{Client, Gateway, Login, Release, gateway};
+use guard_tests::model::set_in_openclaw;
 use guard_tests::{ended, guard, is_foreign};
 use serde_json::{Value, json};
 
-for_each_release! { explained_as_they_are }
+use crate::gate::invoke;
+
+for_each_release! { explained_as_they_are, over_http_as_explained }
+
+/// Tools that a caller of `POST /tools/invoke` may want.
+const WANTED: [&str; 18] = [
+    "exec",
+    "sessions_spawn",
+    "sessions_send",
+    "gateway",
+    "nodes",
+    "automations",
+    "terminal",
+    "plugins",
+    "openclaw",
+    "computer",
+    "read",
+    "write",
+    "apply_patch",
+    "session_status",
+    "sessions_list",
+    "agents_list",
+    "web_fetch",
+    "message",
+];
 
 /// `tools` of the whole configuration.
 fn globals() -> [Value; 3] {
@@ -39,19 +64,13 @@ fn agents() -> [(&'static str, Value); 10] {
 }
 
 fn configure(gateway: &Gateway, tools: &Value) {
-    let file = gateway.home().join(".openclaw/openclaw.json");
-    let text = std::fs::read(&file).expect("a configuration");
-    let mut config: Value = serde_json::from_slice(&text).expect("JSON");
-    // Nothing is asked of the model.
-    let provider = json!({"baseUrl": "http://127.0.0.1:9/v1", "apiKey": "none", "api": "openai-completions",
-        "models": [{"id": "m", "name": "m", "reasoning": false, "input": ["text"], "contextWindow": 100_000, "maxTokens": 4000}]});
-    config["models"] = json!({"mode": "merge", "providers": {"scripted": provider}});
-    let list: Vec<Value> =
-        agents().into_iter().map(|(id, tools)| json!({"id": id, "tools": tools})).collect();
-    config["agents"] =
-        json!({"defaults": {"model": {"primary": "scripted/m"}, "skipBootstrap": true}, "list": list});
-    config["tools"] = tools.clone();
-    std::fs::write(file, config.to_string()).expect("a configuration");
+    gateway.configure(|config| {
+        // Nothing is asked of the model.
+        set_in_openclaw(config, "http://127.0.0.1:9");
+        let list = agents().map(|(id, tools)| json!({"id": id, "tools": tools}));
+        config["agents"]["list"] = json!(list);
+        config["tools"] = tools.clone();
+    });
 }
 
 /// The tools that the gateway gives a session of the agent, and which of them plugins bring.
@@ -75,7 +94,7 @@ fn effective(operator: &Client, agent: &str) -> (BTreeSet<String>, Vec<String>) 
     (names, plugins)
 }
 
-fn explained(gateway: &Gateway, agent: &str, plugins: &[String]) -> BTreeSet<String> {
+fn explained(gateway: &Gateway, agent: &str, more: &[String]) -> BTreeSet<String> {
     let mut command = Command::new(guard());
     command.env_clear().env("HOME", gateway.home()).args(["tools", "explain", "--json", "--owner"]);
     command.args([
@@ -88,7 +107,7 @@ fn explained(gateway: &Gateway, agent: &str, plugins: &[String]) -> BTreeSet<Str
         "--model",
         "m",
     ]);
-    let output = ended(command.args(plugins));
+    let output = ended(command.args(more));
     let explained: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     let allowed = explained["allowed"].as_array().expect("a list").iter();
     allowed.map(|name| name.as_str().expect("a name").to_owned()).collect()
@@ -126,4 +145,26 @@ fn explained_as_they_are(release: Release) {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn over_http_as_explained(release: Release) {
+    if !is_foreign() {
+        return drop(gateway(release));
+    }
+    let mut gateway = Gateway::new(release);
+    configure(&gateway, &json!({}));
+    gateway.ensure();
+    let there = explained(&gateway, "plain", &["--surface=http".to_owned()]);
+    for tool in WANTED {
+        let response = invoke(&gateway, tool, &json!({}));
+        let status = response.split(' ').nth(1).unwrap_or_default();
+        if there.contains(tool) {
+            // The arguments may be wrong.
+            assert!(matches!(status, "200" | "400"), "{tool} is there: {response}");
+        } else {
+            let refused = format!("Tool not available: {tool}");
+            assert!(status == "404" && response.contains(&refused), "{tool} is not there: {response}");
+        }
+    }
+    assert_eq!(WANTED.iter().filter(|tool| there.contains(**tool)).count(), 5, "{there:?}");
 }

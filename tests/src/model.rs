@@ -19,6 +19,14 @@ pub enum Step {
     Quotes,
 }
 
+/// Makes a scripted model at this URL the one of every agent in an openclaw.json.
+pub fn set_in_openclaw(config: &mut Value, url: &str) {
+    let model = json!({"id": "m", "name": "m", "reasoning": false, "input": ["text"], "contextWindow": 100_000, "maxTokens": 4000});
+    let provider = json!({"baseUrl": format!("{url}/v1"), "apiKey": "none", "api": "openai-completions", "models": [model]});
+    config["models"] = json!({"mode": "merge", "providers": {"scripted": provider}});
+    config["agents"] = json!({"defaults": {"model": {"primary": "scripted/m"}, "skipBootstrap": true}});
+}
+
 /// A model that listens. Its thread ends with the tests.
 #[derive(Debug)]
 pub struct Model {

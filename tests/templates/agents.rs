@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use guard_tests::gateway::{Release, installed_directory, node, package};
-use guard_tests::model::{Model, Step};
+use guard_tests::model::{Model, Step, set_in_openclaw};
 use guard_tests::{Ended, ended, guard, has, is_long_form, sources, steps};
 use serde_json::json;
 
@@ -286,12 +286,9 @@ fn openclaw() {
         exec(OUT),
         Step::Call("exec", json!({"command": format!("{OUT}; echo after > after"), "env": own})),
     ]);
-    let provider = json!({"baseUrl": format!("{}/v1", model.url()), "apiKey": "none", "api": "openai-completions",
-        "models": [{"id": "m", "name": "m", "reasoning": false, "input": ["text"], "contextWindow": 100_000, "maxTokens": 4000}]});
-    let defaults =
-        json!({"model": {"primary": "scripted/m"}, "workspace": session.world.work(), "skipBootstrap": true});
-    let config = json!({"models": {"mode": "merge", "providers": {"scripted": provider}}, "agents": {"defaults": defaults},
-        "tools": {"allow": ["exec", "process"]}});
+    let mut config = json!({"tools": {"allow": ["exec", "process"]}});
+    set_in_openclaw(&mut config, &model.url());
+    config["agents"]["defaults"]["workspace"] = json!(session.world.work());
     let config = session.world.write("config.json", config.to_string());
     let script = session.world.write("guarded", shell(&session));
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("a mode");

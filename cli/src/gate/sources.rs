@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use guard_openclaw::approvals_store::Stores;
 use guard_openclaw::gateway::{self, Config};
@@ -22,6 +23,8 @@ use crate::sandbox::directories;
 
 /// The most agents whose policies are kept.
 const MAX_AGENTS: usize = 256;
+/// How long an agent's policy is used: after it was compiled, links on the disk may lead elsewhere, for instance.
+const MAX_AGE: Duration = Duration::from_secs(5);
 
 /// The sources, and what was read last.
 pub struct Sources {
@@ -56,6 +59,8 @@ pub struct AgentPolicy {
     pub policy: Policy,
     /// The directories in which its relative paths may begin, real paths. The first is its workspace.
     pub bases: Vec<PathBuf>,
+    stamps: Stamps,
+    compiled: Instant,
 }
 
 /// A change that the operator should know of.
@@ -109,7 +114,7 @@ impl Sources {
     }
 }
 
-/// The stamps of every file that the verdict depends on.
+/// The stamps of the files that every agent's policy is read from, and of the plugin.
 fn stamps(paths: &Paths) -> Stamps {
     let plugin = plugin::files(&paths.state_directory);
     Stamps::read(paths.sources().into_iter().chain(plugin).collect())
@@ -151,12 +156,14 @@ impl Loaded {
         self.text != than.text || self.content != than.content || self.stores != than.stores
     }
 
-    /// The policy of an agent, compiled when it is first asked about.
+    /// The policy of an agent, compiled when it is asked about, and again when a file of its projects has changed.
     ///
-    /// # Errors Why the policy cannot be compiled.
+    /// # Errors
+    /// Why the policy cannot be compiled.
     pub fn agent(&self, id: &str) -> Result<Arc<AgentPolicy>, String> {
-        if let Some(found) = self.policies.lock().get(id) {
-            return Ok(Arc::clone(found));
+        let kept = self.policies.lock().get(id).cloned();
+        if let Some(kept) = kept.filter(|kept| kept.is_current()) {
+            return Ok(kept);
         }
         let compiled = Arc::new(self.compile(id)?);
         let mut policies = self.policies.lock();
@@ -174,10 +181,18 @@ impl Loaded {
         let mut bases = vec![real(Path::new(&workspace))];
         bases.extend(cwd.map(|cwd| real(Path::new(&cwd))).filter(|cwd| *cwd != bases[0]));
         let mut paths = self.paths.at(&bases[0]);
+        // Before the files are read: a change while they are is one.
+        let (stamps, compiled) = (Stamps::read(paths.sources()), Instant::now());
         let options = Options { agent: id.to_owned(), agent_is_named: true, ..self.options.clone() };
         config::settle_workspace(&options, &mut paths, self.text.as_deref(), &self.stores);
         let policy = config::compile(&options, &paths, Disk::Used, self.text.as_deref(), &self.stores)
             .map_err(|error| error.to_string())?;
-        Ok(AgentPolicy { policy, bases })
+        Ok(AgentPolicy { policy, bases, stamps, compiled })
+    }
+}
+
+impl AgentPolicy {
+    fn is_current(&self) -> bool {
+        self.compiled.elapsed() < MAX_AGE && self.stamps.are_current()
     }
 }

@@ -2,10 +2,10 @@
 //! guard of its own.
 //!
 //! `host` is the node, `connection` keeps it connected, and `pairing` prints what the operator has to do. `calls` takes the
-//! gateway's calls and sends the answers. `judge` says what the policy says of a command, by one of
-//! `policies`, `prepare` and `approval` what an
-//! approval would cover, and `tickets` which approvals are still to come. `run` starts the guard of a run and collects its
-//! output. `files` are the node's own files, and `status` prints what they say.
+//! gateway's calls and sends the answers. `judge` says what the policy says of a command; `policies` keeps the policies of
+//! recent calls. `prepare` and `approval` say what an approval would cover, and `tickets` which approvals are still to come.
+//! `run` starts the guard of a run and collects its output. `files` are the node's own files, and `status` prints what they
+//! say.
 //!
 //! What is read of a call and what is answered is in `guard_openclaw::node`.
 

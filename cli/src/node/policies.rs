@@ -1,7 +1,8 @@
 //! The policies of recent calls: compiling one takes longer than starting most commands.
 //!
-//! A call gets the policy of an earlier one with the same settings, in the same directory, while no file has changed that
-//! it is read from. The node judges a command's text by it. The guard of the run compiles its own.
+//! A call gets the policy of an earlier one with the same settings, in the same directory, while none of the files has changed
+//! that an operator changes it by, and for a few seconds at most. The node judges a command's text by it. The guard of the run
+//! compiles its own.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,10 +16,10 @@ use guard_supervisor::config::{self, Disk, Paths, SetupError, Stamps};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
-/// How long a policy is used: links on the disk may lead elsewhere after it was compiled.
+/// How long a policy is used: after it was compiled, links on the disk may lead elsewhere, for instance.
 const MAX_AGE: Duration = Duration::from_secs(5);
 /// The maximum number of kept policies.
-const MAX_KEPT: usize = 64;
+const MAX_KEPT: usize = 16;
 
 /// The policies of recent calls.
 #[derive(Default)]
@@ -63,10 +64,11 @@ impl RecentPolicies {
         }
         let compiled = Arc::new(CompiledPolicy::read(options, &settings.directory)?);
         let mut all = self.0.lock();
-        if all.len() >= MAX_KEPT {
-            all.clear();
+        all.retain(|_, kept| kept.compiled.elapsed() < MAX_AGE);
+        // A link in the place of the directory may have led elsewhere meanwhile.
+        if all.len() < MAX_KEPT && compiled.paths.start == settings.directory {
+            all.insert(settings, Arc::clone(&compiled));
         }
-        all.insert(settings, Arc::clone(&compiled));
         Ok(compiled)
     }
 }
@@ -97,6 +99,19 @@ mod tests {
 
     use super::*;
     use crate::cli::Cli;
+
+    #[test]
+    fn no_more_are_kept_than_are_used() {
+        let home = tempfile::tempdir().unwrap();
+        let words = ["openclaw-guard", "--home", home.path().to_str().unwrap()];
+        let options = Cli::try_parse_from(words).unwrap().options;
+        let all = RecentPolicies::default();
+        for number in 0..MAX_KEPT + 2 {
+            let options = Options { agent: number.to_string(), ..options.clone() };
+            all.policy(&options, home.path()).unwrap();
+        }
+        assert_eq!(all.0.lock().len(), MAX_KEPT);
+    }
 
     #[test]
     fn a_policy_is_used_again_until_a_file_changes() {

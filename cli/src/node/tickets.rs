@@ -30,9 +30,11 @@ pub struct Ticket {
 impl Ticket {
     /// About how large it is, in bytes: the arguments occur several times.
     fn size(&self) -> usize {
-        let words: usize = self.plan.argv.iter().map(String::len).sum();
+        let Plan { argv, cwd, command_text, command_preview, agent_id, session_key, .. } = &self.plan;
+        let words: usize = argv.iter().map(String::len).sum();
+        let texts = [cwd, command_preview, agent_id, session_key].into_iter().flatten().chain([command_text]);
         let env: usize = self.env.iter().map(|(name, value)| name.len() + value.len()).sum();
-        4 * words + env + 1024
+        4 * words + texts.map(String::len).sum::<usize>() + env + 1024
     }
 }
 
@@ -122,5 +124,11 @@ mod tests {
             tickets.add(ticket(&format!("{at}{large}")));
         }
         assert!(tickets.0.len() < 5, "{}", tickets.0.len());
+        for _ in 0..20 {
+            let mut ticket = ticket("x");
+            ticket.plan.agent_id = Some(large.clone());
+            tickets.add(ticket);
+        }
+        assert!(tickets.0.len() < 20, "{}", tickets.0.len());
     }
 }

@@ -13,10 +13,10 @@ const MIN_LOOKUPS: usize = 8;
 /// A directory with more names is not listed: that would take longer than the lookups.
 const MAX_NAMES: usize = 512;
 
-/// File systems that list every name that a lookup finds (statfs(2); for the last, its own source): ext2 to
-/// ext4, xfs, btrfs, tmpfs, overlayfs, f2fs, ZFS and bcachefs.
-const LISTING_ALL: [u32; 8] =
-    [0x0000_EF53, 0x5846_5342, 0x9123_683E, 0x0102_1994, 0x794C_7630, 0xF2F5_2010, 0x2FC1_2FC1, 0xCA45_1A4E];
+/// File systems that list every name that a lookup finds: ext2 to ext4, xfs, btrfs, tmpfs, overlayfs (if its layers do) and
+/// f2fs (statfs(2)), and bcachefs (its `bcachefs_format.h`). ZFS is none of them: it hides `.zfs`.
+const LISTING_ALL: [u32; 7] =
+    [0x0000_EF53, 0x5846_5342, 0x9123_683E, 0x0102_1994, 0x794C_7630, 0xF2F5_2010, 0xCA45_1A4E];
 
 /// What is at a name in a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,8 @@ pub enum Name {
     Link(Vec<u8>),
 }
 
-/// The directories in which names were looked up. Each name stays what it was.
+/// The directories in which names were looked up. Each name stays what it was at its first lookup, or when its directory
+/// was listed.
 #[derive(Debug, Default)]
 pub struct ListedDirectories(HashMap<Vec<u8>, DirectoryNames>);
 
@@ -94,7 +95,7 @@ fn list(directory: &[u8]) -> Option<HashSet<Vec<u8>>> {
     let mut names = HashSet::new();
     for entry in Dir::new(file).ok()? {
         let name = entry.ok()?.file_name().to_bytes().to_ascii_lowercase();
-        // Of two names that differ, one with other letters may be a spelling of the other.
+        // Where case is ignored, a name that is not ASCII may be a spelling of one that is: the sign of kelvin is a `k`.
         if !name.is_ascii() || names.len() == MAX_NAMES {
             return None;
         }

@@ -50,7 +50,7 @@ pub struct Paths {
     /// The real path of the current directory.
     pub cwd: PathBuf,
     /// The real path of the directory that the guard is started in, even if an untrusted caller chose it.
-    pub(super) start: PathBuf,
+    pub start: PathBuf,
     /// The project files that count for the start directory, once they are settled.
     pub(super) projects: Option<Vec<ProjectFile>>,
     /// What `${workspace}` stands for, once that is settled.
@@ -245,8 +245,9 @@ impl Paths {
         ]
     }
 
-    /// Returns every file that a policy is read from: also OpenClaw's configuration, the files of projects, and which of
-    /// these are trusted.
+    /// Returns the files that the operator changes a policy by: guard.json, the approvals stores, OpenClaw's configuration,
+    /// and the files of projects with the record of those that are trusted. A policy also depends on links, owners and other
+    /// things on the disk.
     pub fn sources(&self) -> Vec<PathBuf> {
         let [policy, stores @ ..] = self.policy_and_stores();
         let projects = self.start.ancestors().map(|directory| directory.join(ProjectFile::PLACE));

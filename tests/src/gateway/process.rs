@@ -10,7 +10,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Client, Login, Release, package};
 use crate::{status_of, until};
@@ -165,6 +165,18 @@ impl Gateway {
     #[must_use]
     pub fn home(&self) -> PathBuf {
         self.directory.join("home")
+    }
+
+    /// Changes its openclaw.json.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn configure(&self, change: impl FnOnce(&mut Value)) {
+        let file = self.home().join(".openclaw/openclaw.json");
+        let text = fs::read(&file).expect("a configuration");
+        let mut config = serde_json::from_slice(&text).expect("JSON");
+        change(&mut config);
+        fs::write(file, config.to_string()).expect("a configuration");
     }
 
     fn log(&self) -> PathBuf {

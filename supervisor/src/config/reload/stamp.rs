@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rustix::fs::lstat;
+use rustix::fs::{Stat, lstat, stat};
 
 /// The stat(2) fields that change with a file; `None` if it does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,11 @@ struct Inode {
 impl Stamp {
     /// Reads the stamp of the file at this path. A link is not followed.
     pub fn read(path: &Path) -> Stamp {
-        Stamp(lstat(path).ok().map(|stat| Inode {
+        Stamp::of(lstat(path))
+    }
+
+    fn of(stat: rustix::io::Result<Stat>) -> Stamp {
+        Stamp(stat.ok().map(|stat| Inode {
             device: stat.st_dev,
             number: stat.st_ino,
             size: stat.st_size,
@@ -30,24 +34,28 @@ impl Stamp {
     }
 }
 
-/// Files with the stamps that they had.
+/// Files with the stamps that they had, each with that of the file to which a link at its path leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stamps(Vec<(PathBuf, Stamp)>);
+pub struct Stamps(Vec<(PathBuf, [Stamp; 2])>);
 
 impl Stamps {
     /// Reads the stamps of these files.
     pub fn read(files: Vec<PathBuf>) -> Stamps {
         let stamped = |file: PathBuf| {
-            let stamp = Stamp::read(&file);
-            (file, stamp)
+            let stamps = both(&file);
+            (file, stamps)
         };
         Stamps(files.into_iter().map(stamped).collect())
     }
 
     /// Whether none of the files has changed.
     pub fn are_current(&self) -> bool {
-        self.0.iter().all(|(file, stamp)| Stamp::read(file) == *stamp)
+        self.0.iter().all(|(file, stamps)| both(file) == *stamps)
     }
+}
+
+fn both(file: &Path) -> [Stamp; 2] {
+    [Stamp::read(file), Stamp::of(stat(file))]
 }
 
 #[cfg(test)]
@@ -55,6 +63,24 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn a_link_changes_with_what_it_leads_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let [file, link, other] = ["file", "link", "other"].map(|name| directory.path().join(name));
+        fs::write(&file, "x").unwrap();
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        let read = || Stamps::read(vec![link.clone()]);
+        let before = read();
+        assert!(before.are_current());
+        fs::write(&file, "xy").unwrap();
+        assert!(!before.are_current());
+        let before = read();
+        fs::write(&other, "xy").unwrap();
+        std::os::unix::fs::symlink("other", directory.path().join("new")).unwrap();
+        fs::rename(directory.path().join("new"), &link).unwrap();
+        assert!(!before.are_current());
+    }
 
     #[test]
     fn a_file_that_is_made_written_replaced_or_removed_is_another() {

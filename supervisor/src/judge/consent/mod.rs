@@ -38,7 +38,7 @@ use crate::syscall::{Request, handle};
 use crate::worker;
 
 /// A call names two paths at most, and a program has few interpreters. A call that keeps raising new questions is
-/// refused.
+/// refused, and so is one whose question other threads' signals keep withdrawing.
 const MAX_QUESTIONS: usize = 8;
 
 /// How long a call waits for its "always" to be saved.
