@@ -17,7 +17,7 @@ pub const USAGE: &str = "openclaw-guard [OPTIONS] [--] [CMD]...\n       openclaw
 /// # Errors
 /// When the first word names no program and looks like a subcommand that is misspelt.
 pub fn with_separator(program: &Command, mut words: Vec<OsString>) -> Result<Vec<OsString>, clap::Error> {
-    // Building all subcommands to ask for one, as clap can, takes longer than a guard's other work before the command.
+    // clap could build all subcommands to ask for one, at a cost of milliseconds at each start.
     let mut command = Nested { command: program, program };
     let mut at = 1;
     while let Some(next) = first_word(command, &words, at) {
