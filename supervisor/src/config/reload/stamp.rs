@@ -20,10 +20,10 @@ struct Inode {
 impl Stamp {
     /// Reads the stamp of the file at this path. A link is not followed.
     pub fn read(path: &Path) -> Stamp {
-        Stamp::of(lstat(path))
+        Stamp::from_stat(lstat(path))
     }
 
-    fn of(stat: rustix::io::Result<Stat>) -> Stamp {
+    fn from_stat(stat: rustix::io::Result<Stat>) -> Stamp {
         Stamp(stat.ok().map(|stat| Inode {
             device: stat.st_dev,
             number: stat.st_ino,
@@ -55,7 +55,7 @@ impl Stamps {
 }
 
 fn both(file: &Path) -> [Stamp; 2] {
-    [Stamp::read(file), Stamp::of(stat(file))]
+    [Stamp::read(file), Stamp::from_stat(stat(file))]
 }
 
 #[cfg(test)]
