@@ -20,12 +20,15 @@ fn commands() -> Vec<String> {
 /// Installs both programs in a gateway's home, and returns the variables with which a shell there finds them.
 pub fn variables(gateway: &Gateway) -> Vec<(String, String)> {
     let bin = gateway.home().join("bin");
-    std::fs::create_dir_all(&bin).expect("a directory");
-    let script = package("openclaw", Some(gateway.release().version())).join("openclaw.mjs");
-    let openclaw = format!("#!/bin/sh\nexec {} {} \"$@\"\n", node().display(), script.display());
-    std::fs::write(bin.join("openclaw"), openclaw).expect("a script");
-    mode(&bin.join("openclaw"), 0o755);
-    copy_guard(&bin.join("openclaw-guard"));
+    // Once: a shell that was started before may be about to start one of them.
+    if !bin.exists() {
+        std::fs::create_dir_all(&bin).expect("a directory");
+        let script = package("openclaw", Some(gateway.release().version())).join("openclaw.mjs");
+        let openclaw = format!("#!/bin/sh\nexec {} {} \"$@\"\n", node().display(), script.display());
+        std::fs::write(bin.join("openclaw"), openclaw).expect("a script");
+        mode(&bin.join("openclaw"), 0o755);
+        copy_guard(&bin.join("openclaw-guard"));
+    }
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
     let home = gateway.home().display().to_string();
     let own = [("PATH", &*path), ("HOME", &home), ("TMPDIR", &home)];

@@ -152,9 +152,8 @@ fn over_http_as_explained(release: Release) {
         return drop(gateway(release));
     }
     let mut gateway = Gateway::new(release);
-    configure(&gateway, &json!({}));
     gateway.ensure();
-    let there = explained(&gateway, "plain", &["--surface=http".to_owned()]);
+    let there = explained(&gateway, "main", &["--surface=http".to_owned()]);
     for tool in WANTED {
         let response = invoke(&gateway, tool, &json!({}));
         let status = response.split(' ').nth(1).unwrap_or_default();
