@@ -177,6 +177,8 @@ static TIME: LazyLock<Regex> = LazyLock::new(|| regex(r"\b\d{4}-\d\d-\d\d[ T]\d\
 static LEFT: LazyLock<Regex> = LazyLock::new(|| regex(r"\d+ s left"));
 /// Matches the line about who asks, which contains process numbers.
 static ASKED_BY: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^(\s*(?:asked by|command) .*)$"));
+/// The directories of programs differ from machine to machine.
+static PATH: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^(\s*with\s+PATH=).*$"));
 static DIGITS: LazyLock<Regex> = LazyLock::new(|| regex(r"\d+"));
 
 fn regex(text: &str) -> Regex {
@@ -192,6 +194,7 @@ fn ids(text: &str) -> impl Iterator<Item = &str> {
 fn unchanging(text: &str) -> String {
     let text = TIME.replace_all(text, "TIME");
     let text = LEFT.replace_all(&text, "N s left");
+    let text = PATH.replace_all(&text, "${1}DIRECTORIES");
     let text =
         ASKED_BY.replace_all(&text, |line: &Captures<'_>| DIGITS.replace_all(&line[1], "N").into_owned());
     let is_id = |found: &Captures<'_>| {
