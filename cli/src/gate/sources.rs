@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use guard_openclaw::approvals_store::Stores;
 use guard_openclaw::gateway::{self, Config};
@@ -60,8 +60,7 @@ pub struct AgentPolicy {
     pub policy: Policy,
     /// The directories in which its relative paths may begin, real paths. The first is its workspace.
     pub bases: Vec<PathBuf>,
-    stamps: Stamps,
-    compiled: Instant,
+    projects: Stamps,
 }
 
 /// A change that the operator should know of.
@@ -91,11 +90,10 @@ impl Sources {
     /// Returns what is in force now. Calls `tell` for each change.
     pub fn current(&self, tell: impl Fn(Changed)) -> Arc<Loaded> {
         let mut state = self.state.lock();
-        let now = stamps(&self.paths);
-        if now == state.stamps {
+        if state.stamps.are_current() {
             return Arc::clone(&state.current);
         }
-        state.stamps = now;
+        state.stamps = stamps(&self.paths);
         let plugin = plugin::state(&self.paths.state_directory);
         if plugin != state.plugin {
             let path = shown(plugin::directory(&self.paths.state_directory).as_os_str().as_bytes());
@@ -183,17 +181,17 @@ impl Loaded {
         bases.extend(cwd.map(|cwd| real(Path::new(&cwd))).filter(|cwd| *cwd != bases[0]));
         let mut paths = self.paths.at(&bases[0]);
         // Before the files are read: a change while they are is one.
-        let (stamps, compiled) = (Stamps::read(paths.sources()), Instant::now());
+        let projects = Stamps::read(paths.project_sources());
         let options = Options { agent: id.to_owned(), agent_is_named: true, ..self.options.clone() };
         config::settle_workspace(&options, &mut paths, self.text.as_deref(), &self.stores);
         let policy = config::compile(&options, &paths, Disk::Used, self.text.as_deref(), &self.stores)
             .map_err(|error| error.to_string())?;
-        Ok(AgentPolicy { policy, bases, stamps, compiled })
+        Ok(AgentPolicy { policy, bases, projects })
     }
 }
 
 impl AgentPolicy {
     fn is_current(&self) -> bool {
-        self.compiled.elapsed() < MAX_AGE && self.stamps.are_current()
+        self.projects.age() < MAX_AGE && self.projects.are_current()
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use guard_openclaw::approvals_store::Stores;
 use guard_policy::{Ask, Policy, Security};
@@ -43,7 +43,6 @@ pub struct CompiledPolicy {
     /// The SHA-256 of guard.json; that of nothing without one.
     pub document: [u8; 32],
     stamps: Stamps,
-    compiled: Instant,
 }
 
 impl RecentPolicies {
@@ -64,7 +63,7 @@ impl RecentPolicies {
         }
         let compiled = Arc::new(CompiledPolicy::read(options, &settings.directory)?);
         let mut all = self.0.lock();
-        all.retain(|_, kept| kept.compiled.elapsed() < MAX_AGE);
+        all.retain(|_, kept| kept.stamps.age() < MAX_AGE);
         // A link in the place of the directory may have led elsewhere meanwhile.
         if all.len() < MAX_KEPT && compiled.paths.start == settings.directory {
             all.insert(settings, Arc::clone(&compiled));
@@ -75,19 +74,18 @@ impl RecentPolicies {
 
 impl CompiledPolicy {
     fn read(options: &Options, directory: &Path) -> Result<CompiledPolicy, SetupError> {
-        let compiled = Instant::now();
         let paths = Paths::find_at(options, directory)?;
         // Before the files are read: a change while they are is one.
-        let stamps = Stamps::read(paths.sources());
+        let stamps = Stamps::read([paths.sources(), paths.project_sources()].concat());
         let text = config::read(&paths, |path| std::fs::read(path))?;
         let stores = Stores::load(&paths.state_directory);
         let policy = config::compile(options, &paths, Disk::Used, text.as_deref(), &stores)?;
         let document = Sha256::digest(text.unwrap_or_default()).into();
-        Ok(CompiledPolicy { policy, paths, document, stamps, compiled })
+        Ok(CompiledPolicy { policy, paths, document, stamps })
     }
 
     fn is_current(&self) -> bool {
-        self.compiled.elapsed() < MAX_AGE && self.stamps.are_current()
+        self.stamps.age() < MAX_AGE && self.stamps.are_current()
     }
 }
 

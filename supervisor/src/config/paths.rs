@@ -245,14 +245,17 @@ impl Paths {
         ]
     }
 
-    /// Returns the files that the operator changes a policy by: guard.json, the approvals stores, OpenClaw's configuration,
-    /// and the files of projects with the record of those that are trusted. A policy also depends on links, owners and other
-    /// things on the disk.
+    /// Returns the files that the operator changes every policy by: guard.json, the approvals stores, and OpenClaw's
+    /// configuration. A policy also depends on links, owners and other things on the disk.
     pub fn sources(&self) -> Vec<PathBuf> {
-        let [policy, stores @ ..] = self.policy_and_stores();
+        self.policy_and_stores().into_iter().chain([gateway::config(&self.state)]).collect()
+    }
+
+    /// Returns the files of projects that count for the start directory, whether they exist or not, and the record of those
+    /// that are trusted.
+    pub fn project_sources(&self) -> Vec<PathBuf> {
         let projects = self.start.ancestors().map(|directory| directory.join(ProjectFile::PLACE));
-        let rest = [gateway::config(&self.state), trusted_projects::file(&self.state_directory)];
-        [policy].into_iter().chain(stores).chain(rest).chain(projects).collect()
+        projects.chain([trusted_projects::file(&self.state_directory)]).collect()
     }
 
     /// Returns what the patterns of guard.json may begin with, once that is settled.

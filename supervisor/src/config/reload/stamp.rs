@@ -1,6 +1,7 @@
 //! Detects whether a file has changed since it was read, without reading it.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Stat, lstat, stat};
 
@@ -35,22 +36,31 @@ impl Stamp {
 }
 
 /// Files with the stamps that they had, each with that of the file to which a link at its path leads.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stamps(Vec<(PathBuf, [Stamp; 2])>);
+#[derive(Clone, Debug)]
+pub struct Stamps {
+    files: Vec<(PathBuf, [Stamp; 2])>,
+    read: Instant,
+}
 
 impl Stamps {
     /// Reads the stamps of these files.
     pub fn read(files: Vec<PathBuf>) -> Stamps {
+        let read = Instant::now();
         let stamped = |file: PathBuf| {
             let stamps = both(&file);
             (file, stamps)
         };
-        Stamps(files.into_iter().map(stamped).collect())
+        Stamps { files: files.into_iter().map(stamped).collect(), read }
     }
 
     /// Whether none of the files has changed.
     pub fn are_current(&self) -> bool {
-        self.0.iter().all(|(file, stamps)| both(file) == *stamps)
+        self.files.iter().all(|(file, stamps)| both(file) == *stamps)
+    }
+
+    /// How long ago they were read.
+    pub fn age(&self) -> Duration {
+        self.read.elapsed()
     }
 }
 
