@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use guard_openclaw::approvals_store::Stores;
@@ -23,9 +24,10 @@ use crate::sandbox::directories;
 
 /// The most agents whose policies are kept.
 const MAX_AGENTS: usize = 256;
-/// How long an agent's policy is used: after it was compiled, links on the disk may lead elsewhere, for instance. Compiling
-/// 10,000 rules takes 0.2 s, for which calls wait.
-const MAX_AGE: Duration = Duration::from_secs(60);
+/// How long an agent's policy is used: after it was compiled, links on the disk may lead elsewhere, for instance.
+const MAX_AGE: Duration = Duration::from_secs(10);
+/// The age from which the next call has it compiled again. No call waits for that: 10,000 rules take 0.2 s.
+const REFRESH_AGE: Duration = Duration::from_secs(5);
 
 /// The sources, and what was read last.
 pub struct Sources {
@@ -52,6 +54,8 @@ pub struct Loaded {
     /// The release that wrote it.
     pub release: Release,
     policies: Mutex<HashMap<String, Arc<AgentPolicy>>>,
+    /// Held while a policy is compiled: calls that need the same one wait for it, instead of compiling it each for itself.
+    compiling: Mutex<()>,
 }
 
 /// The policy of an agent.
@@ -61,6 +65,7 @@ pub struct AgentPolicy {
     /// The directories in which its relative paths may begin, real paths. The first is its workspace.
     pub bases: Vec<PathBuf>,
     projects: Stamps,
+    is_refreshed: AtomicBool,
 }
 
 /// A change that the operator should know of.
@@ -144,10 +149,11 @@ impl Loaded {
             settings,
             release,
             policies: Mutex::default(),
+            compiling: Mutex::default(),
         };
         // A policy that does not compile is refused as a whole.
         let main = loaded.settings.default_agent().to_owned();
-        loaded.agent(&main)?;
+        loaded.compiled(&main)?;
         Ok(loaded)
     }
 
@@ -155,22 +161,56 @@ impl Loaded {
         self.text != than.text || self.content != than.content || self.stores != than.stores
     }
 
-    /// The policy of an agent, compiled when it is asked about, and again when a file of its projects has changed.
+    /// The policy of an agent. It is compiled when it is asked about, and again when a file of its projects has changed; while
+    /// it is used it is also compiled beside the calls every few seconds.
     ///
     /// # Errors
     /// Why the policy cannot be compiled.
-    pub fn agent(&self, id: &str) -> Result<Arc<AgentPolicy>, String> {
+    pub fn agent(self: &Arc<Self>, id: &str) -> Result<Arc<AgentPolicy>, String> {
+        let Some(kept) = self.kept(id) else { return self.compiled(id) };
+        if kept.projects.age() >= REFRESH_AGE && !kept.is_refreshed.swap(true, Ordering::Relaxed) {
+            self.refresh(id);
+        }
+        Ok(kept)
+    }
+
+    fn kept(&self, id: &str) -> Option<Arc<AgentPolicy>> {
         let kept = self.policies.lock().get(id).cloned();
-        if let Some(kept) = kept.filter(|kept| kept.is_current()) {
-            return Ok(kept);
+        kept.filter(|kept| kept.is_current())
+    }
+
+    /// The policy of an agent that has none that counts.
+    fn compiled(&self, id: &str) -> Result<Arc<AgentPolicy>, String> {
+        let compiling = self.compiling.lock();
+        if let Some(by_another_call) = self.kept(id) {
+            return Ok(by_another_call);
         }
         let compiled = Arc::new(self.compile(id)?);
+        self.retain(id, &compiled);
+        drop(compiling);
+        Ok(compiled)
+    }
+
+    /// Compiles a policy beside the calls. If that fails, the one that is kept ends at its age, and the next call says why.
+    fn refresh(self: &Arc<Self>, id: &str) {
+        let (loaded, id) = (Arc::clone(self), id.to_owned());
+        let work = move || {
+            let compiling = loaded.compiling.lock();
+            if let Ok(compiled) = loaded.compile(&id) {
+                loaded.retain(&id, &Arc::new(compiled));
+            }
+            drop(compiling);
+        };
+        // Without a thread the call that finds it too old compiles it.
+        let _ = std::thread::Builder::new().name("compile".to_owned()).spawn(work);
+    }
+
+    fn retain(&self, id: &str, compiled: &Arc<AgentPolicy>) {
         let mut policies = self.policies.lock();
         if policies.len() >= MAX_AGENTS {
             policies.clear();
         }
-        policies.insert(id.to_owned(), Arc::clone(&compiled));
-        Ok(compiled)
+        policies.insert(id.to_owned(), Arc::clone(compiled));
     }
 
     fn compile(&self, id: &str) -> Result<AgentPolicy, String> {
@@ -186,12 +226,49 @@ impl Loaded {
         config::settle_workspace(&options, &mut paths, self.text.as_deref(), &self.stores);
         let policy = config::compile(&options, &paths, Disk::Used, self.text.as_deref(), &self.stores)
             .map_err(|error| error.to_string())?;
-        Ok(AgentPolicy { policy, bases, projects })
+        Ok(AgentPolicy { policy, bases, projects, is_refreshed: AtomicBool::new(false) })
     }
 }
 
 impl AgentPolicy {
     fn is_current(&self) -> bool {
         self.projects.age() < MAX_AGE && self.projects.are_current()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    fn loaded(home: &Path) -> Arc<Loaded> {
+        let words = ["openclaw-guard", "--home", home.to_str().unwrap()];
+        let options = Cli::try_parse_from(words).unwrap().options;
+        let paths = Paths::find_at(&options, home).unwrap();
+        Arc::new(Loaded::read(&options, &paths).unwrap())
+    }
+
+    #[test]
+    fn calls_at_once_share_one_policy() {
+        let home = tempfile::tempdir().unwrap();
+        let loaded = loaded(home.path());
+        let policies: Vec<_> = std::thread::scope(|scope| {
+            let calls: Vec<_> = (0..8).map(|_| scope.spawn(|| loaded.agent("other").unwrap())).collect();
+            calls.into_iter().map(|call| call.join().unwrap()).collect()
+        });
+        assert!(policies.iter().all(|policy| Arc::ptr_eq(policy, &policies[0])));
+    }
+
+    #[test]
+    fn a_policy_is_replaced_beside_the_calls() {
+        let home = tempfile::tempdir().unwrap();
+        let loaded = loaded(home.path());
+        let before = loaded.agent("main").unwrap();
+        loaded.refresh("main");
+        while Arc::ptr_eq(&before, &loaded.agent("main").unwrap()) {
+            std::thread::yield_now();
+        }
     }
 }
