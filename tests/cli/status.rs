@@ -78,6 +78,21 @@ fn help_and_version_are_0() {
 }
 
 #[test]
+fn a_variable_that_changes_nothing_is_refused() {
+    let world = World::open();
+    for (name, value, instead) in
+        [("OC_TOOL_PROFILE", "minimal", "tools.profile"), ("OC_SANDBOX", "off", "sandbox.mode")]
+    {
+        let refused = ended(world.command().env(name, value).args(["--", "true"]));
+        assert_eq!(refused.status, 125, "{refused:?}");
+        assert!(refused.stderr.contains(name) && refused.stderr.contains(instead), "{refused:?}");
+    }
+    for flag in ["--allow-tool", "--deny-tool", "--no-sandbox"] {
+        assert_eq!(ended(world.command().args([flag, "x", "--", "true"])).status, 125, "{flag}");
+    }
+}
+
+#[test]
 fn the_environment_tightens_and_does_not_loosen() {
     let world = World::open();
     let of = |name: &str, value: &str, more: &[&str]| {

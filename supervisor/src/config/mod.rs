@@ -94,14 +94,14 @@ pub enum SetupError {
     /// The current directory has no path, so relative paths cannot be resolved.
     #[error("cannot find the current directory: {0}")]
     NoDirectory(std::io::Error),
-    /// A variable in the guard's own environment has an unknown value.
+    /// A variable in the guard's own environment has a value that does not count.
     #[error("{name}={value}: {expected}", value = shown(value.as_bytes()))]
     Variable {
         /// The variable's name.
         name: &'static str,
         /// Its value.
         value: String,
-        /// The accepted values, as text.
+        /// The accepted values, or what to do instead.
         expected: &'static str,
     },
 }
@@ -391,6 +391,16 @@ pub fn read(
     }
 }
 
+/// Variables that the first documents of OpenClaw's policies name, and that change nothing here: what to do instead. Whoever
+/// sets one of them expects that it counts.
+const REFUSED: [(&str, &str); 2] = [
+    (
+        "OC_TOOL_PROFILE",
+        "the guard takes no profile of tools from it; unset it, and write tools.profile in openclaw.json",
+    ),
+    ("OC_SANDBOX", "the guard takes no sandbox away; unset it, and write sandbox.mode in openclaw.json"),
+];
+
 /// Returns the overrides from the command line and the guard's own environment, the stricter one of each.
 fn overrides(options: &Options) -> Result<Overrides, SetupError> {
     let variable = |name: &'static str, expected| {
@@ -400,6 +410,11 @@ fn overrides(options: &Options) -> Result<Overrides, SetupError> {
             expected,
         }
     };
+    for (name, instead) in REFUSED {
+        if let Some(value) = env::var_os(name) {
+            return Err(variable(name, instead)(value));
+        }
+    }
     let mut overrides = Overrides { security: options.exec_security, ask: options.exec_ask };
     if let Some(value) = env::var_os("OC_EXEC_SECURITY") {
         let security = value.to_str().and_then(Security::from_name);
