@@ -34,6 +34,19 @@ const ELSEWHERE: &[Elsewhere] = &[
     // The gate runs this.
     elsewhere("README.md", "make test", ".ci/run", "exec make test"),
     elsewhere("docs/tour.md", "", "tests/tour/main.rs", "docs/tour.md"),
+    elsewhere(
+        "docs/learn.md",
+        "openclaw-guard learn --calls",
+        "tests/gate/learned.rs",
+        "\"learn\", \"--calls\"",
+    ),
+    elsewhere("", "openclaw-guard --observe gate serve", "tests/gate/learned.rs", "\"--observe\""),
+    elsewhere(
+        "docs/learn.md",
+        "openclaw-guard --policy guard.json gate serve",
+        "tests/gate/world.rs",
+        "\"gate\", \"serve\"",
+    ),
     elsewhere("docs/approvals.md", "#!/bin/sh", "tests/docs/examples.rs", "notify-send"),
     elsewhere("docs/openclaw.md", "", "tests/openclaw/agent.rs", "\"OpenClaw\""),
     elsewhere(

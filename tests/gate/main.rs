@@ -2,6 +2,7 @@
 
 mod attacks;
 mod commands;
+mod learned;
 mod plugin;
 mod service;
 mod world;

@@ -7,14 +7,15 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
+use std::sync::Arc;
 
 use guard_approvals::served;
 use guard_openclaw::command_text;
 use guard_openclaw::sandbox::agent_id;
 use guard_policy::environment::Variable;
 use guard_policy::tools::{
-    CallSite, EffectiveTools, FileSize, GUARD_STEP, Inventory, Reach, RemovedBy, SeenWarnings, Sender,
-    Surface, ToolContext, ToolNeed, effective, judge_file, judge_url, needs, restrict,
+    CallSite, EffectiveTools, FileSize, GUARD_STEP, Inventory, JudgedPath, Reach, RemovedBy, SeenWarnings,
+    Sender, Surface, ToolContext, ToolNeed, effective, judge_file, judge_url, needs, restrict,
 };
 use guard_policy::{Access, Outcome, Reason, Request, Security, Source};
 use guard_supervisor::audit::Operation;
@@ -38,7 +39,18 @@ pub struct Judged {
     pub agent: String,
     /// The tool, as policies write it.
     pub tool: String,
-    /// What decided: a real path, an address, a command; empty where the tool alone did.
+    /// What decided: the strictest part.
+    pub part: Part,
+    /// The other parts.
+    pub others: Vec<Part>,
+    /// How long a human has to answer.
+    pub timeout_ms: u64,
+}
+
+/// One thing that a call reaches for.
+#[derive(Debug)]
+pub struct Part {
+    /// A real path, an address, a command; empty where the tool alone decides.
     pub target: Vec<u8>,
     /// What the call does with it.
     pub access: Option<Operation>,
@@ -46,14 +58,12 @@ pub struct Judged {
     pub outcome: Outcome,
     /// The reason.
     pub reason: Reason<'static>,
-    /// How long a human has to answer.
-    pub timeout_ms: u64,
 }
 
 /// What holds for every call.
 pub struct CallJudge<'j> {
     /// The policies.
-    pub loaded: &'j Loaded,
+    pub loaded: &'j Arc<Loaded>,
     /// What `~` stands for.
     pub home: &'j Path,
     /// The state directory.
@@ -66,11 +76,11 @@ pub struct CallJudge<'j> {
     pub is_unattended: bool,
 }
 
-struct Part {
-    target: Vec<u8>,
-    access: Option<Operation>,
-    outcome: Outcome,
-    reason: Reason<'static>,
+impl Part {
+    /// A decision about the tool, whatever it reaches for.
+    fn of_tool(outcome: Outcome, reason: Reason<'static>) -> Part {
+        Part { target: Vec::new(), access: None, outcome, reason }
+    }
 }
 
 impl CallJudge<'_> {
@@ -80,24 +90,23 @@ impl CallJudge<'_> {
         let mut judged = Judged {
             agent: question.agent_id.as_deref().map(agent_id).unwrap_or_default(),
             tool,
-            target: Vec::new(),
-            access: None,
-            outcome: Outcome::Deny,
-            reason: by_gate("nothing allows it"),
+            part: Part::of_tool(Outcome::Deny, by_gate("nothing allows it")),
+            others: Vec::new(),
             timeout_ms: 0,
         };
         match self.parts(question, &mut judged) {
-            Ok(part) => {
-                (judged.target, judged.access) = (part.target, part.access);
-                (judged.outcome, judged.reason) = (part.outcome, part.reason);
+            Ok(mut parts) => {
+                let strictest = (0..parts.len()).min_by_key(|&at| parts[at].outcome);
+                judged.part = strictest.map_or_else(left_by_openclaw, |at| parts.remove(at));
+                judged.others = parts;
             }
-            Err(why) => judged.reason = why,
+            Err(why) => judged.part.reason = why,
         }
         judged
     }
 
-    /// The strictest part, or why the call cannot be judged.
-    fn parts(&self, question: &Question, judged: &mut Judged) -> Result<Part, Reason<'static>> {
+    /// What the call reaches for, or why it cannot be judged.
+    fn parts(&self, question: &Question, judged: &mut Judged) -> Result<Vec<Part>, Reason<'static>> {
         check_names(question, &judged.tool)?;
         let mut inventory = Inventory::of_release(self.loaded.release);
         inventory.add_plugin_tool(&judged.tool, "");
@@ -116,20 +125,8 @@ impl CallJudge<'_> {
         let derived = derived(question, &judged.tool);
         let is_judged =
             |need: &ToolNeed| !matches!(need, ToolNeed::Command { .. }) || self.judges_text(question, &tools);
-        let needs: Vec<_> = needs.into_iter().chain(derived).filter(is_judged).collect();
-        let parts = needs.iter().map(|need| self.part(need, &agent));
-        let of_tool = Part {
-            target: Vec::new(),
-            access: None,
-            outcome: Outcome::Allow,
-            reason: Reason::new(
-                Source::Openclaw,
-                "",
-                "OpenClaw's tools",
-                "OpenClaw's policy leaves this tool",
-            ),
-        };
-        Ok(parts.min_by_key(|part| part.outcome).unwrap_or(of_tool))
+        let needs = needs.into_iter().chain(derived).filter(is_judged);
+        Ok(needs.flat_map(|need| self.judge_need(&need, &agent)).collect())
     }
 
     /// Whether a command is judged by its text: where it may run on the gateway's host.
@@ -146,22 +143,23 @@ impl CallJudge<'_> {
         !self.is_wrapped && (is_elevated || !configured || !asked)
     }
 
-    fn part(&self, need: &ToolNeed, agent: &AgentPolicy) -> Part {
-        let policy = &agent.policy;
-        match need {
-            ToolNeed::File { path, access, reach } => self.file(path, *access, *reach, agent),
+    fn judge_need(&self, need: &ToolNeed, agent: &AgentPolicy) -> Vec<Part> {
+        let part = match need {
+            ToolNeed::File { path, access, reach } => return self.file(path, *access, *reach, agent),
             ToolNeed::Url(url) => {
-                let verdict = judge_url(policy, url, served(self.state));
+                let verdict = judge_url(&agent.policy, url, served(self.state));
                 let target = url.clone().into_bytes();
                 let reason = verdict.reason.into_owned();
                 Part { target, access: Some(Operation::Connect), outcome: verdict.outcome, reason }
             }
             ToolNeed::Command { text, directory } => self.command(text, directory.as_deref(), agent),
             ToolNeed::SessionDirectory(path) => self.session_directory(path, agent),
-        }
+        };
+        vec![part]
     }
 
-    fn file(&self, path: &str, access: Access, reach: Reach, agent: &AgentPolicy) -> Part {
+    /// A part for each path that the text may stand for.
+    fn file(&self, path: &str, access: Access, reach: Reach, agent: &AgentPolicy) -> Vec<Part> {
         let links = Links::default();
         let bases: Vec<Vec<u8>> =
             agent.bases.iter().map(|base| base.as_os_str().as_bytes().to_vec()).collect();
@@ -173,13 +171,15 @@ impl CallJudge<'_> {
             size: &size,
             site: &|path| repository::site(&agent.policy, path),
         };
-        let judged = judge_file(&agent.policy, path, access, reach, &site);
-        let request = Request::File { path: &judged.path, access };
-        let verdict =
-            if self.is_unattended { agent.policy.fallback(&request, judged.verdict) } else { judged.verdict };
         let operation = if access == Access::READ { Operation::Read } else { Operation::Write };
-        let (outcome, reason) = (verdict.outcome, verdict.reason.into_owned());
-        Part { target: judged.path, access: Some(operation), outcome, reason }
+        let judged = judge_file(&agent.policy, path, access, reach, &site);
+        let parts = judged.into_iter().map(|JudgedPath { path, verdict }| {
+            let request = Request::File { path: &path, access };
+            let verdict = if self.is_unattended { agent.policy.fallback(&request, verdict) } else { verdict };
+            let (outcome, reason) = (verdict.outcome, verdict.reason.into_owned());
+            Part { target: path, access: Some(operation), outcome, reason }
+        });
+        parts.collect()
     }
 
     fn command(&self, text: &str, directory: Option<&str>, agent: &AgentPolicy) -> Part {
@@ -211,6 +211,12 @@ impl CallJudge<'_> {
         );
         Part { target: path.as_bytes().to_vec(), access: None, outcome, reason }
     }
+}
+
+/// The decision about a call that reaches for nothing.
+fn left_by_openclaw() -> Part {
+    let text = "OpenClaw's policy leaves this tool";
+    Part::of_tool(Outcome::Allow, Reason::new(Source::Openclaw, "", "OpenClaw's tools", text))
 }
 
 /// The paths that OpenClaw itself found in a patch.

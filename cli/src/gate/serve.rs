@@ -21,7 +21,7 @@ use guard_supervisor::exit::Exit;
 use guard_supervisor::run;
 use parking_lot::Mutex;
 
-use super::judge::{CallJudge, Judged, by_gate};
+use super::judge::{CallJudge, Judged, Part, by_gate};
 use super::plugin::{self, PluginState};
 use super::protocol::{Answer, MAX_QUESTION, Question};
 use super::sources::{Changed, Sources};
@@ -171,27 +171,33 @@ impl Service {
             is_unattended: self.is_unattended,
         };
         let mut judged = judge.judge(&question);
-        let is_logged = self.log(&judged, &question, pid, began);
-        if !is_logged && self.must_log && judged.outcome != Outcome::Deny {
-            (judged.outcome, judged.reason) = (Outcome::Deny, by_gate("the audit log cannot be written"));
+        let is_logged = self.log(&judged, &judged.part, &question, pid, began);
+        if !is_logged && self.must_log && judged.part.outcome != Outcome::Deny {
+            judged.part.outcome = Outcome::Deny;
+            judged.part.reason = by_gate("the audit log cannot be written");
         }
         if self.is_observing {
-            judged.outcome = Outcome::Allow;
+            // `learn --calls` needs all that a call reaches for.
+            for part in &judged.others {
+                self.log(&judged, part, &question, pid, began);
+            }
+            judged.part.outcome = Outcome::Allow;
         }
-        let target = String::from_utf8_lossy(&judged.target);
-        let subject = format!("{} {target}", judged.tool);
-        Answer::new(judged.outcome, &judged.reason, subject.trim_end(), judged.timeout_ms)
+        let Part { target, outcome, reason, .. } = &judged.part;
+        let subject = format!("{} {}", judged.tool, String::from_utf8_lossy(target));
+        Answer::new(*outcome, reason, subject.trim_end(), judged.timeout_ms)
     }
 
-    /// Writes the line; returns whether it is in the log.
-    fn log(&self, judged: &Judged, question: &Question, pid: i32, began: Instant) -> bool {
+    /// Writes the line for a part; returns whether it is in the log.
+    fn log(&self, judged: &Judged, part: &Part, question: &Question, pid: i32, began: Instant) -> bool {
         let event = ToolEvent {
             pid,
             tool: judged.tool.chars().take(128).collect(),
-            target: judged.target.clone(),
-            access: judged.access,
-            outcome: judged.outcome,
-            reason: judged.reason.clone(),
+            target: part.target.clone(),
+            access: part.access,
+            outcome: part.outcome,
+            reason: part.reason.clone(),
+            is_observed: self.is_observing,
             micros: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
             caller: ToolCaller {
                 agent: judged.agent.clone(),

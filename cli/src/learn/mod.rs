@@ -1,5 +1,6 @@
-//! `openclaw-guard learn -- CMD`: records what a command does, and proposes a policy that allows it.
+//! `openclaw-guard learn`: proposes a policy that allows what a command does, or what OpenClaw's tools did.
 
+mod calls;
 mod print;
 mod target;
 
@@ -11,15 +12,17 @@ use clap::{Args, ValueEnum};
 use guard_openclaw::approvals_store::Stores;
 use guard_policy::Problem;
 use guard_policy::learn::{self, FinalState, Observation, Session};
+use guard_supervisor::audit::reader::ReadError;
 use guard_supervisor::config::options::Options;
 use guard_supervisor::config::{self, Disk, Paths, SetupError};
 use guard_supervisor::exit::Exit;
-use guard_supervisor::judge::recorder::Seen;
+use guard_supervisor::judge::recorder::{self, Seen};
 use guard_supervisor::run::{self, RunError};
 
 use crate::confirm;
 use crate::edit::EditError;
 use crate::web_proxy;
+use calls::ObservedCalls;
 use print::Summary;
 use target::{OutputTarget, TargetOutcome};
 
@@ -29,8 +32,10 @@ use target::{OutputTarget, TargetOutcome};
     openclaw-guard learn -o guard.json -- cargo build\n  \
     openclaw-guard learn -o guard.json -- npm test             asks, then adds what is missing\n  \
     openclaw-guard learn --width tight -- make > guard.json\n  \
-    openclaw-guard learn --json -- pytest | jq -r '.leftOut[] | \"\\(.path): \\(.why)\"'\n\n\
-    While it learns, the guard denies only its own files and OpenClaw's. Run only what you trust.\n\n\
+    openclaw-guard learn --json -- pytest | jq -r '.leftOut[] | \"\\(.path): \\(.why)\"'\n  \
+    openclaw-guard learn --agent main -o guard.json --calls\n\n\
+    While it learns, the guard denies only its own files and OpenClaw's. Run only what you trust.\n\
+    --calls runs nothing: it reads the audit log that `gate serve --observe` has written.\n\n\
     Exit status: the command's, also if nothing was missing; 1 an existing policy was not changed\n\
     because nobody confirmed it; 125 the guard failed.")]
 pub struct LearnArgs {
@@ -47,8 +52,11 @@ pub struct LearnArgs {
     /// unused, written, policy
     #[arg(long)]
     json: bool,
+    /// Learn from the calls of OpenClaw's tools in the audit log, which `gate serve --observe` has let through
+    #[arg(long, conflicts_with = "command")]
+    calls: bool,
     /// The command and its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(last = true, required_unless_present = "calls", value_name = "CMD")]
     command: Vec<OsString>,
 }
 
@@ -83,6 +91,15 @@ pub enum LearnError {
     Run(#[from] RunError),
     #[error(transparent)]
     Edit(#[from] EditError),
+    #[error(transparent)]
+    Log(#[from] ReadError),
+    #[error(
+        "the audit log has no call of agent {0}'s tools to learn from: run `openclaw-guard --observe gate serve` \
+         while the agent works"
+    )]
+    NoCalls(String),
+    #[error("{}", guard_policy::text::shown(.0.as_bytes()))]
+    Openclaw(String),
     #[error("cannot keep a record: {0}")]
     Record(std::io::Error),
     #[error("cannot write: {0}")]
@@ -105,12 +122,15 @@ impl From<Vec<Problem>> for LearnError {
     }
 }
 
-/// Runs the command, and proposes a policy.
+/// Runs the command, or reads the calls, and proposes a policy.
 ///
 /// # Errors
 /// When the command cannot be run, or the proposal cannot be written.
 pub fn act(options: &Options, arguments: &LearnArgs) -> Result<Exit, LearnError> {
     let mut paths = Paths::find(options)?;
+    if arguments.calls {
+        paths = calls::at_workspace(options, &paths)?;
+    }
     let target = OutputTarget::find(arguments.output.as_deref())?;
     paths.deny(&target.files());
     let in_force = config::policy(options, &paths, Disk::Used)?;
@@ -121,12 +141,15 @@ pub fn act(options: &Options, arguments: &LearnArgs) -> Result<Exit, LearnError>
     };
     let stores = Stores::load(&paths.state_directory);
     config::settle_workspace(options, &mut paths, text, &stores);
-    let (recorder, recording) = guard_supervisor::judge::recorder::pair().map_err(LearnError::Record)?;
-    print::start(options, &arguments.command);
-    let ended = run::learn(options, &arguments.command, paths.clone(), recorder, &web_proxy::command())?;
-    confirm::let_signals_through();
-
-    let Seen { paths: seen, hosts: reached, is_cut } = recording.read().map_err(LearnError::Record)?;
+    let (ended, seen) = if arguments.calls {
+        let calls = ObservedCalls::read(options)?;
+        print::calls(options, &calls);
+        (None, calls.seen)
+    } else {
+        let (ended, seen) = record(options, arguments, &paths)?;
+        (Some(ended), seen)
+    };
+    let Seen { paths: seen, hosts: reached, is_cut } = seen;
     let observations: Vec<Observation> = seen.into_iter().map(observation).collect();
     let caches = caches();
     config::on_host(&paths, |host| {
@@ -157,8 +180,18 @@ pub fn act(options: &Options, arguments: &LearnArgs) -> Result<Exit, LearnError>
         summary.summary(options, &paths);
         let written = target.write(arguments.yes, summary.proposal, summary.merge)?;
         summary.result(options, arguments, &target, written).map_err(LearnError::Output)?;
-        Ok(if written == TargetOutcome::Refused { Exit::Wrong } else { ended })
+        let done = ended.unwrap_or(Exit::Command(0));
+        Ok(if written == TargetOutcome::Refused { Exit::Wrong } else { done })
     })
+}
+
+/// Runs the command; returns how it ended, and what it did.
+fn record(options: &Options, arguments: &LearnArgs, paths: &Paths) -> Result<(Exit, Seen), LearnError> {
+    let (recorder, recording) = recorder::pair().map_err(LearnError::Record)?;
+    print::start(options, &arguments.command);
+    let ended = run::learn(options, &arguments.command, paths.clone(), recorder, &web_proxy::command())?;
+    confirm::let_signals_through();
+    Ok((ended, recording.read().map_err(LearnError::Record)?))
 }
 
 /// The use of a path, with the file that is there now.

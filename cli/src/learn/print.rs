@@ -16,6 +16,7 @@ use guard_supervisor::exit::Exit;
 use serde_json::{Value, json};
 
 use super::LearnArgs;
+use super::calls::ObservedCalls;
 use super::target::{OutputTarget, TargetOutcome};
 use crate::charset::fitted;
 
@@ -24,7 +25,8 @@ const MAX_SHOWN: usize = 25;
 
 /// The data of the report.
 pub struct Summary<'t> {
-    pub ended: Exit,
+    /// How the command ended; none for calls of tools.
+    pub ended: Option<Exit>,
     pub is_cut: bool,
     pub observations: &'t [Observation],
     pub reached: &'t ReachedHosts,
@@ -40,6 +42,18 @@ pub fn start(options: &Options, command: &[OsString]) {
         eprintln!(
             "openclaw-guard: learning from {}: the guard denies it only the files of the guard and of OpenClaw",
             words(command)
+        );
+    }
+}
+
+/// Says what the log has.
+pub fn calls(options: &Options, calls: &ObservedCalls) {
+    if !options.quiet {
+        eprintln!(
+            "openclaw-guard: learning from {} lines about calls of agent {}'s tools; {} more name no file or host, or only a part",
+            calls.learned,
+            shown(options.agent.as_bytes()),
+            calls.others
         );
     }
 }
@@ -95,23 +109,24 @@ impl Summary<'_> {
     /// Prints the observations to standard error.
     pub fn summary(&self, options: &Options, paths: &Paths) {
         let line = |text: String| eprintln!("openclaw-guard: {text}");
-        let how = match self.ended {
-            Exit::Signal(signal) => format!("was ended by signal {signal}"),
-            Exit::Command(status) => format!("ended with status {status}"),
-            _ => "ended".to_owned(),
-        };
         let hosts = match self.reached.by_name.len() + self.reached.directly.len() {
             0 => String::new(),
             1 => "1 host, ".to_owned(),
             count => format!("{count} hosts, "),
         };
-        line(format!(
-            "the session {how}; seen: {} programs, {} files read, {} written, {hosts}{} left out",
+        let seen = format!(
+            "seen: {} programs, {} files read, {} written, {hosts}{} left out",
             self.count(Used::STARTED),
             self.count(Used::READ),
             self.count(Used::WRITTEN),
             self.touched().count()
-        ));
+        );
+        line(match self.ended {
+            None => seen,
+            Some(Exit::Signal(signal)) => format!("the session was ended by signal {signal}; {seen}"),
+            Some(Exit::Command(status)) => format!("the session ended with status {status}; {seen}"),
+            Some(_) => format!("the session ended; {seen}"),
+        });
         if self.is_cut {
             line("the record is full: the policy lacks the last part of the session".to_owned());
         }
@@ -202,6 +217,9 @@ impl Summary<'_> {
         };
         let name = shown(name.as_os_str().as_bytes());
         match written {
+            TargetOutcome::Done if arguments.calls => line(format!(
+                "wrote {name}; to have the gate decide by it: openclaw-guard --policy {name} gate serve"
+            )),
             TargetOutcome::Done => line(format!(
                 "wrote {name}; to run the command under it: openclaw-guard --policy {name} -- {}",
                 words(&arguments.command)
@@ -217,8 +235,8 @@ impl Summary<'_> {
     fn json(&self, written: TargetOutcome) -> Value {
         let merge = self.merge;
         let status = match self.ended {
-            Exit::Command(status) => i32::from(status),
-            Exit::Signal(signal) => 128 + signal,
+            Some(Exit::Command(status)) => i32::from(status),
+            Some(Exit::Signal(signal)) => 128 + signal,
             _ => 0,
         };
         let (refused, asked) = self.of_policy_in_force();

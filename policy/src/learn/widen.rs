@@ -69,10 +69,13 @@ pub(super) fn widen(
     if width == Width::Tight {
         widened.roots = roots(observations, zones);
     }
-    // Programs that are built in the project are run there, if not in this session then in the next.
-    let is_built = observations
-        .iter()
-        .any(|seen| seen.used.meets(Used::WRITTEN) && zones.find(&seen.path).kind == ZoneKind::Project);
+    // Programs that are built in the project are run there, if not in this session then in the next; but not by tools that only
+    // read and write files.
+    let starts = observations.iter().any(|seen| seen.used.meets(Used::STARTED));
+    let is_built = starts
+        && observations
+            .iter()
+            .any(|seen| seen.used.meets(Used::WRITTEN) && zones.find(&seen.path).kind == ZoneKind::Project);
     if let Some(project) = zones.project.as_ref().filter(|_| is_built && width != Width::Tight) {
         widened.rights.add(Pattern::deep(project.clone()), Bits::X);
         widened.programs.insert(Pattern::deep(project.clone()));

@@ -312,9 +312,12 @@ fn a_project_is_the_repository_where_that_was_written() {
         let rules = proposed(observations, &host, Width::Normal).rules;
         rules.into_iter().map(|(pattern, permission)| format!("{pattern} {permission}")).collect::<Vec<_>>()
     };
-    assert_eq!(rules(&only_part), ["~/repo/part/** rwx", "~/repo/** r--"]);
+    // Nothing was started, so nothing that is built there is.
+    assert_eq!(rules(&only_part), ["~/repo/part/** rw-", "~/repo/** r--"]);
     let both = [only_part.to_vec(), vec![wrote("/home/u/repo/Cargo.lock")]].concat();
-    assert_eq!(rules(&both), ["~/repo/** rwx"]);
+    assert_eq!(rules(&both), ["~/repo/** rw-"]);
+    let built = [both, vec![ran("/home/u/repo/out")]].concat();
+    assert_eq!(rules(&built), ["~/repo/** rwx"]);
 }
 
 #[test]

@@ -104,6 +104,9 @@ pub struct LoggedDecision {
     /// For a call of a tool: what it does with `path`.
     #[serde(default)]
     pub access: Option<Operation>,
+    /// For a call of a tool: whether it went on whatever was decided.
+    #[serde(default, rename = "observed")]
+    pub is_observed: bool,
     /// For a line that counts repeats of a denial, how many.
     #[serde(default)]
     pub count: Option<u64>,

@@ -29,6 +29,8 @@ pub struct ToolEvent {
     pub outcome: Outcome,
     /// The reason for it.
     pub reason: Reason<'static>,
+    /// The call goes on whatever the decision: the service runs with `--observe`.
+    pub is_observed: bool,
     /// Microseconds from the request to the decision.
     pub micros: u64,
     /// Who called.
@@ -70,6 +72,8 @@ pub(super) struct ToolLine<'a> {
     tool: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     access: Option<Operation>,
+    #[serde(rename = "observed", skip_serializing_if = "std::ops::Not::not")]
+    is_observed: bool,
     #[serde(flatten)]
     caller: &'a ToolCaller,
 }
@@ -94,6 +98,7 @@ impl<'a> ToolLine<'a> {
             micros: event.micros,
             tool: &event.tool,
             access: event.access,
+            is_observed: event.is_observed,
             caller: &event.caller,
         }
     }

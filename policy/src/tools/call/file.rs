@@ -45,15 +45,15 @@ pub struct JudgedPath<'p> {
     pub verdict: Verdict<'p>,
 }
 
-/// Judges one file of a call: every path that it may stand for, and the strictest verdict counts.
+/// Judges one file of a call: every path that it may stand for, at least one. The strictest verdict counts.
 pub fn judge_file<'p>(
     policy: &'p Policy,
     path: &str,
     access: Access,
     reach: Reach,
     site: &CallSite<'_>,
-) -> JudgedPath<'p> {
-    let unclear = |why: &str| JudgedPath { path: path.as_bytes().to_vec(), verdict: denied(why) };
+) -> Vec<JudgedPath<'p>> {
+    let unclear = |why: &str| vec![JudgedPath { path: path.as_bytes().to_vec(), verdict: denied(why) }];
     let Some(spelled) = spellings(path, site.home, site.bases) else {
         return unclear("the path has a NUL, is too long, or stands for too many paths or none");
     };
@@ -70,13 +70,14 @@ pub fn judge_file<'p>(
             }
         }
     }
+    if real_paths.is_empty() {
+        return unclear("the path stands for nothing");
+    }
     let judged = real_paths.into_iter().map(|path| {
         let verdict = judge_path(policy, &path, access, reach, site);
         JudgedPath { path, verdict }
     });
-    judged
-        .min_by_key(|judged| judged.verdict.outcome)
-        .unwrap_or_else(|| unclear("the path stands for nothing"))
+    judged.collect()
 }
 
 fn judge_path<'p>(

@@ -93,12 +93,13 @@ fn absolute(text: &str, home: &[u8], bases: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> 
     if text.starts_with('/') {
         return Some(vec![text.as_bytes().to_vec()]);
     }
-    let mut paths: Vec<_> = bases.iter().map(|base| below(base, text)).collect();
-    match text.strip_prefix('~') {
-        Some("") => paths.push(home.to_vec()),
-        Some(rest) if rest.starts_with(['/', '\\']) => paths.push(below(home, &rest[1..])),
-        _ => {}
-    }
+    // First what is meant: of equal decisions the first is shown.
+    let at_home = match text.strip_prefix('~') {
+        Some("") => Some(home.to_vec()),
+        Some(rest) if rest.starts_with(['/', '\\']) => Some(below(home, &rest[1..])),
+        _ => None,
+    };
+    let paths: Vec<_> = at_home.into_iter().chain(bases.iter().map(|base| below(base, text))).collect();
     // Without a base, a relative path may be anywhere.
     (!paths.is_empty()).then_some(paths)
 }

@@ -1,0 +1,100 @@
+//! What OpenClaw's tools did, by the lines that `gate serve --observe` has written into the audit log.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::Path;
+
+use guard_openclaw::gateway::{self, Config};
+use guard_openclaw::real_path::real;
+use guard_policy::learn::Used;
+use guard_policy::{WebEndpoint, WebTarget};
+use guard_supervisor::audit::Operation;
+use guard_supervisor::audit::reader::{Log, LoggedDecision};
+use guard_supervisor::config::{self, Paths, options::Options};
+use guard_supervisor::judge::recorder::Seen;
+use serde_json::Value;
+
+use super::LearnError;
+use crate::sandbox::directories;
+
+/// The calls of an agent's tools that went on, whatever the policy said of them.
+#[derive(Debug, Default)]
+pub struct ObservedCalls {
+    /// What they reached for.
+    pub seen: Seen,
+    /// How many lines of the log that is.
+    pub learned: usize,
+    /// Lines of which no rule can be made: a command, a tool without a target, a text that the log has shortened.
+    pub others: usize,
+}
+
+impl ObservedCalls {
+    /// Reads the log.
+    ///
+    /// # Errors
+    /// If there is no log, or no such call in it.
+    pub fn read(options: &Options) -> Result<ObservedCalls, LearnError> {
+        let log = Log::open(&config::audit_log(options)?)?;
+        let mut calls = ObservedCalls::default();
+        let mut paths: BTreeMap<Vec<u8>, Used> = BTreeMap::new();
+        let (mut services, mut floods) = (HashSet::new(), HashSet::new());
+        for entry in log.entries() {
+            let entry = entry?;
+            if entry.counted().is_some() {
+                floods.insert(entry.session.clone());
+            }
+            let call = entry.decision().filter(|call| call.is_observed && entry.agent == options.agent);
+            let Some(call) = call else { continue };
+            services.insert(entry.session.clone());
+            if let Some((path, used)) = file(call) {
+                let before = paths.entry(path).or_default();
+                *before = *before | used;
+            } else if let Some(host) = host(call) {
+                let origin = format!("{}://{}", host.scheme().as_str(), host.authority());
+                // OpenClaw looks the name up.
+                calls.seen.hosts.by_name.insert(origin, BTreeSet::new());
+            } else {
+                calls.others += 1;
+                continue;
+            }
+            calls.learned += 1;
+        }
+        if calls.learned == 0 {
+            return Err(LearnError::NoCalls(options.agent.clone()));
+        }
+        calls.seen.is_cut = !services.is_disjoint(&floods);
+        calls.seen.paths = paths.into_iter().collect();
+        Ok(calls)
+    }
+}
+
+/// The file that a call read or wrote. `edit` and `apply_patch` read what they write.
+fn file(call: &LoggedDecision) -> Option<(Vec<u8>, Used)> {
+    let only_writes = call.argv.first().is_some_and(|tool| tool == "write");
+    let used = match call.access? {
+        Operation::Read => Used::READ,
+        Operation::Write if only_writes => Used::WRITTEN,
+        Operation::Write => Used::READ | Used::WRITTEN,
+        _ => return None,
+    };
+    let is_whole = !call.path.ends_with('…') && !call.path.contains(char::REPLACEMENT_CHARACTER);
+    (is_whole && call.path.starts_with('/')).then(|| (call.path.clone().into_bytes(), used))
+}
+
+fn host(call: &LoggedDecision) -> Option<WebEndpoint> {
+    WebTarget::Url(&call.path).endpoint().ok().filter(|_| call.access == Some(Operation::Connect))
+}
+
+/// The paths of a policy for an agent's tools: they begin in its workspace.
+///
+/// # Errors
+/// What in openclaw.json is wrong.
+pub fn at_workspace(options: &Options, paths: &Paths) -> Result<Paths, LearnError> {
+    let file = Config::read(&gateway::config(&paths.state));
+    if let Some(problem) = file.problem() {
+        return Err(LearnError::Openclaw(problem));
+    }
+    let content = file.content().unwrap_or(&Value::Null);
+    let workspace = directories(paths).agent_workspace(content, &options.agent);
+    let workspace = workspace.map_err(|error| LearnError::Openclaw(error.to_string()))?;
+    Ok(paths.at(&real(Path::new(&workspace))))
+}
