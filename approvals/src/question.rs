@@ -146,8 +146,8 @@ pub struct Exec {
     /// The scripts that interpret that script: first the one in its `#!` line, last the one whose `#!` line names the
     /// program.
     pub through: Vec<BoundScript>,
-    /// Other files among the arguments that the program may run, and that the tree may write. If the program has no
-    /// script, the guard cannot tell which of them it runs.
+    /// Other files that may run, and that the tree may write: among the arguments (if the program has no script, the guard
+    /// cannot tell which of them it runs), and the program's loader.
     pub files: Vec<BoundScript>,
     /// Other sources from which it runs code, or may. Nothing binds these.
     pub inputs: Vec<CodeInput>,

@@ -204,3 +204,59 @@ fn an_unanswered_question_allows_no_other_program() {
     assert_eq!((ended.status, &*ended.stdout), (9, ""), "{}", ended.stderr);
     assert!(ended.stderr.contains("changed while waiting"), "{}", ended.stderr);
 }
+
+/// Builds `work/program`, which prints `ran`, with a copy of the system's loader in `work/ld`. False without a compiler.
+fn with_a_loader_of_its_own(world: &World) -> bool {
+    let maps = fs::read_to_string("/proc/self/maps").expect("maps");
+    let mut mapped = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
+    let Some(loader) = mapped.find(|path| path.contains("/ld-linux")) else {
+        guard_tests::skip("this test has no loader");
+        return false;
+    };
+    if !guard_tests::has(&["cc"]) {
+        return false;
+    }
+    fs::copy(loader, world.work().join("ld")).expect("a loader");
+    world.write("main.c", "#include <stdio.h>\nint main(void) { puts(\"ran\"); return 0; }\n");
+    let mut cc = std::process::Command::new("cc");
+    cc.arg("-o").arg(world.work().join("program")).arg(world.root().join("main.c"));
+    cc.arg(format!("-Wl,--dynamic-linker={}", path(world, "work/ld")));
+    cc.status().expect("cc").success()
+}
+
+#[test]
+fn a_loader_that_changed_while_a_human_was_reading_does_not_run() {
+    let world = world();
+    if !with_a_loader_of_its_own(&world) {
+        return;
+    }
+    let (program, loader) = (path(&world, "work/program"), world.work().join("ld"));
+    let held = world.start(&[&program]);
+    let asked = world.wait_for(1).remove(0);
+    assert_eq!(asked["files"][0]["path"], path(&world, "work/ld"), "{asked}");
+    assert!(asked["always"]["never"].as_str().is_some_and(|why| why.contains("loader")), "{asked}");
+    assert_eq!(world.resolve(&asked, "allow-once").status, 0);
+    assert_eq!(held.end().stdout, "ran\n");
+
+    let mut other = fs::read(&loader).expect("the loader");
+    other.push(0);
+    let ended = after_a_change(&world, &[&program], || {
+        fs::write(&loader, &other).expect("to overwrite the loader");
+    });
+    assert_eq!((ended.status, &*ended.stdout), (126, ""), "{}", ended.stderr);
+    assert!(ended.stderr.contains("changed"), "{}", ended.stderr);
+}
+
+#[test]
+fn an_answer_for_the_session_is_for_one_loader() {
+    let world = world();
+    if !with_a_loader_of_its_own(&world) {
+        return;
+    }
+    let line = "./program; ./program; cp ld new; printf x >> new; mv new ld; ./program";
+    let held = world.start(&["bash", "-c", line]);
+    let first = world.answer("allow-session");
+    let again = world.answer("deny");
+    assert_ne!(first["files"][0]["sha256"], again["files"][0]["sha256"]);
+    assert_eq!(held.end().stdout, "ran\nran\n");
+}

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 
 use super::scripts::{BareName, Named};
 use super::sealed_script::MAX_BYTES;
+use super::verify::Loader;
 use crate::audit::Operation;
 use crate::caller::Caller;
 use crate::resolve::{Object, Target, link_to};
@@ -47,6 +48,15 @@ pub fn script(request: &Request<'_, '_>, named: &Named) -> Result<BoundScript, E
         request.guard.refuse(caller, Operation::Exec, &named.path, text)?;
     }
     Ok(BoundScript { path: named.path.clone(), sha256: Digest::of_file(&named.file, || caller.check())? })
+}
+
+/// The loader, which the kernel runs first.
+///
+/// # Errors
+/// As [`executable`].
+pub fn loader(caller: &Caller<'_>, loader: &Loader) -> Result<BoundScript, Errno> {
+    let sha256 = Digest::of_file(&opened(&loader.object)?, || caller.check())?;
+    Ok(BoundScript { path: loader.path.clone(), sha256 })
 }
 
 /// The variables set by the tree that can change which program this effectively is.

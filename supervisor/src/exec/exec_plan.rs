@@ -3,7 +3,7 @@
 
 use std::os::fd::AsFd;
 
-use guard_approvals::{DenyReason, Question};
+use guard_approvals::{Always, DenyReason, Question};
 use guard_policy::{Exec, Outcome, Policy, Reason, Request as Asked, Role, Verdict};
 use rustix::io::Errno;
 
@@ -30,7 +30,7 @@ pub struct PlannedFile<'p> {
 pub struct ExecPlan<'p> {
     files: Vec<PlannedFile<'p>>,
     /// The tree can change the loader, which the kernel starts before the program.
-    has_changeable_loader: bool,
+    pub has_changeable_loader: bool,
 }
 
 impl<'p> PlannedFile<'p> {
@@ -109,7 +109,13 @@ impl<'p> ExecPlan<'p> {
         let reason = self.asked().next().map(|step| step.verdict().reason.clone());
         let reason = reason.unwrap_or_else(|| Reason::unmentioned("nothing is asked"));
         let asked: Vec<_> = self.asked().flat_map(PlannedFile::requests).collect();
-        about_exec(&request.guard.background(), request.caller, subject, &reason, &asked)
+        let question = about_exec(&request.guard.background(), request.caller, subject, &reason, &asked);
+        if self.has_changeable_loader {
+            // An entry does not say which loader.
+            let why = "a loader that the tree can change runs before the program";
+            return Question { always: Always::Never(why.to_owned()), ..question };
+        }
+        question
     }
 
     /// Settles the start as a whole. `argv` are the arguments as the caller gives them. If a human has approved it, returns
@@ -137,8 +143,7 @@ impl<'p> ExecPlan<'p> {
             let covers_code =
                 |code: &ApprovedStart| covers(code) && subject.program_variables.iter().all(is_path);
             let is_first = first.is_some_and(|first| covers(&first));
-            // What was approved does not say which loader.
-            state = if !self.has_changeable_loader && (is_first || guard.take_approved_code(covers_code)) {
+            state = if is_first || guard.take_approved_code(covers_code) {
                 ConsentState::Approved("approved at OpenClaw's gateway")
             } else {
                 guard.consent(caller, || self.question(request, subject.clone()))

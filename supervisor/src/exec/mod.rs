@@ -178,7 +178,7 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
                         &format!("starts without {lost}: guarded programs gain no privileges"),
                     );
                 }
-                let loader = match interpreter {
+                let mut loader = match interpreter {
                     Some(loader) => Some(judge_loader(request, &mut steps, &loader, &argv, &cwd)?),
                     None => {
                         let environment = &exec_request.environment.items;
@@ -204,12 +204,16 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
                     let through = held.collect();
                     (others, names) = (runs.others, runs.names);
                     let files = others.iter().map(|named| approval_subject::script(request, named));
+                    let mut files = files.collect::<Result<Vec<_>, _>>()?;
+                    if let Some(loader) = loader.as_ref().filter(|_| steps.has_changeable_loader) {
+                        files.push(approval_subject::loader(request.caller, loader)?);
+                    }
                     Ok(guard_approvals::Exec {
                         argv: argv.clone(),
                         executable: program,
                         script,
                         through,
-                        files: files.collect::<Result<_, _>>()?,
+                        files,
                         inputs: runs.inputs,
                         cwd: cwd.clone(),
                         environment: Digest::of_environment(environment.iter().map(Vec::as_slice)),
@@ -230,6 +234,10 @@ fn judge(request: &Request<'_, '_>, exec_request: ExecRequest) -> Result<Expecte
                     }
                     for name in names {
                         approval_subject::bind_name(request, name)?;
+                    }
+                    if let Some(loader) = loader.as_mut().filter(|_| steps.has_changeable_loader) {
+                        // The last of the files.
+                        loader.content = approved.files.last().map(|file| file.sha256);
                     }
                 }
                 return Ok(Expected {
@@ -347,5 +355,5 @@ fn judge_loader<'p>(
     }
     let originals = steps.judge(request, Exec { path: &path, argv, cwd, role: Role::Loader }, &object)?;
     let copy = request.guard.copies.expected(&path, &originals);
-    Ok(verify::Loader { identity: Identity::from_stat(&object.stat), object, copy })
+    Ok(verify::Loader { identity: Identity::from_stat(&object.stat), object, path, content: None, copy })
 }

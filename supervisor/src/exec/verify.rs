@@ -8,6 +8,7 @@ use guard_shim::failpoints::{Fallible, fail_point};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+use super::approval_subject::opened;
 use super::content_match::ExpectedMatch;
 use crate::kernel::{Kernel, maps, requests, trace};
 use crate::outside::Pass;
@@ -20,6 +21,10 @@ pub struct Loader {
     pub identity: Identity,
     /// The file, open.
     pub object: Object,
+    /// Its real path.
+    pub path: Vec<u8>,
+    /// Its content, if a human approved it.
+    pub content: Option<Digest>,
     /// The programs that it was a copy of, if any are compared.
     pub copy: Option<ExpectedMatch>,
 }
@@ -77,10 +82,24 @@ pub fn differs(kernel: &dyn Kernel, pid: Tid, expected: &Expected) -> Option<&'s
     if held.is_some_and(|(copy, object)| !copy.holds(object.fd.as_fd())) {
         return Some("the loader's content");
     }
+    if expected.loader.as_ref().is_some_and(|loader| !loader.has_approved_content()) {
+        return Some("the loader's content");
+    }
     if !stack.holds(kernel, pid, &expected.strings) {
         return Some("an argument or a variable");
     }
     None
+}
+
+impl Loader {
+    /// Whether the file, which the process has mapped, still has the content that a human approved, if one did. It may be
+    /// written while the program runs, as a library may.
+    fn has_approved_content(&self) -> bool {
+        self.content.is_none_or(|content| {
+            let file = opened(&self.object);
+            file.and_then(|file| Digest::of_file(&file, || Ok(()))) == Ok(content)
+        })
+    }
 }
 
 /// The stack of a program that has not run yet (fs/binfmt_elf.c, create_elf_tables): the number of arguments, a pointer
