@@ -2,13 +2,12 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
 use guard_approvals::{BoundScript, CodeInput, Digest, Executable, InputSource};
 use guard_policy::analysis::InputKind;
 use guard_policy::environment::can_change_program;
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::scripts::{BareName, Named};
@@ -16,7 +15,7 @@ use super::sealed_script::MAX_BYTES;
 use super::verify::Loader;
 use crate::audit::Operation;
 use crate::caller::Caller;
-use crate::resolve::{Object, Target, link_to};
+use crate::resolve::{Object, Target};
 use crate::syscall::Request;
 
 /// The program that finally runs.
@@ -55,7 +54,7 @@ pub fn script(request: &Request<'_, '_>, named: &Named) -> Result<BoundScript, E
 /// # Errors
 /// As [`executable`].
 pub fn loader(caller: &Caller<'_>, loader: &Loader) -> Result<BoundScript, Errno> {
-    let sha256 = Digest::of_file(&opened(&loader.object)?, || caller.check())?;
+    let sha256 = Digest::of_file(&loader.object.open_to_read()?, || caller.check())?;
     Ok(BoundScript { path: loader.path.clone(), sha256 })
 }
 
@@ -94,7 +93,7 @@ pub(super) fn input(request: &Request<'_, '_>, object: &Object, path: Vec<u8>) -
     };
     let is_short = kind == InputKind::File && object.stat.st_size as u64 <= MAX_BYTES;
     // Without a digest only its path identifies it, so the question says that it is not held.
-    let file = if is_short { opened(object).ok() } else { None };
+    let file = if is_short { object.open_to_read().ok() } else { None };
     let sha256 = match file {
         Some(file) => Some(Digest::of_file(&file, || request.caller.check())?),
         None => None,
@@ -106,12 +105,6 @@ pub(super) fn input(request: &Request<'_, '_>, object: &Object, path: Vec<u8>) -
 /// the ones of /dev/tty and /dev/console, and pseudoterminals.
 fn is_terminal(device: &Object) -> bool {
     matches!(rustix::fs::major(device.stat.st_rdev), 4 | 5 | 136..=143)
-}
-
-/// Opens an object to read.
-pub(super) fn opened(object: &Object) -> Result<File, Errno> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    Ok(rustix::fs::open(link_to(object.fd.as_fd()), flags, Mode::empty())?.into())
 }
 
 /// Makes the interpreter read the script as it was approved.

@@ -12,7 +12,7 @@ use guard_policy::analysis::{CodeOnInput, InputKind, Operands, script_operands};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::approval_subject::{input, opened, standard_input};
+use super::approval_subject::{input, standard_input};
 use super::find;
 use super::script_paths::{as_text, script_paths, spelled};
 use super::scripts::{BareName, Named};
@@ -317,9 +317,12 @@ fn operand(request: &Request<'_, '_>, written: &[u8], cwd: &[u8]) -> Result<Runn
     let (object, path) = find(request, libc::AT_FDCWD, written, 0).and_then(Target::into_object)?;
     let name = spelled(cwd, written);
     Ok(match object.kind() {
-        FileType::RegularFile => {
-            RunnableArgument::File(Named { path, name, file: opened(&object)?, is_until_changed: false })
-        }
+        FileType::RegularFile => RunnableArgument::File(Named {
+            path,
+            name,
+            file: object.open_to_read()?,
+            is_until_changed: false,
+        }),
         FileType::Fifo | FileType::Socket => RunnableArgument::Input(CodeInput {
             source: InputSource::Argument(name),
             ..input(request, &object, path)?

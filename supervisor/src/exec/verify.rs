@@ -8,7 +8,6 @@ use guard_shim::failpoints::{Fallible, fail_point};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::approval_subject::opened;
 use super::content_match::ExpectedMatch;
 use crate::kernel::{Kernel, maps, requests, trace};
 use crate::outside::Pass;
@@ -96,7 +95,7 @@ impl Loader {
     /// written while the program runs, as a library may.
     fn has_approved_content(&self) -> bool {
         self.content.is_none_or(|content| {
-            let file = opened(&self.object);
+            let file = self.object.open_to_read();
             file.and_then(|file| Digest::of_file(&file, || Ok(()))) == Ok(content)
         })
     }

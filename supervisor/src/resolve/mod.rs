@@ -14,6 +14,7 @@ mod restrictions;
 pub(crate) mod special_files;
 mod walk;
 
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
@@ -59,6 +60,15 @@ impl Object {
     pub fn from_fd(fd: OwnedFd) -> Result<Object, Errno> {
         let stat = rustix::fs::fstat(&fd)?;
         Ok(Object { fd, stat })
+    }
+
+    /// Opens it to read.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn open_to_read(&self) -> Result<File, Errno> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        Ok(rustix::fs::open(link_to(self.fd.as_fd()), flags, Mode::empty())?.into())
     }
 
     /// How many names it has.
