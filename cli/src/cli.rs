@@ -118,7 +118,7 @@ pub enum Task {
             Exit status: 0 it is denied, 1 something else still allows it, 125 error."
     )]
     Deny(edit::command::Deny),
-    /// Check this machine and the policy, and say how to mend what does not work
+    /// Check this machine and the policy, and say how to fix what does not work
     Doctor(Doctor),
     /// Ask the policy about each call of OpenClaw's own tools
     #[command(subcommand)]
@@ -139,20 +139,20 @@ pub enum Task {
     /// Explain, check and use the sandboxes that openclaw.json describes
     #[command(subcommand)]
     Sandbox(SandboxCommand),
-    /// List, tighten and end the guards that run
+    /// List, tighten and end running sessions
     #[command(subcommand)]
     Session(SessionCommand),
     /// Show which of OpenClaw's tools an agent has
     #[command(subcommand)]
     Tools(ToolsCommand),
-    /// Let what a project's own policy allows count
+    /// Trust a project's own policy, so that what it allows counts
     Trust(trust::TrustArgs),
     /// Print the version
     #[command(
         after_help = "Example:\n  openclaw-guard version\n\nExit status: 0, 125 the output cannot be written."
     )]
     Version,
-    /// Serve a guard's tree as its proxy; a guard with network.web starts it
+    /// The proxy of a guard with network.web, which starts it
     #[command(hide = true)]
     WebProxy(crate::web_proxy::WebProxyArgs),
     /// Explain why something is denied, and what would allow it

@@ -38,7 +38,7 @@ pub struct CheckArgs {
     /// May a program connect to this TCP address? (127.0.0.1:80, [::1]:80)
     #[arg(long, value_name = "ADDRESS", group = "question")]
     pub connect: Option<SocketAddr>,
-    /// May this URL be fetched? Its name is judged, and what --resolves-to gives; nothing is looked up
+    /// May this URL be fetched? Judges its name and the addresses of --resolves-to; looks nothing up
     #[arg(long, value_name = "URL", group = "question")]
     pub url: Option<String>,
     /// What the name in --url resolves to

@@ -53,7 +53,7 @@ pub struct Doctor {
     /// An array of objects: section, state (ok, note, warning, problem), name, text, fix
     #[arg(long)]
     json: bool,
-    /// First close your files that the guard relies on, where others may write or read them
+    /// First remove other users' access to your files that the guard relies on
     #[arg(long)]
     fix: bool,
     #[command(subcommand)]
@@ -74,7 +74,7 @@ enum Topic {
         Exit status: 0 when questions reach the gateway, 1 when something is wrong, 125 when doctor\n\
         cannot check anything.")]
     Gateway(DoctorArgs),
-    /// Check for traps in OpenClaw's tool policy, and who holds its tools
+    /// Check OpenClaw's tool policy for mistakes, and show who enforces it
     #[command(after_help = "Examples:\n  \
         openclaw-guard doctor tools\n  \
         openclaw-guard doctor tools --json | jq -r '.[] | select(.state == \"warning\").text'\n\n\

@@ -36,7 +36,7 @@ pub enum GateCommand {
         Where openclaw is not on PATH, it prints that command. Restart the gateway afterwards.\n\n\
         Exit status: 0, 125 error.")]
     Install,
-    /// Show whether tool calls are asked about
+    /// Show whether the gate judges tool calls
     #[command(after_help = "Examples:\n  \
         openclaw-guard gate status\n  \
         openclaw-guard gate status --json | jq .plugin\n\n\

@@ -49,7 +49,7 @@ pub struct InitArgs {
     /// The rules are then those of the guard that is installed, and your own come before them.
     #[arg(long, conflicts_with = "workspace")]
     short: bool,
-    /// Write whole directories and no questions, so that the kernel decides about reads
+    /// Allow whole directories and ask nothing, so that the kernel decides about reads
     ///
     /// Reading and listing then cost nothing. A read outside is refused without a line, and /proc, terminals and what
     /// appears later beside the named directories and files are closed. It names what this machine has now.

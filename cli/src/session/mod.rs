@@ -23,13 +23,13 @@ const END_TIMEOUT: Duration = Duration::from_secs(30);
 /// What to do with running sessions.
 #[derive(Debug, Subcommand)]
 pub enum SessionCommand {
-    /// List the guards that run
+    /// List the running sessions
     List(SessionListArgs),
-    /// Show one of them
+    /// Show a session
     Show(SessionShowArgs),
-    /// Make one stricter than its policy, or take that back
+    /// Make a session stricter than its policy, or undo that
     Set(SessionSetArgs),
-    /// End one, with all that it has started
+    /// End a session and everything that it started
     End(SessionEndArgs),
 }
 

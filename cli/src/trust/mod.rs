@@ -33,7 +33,7 @@ pub struct TrustArgs {
     /// List the trusted files
     #[arg(long, conflicts_with_all = ["path", "forget"])]
     list: bool,
-    /// No longer trust this file
+    /// Stop trusting this file
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath, conflicts_with = "path")]
     forget: Option<PathBuf>,
     /// Print JSON
