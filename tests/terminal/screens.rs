@@ -96,6 +96,34 @@ put("still\r\n"); os.system("stty sane"); print("the end")
 }
 
 #[test]
+fn a_program_that_draws_on_the_main_screen_is_left_alone() {
+    let shown = shown(
+        r#"
+tty.setraw(0); put("\x1b[?25ldrawn\r\n"); time.sleep(0.5)
+denied("/1"); time.sleep(2)
+put("still\r\n"); put("\x1b[?25h"); os.system("stty sane"); time.sleep(0.5); print("the end")
+"#,
+        "",
+    );
+    let found = offsets(&shown, ["drawn", "still", "secret/1", "the end"]);
+    assert!(found.is_sorted(), "{found:?}: {shown:?}");
+}
+
+#[test]
+fn a_hidden_cursor_alone_holds_nothing() {
+    let shown = shown(
+        r#"
+put("\x1b[?25lspins\n"); time.sleep(0.5)
+denied("/1"); time.sleep(0.5)
+put("on\n\x1b[?25h"); print("the end")
+"#,
+        "",
+    );
+    let found = offsets(&shown, ["spins", "secret/1", "on\r\n", "the end"]);
+    assert!(found.is_sorted(), "{found:?}: {shown:?}");
+}
+
+#[test]
 fn without_lines_nothing_is_said_afterwards_either() {
     let shown = shown(
         r#"

@@ -21,7 +21,7 @@ use super::tiers;
 #[command(after_help = "Examples:\n  \
     openclaw-guard policy show                         guard.json without its comments\n  \
     openclaw-guard policy show --effective --agent ci  an agent's values, with their sources\n  \
-    openclaw-guard policy show --tiers                 what the kernel decides alone, and what prevents more\n\n\
+    openclaw-guard policy show --tiers                 what the kernel decides alone\n\n\
     The source of a value is agent, global (the top level of guard.json), template (what it extends),\n\
     project (.openclaw/guard.json), openclaw (OpenClaw's approvals), operator (the command line),\n\
     default or builtin.\n\n\

@@ -134,6 +134,11 @@ impl Modes {
         [47, 1047, 1049].iter().any(|mode| self.changed.contains(mode))
     }
 
+    /// Returns whether the cursor is hidden.
+    pub fn hides_cursor(&self) -> bool {
+        self.changed.contains(&CURSOR)
+    }
+
     /// Returns whether letters are drawn as line graphics.
     pub fn draws_boxes(&self) -> bool {
         let set = match &self.shift[..] {
@@ -234,7 +239,7 @@ impl Modes {
     /// Returns the sequences that restore the pen, its character sets and the cursor's visibility. They do
     /// not move the cursor.
     pub fn pen(&self) -> Vec<u8> {
-        let is_seen = !self.changed.contains(&CURSOR);
+        let is_seen = !self.hides_cursor();
         let seen: &[u8] = if is_seen { b"\x1b[?25h" } else { b"\x1b[?25l" };
         [b"\x1b[0m", &self.pen[..], &self.sets[0], &self.sets[1], &self.shift, seen].concat()
     }

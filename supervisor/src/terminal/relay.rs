@@ -285,6 +285,7 @@ impl Relay {
     fn share_state(&mut self, output: &[u8]) {
         let state = match output.last() {
             _ if self.model.modes().alternate() => ScreenState::Alternate,
+            _ if self.model.modes().hides_cursor() => ScreenState::CursorHidden,
             Some(b'\n') => ScreenState::LineStart,
             _ => ScreenState::MidLine,
         };

@@ -16,6 +16,8 @@ pub enum ScreenState {
     MidLine,
     /// A program has the whole screen: the alternate one is in use.
     Alternate,
+    /// The cursor is hidden. If the program also reads single keys, it draws on the main screen, as Claude Code does.
+    CursorHidden,
 }
 
 /// A state in memory that both processes share.
@@ -40,6 +42,7 @@ impl SharedScreenState {
             ScreenState::LineStart => 0,
             ScreenState::MidLine => 1,
             ScreenState::Alternate => 2,
+            ScreenState::CursorHidden => 3,
         };
         // If the kernel has no memory, the old state stays.
         let _ = rustix::io::pwrite(&*self.0, &[byte], 0);
@@ -51,6 +54,7 @@ impl SharedScreenState {
         match rustix::io::pread(&*self.0, &mut byte, 0) {
             Ok(1) if byte[0] == 1 => ScreenState::MidLine,
             Ok(1) if byte[0] == 2 => ScreenState::Alternate,
+            Ok(1) if byte[0] == 3 => ScreenState::CursorHidden,
             _ => ScreenState::LineStart,
         }
     }

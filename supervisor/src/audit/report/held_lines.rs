@@ -1,5 +1,5 @@
-//! Lines for stderr that wait as long as they would damage the screen of a full-screen program, or a line that a
-//! program lets the operator edit.
+//! Lines for stderr that wait as long as they would damage what a program draws on the screen, or a line that it lets the
+//! operator edit.
 
 use std::time::{Duration, Instant};
 
@@ -76,6 +76,7 @@ impl HeldLines {
         match screen.get() {
             ScreenState::Alternate => true,
             _ if !edits_lines() => false,
+            ScreenState::CursorHidden => true,
             ScreenState::MidLine => waited < LINE_TIMEOUT,
             ScreenState::LineStart => waited < SETTLE_TIME,
         }
