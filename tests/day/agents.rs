@@ -1,4 +1,4 @@
-//! Claude Code, as a person uses it: started in a project, in a terminal, until an edit is finished. Whoever wraps an agent
+//! Claude Code and Codex, as a person uses them: started in a project, in a terminal, until an edit is finished. Whoever wraps an agent
 //! must not be asked anything for that.
 
 use std::fs;
@@ -8,14 +8,18 @@ use std::time::{Duration, Instant};
 
 use guard_tests::gateway::installed_directory;
 use guard_tests::model::{Model, Step};
-use guard_tests::{Emulator, Replies, World, ended, is_long_form};
+use guard_tests::{Emulator, Replies, World, ended, has, is_long_form};
 use serde_json::json;
 
 /// How long an agent may take, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What is denied to it, each with a line.
-const KNOWN: [&str; 2] = ["write ~/.claude/plugins/marketplaces", "write ~/.local/share/applications"];
+/// What is denied to Claude Code: what it tries to make for later runs outside. A market of plugins, and an entry for the
+/// desktop.
+const DENIED_TO_CLAUDE_CODE: [&str; 2] =
+    ["write ~/.claude/plugins/marketplaces", "write ~/.local/share/applications"];
+/// What is denied to Codex: it notes there which of its hints it has shown.
+const DENIED_TO_CODEX: [&str; 1] = ["write ~/.codex/config.toml"];
 
 /// A home with a project, an agent in `PATH`, and with or without a policy.
 struct Desk {
@@ -97,13 +101,15 @@ impl Agent<'_> {
         asked.map(|record| record["path"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
-    /// Waits for the edit, ends the agent with these keys, and checks what it cost.
-    fn finishes(mut self, keys: &[&str]) {
+    /// Waits for the edit, ends the agent with these keys, and checks what it cost: no question, and no line on what it draws.
+    fn finishes(mut self, keys: &[&str], may_be_denied: &[&str]) {
         let file = self.desk.file();
         self.until("the edit", || {
             fs::read_to_string(&file).is_ok_and(|text| text == "changed\n").then_some(())
         });
         self.shows(&["all done"]);
+        let drawn = self.screen.written();
+        assert!(!drawn.contains("openclaw-guard: denied "), "over what it draws: {drawn}");
         for key in keys {
             self.screen.keys(key);
             std::thread::sleep(Duration::from_millis(300));
@@ -114,12 +120,12 @@ impl Agent<'_> {
         let denied = self.desk.world.denied();
         println!("{} questions, status {status}; denied: {denied:#?}", asked.len());
         assert_eq!(asked, Vec::<String>::new(), "{denied:#?}");
-        // What it tries to make for later runs outside: a market of plugins, and an entry for the desktop.
         let home = self.desk.world.home().display().to_string();
         let denied: Vec<String> = denied.iter().map(|line| line.replace(&home, "~")).collect();
-        assert_eq!(denied, KNOWN);
-        let lines = written.matches("openclaw-guard: denied ").count();
-        assert!(lines <= KNOWN.len(), "{lines} lines: {written}");
+        assert_eq!(denied, may_be_denied);
+        let lines = written.lines().filter(|line| line.contains("openclaw-guard: denied "));
+        let lines = lines.filter(|line| !line.contains(" more time")).count();
+        assert!(lines <= may_be_denied.len(), "{lines} lines: {written}");
     }
 }
 
@@ -173,12 +179,75 @@ fn claude_code(template: Option<&str>, arguments: &[&str]) {
     agent.screen.keys("go on");
     std::thread::sleep(Duration::from_millis(300));
     agent.screen.keys("\r");
-    agent.finishes(&["\x03", "\x03", "\x03", "\x04"]);
+    agent.finishes(&["\x03", "\x03", "\x03", "\x04"], &DENIED_TO_CLAUDE_CODE);
 }
 
 #[test]
 fn claude_code_with_a_policy() {
     if is_long_form() {
         claude_code(Some("claude-code"), &[]);
+    }
+}
+
+#[test]
+fn claude_code_without_a_policy() {
+    if is_long_form() {
+        claude_code(None, &["--profile", "claude-code"]);
+    }
+}
+
+/// As docs/templates.md says.
+const CODEX: [&str; 6] =
+    ["codex", "--no-daemon", "--sandbox", "danger-full-access", "--ask-for-approval", "never"];
+
+fn codex(template: Option<&str>, arguments: &[&str]) {
+    if !has(&["node"]) {
+        return;
+    }
+    let desk = Desk::new(installed_directory("codex", None).join("node_modules/.bin"), template, arguments);
+    let patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: hello.txt\n@@\n-hello\n+changed\n*** End Patch\nEOF";
+    let runs = |command: &str| Step::Call("exec_command", json!({"cmd": command}));
+    let model = Model::start(vec![runs("cat hello.txt"), runs(patch), runs("git init -q . && git status")]);
+    let configure = |url: &str| {
+        let provider = format!(
+            "name = \"scripted\"\nbase_url = \"{url}/v1\"\nenv_key = \"KEY\"\nwire_api = \"responses\""
+        );
+        let project = desk.project().display().to_string();
+        let config = format!(
+            "model = \"scripted\"\nmodel_provider = \"scripted\"\n[model_providers.scripted]\n{provider}\n\
+             [projects.\"{project}\"]\ntrust_level = \"trusted\"\n"
+        );
+        desk.world.write("home/.codex/config.toml", config);
+    };
+    // Once without the guard, as somebody has done who uses it already: it puts its own skills into the home.
+    let idle = Model::start(Vec::new());
+    configure(&idle.url());
+    let mut first = desk.world.native_command();
+    first.env("PATH", desk.path()).env("KEY", "none").current_dir(desk.project());
+    let first = ended(first.args(["codex", "exec", "--skip-git-repo-check", "go on"]));
+    assert_eq!(first.status, 0, "{}\n{}", first.stdout, first.stderr);
+    configure(&model.url());
+    let mut agent = desk.agent(&[("KEY", "none")], &CODEX.map(str::to_owned));
+    while agent.shows(&["? for shortcuts", "Press enter to continue"]) != 0 {
+        agent.screen.keys("\r");
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    agent.screen.keys("go on");
+    std::thread::sleep(Duration::from_millis(300));
+    agent.screen.keys("\r");
+    agent.finishes(&["\x03", "\x03"], &DENIED_TO_CODEX);
+}
+
+#[test]
+fn codex_with_a_policy() {
+    if is_long_form() {
+        codex(Some("codex"), &[]);
+    }
+}
+
+#[test]
+fn codex_without_a_policy() {
+    if is_long_form() {
+        codex(None, &["--profile", "codex"]);
     }
 }

@@ -56,6 +56,7 @@ const ELSEWHERE: &[Elsewhere] = &[
         "\"Claude Code\"",
     ),
     elsewhere("docs/openclaw.md", "openclaw-guard -- codex", "tests/templates/document.rs", "\"Codex\""),
+    elsewhere("", "openclaw-guard -- codex --no-daemon", "tests/day/agents.rs", "\"--no-daemon\""),
     // OpenClaw's own commands for a node, of which those tests run what pairs one.
     elsewhere("docs/node.md", "openclaw ", "tests/openclaw/node_host.rs", "openclaw nodes approve"),
     elsewhere(
