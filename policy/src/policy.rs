@@ -215,6 +215,16 @@ impl Policy {
         protected.or_else(|| self.map.denied_below(path)).map(|entry| entry.reason.to_reason())
     }
 
+    /// Why something strictly below a real path is denied.
+    pub(crate) fn denied_below(&self, path: &[u8]) -> Option<Reason<'_>> {
+        self.map.denied_below(path).map(|entry| entry.reason.to_reason())
+    }
+
+    /// The rights that everything strictly below a real path has at least.
+    pub(crate) fn least_below(&self, path: &[u8]) -> Rights {
+        self.map.least_below(path, |_| false)
+    }
+
     /// True when something is protected by its shape, wherever it is: then no directory may be written as a whole.
     pub fn protects_shapes(&self) -> bool {
         !self.map.protected.shapes().is_empty()

@@ -31,6 +31,9 @@ fn what_an_observing_gate_has_seen_becomes_a_policy() {
     let refused = [
         ("read", json!({"path": "~/.ssh/id_rsa"})),
         ("write", json!({"path": "~/elsewhere", "content": "x"})),
+        // A rule for the root alone would open all that is below it.
+        ("ls", json!({"path": "/"})),
+        ("read", json!({"path": "/proc/thread-self/root/etc/hostname"})),
         ("web_fetch", json!({"url": "http://169.254.169.254/latest"})),
     ];
     for (tool, params) in calls.iter().chain(&refused) {
@@ -57,7 +60,7 @@ fn what_an_observing_gate_has_seen_becomes_a_policy() {
     for (tool, params) in &calls {
         assert_eq!(gate.outcome(tool, params), "allow", "{tool} {params}");
     }
-    for (tool, params) in refused.iter().chain(&[("read", json!({"path": "/root/x"}))]) {
+    for (tool, params) in refused.iter().chain(&[("read", json!({"path": "/etc/hostname"}))]) {
         assert_eq!(gate.outcome(tool, params), "deny", "{tool} {params}");
     }
 }

@@ -52,8 +52,10 @@ pub struct Judged {
 pub struct Part {
     /// A real path, an address, a command; empty where the tool alone decides.
     pub target: Vec<u8>,
-    /// What the call does with it.
+    /// What the call does with it. None where the path is not real: it stands for nothing certain.
     pub access: Option<Operation>,
+    /// Whether it is what the call means, and not what another release may take the same text for.
+    pub is_meant: bool,
     /// The decision.
     pub outcome: Outcome,
     /// The reason.
@@ -79,7 +81,7 @@ pub struct CallJudge<'j> {
 impl Part {
     /// A decision about the tool, whatever it reaches for.
     fn of_tool(outcome: Outcome, reason: Reason<'static>) -> Part {
-        Part { target: Vec::new(), access: None, outcome, reason }
+        Part { target: Vec::new(), access: None, is_meant: true, outcome, reason }
     }
 }
 
@@ -150,7 +152,8 @@ impl CallJudge<'_> {
                 let verdict = judge_url(&agent.policy, url, served(self.state));
                 let target = url.clone().into_bytes();
                 let reason = verdict.reason.into_owned();
-                Part { target, access: Some(Operation::Connect), outcome: verdict.outcome, reason }
+                let (access, outcome) = (Some(Operation::Connect), verdict.outcome);
+                Part { target, access, is_meant: true, outcome, reason }
             }
             ToolNeed::Command { text, directory } => self.command(text, directory.as_deref(), agent),
             ToolNeed::SessionDirectory(path) => self.session_directory(path, agent),
@@ -158,7 +161,7 @@ impl CallJudge<'_> {
         vec![part]
     }
 
-    /// A part for each path that the text may stand for.
+    /// The path that the text means, and the one that decides, if that is another that it may stand for.
     fn file(&self, path: &str, access: Access, reach: Reach, agent: &AgentPolicy) -> Vec<Part> {
         let links = Links::default();
         let bases: Vec<Vec<u8>> =
@@ -173,13 +176,16 @@ impl CallJudge<'_> {
         };
         let operation = if access == Access::READ { Operation::Read } else { Operation::Write };
         let judged = judge_file(&agent.policy, path, access, reach, &site);
-        let parts = judged.into_iter().map(|JudgedPath { path, verdict }| {
+        let mut parts = judged.into_iter().map(|JudgedPath { path, is_real, verdict }| {
             let request = Request::File { path: &path, access };
             let verdict = if self.is_unattended { agent.policy.fallback(&request, verdict) } else { verdict };
             let (outcome, reason) = (verdict.outcome, verdict.reason.into_owned());
-            Part { target: path, access: Some(operation), outcome, reason }
+            Part { target: path, access: is_real.then_some(operation), is_meant: true, outcome, reason }
         });
-        parts.collect()
+        let Some(meant) = parts.next() else { return Vec::new() };
+        let strictest = parts.min_by_key(|part| part.outcome).filter(|part| part.outcome < meant.outcome);
+        let strictest = strictest.map(|part| Part { is_meant: false, ..part });
+        std::iter::once(meant).chain(strictest).collect()
     }
 
     fn command(&self, text: &str, directory: Option<&str>, agent: &AgentPolicy) -> Part {
@@ -197,7 +203,8 @@ impl CallJudge<'_> {
             _ => Outcome::Deny,
         };
         let reason = whole.reason.into_owned();
-        Part { target: text.as_bytes().to_vec(), access: Some(Operation::Exec), outcome, reason }
+        let access = Some(Operation::Exec);
+        Part { target: text.as_bytes().to_vec(), access, is_meant: true, outcome, reason }
     }
 
     /// If the session begins in another directory, its relative paths would be judged in the wrong place.
@@ -209,7 +216,7 @@ impl CallJudge<'_> {
         let reason = by_gate(
             "a session may begin only in the workspace of its agent: elsewhere its relative paths are not known",
         );
-        Part { target: path.as_bytes().to_vec(), access: None, outcome, reason }
+        Part { target: path.as_bytes().to_vec(), access: None, is_meant: true, outcome, reason }
     }
 }
 

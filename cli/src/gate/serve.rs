@@ -32,6 +32,8 @@ use super::{GateError, SOCKET, ServeArgs, socket};
 const IO_TIMEOUT: Duration = Duration::from_secs(5);
 /// The most questions at a time.
 const MAX_PEERS: usize = 64;
+/// The most lines about one call, besides the one that decided.
+const MAX_OBSERVED: usize = 64;
 /// How long to wait when no connection can be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -178,7 +180,7 @@ impl Service {
         }
         if self.is_observing {
             // `learn --calls` needs all that a call reaches for.
-            for part in &judged.others {
+            for part in judged.others.iter().filter(|part| part.is_meant).take(MAX_OBSERVED) {
                 self.log(&judged, part, &question, pid, began);
             }
             judged.part.outcome = Outcome::Allow;
@@ -197,6 +199,7 @@ impl Service {
             access: part.access,
             outcome: part.outcome,
             reason: part.reason.clone(),
+            is_meant: part.is_meant,
             is_observed: self.is_observing,
             micros: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
             caller: ToolCaller {

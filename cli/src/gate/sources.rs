@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use guard_openclaw::approvals_store::Stores;
 use guard_openclaw::gateway::{self, Config};
@@ -54,8 +54,9 @@ pub struct Loaded {
     /// The release that wrote it.
     pub release: Release,
     policies: Mutex<HashMap<String, Arc<AgentPolicy>>>,
-    /// Held while a policy is compiled: calls that need the same one wait for it, instead of compiling it each for itself.
-    compiling: Mutex<()>,
+    /// One for each agent, held while its policy is compiled: calls that need it wait for it, instead of compiling it each
+    /// for itself. Those of other agents do not.
+    compiling: Mutex<HashMap<String, Arc<Mutex<()>>>>,
 }
 
 /// The policy of an agent.
@@ -65,6 +66,9 @@ pub struct AgentPolicy {
     /// The directories in which its relative paths may begin, real paths. The first is its workspace.
     pub bases: Vec<PathBuf>,
     projects: Stamps,
+    compiled: Instant,
+    /// How long that took.
+    took: Duration,
     is_refreshed: AtomicBool,
 }
 
@@ -168,7 +172,7 @@ impl Loaded {
     /// Why the policy cannot be compiled.
     pub fn agent(self: &Arc<Self>, id: &str) -> Result<Arc<AgentPolicy>, String> {
         let Some(kept) = self.kept(id) else { return self.compiled(id) };
-        if kept.projects.age() >= REFRESH_AGE && !kept.is_refreshed.swap(true, Ordering::Relaxed) {
+        if kept.is_due() && !kept.is_refreshed.swap(true, Ordering::Relaxed) {
             self.refresh(id);
         }
         Ok(kept)
@@ -181,7 +185,8 @@ impl Loaded {
 
     /// The policy of an agent that has none that counts.
     fn compiled(&self, id: &str) -> Result<Arc<AgentPolicy>, String> {
-        let compiling = self.compiling.lock();
+        let lock = self.lock_of(id);
+        let compiling = lock.lock();
         if let Some(by_another_call) = self.kept(id) {
             return Ok(by_another_call);
         }
@@ -195,7 +200,8 @@ impl Loaded {
     fn refresh(self: &Arc<Self>, id: &str) {
         let (loaded, id) = (Arc::clone(self), id.to_owned());
         let work = move || {
-            let compiling = loaded.compiling.lock();
+            let lock = loaded.lock_of(&id);
+            let compiling = lock.lock();
             if let Ok(compiled) = loaded.compile(&id) {
                 loaded.retain(&id, &Arc::new(compiled));
             }
@@ -203,6 +209,14 @@ impl Loaded {
         };
         // Without a thread the call that finds it too old compiles it.
         let _ = std::thread::Builder::new().name("compile".to_owned()).spawn(work);
+    }
+
+    fn lock_of(&self, id: &str) -> Arc<Mutex<()>> {
+        let mut locks = self.compiling.lock();
+        if locks.len() >= MAX_AGENTS && !locks.contains_key(id) {
+            locks.clear();
+        }
+        Arc::clone(locks.entry(id.to_owned()).or_default())
     }
 
     fn retain(&self, id: &str, compiled: &Arc<AgentPolicy>) {
@@ -214,6 +228,7 @@ impl Loaded {
     }
 
     fn compile(&self, id: &str) -> Result<AgentPolicy, String> {
+        let began = Instant::now();
         let directories = directories(&self.paths);
         let workspace = directories.agent_workspace(&self.content, id).map_err(|error| error.to_string())?;
         let cwd = directories.agent_cwd(&self.content, id).map_err(|error| error.to_string())?;
@@ -226,13 +241,19 @@ impl Loaded {
         config::settle_workspace(&options, &mut paths, self.text.as_deref(), &self.stores);
         let policy = config::compile(&options, &paths, Disk::Used, self.text.as_deref(), &self.stores)
             .map_err(|error| error.to_string())?;
-        Ok(AgentPolicy { policy, bases, projects, is_refreshed: AtomicBool::new(false) })
+        let (took, compiled) = (began.elapsed(), Instant::now());
+        Ok(AgentPolicy { policy, bases, projects, compiled, took, is_refreshed: AtomicBool::new(false) })
     }
 }
 
 impl AgentPolicy {
     fn is_current(&self) -> bool {
-        self.projects.age() < MAX_AGE && self.projects.are_current()
+        // One that takes long to compile is used longer: else it would be too old when it is done.
+        self.compiled.elapsed() < MAX_AGE.max(self.took * 4) && self.projects.are_current()
+    }
+
+    fn is_due(&self) -> bool {
+        self.compiled.elapsed() >= REFRESH_AGE.max(self.took * 2)
     }
 }
 

@@ -1,12 +1,14 @@
 //! What OpenClaw's tools did, by the lines that `gate serve --observe` has written into the audit log.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use guard_openclaw::gateway::{self, Config};
 use guard_openclaw::real_path::real;
+use guard_openclaw::sandbox::agent_id;
 use guard_policy::learn::Used;
-use guard_policy::{WebEndpoint, WebTarget};
+use guard_policy::tools::ToolSettings;
+use guard_policy::{Outcome, WebEndpoint, WebTarget};
 use guard_supervisor::audit::Operation;
 use guard_supervisor::audit::reader::{Log, LoggedDecision};
 use guard_supervisor::config::{self, Paths, options::Options};
@@ -33,18 +35,15 @@ impl ObservedCalls {
     /// # Errors
     /// If there is no log, or no such call in it.
     pub fn read(options: &Options) -> Result<ObservedCalls, LearnError> {
+        let agent = &options.agent;
         let log = Log::open(&config::audit_log(options)?)?;
         let mut calls = ObservedCalls::default();
         let mut paths: BTreeMap<Vec<u8>, Used> = BTreeMap::new();
-        let (mut services, mut floods) = (HashSet::new(), HashSet::new());
         for entry in log.entries() {
             let entry = entry?;
-            if entry.counted().is_some() {
-                floods.insert(entry.session.clone());
-            }
-            let call = entry.decision().filter(|call| call.is_observed && entry.agent == options.agent);
+            let call =
+                entry.decision().filter(|call| call.is_observed && !call.is_reading && entry.agent == *agent);
             let Some(call) = call else { continue };
-            services.insert(entry.session.clone());
             if let Some((path, used)) = file(call) {
                 let before = paths.entry(path).or_default();
                 *before = *before | used;
@@ -59,9 +58,8 @@ impl ObservedCalls {
             calls.learned += 1;
         }
         if calls.learned == 0 {
-            return Err(LearnError::NoCalls(options.agent.clone()));
+            return Err(LearnError::NoCalls(agent.clone()));
         }
-        calls.seen.is_cut = !services.is_disjoint(&floods);
         calls.seen.paths = paths.into_iter().collect();
         Ok(calls)
     }
@@ -77,24 +75,35 @@ fn file(call: &LoggedDecision) -> Option<(Vec<u8>, Used)> {
         _ => return None,
     };
     let is_whole = !call.path.ends_with('…') && !call.path.contains(char::REPLACEMENT_CHARACTER);
-    (is_whole && call.path.starts_with('/')).then(|| (call.path.clone().into_bytes(), used))
+    // What is in /proc depends on who looks.
+    let is_lasting = call.path.starts_with('/') && !call.path.starts_with("/proc/");
+    (is_whole && is_lasting).then(|| (call.path.clone().into_bytes(), used))
 }
 
+/// The host that a call reached. One that the gate denies by itself would stay denied under every policy.
 fn host(call: &LoggedDecision) -> Option<WebEndpoint> {
-    WebTarget::Url(&call.path).endpoint().ok().filter(|_| call.access == Some(Operation::Connect))
+    let is_hopeless = call.verdict == Outcome::Deny && call.reason.path == "builtin.gate";
+    let is_learned = call.access == Some(Operation::Connect) && !is_hopeless;
+    WebTarget::Url(&call.path).endpoint().ok().filter(|_| is_learned)
 }
 
-/// The paths of a policy for an agent's tools: they begin in its workspace.
+/// The agent, as openclaw.json writes its name, and the paths of a policy for its tools: they begin in its workspace.
 ///
 /// # Errors
 /// What in openclaw.json is wrong.
-pub fn at_workspace(options: &Options, paths: &Paths) -> Result<Paths, LearnError> {
+pub fn agent_and_paths(options: &Options, paths: &Paths) -> Result<(String, Paths), LearnError> {
     let file = Config::read(&gateway::config(&paths.state));
     if let Some(problem) = file.problem() {
         return Err(LearnError::Openclaw(problem));
     }
-    let content = file.content().unwrap_or(&Value::Null);
-    let workspace = directories(paths).agent_workspace(content, &options.agent);
-    let workspace = workspace.map_err(|error| LearnError::Openclaw(error.to_string()))?;
-    Ok(paths.at(&real(Path::new(&workspace))))
+    let wrong = |error: &dyn ToString| LearnError::Openclaw(error.to_string());
+    let empty = Value::Object(serde_json::Map::new());
+    let content = file.content().unwrap_or(&empty);
+    let agent = if options.agent_is_named {
+        agent_id(&options.agent)
+    } else {
+        ToolSettings::from_config(content).map_err(|error| wrong(&error))?.default_agent().to_owned()
+    };
+    let workspace = directories(paths).agent_workspace(content, &agent).map_err(|error| wrong(&error))?;
+    Ok((agent, paths.at(&real(Path::new(&workspace)))))
 }

@@ -95,7 +95,7 @@ pub enum LearnError {
     Log(#[from] ReadError),
     #[error(
         "the audit log has no call of agent {0}'s tools to learn from: run `openclaw-guard --observe gate serve` \
-         while the agent works"
+         while it works, or name another one with --agent"
     )]
     NoCalls(String),
     #[error("{}", guard_policy::text::shown(.0.as_bytes()))]
@@ -127,10 +127,12 @@ impl From<Vec<Problem>> for LearnError {
 /// # Errors
 /// When the command cannot be run, or the proposal cannot be written.
 pub fn act(options: &Options, arguments: &LearnArgs) -> Result<Exit, LearnError> {
-    let mut paths = Paths::find(options)?;
+    let mut options = options.clone();
+    let mut paths = Paths::find(&options)?;
     if arguments.calls {
-        paths = calls::at_workspace(options, &paths)?;
+        (options.agent, paths) = calls::agent_and_paths(&options, &paths)?;
     }
+    let options = &options;
     let target = OutputTarget::find(arguments.output.as_deref())?;
     paths.deny(&target.files());
     let in_force = config::policy(options, &paths, Disk::Used)?;

@@ -33,6 +33,10 @@ impl Pattern {
         if text.contains(['*', '?', '\0']) {
             return None;
         }
+        // A slash at the end stands for all that is below.
+        if !self.is_deep && text.ends_with('/') {
+            return None;
+        }
         let home = std::str::from_utf8(home).ok().filter(|home| home.len() > 1);
         let below = home
             .and_then(|home| text.strip_prefix(home))

@@ -104,6 +104,9 @@ pub struct LoggedDecision {
     /// For a call of a tool: what it does with `path`.
     #[serde(default)]
     pub access: Option<Operation>,
+    /// For a call of a tool: whether `path` is not what it means, but what another release may take the same text for.
+    #[serde(default, rename = "reading")]
+    pub is_reading: bool,
     /// For a call of a tool: whether it went on whatever was decided.
     #[serde(default, rename = "observed")]
     pub is_observed: bool,

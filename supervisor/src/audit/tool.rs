@@ -29,6 +29,8 @@ pub struct ToolEvent {
     pub outcome: Outcome,
     /// The reason for it.
     pub reason: Reason<'static>,
+    /// The target is what the call means, and not what another release may take the same text for.
+    pub is_meant: bool,
     /// The call goes on whatever the decision: the service runs with `--observe`.
     pub is_observed: bool,
     /// Microseconds from the request to the decision.
@@ -72,6 +74,8 @@ pub(super) struct ToolLine<'a> {
     tool: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     access: Option<Operation>,
+    #[serde(rename = "reading", skip_serializing_if = "std::ops::Not::not")]
+    is_reading: bool,
     #[serde(rename = "observed", skip_serializing_if = "std::ops::Not::not")]
     is_observed: bool,
     #[serde(flatten)]
@@ -98,6 +102,7 @@ impl<'a> ToolLine<'a> {
             micros: event.micros,
             tool: &event.tool,
             access: event.access,
+            is_reading: !event.is_meant,
             is_observed: event.is_observed,
             caller: &event.caller,
         }

@@ -3,7 +3,7 @@
 use super::needs::{Reach, ToolNeed};
 use super::spelling::spellings;
 use crate::paths::normalize::posix;
-use crate::{Access, Outcome, Policy, Reason, Request, Site, Source, Verdict, decide};
+use crate::{Access, Grant, Outcome, Policy, Reason, Request, Site, Source, Verdict, decide};
 
 /// The names in a directory.
 pub type DirectoryNames = Vec<Vec<u8>>;
@@ -41,11 +41,14 @@ pub struct CallSite<'s> {
 pub struct JudgedPath<'p> {
     /// The real path that decided, or the text if there is none.
     pub path: Vec<u8>,
+    /// Whether it is a real path.
+    pub is_real: bool,
     /// The decision.
     pub verdict: Verdict<'p>,
 }
 
-/// Judges one file of a call: every path that it may stand for, at least one. The strictest verdict counts.
+/// Judges one file of a call: every path that it may stand for, at least one. The strictest verdict counts. The first path is
+/// what is meant.
 pub fn judge_file<'p>(
     policy: &'p Policy,
     path: &str,
@@ -53,7 +56,8 @@ pub fn judge_file<'p>(
     reach: Reach,
     site: &CallSite<'_>,
 ) -> Vec<JudgedPath<'p>> {
-    let unclear = |why: &str| vec![JudgedPath { path: path.as_bytes().to_vec(), verdict: denied(why) }];
+    let unclear =
+        |why: &str| vec![JudgedPath { path: path.as_bytes().to_vec(), is_real: false, verdict: denied(why) }];
     let Some(spelled) = spellings(path, site.home, site.bases) else {
         return unclear("the path has a NUL, is too long, or stands for too many paths or none");
     };
@@ -75,7 +79,7 @@ pub fn judge_file<'p>(
     }
     let judged = real_paths.into_iter().map(|path| {
         let verdict = judge_path(policy, &path, access, reach, site);
-        JudgedPath { path, verdict }
+        JudgedPath { path, is_real: true, verdict }
     });
     judged.collect()
 }
@@ -101,20 +105,27 @@ fn judge_path<'p>(
     if let Some(too_large) = judge_size(policy, path, access, site) {
         return too_large;
     }
-    if reach != Reach::Below {
-        return verdict;
+    if reach == Reach::Below { with_all_below(policy, path, verdict) } else { verdict }
+}
+
+/// The verdict on a call that reads all that is below a directory.
+fn with_all_below<'p>(policy: &'p Policy, path: &[u8], verdict: Verdict<'p>) -> Verdict<'p> {
+    let stricter = |outcome, reason: Reason<'_>| Verdict {
+        outcome,
+        reason: Reason::new(
+            reason.source,
+            reason.path.to_string(),
+            reason.rule().to_owned(),
+            format!("the call reads all that is below, and there {}", reason.text),
+        ),
+    };
+    if let Some(reason) = policy.denied_below(path) {
+        return stricter(Outcome::Deny, reason);
     }
-    match policy.keeps_below(path) {
-        Some(reason) => Verdict {
-            outcome: Outcome::Deny,
-            reason: Reason::new(
-                reason.source,
-                reason.path.to_string(),
-                reason.rule().to_owned(),
-                format!("the call reads all that is below, and there {}", reason.text),
-            ),
-        },
-        None => verdict,
+    match policy.least_below(path).r {
+        Grant::Yes => verdict,
+        Grant::Ask => stricter(Outcome::Ask, Reason::unmentioned("some of it is asked about")),
+        Grant::No => stricter(Outcome::Deny, Reason::unmentioned("some of it may not be read")),
     }
 }
 

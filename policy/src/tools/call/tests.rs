@@ -203,6 +203,29 @@ fn what_reads_below_needs_all_of_it() {
     assert_eq!(disk.outcome(&policy, "/home/u", Access::READ, Reach::Below), Outcome::Deny);
     assert_eq!(disk.outcome(&policy, "/home/u", Access::READ, Reach::Exact), Outcome::Allow);
     assert_eq!(disk.outcome(&policy, "/usr/share", Access::READ, Reach::Below), Outcome::Allow);
+    // Only the directory itself may be read, or what is below it is asked about, or written but not read.
+    let ruled = |rules: &str, ask: &str| {
+        let text = format!(
+            r#"{{"version": 1, "exec": {{"ask": "{ask}"}}, "permissions": {{"filesystem": {{"rules": {{{rules}}}, "default": "---"}}}}}}"#
+        );
+        let document = Document::parse("test", &text).unwrap();
+        Policy::compile(&document, "main", &Host::bare(HOME, WORK), &Overrides::default()).unwrap()
+    };
+    for (rules, outcome) in [
+        (r#""/d": "r--""#, Outcome::Ask),
+        (r#""/d/**": "r--""#, Outcome::Allow),
+        (r#""/d": "r--", "/d/**": "?--""#, Outcome::Ask),
+        (r#""/d/**": "r--", "/d/in/**": "-w-""#, Outcome::Deny),
+        // What may not be written, such as an editor's settings, may be read.
+        (r#""/d/**": "rw-""#, Outcome::Allow),
+    ] {
+        let of = |ask: &str| disk.outcome(&ruled(rules, ask), "/d", Access::READ, Reach::Below);
+        let unasked = if outcome == Outcome::Allow { Outcome::Allow } else { Outcome::Deny };
+        assert_eq!((of("on-miss"), of("off")), (outcome, unasked), "{rules}");
+    }
+    let work = std::str::from_utf8(WORK).unwrap();
+    let policy = ruled(r#""~/**": "rw-""#, "off");
+    assert_eq!(disk.outcome(&policy, work, Access::READ, Reach::Below), Outcome::Allow);
 }
 
 #[test]
