@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use guard_openclaw::approvals_store::Stores;
 use guard_openclaw::gateway::{self, Config};
@@ -53,10 +53,16 @@ pub struct Loaded {
     pub settings: ToolSettings,
     /// The release that wrote it.
     pub release: Release,
-    policies: Mutex<HashMap<String, Arc<AgentPolicy>>>,
-    /// One for each agent, held while its policy is compiled: calls that need it wait for it, instead of compiling it each
-    /// for itself. Those of other agents do not.
-    compiling: Mutex<HashMap<String, Arc<Mutex<()>>>>,
+    policies: Mutex<HashMap<String, Arc<KeptPolicy>>>,
+}
+
+/// The place for an agent's policy.
+#[derive(Default)]
+struct KeptPolicy {
+    last: Mutex<Option<Arc<AgentPolicy>>>,
+    /// Held while the policy is compiled: calls that need it wait for it, instead of compiling it each for itself. Those of
+    /// other agents do not.
+    compiling: Mutex<()>,
 }
 
 /// The policy of an agent.
@@ -66,8 +72,7 @@ pub struct AgentPolicy {
     /// The directories in which its relative paths may begin, real paths. The first is its workspace.
     pub bases: Vec<PathBuf>,
     projects: Stamps,
-    compiled: Instant,
-    /// How long that took.
+    /// How long compiling it took.
     took: Duration,
     is_refreshed: AtomicBool,
 }
@@ -153,11 +158,10 @@ impl Loaded {
             settings,
             release,
             policies: Mutex::default(),
-            compiling: Mutex::default(),
         };
         // A policy that does not compile is refused as a whole.
         let main = loaded.settings.default_agent().to_owned();
-        loaded.compiled(&main)?;
+        loaded.compiled(&main, &loaded.place(&main))?;
         Ok(loaded)
     }
 
@@ -171,64 +175,47 @@ impl Loaded {
     /// # Errors
     /// Why the policy cannot be compiled.
     pub fn agent(self: &Arc<Self>, id: &str) -> Result<Arc<AgentPolicy>, String> {
-        let Some(kept) = self.kept(id) else { return self.compiled(id) };
+        let place = self.place(id);
+        let Some(kept) = place.current() else { return self.compiled(id, &place) };
         if kept.is_due() && !kept.is_refreshed.swap(true, Ordering::Relaxed) {
-            self.refresh(id);
+            self.refresh(id, place);
         }
         Ok(kept)
     }
 
-    fn kept(&self, id: &str) -> Option<Arc<AgentPolicy>> {
-        let kept = self.policies.lock().get(id).cloned();
-        kept.filter(|kept| kept.is_current())
+    fn place(&self, id: &str) -> Arc<KeptPolicy> {
+        let mut policies = self.policies.lock();
+        if policies.len() >= MAX_AGENTS && !policies.contains_key(id) {
+            policies.clear();
+        }
+        Arc::clone(policies.entry(id.to_owned()).or_default())
     }
 
     /// The policy of an agent that has none that counts.
-    fn compiled(&self, id: &str) -> Result<Arc<AgentPolicy>, String> {
-        let lock = self.lock_of(id);
-        let compiling = lock.lock();
-        if let Some(by_another_call) = self.kept(id) {
+    fn compiled(&self, id: &str, place: &KeptPolicy) -> Result<Arc<AgentPolicy>, String> {
+        let _compiling = place.compiling.lock();
+        if let Some(by_another_call) = place.current() {
             return Ok(by_another_call);
         }
         let compiled = Arc::new(self.compile(id)?);
-        self.retain(id, &compiled);
-        drop(compiling);
+        *place.last.lock() = Some(Arc::clone(&compiled));
         Ok(compiled)
     }
 
     /// Compiles a policy beside the calls. If that fails, the one that is kept ends at its age, and the next call says why.
-    fn refresh(self: &Arc<Self>, id: &str) {
+    fn refresh(self: &Arc<Self>, id: &str, place: Arc<KeptPolicy>) {
         let (loaded, id) = (Arc::clone(self), id.to_owned());
         let work = move || {
-            let lock = loaded.lock_of(&id);
-            let compiling = lock.lock();
+            let _compiling = place.compiling.lock();
             if let Ok(compiled) = loaded.compile(&id) {
-                loaded.retain(&id, &Arc::new(compiled));
+                *place.last.lock() = Some(Arc::new(compiled));
             }
-            drop(compiling);
         };
         // Without a thread the call that finds it too old compiles it.
         let _ = std::thread::Builder::new().name("compile".to_owned()).spawn(work);
     }
 
-    fn lock_of(&self, id: &str) -> Arc<Mutex<()>> {
-        let mut locks = self.compiling.lock();
-        if locks.len() >= MAX_AGENTS && !locks.contains_key(id) {
-            locks.clear();
-        }
-        Arc::clone(locks.entry(id.to_owned()).or_default())
-    }
-
-    fn retain(&self, id: &str, compiled: &Arc<AgentPolicy>) {
-        let mut policies = self.policies.lock();
-        if policies.len() >= MAX_AGENTS {
-            policies.clear();
-        }
-        policies.insert(id.to_owned(), Arc::clone(compiled));
-    }
-
     fn compile(&self, id: &str) -> Result<AgentPolicy, String> {
-        let began = Instant::now();
         let directories = directories(&self.paths);
         let workspace = directories.agent_workspace(&self.content, id).map_err(|error| error.to_string())?;
         let cwd = directories.agent_cwd(&self.content, id).map_err(|error| error.to_string())?;
@@ -241,19 +228,30 @@ impl Loaded {
         config::settle_workspace(&options, &mut paths, self.text.as_deref(), &self.stores);
         let policy = config::compile(&options, &paths, Disk::Used, self.text.as_deref(), &self.stores)
             .map_err(|error| error.to_string())?;
-        let (took, compiled) = (began.elapsed(), Instant::now());
-        Ok(AgentPolicy { policy, bases, projects, compiled, took, is_refreshed: AtomicBool::new(false) })
+        let took = projects.age();
+        Ok(AgentPolicy { policy, bases, projects, took, is_refreshed: AtomicBool::new(false) })
+    }
+}
+
+impl KeptPolicy {
+    fn current(&self) -> Option<Arc<AgentPolicy>> {
+        self.last.lock().clone().filter(|kept| kept.is_current())
     }
 }
 
 impl AgentPolicy {
+    /// How long ago it was compiled.
+    fn age(&self) -> Duration {
+        self.projects.age().saturating_sub(self.took)
+    }
+
     fn is_current(&self) -> bool {
         // One that takes long to compile is used longer: else it would be too old when it is done.
-        self.compiled.elapsed() < MAX_AGE.max(self.took * 4) && self.projects.are_current()
+        self.age() < MAX_AGE.max(self.took * 4) && self.projects.are_current()
     }
 
     fn is_due(&self) -> bool {
-        self.compiled.elapsed() >= REFRESH_AGE.max(self.took * 2)
+        self.age() >= REFRESH_AGE.max(self.took * 2)
     }
 }
 
@@ -287,7 +285,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let loaded = loaded(home.path());
         let before = loaded.agent("main").unwrap();
-        loaded.refresh("main");
+        loaded.refresh("main", loaded.place("main"));
         while Arc::ptr_eq(&before, &loaded.agent("main").unwrap()) {
             std::thread::yield_now();
         }

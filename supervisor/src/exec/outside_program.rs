@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::image::{self, Image};
 use crate::kernel::requests;
-use crate::resolve::{Object, link_to, real_path};
+use crate::resolve::{Object, real_path};
 
 /// How many scripts may be nested as interpreters.
 const MAX_SCRIPTS: usize = 5;
@@ -169,8 +169,7 @@ fn hold(policy: &Policy, fd: OwnedFd, argv: &[Vec<u8>], role: Role) -> Result<He
         if object.kind() != FileType::RegularFile || object.stat.st_nlink == 0 {
             return Err(Errno::ACCESS);
         }
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::open(link_to(object.fd.as_fd()), flags, Mode::empty())?);
+        let file = object.open_to_read()?;
         let is_of_tree = policy.writable(&path);
         Ok(HeldFile { path, object, file, argv: argv.to_vec(), role, is_of_tree })
     };

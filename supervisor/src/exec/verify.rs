@@ -77,11 +77,7 @@ pub fn differs(kernel: &dyn Kernel, pid: Tid, expected: &Expected) -> Option<&'s
     if !loader_is(pid, stack.base, expected.loader.as_ref()).unwrap_or(false) {
         return Some("the loader");
     }
-    let held = expected.loader.as_ref().and_then(|loader| Some((loader.copy.as_ref()?, &loader.object)));
-    if held.is_some_and(|(copy, object)| !copy.holds(object.fd.as_fd())) {
-        return Some("the loader's content");
-    }
-    if expected.loader.as_ref().is_some_and(|loader| !loader.has_approved_content()) {
+    if expected.loader.as_ref().is_some_and(|loader| !loader.has_judged_content()) {
         return Some("the loader's content");
     }
     if !stack.holds(kernel, pid, &expected.strings) {
@@ -91,13 +87,12 @@ pub fn differs(kernel: &dyn Kernel, pid: Tid, expected: &Expected) -> Option<&'s
 }
 
 impl Loader {
-    /// Whether the file, which the process has mapped, still has the content that a human approved, if one did. It may be
-    /// written while the program runs, as a library may.
-    fn has_approved_content(&self) -> bool {
-        self.content.is_none_or(|content| {
-            let file = self.object.open_to_read();
-            file.and_then(|file| Digest::of_file(&file, || Ok(()))) == Ok(content)
-        })
+    /// Whether the file, which the process has mapped, still is a copy of the same programs, and has the content that a human
+    /// approved, if one did. It may be written while the program runs, as a library may.
+    fn has_judged_content(&self) -> bool {
+        let digest = || Digest::of_file(&self.object.open_to_read()?, || Ok(()));
+        self.copy.as_ref().is_none_or(|copy| copy.holds(self.object.fd.as_fd()))
+            && self.content.is_none_or(|content| digest() == Ok(content))
     }
 }
 
