@@ -94,6 +94,13 @@ impl Agent<'_> {
         }
     }
 
+    /// Types the prompt that has it begin.
+    fn goes_on(&mut self) {
+        self.screen.keys("go on");
+        std::thread::sleep(Duration::from_millis(300));
+        self.screen.keys("\r");
+    }
+
     /// What was asked about so far.
     fn asked(&self) -> Vec<String> {
         let records = self.desk.world.audit();
@@ -176,9 +183,7 @@ fn claude_code(template: Option<&str>, arguments: &[&str]) {
         }
         std::thread::sleep(Duration::from_millis(500));
     }
-    agent.screen.keys("go on");
-    std::thread::sleep(Duration::from_millis(300));
-    agent.screen.keys("\r");
+    agent.goes_on();
     agent.finishes(&["\x03", "\x03", "\x03", "\x04"], &DENIED_TO_CLAUDE_CODE);
 }
 
@@ -232,9 +237,7 @@ fn codex(template: Option<&str>, arguments: &[&str]) {
         agent.screen.keys("\r");
         std::thread::sleep(Duration::from_millis(500));
     }
-    agent.screen.keys("go on");
-    std::thread::sleep(Duration::from_millis(300));
-    agent.screen.keys("\r");
+    agent.goes_on();
     agent.finishes(&["\x03", "\x03"], &DENIED_TO_CODEX);
 }
 
