@@ -163,13 +163,8 @@ impl Summary<'_> {
         self.list("not added, because the policy denies it:", conflicts);
         let refused = merge.refused.iter();
         self.list("used, but still denied by the policy:", refused.map(|left| self.line(left, "")));
-        // Calls of tools start no programs, so no entry for one could be needed.
-        let could_be_needed = |rule: &&String| self.ended.is_some() || !rule.contains(".allowlist ");
-        let unused: Vec<_> = merge.unused.iter().filter(could_be_needed).collect();
-        self.list(
-            "in the policy, but not needed by this session:",
-            unused.into_iter().map(|rule| shown(rule.as_bytes())),
-        );
+        let unused = merge.unused.iter().map(|rule| shown(rule.as_bytes()));
+        self.list("in the policy, but not needed by this session:", unused);
     }
 
     fn line(&self, left: &LeftOut, more: &str) -> String {

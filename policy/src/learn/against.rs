@@ -142,12 +142,14 @@ fn unused(policy: &Policy, proposal: &Proposal) -> Vec<String> {
     }
     let rules =
         policy.map.rules.iter().filter(|entry| entry.rights != Rights::NONE).map(|entry| &*entry.reason);
+    // Calls of tools start no programs, so no entry for one could be needed.
+    let has_started = proposal.observations.iter().any(|seen| seen.used.meets(Used::STARTED));
     // The session does not record arguments, so it cannot show whether an entry with an `argPattern` was used.
     let entries = policy
         .programs
         .allowlist
         .listing()
-        .filter(|(_, limit, _)| limit.is_empty())
+        .filter(|(_, limit, _)| has_started && limit.is_empty())
         .map(|(.., reason)| reason);
     let written =
         rules.chain(entries).filter(|reason| matches!(reason.source, Source::Agent | Source::Global));
