@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// The largest file that is read, in bytes; any policy is smaller.
-const MAX_BYTES: u64 = 16 << 20;
+pub const MAX_BYTES: u64 = 16 << 20;
 
 /// Returns the content of a regular file. A FIFO would block the thread that waits for changes forever, and a
 /// device could fill the memory.

@@ -13,6 +13,7 @@ use crate::config::node::NodeSettings;
 use crate::environment::{Inherit, Inherited, Variable, inherited, prepended};
 use crate::network::{Network, WebRules};
 use crate::paths::ceilings::Ceilings;
+use crate::paths::entry::CompiledPattern;
 use crate::paths::exec_roots::is_below;
 use crate::paths::path_rules::PathRules;
 use crate::paths::read_bound::ReadBound;
@@ -20,7 +21,7 @@ use crate::programs::Programs;
 use crate::programs::allow_always::StrictInlineEval;
 use crate::tools::ToolLists;
 use crate::verdict::{CompiledReason, Reason};
-use crate::{Ask, GitPart, Rights, Security, Shape, Source};
+use crate::{Ask, GitPart, Grant, Rights, Security, Shape, Source};
 
 /// A document compiled for one agent on one host. Immutable.
 #[derive(Clone, Debug)]
@@ -207,12 +208,24 @@ impl Policy {
         self.map.find(path).is_the_trees()
     }
 
+    /// Returns the places in which a rule or a saved answer lets the tree write: what it names, or the directory before its
+    /// first wildcard.
+    pub fn writable_places(&self) -> Vec<Vec<u8>> {
+        let is_writable = |rule: &&CompiledPattern| rule.rights.w == Grant::Yes;
+        let rules = self.map.rules.iter().filter(is_writable).map(|rule| rule.glob.top());
+        let mut places: Vec<&[u8]> =
+            rules.chain(self.map.answers.iter().map(|answer| answer.glob.top())).collect();
+        places.sort_unstable();
+        places.dedup();
+        places.into_iter().map(<[u8]>::to_vec).collect()
+    }
+
     /// Why no symbolic link may stand at a real path; `None` if one may. Something below the path is protected or
     /// denied. A link would put that elsewhere, where the tree may write it, or read what is written there later, such
     /// as a token.
     pub fn keeps_below(&self, path: &[u8]) -> Option<Reason<'_>> {
         let protected = self.map.protected.any_below(path);
-        protected.or_else(|| self.map.denied_below(path)).map(|entry| entry.reason.to_reason())
+        protected.map(|entry| entry.reason.to_reason()).or_else(|| self.denied_below(path))
     }
 
     /// Why something strictly below a real path is denied.

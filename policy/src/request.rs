@@ -85,6 +85,8 @@ pub enum Site {
     Repository,
     /// A protected name that is a link leads there.
     Linked(LinkedSet),
+    /// The configuration of a repository around it, or beside it, names it.
+    Configured(LinkedSet),
 }
 
 /// A symbolic link that is made, or that gets another name.
@@ -96,6 +98,8 @@ pub struct Link<'a> {
     pub target: &'a [u8],
     /// What is known of the place there.
     pub site: Option<Site>,
+    /// Whether something is there, and no directory: nothing new is made through the link.
+    pub is_to_file: bool,
     /// What comes after a `..` in its text, if that comes after a name: the tree may have the name lead elsewhere later.
     pub after_up: Option<&'a [u8]>,
 }

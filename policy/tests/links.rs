@@ -21,7 +21,10 @@ fn refused(policy: &Policy, target: &str) -> Option<String> {
 }
 
 fn refused_at(policy: &Policy, path: &str, target: &str, site: Option<Site>) -> Option<String> {
-    refused_link(policy, Link { path: path.as_bytes(), target: target.as_bytes(), site, after_up: None })
+    refused_link(
+        policy,
+        Link { path: path.as_bytes(), target: target.as_bytes(), site, is_to_file: true, after_up: None },
+    )
 }
 
 fn refused_link(policy: &Policy, link: Link<'_>) -> Option<String> {
@@ -115,6 +118,43 @@ fn a_name_that_is_protected_itself_may_lead_to_its_like() {
 }
 
 #[test]
+fn a_link_to_a_program_leads_to_nothing_that_would_be_made() {
+    let policy = with(json!(true));
+    let to = |target: &'static str, is_to_file| {
+        let (path, target) = (&b"/home/u/work/link"[..], target.as_bytes());
+        refused_link(&policy, Link { path, target, site: None, is_to_file, after_up: None })
+    };
+    let python = "/home/u/.pyenv/versions/3.12/bin/python3.12";
+    assert_eq!(
+        (to(python, true), to(python, false).as_deref()),
+        (None, Some("permissions.persistence.path"))
+    );
+    assert_eq!(to("/home/u/.pyenv", false).as_deref(), Some("permissions.persistence.path"));
+    assert_eq!(to("/usr/bin/new", false), None);
+}
+
+#[test]
+fn a_link_to_a_directory_leads_to_nothing_in_it_that_is_denied_or_protected() {
+    let policy = compile(&json!({ "version": 1, "exec": { "ask": "off" }, "permissions": {
+        "filesystem": {
+            "rules": { "~/work/**": "rwx", "/srv/**": "rwx", "/srv/work/shut/**": "---" },
+            "deny": ["/srv/data/token", "~/work/secrets/key"], "default": "---" } } }));
+    for (path, target, is_refused) in [
+        ("/home/u/work/x", "/srv/data", true),
+        ("/home/u/work/x", "/srv/other", false),
+        ("/home/u/work/x", "/srv/work", true),
+        // The directory is around the link.
+        ("/home/u/work/x", "/home/u/work", true),
+        ("/home/u/work/sub/x", "/home/u/work/sub", false),
+        // root's own.
+        ("/home/u/work/x", "/etc", false),
+    ] {
+        let refused = refused_at(&policy, path, target, None);
+        assert_eq!(refused.is_some(), is_refused, "{path} -> {target}: {refused:?}");
+    }
+}
+
+#[test]
 fn without_persistence_rules_decide() {
     let policy = with(json!(false));
     assert_eq!(refused(&policy, "/home/u/.bashrc").as_deref(), Some("permissions.filesystem.default"));
@@ -127,7 +167,10 @@ fn what_follows_a_name_and_two_dots_may_lead_out_of_a_workspace_later() {
     let policy = with(json!(true));
     let link = |rest: &'static str| {
         let (path, target) = (&b"/home/u/work/link"[..], &b"/home/u/work/x"[..]);
-        refused_link(&policy, Link { path, target, site: None, after_up: Some(rest.as_bytes()) })
+        refused_link(
+            &policy,
+            Link { path, target, site: None, is_to_file: true, after_up: Some(rest.as_bytes()) },
+        )
     };
     assert_eq!(link(".bashrc").as_deref(), Some("permissions.persistence.shell"));
     assert!(link("u/.bashrc").is_some() && link("home/u/.bashrc").is_some() && link("").is_some());

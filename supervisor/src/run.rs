@@ -226,7 +226,7 @@ fn start(
     if !paths.enclosure().is_some_and(is_own) {
         config::record_workspace(options, &paths, &in_force)?;
     }
-    if let Err(problem) = config::record_policy(&paths) {
+    if let Err(problem) = config::record_files(&mut paths, &in_force) {
         eprintln!("openclaw-guard: {problem}");
     }
     if recorder.is_none() {
@@ -325,7 +325,9 @@ pub fn writer(options: &Options, paths: &mut Paths, settings: &AuditSettings) ->
     paths.log_to(path.clone());
     let goes_on = settings.on_error == OnError::Continue;
     let limits = audit::Limits { max_bytes: settings.max_bytes, keep: settings.keep };
-    let opened = AuditLog::open(&path, limits).and_then(|log| Ok((log.open_denials()?, log)));
+    let opened = config::may_be_log(paths, &path)
+        .and_then(|()| AuditLog::open(&path, limits))
+        .and_then(|log| Ok((log.open_denials()?, log)));
     let (log, denials) = match opened {
         Ok((denials, log)) => (Some(log), denials),
         Err(error) if goes_on && options.audit.is_none() => {

@@ -143,6 +143,33 @@ fn goes_on(world: &World, line: &str) -> Ended {
     done
 }
 
+/// Nobody has read that configuration before, and the directory would be the tree's own.
+#[test]
+fn a_missing_directory_that_a_bare_repository_names_is_not_made() {
+    let before = "mkdir -p deep/in; git init -q --bare deep/in/r.git; git init -q p; git -C p commit -q --allow-empty -m x";
+    let planted = |key: &'static str, attack: &'static str| Planted {
+        before: Box::leak(format!("{before}; git -C deep/in/r.git config {key}").into_boxed_str()),
+        runs: Box::leak(Box::new([("work", attack)])),
+        after: "git -C p push -q ../deep/in/r.git HEAD",
+    };
+    const HOOKS: &str = "core.hooksPath h";
+    comes_to_nothing(&planted(
+        HOOKS,
+        "hook deep/in/r.git/h; mv deep/in/r.git/h/pre-commit deep/in/r.git/h/post-update",
+    ));
+    for attack in [
+        "hook new; mv new/pre-commit new/post-update; mv new deep/in/r.git/h",
+        "hook new; mkdir deep/in/r.git/h; ln new/pre-commit deep/in/r.git/h/post-update",
+    ] {
+        each_comes_to_nothing(&planted(HOOKS, attack));
+    }
+    each_comes_to_nothing(&planted(
+        "include.path more/x",
+        "cd deep/in/r.git; mkdir more; hook more/h; mv more/h/pre-commit more/h/post-update
+        printf '[core]\\n\\thooksPath = %s/more/h\\n' \"$PWD\" > more/x",
+    ));
+}
+
 #[test]
 fn work_in_the_work_trees_of_a_bare_repository_goes_on() {
     for made in [World::open, World::floored] {

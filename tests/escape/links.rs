@@ -95,21 +95,69 @@ fn no_link_leads_to_a_directory_that_holds_what_is_protected() {
     each_comes_to_nothing(&copied("ln -s ~/.cargo d/out; mv d/out out"));
 }
 
+/// The first is judged while its names lead to what the tree has made. The second exchanges one of them.
+#[test]
+fn no_two_links_together_lead_to_what_is_protected() {
+    let committed = |attack: &'static str| Planted {
+        before: "git init -q .",
+        after: r##"if [ -L out ]; then printf '#!/bin/sh\ntouch "$MARK"\n' > out; chmod +x out; fi; git commit -q --allow-empty -m x"##,
+        ..led(attack)
+    };
+    comes_to_nothing(&committed(
+        "mkdir -p q/.git/hooks; ln -s q/.git/hooks/pre-commit out; rm -r q; ln -s . q",
+    ));
+    for attack in [
+        "mkdir -p q/.git/hooks; ln -s \"$PWD/q/.git/hooks/pre-commit\" out; rm -r q; ln -s . q",
+        "mkdir -p d q/.git/hooks; ln -s ../q/.git d/g; ln -s d/g/hooks/pre-commit out; rm -r q; ln -s . q",
+        "mkdir -p q/.git/hooks; ln -s q/.git/hooks hooks; ln -s hooks/pre-commit out; rm -r q; ln -s . q",
+    ] {
+        each_comes_to_nothing(&committed(attack));
+    }
+    // A bare repository is one by what is in it.
+    each_comes_to_nothing(&Planted {
+        before: "git init -q --bare r.git; git init -q p; git -C p commit -q --allow-empty -m x",
+        runs: &[("work", "mkdir -p q/hooks; ln -s q/hooks/post-update out; rm -r q; ln -s r.git q")],
+        after: r##"if [ -L out ]; then printf '#!/bin/sh\ntouch "$MARK"\n' > out; chmod +x out; fi; git -C p push -q ../r.git HEAD"##,
+    });
+    // What is protected by its own path.
+    each_comes_to_nothing(&Planted {
+        before: "mkdir ~/.cargo; echo : > ~/.cargo/env",
+        runs: &[("home/.cargo", "mkdir q; echo > q/env; ln -s q/env out; rm -r q; ln -s . q")],
+        after: r#"cd ~/.cargo; if [ -L out ]; then printf 'touch "$MARK"\n' > out; fi; sh -c '. ~/.cargo/env'"#,
+    });
+}
+
+/// Where the tree may start programs, a link to one of them is fine. A copy of the operator's makes what is missing.
+#[test]
+fn no_link_leads_to_where_a_program_would_be_made() {
+    let started = |attack: &'static str| Planted {
+        before: "mkdir -p ~/.local/bin",
+        after: r##"if [ -d out ]; then out=out/tool; else out=out; fi
+            if [ -L out ]; then printf '#!/bin/sh\ntouch "$MARK"\n' > $out; chmod +x $out; fi; ~/.local/bin/tool"##,
+        ..led(attack)
+    };
+    comes_to_nothing(&started("ln -s ~/.local/bin/tool out"));
+    each_comes_to_nothing(&started("ln -s ~/.local/bin out"));
+}
+
 /// The same with a file that a rule withholds, and with a repository of the operator's in the workspace.
 #[test]
 fn no_link_leads_to_what_may_not_be_written() {
     let world = World::bare().policy(
         r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"filesystem": {
-            "rules": {SYSTEM, "@/work/**": "rwx", "~/notes/**": "r--"}, "deny": ["@/shut/**"], "default": "---"}}}"#,
+            "rules": {SYSTEM, "@/work/**": "rwx", "~/notes/**": "r--", "@/holds/**": "rw-"},
+            "deny": ["@/shut/**", "@/holds/token"], "default": "---"}}}"#,
     );
     let mut command = world.native_command();
-    let before = "git init -q project; mkdir ~/notes ../shut; echo x > ~/notes/x; echo x > ../shut/x";
+    let before =
+        "git init -q project; mkdir ~/notes ../shut ../holds; echo x > ~/notes/x; echo x > ../shut/x";
     assert_eq!(ended(operator(&world, &mut command).args(["sh", "-c", before])).status, 0);
     for target in [
         "~/notes/x",
         "~/notes/new",
         "~/missing/x",
         "../shut/x",
+        "../holds",
         "project/.git/hooks/pre-commit",
         "project/.git",
     ] {
@@ -152,7 +200,7 @@ fn links_of_everyday_work_are_made_silently() {
         ln -s ../../node_modules packages/y/node_modules; mv packages/y packages/z; mv packages/z/node_modules packages/nm
         ln -s "$PWD/packages/../python" again; cp -a packages copy; mv again other; ln other third
         python3 -m venv --without-pip .venv; .venv/bin/python -c 'print("runs")'; mv .venv venv; rm -r venv
-        git init -q own; ln -s ../../hook own/.git/hooks/x; mkdir own/.vscode; ln -s own/.vscode settings; rm -rf own settings
+        git init -q own; ln -s ../../hook own/.git/hooks/x; mkdir own/.vscode; (cd own; ln -s .vscode settings; ln -s .git git); rm -rf own
         mkdir -p root/etc/alternatives root/usr/bin; ln -s /etc/alternatives/awk root/usr/bin/awk; ln -s /proc/self/mounts root/etc/mtab
         ln -s /lib/systemd/system/x.service root/etc/x.service; tar cf t.tar root; rm -r root; tar xf t.tar; echo done"#;
     for made in [World::open, World::floored] {

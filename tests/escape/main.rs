@@ -32,6 +32,7 @@ mod programs;
 mod project_file;
 mod redirected;
 mod resources;
+mod runs;
 mod services;
 mod set_id;
 mod shapes;

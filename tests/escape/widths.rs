@@ -105,8 +105,8 @@ def read(path):
 fn a_link_that_leads_elsewhere_after_the_yes() {
     let world = world();
     symlink(world.root().join("asked/d"), world.work().join("way")).expect("a link");
-    let line = "bash -c 'cat way/file; ln -sfn \"$0\" way; cat way/secret' $A";
-    shell(&world, line, FOR_COMMAND).asked_for(&world, "asked/secret");
+    let line = "bash -c 'cat way/file; ln -sfn \"$0/e\" way; cat way/secret' $A";
+    shell(&world, line, FOR_COMMAND).asked_for(&world, "asked/e/secret");
     // One that is in the directory.
     symlink("../secret", world.root().join("asked/d/out")).expect("a link");
     shell(&world, "bash -c 'cat $0/file; cat $0/out' $D", FOR_COMMAND).asked_for(&world, "asked/secret");
@@ -212,7 +212,7 @@ fn what_is_protected_in_the_directory() {
     let world = world();
     let names = [".envrc", ".git/hooks/pre-commit", ".git/config", ".vscode/tasks.json"];
     for name in names {
-        world.write(format!("asked/d/{name}"), "kept\n");
+        world.write(format!("asked/d/{name}"), "[kept]\n");
     }
     for name in ["HEAD", "objects/x", "refs/x"] {
         world.write(format!("asked/d/.git/{name}"), "ref: refs/heads/main\n");
@@ -228,7 +228,7 @@ for name in {names:?}:
     let tried = python(&world, &text, FOR_SESSION);
     tried.was_refused(&world);
     for name in names {
-        assert_eq!(world.read(format!("asked/d/{name}")).as_deref(), Some("kept\n"), "{name}");
+        assert_eq!(world.read(format!("asked/d/{name}")).as_deref(), Some("[kept]\n"), "{name}");
     }
 }
 

@@ -221,7 +221,7 @@ impl Loaded {
         let cwd = directories.agent_cwd(&self.content, id).map_err(|error| error.to_string())?;
         let mut bases = vec![real(Path::new(&workspace))];
         bases.extend(cwd.map(|cwd| real(Path::new(&cwd))).filter(|cwd| *cwd != bases[0]));
-        let mut paths = self.paths.at(&bases[0]);
+        let mut paths = self.paths.at(&bases[0]).map_err(|error| error.to_string())?;
         // Before the files are read: a change while they are is one.
         let projects = Stamps::read(paths.project_sources());
         let options = Options { agent: id.to_owned(), agent_is_named: true, ..self.options.clone() };

@@ -105,5 +105,5 @@ pub fn agent_and_paths(options: &Options, paths: &Paths) -> Result<(String, Path
         ToolSettings::from_config(content).map_err(|error| wrong(&error))?.default_agent().to_owned()
     };
     let workspace = directories(paths).agent_workspace(content, &agent).map_err(|error| wrong(&error))?;
-    Ok((agent, paths.at(&real(Path::new(&workspace)))))
+    Ok((agent, paths.at(&real(Path::new(&workspace)))?))
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::builtin::minimal;
 use super::enclosure::Enclosure;
+use super::host::Host;
 use crate::config::project::{ProjectFile, ProjectTrust};
 use crate::paths::ceilings::Ceilings;
 use crate::paths::entry::CompiledPattern;
@@ -36,12 +37,14 @@ pub(crate) struct MapBuilder<'a> {
     /// Rules whose leading directories contain links. The resolved form is granted only if the tree cannot change the
     /// links.
     redirected: Vec<(Expanded, Expanded, Rights, CompiledReason)>,
+    written_before: &'a dyn Fn(&[u8]) -> bool,
 }
 
 impl<'a> MapBuilder<'a> {
-    pub(crate) fn new(paths: Paths<'a>, ask: Ask) -> MapBuilder<'a> {
+    pub(crate) fn new(host: &Host<'a>, ask: Ask) -> MapBuilder<'a> {
         MapBuilder {
-            paths,
+            paths: host.paths(),
+            written_before: host.written_before,
             ask,
             warnings: Vec::new(),
             is_of_many_runs: false,
@@ -240,7 +243,7 @@ impl<'a> MapBuilder<'a> {
             let writable = |entry: &[u8]| {
                 let found = map.find(entry);
                 let is_asked_about = !found.is_protected() && !is_at_the_top(entry, self.paths.home);
-                found.is_the_trees() || self.is_of_many_runs && is_asked_about
+                found.is_the_trees() || (self.written_before)(entry) || self.is_of_many_runs && is_asked_about
             };
             // A rule that grants nothing may follow any link.
             let grants = rights != Rights::NONE;

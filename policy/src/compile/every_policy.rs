@@ -17,16 +17,17 @@ pub(crate) const DEFAULT_RUNNING_NOTICE_MS: u64 = 10_000;
 
 /// Denies the state directory and the guard's own files.
 pub(crate) fn always_denied(builder: &mut MapBuilder<'_>, host: &Host) {
-    for path in &host.always_denied {
-        let shown = show(path);
+    let whole = host.always_denied.iter().map(|path| (path.strip_suffix(b"/").unwrap_or(path).to_vec(), ""));
+    let copies = host.copied.iter().map(|path| ([path, &b"."[..]].concat(), "*"));
+    for (literal, pattern) in whole.chain(copies) {
+        let shown = format!("{}{pattern}", show(&literal));
         let reason = CompiledReason {
             source: Source::Builtin,
             path: format!("builtin.deny[\"{shown}\"]"),
             rule: format!("builtin deny \"{shown}\""),
             text: format!("{shown} is always denied: it belongs to the guard or to OpenClaw"),
         };
-        let literal = path.strip_suffix(b"/").unwrap_or(path).to_vec();
-        builder.deny_around(&Expanded { literal, pattern: String::new() }, &reason);
+        builder.deny_around(&Expanded { literal, pattern: pattern.to_owned() }, &reason);
     }
 }
 

@@ -27,6 +27,8 @@ pub struct Host<'a> {
     /// Real paths denied with everything below them, whatever the document grants: OpenClaw's state
     /// directory, the guard's own files and audit.
     pub always_denied: Vec<Vec<u8>>,
+    /// Real paths of files beside which OpenClaw leaves copies (`FILE.bak`): these are denied, too.
+    pub copied: Vec<Vec<u8>>,
     /// Files that earlier runs had as their policies: they are not written, whatever the document grants.
     pub former_policies: Vec<Vec<u8>>,
     /// Absolute paths with secrets that variables of the operator name, each with the variable: for the policy without a file.
@@ -55,6 +57,8 @@ pub struct Host<'a> {
     /// Returns the real path of each symbolic link on the way to a path, and last where the path leads,
     /// whether or not that exists. `&|path| vec![path.to_vec()]` in pure use.
     pub trail: &'a dyn Fn(&[u8]) -> Vec<Vec<u8>>,
+    /// Returns whether an earlier run, maybe under another policy, could write a path. `&|_| false` in pure use.
+    pub written_before: &'a dyn Fn(&[u8]) -> bool,
 }
 
 impl<'a> Host<'a> {
@@ -77,6 +81,7 @@ impl<'a> Host<'a> {
             profile: None,
             path_dirs: Vec::new(),
             always_denied: Vec::new(),
+            copied: Vec::new(),
             former_policies: Vec::new(),
             named_secrets: Vec::new(),
             temp_dirs: Vec::new(),
@@ -90,6 +95,7 @@ impl<'a> Host<'a> {
             persistence_sites: PersistenceSites::default(),
             realpath: &|_| None,
             trail: &|path| vec![path.to_vec()],
+            written_before: &|_| false,
         }
     }
 }

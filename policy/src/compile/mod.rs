@@ -62,7 +62,7 @@ impl Policy {
         let stores = Stores::new(host, doc.approvals.gateway.admin());
         let modes = modes(&layers).tightened(agent, &stores, overrides, host.projects);
 
-        let mut builder = MapBuilder::new(paths, modes.ask());
+        let mut builder = MapBuilder::new(host, modes.ask());
         builder.enclose(host.enclosure);
         always_denied(&mut builder, host);
         let token = doc.approvals.gateway.token_file().map(|written| TokenFile::new(written, host.home));

@@ -19,4 +19,5 @@ pub(crate) use diff::key_diff;
 pub use diff::shown_changes;
 pub use parse::{Entry, MAX_BYTES, ParseError, parse};
 pub(crate) use submodule::module_depth;
+pub use table::names_program;
 pub(crate) use values::Around;

@@ -34,6 +34,11 @@ pub(super) fn executing_key(
     EXECUTING.iter().find(|(name, _)| fits(name, section, subsection, key)).copied()
 }
 
+/// Whether git, or a tool that keeps its settings there, runs what the value of a key names.
+pub fn names_program(section: &[u8], subsection: Option<&[u8]>, key: &[u8]) -> bool {
+    RUN.iter().any(|name| fits(name, section, subsection, key))
+}
+
 /// Whether a name is one of the table: `section.key`, `section.*.key`, or `section.**` for all of a section.
 fn fits(name: &str, section: &[u8], subsection: Option<&[u8]>, key: &[u8]) -> bool {
     let Some((first, rest)) = name.split_once('.') else { return false };
@@ -219,6 +224,41 @@ const EXECUTING: &[(&str, &str)] = &[
     ("submodule.*.update", "with ! git runs the rest as a command"),
 ];
 
+/// Those whose values name programs.
+const RUN: [&str; 31] = [
+    "core.fsmonitor",
+    "core.sshCommand",
+    "core.gitProxy",
+    "core.askPass",
+    "core.editor",
+    "sequence.editor",
+    "core.pager",
+    "pager.**",
+    "core.alternateRefsCommand",
+    "alias.**",
+    "filter.**",
+    "diff.*.command",
+    "diff.*.textconv",
+    "diff.external",
+    "difftool.**",
+    "merge.*.driver",
+    "mergetool.**",
+    "interactive.diffFilter",
+    "credential.**",
+    "gpg.**",
+    "trailer.**",
+    "browser.**",
+    "man.**",
+    "sendemail.**",
+    "lfs.**",
+    "uploadpack.**",
+    "remote.*.uploadPack",
+    "remote.*.receivePack",
+    "remote.*.vcs",
+    "guitool.**",
+    "submodule.*.update",
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,6 +271,20 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), count);
         assert!(SAFE.iter().all(|safe| !safe.why.is_empty()));
+    }
+
+    #[test]
+    fn what_runs_a_program_is_no_safe_key() {
+        for name in RUN {
+            let parts: Vec<&[u8]> = name.split('.').map(str::as_bytes).collect();
+            let (section, key) = (parts[0], parts[parts.len() - 1]);
+            let subsection = (parts.len() > 2).then_some(&b"x"[..]);
+            // It runs a program only with some values.
+            let is_safe = safe_key(section, subsection, key).is_some();
+            assert_eq!(is_safe, name == "submodule.*.update", "{name}");
+            assert!(names_program(section, subsection, key), "{name}");
+        }
+        assert!(!names_program(b"user", None, b"name"));
     }
 
     #[test]

@@ -43,9 +43,7 @@ impl Policy {
     pub fn is_uniform(&self, path: &[u8], access: Access) -> bool {
         // What is protected by its shape may come to be in any directory.
         let may_hold_shapes = access.contains(Access::WRITE) && self.protects_shapes();
-        !may_hold_shapes
-            && self.rights(path).grants(access)
-            && self.map.least_below(path, |_| false).grants(access)
+        !may_hold_shapes && self.rights(path).grants(access) && self.least_below(path).grants(access)
     }
 
     /// Returns the paths below `dir` without which [`Policy::is_uniform`] would hold for reading: as long as none of

@@ -6,13 +6,16 @@
 use std::ptr;
 
 use super::exec_roots::is_below;
+use super::glob::Glob;
 use super::normalize;
+use super::path_rules::PathRules;
 use crate::text::shown;
 use crate::verdict::CompiledReason;
 use crate::{Grant, Link, Outcome, Policy, Reason, Source, Verdict};
 
-/// What a link may lead to although persistence protects it, if the tree may start it: virtual environments and
-/// `node_modules/.bin` consist of such links.
+/// What a link may lead to although persistence protects it, if it is a file that the tree may start: virtual environments
+/// and `node_modules/.bin` consist of such links. By a link to what is missing, or to a directory, a copy of the operator's
+/// would make another program there.
 const PROGRAMS: [&str; 3] =
     ["permissions.persistence.path", "permissions.persistence.packages", "permissions.persistence.preload"];
 
@@ -111,6 +114,17 @@ fn closed<'p>(policy: &'p Policy, path: &[u8]) -> Option<&'p CompiledReason> {
     policy.map.denial(path).or_else(|| policy.map.keeping(path, None))
 }
 
+/// Why something strictly below where a link leads is protected or denied: what is copied or unpacked through the link could
+/// be that. Through a link to a directory around it, or around the name that it gets, other links lead there.
+fn closed_below<'p>(map: &'p PathRules, link: &Link<'_>) -> Option<&'p CompiledReason> {
+    let is_around = is_below(link.path, link.target);
+    let shapes = map.protected.shapes();
+    // A link that names a protected shape is judged for that, whatever leads there.
+    let may_be_led_to = |place: &Glob| is_around && !shapes.all(place.text().as_bytes()).is_empty();
+    let kept = map.kept_below(link.target, may_be_led_to);
+    kept.or_else(|| map.denied_below(link.target).map(|entry| &*entry.reason))
+}
+
 fn refusal<'p>(policy: &'p Policy, link: &Link<'_>) -> Option<LinkRefusal<'p>> {
     let (map, target) = (&policy.map, link.target);
     let shapes = map.protected.shapes();
@@ -147,25 +161,21 @@ fn refusal<'p>(policy: &'p Policy, link: &Link<'_>) -> Option<LinkRefusal<'p>> {
         return Some(LinkRefusal::Home);
     }
     let is_in_home = homes().any(|home| is_below(target, home));
-    // What is copied or unpacked through it could be a protected file there.
-    if is_in_home
-        && !is_below(link.path, target)
-        && let Some(reason) = map.kept_below(target)
-    {
+    let is_listed = !is_in_home && SYSTEM.iter().any(|top| is_below(target, top));
+    if let Some(reason) = closed_below(map, link).filter(|_| !is_listed && !holds_home) {
         return Some(LinkRefusal::Rule(reason));
     }
     if may_write {
         return None;
     }
     let may_start = found.rights.x == Grant::Yes;
-    let is_listed = !is_in_home && SYSTEM.iter().any(|top| is_below(target, top));
     if let Some(reason) = map.keeping(target, link.site).filter(|_| !is_listed) {
         // A link with such a name itself is followed for what the name means: `.envrc` of a work tree to that of another.
         let last = |path: &[u8]| path.rsplit(|byte| *byte == b'/').next().map(<[u8]>::to_vec);
         let is_same = last(link.path) == last(target)
             && !shapes.all(link.path).is_empty()
             && !shapes.all(target).is_empty();
-        let may_lead = is_same || may_start && PROGRAMS.contains(&&*reason.path);
+        let may_lead = is_same || may_start && link.is_to_file && PROGRAMS.contains(&&*reason.path);
         return (!may_lead).then_some(LinkRefusal::Rule(reason));
     }
     // The operator's own programs would show it to the tree.

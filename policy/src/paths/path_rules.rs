@@ -146,6 +146,10 @@ impl PathRules {
             None => shapes.first(path),
             Some(Site::Repository) => shapes.reason(Set::Git).map(|reason| (Grant::No, reason)),
             Some(Site::Linked(LinkedSet(set))) => shapes.reason(set).map(|reason| (Grant::No, reason)),
+            Some(Site::Configured(LinkedSet(set))) => {
+                let w = if shapes.asks(set) { Grant::Ask } else { Grant::No };
+                shapes.reason(set).map(|reason| (w, reason))
+            }
             Some(Site::Own | Site::GitLocked) => None,
         }
     }
@@ -232,13 +236,16 @@ impl PathRules {
         self.denies.iter().find(|entry| entry.glob.covers(path)).map(|entry| &*entry.reason)
     }
 
-    /// Returns why something strictly below `dir` is protected, if it is named by literal directories.
-    pub(crate) fn kept_below(&self, dir: &[u8]) -> Option<&CompiledReason> {
+    /// Returns why something strictly below `dir` is protected, if it is named by literal directories. Ignores places for
+    /// which `skip` is true.
+    pub(crate) fn kept_below(&self, dir: &[u8], skip: impl Fn(&Glob) -> bool) -> Option<&CompiledReason> {
         let is_below = |literal: &[u8]| {
             literal.strip_prefix(dir).is_some_and(|rest| rest.len() > 1 && rest.starts_with(b"/"))
         };
         let kept = self.protected.entries().iter();
-        kept.filter(|entry| is_below(entry.glob.literal())).map(|entry| &*entry.reason).next()
+        kept.filter(|entry| is_below(entry.glob.literal()) && !skip(&entry.glob))
+            .map(|entry| &*entry.reason)
+            .next()
     }
 
     /// Finds the rights of a program. Its path is as written, if the kernel has not resolved it.

@@ -1,11 +1,12 @@
 //! Files in the directories of agents that the agents' settings name: status lines, helpers, servers. The agent starts them
 //! outside of the guard, and the profile of the agent opens the directories.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use guard_openclaw::plain_file;
 use serde_json::Value;
+
+use crate::config::realpath::Links;
 
 /// The directories, below the home.
 const DIRECTORIES: [&str; 6] = [".claude", ".codex", ".gemini", ".aider", ".qwen", ".local/share/opencode"];
@@ -21,36 +22,110 @@ const SETTINGS: [&str; 9] = [
     ".config/opencode/opencode.jsonc",
     ".config/opencode/config.json",
 ];
+/// The settings of a project, by the same manuals. Of these, and of a home's, what the keys below run counts wherever it is.
+const OF_PROJECTS: [&str; 4] =
+    [".claude/settings.json", ".claude/settings.local.json", ".gemini/settings.json", ".qwen/settings.json"];
+/// Keys with commands that an agent runs by itself (Claude Code's "Settings" and "Hooks", Gemini CLI's "Hooks").
+const COMMANDS: [&str; 6] =
+    ["hooks", "statusLine", "apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "otelHeadersHelper"];
+/// What stands for the project's directory there.
+const PROJECT: [&str; 4] =
+    ["${CLAUDE_PROJECT_DIR}", "$CLAUDE_PROJECT_DIR", "${GEMINI_PROJECT_DIR}", "$GEMINI_PROJECT_DIR"];
 /// Holds the state of Claude Code, too: only what it says of servers counts.
 const STATE: &str = ".claude.json";
-/// How much of each file is read, in bytes.
-const MAX_BYTES: u64 = 4 << 20;
-/// How many files count.
-const MAX_FILES: usize = 512;
+/// How many files the state may name: more than anybody has.
+const MAX_FILES: usize = 4096;
 /// How the names of files end that an agent itself keeps there and writes all the time.
 const DATA: [&str; 5] = [".jsonl", ".log", ".lock", ".sqlite", ".db"];
 
 /// Returns the paths that settings in a home name.
-pub fn named_files(home: &Path) -> Vec<PathBuf> {
+///
+/// # Errors
+/// The file that names too much, or is too long to be read. The agent may write its own state, and could name so much there
+/// that a file would not be found.
+pub fn named_files(links: &Links, home: &Path) -> Result<Vec<PathBuf>, PathBuf> {
     let mut words: Vec<String> = Vec::new();
     for settings in SETTINGS {
-        words_of(&text(&home.join(settings)), &mut words);
+        words_of(&text(links, &home.join(settings))?, &mut words);
     }
-    if let Ok(state) = serde_json::from_str(&text(&home.join(STATE))) {
-        servers(&state, false, &mut words);
+    let state = home.join(STATE);
+    let text = text(links, &state)?;
+    let before = words.len();
+    match serde_json::from_str(&text) {
+        Ok(state) => servers(&state, false, &mut words),
+        Err(_) => words_of(&text, &mut words),
     }
-    let mut files: Vec<PathBuf> = words.iter().filter_map(|word| path(word, home)).collect();
+    let mut of_state: Vec<String> = words.split_off(before);
+    of_state.sort();
+    of_state.dedup();
+    let mut files: Vec<PathBuf> = of_state.iter().filter_map(|word| path(word, home)).collect();
+    if files.len() > MAX_FILES {
+        return Err(state);
+    }
+    files.extend(words.iter().filter_map(|word| path(word, home)));
     files.sort();
     files.dedup();
-    files.truncate(MAX_FILES);
-    files
+    Ok(files)
 }
 
-/// The text of a file; none if it cannot be read.
-fn text(path: &Path) -> String {
-    let mut text = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MAX_BYTES).read_to_end(&mut text));
-    read.map(|_| String::from_utf8_lossy(&text).into_owned()).unwrap_or_default()
+/// Returns the scripts that the settings of a home or a project have an agent run by itself.
+///
+/// # Errors
+/// As [`named_files`].
+pub fn named_scripts(links: &Links, home: &Path, project: &Path) -> Result<Vec<PathBuf>, PathBuf> {
+    let mut commands: Vec<String> = Vec::new();
+    for settings in OF_PROJECTS {
+        if let Ok(settings) = serde_json::from_str(&text(links, &project.join(settings))?) {
+            commands_in(&settings, false, &mut commands);
+        }
+    }
+    Ok(commands.iter().flat_map(|command| scripts_of(command, home, project)).collect())
+}
+
+/// Adds the text below the keys with commands.
+fn commands_in(value: &Value, is_inside: bool, commands: &mut Vec<String>) {
+    match value {
+        Value::String(text) if is_inside => commands.push(text.clone()),
+        Value::Array(values) => values.iter().for_each(|value| commands_in(value, is_inside, commands)),
+        Value::Object(entries) => {
+            for (key, value) in entries {
+                commands_in(value, is_inside || COMMANDS.contains(&key.as_str()), commands);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The first path in each command of a line: the program, or the script that an interpreter runs.
+fn scripts_of(line: &str, home: &Path, project: &Path) -> Vec<PathBuf> {
+    let plain = line.replace(['"', '\''], "").replace("${HOME}", "$HOME");
+    let of_command = |command: &str| {
+        let word = command.split_whitespace().find(|word| word.contains('/') && !word.contains('*'))?;
+        let below =
+            |starts: &[&str]| starts.iter().find_map(|start| word.strip_prefix(start)?.strip_prefix('/'));
+        let path = match (below(&PROJECT), below(&["~", "$HOME"])) {
+            (Some(rest), _) => project.join(rest),
+            (None, Some(rest)) => home.join(rest),
+            (None, None) => project.join(word),
+        };
+        let is_of_user = path.starts_with(home) || path.starts_with(project);
+        (is_of_user && !path.is_dir()).then_some(path)
+    };
+    plain.split(['&', ';', '|']).filter_map(of_command).collect()
+}
+
+/// The text of a file; none if it is not there.
+fn text(links: &Links, path: &Path) -> Result<String, PathBuf> {
+    match plain_file::read(path) {
+        Ok(text) => Ok(String::from_utf8_lossy(&text).into_owned()),
+        Err(_) if path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() > plain_file::MAX_BYTES) => {
+            Err(path.to_owned())
+        }
+        Err(error) => {
+            links.unreadable(path, &error);
+            Ok(String::new())
+        }
+    }
 }
 
 fn words_of(text: &str, words: &mut Vec<String>) {
@@ -91,6 +166,35 @@ mod tests {
     use super::*;
 
     #[test]
+    fn scripts_that_an_agent_runs_by_itself_are_found_wherever_they_are() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = directory.path().canonicalize().unwrap();
+        let project = home.join("work/project");
+        for name in [".claude", "work/project/.claude", "work/project/src"] {
+            std::fs::create_dir_all(home.join(name)).unwrap();
+        }
+        let settings = |at: &str, text: &str| std::fs::write(home.join(at), text).unwrap();
+        settings(
+            "work/project/.claude/settings.json",
+            r#"{"permissions": {"allow": ["Edit(./src/main.rs)"]}, "statusLine": {"command": "bash .claude/line.sh ./src/a"},
+                "hooks": {"PreToolUse": [{"matcher": "x/y", "hooks": [{"type": "command",
+                "command": "cd src/ && \"$CLAUDE_PROJECT_DIR\"/tools/check.sh --x; /usr/bin/true | ls ./src"}]}]}}"#,
+        );
+        settings(
+            ".claude/settings.json",
+            r#"{"hooks": {"Stop": [{"command": "~/work/project/tools/stop"}]}}"#,
+        );
+        let of = |project: &Path| named_scripts(&Links::default(), &home, project).unwrap();
+        let expected = [".claude/line.sh", "x/y", "tools/check.sh"].map(|name| project.join(name));
+        let mut found = of(&project);
+        found.sort();
+        let mut sorted = expected.to_vec();
+        sorted.sort();
+        assert_eq!(found, sorted);
+        assert_eq!(of(&home), [home.join("work/project/tools/stop")]);
+    }
+
+    #[test]
     fn what_settings_name_in_the_directory_of_an_agent_is_found() {
         let directory = tempfile::tempdir().unwrap();
         let home = directory.path();
@@ -116,7 +220,14 @@ mod tests {
         );
         let expected =
             [".claude/helpers/key", ".claude/line", ".claude/y", ".codex/notify", ".gemini/servers/x"];
-        assert_eq!(named_files(home), expected.map(|name| home.join(name)));
-        assert!(named_files(&home.join("none")).is_empty());
+        let named = |home: &Path| named_files(&Links::default(), home);
+        assert_eq!(named(home).unwrap(), expected.map(|name| home.join(name)));
+        assert!(named(&home.join("none")).unwrap().is_empty());
+        // A state that is no JSON could be repaired by the agent: all of it counts.
+        write(".claude.json", "{\"mcpServers\": {\"y\": {\"args\": [\"~/.claude/y\"]}");
+        assert!(named(home).unwrap().contains(&home.join(".claude/y")));
+        let many: Vec<String> = (0..=MAX_FILES).map(|number| format!("\"~/.claude/{number}\"")).collect();
+        write(".claude.json", &format!("{{\"mcpServers\": [{}]}}", many.join(",")));
+        assert_eq!(named(home), Err(home.join(".claude.json")));
     }
 }

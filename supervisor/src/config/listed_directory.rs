@@ -3,7 +3,9 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::fs::{Dir, Mode, OFlags, fstatfs, open};
@@ -32,7 +34,14 @@ pub enum Name {
 /// The directories in which names were looked up. Each name stays what it was at its first lookup, or when its directory
 /// was listed.
 #[derive(Debug, Default)]
-pub struct ListedDirectories(HashMap<Vec<u8>, DirectoryNames>);
+pub struct ListedDirectories {
+    directories: HashMap<Vec<u8>, DirectoryNames>,
+    shut: Option<Vec<u8>>,
+}
+
+/// The directory cannot be searched.
+#[derive(Debug)]
+struct Shut;
 
 #[derive(Debug, Default)]
 struct DirectoryNames {
@@ -54,17 +63,31 @@ enum NamesListing {
 impl ListedDirectories {
     /// Returns what is at a name. The path of its directory has no links, and no slash at the end.
     pub fn read(&mut self, directory: &[u8], name: &[u8]) -> Name {
-        if !self.0.contains_key(directory) {
-            self.0.insert(directory.to_vec(), DirectoryNames::default());
+        if !self.directories.contains_key(directory) {
+            self.directories.insert(directory.to_vec(), DirectoryNames::default());
         }
-        self.0.get_mut(directory).map_or(Name::Missing, |known| known.read(directory, name))
+        let known = self.directories.get_mut(directory);
+        let Some(Ok(name)) = known.map(|known| known.read(directory, name)) else {
+            if self.shut.is_none() && is_of_user(directory) {
+                self.shut = Some(directory.to_vec());
+            }
+            return Name::Missing;
+        };
+        name
+    }
+
+    /// Returns the first directory of this user's in which a name could not be looked up for want of permission. A guarded
+    /// program may have taken the permission away, and give it back later.
+    pub fn shut(&self) -> Option<&[u8]> {
+        self.shut.as_deref()
     }
 }
 
 impl DirectoryNames {
-    fn read(&mut self, path: &[u8], name: &[u8]) -> Name {
+    /// An error means that the directory cannot be searched.
+    fn read(&mut self, path: &[u8], name: &[u8]) -> Result<Name, Shut> {
         if let Some(found) = self.looked_up.get(name) {
-            return found.clone();
+            return Ok(found.clone());
         }
         if matches!(self.listing, NamesListing::None) && self.looked_up.len() >= MIN_LOOKUPS {
             self.listing = list(path).map_or(NamesListing::Useless, NamesListing::Read);
@@ -73,11 +96,11 @@ impl DirectoryNames {
             && name.is_ascii()
             && !names.contains(&*name.to_ascii_lowercase())
         {
-            return Name::Missing;
+            return Ok(Name::Missing);
         }
-        let found = looked_up(&[path, name].join(&b'/'));
+        let found = looked_up(&[path, name].join(&b'/'))?;
         self.looked_up.insert(name.to_vec(), found.clone());
-        found
+        Ok(found)
     }
 }
 
@@ -104,14 +127,22 @@ fn list(directory: &[u8]) -> Option<HashSet<Vec<u8>>> {
     Some(names)
 }
 
-fn looked_up(entry: &[u8]) -> Name {
+fn looked_up(entry: &[u8]) -> Result<Name, Shut> {
     let path = Path::new(OsStr::from_bytes(entry));
     match std::fs::symlink_metadata(path) {
-        Err(_) => Name::Missing,
-        Ok(meta) if meta.is_symlink() => std::fs::read_link(path)
-            .map_or(Name::Missing, |target| Name::Link(target.into_os_string().into_vec())),
-        Ok(_) => Name::Itself,
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Err(Shut),
+        Err(_) => Ok(Name::Missing),
+        Ok(meta) if meta.is_symlink() => Ok(std::fs::read_link(path)
+            .map_or(Name::Missing, |target| Name::Link(target.into_os_string().into_vec()))),
+        Ok(_) => Ok(Name::Itself),
     }
+}
+
+/// Whether a directory belongs to this user, who can change its mode.
+fn is_of_user(directory: &[u8]) -> bool {
+    let path = if directory.is_empty() { b"/" } else { directory };
+    let user = rustix::process::geteuid().as_raw();
+    std::fs::symlink_metadata(OsStr::from_bytes(path)).is_ok_and(|meta| meta.uid() == user)
 }
 
 #[cfg(test)]
@@ -132,7 +163,7 @@ mod tests {
     }
 
     fn is_listed(listed: &ListedDirectories, root: &Path) -> bool {
-        matches!(listed.0[root.as_os_str().as_bytes()].listing, NamesListing::Read(_))
+        matches!(listed.directories[root.as_os_str().as_bytes()].listing, NamesListing::Read(_))
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod agent_settings;
 pub mod environment;
+mod files_of_runs;
 mod git_config;
 mod host_names;
 mod listed_directory;
@@ -10,7 +11,6 @@ pub mod options;
 mod paths;
 pub(crate) mod persistence_sites;
 mod planted_links;
-mod policy_record;
 pub mod profile;
 pub mod project_files;
 pub mod realpath;
@@ -21,11 +21,14 @@ mod workspace;
 mod workspace_record;
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use guard_openclaw::approvals_store::{self, Stores};
+use guard_openclaw::real_path::real;
 use guard_policy::approval::GatewayUrl;
 use guard_policy::text::shown;
 use guard_policy::{
@@ -36,8 +39,9 @@ use serde_json::json;
 use crate::config::options::Options;
 use crate::config::realpath::Links;
 
+use files_of_runs::FileOfRun;
+pub use files_of_runs::RecordError;
 pub use paths::{Paths, temporary, temporary_name};
-pub use policy_record::RecordError;
 pub use reload::Stamps;
 
 /// Why the guard cannot start, worded for the operator.
@@ -91,6 +95,18 @@ pub enum SetupError {
         /// Why it could not be written.
         error: std::io::Error,
     },
+    /// Something of this user's that cannot be read.
+    #[error(
+        "{path} is yours, but its mode keeps the guard from reading it, and something protected may be behind it: `chmod u+rX {path}`, or leave it out of what the policy, PATH and your links name",
+        path = shown(.0.as_os_str().as_bytes())
+    )]
+    Shut(PathBuf),
+    /// The settings of an agent that cannot be read as a whole.
+    #[error(
+        "{path} names too many files: the guard cannot tell which of them the agent starts outside of it. Remove what you do not know",
+        path = shown(.0.as_os_str().as_bytes())
+    )]
+    NamesTooMuch(PathBuf),
     /// The current directory has no path, so relative paths cannot be resolved.
     #[error("cannot find the current directory: {0}")]
     NoDirectory(std::io::Error),
@@ -176,7 +192,7 @@ pub fn compile(
         }
         (None, Disk::Unused) => &Vec::new(),
     };
-    with_host(paths, disk, document.as_ref(), stores, |host| match &document {
+    let compiled = with_host(paths, disk, document.as_ref(), stores, |host| match &document {
         Some(document) => {
             // Which directory is the workspace does not depend on a project's file.
             let mut host = host;
@@ -188,25 +204,34 @@ pub fn compile(
             Policy::compile(document, &options.agent, &host, &overrides).map_err(SetupError::Invalid)
         }
         None => Ok(Policy::without_file(&options.agent, &Host { projects, ..host }, &overrides)),
-    })
+    });
+    compiled?
 }
 
 /// Calls `ask` with the host as it is for a document. It has no workspace yet.
+///
+/// # Errors
+/// If something was looked up behind a directory of this user's that cannot be searched.
 fn with_host<T>(
     paths: &Paths,
     disk: Disk,
     document: Option<&Document>,
     stores: &Stores,
     ask: impl FnOnce(Host<'_>) -> T,
-) -> T {
+) -> Result<T, SetupError> {
     let links = Links::default();
+    let runs = paths.runs();
+    let written_before = |path: &[u8]| runs.may_be_written(Path::new(OsStr::from_bytes(path)));
     let resolve = |path: &[u8]| resolved(&links, path);
     let unresolved = |_: &[u8]| None;
     let trail = |path: &[u8]| links.trail(path);
     let as_written = |path: &[u8]| vec![path.to_vec()];
+    // The files of this run are denied as a whole already.
+    let mut former_policies = paths.files_of_runs.policies.clone();
+    former_policies.retain(|path| !paths.always_denied.contains(path));
     let asked = document.and_then(|document| document.approvals().gateway().url());
     let gateways = approvals_store::governing(&stores.gateways, asked.map(GatewayUrl::as_str));
-    ask(Host {
+    let asked = ask(Host {
         home: paths.home.as_os_str().as_bytes(),
         cwd: paths.cwd.as_os_str().as_bytes(),
         workspace: Workspace::default(),
@@ -214,7 +239,8 @@ fn with_host<T>(
         path_dirs: paths.path_dirs.clone(),
         always_denied: paths
             .denied_with(&stores.openclaw, document.and_then(|document| document.audit_path())),
-        former_policies: paths.former_policies.clone(),
+        copied: paths.copied.clone(),
+        former_policies,
         named_secrets: paths.named_secrets.clone(),
         temp_dirs: paths.temp_dirs.clone(),
         openclaw: openclaw(&stores.openclaw),
@@ -230,7 +256,9 @@ fn with_host<T>(
         persistence_sites: paths.persistence_sites.clone(),
         realpath: if disk == Disk::Used { &resolve } else { &unresolved },
         trail: if disk == Disk::Used { &trail } else { &as_written },
-    })
+        written_before: &written_before,
+    });
+    links.shut().map_or(Ok(asked), |path| Err(SetupError::Shut(path)))
 }
 
 /// Finds the workspace for a policy. `host` has none yet.
@@ -265,28 +293,34 @@ pub fn settle_workspace(options: &Options, paths: &mut Paths, text: Option<&[u8]
     // An invalid policy is refused when it is compiled.
     let document = text.and_then(|text| Document::parse("", text).ok());
     let workspace = match document.filter(Document::names_workspace) {
-        Some(document) => with_host(paths, Disk::Used, Some(&document), stores, |host| {
-            workspace_of(options, paths, &document, &host, &Overrides::default())
-        }),
+        Some(document) => {
+            let found = with_host(paths, Disk::Used, Some(&document), stores, |host| {
+                workspace_of(options, paths, &document, &host, &Overrides::default())
+            });
+            // What cannot be looked up is reported when the policy is compiled.
+            found.unwrap_or_else(|_| workspace::start(options, paths))
+        }
         None => workspace::start(options, paths),
     };
     paths.workspace = Some(workspace);
 }
 
-/// Records the directories in which a run under this policy may make a `.git`: such a `.git` does not make a directory
-/// the top of a workspace.
+/// Records where a run under this policy may write: a `.git` there does not make a directory the top of a workspace, and
+/// a link there is no link of the operator's.
 ///
 /// # Errors
 /// If that cannot be recorded and the policy names the workspace.
 pub fn record_workspace(options: &Options, paths: &Paths, policy: &Policy) -> Result<(), SetupError> {
-    // An untrusted start directory grants nothing, so there is nothing to record. And the guard does not make a state
-    // directory for a policy that does not name the workspace.
-    let is_needed = policy.workspace().is_some() || paths.state_directory.is_dir();
-    if options.untrusted_environment || !is_needed {
-        return Ok(());
-    }
-    let writable = |path: &[u8]| policy.writable_unasked(path);
-    match workspace_record::write(&paths.state_directory, &paths.cwd, &paths.home, writable) {
+    let writable = |path: &[u8]| policy.writable_unasked(path) && !options.untrusted_environment;
+    let mut places = policy.writable_places();
+    // What contains the home is open as a whole only if the home is, too: rules of its own close one in /tmp.
+    let is_home_open = policy.writable_unasked(paths.home.join(".x").as_os_str().as_bytes());
+    places.retain(|place| {
+        let place = Path::new(OsStr::from_bytes(place));
+        let is_special = ["/dev", "/proc", "/sys"].iter().any(|top| place.starts_with(top));
+        !is_special && (is_home_open || !paths.home.starts_with(place))
+    });
+    match workspace_record::write(&paths.records(), &paths.cwd, &paths.home, writable, &places) {
         Err((path, error)) if policy.workspace().is_some() => Err(SetupError::Unrecorded { path, error }),
         Err((path, error)) => {
             tracing::info!("cannot write {}: {error}", path.display());
@@ -296,18 +330,52 @@ pub fn record_workspace(options: &Options, paths: &Paths, policy: &Policy) -> Re
     }
 }
 
-/// Records the policy of a run that is about to start, so that runs with other policies leave it alone. A policy in the state
-/// directory is out of reach in any case.
+/// Records the policy, the audit log and the state directory of a run that is about to start, so that runs with other policies
+/// leave them alone. What is in the state directory is out of reach in any case, and a state directory that no run may
+/// replace needs no line.
 ///
 /// # Errors
-/// If that is not possible, or an older policy is not protected any more.
-pub fn record_policy(paths: &Paths) -> Result<(), RecordError> {
-    let forms = paths.policy_forms();
-    let is_out_of_reach = paths.policy_file.starts_with(&paths.state_directory);
-    if is_out_of_reach || !paths.policy_file.is_file() {
+/// If that is not possible, or an older file is not protected any more.
+pub fn record_files(paths: &mut Paths, policy: &Policy) -> Result<(), RecordError> {
+    let is_plain = |file: &Path| !file.starts_with(&paths.state_directory) && file.is_file();
+    let mut files = Vec::new();
+    if is_plain(&paths.policy_file) {
+        files.extend(recorded(paths.policy_forms(), FileOfRun::Policy));
+    }
+    let log = paths.audit(None);
+    if is_plain(&real(&log)) {
+        files.extend(recorded(paths.forms_of_log(&log), FileOfRun::Audit));
+    }
+    files_of_runs::write(&paths.state_directory, &files)?;
+    // They are denied to this run by name. What others record is news, by which the policy is compiled again.
+    files.iter().for_each(|file| paths.files_of_runs.add(file.clone()));
+    // A run without the variable that names it looks at the usual place.
+    let state = &paths.state_directory;
+    let around = state.parent().unwrap_or(state);
+    let is_within_reach = policy.writable_unasked(around.join("x").as_os_str().as_bytes());
+    let usual = paths.usual_state();
+    if !is_within_reach || usual == *state {
         return Ok(());
     }
-    policy_record::write(&paths.state_directory, &forms)
+    files.extend(recorded(vec![state.clone()], FileOfRun::State));
+    files_of_runs::write(&usual, &files)
+}
+
+/// Checks what is at the path of the audit log.
+///
+/// # Errors
+/// If it is a FIFO that an earlier run could have made: a program of that run would get every line.
+pub fn may_be_log(paths: &Paths, log: &Path) -> io::Result<()> {
+    let is_fifo = log.symlink_metadata().is_ok_and(|found| found.file_type().is_fifo());
+    if is_fifo && paths.runs().may_be_written(&real(log)) {
+        return Err(io::Error::other("it is a FIFO, which an earlier run could have made"));
+    }
+    Ok(())
+}
+
+/// The lines for paths. JSON cannot express other names, and nobody gives such a name by accident.
+fn recorded(paths: Vec<PathBuf>, line: fn(String) -> FileOfRun) -> impl Iterator<Item = FileOfRun> {
+    paths.into_iter().filter_map(|path| path.into_os_string().into_string().ok()).map(line)
 }
 
 /// Resolves a path from a policy. Paths in /proc stay as written: their links depend on the process that
@@ -327,6 +395,7 @@ pub fn on_host<T>(paths: &Paths, ask: impl FnOnce(&Host<'_>) -> T) -> T {
         workspace: paths.workspace.clone().unwrap_or_default(),
         path_dirs: paths.path_dirs.clone(),
         always_denied: paths.always_denied.clone(),
+        copied: paths.copied.clone(),
         named_secrets: paths.named_secrets.clone(),
         temp_dirs: paths.temp_dirs.clone(),
         gateway: paths.gateway.clone(),

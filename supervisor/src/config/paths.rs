@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::net::IpAddr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -14,12 +15,15 @@ use guard_policy::{
     resolvers,
 };
 
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat2, stat};
+use rustix::io::Errno;
+
 use super::SetupError;
 use crate::audit;
+use crate::config::files_of_runs::{self, FilesOfRuns};
 use crate::config::options::{Options, ProfileChoice};
 use crate::config::persistence_sites;
 use crate::config::planted_links::PlantedLinks;
-use crate::config::policy_record;
 use crate::config::realpath::Links;
 use crate::config::trusted_projects;
 use crate::config::workspace_record::RunRecord;
@@ -67,8 +71,10 @@ pub struct Paths {
     /// and the policy.
     /// `close` adds the audit log.
     pub(super) always_denied: Vec<Vec<u8>>,
-    /// The files that were policies of earlier runs.
-    pub(super) former_policies: Vec<Vec<u8>>,
+    /// OpenClaw's configuration, if it is not in the state directory, which is denied as a whole.
+    pub(super) copied: Vec<Vec<u8>>,
+    /// The policies, logs and state directories of earlier runs.
+    pub(super) files_of_runs: FilesOfRuns,
     /// The files with secrets that variables name, each with the variable.
     pub(super) named_secrets: Vec<(String, Vec<u8>)>,
     /// The real directories of `PATH` at the start.
@@ -85,7 +91,9 @@ impl Paths {
     /// # Errors
     /// If there is no home directory or no current directory.
     pub fn find(options: &Options) -> Result<Paths, SetupError> {
-        Paths::find_at(options, &env::current_dir().map_err(SetupError::NoDirectory)?)
+        // The kernel's path of it has no links. A guarded program could put one on the way meanwhile.
+        let cwd = env::current_dir().map_err(SetupError::NoDirectory)?;
+        Paths::find_in(options, is_here(&cwd).map(|()| cwd).map_err(SetupError::NoDirectory)?)
     }
 
     /// Does as [`Paths::find`], for a guard that is started in this directory.
@@ -93,6 +101,10 @@ impl Paths {
     /// # Errors
     /// As [`Paths::find`].
     pub fn find_at(options: &Options, directory: &Path) -> Result<Paths, SetupError> {
+        Paths::find_in(options, directory.canonicalize().map_err(SetupError::NoDirectory)?)
+    }
+
+    fn find_in(options: &Options, cwd: PathBuf) -> Result<Paths, SetupError> {
         let home = options
             .home
             .clone()
@@ -112,13 +124,15 @@ impl Paths {
         let named = named_by("TMPDIR").filter(|dir| {
             known::may_be_temporary(real(dir).as_os_str().as_bytes(), home.as_os_str().as_bytes())
         });
-        let cwd = directory.canonicalize().map_err(SetupError::NoDirectory)?;
-        let planted = PlantedLinks::new(&links, &cwd, &named_home);
+        let state_directory = real(&std::path::absolute(&state).map_err(SetupError::NoDirectory)?);
+        let usual = usual_states(&home);
+        let record = RunRecord::read(&records(&state_directory, &home));
+        let planted = PlantedLinks::new(&links, &record, &cwd, &named_home);
         let is_as_named = |dir: &PathBuf| planted.on_the_way_to(dir.as_os_str().as_bytes()).is_none();
         let start_link = planted.at_start();
         let mut paths = Paths {
             policy_file: real(&std::path::absolute(&policy).map_err(SetupError::NoDirectory)?),
-            state_directory: real(&std::path::absolute(&state).map_err(SetupError::NoDirectory)?),
+            state_directory,
             session_key: options
                 .session_key
                 .clone()
@@ -140,7 +154,8 @@ impl Paths {
             // If the file is missing or not text, only loopback is asked (resolv.conf(5)).
             resolvers: resolvers(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
             always_denied: Vec::new(),
-            former_policies: Vec::new(),
+            copied: Vec::new(),
+            files_of_runs: FilesOfRuns::default(),
             named_secrets: named_secrets(),
             path_dirs: real_directories(
                 &links,
@@ -152,7 +167,7 @@ impl Paths {
             ),
             persistence_sites: PersistenceSites {
                 start_link,
-                ..persistence_sites::find(&links, &cwd, &home)
+                ..persistence_sites::find(&links, &record, &cwd, &home).map_err(SetupError::NamesTooMuch)?
             },
             // Somebody other than the operator chose the current directory, so it must not become the workspace.
             cwd: if options.untrusted_environment { home.clone() } else { cwd },
@@ -161,25 +176,47 @@ impl Paths {
         };
         let copies = gateway::copies(&config);
         let new = temporary(&paths.policy_file);
-        let usual = usual_states(&paths.home);
         let own = [&paths.state, &config, &paths.policy].into_iter().chain(&copies).chain(&usual);
         // The state directory is denied as a whole, with this file if it is in there.
         let new = Some(&new).filter(|new| !new.starts_with(&paths.state_directory));
         paths.always_denied = both_forms(&own.chain(new).collect::<Vec<_>>());
-        // The files of this run are denied as a whole already.
-        paths.former_policies = policy_record::read(&paths.state_directory);
-        paths.former_policies.retain(|path| !paths.always_denied.contains(path));
-        Ok(paths)
+        let is_apart =
+            |path: &Vec<u8>| !Path::new(OsStr::from_bytes(path)).starts_with(&paths.state_directory);
+        paths.copied = both_forms(&[&config]).into_iter().filter(is_apart).collect();
+        paths.files_of_runs = files_of_runs::read(&paths.records());
+        for path in paths.always_denied.iter().chain(paths.named_secrets.iter().map(|(_, path)| path)) {
+            links.trail(path);
+        }
+        // What is behind it could be protected, and nobody would know.
+        links.shut().map_or(Ok(paths), |path| Err(SetupError::Shut(path)))
+    }
+
+    /// Reads again what files runs had: another guard may have started. Returns whether it has changed.
+    pub(super) fn look_at_files_of_runs(&mut self) -> bool {
+        let files = files_of_runs::read(&self.records());
+        let is_new = files != self.files_of_runs;
+        self.files_of_runs = files;
+        is_new
+    }
+
+    /// Returns what is known of earlier runs.
+    pub(super) fn runs(&self) -> RunRecord {
+        RunRecord::read(&self.records())
+    }
+
+    /// Returns the directories with records of runs: this run's state directory, and the usual one if it exists.
+    pub(super) fn records(&self) -> Vec<PathBuf> {
+        records(&self.state_directory, &self.home)
     }
 
     /// Returns the first symbolic link on the way to a path that a guarded program may have made: under this policy, or in an
     /// earlier run.
     pub fn link_of_tree(&self, policy: &Policy, path: &Path) -> Option<PathBuf> {
         let links = Links::default();
-        let planted = PlantedLinks::new(&links, &self.cwd, &self.home);
+        let record = self.runs();
+        let planted = PlantedLinks::new(&links, &record, &self.cwd, &self.home);
         let mut trail = links.trail(path.as_os_str().as_bytes());
         trail.pop();
-        let record = RunRecord::read(&self.state_directory);
         let may_be_trees = |link: &Vec<u8>| {
             let path = Path::new(OsStr::from_bytes(link));
             policy.writable_unasked(link) || !planted.is_trusted(link) && record.may_be_written(path)
@@ -190,6 +227,17 @@ impl Paths {
     /// Returns the policy's path as it was named, made absolute, and its real path.
     pub(super) fn policy_forms(&self) -> Vec<PathBuf> {
         both_forms(&[&self.policy]).into_iter().map(|path| PathBuf::from(OsString::from_vec(path))).collect()
+    }
+
+    /// Returns the paths of an audit log, of which each run denies its own: as named and real, with the directory beside it.
+    pub(super) fn forms_of_log(&self, log: &Path) -> Vec<PathBuf> {
+        let forms = both_forms(&[&log.to_owned(), &audit::beside(log)]);
+        forms.into_iter().map(|path| PathBuf::from(OsString::from_vec(path))).collect()
+    }
+
+    /// Returns OpenClaw's usual state directory.
+    pub(super) fn usual_state(&self) -> PathBuf {
+        usual_state(&self.home)
     }
 
     /// Whether a file is the operator's own policy rather than a project's: the policy in force, or that of a state
@@ -265,11 +313,16 @@ impl Paths {
     }
 
     /// Returns the paths of a run that somebody trusted starts in this directory, a real path.
-    #[must_use]
-    pub fn at(&self, directory: &Path) -> Paths {
+    ///
+    /// # Errors
+    /// If a directory or file of this user's cannot be read, so that what is protected is not known.
+    pub fn at(&self, directory: &Path) -> Result<Paths, SetupError> {
         let (cwd, start) = (directory.to_owned(), directory.to_owned());
-        let persistence_sites = persistence_sites::find(&Links::default(), directory, &self.home);
-        Paths { cwd, start, persistence_sites, projects: None, workspace: None, ..self.clone() }
+        let links = Links::default();
+        let found = persistence_sites::find(&links, &self.runs(), directory, &self.home);
+        let persistence_sites = found.map_err(SetupError::NamesTooMuch)?;
+        let paths = Paths { cwd, start, persistence_sites, projects: None, workspace: None, ..self.clone() };
+        links.shut().map_or(Ok(paths), |path| Err(SetupError::Shut(path)))
     }
 
     /// Sets the workspace, without looking for one.
@@ -327,8 +380,9 @@ impl Paths {
     /// and the approvals socket that OpenClaw's store names.
     pub(super) fn denied_with(&self, store: &approvals_store::File, log: Option<&str>) -> Vec<Vec<u8>> {
         let mut denied = self.always_denied.clone();
+        denied.extend(self.files_of_runs.closed.iter().cloned());
         let log = self.audit(log);
-        denied.extend(both_forms(&[&log, &audit::beside(&log)]));
+        denied.extend(self.forms_of_log(&log).into_iter().map(|path| path.into_os_string().into_vec()));
         let approvals_store::File::Present(reading) = store else { return denied };
         let socket = reading.store.socket_path().and_then(|path| approvals_store::socket(path, &self.home));
         denied.extend(socket.iter().flat_map(|path| both_forms(&[path])));
@@ -350,6 +404,31 @@ fn both_forms(paths: &[&PathBuf]) -> Vec<Vec<u8>> {
         }
     }
     forms
+}
+
+/// Checks that a path without links leads to the current directory.
+///
+/// # Errors
+/// The kernel's; ESTALE if it leads to another directory.
+fn is_here(cwd: &Path) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let found = match openat2(CWD, cwd, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        // A kernel or a filter without the call: no tree starts there, and `doctor` says why.
+        Err(Errno::NOSYS) => return Ok(()),
+        found => found?,
+    };
+    let [found, here] = [fstat(&found)?, stat(".")?].map(|stat| (stat.st_dev, stat.st_ino));
+    if found == here { Ok(()) } else { Err(Errno::STALE.into()) }
+}
+
+fn records(state: &Path, home: &Path) -> Vec<PathBuf> {
+    let usual = Some(usual_state(home)).filter(|usual| usual != state && usual.is_dir());
+    [state.to_owned()].into_iter().chain(usual).collect()
+}
+
+/// Returns OpenClaw's usual state directory for a home.
+fn usual_state(home: &Path) -> PathBuf {
+    real(&home.join(".openclaw"))
 }
 
 /// Returns OpenClaw's usual state directory. It holds tokens of gateways, and the policies of runs that have no

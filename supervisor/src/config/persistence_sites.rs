@@ -10,22 +10,33 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use guard_policy::PersistenceSites;
+use guard_policy::git_config::names_program;
 use nix::unistd::{User, getuid};
+use rustix::fs::{Access, access};
 
 use crate::config::agent_settings;
 use crate::config::git_config::{self, GitSetting};
 use crate::config::host_names;
 use crate::config::realpath::Links;
+use crate::config::workspace_record::RunRecord;
 
 /// The maximum number of git directories whose configurations are read: there can be many submodules and worktrees.
 const MAX_SITES: usize = 1024;
-/// The maximum number of names read in one directory.
+/// The maximum number of names read in a git directory's `worktrees`, and of links in a directory of hooks.
 const MAX_NAMES: usize = 1024;
-/// The maximum number of included configuration files (git limits the depth to 10).
+/// The maximum number of included configuration files of a repository (git limits the depth to 10).
 const MAX_INCLUDES: usize = 64;
 
-/// Finds all sites.
-pub fn find(links: &Links, cwd: &Path, home: &Path) -> PersistenceSites {
+/// Finds all sites. `record` says which `.git` a guarded program may have made.
+///
+/// # Errors
+/// The file of an agent that names too much.
+pub(super) fn find(
+    links: &Links,
+    record: &RunRecord,
+    cwd: &Path,
+    home: &Path,
+) -> Result<PersistenceSites, PathBuf> {
     let variable = |name| env::var_os(name).filter(|value| value.as_bytes().starts_with(b"/"));
     let real = |path: &OsStr| links.real(path.as_bytes()).unwrap_or_else(|| path.as_bytes().to_vec());
     // As written: a link on the way is protected, too.
@@ -38,22 +49,31 @@ pub fn find(links: &Links, cwd: &Path, home: &Path) -> PersistenceSites {
     homes.sort();
     homes.dedup();
     homes.retain(|other| other != home.as_os_str().as_bytes());
-    let mut found = Repositories::default();
+    let mut found = Repositories::new(links, MAX_INCLUDES);
     found.around(cwd);
+    // The operator's own, which no guarded program writes.
+    let mut of_user = Repositories::new(links, usize::MAX);
     let config = variable("GIT_CONFIG_GLOBAL").map(PathBuf::from).unwrap_or_else(|| home.join(".gitconfig"));
-    found.others_of(&config, home, home);
+    of_user.others_of(&config, home, home);
     let configs = variable("XDG_CONFIG_HOME").map(PathBuf::from).unwrap_or_else(|| home.join(".config"));
-    found.others_of(&configs.join("git/config"), home, home);
+    of_user.others_of(&configs.join("git/config"), home, home);
     // The path at which nearly every build of git reads the system's configuration (git-config(1), FILES).
     let system = variable("GIT_CONFIG_SYSTEM").map_or_else(|| PathBuf::from("/etc/gitconfig"), PathBuf::from);
-    found.others_of(&system, home, home);
+    of_user.others_of(&system, home, home);
+    found.others.append(&mut of_user.others);
+    found.hooks.append(&mut of_user.hooks);
     let named = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].into_iter().filter_map(variable);
     // A device (/dev/null) switches the configuration off, and needs no protection.
     found.others.extend(named.map(PathBuf::from).filter(|path| !path.starts_with("/dev")));
     found.links();
+    // Programs in an environment of the workspace are the work itself, so a guarded program must not choose the workspace.
     let mut workspaces = vec![cwd.to_owned()];
-    workspaces.extend(found.tops.into_iter().filter(|top| top != cwd));
-    PersistenceSites {
+    workspaces.extend(found.tops.into_iter().filter(|top| top != cwd && record.vouches_for(top)));
+    let mut of_agents = agent_settings::named_files(links, home)?;
+    for project in workspaces.iter().map(PathBuf::as_path).chain([home]) {
+        of_agents.extend(agent_settings::named_scripts(links, home, project)?);
+    }
+    Ok(PersistenceSites {
         homes,
         config: base("XDG_CONFIG_HOME"),
         data: base("XDG_DATA_HOME"),
@@ -68,10 +88,27 @@ pub fn find(links: &Links, cwd: &Path, home: &Path) -> PersistenceSites {
         variables: PersistenceSites::names_of_variables()
             .filter_map(|name| Some((name.to_owned(), env::var_os(name)?.into_vec())))
             .collect(),
-        agents: bytes(agent_settings::named_files(home)),
+        agents: bytes(of_agents),
         start_link: None,
         guard: std::fs::read_link("/proc/self/exe").map(|program| bytes(vec![program])).unwrap_or_default(),
+    })
+}
+
+/// Returns the paths that the configurations of a git directory name, for which git runs what is there or is configured by it.
+/// `top` is the work tree, or the directory itself if it has none. All of `top` is one of the paths if not everything could
+/// be read.
+pub fn named_by_git_directory(directory: &Path, top: &Path) -> Vec<PathBuf> {
+    let links = Links::default();
+    let mut found = Repositories::new(&links, MAX_INCLUDES);
+    let (worktrees, is_cut) = names(&directory.join("worktrees"));
+    if is_cut {
+        found.unread(top);
     }
+    found.others_of(&directory.join("config"), top, directory);
+    for of in worktrees.iter().map(PathBuf::as_path).chain([directory]) {
+        found.others_of(&of.join("config.worktree"), top, directory);
+    }
+    [found.others, found.unread].concat()
 }
 
 fn path_as_written(cwd: &Path) -> Vec<Vec<u8>> {
@@ -90,8 +127,11 @@ fn bytes(paths: Vec<PathBuf>) -> Vec<Vec<u8>> {
     paths.into_iter().map(|path| path.into_os_string().into_vec()).collect()
 }
 
-#[derive(Debug, Default)]
-struct Repositories {
+#[derive(Debug)]
+struct Repositories<'l> {
+    links: &'l Links,
+    /// How many included configuration files are read for each repository.
+    max_includes: usize,
     /// Directories with a `.git` in them.
     tops: Vec<PathBuf>,
     /// The git directories: `.git`, the common directory, and those of worktrees and modules.
@@ -101,16 +141,23 @@ struct Repositories {
     hooks: Vec<PathBuf>,
     /// Work trees of repositories of which not everything could be read: git could run any file there.
     unread: Vec<PathBuf>,
-    /// The included configuration files that were read already.
+    /// The included configuration files that were read already, of the repository at hand.
     included: Vec<PathBuf>,
 }
 
-impl Repositories {
+impl Repositories<'_> {
+    fn new(links: &Links, max_includes: usize) -> Repositories<'_> {
+        let (tops, directories, others) = (Vec::new(), Vec::new(), Vec::new());
+        let (hooks, unread, included) = (Vec::new(), Vec::new(), Vec::new());
+        Repositories { links, max_includes, tops, directories, others, hooks, unread, included }
+    }
+
     /// Finds the repositories that contain a directory: for a submodule, the outer one too. If there is none,
     /// finds the repositories directly below it.
     fn around(&mut self, cwd: &Path) {
         for directory in cwd.ancestors() {
             if is_repository(directory) {
+                self.included.clear();
                 self.directory(directory.to_owned(), directory);
             } else {
                 self.top(directory);
@@ -119,9 +166,12 @@ impl Repositories {
         // It is not known which files the unread part names, so the whole work tree is protected.
         self.others.append(&mut self.unread);
         let around = self.tops.len();
-        let names = std::fs::read_dir(cwd).into_iter().flatten().flatten().take(MAX_NAMES);
-        for name in names.filter(|name| name.file_type().is_ok_and(|kind| kind.is_dir())) {
-            self.top(&name.path());
+        // All of them: an earlier run could have made any number of names.
+        let names = std::fs::read_dir(cwd).inspect_err(|error| self.links.unreadable(cwd, error));
+        for name in names.into_iter().flatten().flatten() {
+            if name.file_type().is_ok_and(|kind| kind.is_dir()) {
+                self.top(&name.path());
+            }
         }
         self.others.append(&mut self.unread);
         self.tops.truncate(around);
@@ -130,7 +180,10 @@ impl Repositories {
     /// Adds the repository whose `.git` is in this directory, if there is one.
     fn top(&mut self, directory: &Path) {
         let git = directory.join(".git");
-        let Ok(meta) = std::fs::symlink_metadata(&git) else { return };
+        let looked_at =
+            std::fs::symlink_metadata(&git).inspect_err(|error| self.links.unreadable(&git, error));
+        let Ok(meta) = looked_at else { return };
+        self.included.clear();
         if meta.is_file() {
             // This file names the git directory, and so the configuration that git uses.
             self.others.push(git.clone());
@@ -194,6 +247,9 @@ impl Repositories {
 
     /// Reads a configuration. If it is there and cannot be read as git does, the work tree counts as unread.
     fn settings_of(&mut self, config: &Path, top: &Path) -> Vec<GitSetting> {
+        if let Err(error) = access(config, Access::READ_OK) {
+            self.links.unreadable(config, &error.into());
+        }
         let (settings, is_whole) = git_config::read(config);
         if !is_whole && is_there(config) {
             self.unread(top);
@@ -207,15 +263,15 @@ impl Repositories {
         self.others_in(&settings, config, top, around);
     }
 
-    /// Adds the paths that these settings of a configuration name: hooks, attributes, templates, included files, and a
-    /// submodule's worktree.
+    /// Adds the paths that these settings of a configuration name: hooks, attributes, templates, included files, programs,
+    /// and a submodule's worktree.
     fn others_in(&mut self, settings: &[GitSetting], config: &Path, top: &Path, around: &Path) {
         let home = env::var_os("HOME").map(PathBuf::from);
         let absolute = |value: &str, base: &Path| match (value.strip_prefix("~/"), &home) {
             (Some(rest), Some(home)) => home.join(rest),
             _ => base.join(value),
         };
-        for GitSetting { section, key, value, .. } in settings {
+        for GitSetting { section, subsection, key, value } in settings {
             match (section.as_str(), key.as_str()) {
                 ("core", "hookspath") => {
                     // husky's hooks only start those in the directory around them.
@@ -235,7 +291,7 @@ impl Repositories {
                     if self.included.contains(&included) {
                         continue;
                     }
-                    if self.included.len() >= MAX_INCLUDES {
+                    if self.included.len() >= self.max_includes {
                         self.unread(top);
                         continue;
                     }
@@ -245,11 +301,18 @@ impl Repositories {
                 ("init", "templatedir") => self.others.push(absolute(value, top)),
                 _ => {}
             }
+            let subsection = Some(subsection.as_bytes()).filter(|name| !name.is_empty());
+            if names_program(section.as_bytes(), subsection, key.as_bytes()) {
+                // A shell takes most of these values apart. A word without a slash is looked for in PATH.
+                let words = value.split(|byte: char| byte.is_whitespace() || "\"'`=;|&()<>!".contains(byte));
+                let named = words.filter(|word| word.contains('/')).map(|word| absolute(word, top));
+                self.others.extend(named.filter(|path| !path.is_dir()));
+            }
         }
     }
 }
 
-impl Repositories {
+impl Repositories<'_> {
     /// Adds the links in hook directories: hooks are often links to scripts in the workspace.
     fn links(&mut self) {
         let hooks = self.directories.iter().map(|directory| directory.join("hooks"));
@@ -299,8 +362,8 @@ mod tests {
         fs::write(at.join("HEAD"), "ref: refs/heads/main\n").unwrap();
     }
 
-    fn around(cwd: &Path) -> Repositories {
-        let mut found = Repositories::default();
+    fn around(cwd: &Path) -> Repositories<'static> {
+        let mut found = Repositories::new(Box::leak(Box::default()), MAX_INCLUDES);
         found.around(cwd);
         found
     }

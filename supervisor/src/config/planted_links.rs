@@ -11,6 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::config::realpath::Links;
+use crate::config::workspace_record::RunRecord;
 
 /// Directories in which administrators make links. No guarded program writes there, unless it was started there.
 const SYSTEM: [&str; 7] = ["/usr", "/opt", "/etc", "/nix", "/gnu", "/snap", "/var/lib"];
@@ -18,6 +19,7 @@ const SYSTEM: [&str; 7] = ["/usr", "/opt", "/etc", "/nix", "/gnu", "/snap", "/va
 /// Recognises links that a guarded program may have made.
 pub struct PlantedLinks<'a> {
     links: &'a Links,
+    record: &'a RunRecord,
     cwd: &'a Path,
     home: PathBuf,
     /// The links on the way to the home. They count as the operator's, as everything in the home would otherwise be in
@@ -27,11 +29,16 @@ pub struct PlantedLinks<'a> {
 }
 
 impl<'a> PlantedLinks<'a> {
-    /// For this start directory, and the home directory as it was named.
-    pub fn new(links: &'a Links, cwd: &'a Path, home: &Path) -> PlantedLinks<'a> {
+    /// For this record of earlier runs, this start directory, and the home directory as it was named.
+    pub(super) fn new(
+        links: &'a Links,
+        record: &'a RunRecord,
+        cwd: &'a Path,
+        home: &Path,
+    ) -> PlantedLinks<'a> {
         let mut of_home = links.trail(home.as_os_str().as_bytes());
         let home = of_home.pop().map(OsString::from_vec).unwrap_or_default().into();
-        PlantedLinks { links, cwd, home, of_home, user: rustix::process::geteuid().as_raw() }
+        PlantedLinks { links, record, cwd, home, of_home, user: rustix::process::geteuid().as_raw() }
     }
 
     /// Returns the first link on the way to a directory that a guarded program may have made, in any run.
@@ -51,12 +58,13 @@ impl<'a> PlantedLinks<'a> {
     /// Whether no guarded program can have made a link.
     pub fn is_trusted(&self, link: &Vec<u8>) -> bool {
         let path = Path::new(OsStr::from_bytes(link));
-        // No policy lets guarded programs write all of `/` or of a home.
+        // No policy lets guarded programs write all of `/` or of a home, but it may let them replace a directory there.
         let is_at_the_top = [Some(Path::new("/")), Some(&*self.home)].contains(&path.parent());
+        let is_of_nobody = !self.record.may_be_written(path);
         let is_the_systems = || SYSTEM.iter().any(|top| path.starts_with(top)) && !path.starts_with(self.cwd);
         // A guarded program gets no other user's rights.
         let is_of_another = || path.symlink_metadata().is_ok_and(|link| link.uid() != self.user);
-        is_at_the_top || self.of_home.contains(link) || is_the_systems() || is_of_another()
+        is_of_nobody && (is_at_the_top || is_the_systems()) || self.of_home.contains(link) || is_of_another()
     }
 }
 
@@ -80,7 +88,8 @@ mod tests {
         let links = Links::default();
         let cwd = root.join("real/home/work");
         let home = root.join("link/home");
-        let planted = PlantedLinks::new(&links, &cwd, &home);
+        let record = RunRecord::read(std::slice::from_ref(&root));
+        let planted = PlantedLinks::new(&links, &record, &cwd, &home);
         let found = |path: &Path| planted.on_the_way_to(path.as_os_str().as_bytes());
         assert_eq!(found(&home.join("work")), None);
         assert_eq!(found(&home.join("none/bin")), None);
@@ -88,7 +97,7 @@ mod tests {
             found(&home.join("work/bin")),
             Some(cwd.join("bin").into_os_string().into_encoded_bytes())
         );
-        let other = PlantedLinks::new(&links, &cwd, &cwd);
+        let other = PlantedLinks::new(&links, &record, &cwd, &cwd);
         assert_eq!(
             other.on_the_way_to(home.as_os_str().as_bytes()),
             Some(root.join("link").into_os_string().into_encoded_bytes())

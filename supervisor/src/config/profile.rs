@@ -22,7 +22,6 @@ use crate::config::Paths;
 use crate::config::environment::candidates;
 use crate::config::options::Options;
 use crate::config::realpath::Links;
-use crate::config::workspace_record::RunRecord;
 
 /// The result of the search.
 #[derive(Debug, PartialEq, Eq)]
@@ -76,7 +75,7 @@ pub fn find(options: &Options, paths: &Paths, command: &OsStr, policy: &Policy) 
     let Some(profile) = of_command.filter(|profile| !profile.is_granted_by(policy)) else {
         return FoundProfile::Absent;
     };
-    let record = RunRecord::read(&paths.state_directory);
+    let record = paths.runs();
     let is_writable =
         |path: &Path| policy.writable_unasked(path.as_os_str().as_bytes()) || record.may_be_written(path);
     let home = paths.home.as_os_str().as_bytes();

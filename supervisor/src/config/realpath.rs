@@ -5,6 +5,11 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use super::listed_directory::{ListedDirectories, Name};
 
@@ -41,12 +46,35 @@ pub struct Links {
     directories: RefCell<ListedDirectories>,
     /// The resolved directories, for lookups of several names in the same one.
     ways: RefCell<HashMap<Vec<u8>, LinkTrail>>,
+    /// The first file or directory of this user's that could not be read.
+    unread: RefCell<Option<PathBuf>>,
 }
 
 impl Links {
     /// Returns the real path, or None if the path does not exist.
     pub fn real(&self, path: &[u8]) -> Option<Vec<u8>> {
         self.resolve(path, Missing::Ends).map(|trail| trail.end)
+    }
+
+    /// Returns the first directory or file of this user's whose mode kept something from being found. A guarded program may
+    /// have changed the mode, and may change it back while the next one runs.
+    pub fn shut(&self) -> Option<PathBuf> {
+        let directory =
+            || self.directories.borrow().shut().map(|path| PathBuf::from(OsStr::from_bytes(path)));
+        self.unread.borrow().clone().or_else(directory)
+    }
+
+    /// Takes note of a file or directory that could not be read.
+    pub fn unreadable(&self, path: &Path, error: &io::Error) {
+        if error.kind() != io::ErrorKind::PermissionDenied {
+            return;
+        }
+        // What is shut may be a directory on the way.
+        self.trail(path.as_os_str().as_bytes());
+        let user = rustix::process::geteuid().as_raw();
+        if self.shut().is_none() && path.metadata().is_ok_and(|meta| meta.uid() == user) {
+            *self.unread.borrow_mut() = Some(path.to_owned());
+        }
     }
 
     /// Returns the real path of each link on a path, followed by the path's target, whether or not the target
@@ -129,7 +157,7 @@ impl Links {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    use std::os::unix::ffi::OsStringExt;
     use std::os::unix::fs::symlink;
 
     use super::*;

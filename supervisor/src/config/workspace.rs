@@ -27,7 +27,7 @@ pub(super) fn find(options: &Options, paths: &Paths, writable: impl Fn(&[u8]) ->
     if options.untrusted_environment || start_link(paths).is_some() {
         return start(options, paths);
     }
-    let record = RunRecord::read(&paths.state_directory);
+    let record = paths.runs();
     let top = nearest_top(&paths.cwd, &record).filter(|top| unfit(paths, top).is_none());
     let Some(top) = top else { return start(options, paths) };
     // A denial holds for every directory that may be meant: whoever made the `.git` may have wanted to get around it.

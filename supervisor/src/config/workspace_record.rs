@@ -1,9 +1,9 @@
-//! The directories in which guarded runs could make a `.git`, in `guard/workspaces.jsonl` of the state directory, which no
-//! guarded program can reach.
+//! Where guarded runs could write, in `guard/workspaces.jsonl` of the state directory, which no guarded program can reach.
 //!
 //! A line is added before a run starts, for the start directory and each directory above it that the policy lets the run
-//! write. It says whether there was a `.git` by then that no earlier run could have made: such a repository is the
-//! operator's for good. Lines are appended and never changed, so that two guards may write at once.
+//! write, and for each other place that it names for writing. It says whether there was a `.git` by then that no earlier run could have
+//! made: such a repository is the operator's for good. Lines are appended and never changed, so that two guards may write
+//! at once. A run reads the record of OpenClaw's usual state directory, too: a variable may name another one.
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// The file in the guard's own directory.
 const NAME: &str = "workspaces.jsonl";
 /// The size above which nothing is added. From then on, no further top counts.
-const MAX_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 4 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Line {
@@ -36,7 +36,17 @@ pub(super) struct RunRecord {
 }
 
 impl RunRecord {
-    pub(super) fn read(state: &Path) -> RunRecord {
+    /// Reads the records of these state directories.
+    pub(super) fn read(states: &[PathBuf]) -> RunRecord {
+        let read = states.iter().map(|state| RunRecord::from_state(state));
+        read.reduce(|all, more| RunRecord {
+            lines: [all.lines, more.lines].concat(),
+            is_whole: all.is_whole && more.is_whole,
+        })
+        .unwrap_or(RunRecord { lines: Vec::new(), is_whole: false })
+    }
+
+    fn from_state(state: &Path) -> RunRecord {
         let lost = || RunRecord { lines: Vec::new(), is_whole: false };
         match content(state) {
             Ok(None) => RunRecord { lines: Vec::new(), is_whole: true },
@@ -65,7 +75,7 @@ impl RunRecord {
 
     /// Returns whether no run could have made the `.git` of a directory.
     pub(super) fn vouches_for(&self, top: &Path) -> bool {
-        self.was_repository(top) || !self.may_be_written(top)
+        self.was_repository(top) || !self.may_be_written(&top.join(".git"))
     }
 
     /// Returns whether a path lies where an earlier run could write, or may: the record cannot tell.
@@ -76,32 +86,47 @@ impl RunRecord {
     }
 }
 
-/// Records the start directory and those above it in which `writable` lets the run make a `.git`.
+/// Records where a run may write: the start directory and those above it in which `writable` lets it make a `.git`, and
+/// `named`, the other places.
 ///
 /// # Errors
 /// If a line cannot be written: an I/O error, with the file.
 pub(super) fn write(
-    state: &Path,
+    states: &[PathBuf],
     start: &Path,
     home: &Path,
     writable: impl Fn(&[u8]) -> bool,
+    named: &[Vec<u8>],
 ) -> Result<(), (PathBuf, io::Error)> {
-    let record = RunRecord::read(state);
     let is_open = |dir: &&Path| writable(dir.join(".git").as_os_str().as_bytes());
-    let below_home = start.ancestors().take_while(|dir| !home.starts_with(dir)).filter(is_open);
+    let below_home: Vec<&Path> =
+        start.ancestors().take_while(|dir| !home.starts_with(dir)).filter(is_open).collect();
+    let named: Vec<&Path> = named.iter().map(|place| Path::new(OsStr::from_bytes(place))).collect();
+    let is_covered = |place: &Path| {
+        let mut around = place.ancestors().skip(1);
+        below_home.contains(&place)
+            || around.any(|directory| below_home.contains(&directory) || named.contains(&directory))
+    };
+    let named = named.iter().copied().filter(|place| !is_covered(place));
+    let record = RunRecord::read(states);
     // A name that JSON cannot express: everything in the directory around it counts as open to the run.
-    let named = below_home.filter_map(|dir| dir.ancestors().find(|dir| dir.to_str().is_some()));
-    let new: Vec<Line> = named
-        .filter(|dir| !record.has(dir))
+    let places = below_home
+        .iter()
+        .copied()
+        .chain(named)
+        .filter_map(|dir| dir.ancestors().find(|dir| dir.to_str().is_some()));
+    let lines: Vec<Line> = places
         .filter_map(|dir| {
             let path = dir.to_str()?.to_owned();
             Some(Line { repository: is_repository(dir) && record.vouches_for(dir), path })
         })
         .collect();
-    if new.is_empty() {
-        return Ok(());
+    for state in states {
+        let known = RunRecord::from_state(state);
+        let new: Vec<&Line> = lines.iter().filter(|line| !known.has(Path::new(&line.path))).collect();
+        append(state, &new).map_err(|error| (path(state), error))?;
     }
-    append(state, &new).map_err(|error| (path(state), error))
+    Ok(())
 }
 
 /// Returns whether there is a `.git` in a directory, or may be: in one that cannot be searched, anything could be.
@@ -124,7 +149,10 @@ fn content(state: &Path) -> io::Result<Option<String>> {
     Ok(Some(text))
 }
 
-fn append(state: &Path, new: &[Line]) -> io::Result<()> {
+fn append(state: &Path, new: &[&Line]) -> io::Result<()> {
+    if new.is_empty() {
+        return Ok(());
+    }
     let directory = Directory::make_own(state)?;
     let mut file = directory.make_regular(NAME, OFlags::WRONLY | OFlags::APPEND)?;
     if file.metadata()?.len() >= MAX_BYTES {

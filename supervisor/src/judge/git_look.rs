@@ -1,13 +1,18 @@
 //! What a directory has of a git repository, whatever its name is.
 
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use guard_policy::{GitLook, GitPart};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::anchored_path::AnchoredPath;
+use super::link_text::absolute;
 use super::made_directories::MadeDirectories;
+use crate::config::persistence_sites::named_by_git_directory;
 
 /// What a directory has of a git repository. It is asked for one name at a time: most directories have none of them.
 pub struct Look<F>(pub F);
@@ -51,10 +56,24 @@ pub fn is_part_of_repository(part: &GitPart<'_>, place: AnchoredPath<'_>) -> boo
 }
 
 /// Whether a place that would be part of a bare repository lies in a work tree: the tree has made one of the directories,
-/// or somebody else has put a `.git` there. In a directory that cannot be searched nobody has.
+/// or somebody else has put a `.git` there. In a directory that cannot be searched nobody has. What the repository's
+/// configuration names is none, such as a missing directory of hooks, which the tree could make.
 pub fn is_in_work_tree(part: &GitPart<'_>, place: AnchoredPath<'_>, made: &MadeDirectories) -> bool {
     part.work_trees(place.path)
         .any(|directory| made.has_above(place, directory) || has_git_of_others(place, directory, made))
+        && !is_named_by_configuration(part, place.path)
+}
+
+/// Whether the configuration of the repository names a path, or something on the way to it or below it. The tree can move
+/// no repository of the operator's, so the one at this path is the one that the call acts in.
+pub fn is_named_by_configuration(part: &GitPart<'_>, path: &[u8]) -> bool {
+    let directory = Path::new(OsStr::from_bytes(part.directory));
+    let named = named_by_git_directory(directory, directory);
+    named.iter().any(|named| {
+        let named = absolute(named.as_os_str().as_bytes());
+        Path::new(OsStr::from_bytes(path)).starts_with(OsStr::from_bytes(&named))
+            || Path::new(OsStr::from_bytes(&named)).starts_with(OsStr::from_bytes(path))
+    })
 }
 
 fn has_git_of_others(place: AnchoredPath<'_>, directory: &[u8], made: &MadeDirectories) -> bool {

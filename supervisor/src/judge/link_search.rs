@@ -1,4 +1,5 @@
-//! Looks in one directory for protected names that are symbolic links, and for where each leads.
+//! Looks in one directory for protected names that are symbolic links, and for where each leads; and for what the
+//! configurations of repositories name.
 
 use std::ffi::OsStr;
 use std::fs::Metadata;
@@ -11,10 +12,12 @@ use guard_policy::{GitLook, LinkedSet, Policy};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstat, readlinkat, statat};
 use rustix::io::Errno;
 
-use super::anchored_path::open_directory;
+use super::anchored_path::{last_name, open_directory, parent_of};
 use super::git_look::Look;
+use super::link_text::absolute;
 use super::listing::{ListedName, names_if};
 use super::made_directories::MadeDirectories;
+use crate::config::persistence_sites::named_by_git_directory;
 use crate::config::realpath::Links;
 
 /// How deep names that lead to protected ones are followed. The tree makes no such directory in one of the operator's.
@@ -25,6 +28,8 @@ const MAX_DEPTH: usize = 64;
 pub enum LinkedPlace {
     /// Where a link leads: what is at `place`, and below it, has the name `name` as well.
     End { name: Vec<u8>, place: Vec<u8> },
+    /// What a repository's configuration names: git runs what is at `place` and below it, or is configured by it.
+    Configured { place: Vec<u8>, set: LinkedSet },
     /// A link that another one passes through: whoever exchanges it chooses where that leads.
     Passed { place: Vec<u8>, set: LinkedSet },
     /// A directory of this user's that holds such names, or is on the way from a link, and cannot be searched: everything
@@ -36,6 +41,7 @@ impl LinkedPlace {
     /// Its path.
     pub fn path(&self) -> &[u8] {
         let (LinkedPlace::End { place, .. }
+        | LinkedPlace::Configured { place, .. }
         | LinkedPlace::Passed { place, .. }
         | LinkedPlace::Hidden { place, .. }) = self;
         place
@@ -65,7 +71,10 @@ impl Search<'_> {
         if self.made.contains_open(directory) {
             return;
         }
-        let git = git.or_else(|| is_repository(directory, b"").then_some(path));
+        let git = git.or_else(|| {
+            let is_found = is_repository(directory, b"");
+            is_found.then(|| self.configured(path)).map(|()| path)
+        });
         let may_lead = |(_, kind): &ListedName| {
             matches!(kind, FileType::Symlink | FileType::Directory | FileType::Unknown)
         };
@@ -100,6 +109,20 @@ impl Search<'_> {
                 Err(_) if depth < MAX_DEPTH => self.inside(directory, &name, &path, git, depth),
                 Err(_) => {}
             }
+        }
+    }
+
+    /// Adds what the configuration of a git directory names.
+    fn configured(&mut self, git: &[u8]) {
+        let config = [git, b"/config"].concat();
+        let shapes = self.policy.shapes(&config).into_iter();
+        let parts = self.policy.git_parts(&config).into_iter().map(|part| part.shape);
+        let Some(set) = shapes.chain(parts).map(|shape| shape.linked()).next() else { return };
+        let top = if last_name(git).eq_ignore_ascii_case(b".git") { parent_of(git) } else { git };
+        let path = |bytes| Path::new(OsStr::from_bytes(bytes));
+        for named in named_by_git_directory(path(git), path(top)) {
+            let place = absolute(named.as_os_str().as_bytes());
+            self.found.push(LinkedPlace::Configured { place, set });
         }
     }
 

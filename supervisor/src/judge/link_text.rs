@@ -33,6 +33,20 @@ pub fn after_up(text: &[u8]) -> Option<&[u8]> {
     rest
 }
 
+/// The names in a path.
+pub fn names(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.split(|byte| *byte == b'/').filter(|name| !name.is_empty())
+}
+
+/// How many names of what a text leads to are chosen by it: those after the directory of the link and the ones around
+/// that. The tree may have each but the last lead elsewhere later. Of a text that begins with a slash, all are.
+pub fn names_chosen(text: &[u8]) -> usize {
+    if text.starts_with(b"/") {
+        return usize::MAX;
+    }
+    names(text).filter(|name| !matches!(*name, b"." | b"..")).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

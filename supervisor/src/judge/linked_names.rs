@@ -31,6 +31,8 @@ pub enum OtherName {
     Path(Vec<u8>),
     /// It is on the way from such a name to the end of the link, or may be.
     Way(LinkedSet),
+    /// A repository's configuration names it.
+    Configured(LinkedSet),
 }
 
 /// What was found for a directory, and until when it counts.
@@ -49,6 +51,7 @@ impl LinkedNames {
             names.extend(rest.and_then(|rest| match linked {
                 LinkedPlace::End { name, .. } => Some(OtherName::Path([name, rest].concat())),
                 LinkedPlace::Passed { set, .. } => rest.is_empty().then_some(OtherName::Way(*set)),
+                LinkedPlace::Configured { set, .. } => Some(OtherName::Configured(*set)),
                 LinkedPlace::Hidden { set, .. } => Some(OtherName::Way(*set)),
             }));
         });
@@ -59,8 +62,8 @@ impl LinkedNames {
     pub fn lead_below(&self, policy: &Policy, made: &MadeDirectories, path: &[u8]) -> bool {
         let mut found = false;
         self.each(policy, made, path, |linked| {
-            let may_be_above =
-                matches!(linked, LinkedPlace::Hidden { .. }) && below(path, linked.path()).is_some();
+            let is_all = matches!(linked, LinkedPlace::Hidden { .. } | LinkedPlace::Configured { .. });
+            let may_be_above = is_all && below(path, linked.path()).is_some();
             found |= may_be_above || below(linked.path(), path).is_some();
         });
         found

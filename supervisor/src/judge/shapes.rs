@@ -5,16 +5,16 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use guard_policy::{
-    Access, GitLockedNames, GitLook, GitPart, LinkedSet, Policy, Request, Shape, ShapeKind, Site,
-};
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
+use guard_policy::{Access, GitLockedNames, GitLook, GitPart, Policy, Request, Shape, ShapeKind, Site};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, statat};
 use rustix::io::Errno;
 
 use super::anchored_path::{AnchoredPath, last_name};
 use super::bound_sockets::BoundSockets;
 use super::git_files::{is_git_file, leads_to_others};
-use super::git_look::{Look, is_certainly_repository, is_in_work_tree, is_part_of_repository, look_of};
+use super::git_look::{
+    Look, is_certainly_repository, is_in_work_tree, is_named_by_configuration, is_part_of_repository, look_of,
+};
 use super::linked_names::{LinkedNames, OtherName};
 use super::listing::names;
 use super::made_directories::MadeDirectories;
@@ -109,8 +109,8 @@ impl Shapes<'_> {
         if !shapes.iter().all(|shape| is_own(shape) || self.is_the_trees(shape, place)) {
             return None;
         }
-        if let Some(set) = self.linked_set(path, is_own, subject) {
-            return Some(Site::Linked(set));
+        if let Some(site) = self.linked_site(path, is_own, subject) {
+            return Some(site);
         }
         let parts = self.git_parts(place);
         // By a `.git` a later run would take the directory around it for a work tree.
@@ -130,16 +130,17 @@ impl Shapes<'_> {
         Some(if is_locked { Site::GitLocked } else { Site::Own })
     }
 
-    /// The set that protects a path because a protected name that is a link leads there.
-    fn linked_set(
+    /// What is known of a path because a protected name that is a link leads there, or a repository's configuration names it.
+    fn linked_site(
         &self,
         path: &[u8],
         is_own: impl Fn(&Shape<'_>) -> bool,
         subject: Subject,
-    ) -> Option<LinkedSet> {
+    ) -> Option<Site> {
         let protecting = |other: &OtherName| {
             let other = match other {
-                OtherName::Way(set) => return Some(*set),
+                OtherName::Way(set) => return Some(Site::Linked(*set)),
+                OtherName::Configured(set) => return Some(Site::Configured(*set)),
                 OtherName::Path(other) => AnchoredPath::path(other),
             };
             let parts = self.git_parts(other);
@@ -147,7 +148,7 @@ impl Shapes<'_> {
             let mut shapes = self.policy.shapes(other.path).into_iter().chain(parts.map(|part| part.shape));
             shapes
                 .find(|shape| !is_own(shape) && !self.is_the_trees(shape, other))
-                .map(|shape| shape.linked())
+                .map(|shape| Site::Linked(shape.linked()))
         };
         self.linked.other_names(self.policy, self.made, path).iter().find_map(protecting)
     }
@@ -163,6 +164,10 @@ impl Shapes<'_> {
                 && !self.made.has_above(place, part.directory)
                 && !is_in_work_tree(part, place, self.made)
         });
+        // The tree may have made the directory itself, if the configuration names it.
+        for part in parts.iter_mut().filter(|part| part.may_be_work_tree) {
+            part.shape.holder = part.directory;
+        }
         parts
     }
 
@@ -237,7 +242,8 @@ impl Shapes<'_> {
 
     /// Whether a place is protected, so that no other name for it may be made.
     pub fn protects(&self, place: AnchoredPath<'_>) -> bool {
-        let is_protected = |site: Site| matches!(site, Site::Repository | Site::Linked(_));
+        let is_protected =
+            |site: Site| matches!(site, Site::Repository | Site::Linked(_) | Site::Configured(_));
         self.site_of(place, Subject::There).is_some_and(is_protected)
     }
 
@@ -275,6 +281,17 @@ impl Shapes<'_> {
             let holder = if shape.holder == path { &path[..end] } else { shape.holder };
             !self.made.has_above(place, holder)
         })
+    }
+
+    /// Whether a file of a directory that is moved may get its new path: not a protected one, if it has another name, by which
+    /// the tree could write it later.
+    fn may_take_file(&self, new: &[u8], file: AnchoredPath<'_>, kind: FileType) -> bool {
+        let is_named = || !self.policy.shapes(new).is_empty();
+        if matches!(kind, FileType::Directory | FileType::Symlink) || !is_named() {
+            return true;
+        }
+        let stat = file.parent().and_then(|parent| statat(parent, file.name(), AtFlags::SYMLINK_NOFOLLOW));
+        stat.is_ok_and(|stat| stat.st_nlink == 1)
     }
 
     /// Whether the socket at a place may go away, so that the tree can put its own in its place.
@@ -322,15 +339,23 @@ impl Shapes<'_> {
             && self.is_free(old, new.path, arrives_in_git)
     }
 
-    /// Whether a directory may get a name in a git directory of any name, as far as what lies in it is concerned.
+    /// Whether a directory may get a name in a git directory of any name, as far as what lies in it is concerned. What the
+    /// configuration of a repository names is not looked into: the files come along unjudged.
     fn may_lead_into_git(&self, old: AnchoredPath<'_>, new: AnchoredPath<'_>) -> bool {
         let made = |holder: &[u8]| match holder == new.path {
             true => old.object.is_some_and(|moved| self.made.contains_open(moved.fd.as_fd())),
             false => self.made.has_above(new, holder),
         };
-        self.policy.git_leads(new.path).into_iter().all(|(directory, holder)| {
-            made(holder) || self.made.has_above(new, directory) || !look_of(new, directory).is_whole()
-        })
+        let is_named = |part: &GitPart<'_>| {
+            part.may_be_work_tree
+                && is_part_of_repository(part, new)
+                && !self.made.has_above(new, part.directory)
+                && is_named_by_configuration(part, new.path)
+        };
+        !self.policy.git_parts(new.path).iter().any(is_named)
+            && self.policy.git_leads(new.path).into_iter().all(|(directory, holder)| {
+                made(holder) || self.made.has_above(new, directory) || !look_of(new, directory).is_whole()
+            })
     }
 
     /// Whether the contents of a directory are no part of a repository around it. The state of an operation is such
@@ -372,6 +397,9 @@ impl Shapes<'_> {
                     return false;
                 }
                 if kind == FileType::Socket && !self.may_displace(place) {
+                    return false;
+                }
+                if !self.may_take_file(&[new, below.get(1..).unwrap_or_default()].concat(), place, kind) {
                     return false;
                 }
                 let is_directory = kind == FileType::Directory;

@@ -277,8 +277,11 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> HandlerR
     all.add(judge(request, &new))?;
     // Clients that use the new name would reach the tree as soon as a server of the tree's has that name.
     all.add(request.guard.judge_displacement(request.caller, AnchoredPath::object(&old, &object)))?;
-    // The tree could write it by the old name later, when the directory is not its own any more.
-    if request.guard.shapes().names(AnchoredPath::from_entry(&new)) && !request.guard.observe {
+    // The tree could write it by the other name later, when the directory is not its own any more.
+    let is_named = [AnchoredPath::from_entry(&new), AnchoredPath::object(&old, &object)]
+        .into_iter()
+        .any(|place| request.guard.shapes().names(place));
+    if is_named && !request.guard.observe {
         return Err(Errno::XDEV);
     }
     if object.kind() == FileType::Symlink {

@@ -149,8 +149,7 @@ fn npx(host: &Host<'_>) -> Vec<u8> {
 
 /// Collects all rules except those for the toolchains.
 fn lists<'a>(host: &Host<'a>, modes: &Modes) -> MapBuilder<'a> {
-    let paths = host.paths();
-    let mut builder = MapBuilder::new(paths, modes.ask());
+    let mut builder = MapBuilder::new(host, modes.ask());
     builder.of_many_runs();
     builder.enclose(host.enclosure);
     always_denied(&mut builder, host);

@@ -30,7 +30,7 @@ pub use watch::Watch;
 use crate::audit::PolicyChange;
 use crate::audit::report::Reporter;
 use crate::config::options::Options;
-use crate::config::{self, Disk, Paths, SetupError};
+use crate::config::{self, Disk, Paths, SetupError, files_of_runs};
 use crate::judge::active::Current;
 use crate::judge::guard::Guard;
 use crate::panics::{caught, restart_on_panic};
@@ -52,7 +52,9 @@ pub struct PolicySource {
 impl PolicySource {
     /// Returns the real paths of the files that the policy is read from.
     pub fn files(&self) -> Vec<PathBuf> {
-        self.paths.policy_and_stores().to_vec()
+        let records =
+            self.paths.records().into_iter().map(|state| state.join("guard").join(files_of_runs::NAME));
+        self.paths.policy_and_stores().into_iter().chain(records).collect()
     }
 
     fn stores(&self) -> [PathBuf; 3] {
@@ -148,7 +150,11 @@ impl Reload {
 impl PolicyReader {
     fn check(&mut self, wake: ReloadCause) {
         let text = self.new_text(wake);
-        let stores = self.new_stores(wake);
+        let mut stores = self.new_stores(wake);
+        // Another guard may have started with a policy or a log where this tree may write.
+        if self.source.paths.look_at_files_of_runs() && stores.is_none() {
+            stores = Some(self.source.stores.clone());
+        }
         // A policy that makes the compiler panic counts as invalid, and is not tried again.
         let error = match caught(|| self.apply(text.clone(), stores.clone())) {
             Ok(Ok(())) => return,

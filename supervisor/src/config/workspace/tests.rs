@@ -64,7 +64,15 @@ impl Projects {
         let writable = |path: &[u8]| {
             open.iter().any(|open| path.starts_with(&[open.as_os_str().as_bytes(), b"/"].concat()))
         };
-        workspace_record::write(&self.at("state"), &self.at(start), &self.at("home"), writable).unwrap();
+        let state = self.at("state");
+        workspace_record::write(
+            std::slice::from_ref(&state),
+            &self.at(start),
+            &self.at("home"),
+            writable,
+            &[],
+        )
+        .unwrap();
     }
 }
 
@@ -297,12 +305,12 @@ fn a_record_that_is_no_file_vouches_for_nothing() {
     fs::create_dir_all(projects.at("state/guard/workspaces.jsonl")).unwrap();
     assert_eq!(projects.workspace("home/work/a"), "work/a");
     let (state, start, home) = (projects.at("state"), projects.at("home/work"), projects.at("home"));
-    assert!(workspace_record::write(&state, &start, &home, |_| true).is_err());
+    assert!(workspace_record::write(std::slice::from_ref(&state), &start, &home, |_| true, &[]).is_err());
     fs::remove_dir(projects.at("state/guard/workspaces.jsonl")).unwrap();
     // Nor does one that a link leads to.
     fs::write(projects.at("elsewhere"), "").unwrap();
     symlink(projects.at("elsewhere"), projects.at("state/guard/workspaces.jsonl")).unwrap();
     assert_eq!(projects.workspace("home/work/a"), "work/a");
-    assert!(workspace_record::write(&state, &start, &home, |_| true).is_err());
+    assert!(workspace_record::write(std::slice::from_ref(&state), &start, &home, |_| true, &[]).is_err());
     assert_eq!(fs::read_to_string(projects.at("elsewhere")).unwrap(), "");
 }

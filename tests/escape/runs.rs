@@ -1,0 +1,374 @@
+//! What one run arranges, and a later one would use: modes that hide what the start looks up, names that fill its bounds,
+//! links in the places that a policy names, second names of files that are protected later, and the files of other runs.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use guard_tests::{Ended, World, ended};
+
+use crate::planted::operator;
+
+/// Runs a line under the guard, in a directory below the world's, with these variables and arguments.
+fn run(world: &World, directory: &str, variables: &[(&str, &str)], arguments: &[&str], line: &str) -> Ended {
+    let mut command = world.command();
+    operator(world, &mut command).current_dir(world.root().join(directory));
+    command.envs(variables.iter().copied());
+    ended(command.args(arguments).args(["--", "sh", "-c", line]))
+}
+
+/// Runs a line of the operator's, in `work`.
+fn native(world: &World, line: &str) -> Ended {
+    let mut command = world.native_command();
+    ended(operator(world, &mut command).args(["sh", "-c", &format!("set -e; {line}")]))
+}
+
+/// A policy that lets system programs run, and no more.
+const NAMED: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"filesystem": {"rules":
+    {"/usr/**": "r-x", "/bin/**": "r-x", "/lib/**": "r-x", "/lib64/**": "r-x", "/etc/**": "r--"}}}}"#;
+
+fn made(before: &str) -> World {
+    let world = World::bare();
+    let done = native(&world, before);
+    assert_eq!(done.status, 0, "{}", done.stderr);
+    world
+}
+
+const DOTFILES: &str = "mkdir -p dot/v1; echo : > dot/v1/bashrc; ln -s v1 dot/current; ln -s ../work/dot/current/bashrc ~/.bashrc";
+
+#[test]
+fn a_directory_that_was_shut_hides_nothing_that_is_protected() {
+    for (before, shut, kept, line) in [
+        (DOTFILES, "chmod 000 dot", "work/dot/v1/bashrc", "chmod 755 dot; echo x >> dot/v1/bashrc"),
+        (DOTFILES, "chmod 600 dot", "work/dot/v1/bashrc", "chmod 755 dot; echo x >> dot/v1/bashrc"),
+        (
+            "mkdir -p dot/v1; echo : > dot/v1/x.vim; ln -s ../work/dot/v1 ~/.vim",
+            "chmod 000 dot",
+            "work/dot/v1/x.vim",
+            "chmod 755 dot; echo x >> dot/v1/x.vim",
+        ),
+        (
+            "mkdir inc; echo : > inc/hooks; printf '[core]\\n\\thooksPath = %s/inc/hooks\\n' \"$PWD\" > inc/config
+             printf '[include]\\n\\tpath = %s/inc/config\\n' \"$PWD\" > ~/.gitconfig",
+            "chmod 000 inc",
+            "work/inc/hooks",
+            "chmod 755 inc; echo x >> inc/hooks",
+        ),
+        (
+            "git init -q proj; mkdir -p proj/tools/hooks; echo : > proj/tools/hooks/x; git -C proj config core.hooksPath tools/hooks",
+            "chmod 000 proj",
+            "work/proj/tools/hooks/x",
+            "chmod 755 proj; echo x >> proj/tools/hooks/x",
+        ),
+    ] {
+        let world = made(before);
+        let before = world.read(kept).expect("the file");
+        run(&world, "work", &[], &[], shut);
+        let next = run(&world, "work", &[], &[], line);
+        native(&world, "chmod -R u+rwX .");
+        assert_eq!(world.read(kept).as_deref(), Some(&*before), "{shut}, {line}: {}", next.stderr);
+        // root's lookups do not depend on the mode.
+        let is_root = rustix::process::geteuid().is_root();
+        let is_refused = next.stderr.contains("is yours, but its mode keeps the guard from reading it");
+        assert!(is_root || is_refused && next.status == 125, "{}: {}", next.status, next.stderr);
+        assert_eq!(run(&world, "work", &[], &[], "true").status, 0, "it starts again afterwards");
+    }
+}
+
+#[test]
+fn a_secret_behind_a_directory_that_was_shut_is_not_read() {
+    let world = made(
+        "mkdir -p dot/current ~/.openclaw; echo TOPSECRET > dot/current/openclaw.json
+        ln -s ../../work/dot/current/openclaw.json ~/.openclaw/openclaw.json",
+    );
+    run(&world, "work", &[], &[], "chmod 000 dot");
+    let read = run(&world, "work", &[], &[], "chmod 755 dot; cat dot/current/openclaw.json");
+    assert!(!read.stdout.contains("TOPSECRET"), "{}", read.stderr);
+}
+
+#[test]
+fn a_former_policy_that_is_hidden_or_gone_is_remembered() {
+    let open = r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"persistence": false,
+        "filesystem": {"rules": {"/**": "rwx"}, "default": "rwx"}}}"#;
+    for (hide, make) in [
+        ("chmod 000 pol", "chmod 755 pol; cp open pol/p.json"),
+        ("true", "cp open pol/p.json"),
+        ("true", "mkdir new; cp open new/p.json; mv pol old; mv new pol"),
+    ] {
+        let world = made("mkdir pol");
+        world.write("work/open", open);
+        let policy = world.write("work/pol/p.json", NAMED);
+        let named = ["--policy", policy.to_str().expect("text")];
+        assert_eq!(run(&world, "work", &[], &named, "true").status, 0);
+        run(&world, "work", &[], &[], hide);
+        if hide == "true" {
+            fs::remove_file(&policy).expect("the operator removes it");
+        }
+        let line = run(&world, "work", &[], &[], make);
+        native(&world, "chmod -R u+rwX .");
+        assert_ne!(world.read("work/pol/p.json").as_deref(), Some(open), "{make}: {}", line.stderr);
+    }
+}
+
+/// A run that is there already learns of the policy of a run that starts later.
+#[test]
+fn a_run_leaves_the_policy_of_a_later_one_alone() {
+    let world = World::bare();
+    let policy = world.write("work/p.json", NAMED);
+    let mut first = world.command();
+    let line = "echo > ready; until [ -e go ]; do sleep .05; done; n=0
+        while echo x >> p.json; do n=$((n + 1)); [ $n -lt 1200 ] || exit 7; sleep .05; done";
+    let first = first.args(["--", "bash", "-c", line]).spawn().expect("the guard");
+    guard_tests::until("the first run is there", || world.read("work/ready").is_some());
+    let named = ["--policy", policy.to_str().expect("text")];
+    assert_eq!(run(&world, "work", &[], &named, "true").status, 0);
+    world.write("work/go", "");
+    let ended = first.wait_with_output().expect("its end");
+    assert_ne!(ended.status.code(), Some(7), "it may write the policy for a minute");
+}
+
+#[test]
+fn no_bound_of_the_start_is_used_up() {
+    let hooked = "git init -q proj; mkdir -p proj/tools/hooks; echo : > proj/tools/hooks/x; git -C proj config core.hooksPath tools/hooks";
+    let included = "mkdir -p inc/hooks; echo : > inc/hooks/x; printf '[core]\\n\\thooksPath = %s/inc/hooks\\n' \"$PWD\" > inc/config
+        printf '[include]\\n\\tpath = %s/inc/config\\n' \"$PWD\" > ~/.gitconfig";
+    for (before, fill, kept) in [
+        (
+            included,
+            "git init -q zz; for i in $(seq 90); do printf '[include]\\n\\tpath = /nonexistent/%s\\n' $i >> zz/.git/config; done",
+            "inc/hooks/x",
+        ),
+        (hooked, "seq 3000 | sed 's/^/0/' | xargs mkdir", "proj/tools/hooks/x"),
+        (hooked, "seq 5000 | sed 's/^/0/' | xargs touch", "proj/tools/hooks/x"),
+        (hooked, "chmod 333 .", "proj/tools/hooks/x"),
+    ] {
+        let world = made(before);
+        run(&world, "work", &[], &[], fill);
+        let next = run(&world, "work", &[], &[], &format!("chmod 755 .; echo x >> {kept}"));
+        native(&world, "chmod u+rwX .");
+        assert_eq!(world.read(format!("work/{kept}")).as_deref(), Some(":\n"), "{fill}: {}", next.stderr);
+    }
+}
+
+#[test]
+fn what_an_agent_starts_is_found_among_many_names() {
+    let world = made("mkdir -p ~/.claude/z; echo : > ~/.claude/z/hook");
+    world.write(
+        "home/.claude/settings.json",
+        r#"{"hooks": {"Stop": [{"hooks": [{"command": "~/.claude/z/hook"}]}]}}"#,
+    );
+    let fill = r#"python3 -c 'import json, os
+home = os.environ["HOME"]
+json.dump({"mcpServers": {str(i): {"command": f"{home}/.claude/a/{i:04}"} for i in range(900)}}, open(home + "/.claude.json", "w"))'"#;
+    let profile = ["--profile", "claude-code"];
+    let filled = run(&world, "work", &[], &profile, fill);
+    assert!(world.read("home/.claude.json").is_some(), "{}", filled.stderr);
+    let next = run(&world, "work", &[], &profile, "echo x >> ~/.claude/z/hook");
+    assert_eq!(world.read("home/.claude/z/hook").as_deref(), Some(":\n"), "{}", next.stderr);
+}
+
+/// A script of the project that the settings there have an agent run by itself.
+#[test]
+fn a_script_that_a_projects_settings_name_is_not_the_trees() {
+    let world =
+        made("mkdir -p .claude/scripts tools; echo : > .claude/scripts/check.sh; echo : > tools/line.py");
+    world.write(
+        "work/.claude/settings.json",
+        r#"{"statusLine": {"command": "python3 tools/line.py"},
+            "hooks": {"Stop": [{"hooks": [{"command": "\"$CLAUDE_PROJECT_DIR\"/.claude/scripts/check.sh"}]}]}}"#,
+    );
+    let done = run(
+        &world,
+        "work",
+        &[],
+        &[],
+        "echo x >> tools/line.py; echo x >> .claude/scripts/check.sh; echo y > tools/other",
+    );
+    for kept in ["work/.claude/scripts/check.sh", "work/tools/line.py"] {
+        assert_eq!(world.read(kept).as_deref(), Some(":\n"), "{kept}: {}", done.stderr);
+    }
+    assert!(world.read("work/tools/other").is_some(), "{}", done.stderr);
+}
+
+/// A place that a run may replace by a link, as a whole.
+#[test]
+fn a_link_in_the_place_of_what_a_policy_names_grants_nothing() {
+    let notes = r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"persistence": false,
+        "filesystem": {"rules": {SYSTEM, "~/notes/**": "rw-", "@/work/**": "rwx"}, "default": "---"}}}"#;
+    for is_temporary in [true, false] {
+        let world = if is_temporary { World::bare() } else { World::bare().policy(notes) };
+        let named = world.home().join(if is_temporary { "tmp" } else { "notes" });
+        fs::create_dir(&named).expect("a directory");
+        world.write("home/private/secret", "TOPSECRET");
+        let path = named.to_str().expect("text").to_owned();
+        let variables = [if is_temporary { ("TMPDIR", &*path) } else { ("X", "") }];
+        // The link itself is refused where it would lead there, so the operator's own hand stands for what is not.
+        run(&world, "work", &variables, &[], &format!("rmdir {path}"));
+        let _ = fs::remove_dir(&named);
+        symlink("private", &named).expect("a link");
+        let (start, pwd) =
+            if is_temporary { ("work", world.work()) } else { ("home/private", named.clone()) };
+        let variables = [variables[0], ("PWD", pwd.to_str().expect("text"))];
+        let read = run(&world, start, &variables, &[], &format!("cat {path}/secret; echo x > {path}/new"));
+        assert!(
+            !read.stdout.contains("TOPSECRET") && world.read("home/private/new").is_none(),
+            "{}",
+            read.stderr
+        );
+    }
+}
+
+/// A rule does not follow a link that a run under another policy may have made.
+#[test]
+fn a_rule_does_not_follow_a_link_of_an_earlier_run() {
+    let world = made("mkdir -p shop/docs ../else; echo TOPSECRET > ../else/secret");
+    run(&world, "work", &[], &[], "rmdir shop/docs");
+    let _ = fs::remove_dir(world.work().join("shop/docs"));
+    symlink("../../else", world.work().join("shop/docs")).expect("a link");
+    let world = world.policy(
+        r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"persistence": false,
+            "filesystem": {"rules": {SYSTEM, "@/work/shop/docs/**": "r-x"}, "default": "---"}}}"#,
+    );
+    let read = run(&world, "home", &[], &[], "cat ../else/secret ../work/shop/docs/secret");
+    assert!(!read.stdout.contains("TOPSECRET"), "{}", read.stderr);
+}
+
+#[test]
+fn a_second_name_does_not_outlive_the_directory() {
+    for (attack, name) in [
+        (
+            "git init -q --bare n/x; git -C n/x config core.bare false; ln n/x/config notes.txt; mv n/x n/.git",
+            "n/.git/config",
+        ),
+        (
+            "mkdir -p d hh; echo : > hh/pre-commit; ln hh/pre-commit notes.txt; git init -q d; rm -rf d/.git/hooks; mv hh d/.git/hooks",
+            "d/.git/hooks/pre-commit",
+        ),
+        (
+            "mkdir -p v/a; echo : > v/a/tasks.json; ln v/a/tasks.json notes.txt; mv v/a v/.vscode",
+            "v/.vscode/tasks.json",
+        ),
+        ("git init -q --bare n; ln n/config notes.txt", "n/config"),
+    ] {
+        let world = World::bare();
+        run(&world, "work", &[], &[], attack);
+        let before = world.read(format!("work/{name}"));
+        run(&world, "work", &[], &[], "echo x >> notes.txt");
+        assert_eq!(world.read(format!("work/{name}")), before, "{attack}");
+    }
+}
+
+#[test]
+fn the_log_of_another_run_is_not_the_trees() {
+    for attack in [
+        "rm -rf log.jsonl log.jsonl.d",
+        "echo > log.jsonl",
+        "rm -r log.jsonl.d/*; cat log.jsonl",
+        "mv log.jsonl.d away",
+    ] {
+        let world = World::bare();
+        let log = world.work().join("log.jsonl");
+        let named = |arguments: &[&str]| {
+            let mut command = std::process::Command::new(guard_tests::guard());
+            command.current_dir(world.work()).env("HOME", world.home()).stdin(std::process::Stdio::null());
+            ended(command.arg("--unattended").arg("--audit").arg(&log).args(arguments))
+        };
+        let first = named(&["--", "sh", "-c", "cat /etc/shadow; true"]);
+        assert_eq!(first.status, 0, "{}", first.stderr);
+        let before = fs::read(&log).expect("the log");
+        let next = run(&world, "work", &[], &[], attack);
+        assert_eq!(fs::read(&log).expect("the log"), before, "{attack}: {}", next.stderr);
+        assert!(!next.stdout.contains("shadow"), "{attack}");
+        let verified = named(&["audit", "verify"]);
+        assert_eq!(verified.status, 0, "{attack}: {}{}", verified.stdout, verified.stderr);
+    }
+}
+
+#[test]
+fn a_log_with_a_second_name_and_a_fifo_of_an_earlier_run_are_refused() {
+    for prepare in ["touch log.jsonl; ln log.jsonl q", "mkfifo log.jsonl"] {
+        let world = World::bare();
+        assert_eq!(run(&world, "work", &[], &[], prepare).status, 0);
+        let log = world.work().join("log.jsonl");
+        let mut command = std::process::Command::new(guard_tests::guard());
+        command.current_dir(world.work()).env("HOME", world.home()).stdin(std::process::Stdio::null());
+        let next = ended(command.arg("--unattended").arg("--audit").arg(&log).args(["--", "true"]));
+        assert_eq!(next.status, 125, "{prepare}: {}", next.stderr);
+    }
+}
+
+/// The next run does not have the variable that named it.
+#[test]
+fn a_state_directory_of_another_run_is_not_the_trees() {
+    let world = World::bare();
+    let state = world.work().join(".state");
+    let variable = [("OPENCLAW_STATE_DIR", state.to_str().expect("text"))];
+    assert_eq!(run(&world, "work", &variable, &[], "true").status, 0);
+    let next = run(&world, "work", &[], &[], "mkdir -p .state; echo '{}' > .state/guard.json; ls -a .state");
+    assert!(world.read("work/.state/guard.json").is_none(), "{}", next.stderr);
+}
+
+/// A `.git` of an earlier run makes the directory around the work no workspace of the operator's.
+#[test]
+fn a_repository_of_a_run_makes_no_environment_the_works() {
+    let world = World::bare().policy(
+        r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions":
+            {"filesystem": {"rules": {SYSTEM, "@/work/**": "rwx"}, "default": "---"}}}"#,
+    );
+    for name in ["work/env/bin/tool", "work/env/pyvenv.cfg", "work/sub/x"] {
+        world.write(name, "");
+    }
+    let path = format!("{}:/usr/bin:/bin", world.work().join("env/bin").display());
+    let variables = [("PATH", &*path)];
+    run(&world, "work/sub", &variables, &[], "git init -q ..");
+    let next = run(&world, "work/sub", &variables, &[], "echo x > ../env/bin/ls");
+    assert!(world.read("work/env/bin/ls").is_none(), "{}", next.stderr);
+}
+
+/// Repositories of the operator's that lie deeper than where the run starts, or elsewhere.
+#[test]
+fn what_a_configuration_names_is_protected_wherever_the_repository_is() {
+    let before = "mkdir -p a/r/hk a/r/tools; cd a/r; git init -q; git config core.hooksPath hk; git config include.path ../inc.cfg
+        git config core.fsmonitor tools/fsm; : > inc.cfg; echo : > hk/pre-commit; echo : > tools/fsm; cd ../..; cp -r a/r ../elsewhere";
+    let world = made(before).policy(
+        r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions":
+            {"filesystem": {"rules": {SYSTEM, "@/work/**": "rwx", "@/elsewhere/**": "rwx"}, "default": "---"}}}"#,
+    );
+    for top in ["a/r", "../elsewhere"] {
+        let line = format!(
+            "cd {top}; echo x >> hk/pre-commit; echo x >> inc.cfg; echo x >> tools/fsm; mkdir t; echo x > t/fsm; mv t tools2
+             mv tools away; rm -r hk; echo fine > plain"
+        );
+        let done = run(&world, "work", &[], &[], &line);
+        let top = Path::new("work").join(top);
+        for (kept, content) in
+            [("hk/pre-commit", ":\n"), ("inc.cfg", ""), ("tools/fsm", ":\n"), ("plain", "fine\n")]
+        {
+            assert_eq!(world.read(top.join(kept)).as_deref(), Some(content), "{kept}: {}", done.stderr);
+        }
+    }
+}
+
+/// OpenClaw leaves copies beside its configuration when it changes.
+#[test]
+fn a_copy_of_openclaws_configuration_that_is_made_meanwhile_is_not_read() {
+    let world = made("echo '{}' > openclaw.json");
+    let config = world.work().join("openclaw.json");
+    let variable = [("OPENCLAW_CONFIG_PATH", config.to_str().expect("text"))];
+    let mut command = world.command();
+    operator(&world, &mut command).envs(variable);
+    let line = "echo > ready; until [ -e go ]; do sleep .05; done; cat openclaw.json.* plain.json";
+    let run = command
+        .args(["--", "sh", "-c", line])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("the guard");
+    guard_tests::until("it runs", || world.read("work/ready").is_some());
+    for name in ["openclaw.json.clobbered.1", "openclaw.json.4711.x.tmp", "openclaw.json.bak.5"] {
+        world.write(format!("work/{name}"), "TOPSECRET");
+    }
+    world.write("work/plain.json", "plain");
+    world.write("work/go", "");
+    let text = String::from_utf8(run.wait_with_output().expect("its end").stdout).expect("text");
+    assert_eq!(text, "plain");
+}
