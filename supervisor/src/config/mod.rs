@@ -358,7 +358,9 @@ pub fn record_files(paths: &mut Paths, policy: &Policy) -> Result<(), RecordErro
         return Ok(());
     }
     files.extend(recorded(vec![state.clone()], FileOfRun::State));
-    files_of_runs::write(&usual, &files)
+    files_of_runs::write(&usual, &files)?;
+    files.into_iter().for_each(|file| paths.files_of_runs.add(file));
+    Ok(())
 }
 
 /// Checks what is at the path of the audit log.
