@@ -31,12 +31,12 @@ pub(super) fn executing_key(
     subsection: Option<&[u8]>,
     key: &[u8],
 ) -> Option<(&'static str, &'static str)> {
-    EXECUTING.iter().find(|(name, _)| fits(name, section, subsection, key)).copied()
+    PROGRAMS.iter().chain(OTHERS).find(|(name, _)| fits(name, section, subsection, key)).copied()
 }
 
 /// Whether git, or a tool that keeps its settings there, runs what the value of a key names.
 pub fn names_program(section: &[u8], subsection: Option<&[u8]>, key: &[u8]) -> bool {
-    RUN.iter().any(|name| fits(name, section, subsection, key))
+    PROGRAMS.iter().any(|(name, _)| fits(name, section, subsection, key))
 }
 
 /// Whether a name is one of the table: `section.key`, `section.*.key`, or `section.**` for all of a section.
@@ -169,9 +169,8 @@ const SAFE: &[SafeKey] = &[
 const CONNECTS: &str = "git would connect elsewhere, or by another program";
 const CHECKS: &str = "it decides what git checks or trusts";
 
-/// What the best known other keys do, the most specific first.
-const EXECUTING: &[(&str, &str)] = &[
-    ("core.hooksPath", "git runs the hooks in that directory"),
+/// What git, or a tool that keeps its settings there, runs by the best known other keys: the values name programs.
+const PROGRAMS: &[(&str, &str)] = &[
     ("core.fsmonitor", "git runs it at every status"),
     ("core.sshCommand", "git runs it to connect"),
     ("core.gitProxy", "git runs it to connect"),
@@ -181,10 +180,6 @@ const EXECUTING: &[(&str, &str)] = &[
     ("core.pager", "git runs it to show output"),
     ("pager.**", "git runs it to show output"),
     ("core.alternateRefsCommand", "git runs it to fetch"),
-    ("core.worktree", "git would work on another directory"),
-    ("core.bare", "git would no longer see the work tree"),
-    ("core.attributesFile", "attributes switch on filters and drivers"),
-    ("core.excludesFile", "it hides files from you"),
     ("alias.**", "an alias runs any program"),
     ("filter.**", "git runs filters when it writes or reads files"),
     ("diff.*.command", "git runs it to compare"),
@@ -195,22 +190,33 @@ const EXECUTING: &[(&str, &str)] = &[
     ("mergetool.**", "git runs it to merge"),
     ("interactive.diffFilter", "git runs it to show changes"),
     ("credential.**", "git runs helpers, and gives them passwords"),
-    ("include.**", "the other file could set any key"),
-    ("includeIf.**", "the other file could set any key"),
     ("gpg.**", "git runs it to sign and to verify"),
-    ("user.signingKey", "it decides which key signs"),
     ("trailer.**", "git runs it for each commit"),
     ("browser.**", "git runs it to show pages"),
     ("man.**", "git runs it to show pages"),
     ("sendemail.**", "git runs it to send mail"),
     ("lfs.**", "Git LFS connects there, or runs it"),
     ("uploadpack.**", "git runs it for those who fetch"),
-    ("url.**", CONNECTS),
-    ("http.**", CONNECTS),
-    ("https.**", CONNECTS),
     ("remote.*.uploadPack", CONNECTS),
     ("remote.*.receivePack", CONNECTS),
     ("remote.*.vcs", CONNECTS),
+    ("submodule.*.update", "with ! git runs the rest as a command"),
+    ("guitool.**", "git gui runs it"),
+];
+
+/// What the rest of them do. No key is in both tables.
+const OTHERS: &[(&str, &str)] = &[
+    ("core.hooksPath", "git runs the hooks in that directory"),
+    ("core.worktree", "git would work on another directory"),
+    ("core.bare", "git would no longer see the work tree"),
+    ("core.attributesFile", "attributes switch on filters and drivers"),
+    ("core.excludesFile", "it hides files from you"),
+    ("include.**", "the other file could set any key"),
+    ("includeIf.**", "the other file could set any key"),
+    ("user.signingKey", "it decides which key signs"),
+    ("url.**", CONNECTS),
+    ("http.**", CONNECTS),
+    ("https.**", CONNECTS),
     ("remote.*.proxy", CONNECTS),
     ("ssh.**", CONNECTS),
     ("protocol.**", CHECKS),
@@ -221,42 +227,6 @@ const EXECUTING: &[(&str, &str)] = &[
     ("extensions.**", "it decides how git reads the repository and its other keys"),
     ("core.repositoryFormatVersion", "it decides how git reads the repository and its other keys"),
     ("branch.*.mergeOptions", "with -s git runs a program of that name"),
-    ("submodule.*.update", "with ! git runs the rest as a command"),
-];
-
-/// Those whose values name programs.
-const RUN: [&str; 31] = [
-    "core.fsmonitor",
-    "core.sshCommand",
-    "core.gitProxy",
-    "core.askPass",
-    "core.editor",
-    "sequence.editor",
-    "core.pager",
-    "pager.**",
-    "core.alternateRefsCommand",
-    "alias.**",
-    "filter.**",
-    "diff.*.command",
-    "diff.*.textconv",
-    "diff.external",
-    "difftool.**",
-    "merge.*.driver",
-    "mergetool.**",
-    "interactive.diffFilter",
-    "credential.**",
-    "gpg.**",
-    "trailer.**",
-    "browser.**",
-    "man.**",
-    "sendemail.**",
-    "lfs.**",
-    "uploadpack.**",
-    "remote.*.uploadPack",
-    "remote.*.receivePack",
-    "remote.*.vcs",
-    "guitool.**",
-    "submodule.*.update",
 ];
 
 #[cfg(test)]
@@ -275,13 +245,13 @@ mod tests {
 
     #[test]
     fn what_runs_a_program_is_no_safe_key() {
-        for name in RUN {
+        for (name, _) in PROGRAMS {
             let parts: Vec<&[u8]> = name.split('.').map(str::as_bytes).collect();
             let (section, key) = (parts[0], parts[parts.len() - 1]);
             let subsection = (parts.len() > 2).then_some(&b"x"[..]);
             // It runs a program only with some values.
             let is_safe = safe_key(section, subsection, key).is_some();
-            assert_eq!(is_safe, name == "submodule.*.update", "{name}");
+            assert_eq!(is_safe, *name == "submodule.*.update", "{name}");
             assert!(names_program(section, subsection, key), "{name}");
         }
         assert!(!names_program(b"user", None, b"name"));
