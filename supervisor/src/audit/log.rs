@@ -345,9 +345,10 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 }
 
 fn plain(file: File, path: &Path) -> io::Result<File> {
-    match FileType::from_raw_mode(fstat(&file)?.st_mode) {
+    let stat = fstat(&file)?;
+    match FileType::from_raw_mode(stat.st_mode) {
         // By another name a run could write or empty it.
-        FileType::RegularFile if fstat(&file)?.st_nlink > 1 => Err(io::Error::other(format!(
+        FileType::RegularFile if stat.st_nlink > 1 => Err(io::Error::other(format!(
             "{} has another name (a hard link): remove one of them",
             path.display()
         ))),

@@ -22,7 +22,7 @@ const SETTINGS: [&str; 9] = [
     ".config/opencode/opencode.jsonc",
     ".config/opencode/config.json",
 ];
-/// The settings of a project, by the same manuals. Of these, and of a home's, what the keys below run counts wherever it is.
+/// The settings of a project, by the same manuals. In a home, too, what the keys below run counts wherever it is.
 const OF_PROJECTS: [&str; 4] =
     [".claude/settings.json", ".claude/settings.local.json", ".gemini/settings.json", ".qwen/settings.json"];
 /// Keys with commands that an agent runs by itself (Claude Code's "Settings" and "Hooks", Gemini CLI's "Hooks").
@@ -44,9 +44,13 @@ const DATA: [&str; 5] = [".jsonl", ".log", ".lock", ".sqlite", ".db"];
 /// The file that names too much, or is too long to be read. The agent may write its own state, and could name so much there
 /// that a file would not be found.
 pub fn named_files(links: &Links, home: &Path) -> Result<Vec<PathBuf>, PathBuf> {
-    let mut words: Vec<String> = Vec::new();
+    let (mut words, mut scripts) = (Vec::new(), Vec::new());
     for settings in SETTINGS {
-        words_of(&text(links, &home.join(settings))?, &mut words);
+        let text = text(links, &home.join(settings))?;
+        words_of(&text, &mut words);
+        if OF_PROJECTS.contains(&settings) {
+            scripts.extend(scripts_in(&text, home, home));
+        }
     }
     let state = home.join(STATE);
     let text = text(links, &state)?;
@@ -63,23 +67,31 @@ pub fn named_files(links: &Links, home: &Path) -> Result<Vec<PathBuf>, PathBuf> 
         return Err(state);
     }
     files.extend(words.iter().filter_map(|word| path(word, home)));
+    files.extend(scripts);
     files.sort();
     files.dedup();
     Ok(files)
 }
 
-/// Returns the scripts that the settings of a home or a project have an agent run by itself.
+/// Returns the scripts that the settings of a project have an agent run by itself.
 ///
 /// # Errors
 /// As [`named_files`].
 pub fn named_scripts(links: &Links, home: &Path, project: &Path) -> Result<Vec<PathBuf>, PathBuf> {
-    let mut commands: Vec<String> = Vec::new();
+    let mut scripts = Vec::new();
     for settings in OF_PROJECTS {
-        if let Ok(settings) = serde_json::from_str(&text(links, &project.join(settings))?) {
-            commands_in(&settings, false, &mut commands);
-        }
+        scripts.extend(scripts_in(&text(links, &project.join(settings))?, home, project));
     }
-    Ok(commands.iter().flat_map(|command| scripts_of(command, home, project)).collect())
+    Ok(scripts)
+}
+
+/// The scripts that the text of such settings names.
+fn scripts_in(settings: &str, home: &Path, project: &Path) -> Vec<PathBuf> {
+    let mut commands = Vec::new();
+    if let Ok(settings) = serde_json::from_str(settings) {
+        commands_in(&settings, false, &mut commands);
+    }
+    commands.iter().flat_map(|command| scripts_of(command, home, project)).collect()
 }
 
 /// Adds the text below the keys with commands.
@@ -192,6 +204,7 @@ mod tests {
         sorted.sort();
         assert_eq!(found, sorted);
         assert_eq!(of(&home), [home.join("work/project/tools/stop")]);
+        assert_eq!(named_files(&Links::default(), &home).unwrap(), of(&home));
     }
 
     #[test]

@@ -4,31 +4,31 @@ mod agent_settings;
 pub mod environment;
 mod files_of_runs;
 mod git_config;
+pub(crate) mod git_repositories;
 mod host_names;
 mod listed_directory;
 pub mod node_run;
 pub mod options;
 mod paths;
-pub(crate) mod persistence_sites;
+mod persistence_sites;
 mod planted_links;
 pub mod profile;
 pub mod project_files;
 pub mod realpath;
+mod record;
 pub(crate) mod reload;
 pub mod trusted_projects;
 pub mod untrusted_environment;
 mod workspace;
 mod workspace_record;
 
+use std::cell::LazyCell;
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use guard_openclaw::approvals_store::{self, Stores};
-use guard_openclaw::real_path::real;
 use guard_policy::approval::GatewayUrl;
 use guard_policy::text::shown;
 use guard_policy::{
@@ -39,9 +39,9 @@ use serde_json::json;
 use crate::config::options::Options;
 use crate::config::realpath::Links;
 
-use files_of_runs::FileOfRun;
 pub use files_of_runs::RecordError;
 pub use paths::{Paths, temporary, temporary_name};
+pub use record::{may_be_log, record_files, record_workspace};
 pub use reload::Stamps;
 
 /// Why the guard cannot start, worded for the operator.
@@ -220,7 +220,8 @@ fn with_host<T>(
     ask: impl FnOnce(Host<'_>) -> T,
 ) -> Result<T, SetupError> {
     let links = Links::default();
-    let runs = paths.runs();
+    // Only rules that lead through a link ask for it.
+    let runs = LazyCell::new(|| paths.runs());
     let written_before = |path: &[u8]| runs.may_be_written(Path::new(OsStr::from_bytes(path)));
     let resolve = |path: &[u8]| resolved(&links, path);
     let unresolved = |_: &[u8]| None;
@@ -303,81 +304,6 @@ pub fn settle_workspace(options: &Options, paths: &mut Paths, text: Option<&[u8]
         None => workspace::start(options, paths),
     };
     paths.workspace = Some(workspace);
-}
-
-/// Records where a run under this policy may write: a `.git` there does not make a directory the top of a workspace, and
-/// a link there is no link of the operator's.
-///
-/// # Errors
-/// If that cannot be recorded and the policy names the workspace.
-pub fn record_workspace(options: &Options, paths: &Paths, policy: &Policy) -> Result<(), SetupError> {
-    let writable = |path: &[u8]| policy.writable_unasked(path) && !options.untrusted_environment;
-    let mut places = policy.writable_places();
-    // What contains the home is open as a whole only if the home is, too: rules of its own close one in /tmp.
-    let is_home_open = policy.writable_unasked(paths.home.join(".x").as_os_str().as_bytes());
-    places.retain(|place| {
-        let place = Path::new(OsStr::from_bytes(place));
-        let is_special = ["/dev", "/proc", "/sys"].iter().any(|top| place.starts_with(top));
-        !is_special && (is_home_open || !paths.home.starts_with(place))
-    });
-    match workspace_record::write(&paths.records(), &paths.cwd, &paths.home, writable, &places) {
-        Err((path, error)) if policy.workspace().is_some() => Err(SetupError::Unrecorded { path, error }),
-        Err((path, error)) => {
-            tracing::info!("cannot write {}: {error}", path.display());
-            Ok(())
-        }
-        Ok(()) => Ok(()),
-    }
-}
-
-/// Records the policy, the audit log and the state directory of a run that is about to start, so that runs with other policies
-/// leave them alone. What is in the state directory is out of reach in any case, and a state directory that no run may
-/// replace needs no line.
-///
-/// # Errors
-/// If that is not possible, or an older file is not protected any more.
-pub fn record_files(paths: &mut Paths, policy: &Policy) -> Result<(), RecordError> {
-    let is_plain = |file: &Path| !file.starts_with(&paths.state_directory) && file.is_file();
-    let mut files = Vec::new();
-    if is_plain(&paths.policy_file) {
-        files.extend(recorded(paths.policy_forms(), FileOfRun::Policy));
-    }
-    let log = paths.audit(None);
-    if is_plain(&real(&log)) {
-        files.extend(recorded(paths.forms_of_log(&log), FileOfRun::Audit));
-    }
-    files_of_runs::write(&paths.state_directory, &files)?;
-    // They are denied to this run by name. What others record is news, by which the policy is compiled again.
-    files.iter().for_each(|file| paths.files_of_runs.add(file.clone()));
-    // A run without the variable that names it looks at the usual place.
-    let state = &paths.state_directory;
-    let around = state.parent().unwrap_or(state);
-    let is_within_reach = policy.writable_unasked(around.join("x").as_os_str().as_bytes());
-    let usual = paths.usual_state();
-    if !is_within_reach || usual == *state {
-        return Ok(());
-    }
-    files.extend(recorded(vec![state.clone()], FileOfRun::State));
-    files_of_runs::write(&usual, &files)?;
-    files.into_iter().for_each(|file| paths.files_of_runs.add(file));
-    Ok(())
-}
-
-/// Checks what is at the path of the audit log.
-///
-/// # Errors
-/// If it is a FIFO that an earlier run could have made: a program of that run would get every line.
-pub fn may_be_log(paths: &Paths, log: &Path) -> io::Result<()> {
-    let is_fifo = log.symlink_metadata().is_ok_and(|found| found.file_type().is_fifo());
-    if is_fifo && paths.runs().may_be_written(&real(log)) {
-        return Err(io::Error::other("it is a FIFO, which an earlier run could have made"));
-    }
-    Ok(())
-}
-
-/// The lines for paths. JSON cannot express other names, and nobody gives such a name by accident.
-fn recorded(paths: Vec<PathBuf>, line: fn(String) -> FileOfRun) -> impl Iterator<Item = FileOfRun> {
-    paths.into_iter().filter_map(|path| path.into_os_string().into_string().ok()).map(line)
 }
 
 /// Resolves a path from a policy. Paths in /proc stay as written: their links depend on the process that

@@ -14,7 +14,6 @@ use guard_policy::{
     Bases, Enclosure, Gateway, Host, PersistenceSites, Policy, Profile, ProjectFile, Workspace, known,
     resolvers,
 };
-
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat2, stat};
 use rustix::io::Errno;
 
@@ -225,14 +224,13 @@ impl Paths {
     }
 
     /// Returns the policy's path as it was named, made absolute, and its real path.
-    pub(super) fn policy_forms(&self) -> Vec<PathBuf> {
-        both_forms(&[&self.policy]).into_iter().map(|path| PathBuf::from(OsString::from_vec(path))).collect()
+    pub(super) fn policy_forms(&self) -> Vec<Vec<u8>> {
+        both_forms(&[&self.policy])
     }
 
     /// Returns the paths of an audit log, of which each run denies its own: as named and real, with the directory beside it.
-    pub(super) fn forms_of_log(&self, log: &Path) -> Vec<PathBuf> {
-        let forms = both_forms(&[&log.to_owned(), &audit::beside(log)]);
-        forms.into_iter().map(|path| PathBuf::from(OsString::from_vec(path))).collect()
+    pub(super) fn forms_of_log(&self, log: &PathBuf) -> Vec<Vec<u8>> {
+        both_forms(&[log, &audit::beside(log)])
     }
 
     /// Returns OpenClaw's usual state directory.
@@ -382,7 +380,7 @@ impl Paths {
         let mut denied = self.always_denied.clone();
         denied.extend(self.files_of_runs.closed.iter().cloned());
         let log = self.audit(log);
-        denied.extend(self.forms_of_log(&log).into_iter().map(|path| path.into_os_string().into_vec()));
+        denied.extend(self.forms_of_log(&log));
         let approvals_store::File::Present(reading) = store else { return denied };
         let socket = reading.store.socket_path().and_then(|path| approvals_store::socket(path, &self.home));
         denied.extend(socket.iter().flat_map(|path| both_forms(&[path])));

@@ -60,11 +60,12 @@ impl<'a> PlantedLinks<'a> {
         let path = Path::new(OsStr::from_bytes(link));
         // No policy lets guarded programs write all of `/` or of a home, but it may let them replace a directory there.
         let is_at_the_top = [Some(Path::new("/")), Some(&*self.home)].contains(&path.parent());
-        let is_of_nobody = !self.record.may_be_written(path);
         let is_the_systems = || SYSTEM.iter().any(|top| path.starts_with(top)) && !path.starts_with(self.cwd);
         // A guarded program gets no other user's rights.
         let is_of_another = || path.symlink_metadata().is_ok_and(|link| link.uid() != self.user);
-        is_of_nobody && (is_at_the_top || is_the_systems()) || self.of_home.contains(link) || is_of_another()
+        (is_at_the_top || is_the_systems()) && !self.record.may_be_written(path)
+            || self.of_home.contains(link)
+            || is_of_another()
     }
 }
 

@@ -28,7 +28,7 @@ struct Line {
 }
 
 /// What is known of earlier runs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct RunRecord {
     lines: Vec<Line>,
     /// False if the file cannot be read or is full: any run may be missing.
@@ -38,12 +38,15 @@ pub(super) struct RunRecord {
 impl RunRecord {
     /// Reads the records of these state directories.
     pub(super) fn read(states: &[PathBuf]) -> RunRecord {
-        let read = states.iter().map(|state| RunRecord::from_state(state));
-        read.reduce(|all, more| RunRecord {
-            lines: [all.lines, more.lines].concat(),
-            is_whole: all.is_whole && more.is_whole,
-        })
-        .unwrap_or(RunRecord { lines: Vec::new(), is_whole: false })
+        RunRecord::joined(states.iter().map(|state| RunRecord::from_state(state)))
+    }
+
+    fn joined(records: impl Iterator<Item = RunRecord>) -> RunRecord {
+        let joined = |mut all: RunRecord, more: RunRecord| {
+            all.lines.extend(more.lines);
+            RunRecord { is_whole: all.is_whole && more.is_whole, ..all }
+        };
+        records.reduce(joined).unwrap_or(RunRecord { lines: Vec::new(), is_whole: false })
     }
 
     fn from_state(state: &Path) -> RunRecord {
@@ -108,7 +111,8 @@ pub(super) fn write(
             || around.any(|directory| below_home.contains(&directory) || named.contains(&directory))
     };
     let named = named.iter().copied().filter(|place| !is_covered(place));
-    let record = RunRecord::read(states);
+    let records: Vec<RunRecord> = states.iter().map(|state| RunRecord::from_state(state)).collect();
+    let record = RunRecord::joined(records.iter().cloned());
     // A name that JSON cannot express: everything in the directory around it counts as open to the run.
     let places = below_home
         .iter()
@@ -121,8 +125,7 @@ pub(super) fn write(
             Some(Line { repository: is_repository(dir) && record.vouches_for(dir), path })
         })
         .collect();
-    for state in states {
-        let known = RunRecord::from_state(state);
+    for (state, known) in states.iter().zip(&records) {
         let new: Vec<&Line> = lines.iter().filter(|line| !known.has(Path::new(&line.path))).collect();
         append(state, &new).map_err(|error| (path(state), error))?;
     }

@@ -126,8 +126,7 @@ impl<'a> AnchoredPath<'a> {
     /// How many directories a directory is above the one that has the last name.
     fn levels(&self, directory: &[u8]) -> Result<usize, Errno> {
         let below = self.path.strip_prefix(directory).unwrap_or_default();
-        let names = below.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).count();
-        names.checked_sub(1).ok_or(Errno::INVAL)
+        names(below).count().checked_sub(1).ok_or(Errno::INVAL)
     }
 
     /// Opens the directory that it is in, as O_PATH.
@@ -168,6 +167,11 @@ fn up(mut directory: OwnedFd, mut levels: usize) -> Result<OwnedFd, Errno> {
 pub fn open_directory(start: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::openat2(start, path, flags, Mode::empty(), NO_LINKS)
+}
+
+/// The names in a path.
+pub fn names(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.split(|byte| *byte == b'/').filter(|name| !name.is_empty())
 }
 
 /// The last name of a path.

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::anchored_path::AnchoredPath;
 use super::link_text::absolute;
 use super::made_directories::MadeDirectories;
-use crate::config::persistence_sites::named_by_git_directory;
+use crate::config::git_repositories::named_by_git_directory;
 
 /// What a directory has of a git repository. It is asked for one name at a time: most directories have none of them.
 pub struct Look<F>(pub F);

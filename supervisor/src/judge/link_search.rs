@@ -2,10 +2,8 @@
 //! configurations of repositories name.
 
 use std::ffi::OsStr;
-use std::fs::Metadata;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use guard_policy::{GitLook, LinkedSet, Policy};
@@ -17,7 +15,7 @@ use super::git_look::Look;
 use super::link_text::absolute;
 use super::listing::{ListedName, names_if};
 use super::made_directories::MadeDirectories;
-use crate::config::persistence_sites::named_by_git_directory;
+use crate::config::git_repositories::named_by_git_directory;
 use crate::config::realpath::Links;
 
 /// How deep names that lead to protected ones are followed. The tree makes no such directory in one of the operator's.
@@ -159,9 +157,10 @@ impl Search<'_> {
     }
 
     fn follow(&mut self, name: Vec<u8>, set: LinkedSet, has_end: bool) {
-        let mut passed = Links::default().trail(&name);
+        let links = Links::default();
+        let mut passed = links.trail(&name);
         // The tree may have shut a directory on the way for a moment.
-        if passed.last().is_some_and(|end| is_shut_away(end)) {
+        if links.shut().is_some() {
             self.found.push(LinkedPlace::Hidden { place: self.top.to_vec(), set });
         }
         let end = passed.pop().filter(|end| has_end && *end != name && end.len() > 1);
@@ -179,15 +178,6 @@ fn is_repository(directory: BorrowedFd<'_>, name: &[u8]) -> bool {
 
 fn is_there(directory: BorrowedFd<'_>, path: &[u8]) -> bool {
     statat(directory, path, AtFlags::SYMLINK_NOFOLLOW).is_ok()
-}
-
-/// Whether a path goes through a directory of this user's that cannot be searched.
-fn is_shut_away(path: &[u8]) -> bool {
-    let path = Path::new(OsStr::from_bytes(path));
-    let is_shut =
-        || path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied);
-    let is_own = |found: Metadata| found.uid() == rustix::process::geteuid().as_raw();
-    is_shut() && path.ancestors().skip(1).find_map(|above| above.symlink_metadata().ok()).is_some_and(is_own)
 }
 
 fn is_this_users(directory: BorrowedFd<'_>) -> bool {

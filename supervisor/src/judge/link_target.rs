@@ -8,10 +8,10 @@ use rustix::io::Errno;
 
 use crate::audit::Operation;
 use crate::caller::Caller;
-use crate::judge::anchored_path::{AnchoredPath, last_name};
+use crate::judge::anchored_path::{AnchoredPath, last_name, names};
 use crate::judge::git_look::{is_part_of_repository, look_of};
 use crate::judge::guard::Guard;
-use crate::judge::link_text::{absolute, after_up, as_written, names, names_chosen};
+use crate::judge::link_text::{absolute, after_up, as_written, names_chosen};
 use crate::judge::shapes::{Shapes, Subject};
 use crate::resolve::{Last, Object};
 
@@ -155,6 +155,7 @@ impl Shapes<'_> {
         }
         self.site_of(target, Subject::There)
     }
+
     /// Whether a directory is a repository of the operator's under another name than `.git`.
     fn is_repository(&self, directory: &[u8]) -> bool {
         let inside = [directory, b"/HEAD"].concat();

@@ -2,7 +2,7 @@
 
 use guard_policy::normalize;
 
-use super::anchored_path::parent_of;
+use super::anchored_path::{names, parent_of};
 
 /// A path without `.`, doubled slashes, a slash at the end, and names that a `..` takes away.
 pub fn absolute(path: &[u8]) -> Vec<u8> {
@@ -31,11 +31,6 @@ pub fn after_up(text: &[u8]) -> Option<&[u8]> {
         }
     }
     rest
-}
-
-/// The names in a path.
-pub fn names(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    path.split(|byte| *byte == b'/').filter(|name| !name.is_empty())
 }
 
 /// How many names of what a text leads to are chosen by it: those after the directory of the link and the ones around

@@ -6,10 +6,10 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use guard_policy::{Access, GitLockedNames, GitLook, GitPart, Policy, Request, Shape, ShapeKind, Site};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, statat};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::anchored_path::{AnchoredPath, last_name};
+use super::anchored_path::{AnchoredPath, last_name, parent_of};
 use super::bound_sockets::BoundSockets;
 use super::git_files::{is_git_file, leads_to_others};
 use super::git_look::{
@@ -290,8 +290,7 @@ impl Shapes<'_> {
         if matches!(kind, FileType::Directory | FileType::Symlink) || !is_named() {
             return true;
         }
-        let stat = file.parent().and_then(|parent| statat(parent, file.name(), AtFlags::SYMLINK_NOFOLLOW));
-        stat.is_ok_and(|stat| stat.st_nlink == 1)
+        file.stat_in(parent_of(file.path), file.name()).is_ok_and(|stat| stat.st_nlink == 1)
     }
 
     /// Whether the socket at a place may go away, so that the tree can put its own in its place.

@@ -1,0 +1,405 @@
+//! Finds repositories, and what their configurations name for git to run or to be configured by.
+//!
+//! A repository is searched for as git does, from the start directory upward, but without starting git: that
+//! would run the programs that its configuration names. A repository made later belongs to the tree.
+
+use std::env;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use guard_policy::git_config::names_program;
+use rustix::fs::{Access, access};
+
+use crate::config::git_config::{self, GitSetting};
+use crate::config::realpath::Links;
+
+/// The maximum number of git directories whose configurations are read: there can be many submodules and worktrees.
+const MAX_SITES: usize = 1024;
+/// The maximum number of names read in a git directory's `worktrees`, and of links in a directory of hooks.
+const MAX_NAMES: usize = 1024;
+/// The maximum number of included configuration files of a repository (git limits the depth to 10).
+pub(super) const MAX_INCLUDES: usize = 64;
+
+/// Returns the paths that the configurations of a git directory name, for which git runs what is there or is configured by it.
+/// `top` is the work tree, or the directory itself if it has none. All of `top` is one of the paths if not everything could
+/// be read.
+pub fn named_by_git_directory(directory: &Path, top: &Path) -> Vec<PathBuf> {
+    let links = Links::default();
+    let mut found = Repositories::new(&links, MAX_INCLUDES);
+    let (worktrees, is_cut) = names(&directory.join("worktrees"));
+    if is_cut {
+        found.unread(top);
+    }
+    found.others_of(&directory.join("config"), top, directory);
+    for of in worktrees.iter().map(PathBuf::as_path).chain([directory]) {
+        found.others_of(&of.join("config.worktree"), top, directory);
+    }
+    [found.others, found.unread].concat()
+}
+
+#[derive(Debug)]
+pub(super) struct Repositories<'l> {
+    links: &'l Links,
+    /// How many included configuration files are read for each repository.
+    max_includes: usize,
+    /// Directories with a `.git` in them.
+    pub(super) tops: Vec<PathBuf>,
+    /// The git directories: `.git`, the common directory, and those of worktrees and modules.
+    pub(super) directories: Vec<PathBuf>,
+    pub(super) others: Vec<PathBuf>,
+    /// Directories of hooks that configurations name relative to the work tree.
+    pub(super) hooks: Vec<PathBuf>,
+    /// Work trees of repositories of which not everything could be read: git could run any file there.
+    unread: Vec<PathBuf>,
+    /// The included configuration files that were read already, of the repository at hand.
+    included: Vec<PathBuf>,
+}
+
+impl Repositories<'_> {
+    pub(super) fn new(links: &Links, max_includes: usize) -> Repositories<'_> {
+        let (tops, directories, others) = (Vec::new(), Vec::new(), Vec::new());
+        let (hooks, unread, included) = (Vec::new(), Vec::new(), Vec::new());
+        Repositories { links, max_includes, tops, directories, others, hooks, unread, included }
+    }
+
+    /// Finds the repositories that contain a directory: for a submodule, the outer one too. If there is none,
+    /// finds the repositories directly below it.
+    pub(super) fn around(&mut self, cwd: &Path) {
+        for directory in cwd.ancestors() {
+            if is_repository(directory) {
+                self.included.clear();
+                self.directory(directory.to_owned(), directory);
+            } else {
+                self.top(directory);
+            }
+        }
+        // It is not known which files the unread part names, so the whole work tree is protected.
+        self.others.append(&mut self.unread);
+        let around = self.tops.len();
+        // All of them: an earlier run could have made any number of names.
+        let names = std::fs::read_dir(cwd).inspect_err(|error| self.links.unreadable(cwd, error));
+        for name in names.into_iter().flatten().flatten() {
+            if name.file_type().is_ok_and(|kind| kind.is_dir()) {
+                self.top(&name.path());
+            }
+        }
+        self.others.append(&mut self.unread);
+        self.tops.truncate(around);
+    }
+
+    /// Adds the repository whose `.git` is in this directory, if there is one.
+    fn top(&mut self, directory: &Path) {
+        let git = directory.join(".git");
+        let looked_at =
+            std::fs::symlink_metadata(&git).inspect_err(|error| self.links.unreadable(&git, error));
+        let Ok(meta) = looked_at else { return };
+        self.included.clear();
+        if meta.is_file() {
+            // This file names the git directory, and so the configuration that git uses.
+            self.others.push(git.clone());
+            let Some(target) = git_config::line_after(&git, "gitdir:") else { return };
+            self.tops.push(directory.to_owned());
+            self.directory(directory.join(target), directory);
+        } else if is_repository(&git) || is_there(&git.join("config")) {
+            // Other parts may be missing: an earlier run may have removed them for a while. If `.git` loses its HEAD, a
+            // HEAD here makes git take this directory for the repository, with another configuration.
+            self.others.push(directory.join("HEAD"));
+            self.tops.push(directory.to_owned());
+            self.directory(git, directory);
+        }
+    }
+
+    /// Adds a git directory, its common directory, and those of its worktrees and modules.
+    fn directory(&mut self, directory: PathBuf, top: &Path) {
+        // The path may contain links or `..`.
+        let directory = directory.canonicalize().unwrap_or(directory);
+        if self.directories.contains(&directory) {
+            return;
+        }
+        if self.directories.len() >= MAX_SITES {
+            return self.unread(top);
+        }
+        self.directories.push(directory.clone());
+        if let Some(common) = git_config::line_after(&directory.join("commondir"), "") {
+            self.directory(directory.join(common), top);
+        }
+        let config = directory.join("config");
+        let settings = self.settings_of(&config, top);
+        self.others_in(&settings, &config, top, &directory);
+        self.others_of(&directory.join("config.worktree"), top, &directory);
+        let (worktrees, is_cut) = names(&directory.join("worktrees"));
+        if is_cut {
+            self.unread(top);
+        }
+        for worktree in worktrees {
+            // The `.git` file of the worktree.
+            self.others
+                .extend(git_config::line_after(&worktree.join("gitdir"), "").map(|git| worktree.join(git)));
+            self.directory(worktree, top);
+        }
+        // git keeps a submodule's git directory by the name in the configuration (gitsubmodules(7)). All of `modules`
+        // is protected by its shape, but not what the configurations there name.
+        for setting in settings.iter().filter(|setting| setting.section == "submodule") {
+            let name = &setting.subsection;
+            let is_plain = name.split('/').all(|part| !matches!(part, "" | "." | ".."));
+            let module = directory.join("modules").join(name);
+            if is_plain && is_repository(&module) {
+                self.directory(module, top);
+            }
+        }
+    }
+
+    fn unread(&mut self, top: &Path) {
+        if !self.unread.iter().any(|other| other == top) {
+            self.unread.push(top.to_owned());
+        }
+    }
+
+    /// Reads a configuration. If it is there and cannot be read as git does, the work tree counts as unread.
+    fn settings_of(&mut self, config: &Path, top: &Path) -> Vec<GitSetting> {
+        if let Err(error) = access(config, Access::READ_OK) {
+            self.links.unreadable(config, &error.into());
+        }
+        let (settings, is_whole) = git_config::read(config);
+        if !is_whole && is_there(config) {
+            self.unread(top);
+        }
+        settings
+    }
+
+    /// Adds the paths that a configuration names.
+    pub(super) fn others_of(&mut self, config: &Path, top: &Path, around: &Path) {
+        let settings = self.settings_of(config, top);
+        self.others_in(&settings, config, top, around);
+    }
+
+    /// Adds the paths that these settings of a configuration name: hooks, attributes, templates, included files, programs,
+    /// and a submodule's worktree.
+    fn others_in(&mut self, settings: &[GitSetting], config: &Path, top: &Path, around: &Path) {
+        let home = env::var_os("HOME").map(PathBuf::from);
+        let absolute = |value: &str, base: &Path| match (value.strip_prefix("~/"), &home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => base.join(value),
+        };
+        for GitSetting { section, subsection, key, value } in settings {
+            match (section.as_str(), key.as_str()) {
+                ("core", "hookspath") => {
+                    // husky's hooks only start those in the directory around them.
+                    let value = value.trim_end_matches('/');
+                    let value = value.strip_suffix("/_").unwrap_or(value);
+                    // git takes a relative one from the top of each work tree.
+                    if !value.starts_with(['/', '~']) {
+                        self.hooks.push(PathBuf::from(value));
+                    }
+                    self.others.push(absolute(value, top));
+                }
+                ("core", "attributesfile") => self.others.push(absolute(value, top)),
+                ("core", "worktree") => self.others.push(around.join(value).join(".git")),
+                ("include" | "includeif", "path") => {
+                    let included = absolute(value, config.parent().unwrap_or(top));
+                    self.others.push(included.clone());
+                    if self.included.contains(&included) {
+                        continue;
+                    }
+                    if self.included.len() >= self.max_includes {
+                        self.unread(top);
+                        continue;
+                    }
+                    self.included.push(included.clone());
+                    self.others_of(&included, top, around);
+                }
+                ("init", "templatedir") => self.others.push(absolute(value, top)),
+                _ => {}
+            }
+            let subsection = Some(subsection.as_bytes()).filter(|name| !name.is_empty());
+            if names_program(section.as_bytes(), subsection, key.as_bytes()) {
+                // A shell takes most of these values apart. A word without a slash is looked for in PATH.
+                let words = value.split(|byte: char| byte.is_whitespace() || "\"'`=;|&()<>!".contains(byte));
+                let named = words.filter(|word| word.contains('/')).map(|word| absolute(word, top));
+                self.others.extend(named.filter(|path| !path.is_dir()));
+            }
+        }
+    }
+}
+
+impl Repositories<'_> {
+    /// Adds the links in hook directories: hooks are often links to scripts in the workspace.
+    pub(super) fn links(&mut self) {
+        let hooks = self.directories.iter().map(|directory| directory.join("hooks"));
+        let directories: Vec<PathBuf> = hooks.chain(self.others.iter().cloned()).collect();
+        for directory in directories {
+            let names = std::fs::read_dir(directory).into_iter().flatten().flatten().take(MAX_NAMES);
+            let links = names.filter(|name| name.file_type().is_ok_and(|kind| kind.is_symlink()));
+            self.others.extend(links.map(|name| name.path()));
+        }
+    }
+}
+
+/// Returns whether git takes the directory for a repository (setup.c, is_git_directory); the content of
+/// `HEAD` is not checked.
+fn is_repository(directory: &Path) -> bool {
+    let has = |name: &str| is_there(&directory.join(name));
+    has("HEAD") && (has("commondir") || has("objects") && has("refs"))
+}
+
+/// Returns whether a name is there, or may be: in a directory that cannot be searched, anything could be.
+fn is_there(path: &Path) -> bool {
+    match path.symlink_metadata() {
+        Ok(_) => true,
+        Err(error) => !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+    }
+}
+
+/// Returns the directories in a directory, and whether there are more names than were looked at.
+fn names(directory: &Path) -> (Vec<PathBuf>, bool) {
+    let mut names = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let found =
+        names.by_ref().take(MAX_NAMES).filter(|name| name.file_type().is_ok_and(|kind| kind.is_dir()));
+    let found = found.map(|name| name.path()).collect();
+    (found, names.next().is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn repository(at: &Path) {
+        for name in ["objects", "refs"] {
+            fs::create_dir_all(at.join(name)).unwrap();
+        }
+        fs::write(at.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    }
+
+    fn around(cwd: &Path) -> Repositories<'static> {
+        let mut found = Repositories::new(Box::leak(Box::default()), MAX_INCLUDES);
+        found.around(cwd);
+        found
+    }
+
+    #[test]
+    fn a_repository_is_found_with_what_belongs_to_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let [top, git] = ["top", "top/.git"].map(|name| root.join(name));
+        repository(&git);
+        repository(&git.join("modules/a/b"));
+        repository(&git.join("modules/other"));
+        let config = "[core]\nhooksPath = hooks\n[submodule \"a/b\"]\nurl = x\nactive = true\n[submodule \"../..\"]\nurl = x\n";
+        fs::write(git.join("config"), config).unwrap();
+        fs::write(git.join("modules/a/b/config"), "[core]\nworktree = ../../../../sub\n").unwrap();
+        fs::create_dir_all(git.join("worktrees/w")).unwrap();
+        for (name, text) in [("HEAD", "x"), ("commondir", "../.."), ("gitdir", "/w/.git\n")] {
+            fs::write(git.join("worktrees/w").join(name), text).unwrap();
+        }
+        for name in ["top/src/deep", "top/sub"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        fs::write(top.join("sub/.git"), "gitdir: ../.git/modules/a/b\n").unwrap();
+        let found = around(&root.join("top/src/deep"));
+        assert_eq!(found.tops, std::slice::from_ref(&top));
+        assert_eq!(found.directories, [git.clone(), git.join("worktrees/w"), git.join("modules/a/b")]);
+        let module = git.join("modules/a/b/../../../../sub/.git");
+        assert_eq!(found.others, [top.join("HEAD"), top.join("hooks"), PathBuf::from("/w/.git"), module]);
+        // From a submodule: both repositories, and the `.git` file that leads to the first.
+        let found = around(&root.join("top/sub"));
+        assert_eq!(found.tops, [top.join("sub"), top.clone()]);
+        assert_eq!(found.directories[..2], [git.join("modules/a/b"), git.clone()]);
+        assert_eq!(found.others[0], top.join("sub/.git"));
+        // From the parent: the repositories directly below.
+        let found = around(&root);
+        assert!(found.tops.is_empty() && found.directories.contains(&git));
+        // A repository that lost its HEAD for a while still has a configuration.
+        fs::remove_file(git.join("HEAD")).unwrap();
+        fs::remove_file(top.join("sub/.git")).unwrap();
+        assert!(around(&top).directories.contains(&git));
+        // A directory that is only named `.git` is not a repository.
+        fs::remove_file(git.join("config")).unwrap();
+        assert!(around(&top).directories.is_empty());
+    }
+
+    /// Nothing below `modules` is looked at but what the configuration names.
+    #[test]
+    fn directories_below_modules_cost_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let git = directory.path().canonicalize().unwrap().join(".git");
+        repository(&git);
+        repository(&git.join("modules/a"));
+        fs::write(git.join("modules/a/config"), "[core]\nattributesFile = x\n").unwrap();
+        assert_eq!(around(git.parent().unwrap()).directories, [git]);
+    }
+
+    #[test]
+    fn a_repository_that_is_not_read_to_its_end_is_protected_as_a_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let git = root.join(".git");
+        repository(&git);
+        let is_whole = || around(&root).others.contains(&root);
+        assert!(!is_whole());
+        fs::write(git.join("config"), " ".repeat(git_config::MAX_BYTES as usize + 1)).unwrap();
+        assert!(is_whole());
+        let includes = (0..=MAX_INCLUDES).map(|i| format!("[include]\npath = /none/{i}\n"));
+        fs::write(git.join("config"), includes.collect::<String>()).unwrap();
+        assert!(is_whole());
+        fs::remove_file(git.join("config")).unwrap();
+        for i in 0..MAX_SITES {
+            repository(&git.join(format!("worktrees/{i}")));
+        }
+        assert!(is_whole());
+        // So is one below the start directory, alone.
+        fs::rename(&git, root.join("moved")).unwrap();
+        fs::create_dir(root.join("below")).unwrap();
+        fs::rename(root.join("moved"), root.join("below/.git")).unwrap();
+        let others = around(&root).others;
+        assert!(others.contains(&root.join("below")) && !others.contains(&root));
+    }
+
+    #[test]
+    fn odd_git_files_are_ignored() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        for text in ["", "gitdir:", "gitdir: \n", "other: x", "gitdir: .\n", "gitdir: /none\n"] {
+            fs::write(root.join(".git"), text).unwrap();
+            let found = around(&root);
+            assert_eq!(found.others[0], root.join(".git"), "{text:?}");
+        }
+        // A repository that is its own common directory.
+        fs::remove_file(root.join(".git")).unwrap();
+        repository(&root.join(".git"));
+        fs::write(root.join(".git/commondir"), ".\n").unwrap();
+        assert_eq!(around(&root).directories, [root.join(".git")]);
+    }
+
+    #[test]
+    fn included_git_configuration_is_read_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let git = root.join(".git");
+        repository(&git);
+        fs::create_dir_all(git.join("hooks")).unwrap();
+        fs::create_dir_all(root.join("own")).unwrap();
+        for (name, text) in [
+            (".git/config", "[include]\npath = ../one\n"),
+            ("one", "[include]\npath = two\n[include]\npath = one\n"),
+            ("two", "[core]\nhooksPath = own\n"),
+            ("script", "true"),
+            (".git/hooks/plain", "true"),
+        ] {
+            fs::write(root.join(name), text).unwrap();
+        }
+        for link in [".git/hooks/pre-commit", "own/post-commit"] {
+            std::os::unix::fs::symlink("../../script", root.join(link)).unwrap();
+        }
+        let mut found = around(&root);
+        found.links();
+        let expected = ["HEAD", ".git/../one", ".git/../two", "own", ".git/../one"]
+            .into_iter()
+            .chain([".git/hooks/pre-commit", "own/post-commit"]);
+        for name in expected {
+            assert!(found.others.contains(&root.join(name)), "{name}: {:?}", found.others);
+        }
+        assert!(!found.others.contains(&git.join("hooks/plain")));
+    }
+}

@@ -1,0 +1,93 @@
+//! What a run records before it starts, for the runs after it: where it may write, and its files.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+use guard_openclaw::real_path::real;
+use guard_policy::Policy;
+
+use super::SetupError;
+use super::files_of_runs::{self, FileOfRun, RecordError};
+use super::options::Options;
+use super::paths::Paths;
+use super::workspace_record;
+
+/// Records where a run under this policy may write: a `.git` there does not make a directory the top of a workspace, and
+/// a link there is no link of the operator's.
+///
+/// # Errors
+/// If that cannot be recorded and the policy names the workspace.
+pub fn record_workspace(options: &Options, paths: &Paths, policy: &Policy) -> Result<(), SetupError> {
+    let writable = |path: &[u8]| policy.writable_unasked(path) && !options.untrusted_environment;
+    let mut places = policy.writable_places();
+    // What contains the home is open as a whole only if the home is, too: rules of its own close one in /tmp.
+    let is_home_open = policy.writable_unasked(paths.home.join(".x").as_os_str().as_bytes());
+    places.retain(|place| {
+        let place = Path::new(OsStr::from_bytes(place));
+        let is_special = ["/dev", "/proc", "/sys"].iter().any(|top| place.starts_with(top));
+        !is_special && (is_home_open || !paths.home.starts_with(place))
+    });
+    match workspace_record::write(&paths.records(), &paths.cwd, &paths.home, writable, &places) {
+        Err((path, error)) if policy.workspace().is_some() => Err(SetupError::Unrecorded { path, error }),
+        Err((path, error)) => {
+            tracing::info!("cannot write {}: {error}", path.display());
+            Ok(())
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Records the policy, the audit log and the state directory of a run that is about to start, so that runs with other policies
+/// leave them alone. What is in the state directory is out of reach in any case, and a state directory that no run may
+/// replace needs no line.
+///
+/// # Errors
+/// If that is not possible, or an older file is not protected any more.
+pub fn record_files(paths: &mut Paths, policy: &Policy) -> Result<(), RecordError> {
+    let (state, usual) = (paths.state_directory.clone(), paths.usual_state());
+    let is_plain = |file: &Path| !file.starts_with(&state) && file.is_file();
+    let mut files = Vec::new();
+    if is_plain(&paths.policy_file) {
+        files.extend(lines(paths.policy_forms(), FileOfRun::Policy));
+    }
+    let log = paths.audit(None);
+    if is_plain(&real(&log)) {
+        files.extend(lines(paths.forms_of_log(&log), FileOfRun::Audit));
+    }
+    record(paths, &state, &files)?;
+    // A run without the variable that names it looks at the usual place.
+    let around = state.parent().unwrap_or(&state).join("x");
+    if usual == state || !policy.writable_unasked(around.as_os_str().as_bytes()) {
+        return Ok(());
+    }
+    files.extend(lines(vec![state.into_os_string().into_vec()], FileOfRun::State));
+    record(paths, &usual, &files)
+}
+
+/// Writes files to the record of a state directory. They are denied to this run by name. What others record is news, by
+/// which the policy is compiled again.
+fn record(paths: &mut Paths, state: &Path, files: &[FileOfRun]) -> Result<(), RecordError> {
+    files_of_runs::write(state, files)?;
+    files.iter().for_each(|file| paths.files_of_runs.add(file.clone()));
+    Ok(())
+}
+
+/// Checks what is at the path of the audit log.
+///
+/// # Errors
+/// If it is a FIFO that an earlier run could have made: a program of that run would get every line.
+pub fn may_be_log(paths: &Paths, log: &Path) -> io::Result<()> {
+    let is_fifo = log.symlink_metadata().is_ok_and(|found| found.file_type().is_fifo());
+    if is_fifo && paths.runs().may_be_written(&real(log)) {
+        return Err(io::Error::other("it is a FIFO, which an earlier run could have made"));
+    }
+    Ok(())
+}
+
+/// The lines for paths. JSON cannot express other names, and nobody gives such a name by accident.
+fn lines(paths: Vec<Vec<u8>>, line: fn(String) -> FileOfRun) -> impl Iterator<Item = FileOfRun> {
+    paths.into_iter().filter_map(|path| String::from_utf8(path).ok()).map(line)
+}
