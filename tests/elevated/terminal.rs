@@ -67,6 +67,8 @@ fn keys_interrupt_and_stop_it() {
     std::thread::sleep(std::time::Duration::from_millis(500));
     screen.keys("typed\n");
     screen.expect("got-typed");
+    // What is typed before it has ended is typed to it.
+    screen.expect("IN> ");
     screen.keys("exit\n");
     let _ = screen.end();
 }
