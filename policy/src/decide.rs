@@ -5,8 +5,8 @@ use crate::git_paths;
 use crate::paths::link_targets::decide_link;
 use crate::paths::persistence::Set;
 use crate::paths::read_bound::judge_size;
-use crate::programs::Listed;
 use crate::programs::name::basename;
+use crate::programs::{Listed, Writers};
 use crate::text::shown;
 use crate::verdict::CompiledReason;
 use crate::{
@@ -139,7 +139,7 @@ fn decide_exec<'p>(policy: &'p Policy, exec: &Exec<'_>) -> Verdict<'p> {
     if start == Grant::No {
         return verdict(Outcome::Deny, by);
     }
-    match programs.listed(exec, found.is_protected()) {
+    match programs.listed(exec, Writers::new(&policy.map, &found)) {
         Listed::Miss => {
             let outcome = if programs.ask == Ask::Off { Outcome::Deny } else { Outcome::Ask };
             Verdict { outcome, reason: programs.missed(exec, &found) }
@@ -174,7 +174,7 @@ impl Policy {
             | Request::GitConfig { .. } => false,
             Request::Exec(exec) => {
                 let found = self.map.find_program(exec.path);
-                let listed = self.programs.listed(exec, found.is_protected());
+                let listed = self.programs.listed(exec, Writers::new(&self.map, &found));
                 match (fallback, listed) {
                     // Without an answer, code in arguments never runs.
                     (Security::Deny, _) | (_, Listed::Code(_)) => false,

@@ -21,7 +21,7 @@ use crate::programs::Programs;
 use crate::programs::allow_always::StrictInlineEval;
 use crate::tools::ToolLists;
 use crate::verdict::{CompiledReason, Reason};
-use crate::{Ask, GitPart, Grant, Rights, Security, Shape, Source};
+use crate::{Ask, Bits, GitPart, Grant, Rights, Security, Shape, Source};
 
 /// A document compiled for one agent on one host. Immutable.
 #[derive(Clone, Debug)]
@@ -213,8 +213,8 @@ impl Policy {
     pub fn writable_places(&self) -> Vec<Vec<u8>> {
         let is_writable = |rule: &&CompiledPattern| rule.rights.w == Grant::Yes;
         let rules = self.map.rules.iter().filter(is_writable).map(|rule| rule.glob.top());
-        let mut places: Vec<&[u8]> =
-            rules.chain(self.map.answers.iter().map(|answer| answer.glob.top())).collect();
+        let answers = self.map.answers.iter().filter(|answer| answer.bits.contains(Bits::W));
+        let mut places: Vec<&[u8]> = rules.chain(answers.map(|answer| answer.glob.top())).collect();
         places.sort_unstable();
         places.dedup();
         places.into_iter().map(<[u8]>::to_vec).collect()

@@ -101,6 +101,23 @@ fn a_program_that_the_tree_may_rewrite_is_not_saved() {
     }
 }
 
+/// What the entry was for is no longer there.
+#[test]
+fn a_yes_to_write_a_program_ends_its_always() {
+    let world = world().policy_text(|text| text.replace(r#""@/bin/**": "r-?""#, r#""@/bin/**": "r??""#));
+    let tool = world.write("bin/tool", "#!/bin/sh\necho fine\n");
+    crate::world::executable(&tool);
+    let mut shell = Shell::start(&world);
+    let line = tool.display().to_string();
+    assert_eq!(answered(&world, &mut shell, &line, "allow-always").0, "fine\n");
+    assert_eq!(shell.run(&line), "fine\n");
+    world.write("work/evil", "#!/bin/sh\necho evil\n");
+    assert_eq!(answered(&world, &mut shell, &format!("cat evil > {line}"), "allow-once").0, "");
+    let (output, asked) = answered(&world, &mut shell, &line, "deny");
+    assert_eq!(output, "");
+    assert!(asked["always"]["never"].is_string(), "{}", asked["always"]);
+}
+
 /// What a program is given may be a program to it, unless it is known to read data only.
 #[test]
 fn a_program_that_may_run_a_file_of_the_tree_is_not_saved() {

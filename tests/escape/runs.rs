@@ -2,7 +2,7 @@
 //! links in the places that a policy names, second names of files that are protected later, and the files of other runs.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use guard_tests::{Ended, World, ended};
@@ -371,4 +371,90 @@ fn a_copy_of_openclaws_configuration_that_is_made_meanwhile_is_not_read() {
     world.write("work/go", "");
     let text = String::from_utf8(run.wait_with_output().expect("its end").stdout).expect("text");
     assert_eq!(text, "plain");
+}
+
+/// A policy for each project, in which somebody is asked about the rest.
+fn asking_world(exec: &str) -> World {
+    let rules = r#""rules": {SYSTEM, "${workspace}/**": "rwx", "@/home/code/**": "r-x"}, "default": "???""#;
+    let world = World::bare()
+        .policy(&format!(
+            r#"{{"version": 1, "exec": {{{exec}"timeoutMs": 60000}}, "permissions": {{"filesystem": {{{rules}}}}},
+                "agents": {{"main": {{"allowlist": [{{"pattern": "{}"}}]}}}}}}"#,
+            guard_tests::program("sleep").canonicalize().expect("a path").display()
+        ))
+        .attended();
+    for name in ["a/src", "b"] {
+        fs::create_dir_all(world.home().join("code").join(name)).expect("directories");
+    }
+    world
+}
+
+fn executable(file: &Path) {
+    fs::set_permissions(file, fs::Permissions::from_mode(0o755)).expect("a mode");
+}
+
+/// Starts a run below `home/code`.
+fn start<'w>(world: &'w World, directory: &str, argv: &[&str]) -> guard_tests::Held<'w> {
+    let mut command = world.command();
+    let directory = world.home().join("code").join(directory);
+    command.current_dir(&directory).env("PWD", &directory).arg("--").args(argv);
+    world.start_command(command)
+}
+
+#[test]
+fn a_repository_that_an_answer_lets_a_run_make_chooses_no_workspace() {
+    for (start_at, line) in
+        [("a", "mkdir ../.git"), ("a", "mkdir n && mv n ../.git"), ("a", "mkdir n && ln -s a/n ../.git")]
+    {
+        let world = asking_world(r#""security": "full", "#).policy_text(|text| {
+            text.replace(
+                r#""@/home/code/**": "r-x""#,
+                r#""@/home/code/**": "r-x", "@/home/code/.git": "???""#,
+            )
+        });
+        let held = start(&world, start_at, &["sh", "-c", line]);
+        let (asked, ended) = held.answer_all(|_| "allow-once");
+        assert!(!asked.is_empty() && world.home().join("code/.git").exists(), "{line}: {}", ended.stderr);
+        let next = start(&world, "a/src", &["sh", "-c", "echo x > ../../b/x; echo x > own"]).end();
+        assert!(!world.home().join("code/b/x").exists(), "{line}: {}", next.stderr);
+    }
+}
+
+/// An answer that was saved for a program is for what was there.
+#[test]
+fn an_answer_does_not_start_what_another_run_has_written() {
+    for argv in [["../b/tool", "x"], ["../tools/unknown", "../b/tool"]] {
+        let world = asking_world("");
+        executable(&world.write("home/code/b/tool", "#!/bin/sh\necho fine\n"));
+        executable(&world.write("home/code/tools/unknown", "#!/bin/sh\n. \"$1\"\n"));
+        let (asked, ended) = start(&world, "a", &argv).answer_all(|_| "allow-always");
+        assert_eq!((asked.len(), &*ended.stdout), (1, "fine\n"), "{argv:?}: {}", ended.stderr);
+        let again = start(&world, "a", &argv).end();
+        assert_eq!(again.stdout, "fine\n", "{argv:?}: {}", again.stderr);
+        let evil = "printf '#!/bin/sh\necho evil\n' > tool";
+        let (_, changed) = start(&world, "b", &["sh", "-c", evil]).answer_all(|_| "deny");
+        assert!(
+            world.read("home/code/b/tool").is_some_and(|text| text.contains("evil")),
+            "{}",
+            changed.stderr
+        );
+        let (asked, next) = start(&world, "a", &argv).answer_all(|_| "deny");
+        assert_eq!((asked.len(), &*next.stdout), (1, ""), "{argv:?}: {}", next.stderr);
+    }
+}
+
+/// A run that is there already learns of it.
+#[test]
+fn an_answer_does_not_start_what_a_run_beside_it_may_write() {
+    let world = asking_world("");
+    executable(&world.write("home/code/b/tool", "#!/bin/sh\necho fine\n"));
+    let line = "../b/tool; until [ -e go ]; do sleep .05; done; n=0
+        while ../b/tool; do n=$((n + 1)); [ $n -lt 1200 ] || exit 7; sleep .05; done";
+    let first = start(&world, "a", &["sh", "-c", line]);
+    world.answer("allow-always");
+    guard_tests::until("the first run is there", || first.stdout().contains("fine"));
+    assert_eq!(start(&world, "b", &["true"]).answer_all(|_| "allow-once").1.status, 0);
+    world.write("home/code/a/go", "");
+    let (asked, ended) = first.answer_all(|_| "deny");
+    assert!(!asked.is_empty() && ended.status != 7, "it starts for a minute: {}", ended.stderr);
 }

@@ -7,6 +7,7 @@ use super::enclosure::Enclosure;
 use super::host::Host;
 use crate::config::project::{ProjectFile, ProjectTrust};
 use crate::paths::ceilings::Ceilings;
+use crate::paths::earlier_runs::EarlierRuns;
 use crate::paths::entry::CompiledPattern;
 use crate::paths::expansion::{Expanded, Paths, expand, replaceable_link, show};
 use crate::paths::path_rules::PathRules;
@@ -37,14 +38,14 @@ pub(crate) struct MapBuilder<'a> {
     /// Rules whose leading directories contain links. The resolved form is granted only if the tree cannot change the
     /// links.
     redirected: Vec<(Expanded, Expanded, Rights, CompiledReason)>,
-    written_before: &'a dyn Fn(&[u8]) -> bool,
+    earlier_runs: EarlierRuns,
 }
 
 impl<'a> MapBuilder<'a> {
     pub(crate) fn new(host: &Host<'a>, ask: Ask) -> MapBuilder<'a> {
         MapBuilder {
             paths: host.paths(),
-            written_before: host.written_before,
+            earlier_runs: host.earlier_runs.clone(),
             ask,
             warnings: Vec::new(),
             is_of_many_runs: false,
@@ -237,13 +238,15 @@ impl<'a> MapBuilder<'a> {
         let default = self.effective(default.0);
         let default = Rights { r: missed(default.r), w: missed(default.w), x: missed(default.x) };
         let map = PathRules::new(self.denies, self.rules.clone(), self.base, default, default_reason)
+            .with_earlier_runs(self.earlier_runs.clone())
             .with_quiet(self.quiet)
             .with_answers(Answers::new(self.answers));
         for (written, real, rights, reason) in self.redirected {
             let writable = |entry: &[u8]| {
                 let found = map.find(entry);
                 let is_asked_about = !found.is_protected() && !is_at_the_top(entry, self.paths.home);
-                found.is_the_trees() || (self.written_before)(entry) || self.is_of_many_runs && is_asked_about
+                let is_written = found.is_the_trees() || self.earlier_runs.may_write(entry);
+                is_written || self.is_of_many_runs && is_asked_about
             };
             // A rule that grants nothing may follow any link.
             let grants = rights != Rights::NONE;

@@ -6,6 +6,7 @@ use super::enclosure::Enclosure;
 use super::profiles::Profile;
 use crate::config::project::ProjectFile;
 use crate::network::Gateway;
+use crate::paths::earlier_runs::EarlierRuns;
 use crate::paths::expansion::{Bases, Paths};
 use crate::paths::persistence::PersistenceSites;
 use crate::paths::workspace::Workspace;
@@ -57,8 +58,8 @@ pub struct Host<'a> {
     /// Returns the real path of each symbolic link on the way to a path, and last where the path leads,
     /// whether or not that exists. `&|path| vec![path.to_vec()]` in pure use.
     pub trail: &'a dyn Fn(&[u8]) -> Vec<Vec<u8>>,
-    /// Returns whether an earlier run, maybe under another policy, could write a path. `&|_| false` in pure use.
-    pub written_before: &'a dyn Fn(&[u8]) -> bool,
+    /// Where earlier runs could write. None in pure use.
+    pub earlier_runs: EarlierRuns,
 }
 
 impl<'a> Host<'a> {
@@ -95,7 +96,7 @@ impl<'a> Host<'a> {
             persistence_sites: PersistenceSites::default(),
             realpath: &|_| None,
             trail: &|path| vec![path.to_vec()],
-            written_before: &|_| false,
+            earlier_runs: EarlierRuns::default(),
         }
     }
 }

@@ -83,6 +83,6 @@ impl Policy {
     /// start. False if the entry can match nothing or does not belong to the policy's agent.
     pub fn entry_matches(&self, entry: &str, exec: &Exec<'_>) -> bool {
         let lists = [&self.programs.allowlist, &self.programs.outside];
-        lists.iter().any(|list| list.only(entry).allow(exec, !self.writable(exec.path)).is_some())
+        lists.iter().any(|list| list.only(entry).allow(exec, self.writers(exec)).is_some())
     }
 }

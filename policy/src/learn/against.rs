@@ -13,6 +13,7 @@ use crate::network::DomainRule;
 use crate::paths::entry::CompiledPattern;
 use crate::paths::expansion::{expand, show};
 use crate::paths::glob::{Below, Glob};
+use crate::programs::Writers;
 use crate::{
     Access, Document, Exec, Grant, Outcome, Overrides, Permission, Policy, Problem, Request, Rights,
     Security, Source, Verdict, decide, matches_allowlist_pattern,
@@ -299,7 +300,7 @@ impl Merging<'_> {
                 continue;
             }
             // An entry already lets it start; the new rule only adds x.
-            let is_listed = self.policy.programs.allowlist.allow(&exec, true).is_some();
+            let is_listed = self.policy.programs.allowlist.allow(&exec, Writers::NOBODY).is_some();
             if !is_listed {
                 let pattern =
                     programs.iter().find(|(glob, _)| glob.matches(path)).map(|(_, pattern)| pattern.clone());

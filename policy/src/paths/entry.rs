@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::glob::Glob;
 use super::permission::{Bits, Grant, Rights};
-use crate::verdict::CompiledReason;
+use crate::verdict::{CompiledReason, Source};
 
 /// One form of a pattern: as written, or resolved.
 #[derive(Clone, Debug)]
@@ -25,11 +25,21 @@ pub(crate) struct Match<'m> {
     pub(super) granted_w: Grant,
     /// Whether persistence has withheld `w`, or asks about it.
     is_kept: bool,
+    /// Whether only an earlier run could write here.
+    is_of_earlier_run: bool,
 }
 
 impl<'m> Match<'m> {
     pub(super) fn new(rights: Rights, reason: &'m CompiledReason) -> Match<'m> {
-        Match { rights, r: reason, w: reason, x: reason, granted_w: rights.w, is_kept: false }
+        Match {
+            rights,
+            r: reason,
+            w: reason,
+            x: reason,
+            granted_w: rights.w,
+            is_kept: false,
+            is_of_earlier_run: false,
+        }
     }
 
     /// Returns whether the tree cannot write here, persistence aside: that prevents leaving things behind,
@@ -41,6 +51,29 @@ impl<'m> Match<'m> {
     /// Returns whether the tree may write here without asking, persistence aside.
     pub(crate) fn is_the_trees(&self) -> bool {
         self.granted_w == Grant::Yes
+    }
+
+    /// Returns whether the tree may write here, persistence aside, or an earlier run could.
+    pub(crate) fn granted_write(&self) -> Grant {
+        self.granted_w
+    }
+
+    /// Returns whether the tree may not write here without asking, but an earlier run could.
+    pub(crate) fn is_of_earlier_run(&self) -> bool {
+        self.is_of_earlier_run
+    }
+
+    /// Counts a program as the tree's that an earlier run could write.
+    pub(super) fn count_as_the_trees(&mut self) {
+        self.is_of_earlier_run = self.granted_w != Grant::Yes;
+        self.granted_w = Grant::Yes;
+    }
+
+    /// Has a human asked again, for this reason, about a program that may start by a saved answer.
+    pub(super) fn ask_again(&mut self, reason: &'m CompiledReason) {
+        if self.rights.x == Grant::Yes && self.x.source == Source::Saved {
+            (self.rights.x, self.x) = (Grant::Ask, reason);
+        }
     }
 
     /// Returns what starting a program here takes: `x`, and `r` where the tree may write, or ask to. A program can read its

@@ -2,6 +2,7 @@
 
 pub(crate) mod bounds;
 pub(crate) mod ceilings;
+pub(crate) mod earlier_runs;
 pub(crate) mod entry;
 pub(crate) mod exec_roots;
 pub(crate) mod expansion;

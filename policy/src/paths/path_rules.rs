@@ -1,7 +1,10 @@
 //! The compiled file map: which path grants what, and the reason.
 
+use std::borrow::Cow;
+
 use super::bounds::RightsBelow;
 use super::ceilings::Ceilings;
+use super::earlier_runs::EarlierRuns;
 use super::entry::{CompiledPattern, Match};
 use super::glob::Glob;
 use super::index::Index;
@@ -34,6 +37,10 @@ pub(crate) struct PathRules {
     default_reason: CompiledReason,
     /// The reason for a path that is not real, where nothing is granted.
     no_path: CompiledReason,
+    /// Where earlier runs could write.
+    earlier_runs: EarlierRuns,
+    /// The reason for a program that starts by no saved answer.
+    outdated_answer: CompiledReason,
 }
 
 impl PathRules {
@@ -55,6 +62,12 @@ impl PathRules {
             rule: "builtin: not a real path".to_owned(),
             text: "a file without a real path cannot be covered by a rule".to_owned(),
         };
+        let outdated_answer = CompiledReason {
+            source: Source::Builtin,
+            path: "builtin".to_owned(),
+            rule: "builtin: a saved answer does not count for what a guarded run could write".to_owned(),
+            text: "the saved answer does not count: a guarded run could write the program since".to_owned(),
+        };
         let map = PathRules {
             denies,
             rules: Vec::new(),
@@ -67,6 +80,8 @@ impl PathRules {
             quiet: Vec::new(),
             default_reason,
             no_path,
+            earlier_runs: EarlierRuns::default(),
+            outdated_answer,
         };
         map.with_rules(rules)
     }
@@ -102,6 +117,11 @@ impl PathRules {
     /// Returns the map with these saved answers.
     pub(crate) fn with_answers(self, answers: Answers) -> PathRules {
         PathRules { answers, ..self }
+    }
+
+    /// Returns the map for a host with these earlier runs.
+    pub(crate) fn with_earlier_runs(self, earlier_runs: EarlierRuns) -> PathRules {
+        PathRules { earlier_runs, ..self }
     }
 
     /// Returns the map with these quiet patterns.
@@ -248,9 +268,19 @@ impl PathRules {
             .next()
     }
 
-    /// Finds the rights of a program. Its path is as written, if the kernel has not resolved it.
+    /// Finds the rights of a program. Its path is as written, if the kernel has not resolved it. A program that an earlier
+    /// run could write counts as one that the tree may write, and no saved answer starts it.
     pub(crate) fn find_program(&self, path: &[u8]) -> Match<'_> {
-        if is_real(path) { self.find(path) } else { self.find(&normalize::posix(path)) }
+        let path = if is_real(path) { Cow::Borrowed(path) } else { Cow::Owned(normalize::posix(path)) };
+        let mut found = self.find(&path);
+        // What persistence protects, it protects under each policy.
+        if self.earlier_runs.may_write(&path) && !self.is_kept(&path, None) {
+            found.count_as_the_trees();
+        }
+        if found.is_the_trees() {
+            found.ask_again(&self.outdated_answer);
+        }
+        found
     }
 
     /// Returns the whole map as a starting point for bounds.

@@ -2,8 +2,8 @@
 //! nothing names it. An entry, a carrier, a safe bin or a skill may name it, but not count for this file or these
 //! arguments.
 
-use super::Programs;
 use super::allowlist::{Allowlist, NamingEntry};
+use super::{Programs, Writers};
 use crate::paths::entry::Match;
 use crate::paths::expansion::show;
 use crate::paths::permission::Grant;
@@ -15,6 +15,10 @@ use crate::{Exec, Role};
 enum Uncounted<'p> {
     /// The guarded tree may write the file; `rule` is the one that grants it, if there is one.
     Writable { by: &'p CompiledReason, rule: Option<&'p str> },
+    /// An earlier run could write the file.
+    WrittenBefore { by: &'p CompiledReason },
+    /// A saved answer for a program that may run a file among its arguments, which a run could write.
+    RunsWritable { by: &'p CompiledReason },
     /// An entry for other arguments.
     Arguments { by: &'p CompiledReason },
     /// An entry for exactly some arguments in one directory.
@@ -36,6 +40,15 @@ impl Uncounted<'_> {
             }
             Uncounted::Writable { by, rule: None } => {
                 format!("{} names it, but does not count: the guarded tree may write it", by.path)
+            }
+            Uncounted::WrittenBefore { by } => {
+                format!("{} names it, but does not count: an earlier guarded run could write it", by.path)
+            }
+            Uncounted::RunsWritable { by } => {
+                format!(
+                    "{} names it, but does not count: a guarded run could write a file among its arguments",
+                    by.path
+                )
             }
             Uncounted::Arguments { by } => format!("{} names it, but with other arguments", by.path),
             Uncounted::ArgumentsOrDirectory { by } => {
@@ -75,15 +88,18 @@ impl Programs {
     fn uncounted<'p>(&'p self, exec: &Exec<'_>, found: &Match<'p>) -> Option<Uncounted<'p>> {
         // If persistence protects the file, the reason for `w` is not the rule that grants it.
         let rule = (found.rights.w != Grant::No).then_some(found.w.rule.as_str());
-        if !found.is_protected()
-            && let Some(by) = self.counts_where_protected(exec)
-        {
-            return Some(Uncounted::Writable { by, rule });
+        if let Some(by) = self.counts_where_protected(exec) {
+            return Some(match found.is_protected() {
+                _ if found.is_of_earlier_run() => Uncounted::WrittenBefore { by },
+                false => Uncounted::Writable { by, rule },
+                true => Uncounted::RunsWritable { by },
+            });
         }
         let protected = self.allowlist.naming(exec, found.is_protected());
         let naming = protected.or_else(|| self.allowlist.naming(exec, true));
         if let Some(NamingEntry { reason: by, is_for_name, is_for_directory }) = naming {
             return Some(match is_for_name {
+                true if found.is_of_earlier_run() => Uncounted::WrittenBefore { by },
                 true if !found.is_protected() => Uncounted::Writable { by, rule },
                 true if !Allowlist::is_by_name(exec) => Uncounted::StartedByPath { by },
                 _ if is_for_directory => Uncounted::ArgumentsOrDirectory { by },
@@ -102,8 +118,8 @@ impl Programs {
         let is_program = exec.role == Role::Program;
         let carrier = self.is_carrier(exec).then_some(&self.reasons.carrier);
         carrier
-            .or_else(|| self.allowlist.allow(exec, true))
+            .or_else(|| self.allowlist.allow(exec, Writers::NOBODY))
             .or_else(|| self.safe_bins.allow(exec).filter(|_| is_program))
-            .or_else(|| self.skills.allow(exec, true).filter(|_| is_program))
+            .or_else(|| self.skills.allow(exec, Writers::NOBODY).filter(|_| is_program))
     }
 }

@@ -18,8 +18,8 @@ pub(crate) mod reasons;
 pub mod safe_bins;
 pub(crate) mod script;
 pub mod starters;
+mod writers;
 
-use crate::paths::normalize;
 use crate::verdict::CompiledReason;
 use crate::{Ask, Exec, Role, Security};
 use allowlist::Allowlist;
@@ -28,6 +28,8 @@ use name::basename;
 use reasons::ExecReasons;
 use safe_bins::SafeBins;
 use script::script_operands;
+pub(crate) use writers::Writers;
+use writers::place;
 
 /// Shells and wrappers that only start programs, which are then judged by themselves.
 pub(crate) const DEFAULT_CARRIERS: [&str; 11] =
@@ -72,9 +74,9 @@ pub(crate) enum Listed<'p> {
 }
 
 impl Programs {
-    /// Returns what the exec side answers, `security: deny` aside. `protected` is true when the tree cannot
-    /// write the file.
-    pub(crate) fn listed(&self, exec: &Exec<'_>, protected: bool) -> Listed<'_> {
+    /// Returns what the exec side answers, `security: deny` aside.
+    pub(crate) fn listed(&self, exec: &Exec<'_>, writers: Writers<'_>) -> Listed<'_> {
+        let protected = writers.is_protected();
         if exec.role == Role::Loader {
             return Listed::Carrier(&self.reasons.loader);
         }
@@ -90,9 +92,9 @@ impl Programs {
         let is_program = exec.role == Role::Program;
         let reason = self
             .allowlist
-            .allow(exec, protected)
+            .allow(exec, writers)
             .or_else(|| self.safe_bins.allow(exec).filter(|_| protected && is_program))
-            .or_else(|| self.skills.allow(exec, protected).filter(|_| protected && is_program));
+            .or_else(|| self.skills.allow(exec, writers).filter(|_| protected && is_program));
         reason.map_or(Listed::Miss, Listed::Yes)
     }
 
@@ -124,10 +126,7 @@ fn holds_code(exec: &Exec<'_>) -> bool {
 fn reads_a_terminal(exec: &Exec<'_>) -> bool {
     let operands = script_operands(exec.path, exec.argv);
     let is_terminal = |file: Vec<u8>| {
-        let path = match file.starts_with(b"/") {
-            true => normalize::posix(&file),
-            false => normalize::posix(&[exec.cwd, b"/", &file].concat()),
-        };
+        let path = place(exec, &file);
         path.starts_with(b"/dev/pts/") || path.starts_with(b"/dev/tty") || path == b"/dev/console"
     };
     operands.script_path(exec.argv).into_iter().chain(operands.others).any(is_terminal)

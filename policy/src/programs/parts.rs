@@ -1,6 +1,7 @@
 //! The policy's view of one program, part by part, for code that reads a command before it runs.
 //! [`crate::decide`] combines the parts.
 
+use super::Writers;
 use super::allowlist::ProgramMatch;
 use crate::paths::permission::Grant;
 use crate::policy::Policy;
@@ -10,20 +11,29 @@ use crate::verdict::{CompiledReason, Reason};
 impl Policy {
     /// Returns the entry of the allowlist that names this program and its arguments.
     pub fn entry(&self, exec: &Exec<'_>) -> Option<ProgramMatch<'_>> {
-        self.programs.allowlist.find(exec, !self.writable(exec.path))
+        self.programs.allowlist.find(exec, self.writers(exec))
     }
 
     /// Returns why this program may start as a safe bin, if it may. Never if the tree can write the file: its
     /// name then proves nothing.
     pub fn safe_bin(&self, exec: &Exec<'_>) -> Option<Reason<'_>> {
-        let reason = self.programs.safe_bins.allow(exec).filter(|_| !self.writable(exec.path));
+        let reason = self.programs.safe_bins.allow(exec).filter(|_| self.writers(exec).is_protected());
         reason.map(CompiledReason::to_reason)
     }
 
     /// Returns why this program may start as one of a skill, if it may. Never if the tree can write the file.
     pub fn skill(&self, exec: &Exec<'_>) -> Option<Reason<'_>> {
-        let is_protected = !self.writable(exec.path);
-        self.programs.skills.allow(exec, is_protected).filter(|_| is_protected).map(CompiledReason::to_reason)
+        let writers = self.writers(exec);
+        self.programs
+            .skills
+            .allow(exec, writers)
+            .filter(|_| writers.is_protected())
+            .map(CompiledReason::to_reason)
+    }
+
+    /// Returns who may write a program and what it runs.
+    pub(crate) fn writers(&self, exec: &Exec<'_>) -> Writers<'_> {
+        Writers::new(&self.map, &self.map.find_program(exec.path))
     }
 
     /// Returns what the map grants for starting the program at a path, which need not be a real one.

@@ -181,8 +181,7 @@ impl Policy {
     }
 
     fn listed(&self, exec: &Exec<'_>) -> Listed<'_> {
-        let is_protected = self.map.find_program(exec.path).is_protected();
-        self.programs.listed(exec, is_protected)
+        self.programs.listed(exec, self.writers(exec))
     }
 }
 
@@ -286,6 +285,8 @@ fn may_run_an_operand(policy: &Policy, exec: &Exec<'_>, world: &dyn AlwaysContex
         let is_file = || places.iter().any(|path| world.on_disk(path) == OnDisk::File);
         places.iter().any(|path| differs_by_process(path))
             || places.iter().any(|path| is_the_trees(policy, path, world)) && is_file()
+            // The entry would not count.
+            || places.iter().any(|path| policy.map.find_program(path).is_of_earlier_run())
     };
     !is_data_only(exec.path, arguments)
         && arguments.iter().flat_map(|argument| values(argument)).any(|file| may_run(&file))

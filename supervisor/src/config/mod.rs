@@ -1,6 +1,7 @@
 //! Builds the policy from the command line, the policy file and the host.
 
 mod agent_settings;
+pub mod answered_writes;
 pub mod environment;
 mod files_of_runs;
 mod git_config;
@@ -22,9 +23,8 @@ pub mod untrusted_environment;
 mod workspace;
 mod workspace_record;
 
-use std::cell::LazyCell;
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -220,9 +220,6 @@ fn with_host<T>(
     ask: impl FnOnce(Host<'_>) -> T,
 ) -> Result<T, SetupError> {
     let links = Links::default();
-    // Only rules that lead through a link ask for it.
-    let runs = LazyCell::new(|| paths.runs());
-    let written_before = |path: &[u8]| runs.may_be_written(Path::new(OsStr::from_bytes(path)));
     let resolve = |path: &[u8]| resolved(&links, path);
     let unresolved = |_: &[u8]| None;
     let trail = |path: &[u8]| links.trail(path);
@@ -257,7 +254,7 @@ fn with_host<T>(
         persistence_sites: paths.persistence_sites.clone(),
         realpath: if disk == Disk::Used { &resolve } else { &unresolved },
         trail: if disk == Disk::Used { &trail } else { &as_written },
-        written_before: &written_before,
+        earlier_runs: paths.earlier_runs.clone(),
     });
     links.shut().map_or(Ok(asked), |path| Err(SetupError::Shut(path)))
 }

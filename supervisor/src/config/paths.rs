@@ -11,8 +11,8 @@ use guard_openclaw::approvals_store::{self, Stores};
 use guard_openclaw::gateway;
 use guard_openclaw::real_path::real;
 use guard_policy::{
-    Bases, Enclosure, Gateway, Host, PersistenceSites, Policy, Profile, ProjectFile, Workspace, known,
-    resolvers,
+    Bases, EarlierRuns, Enclosure, Gateway, Host, PersistenceSites, Policy, Profile, ProjectFile, Workspace,
+    known, resolvers,
 };
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat2, stat};
 use rustix::io::Errno;
@@ -74,6 +74,8 @@ pub struct Paths {
     pub(super) copied: Vec<Vec<u8>>,
     /// The policies, logs and state directories of earlier runs.
     pub(super) files_of_runs: FilesOfRuns,
+    /// Where earlier runs could write.
+    pub(super) earlier_runs: EarlierRuns,
     /// The files with secrets that variables name, each with the variable.
     pub(super) named_secrets: Vec<(String, Vec<u8>)>,
     /// The real directories of `PATH` at the start.
@@ -155,6 +157,7 @@ impl Paths {
             always_denied: Vec::new(),
             copied: Vec::new(),
             files_of_runs: FilesOfRuns::default(),
+            earlier_runs: record.to_earlier_runs(),
             named_secrets: named_secrets(),
             path_dirs: real_directories(
                 &links,
@@ -190,11 +193,12 @@ impl Paths {
         links.shut().map_or(Ok(paths), |path| Err(SetupError::Shut(path)))
     }
 
-    /// Reads again what files runs had: another guard may have started. Returns whether it has changed.
-    pub(super) fn look_at_files_of_runs(&mut self) -> bool {
-        let files = files_of_runs::read(&self.records());
-        let is_new = files != self.files_of_runs;
-        self.files_of_runs = files;
+    /// Reads again what files runs had, and where they could write: another guard may have started. Returns whether it has
+    /// changed.
+    pub(super) fn look_at_runs(&mut self) -> bool {
+        let (files, runs) = (files_of_runs::read(&self.records()), self.runs().to_earlier_runs());
+        let is_new = files != self.files_of_runs || runs != self.earlier_runs;
+        (self.files_of_runs, self.earlier_runs) = (files, runs);
         is_new
     }
 
@@ -204,7 +208,7 @@ impl Paths {
     }
 
     /// Returns the directories with records of runs: this run's state directory, and the usual one if it exists.
-    pub(super) fn records(&self) -> Vec<PathBuf> {
+    pub fn records(&self) -> Vec<PathBuf> {
         records(&self.state_directory, &self.home)
     }
 
@@ -317,9 +321,13 @@ impl Paths {
     pub fn at(&self, directory: &Path) -> Result<Paths, SetupError> {
         let (cwd, start) = (directory.to_owned(), directory.to_owned());
         let links = Links::default();
-        let found = persistence_sites::find(&links, &self.runs(), directory, &self.home);
+        let runs = self.runs();
+        let found = persistence_sites::find(&links, &runs, directory, &self.home);
         let persistence_sites = found.map_err(SetupError::NamesTooMuch)?;
-        let paths = Paths { cwd, start, persistence_sites, projects: None, workspace: None, ..self.clone() };
+        let earlier_runs = runs.to_earlier_runs();
+        let (projects, workspace) = (None, None);
+        let paths =
+            Paths { cwd, start, persistence_sites, earlier_runs, projects, workspace, ..self.clone() };
         links.shut().map_or(Ok(paths), |path| Err(SetupError::Shut(path)))
     }
 

@@ -20,7 +20,7 @@ use super::workspace_record;
 ///
 /// # Errors
 /// If that cannot be recorded and the policy names the workspace.
-pub fn record_workspace(options: &Options, paths: &Paths, policy: &Policy) -> Result<(), SetupError> {
+pub fn record_workspace(options: &Options, paths: &mut Paths, policy: &Policy) -> Result<(), SetupError> {
     let writable = |path: &[u8]| policy.writable_unasked(path) && !options.untrusted_environment;
     let mut places = policy.writable_places();
     // What contains the home is open as a whole only if the home is, too: rules of its own close one in /tmp.
@@ -36,7 +36,11 @@ pub fn record_workspace(options: &Options, paths: &Paths, policy: &Policy) -> Re
             tracing::info!("cannot write {}: {error}", path.display());
             Ok(())
         }
-        Ok(()) => Ok(()),
+        Ok(()) => {
+            // What others record is news, by which the policy is compiled again.
+            paths.earlier_runs = paths.runs().to_earlier_runs();
+            Ok(())
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Where guarded runs could write, in `guard/workspaces.jsonl` of the state directory, which no guarded program can reach.
 //!
 //! A line is added before a run starts, for the start directory and each directory above it that the policy lets the run
-//! write, and for each other place that it names for writing. It says whether there was a `.git` by then that no earlier run could have
+//! write, and for each other place that it names for writing; and before a human's answer lets a run write elsewhere, for
+//! that place. It says whether there was a `.git` by then that no earlier run could have
 //! made: such a repository is the operator's for good. Lines are appended and never changed, so that two guards may write
 //! at once. A run reads the record of OpenClaw's usual state directory, too: a variable may name another one.
 
@@ -11,13 +12,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use guard_openclaw::approvals_store::Directory;
+use guard_policy::EarlierRuns;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 /// The file in the guard's own directory.
-const NAME: &str = "workspaces.jsonl";
+pub(super) const NAME: &str = "workspaces.jsonl";
 /// The size above which nothing is added. From then on, no further top counts.
 const MAX_BYTES: u64 = 4 << 20;
+
+/// Directories in which only root writes (hier(7)).
+const OF_ROOT: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc"];
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Line {
@@ -62,6 +67,21 @@ impl RunRecord {
             }
             Ok(Some(_)) | Err(_) => lost(),
         }
+    }
+
+    /// Adds a place that is no repository of the operator's.
+    pub(super) fn add(&mut self, place: &Path) {
+        self.lines.extend(line(place));
+    }
+
+    /// Returns the places as a policy takes them.
+    pub(super) fn to_earlier_runs(&self) -> EarlierRuns {
+        let runs = match self.is_whole {
+            true => EarlierRuns::new(self.lines.iter().map(|line| line.path.clone().into_bytes())),
+            false => EarlierRuns::new([b"/".to_vec()]),
+        };
+        // A guarded program gets no other user's rights.
+        if rustix::process::geteuid().is_root() { runs } else { runs.outside_of(&OF_ROOT) }
     }
 
     /// Returns whether a directory has a line.
@@ -130,6 +150,21 @@ pub(super) fn write(
         append(state, &new).map_err(|error| (path(state), error))?;
     }
     Ok(())
+}
+
+/// Records a place that a run is about to write, in one state directory.
+///
+/// # Errors
+/// If the line cannot be written: an I/O error.
+pub(super) fn add(state: &Path, place: &Path) -> io::Result<()> {
+    append(state, &line(place).iter().collect::<Vec<_>>())
+}
+
+/// The line for a place that is no repository of the operator's. For a name that JSON cannot express it is the directory
+/// around it.
+fn line(place: &Path) -> Option<Line> {
+    let path = place.ancestors().find_map(Path::to_str)?.to_owned();
+    Some(Line { path, repository: false })
 }
 
 /// Returns whether there is a `.git` in a directory, or may be: in one that cannot be searched, anything could be.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use guard_approvals::{Approvals, DenyReason, Question, served};
@@ -18,6 +18,7 @@ use rustix::io::Errno;
 use crate::audit::report::{Logged, Reporter};
 use crate::audit::{DecisionEvent, MAX_ARGV, MAX_DENIED_ARGV, Operation, shortened};
 use crate::caller::Caller;
+use crate::config::answered_writes::AnsweredWrites;
 use crate::config::node_run::{ApprovedStart, RunApproval};
 use crate::exec::{ContentMatcher, ExecLocks, Scripts};
 use crate::judge::anchored_path::AnchoredPath;
@@ -93,6 +94,8 @@ pub struct Guard {
     pub git_remotes: Arc<GitRemotes>,
     /// The saved entries that have let programs start.
     pub used_entries: Arc<UsedEntries>,
+    /// Records what answers let the tree write.
+    answered_writes: Arc<AnsweredWrites>,
 }
 
 /// The policy's verdict on a program that is a copy of these: the strictest of the verdicts on each.
@@ -153,6 +156,7 @@ impl Guard {
             git_locks: Arc::default(),
             git_remotes: Arc::default(),
             used_entries: Arc::default(),
+            answered_writes: Arc::default(),
         }
     }
 
@@ -169,6 +173,29 @@ impl Guard {
     /// Sets the state directory in which an approvals page may be served.
     pub fn beside_page_of(self, state: &Path) -> Guard {
         Guard { state: Some(state.into()), ..self }
+    }
+
+    /// Sets the state directories in which is recorded what answers let the tree write.
+    pub fn recording_answers_in(self, states: Vec<PathBuf>) -> Guard {
+        Guard { answered_writes: Arc::new(AnsweredWrites::new(states)), ..self }
+    }
+
+    /// Records that an answer lets the tree write at the real path `path`.
+    ///
+    /// # Errors
+    /// EACCES if it cannot be recorded, and the policy names the workspace.
+    pub fn record_answered_write(
+        &self,
+        caller: &Caller<'_>,
+        operation: Operation,
+        path: &[u8],
+    ) -> Result<(), Errno> {
+        match self.answered_writes.record(path) {
+            Err(error) if self.policy().workspace().is_some() => {
+                self.refuse(caller, operation, path, format!("the answer cannot be recorded: {error}"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Sets the lock that this guard shares with others of its user.

@@ -178,6 +178,9 @@ impl Guard {
             return Err(Errno::ACCESS);
         }
         let verdict = stand.verdict(verdict, |verdict| policy.fallback(&request, verdict));
+        if verdict.outcome == Outcome::Allow && writes {
+            self.record_answered_write(caller, operation, &asked)?;
+        }
         self.settle(caller, operation, path, &[], &verdict)
     }
 

@@ -181,6 +181,7 @@ fn supervise(
     let mut guard = Guard::new(policy, resolver, tree, reporter.clone(), observe, floor, &session)
         .beside_page_of(&source.paths.state_directory)
         .moving_alone_by(moving(&source.paths.state_directory, &reporter))
+        .recording_answers_in(source.paths.records())
         .with_outside(Arc::clone(&outside));
     let is_followed = recorder.is_none();
     let clients = proxy.as_ref().map(|proxy| Arc::new(proxy.clients()));

@@ -7,7 +7,7 @@ use crate::config::allowlist_entry::AllowlistEntry;
 use crate::paths::expansion::{Paths, replaceable_link, show, trim};
 use crate::paths::glob::Glob;
 use crate::paths::path_rules::PathRules;
-use crate::verdict::CompiledReason;
+use crate::verdict::{CompiledReason, Source};
 
 /// Prefixes of patterns that are the hash of a whole command line.
 pub(crate) const COMMANDS: [&str; 2] = ["=command:", "=node-command:"];
@@ -31,6 +31,8 @@ pub(crate) struct CompiledEntry {
     /// The `argPattern` as written.
     pub(super) arg_pattern: Option<String>,
     pub(super) arguments: ArgumentMatch,
+    /// Whether a human's "always" made it.
+    pub(super) is_answer: bool,
     pub(super) reason: CompiledReason,
 }
 
@@ -96,14 +98,17 @@ impl CompiledEntry {
             ProgramPattern::Name(Glob::new(b"", pattern, false))
         };
         let (pattern, arg_pattern) = (pattern.to_owned(), written.arg_pattern.clone());
-        Compiled { entry: Some(CompiledEntry { pattern, target, arg_pattern, arguments, reason }), warning }
+        let is_answer = written.is_generated() || reason.source == Source::Saved;
+        let entry = CompiledEntry { pattern, target, arg_pattern, arguments, is_answer, reason };
+        Compiled { entry: Some(entry), warning }
     }
 
     /// Returns an entry for a literal directory and everything below it, or for one file, with any arguments.
     pub(crate) fn at(path: &[u8], tail: &str, reason: CompiledReason) -> CompiledEntry {
         let target = ProgramPattern::Path(vec![Glob::new(path, tail, false)]);
         let pattern = format!("{}{tail}", show(path));
-        CompiledEntry { pattern, target, arg_pattern: None, arguments: ArgumentMatch::Any, reason }
+        let arguments = ArgumentMatch::Any;
+        CompiledEntry { pattern, target, arg_pattern: None, arguments, is_answer: false, reason }
     }
 }
 

@@ -1,5 +1,6 @@
 //! All entries, found by the path of a program.
 
+use std::cell::LazyCell;
 use std::collections::HashMap;
 
 use super::arguments::{ArgumentMatch, Given};
@@ -9,6 +10,7 @@ use crate::paths::expansion::show;
 use crate::paths::glob::Glob;
 use crate::paths::index::Index;
 use crate::paths::normalize;
+use crate::programs::Writers;
 use crate::programs::name::basename;
 use crate::verdict::{CompiledReason, Reason};
 use crate::{Exec, Role, Source};
@@ -124,8 +126,8 @@ impl Allowlist {
         })
     }
 
-    /// Returns an entry that names this program, whatever its arguments. `is_protected` is true when the tree cannot
-    /// write the file, as for [`Allowlist::allow`].
+    /// Returns an entry that names this program, whatever its arguments. `is_protected` is true when no run
+    /// may write the file: an entry for a name counts only then.
     pub(crate) fn naming(&self, exec: &Exec<'_>, is_protected: bool) -> Option<NamingEntry<'_>> {
         let is_named = |entry: &&CompiledEntry| match &entry.target {
             ProgramPattern::Any => true,
@@ -146,10 +148,9 @@ impl Allowlist {
         self.paths.iter().map(|(glob, i)| (glob.literal(), glob.is_literal(), &self.entries[*i].reason))
     }
 
-    /// Returns why this program may start, if an entry allows it. `is_protected` is true when the tree cannot
-    /// write the file: an entry for a name counts only then.
-    pub(crate) fn allow(&self, exec: &Exec<'_>, is_protected: bool) -> Option<&CompiledReason> {
-        self.find(exec, is_protected).map(|found| &found.entry.reason)
+    /// Returns why this program may start, if an entry allows it.
+    pub(crate) fn allow(&self, exec: &Exec<'_>, writers: Writers<'_>) -> Option<&CompiledReason> {
+        self.find(exec, writers).map(|found| &found.entry.reason)
     }
 
     /// Returns whether an entry for a name can count. It can for a script's interpreter: the script names it,
@@ -158,13 +159,16 @@ impl Allowlist {
         is_bare(exec) || exec.role == Role::Interpreter
     }
 
-    /// Returns the first entry that allows this program with these arguments.
-    pub(crate) fn find(&self, exec: &Exec<'_>, is_protected: bool) -> Option<ProgramMatch<'_>> {
+    /// Returns the first entry that allows this program with these arguments. An entry for a name counts only if no run may
+    /// write the file, and a saved answer only if no run can change unasked what it was for.
+    pub(crate) fn find(&self, exec: &Exec<'_>, writers: Writers<'_>) -> Option<ProgramMatch<'_>> {
         let mut given = Given::new(exec);
+        let let_answers_count = LazyCell::new(|| writers.let_answers_count(exec));
         let mut first: Option<usize> = None;
         let mut meet = |i: usize, is_target: bool| {
             let is_better = is_target && first.is_none_or(|first| i < first);
-            if is_better && given.satisfy(&self.entries[i].arguments) {
+            let entry = &self.entries[i];
+            if is_better && given.satisfy(&entry.arguments) && (!entry.is_answer || *let_answers_count) {
                 first = Some(i);
             }
         };
@@ -181,7 +185,7 @@ impl Allowlist {
         if *normal != *exec.path {
             look(&normal);
         }
-        let is_name = is_protected && Allowlist::is_by_name(exec);
+        let is_name = writers.is_protected() && Allowlist::is_by_name(exec);
         let name = basename(exec.path);
         for i in self.names.get(name).into_iter().flatten() {
             meet(*i, is_name);

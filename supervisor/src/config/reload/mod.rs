@@ -30,7 +30,7 @@ pub use watch::Watch;
 use crate::audit::PolicyChange;
 use crate::audit::report::Reporter;
 use crate::config::options::Options;
-use crate::config::{self, Disk, Paths, SetupError, files_of_runs};
+use crate::config::{self, Disk, Paths, SetupError, files_of_runs, workspace_record};
 use crate::judge::active::Current;
 use crate::judge::guard::Guard;
 use crate::panics::{caught, restart_on_panic};
@@ -52,8 +52,9 @@ pub struct PolicySource {
 impl PolicySource {
     /// Returns the real paths of the files that the policy is read from.
     pub fn files(&self) -> Vec<PathBuf> {
-        let records =
-            self.paths.records().into_iter().map(|state| state.join("guard").join(files_of_runs::NAME));
+        let names = [files_of_runs::NAME, workspace_record::NAME];
+        let records = self.paths.records().into_iter().map(|state| state.join("guard"));
+        let records = records.flat_map(|directory| names.map(|name| directory.join(name)));
         self.paths.policy_and_stores().into_iter().chain(records).collect()
     }
 
@@ -151,8 +152,8 @@ impl PolicyReader {
     fn check(&mut self, wake: ReloadCause) {
         let text = self.new_text(wake);
         let mut stores = self.new_stores(wake);
-        // Another guard may have started with a policy or a log where this tree may write.
-        if self.source.paths.look_at_files_of_runs() && stores.is_none() {
+        // Another guard may have started with a policy or a log where this tree may write, or may write what this tree runs.
+        if self.source.paths.look_at_runs() && stores.is_none() {
             stores = Some(self.source.stores.clone());
         }
         // A policy that makes the compiler panic counts as invalid, and is not tried again.

@@ -1,0 +1,136 @@
+//! Where a human has let a run write. The runs after it know, as they know of what its rules let it write.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use parking_lot::Mutex;
+
+use super::workspace_record::{self, RunRecord};
+
+/// The number of names in one directory above which the directory itself is recorded.
+const MAX_NAMES: usize = 16;
+/// The number of lines of a run above which everything is recorded as one place.
+const MAX_LINES: usize = 1024;
+
+/// Records what answers let a run write. No run waits for another, except where both write to the file.
+#[derive(Debug, Default)]
+pub struct AnsweredWrites {
+    /// The state directories with records.
+    states: Vec<PathBuf>,
+    known: Mutex<Option<Known>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    record: RunRecord,
+    /// How many names of a directory were recorded.
+    names: HashMap<PathBuf, usize>,
+    lines: usize,
+}
+
+impl AnsweredWrites {
+    /// Creates a recorder for these state directories.
+    pub fn new(states: Vec<PathBuf>) -> AnsweredWrites {
+        AnsweredWrites { states, known: Mutex::default() }
+    }
+
+    /// Records a real path that is about to be written, unless the record has it already.
+    ///
+    /// # Errors
+    /// If a line cannot be written: an I/O error.
+    pub fn record(&self, path: &[u8]) -> io::Result<()> {
+        let path = Path::new(OsStr::from_bytes(path));
+        let mut known = self.known.lock();
+        let known = known.get_or_insert_with(|| Known {
+            record: RunRecord::read(&self.states),
+            names: HashMap::new(),
+            lines: 0,
+        });
+        if self.states.is_empty() || known.record.may_be_written(path) {
+            return Ok(());
+        }
+        let place = known.place(path);
+        for state in &self.states {
+            workspace_record::add(state, &place)?;
+        }
+        known.record.add(&place);
+        known.lines += 1;
+        Ok(())
+    }
+}
+
+impl Known {
+    /// Returns the place to record for a path: the path itself, or more where there would be too many lines.
+    fn place(&mut self, path: &Path) -> PathBuf {
+        let directory = path.parent().unwrap_or(path);
+        let names = self.names.entry(directory.to_owned()).or_default();
+        *names += 1;
+        match () {
+            () if self.lines >= MAX_LINES => PathBuf::from("/"),
+            () if *names > MAX_NAMES => directory.to_owned(),
+            () => path.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(state: &Path) -> RunRecord {
+        RunRecord::read(&[state.to_owned()])
+    }
+
+    #[test]
+    fn what_was_answered_is_known_to_the_next_run() {
+        let state = tempfile::tempdir().unwrap();
+        let writes = AnsweredWrites::new(vec![state.path().to_owned()]);
+        writes.record(b"/home/u/project/.git").unwrap();
+        writes.record(b"/home/u/project/.git/config").unwrap();
+        let record = recorded(state.path());
+        assert!(record.may_be_written(Path::new("/home/u/project/.git/hooks")));
+        assert!(!record.may_be_written(Path::new("/home/u/project/other")));
+        assert!(!record.vouches_for(Path::new("/home/u/project")));
+        assert!(record.vouches_for(Path::new("/home/u/other")));
+    }
+
+    #[test]
+    fn many_names_of_a_directory_are_one_place() {
+        let state = tempfile::tempdir().unwrap();
+        let writes = AnsweredWrites::new(vec![state.path().to_owned()]);
+        for i in 0..10_000 {
+            writes.record(format!("/home/u/d/{i}").as_bytes()).unwrap();
+        }
+        let record = recorded(state.path());
+        assert!(record.may_be_written(Path::new("/home/u/d/new")));
+        assert!(!record.may_be_written(Path::new("/home/u/other")));
+        let text = std::fs::read_to_string(state.path().join("guard/workspaces.jsonl")).unwrap();
+        assert_eq!(text.lines().count(), MAX_NAMES + 1);
+    }
+
+    #[test]
+    fn more_places_than_a_run_may_record_are_all_places() {
+        let state = tempfile::tempdir().unwrap();
+        let writes = AnsweredWrites::new(vec![state.path().to_owned()]);
+        for i in 0..=MAX_LINES {
+            writes.record(format!("/home/u/d{i}/x").as_bytes()).unwrap();
+        }
+        assert!(recorded(state.path()).may_be_written(Path::new("/usr/bin/env")));
+    }
+
+    #[test]
+    fn what_cannot_be_recorded_is_an_error() {
+        let state = tempfile::tempdir().unwrap();
+        std::fs::write(state.path().join("file"), "").unwrap();
+        let writes = AnsweredWrites::new(vec![state.path().join("file/state")]);
+        // Such a record counts as one that any run may be missing from.
+        assert!(writes.record(b"/home/u/x").is_ok());
+        std::fs::create_dir_all(state.path().join("guard/workspaces.jsonl")).unwrap();
+        let writes = AnsweredWrites::new(vec![state.path().to_owned()]);
+        assert!(writes.record(b"/home/u/x").is_ok());
+        assert!(recorded(state.path()).may_be_written(Path::new("/home/u/y")));
+    }
+}
