@@ -330,6 +330,40 @@ fn a_link_of_the_trees_is_followed_only_if_the_operator_says_so() {
     assert!(policy(&world).contains(&format!("{far}/**")), "{}", policy(&world));
 }
 
+/// What the guard judges is what it writes the rule for, while a program exchanges a directory and a link.
+#[test]
+fn a_link_that_takes_turns_with_a_directory_is_not_followed_unseen() {
+    let world = world();
+    std::fs::create_dir(world.root().join("far")).expect("a directory");
+    std::fs::create_dir(world.work().join("out")).expect("a directory");
+    symlink("../far", world.work().join("other")).expect("a link");
+    let before = policy(&world);
+    let far = world.root().join("far").display().to_string();
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let (mut followed, mut refused) = (0, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let [one, two] = ["out", "other"].map(|name| world.work().join(name));
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                let flags = rustix::fs::RenameFlags::EXCHANGE;
+                rustix::fs::renameat_with(rustix::fs::CWD, &one, rustix::fs::CWD, &two, flags)
+                    .expect("to exchange");
+                std::thread::yield_now();
+            }
+        });
+        for _ in 0..guard_tests::rounds(150, 2000) {
+            let given = give(&world, &["allow", "write", "out/x"]);
+            let text = policy(&world);
+            assert!(!text.contains(&far), "{}\n{text}", given.stderr);
+            followed += usize::from(given.status == 0);
+            refused += usize::from(given.stderr.contains("which a guarded program may have made"));
+            std::fs::write(path(&world), &before).expect("a policy");
+        }
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    println!("{followed} times the directory, {refused} refused");
+}
+
 #[test]
 fn two_changes_at_once_both_count() {
     let world = world();

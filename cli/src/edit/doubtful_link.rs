@@ -43,8 +43,8 @@ pub enum LinkTrust {
 /// When the policy in force does not compile.
 pub fn doubted(context: &EditContext, led: &[Led]) -> Result<Option<DoubtfulLink>, SetupError> {
     let policy = context.in_force()?;
-    for Led { named, real } in led {
-        let Some(link) = context.paths.link_of_tree(&policy, named) else { continue };
+    for Led { named, links, real } in led {
+        let Some(link) = context.paths.link_of_tree(&policy, links) else { continue };
         let [from, to, by] = [named, real, &link].map(|path| shown(path.as_os_str().as_bytes()));
         let question = format!(
             "openclaw-guard: {from} leads to {to} by the symbolic link {by}, which a guarded program may have made.\n\

@@ -1,14 +1,14 @@
 //! Turns the operator's words into rules and allowlist entries.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use guard_openclaw::real_path::real;
 use guard_policy::remedy::{Coverage, exactly, sample, tilde, width};
 use guard_policy::text::shown;
 use guard_policy::{Access, Bits, Policy, Role};
+use guard_supervisor::config::realpath::Links;
 use guard_supervisor::config::{Paths, environment};
 
 use super::query::{PathQuery, starts};
@@ -74,11 +74,14 @@ pub struct EditRequest {
     pub led: Vec<Led>,
 }
 
-/// A path with a symbolic link on it.
+/// A path with a symbolic link on it, resolved once: what is judged is what the rule is for, whatever a guarded program
+/// puts there meanwhile.
 #[derive(Clone, Debug)]
 pub struct Led {
     /// As it was named.
     pub named: PathBuf,
+    /// The links on the way, by their real paths.
+    pub links: Vec<PathBuf>,
     /// Where it leads.
     pub real: PathBuf,
 }
@@ -260,14 +263,17 @@ impl EditRequest {
         Ok(Meant { pattern, literal: None })
     }
 
-    /// Resolves a path, and notes when the result differs.
+    /// Resolves a path, and notes when links lead elsewhere.
     fn led(&mut self, path: &Path) -> PathBuf {
         let plain: PathBuf = path.components().collect();
-        let real = real(path);
-        if real != plain {
+        let of_bytes = |path| PathBuf::from(OsString::from_vec(path));
+        let mut links: Vec<_> =
+            Links::default().trail(plain.as_os_str().as_bytes()).into_iter().map(of_bytes).collect();
+        let real = links.pop().unwrap_or_else(|| plain.clone());
+        if real != plain || !links.is_empty() {
             let [from, to] = [&plain, &real].map(|path| shown(path.as_os_str().as_bytes()));
             self.notes.push(format!("the real path of {from} is {to}, and rules are for real paths"));
-            self.led.push(Led { named: plain, real: real.clone() });
+            self.led.push(Led { named: plain, links, real: real.clone() });
         }
         real
     }

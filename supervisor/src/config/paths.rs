@@ -1,7 +1,7 @@
 //! The paths of this host that the guard uses, found once at the start.
 
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io;
 use std::net::IpAddr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -212,19 +212,18 @@ impl Paths {
         records(&self.state_directory, &self.home)
     }
 
-    /// Returns the first symbolic link on the way to a path that a guarded program may have made: under this policy, or in an
-    /// earlier run.
-    pub fn link_of_tree(&self, policy: &Policy, path: &Path) -> Option<PathBuf> {
+    /// Returns the first of these symbolic links that a guarded program may have made: under this policy, or in an earlier
+    /// run. The caller has followed them: a second look could find others.
+    pub fn link_of_tree(&self, policy: &Policy, followed: &[PathBuf]) -> Option<PathBuf> {
         let links = Links::default();
         let record = self.runs();
         let planted = PlantedLinks::new(&links, &record, &self.cwd, &self.home);
-        let mut trail = links.trail(path.as_os_str().as_bytes());
-        trail.pop();
-        let may_be_trees = |link: &Vec<u8>| {
-            let path = Path::new(OsStr::from_bytes(link));
-            policy.writable_unasked(link) || !planted.is_trusted(link) && record.may_be_written(path)
+        let may_be_trees = |link: &&PathBuf| {
+            let path = link.as_os_str().as_bytes();
+            policy.writable_unasked(path)
+                || !planted.is_trusted(&path.to_vec()) && record.may_be_written(link)
         };
-        trail.into_iter().find(may_be_trees).map(|link| PathBuf::from(OsString::from_vec(link)))
+        followed.iter().find(may_be_trees).cloned()
     }
 
     /// Returns the policy's path as it was named, made absolute, and its real path.
