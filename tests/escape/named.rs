@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use guard_tests::{Ended, World, ended};
+use guard_tests::{Ended, World, ended, has};
 
 /// Allows everything in the world but what is protected; `persistence` may be taken away.
 const OPEN: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"persistence": true,
@@ -40,6 +40,7 @@ fn files_that_variables_name_are_protected() {
         ("GIT_SSH_COMMAND", "ssh -F @/work/ssh", "work/ssh"),
         ("CARGO_HOME", "@/work/cargo", "work/cargo/config.toml"),
         ("CARGO_HOME", "@/work/cargo", "work/cargo/bin/rustc"),
+        ("COREPACK_HOME", "@/work/corepack", "work/corepack/v1/yarn/1.22.22/bin/yarn.js"),
         ("GOPATH", "@/work/go", "work/go/pkg/mod/golang.org/toolchain@v1/bin/go"),
         ("CLAUDE_CONFIG_DIR", "@/work/claude", "work/claude/settings.json"),
         ("XDG_CONFIG_HOME", "@/work/config", "work/config/fish/config.fish"),
@@ -110,6 +111,13 @@ fn what_tools_start_from_places_for_builds_is_not_the_trees() {
         "work/.direnv/flake-profile-a5d5b61aa8a61b7d9d765e1daf971a9a578f1cfa.rc",
         "work/.direnv/bin/nix-direnv-reload",
         "home/.cache/opencode/node_modules/x/index.js",
+        "home/.cache/node/corepack/v1/yarn/1.22.22/bin/yarn.js",
+        "home/.cache/typescript/5.9/.npmrc",
+        "home/.cache/JetBrains/IdeaIC2025.2/plugins/action.script",
+        "home/.cache/zellij/0.43.1/12345",
+        "home/.cache/zsh-smartcache/eval-x",
+        "home/.cache/heroku/autocomplete/bash_setup",
+        "home/.cache/heroku/autocomplete/functions/zsh/_heroku",
     ] {
         for attack in [
             format!("mkdir -p $(dirname @/{file}); echo evil > @/{file}"),
@@ -129,9 +137,34 @@ fn what_tools_start_from_places_for_builds_is_not_the_trees() {
     // What builds fetch beside it stays theirs.
     let world = world(true);
     let line = "for d in go/pkg/mod/golang.org/x/text@v1 .stack/snapshots .gem/specs; do mkdir -p ~/$d; echo x > ~/$d/f; done
-        mkdir -p .direnv/python-3.12/bin; echo x > .direnv/python-3.12/bin/f; ln -s f .direnv/python-3.12/bin/g";
+        mkdir -p .direnv/python-3.12/bin; echo x > .direnv/python-3.12/bin/f; ln -s f .direnv/python-3.12/bin/g
+        mkdir -p new .cache/autocomplete v8-compile-cache-lib v8-compile-cache v8-compile-cache-2.4.0; echo x > new/rust-toolchain.toml
+        for d in .cache/autocomplete v8-compile-cache-lib v8-compile-cache v8-compile-cache-2.4.0; do echo x > $d/f; done; rm new/rust-toolchain.toml";
     let done = with(&world, ("X", ""), line);
     assert_eq!((done.status, done.guard_lines()), (0, vec![]), "{}", done.stderr);
+}
+
+/// What corepack has fetched before runs, although it may keep no bytecode and fetch nothing.
+#[test]
+fn corepack_runs_the_version_that_is_there() {
+    if !has(&["corepack", "node"]) {
+        return;
+    }
+    let world = world(true);
+    let there = "home/.cache/node/corepack/v1/yarn/1.22.22";
+    let bin = r#"{"locator": {"name": "yarn", "reference": "1.22.22"}, "bin": {"yarn": "./bin/yarn.js"}, "hash": "sha1.0"}"#;
+    world.write(format!("{there}/.corepack"), bin);
+    world.write(format!("{there}/bin/yarn.js"), "console.log('yarn', process.argv[2])");
+    world.write("work/package.json", r#"{"packageManager": "yarn@1.22.22"}"#);
+    for variable in [("X", ""), ("COREPACK_HOME", "@/home/.cache/node/corepack")] {
+        let done = with(
+            &world,
+            variable,
+            "corepack yarn hello; echo evil > ~/.cache/node/corepack/lastKnownGood.json",
+        );
+        assert_eq!(done.stdout, "yarn hello\n", "{}", done.stderr);
+        assert!(!world.home().join(".cache/node/corepack/lastKnownGood.json").exists());
+    }
 }
 
 /// The profile of an agent opens its directory; what its settings name there is not opened.
@@ -158,6 +191,7 @@ fn what_settings_of_agents_name_is_not_the_trees() {
             r#"{"mcpServers": {"x": {"command": "node", "args": ["@/home/.gemini/servers/x"]}}}"#,
             ".gemini/servers/x",
         ),
+        ("gemini-cli", ".gemini/settings.json", "", ".gemini/tmp/bin/rg"),
         ("gemini-cli", ".gemini/settings.json", "", ".gemini/extensions/x/gemini-extension.json"),
         ("opencode", ".config/opencode/opencode.json", "", ".config/opencode/plugin/x.ts"),
         ("opencode", ".config/opencode/opencode.json", "", ".local/share/opencode/bin/x"),

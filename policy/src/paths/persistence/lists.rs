@@ -3,72 +3,13 @@
 //!
 //! `~/` is each home, `WORK/` each workspace, `GIT/` each git directory. Places in `~/.config/`, `~/.local/share/` and
 //! `~/.cache/` also count in `$XDG_CONFIG_HOME`, `$XDG_DATA_HOME` and `$XDG_CACHE_HOME`. A trailing slash means
-//! everything in a directory; a star in the last name stands for any text. Beside what shells read, `NAME.zwc` counts
-//! too.
-//!
-//! Where names have a variable end, or caches hold code:
-//! - `.zcompdump*`: compinit sources it at the start (zshcompsys(1), "Use of compinit"); oh-my-zsh names it after
-//!   host and version (its `oh-my-zsh.sh`, ZSH_COMPDUMP); `~/.cache/zsh/` and `~/.cache/prezto/` are other usual
-//!   places for it.
-//! - `p10k-*`: the instant prompt and the dump that Powerlevel10k sources (its README, "Instant prompt"), for each
-//!   user; `gitstatus/` holds the program that it starts (gitstatus's README).
-//! - `generated_completions/`: what fish runs at a completion (fish_update_completions(1)).
-//! - `antidote/`: plugins, in a cache (antidote's manual, `antidote home`).
-//! - `starship/`, `carapace/`, `.zoxide.nu`: what their manuals have nushell source; `oh-my-posh/` and `wal/` the same
-//!   for other shells.
-//! - `nvim/luac/`: compiled modules, which vim.loader runs instead of the sources (Neovim's `:help vim.loader`);
-//!   `dein/`: plugins (dein.vim's manual).
-//! - `~/.cache/git/credential/`: who listens there is given passwords (git-credential-cache(1)).
-//! - `mise.*.toml`: `mise.ENV.toml` (mise's manual, "Config Environments"); files in a home count in every directory
-//!   below it.
-//! - `.envrc.local`, `.envrc.private`: what an `.envrc` that is allowed sources unasked (direnv-stdlib(1),
-//!   `source_env_if_exists`); `.rbenv-vars`: variables such as `RUBYOPT` for each ruby (the plugin's README).
-//! - `~/.codex/.env`, `~/.gemini/.env`, `~/.aider/oauth-keys.env`: variables that Codex, Gemini CLI and aider read at
-//!   their start (Gemini CLI's "Configuration", aider's `main.py`), such as `BASH_ENV` or `AIDER_LINT_CMD`;
-//!   `environments.toml` names programs that Codex starts.
-//! - `node-compile-cache/`, in the directory for temporary files: compiled modules, which node runs instead of the sources
-//!   where a program such as npm or OpenClaw turns that on (Node.js's manual, "Module compile cache").
-//! - `.Renviron`, `.RData`: variables such as `R_PROFILE_USER`, and the function `.First`, for each R that starts in the
-//!   directory (R's `?Startup`); `irb.rc`, `_irbrc`, `$irbrc`, `.config/irb/irbrc`: as `.irbrc` (irb's manual,
-//!   "Configuration File"); `.byebugrc`: commands (byebug's guide); `jupyter_*config.py`: jupyter_core's `application.py`
-//!   looks for its configuration in the current directory first.
-//! - `.psqlrc-*`: for one version of psql (psql(1), "Files"); `.mongoshrc.js`, `.duckdbrc`: mongosh's and DuckDB's manuals;
-//!   `octave/`, `ocaml/`, `utop/`, `erlang/`, `swi-prolog/`, `.groovy/`: what these run at their start, by their manuals.
-//! - `.tool-versions`: `path:DIRECTORY` is a version whose programs run under a tool's name (asdf's manual,
-//!   ".tool-versions"). `.nvmrc`, `.node-version`: fnm joins their text to a directory, so that an absolute path is the version
-//!   (its `choose_version_for_user_input.rs`), and `.java-version`, `.sdkmanrc`: jenv and SDKMAN do so with `../` (jenv's
-//!   `jenv-version-name`, SDKMAN's `sdkman-use.sh`), each at `cd`. `.prototools` (`[env]`), `.shadowenv.d/` (its trust is for the
-//!   path, not for what is in it), `.ruby-env`, `.versions.conf` (RVM's "Project files"): any variable at `cd`.
-//!   `.python-version` and `.ruby-version` choose among installed versions: pyenv and rbenv refuse a path there.
-//! - `.lazygit.yml`, `.git/lazygit.yml`: pagers and commands of lazygit (its "User Config"); `.mrconfig`, `.arcconfig`: commands of mr(1),
-//!   and PHP that Arcanist loads; `.west/config`: where west finds its extensions ("West workspaces"); `.gclient`: Python.
-//! - `CVS/Root`: a method may name a program (`:ext;CVS_RSH=…:`; cvs's manual, "The connection method"); `.bzr/branch/`: other
-//!   branches, `bzr` in one of the tree's; `.repo/`: repo's own programs, and from where it fetches (its "repo Manifest Format").
-//!   In the rest of `.repo/`, the git of each project keeps its objects.
-//! - `.obsidian/plugins/`: Obsidian's plugins of a vault; `.run/`: run configurations (IntelliJ IDEA, "Run/debug configurations");
-//!   `.lapce/`; `.mc.menu`: mc(1), "Menu File Edit"; `startup.m`: MATLAB's `startup`; `.swiplrc`, `.erlang`, `.csirc`: as those of a home,
-//!   by older releases of SWI-Prolog, Erlang and CHICKEN.
-//! - Caches: `blesh/` (ble.sh's `term.*`, `decode.*`), `zsh4humans/`, `antibody/`, `zsh-snap/`, `xonsh/`: what these source at a shell's
-//!   start; `mise/`: PATH and variables at each prompt (its "Cache"); `xmonad/`, and `taffybar/`, `termonad/`, `xmobar/`, `yi/` of
-//!   dyre: the compiled program itself (xmonad(1); dyre's manual); `sessions/`: what xfce4-session(1) starts again; `ksycoca*`: what KDE's
-//!   menu starts (kbuildsycoca6(8)), `qmlcache/`: its compiled QML; `ibus/bus/`: what ibus-daemon(1) starts for an engine; `luacache*`:
-//!   impatient.nvim's; `lvim/luac/`: LunarVim's; `guile/ccache/`, `common-lisp/`: compiled files, which Guile ("Compiling Scheme Code") and ASDF
-//!   ("Output translations") run instead of the sources; `helm/plugins/`: to where helm's links lead; `RemoteDev/`: JetBrains' programs.
-
-//! - `.direnv/flake-profile*`, `.direnv/nix-profile*`, `.direnv/bin/`: what nix-direnv sources and puts before `PATH` at `cd`, unasked
-//!   once the `.envrc` is allowed (its `direnvrc`; direnv-stdlib(1), `direnv_layout_dir`).
-//! - `~/.gem/ruby/`, `~/.local/share/gem/`: gems of the user, which each ruby loads before those of the system, and plugins, which
-//!   each `gem` loads (RubyGems' "Plugins", `Gem.user_dir`); `~/go/pkg/mod/golang.org/toolchain@*/`: programs that `go` starts in
-//!   place of itself, checked only when they are fetched ("Go Toolchains", go.dev/doc/toolchain); `~/.stack/hooks/`, `~/.stack/programs/`: a
-//!   script that installs GHC, and each GHC (stack's "Customisation scripts", "Stack root location").
-//! - `~/.claude/chrome/`: what browsers start (Claude Code's "Use Claude Code with Chrome"); `scripts/`, `bin/`, `statusline*`: what settings of
-//!   agents usually name (Claude Code's "Status line configuration", `apiKeyHelper`; Codex's `notify`); `managed_config.toml`,
-//!   `requirements.toml`: Codex's configuration; `mcp-server-enablement.json`, `mcp_config.json`: which servers Gemini CLI and Antigravity start;
-//!   `~/.cache/opencode/`: plugins and servers that opencode has installed, and runs (its "Plugins").
+//! everything in a directory; a star stands for any text without a slash, and a `#` in the first name of a workspace's place
+//! for a number. Beside what shells read, `NAME.zwc` counts too.
 
 use std::sync::LazyLock;
 
 use super::Set;
+use super::listed_places::LISTS;
 
 /// The directory that a place is relative to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,8 +54,13 @@ pub(super) fn is_asked(set: Set, start: Start, rest: &str) -> bool {
 /// Returns whether a place can be asked about at all. Excluded are locks, by which their owner keeps others from a
 /// file, what a project says to the guard, and caches, which no human can read.
 pub(super) fn may_be_asked(rest: &str) -> bool {
-    !rest.ends_with(".lock") && !rest.starts_with("/.openclaw/") && !rest.starts_with("/node-compile-cache/")
+    !rest.ends_with(".lock")
+        && !rest.starts_with("/.openclaw/")
+        && !CODE_CACHES.iter().any(|cache| rest.starts_with(cache))
 }
+
+/// Caches of compiled code, which programs make in any directory.
+const CODE_CACHES: [&str; 2] = ["/node-compile-cache/", "/v8-compile-cache-#/"];
 
 /// The directories of agents that have a profile, which opens them to the agent.
 const OF_AGENTS: [&str; 4] = ["~/.claude", "~/.codex", "~/.gemini", "~/.aider"];
@@ -127,246 +73,12 @@ static AGENTS_SCRIPTS: LazyLock<Vec<String>> = LazyLock::new(|| {
     OF_AGENTS.into_iter().flat_map(of).collect()
 });
 
-const LISTS: &[(Set, &str)] = &[
-    (
-        Set::Shell,
-        "~/.bashrc ~/.bash_profile ~/.bash_login ~/.bash_logout ~/.bash_aliases ~/.bash_functions ~/.bash_completion \
-         ~/.bash_completion.d/ ~/.bashrc.d/ ~/.profile ~/.profile.d/ ~/.shrc ~/.kshrc ~/.mkshrc ~/.blerc ~/.aliases \
-         ~/.zshrc ~/.zshenv ~/.zprofile ~/.zlogin ~/.zlogout ~/.zcompdump* ~/.cache/zsh/ ~/.cache/prezto/ \
-         ~/.cache/oh-my-zsh/ ~/.cache/zcompdump* ~/.cache/blesh/ ~/.cache/zsh4humans/ ~/.cache/antibody/ ~/.cache/zsh-snap/ \
-         ~/.cache/xonsh/ ~/.cache/antidote/ ~/.cache/p10k-* ~/.cache/gitstatus/ ~/.cache/fish/generated_completions/ \
-         ~/.cache/starship/ ~/.cache/carapace/ ~/.cache/oh-my-posh/ ~/.cache/wal/ ~/.zoxide.nu ~/.config/bash_completion \
-         ~/.local/share/fish/generated_completions/ ~/.zshrc.d/ ~/.zpreztorc ~/.zimrc ~/.p10k.zsh ~/.cshrc \
-         ~/.tcshrc ~/.login ~/.logout ~/.xonshrc ~/.inputrc ~/.config/bash/ ~/.config/zsh/ ~/.config/fish/ \
-         ~/.config/nushell/ ~/.config/elvish/ ~/.config/xonsh/ ~/.config/powershell/ ~/.config/sh/ ~/.config/shell/ \
-         ~/.config/readline/ ~/.config/starship.toml ~/.local/share/bash-completion/ ~/.local/share/blesh/ \
-         ~/.local/share/fish/vendor_conf.d/ ~/.local/share/fish/vendor_functions.d/ \
-         ~/.local/share/fish/vendor_completions.d/ ~/.local/share/zsh/site-functions/ ~/.local/share/zinit/ \
-         ~/.local/share/sheldon/ ~/.oh-my-zsh/ ~/.oh-my-bash/ ~/.bash_it/ ~/.zsh/ ~/.zfunc/ ~/.zinit/ ~/.zplug/ \
-         ~/.zprezto/ ~/.zim/ ~/.antigen/ ~/.antidote/ ~/.fzf/ ~/.fzf.bash ~/.fzf.zsh ~/.cargo/env ~/.cargo/env.fish \
-         ~/.ghcup/env ~/.iterm2_shell_integration.bash /etc/profile /etc/profile.d/ /etc/bash.bashrc /etc/bashrc \
-         /etc/bash.bash_logout /etc/bash_completion /etc/bash_completion.d/ /usr/share/bash-completion/ /etc/zsh/ \
-         /etc/zshrc /etc/zshenv /etc/zprofile /etc/zlogin /etc/fish/ /etc/csh.cshrc /etc/csh.login /etc/csh/ \
-         /etc/ksh.kshrc /etc/inputrc /etc/environment /etc/skel/",
-    ),
-    (
-        Set::Login,
-        "~/.pam_environment ~/.xprofile ~/.xinitrc ~/.xserverrc ~/.xsession ~/.xsessionrc ~/.Xclients ~/.Xsession \
-         ~/.Xresources ~/.Xdefaults ~/.xbindkeysrc ~/.gnomerc ~/.k5login ~/.k5users ~/.rhosts ~/.shosts \
-         ~/.config/environment.d/ ~/.config/plasma-workspace/ ~/.config/lxsession/ ~/.config/openbox/ \
-         ~/.config/awesome/ ~/.config/i3/ ~/.config/sway/ ~/.config/hypr/ ~/.config/bspwm/ ~/.config/sxhkd/ \
-         ~/.config/herbstluftwm/ ~/.config/qtile/ ~/.config/xmonad/ ~/.config/river/ ~/.config/niri/ ~/.config/labwc/ \
-         ~/.config/wayfire.ini ~/.config/waybar/ ~/.config/polybar/ ~/.config/picom/ ~/.config/uwsm/ ~/.config/X11/ \
-         ~/.config/xinitrc ~/.i3/ ~/.sway/ ~/.xmonad/ ~/.fluxbox/ ~/.icewm/ ~/.dwm/ ~/.e/ /etc/X11/ /etc/security/ \
-         /etc/pam.d/ /etc/pam.conf /etc/sudoers /etc/sudoers.d/ /etc/doas.conf /etc/polkit-1/ /etc/passwd /etc/shadow \
-         /etc/group /etc/gshadow /etc/nsswitch.conf /etc/lightdm/ /etc/gdm3/ /etc/sddm.conf /etc/sddm.conf.d/ \
-         /etc/update-motd.d/ \
-         ~/.config/user-dirs.dirs ~/.vnc/ ~/.config/tigervnc/ ~/startwm.sh \
-         ~/.xscreensaver ~/.fehbg ~/.conkyrc ~/.config/conky/ ~/.config/swayidle/ ~/.config/autorandr/ \
-         ~/.config/redshift/hooks/ ~/.config/gammastep/hooks/ ~/.config/i3status/ ~/.config/i3blocks/ \
-         ~/.config/espanso/ ~/.asoundrc ~/.config/alsa/ ~/.config/pulse/ ~/.pulse/ ~/.config/vulkan/ \
-         ~/.local/share/vulkan/ ~/.config/openxr/ ~/.config/fcitx5/ ~/.local/share/fcitx5/ \
-         ~/.cache/xmonad/ ~/.cache/taffybar/ ~/.cache/termonad/ ~/.cache/xmobar/ ~/.cache/yi/ ~/.cache/sessions/ \
-         ~/.cache/ksycoca* ~/.cache/plasmashell/qmlcache/ ~/.cache/kwin/qmlcache/ ~/.cache/krunner/qmlcache/ \
-         ~/.cache/ibus/bus/",
-    ),
-    (
-        Set::Ssh,
-        "~/.ssh/authorized_keys ~/.ssh/authorized_keys2 ~/.ssh/rc ~/.ssh/environment ~/.ssh/config ~/.ssh/config.d/ \
-         /etc/ssh/",
-    ),
-    (
-        Set::Autostart,
-        "~/.config/autostart/ ~/.config/autostart-scripts/ ~/.config/mimeapps.list ~/.config/kglobalshortcutsrc \
-         ~/.config/khotkeysrc ~/.local/share/applications/ ~/.local/share/dbus-1/ ~/.local/share/mime/packages/ \
-         ~/.local/share/gnome-shell/extensions/ ~/.local/share/cinnamon/ ~/.local/share/plasma/ ~/.local/share/kwin/ \
-         ~/.local/share/kservices5/ ~/.local/share/kio/servicemenus/ ~/.local/share/nautilus/scripts/ \
-         ~/.local/share/nautilus-python/ ~/.local/share/nemo/ ~/.local/share/thumbnailers/ ~/.local/share/polkit-1/ \
-         ~/.local/share/flatpak/overrides/ ~/.local/share/flatpak/exports/ ~/.mailcap ~/.kde/Autostart/ \
-         ~/.kde4/Autostart/ ~/.config/pipewire/ ~/.config/wireplumber/ ~/.local/share/wireplumber/ \
-         ~/.mozilla/native-messaging-hosts/ ~/.config/google-chrome/NativeMessagingHosts/ \
-         ~/.config/chromium/NativeMessagingHosts/ /etc/xdg/ /etc/dbus-1/ /usr/share/applications/ \
-         /usr/local/share/applications/ \
-         /usr/share/dbus-1/ /usr/local/share/dbus-1/ /usr/share/xsessions/ /usr/share/wayland-sessions/ /etc/mailcap",
-    ),
-    (
-        Set::Systemd,
-        "~/.config/systemd/ ~/.local/share/systemd/ ~/.config/containers/systemd/ ~/.config/user-tmpfiles.d/ \
-         ~/.config/runit/ ~/.config/dinit.d/ ~/.config/s6/ ~/.config/rc/ ~/.config/supervisord.conf /etc/systemd/ \
-         /etc/containers/systemd/ /usr/lib/systemd/ /lib/systemd/ /usr/local/lib/systemd/ /run/systemd/system/ \
-         /run/systemd/user/ /run/systemd/transient/ /run/systemd/system.control/ /run/systemd/generator/ \
-         /run/systemd/generator.early/ /run/systemd/generator.late/ /etc/init.d/ /etc/rc.local /etc/rc.d/ /etc/rc0.d/ \
-         /etc/rc1.d/ /etc/rc2.d/ /etc/rc3.d/ /etc/rc4.d/ /etc/rc5.d/ /etc/rc6.d/ /etc/rcS.d/ /etc/rc.conf \
-         /etc/default/ /etc/sysconfig/ /etc/inittab /etc/init/ /etc/local.d/ /etc/conf.d/ /etc/runit/ /etc/sv/ \
-         /etc/service/ /etc/s6/ /etc/dinit.d/ /etc/supervisor/ /etc/supervisord.conf /etc/supervisord.d/ /etc/udev/ \
-         /run/udev/rules.d/ /usr/lib/udev/ /lib/udev/ /etc/tmpfiles.d/ /etc/sysctl.conf /etc/sysctl.d/ /etc/binfmt.d/ \
-         /etc/modprobe.d/ /etc/modules /etc/modules-load.d/ /lib/modules/ /usr/lib/modules/ /etc/NetworkManager/ \
-         /etc/network/ /etc/networkd-dispatcher/ /etc/dhcp/ /etc/dhcpcd.conf /etc/dhcpcd.exit-hook /etc/ppp/ \
-         /etc/acpi/ /etc/apm/ /etc/pm/ /etc/xinetd.conf /etc/xinetd.d/ /etc/inetd.conf /etc/initramfs-tools/ \
-         /etc/dracut.conf /etc/dracut.conf.d/ /etc/mkinitcpio.conf /etc/mkinitcpio.d/ /etc/kernel/ /etc/grub.d/ \
-         /boot/ /proc/sys/ /proc/sysrq-trigger /sys/ /etc/fstab /etc/docker/daemon.json",
-    ),
-    (
-        Set::Cron,
-        "~/.crontab ~/.config/cron/ ~/.config/crontab ~/.forward ~/.procmailrc ~/.mailfilter ~/.sieve /etc/crontab \
-         /etc/anacrontab /etc/cron.d/ /etc/cron.hourly/ \
-         /etc/cron.daily/ /etc/cron.weekly/ /etc/cron.monthly/ /etc/cron.yearly/ /etc/cron.allow /etc/cron.deny \
-         /etc/at.allow /etc/at.deny /etc/periodic/ /etc/fcrontab /etc/incron.d/ /etc/logrotate.conf /etc/logrotate.d/ \
-         /var/spool/cron/ /var/spool/at/ /var/spool/atjobs/ /var/spool/fcron/ /var/spool/incron/ /var/cron/ \
-         ~/.mbsyncrc ~/.config/isyncrc ~/.offlineimaprc ~/.config/offlineimap/ ~/.msmtprc ~/.config/msmtp/ \
-         ~/.fetchmailrc ~/.getmail/ ~/.config/getmail/ ~/.config/borgmatic/",
-    ),
-    (
-        Set::Git,
-        "~/.gitconfig ~/.gitconfig.lock ~/.gitk ~/.config/git/ ~/.git-templates/ ~/.git-template/ ~/.githooks/ ~/.hgrc ~/.hg.rc \
-         ~/.config/hg/ \
-         ~/.jjconfig.toml ~/.config/jj/ ~/.tigrc ~/.config/tig/ ~/.config/lazygit/ ~/.config/gitui/ \
-         ~/.config/pre-commit/ /etc/gitconfig /etc/gitattributes /etc/mercurial/ /usr/share/git-core/templates/ \
-         ~/.cache/git/credential/ GIT/config GIT/config.worktree GIT/hooks/ GIT/remotes/ GIT/branches/ GIT/info/attributes \
-         GIT/commondir WORK/.hg/hgrc \
-         WORK/.hg/hgrc-not-shared WORK/.jj/repo/config.toml WORK/.sl/config \
-         WORK/.sl/requires WORK/.sl/sharedpath WORK/.pijul/config WORK/_darcs/prefs/defaults WORK/CVS/Root \
-         WORK/.bzr/branch/location WORK/.bzr/branch/branch.conf WORK/.repo/repo/ WORK/.repo/manifest.xml \
-         WORK/.repo/manifests/ WORK/.repo/local_manifests/ WORK/.gclient WORK/.west/config WORK/.mrconfig \
-         WORK/.arcconfig WORK/.lazygit.yml WORK/.git/lazygit.yml GIT/lazygit.yml",
-    ),
-    (
-        Set::Direnv,
-        "WORK/.envrc WORK/.envrc.local WORK/.envrc.private WORK/.direnv/flake-profile* WORK/.direnv/nix-profile* WORK/.direnv/bin/ WORK/.rvmrc WORK/.rbenv-vars WORK/.mise.toml WORK/.mise.*.toml WORK/mise.toml WORK/mise.*.toml WORK/.config/mise/ \
-         WORK/.config/mise.toml WORK/.config/mise.*.toml WORK/.mise/ WORK/mise/config.toml WORK/mise/config.*.toml \
-         WORK/.rtx.toml WORK/.tool-versions WORK/.nvmrc WORK/.node-version WORK/.java-version WORK/.sdkmanrc \
-         WORK/.prototools WORK/.shadowenv.d/ WORK/.ruby-env WORK/.versions.conf WORK/.autoenv.zsh WORK/.autoenv.zsh.zwc WORK/.autoenv ~/.envrc ~/.direnvrc \
-         ~/.config/direnv/ ~/.local/share/direnv/ ~/.mise.toml ~/.mise.*.toml ~/mise.toml ~/mise.*.toml ~/.mise/ \
-         ~/mise/config.toml ~/mise/config.*.toml ~/.rtx.toml ~/.config/mise/ ~/.config/mise.toml ~/.config/mise.*.toml \
-         ~/.config/rtx/ ~/.cache/mise/ ~/.local/state/mise/trusted-configs/ ~/.autoenv_authorized ~/.tool-versions ~/.asdfrc \
-         /etc/mise/",
-    ),
-    (
-        Set::Editors,
-        "WORK/.vscode/ WORK/.idea/ WORK/.fleet/ WORK/.zed/ WORK/.devcontainer/ WORK/.devcontainer.json WORK/.exrc \
-         WORK/.vimrc WORK/.nvimrc WORK/.nvim.lua WORK/.lvimrc WORK/.lnvim.lua WORK/.vim/ WORK/.nvim/ \
-         WORK/.dir-locals.el WORK/.dir-locals-2.el WORK/.gdbinit WORK/.lldbinit WORK/.helix/ WORK/.kakrc \
-         WORK/node-compile-cache/ ~/node-compile-cache/ WORK/.pdbrc WORK/.perldb WORK/.Rprofile WORK/.Renviron WORK/.RData WORK/.irbrc WORK/irb.rc WORK/_irbrc \
-         WORK/$irbrc WORK/.config/irb/irbrc WORK/.byebugrc WORK/jupyter_*config.py WORK/jupyter_*config.json WORK/.pryrc WORK/.ghci WORK/.ocamlinit WORK/.octaverc \
-         WORK/.iex.exs WORK/latexmkrc WORK/.latexmkrc ~/.vimrc \
-         ~/.gvimrc ~/.exrc ~/.vim/ ~/.config/vim/ ~/.config/nvim/ ~/.nvimrc ~/.local/share/nvim/site/ \
-         ~/.local/share/nvim/lazy/ ~/.cache/nvim/luac/ ~/.cache/dein/ ~/.local/share/nvim/mason/ ~/.emacs ~/.emacs.el ~/.emacs.d/ ~/.config/emacs/ \
-         ~/.config/doom/ ~/.doom.d/ ~/.spacemacs ~/.spacemacs.d/ ~/.config/helix/ ~/.config/kak/ ~/.config/micro/ \
-         ~/.config/zed/ ~/.config/sublime-text/ ~/.config/sublime-text-3/ ~/.config/Code/User/ \
-         ~/.config/VSCodium/User/ ~/.config/Cursor/User/ ~/.config/Windsurf/User/ ~/.vscode/ ~/.vscode-insiders/ \
-         ~/.vscode-oss/ ~/.vscode-server/extensions/ ~/.vscode-server/data/Machine/ ~/.vscode-server/data/User/ \
-         ~/.vscode-server/bin/ ~/.vscode-server/cli/ ~/.cursor-server/extensions/ ~/.cursor-server/bin/ \
-         ~/.cursor/extensions/ ~/.config/JetBrains/ ~/.local/share/JetBrains/ ~/.ideavimrc ~/.config/ideavim/ \
-         ~/.nanorc ~/.config/nano/ ~/.tmux.conf ~/.tmux/ ~/.config/tmux/ ~/.screenrc ~/.byobu/ ~/.config/byobu/ \
-         ~/.config/zellij/ ~/.config/kitty/ ~/.config/alacritty/ ~/.alacritty.toml ~/.alacritty.yml \
-         ~/.config/wezterm/ ~/.wezterm.lua ~/.config/foot/ ~/.config/ghostty/ ~/.config/terminator/ ~/.config/tilix/ \
-         ~/.config/xfce4/terminal/ ~/.gdbinit ~/.gdbearlyinit ~/.config/gdb/ ~/.lldbinit ~/.lldb/ ~/.perldb ~/.pdbrc \
-         ~/.pdbrc.py ~/.pythonrc ~/.pythonrc.py ~/.pythonstartup ~/.ipython/profile_default/startup/ \
-         ~/.ipython/profile_default/ipython_*config.py ~/.ipython/profile_default/ipython_*config.json ~/.ipython/extensions/ ~/.jupyter/jupyter_config.py \
-         ~/.jupyter/jupyter_config.json ~/.jupyter/jupyter_server_config.py ~/.jupyter/jupyter_server_config.json \
-         ~/.jupyter/jupyter_notebook_config.py ~/.jupyter/jupyter_notebook_config.json \
-         ~/.local/share/jupyter/kernels/ ~/.irbrc ~/.config/irb/irbrc ~/.pryrc ~/.Rprofile ~/.Renviron ~/.RData ~/.R/ ~/.byebugrc ~/.rdbgrc \
-         ~/.rdbgrc.rb \
-         ~/.julia/config/ ~/.ghci ~/.psqlrc ~/.psqlrc-* ~/.mongorc.js ~/.mongoshrc.js ~/.duckdbrc ~/.sqliterc ~/.config/sqlite3/sqliterc ~/.mylogin.cnf ~/.my.cnf \
-         ~/.lesskey ~/.config/lesskey ~/.lessfilter ~/.selected_editor ~/.muttrc ~/.mutt/ ~/.ocamlinit ~/.iex.exs \
-         ~/.octaverc ~/.config/octave/ ~/.config/ocaml/ ~/.config/utop/ ~/.config/erlang/ ~/.config/swi-prolog/ ~/.swiplrc \
-         ~/.groovy/ ~/.sbclrc ~/.guile ~/.racketrc ~/.erlang ~/.tclshrc ~/.latexmkrc \
-         ~/.config/latexmk/ ~/.config/mutt/ \
-         ~/.config/neomutt/ ~/.config/mc/ ~/.config/ranger/ ~/.config/lf/ ~/.config/nnn/ ~/.config/yazi/ \
-         ~/.config/vifm/ ~/.config/mpv/ ~/.mpv/ ~/.config/rofi/ ~/.config/wofi/ ~/.config/dunst/ /etc/vim/ /etc/vimrc \
-         /etc/emacs/ /etc/nanorc /etc/tmux.conf /etc/screenrc /etc/gdb/ /etc/R/ \
-         WORK/.ycm_extra_conf.py WORK/.externalToolBuilders/ WORK/.theia/ WORK/.lapce/ WORK/.run/ WORK/.mc.menu \
-         WORK/.obsidian/plugins/ WORK/.obsidian/community-plugins.json WORK/startup.m WORK/.swiplrc WORK/.erlang \
-         WORK/.csirc ~/.config/chicken/ ~/.cache/guile/ccache/ ~/.cache/common-lisp/ ~/.cache/nvim/luacache* \
-         ~/.cache/lvim/luac/ ~/.cache/JetBrains/RemoteDev/ ~/.dir-locals.el ~/.dir-locals-2.el \
-         ~/.lvimrc ~/.lnvim.lua ~/.manpath ~/.wishrc ~/.expect.rc ~/.expectrc ~/.gnuplot ~/.config/gnuplot/ \
-         ~/.config/bpython/ ~/.config/ptpython/ ~/.ptpython/ ~/.maxima/ ~/.sage/ ~/.w3m/ ~/.elinks/ \
-         ~/.config/elinks/ ~/.ncmpcpp/ ~/.config/ncmpcpp/ ~/.config/xplr/ ~/.config/broot/ ~/.config/k9s/ \
-         ~/.config/GIMP/ ~/.config/blender/ ~/.config/inkscape/extensions/ ~/.local/share/vlc/ ~/.hyper.js ~/.hyper_plugins/ \
-         ~/.config/thefuck/ ~/.taskrc ~/.task/hooks/ ~/.config/task/ ~/.config/yt-dlp/ ~/.config/youtube-dl/ \
-         ~/.config/aria2/ ~/.aria2/",
-    ),
-    (
-        Set::Packages,
-        "~/.npmrc ~/.config/npm/ ~/.yarnrc ~/.yarnrc.yml ~/.config/yarn/ ~/.config/pnpm/ ~/.bunfig.toml \
-         ~/.config/.bunfig.toml ~/.node_modules/ ~/.node_libraries/ ~/.noderc ~/.config/pip/ ~/.pip/ ~/.pypirc \
-         ~/.pydistutils.cfg ~/.config/pypoetry/ ~/.config/uv/ ~/.config/pdm/ ~/.config/hatch/ ~/.condarc ~/.mambarc \
-         ~/.config/conda/ ~/.local/lib/ ~/.local/share/pipx/ ~/.local/pipx/ ~/.local/share/uv/tools/ \
-         ~/.local/share/uv/python/ ~/.cargo/config ~/.cargo/config.toml ~/.rustup/settings.toml ~/.rustup/toolchains/ \
-         ~/.config/go/env ~/go/pkg/mod/golang.org/toolchain@*/ ~/.bundle/ ~/.gemrc ~/.config/gem/ ~/.gem/credentials ~/.gem/ruby/ ~/.local/share/gem/ ~/.config/rubygems/ ~/.gradle/init.d/ \
-         ~/.gradle/init.gradle ~/.gradle/init.gradle.kts ~/.gradle/gradle.properties ~/.m2/settings.xml \
-         ~/.m2/settings-security.xml ~/.m2/extensions.xml ~/.mavenrc ~/.sbt/repositories ~/.sbt/1.0/plugins/ \
-         ~/.sbt/1.0/global.sbt ~/.ammonite/ ~/.lein/profiles.clj ~/.lein/init.clj ~/.config/clojure/deps.edn \
-         ~/.clojure/deps.edn ~/.ivy2/ivysettings.xml ~/.cabal/config ~/.config/cabal/ ~/.stack/config.yaml ~/.stack/hooks/ ~/.stack/programs/ \
-         ~/.ghc/ghci.conf ~/.opam/config ~/.opam/opam-init/ ~/.luarocks/ ~/.config/luarocks/ ~/.cpan/CPAN/MyConfig.pm \
-         ~/perl5/ ~/.config/composer/config.json ~/.config/composer/auth.json ~/.config/composer/composer.json \
-         ~/.config/composer/vendor/ ~/.composer/config.json ~/.composer/auth.json ~/.composer/vendor/ \
-         ~/.nuget/NuGet/NuGet.Config ~/.dotnet/tools/ ~/.config/nix/ ~/.config/nixpkgs/ ~/.config/home-manager/ \
-         ~/.nix-defexpr/ ~/.nix-channels ~/.config/guix/ ~/.docker/config.json ~/.docker/cli-plugins/ \
-         ~/.config/containers/ ~/.kube/config ~/.config/helm/ ~/.cache/helm/plugins/ ~/.terraformrc ~/.terraform.d/plugins/ \
-         ~/.config/ccache/ ~/.ccache/ccache.conf ~/.curlrc ~/.gnupg/gpg.conf ~/.gnupg/gpg-agent.conf ~/.gnupg/scdaemon.conf ~/.gnupg/dirmngr.conf ~/.aws/config \
-         ~/.subversion/config ~/.config/gh/config.yml \
-         ~/.local/share/gh/extensions/ ~/.rpmmacros ~/.devscripts ~/.quiltrc ~/.config/curlrc ~/.wgetrc ~/.netrc \
-         ~/.makerc ~/.bazelrc \
-         ~/.config/meson/ ~/.config/makepkg.conf ~/.makepkg.conf ~/.config/pacman/ ~/.ansible.cfg ~/.ansible/plugins/ \
-         ~/.ansible/collections/ ~/.ansible/roles/ ~/.vagrant.d/Vagrantfile /etc/pip.conf /etc/npmrc /etc/apt/ \
-         /etc/dpkg/ /etc/yum.conf /etc/yum.repos.d/ /etc/dnf/ /etc/pacman.conf /etc/pacman.d/ /etc/apk/ /etc/zypp/ \
-         /etc/portage/ /etc/nix/ /etc/nixos/ /etc/python3/ /etc/perl/ /usr/local/lib/ /usr/lib/python3/ \
-         /usr/lib/node_modules/",
-    ),
-    (
-        Set::Path,
-        "~/bin/ ~/.bin/ ~/.local/bin/ ~/.cargo/bin/ ~/go/bin/ ~/.go/bin/ ~/.bun/bin/ ~/.deno/bin/ ~/.volta/ ~/.nvm/ \
-         ~/.fnm/ ~/.local/share/fnm/ ~/.pyenv/ ~/.rbenv/ ~/.nodenv/ ~/.rvm/ ~/.asdf/ ~/.sdkman/ ~/.ghcup/bin/ \
-         ~/.cabal/bin/ ~/.local/share/mise/ ~/.local/share/rtx/ ~/.npm-global/ ~/.yarn/bin/ ~/.krew/bin/ \
-         ~/.poetry/bin/ ~/.nix-profile/ ~/.local/share/flatpak/exports/bin/ /bin/ /sbin/ /usr/bin/ /usr/sbin/ \
-         /usr/games/ /usr/local/bin/ /usr/local/sbin/ /usr/local/games/ /opt/bin/ /snap/bin/ \
-         /home/linuxbrew/.linuxbrew/ /etc/alternatives/ /usr/libexec/ /usr/lib/git-core/",
-    ),
-    (
-        Set::Preload,
-        "/etc/ld.so.preload /etc/ld.so.conf /etc/ld.so.conf.d/ /etc/ld.so.cache /etc/ld-musl-x86_64.path /lib64/ \
-         /usr/lib64/ /lib/x86_64-linux-gnu/ /usr/lib/x86_64-linux-gnu/",
-    ),
-    (
-        Set::Agents,
-        "~/.claude/settings.json ~/.claude/settings.local.json ~/.claude/managed-settings.json ~/.claude/CLAUDE.md \
-         ~/.claude/keybindings.json ~/.claude/.mcp.json ~/.claude/hooks/ ~/.claude/commands/ ~/.claude/agents/ \
-         ~/.claude/skills/ ~/.claude/plugins/ ~/.claude/rules/ ~/.claude/output-styles/ ~/.claude/local/ \
-         ~/.claude/statusline* ~/.claude/chrome/ ~/.claude/scripts/ ~/.claude/bin/ ~/.claude/remote-settings.json ~/.codex/config.toml \
-         ~/.codex/*.config.toml ~/.codex/environments.toml ~/.codex/.env ~/.codex/AGENTS.md ~/.codex/AGENTS.override.md \
-         ~/.codex/agents/ ~/.codex/plugins/ ~/.codex/scripts/ ~/.codex/bin/ ~/.codex/managed_config.toml ~/.codex/requirements.toml \
-         ~/.codex/hooks.json ~/.codex/hooks/ ~/.codex/prompts/ ~/.codex/rules/ ~/.codex/skills/ ~/.cursor/mcp.json \
-         ~/.cursor/hooks.json ~/.cursor/hooks/ ~/.cursor/rules/ ~/.cursor/commands/ ~/.cursor/cli-config.json \
-         ~/.cursor/permissions.json ~/.gemini/settings.json ~/.gemini/GEMINI.md ~/.gemini/commands/ \
-         ~/.gemini/extensions/ ~/.gemini/trustedFolders.json ~/.gemini/policies/ ~/.gemini/.env ~/.gemini/skills/ \
-         ~/.gemini/agents/ ~/.gemini/hooks/ ~/.gemini/scripts/ ~/.gemini/bin/ ~/.gemini/mcp-server-enablement.json \
-         ~/.gemini/antigravity/mcp_config.json ~/.aider/oauth-keys.env ~/.qwen/settings.json \
-         ~/.qwen/QWEN.md ~/.qwen/commands/ ~/.qwen/extensions/ ~/.config/opencode/ ~/.opencode/ ~/.local/share/opencode/bin/ ~/.cache/opencode/ ~/.config/goose/ \
-         ~/.config/amp/ ~/.config/crush/ ~/.config/mcp/ ~/.config/Claude/claude_desktop_config.json ~/.continue/ \
-         ~/.aider.conf.yml ~/.codeium/windsurf/mcp_config.json ~/.copilot/config.json ~/.copilot/mcp-config.json \
-         ~/.copilot/agents/ ~/.config/github-copilot/ ~/.kiro/settings/ ~/.kiro/agents/ ~/.roo/ ~/.factory/ \
-         ~/.agents/ ~/.mcp.json /etc/claude-code/ /etc/codex/ /etc/gemini-cli/ /etc/openclaw/ WORK/.mcp.json \
-         WORK/.claude/settings.json WORK/.claude/settings.local.json WORK/.claude/hooks/ WORK/.claude/commands/ \
-         WORK/.claude/agents/ WORK/.claude/skills/ WORK/.claude/plugins/ WORK/.codex/ WORK/.cursor/mcp.json \
-         WORK/.cursor/hooks.json WORK/.cursor/hooks/ WORK/.cursor/cli.json WORK/.cursor/environment.json \
-         WORK/.gemini/settings.json WORK/.gemini/commands/ WORK/.gemini/extensions/ WORK/.gemini/hooks/ \
-         WORK/.gemini/agents/ WORK/.gemini/skills/ WORK/.gemini/.env WORK/.qwen/ \
-         WORK/.opencode/ WORK/opencode.json WORK/opencode.jsonc WORK/.opencode.json WORK/.agents/skills/ WORK/.crush.json WORK/crush.json WORK/.amp/ \
-         WORK/.aider.conf.yml WORK/.roo/mcp.json WORK/.kiro/settings/ WORK/.kiro/hooks/ WORK/.factory/ \
-         WORK/.github/hooks/ WORK/.continue/ \
-         WORK/.windsurf/hooks.json WORK/.clinerules/hooks/ WORK/.kilocode/mcp.json WORK/.junie/mcp/ \
-         WORK/.trae/mcp.json WORK/.github/mcp.json WORK/.iflow/settings.json WORK/.qoder/settings.json \
-         WORK/.codebuddy/settings.json WORK/.copilot/ WORK/.vibe/config.toml WORK/.rovodev/config.yml WORK/.amazonq/ WORK/.pi/ WORK/.openclaw/ ~/.windsurf/ ~/.pi/ ~/.aws/amazonq/",
-    ),
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn every_path_is_below_a_start_and_a_star_is_in_its_last_name() {
+    fn every_path_is_below_a_start_and_has_one_star() {
         for (set, list) in LISTS {
             for path in list.split_whitespace() {
                 let starts = ["~/", "/", "WORK/", "GIT/"];
@@ -374,8 +86,13 @@ mod tests {
                 assert!(!path.contains('?') && !path.contains("//"), "{set:?} {path}");
                 let (directory, name) =
                     path.trim_end_matches('/').rsplit_once('/').expect("it is below something");
-                assert!(!directory.contains('*') && name != "*", "{set:?} {path}");
-                assert!(path.matches('*').count() < 2, "{set:?} {path}");
+                // With a directory, a pattern says less of what a link in its place leads to.
+                let is_of_cache = path.starts_with("~/.cache/*/");
+                assert!((!directory.contains('*') || is_of_cache) && name != "*", "{set:?} {path}");
+                assert!(path.matches(['*', '#']).count() < 2, "{set:?} {path}");
+                let is_numbered =
+                    path.trim_start_matches("WORK/").split('/').next().is_some_and(|name| name.contains('#'));
+                assert!(!path.contains('#') || is_numbered, "{set:?} {path}");
                 assert!(!path.split('/').any(|name| name == "." || name == ".."), "{set:?} {path}");
             }
         }

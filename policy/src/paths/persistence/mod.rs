@@ -9,6 +9,7 @@ mod git_data;
 mod git_directory;
 mod git_locked;
 mod git_parts;
+mod listed_places;
 mod lists;
 mod protected;
 mod set;
@@ -91,11 +92,12 @@ pub(crate) fn protected_paths(
     for set in Set::ALL.into_iter().filter(is_on) {
         let reason = Arc::new(reason(set, hint));
         reasons.push((set, Arc::clone(&reason)));
-        for (start, rest) in paths_of(set) {
+        // A name with a number is known by its shape.
+        for (start, rest) in paths_of(set).filter(|(_, rest)| !rest.contains('#')) {
             making.w = if is_asked(set, start, rest) { Grant::Ask } else { Grant::No };
             for (top, rest) in places(host, &moved, start, rest) {
                 let whole = rest.trim_end_matches('/');
-                if let Some(at) = whole.rfind('/').filter(|_| rest.contains('*')) {
+                if let Some(at) = rest.find('*').and_then(|star| whole[..star].rfind('/')) {
                     let directory = [top, &rest.as_bytes()[..at]].concat();
                     making.add_names(&directory, &whole[at..], &reason);
                     if whole != rest {

@@ -84,9 +84,10 @@ impl Shapes {
         let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
         let mut shapes: Vec<(String, Set)> = Vec::new();
         shapes.extend(TAILS.all().map(|(first, tail)| {
+            // A pattern has no number.
             let names = [first].into_iter().chain(tail.rest.iter().copied()).map(text);
             let end = if tail.is_directory { "/**" } else { "" };
-            (format!("**/{}{end}", names.collect::<Vec<_>>().join("/")), tail.set)
+            (format!("**/{}{end}", names.collect::<Vec<_>>().join("/")).replace('#', "*"), tail.set)
         }));
         let git = |part: &str| (format!("**/{part}"), Set::Git);
         shapes.push(git(".git"));

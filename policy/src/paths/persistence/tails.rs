@@ -52,16 +52,17 @@ impl Tails {
     }
 }
 
-/// Whether a component has a name of the lists, in which one star may stand for any text.
+/// Whether a component has a name of the lists, in which one star may stand for any text, or one `#` for a number.
 pub(super) fn is_named(name: &[u8], listed: &[u8]) -> bool {
-    match listed.iter().position(|byte| *byte == b'*') {
-        None => name == listed,
-        Some(star) => {
-            name.len() + 1 >= listed.len()
-                && name.starts_with(&listed[..star])
-                && name.ends_with(&listed[star + 1..])
-        }
-    }
+    let Some(at) = listed.iter().position(|byte| is_placeholder(*byte)) else { return name == listed };
+    let inner = name.strip_prefix(&listed[..at]).and_then(|rest| rest.strip_suffix(&listed[at + 1..]));
+    let is_number = |inner: &[u8]| !inner.is_empty() && inner.iter().all(u8::is_ascii_digit);
+    inner.is_some_and(|inner| listed[at] == b'*' || is_number(inner))
+}
+
+/// Whether a byte of a listed name stands for others.
+pub(super) fn is_placeholder(byte: u8) -> bool {
+    matches!(byte, b'*' | b'#')
 }
 
 /// The end of a path that is protected in every directory.
@@ -98,7 +99,7 @@ pub(super) static TAILS: LazyLock<Tails> = LazyLock::new(|| {
                 let is_also_of_homes = !of_homes.contains(first);
                 let rest = components.collect();
                 let tail = ShapeTail { set, rest, is_directory, may_be_asked, is_also_of_homes };
-                match first.contains(&b'*') {
+                match first.iter().any(|byte| is_placeholder(*byte)) {
                     true => tails.by_pattern.push((first, tail)),
                     false => tails.by_name.entry(first).or_default().push(tail),
                 }
@@ -111,6 +112,22 @@ pub(super) static TAILS: LazyLock<Tails> = LazyLock::new(|| {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_may_have_any_text_or_a_number() {
+        for (name, listed, expected) in [
+            ("a.b", "a.b", true),
+            ("a.b.c", "a.*", true),
+            ("a.", "a.*", true),
+            ("a", "a*a", false),
+            ("x-1000", "x-#", true),
+            ("x-", "x-#", false),
+            ("x-lib", "x-#", false),
+            ("x-2.4.0.tgz", "x-#", false),
+        ] {
+            assert_eq!(is_named(name.as_bytes(), listed.as_bytes()), expected, "{name} {listed}");
+        }
+    }
 
     #[test]
     fn a_home_has_its_own_list_for_a_name_or_that_of_a_workspace() {

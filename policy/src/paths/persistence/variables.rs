@@ -4,7 +4,7 @@
 //! (`LESSOPEN`, `LESSKEYIN`), vim's `:help startup` (`VIMINIT`), git(1), npm-config(7), "Environment Variables" of The Cargo Book
 //! (`CARGO_HOME`, `RUSTC_WRAPPER`), rustup's and pip's pages of that name, hgrc(5) (`HGRCPATH`), node(1) (`NODE_OPTIONS`), ruby(1)
 //! (`RUBYOPT`), environ(7) (`EDITOR`, `PAGER`), ssh(1) (`SSH_ASKPASS`), R's `?Startup`, psql(1), ansible's "Configuration Settings",
-//! rg(1) (`RIPGREP_CONFIG_PATH` may name a preprocessor), Claude Code's and Codex's "Settings". Directories in which libraries are
+//! rg(1) (`RIPGREP_CONFIG_PATH` may name a preprocessor), corepack's `folderUtils.ts`, Claude Code's and Codex's "Settings". Directories in which libraries are
 //! searched for (`PYTHONPATH`, `RUBYLIB`, `LD_LIBRARY_PATH`) are not among them: they often are the work itself.
 
 use super::{PersistenceSites, Set};
@@ -50,7 +50,7 @@ const NAMING: &[(Set, Value, &str)] = &[
 ];
 
 /// Variables for a directory that a tool otherwise has in the home: what the lists say of the one holds for the other.
-const MOVING: [(&str, &str); 38] = [
+const MOVING: [(&str, &str); 39] = [
     ("CARGO_HOME", "/.cargo"),
     ("RUSTUP_HOME", "/.rustup"),
     ("GOPATH", "/go"),
@@ -75,6 +75,7 @@ const MOVING: [(&str, &str); 38] = [
     ("FNM_DIR", "/.local/share/fnm"),
     ("VOLTA_HOME", "/.volta"),
     ("BUN_INSTALL", "/.bun"),
+    ("COREPACK_HOME", "/.cache/node/corepack"),
     ("DENO_INSTALL_ROOT", "/.deno"),
     ("PYENV_ROOT", "/.pyenv"),
     ("RBENV_ROOT", "/.rbenv"),
