@@ -24,7 +24,7 @@ pub struct CodeInput {
 pub enum InputSource {
     /// Descriptor 0.
     StandardInput,
-    /// The path that an argument names, absolute as written: `/dev/fd/63`.
+    /// The path that an argument names, absolute as written: `/dev/fd/63`; or the option that names a module: `-m pytest`.
     Argument(Vec<u8>),
     /// So many arguments, which are too many to be shown one by one.
     Arguments(usize),
@@ -46,6 +46,7 @@ impl CodeInput {
             InputKind::File => format!("the file {path}, as it is when it is read"),
             InputKind::Pipe if is_named => format!("the pipe {path}"),
             InputKind::Pipe => "a pipe".to_owned(),
+            InputKind::Module => format!("the module {path}, wherever the program finds it"),
             InputKind::Directory => format!("the directory {path}, as it is when it is read"),
             InputKind::NamedTerminal => format!("the terminal {path}; what comes from it is not shown"),
             InputKind::Other | InputKind::MoreFiles => path.into_owned(),
@@ -114,6 +115,12 @@ mod tests {
                 "code from /w/tty: the terminal /dev/pts/5; what comes from it is not shown",
             ),
             ("/dev/fd/63", InputKind::Pipe, "pipe:[12]", "code from /dev/fd/63: a pipe"),
+            (
+                "-m pytest",
+                InputKind::Module,
+                "pytest",
+                "code from -m pytest: the module pytest, wherever the program finds it",
+            ),
         ] {
             assert_eq!(of(source, kind, path), text);
         }

@@ -86,7 +86,7 @@ fn a_first_line_that_makes_another_file_the_script_is_not_asked_for() {
 /// option or a setting, a file in another directory, and what a directory runs.
 #[test]
 fn every_file_that_may_run_is_bound() {
-    let lines: [(&str, &[&str], &str); 20] = [
+    let lines: [(&str, &[&str], &str); 28] = [
         ("make", &["-f", "evil.mk"], "evil.mk"),
         ("make", &["-C", "d", "-f", "evil.mk"], "d/evil.mk"),
         ("make", &["--directory=d", "--makefile=evil.mk"], "d/evil.mk"),
@@ -105,6 +105,15 @@ fn every_file_that_may_run_is_bound() {
         ("php", &["-d", "auto_prepend_file=evil.php", "good.php"], "evil.php"),
         ("sqlite3", &["--init", "evil.sql", ":memory:", ".quit"], "evil.sql"),
         ("sqlite3", &[":memory:", ".read evil.sql"], "evil.sql"),
+        // Words of commands and code, whatever the command is called.
+        ("sqlite3", &[":memory:", ".read  evil.sql"], "evil.sql"),
+        ("gdb", &["-q", "-batch", "-ex", "source -v evil.gdb"], "evil.gdb"),
+        ("python3", &["-m", "runpy", "evil"], "evil.py"),
+        ("python3", &["-m", "unittest", "evil"], "evil.py"),
+        ("python3", &["-c", "exec(open('evil.py').read())"], "evil.py"),
+        ("python3", &["-c", "import evil"], "evil.py"),
+        ("perl", &["-e", "do './evil.pl'"], "evil.pl"),
+        ("make", &["--eval=include evil.mk"], "evil.mk"),
         ("jq", &["-nf", "evil.jq"], "evil.jq"),
         ("emacs", &["--batch", "--lo=./evil.el"], "evil.el"),
     ];
@@ -161,6 +170,38 @@ fn a_directory_that_runs_is_shown_and_not_saved() {
     assert!(asked["always"]["never"].is_string(), "{asked}");
     assert_eq!(world.resolve(&asked, "deny").status, 0);
     held.end();
+}
+
+/// Python looks for a module in more directories than are known. The card says so where the standard library, which comes before
+/// those, has none of that name.
+#[test]
+fn a_module_that_may_be_anywhere_is_shown_and_not_saved() {
+    let world = world().policy_text(|text| {
+        text.replace(r#""ask": "on-miss","#, r#""ask": "on-miss", "strictInlineEval": true,"#)
+    });
+    executable(&world.write("bin/python3", fs::read(program_text("python3")).expect("python")));
+    let held = world.start(&[&*path(&world, "bin/python3"), "-m", "anywhere.x"]);
+    let asked = world.wait_for(1).remove(0);
+    let row = "code from -m anywhere.x: the module anywhere.x, wherever the program finds it";
+    assert_eq!(asked["inputs"], serde_json::json!([row]), "{asked}");
+    assert!(asked["always"]["never"].is_string(), "{asked}");
+    assert_eq!(world.resolve(&asked, "deny").status, 0);
+    held.end();
+}
+
+/// A file that a known command reads, and that is made after the question, is not found.
+#[test]
+fn a_file_for_a_command_is_not_made_after_the_question() {
+    if !has(&["sqlite3"]) {
+        return;
+    }
+    let world = world().policy_text(|text| text.replace("on-miss", "always"));
+    let held = world.start(&[&*program_text("sqlite3"), ":memory:", ".read  new.sql"]);
+    let asked = world.wait_for(1).remove(0);
+    world.write("work/new.sql", ".print BAD");
+    assert_eq!(world.resolve(&asked, "allow-once").status, 0);
+    let ended = held.end();
+    assert!(!ended.stdout.contains("BAD"), "{} {}", ended.stdout, ended.stderr);
 }
 
 /// Some programs open a file twice (`java -jar`, emacs). What others write there meanwhile is not what runs.

@@ -29,12 +29,21 @@ pub(super) fn on_input(interpreter: &'static Interpreter, arguments: &[&str]) ->
             Element::Option(_, Code, _) => has_program = true,
             Element::Dash if !has_program => return CodeOnInput::Runs,
             Element::Unknown => is_certain = false,
+            // node's debugger takes commands.
+            Element::Operand(at) if is_nodes_debugger(interpreter, arguments[at]) => {
+                return CodeOnInput::Runs;
+            }
             // After an option that may take it as a value, it may not be the script.
             Element::Operand(_) if is_certain => return CodeOnInput::No,
             Element::Operand(_) | Element::Option(..) | Element::Dash => {}
         }
     }
     if has_program { CodeOnInput::No } else { CodeOnInput::Runs }
+}
+
+/// Returns whether node's first operand is no script, but starts its debugger with the next one (node's manual, "Debugger").
+pub(super) fn is_nodes_debugger(interpreter: &Interpreter, operand: &str) -> bool {
+    interpreter.family() == "node" && operand == "inspect"
 }
 
 /// Returns whether an option names standard input as the file with the program: `awk -f -`.

@@ -1,6 +1,7 @@
 //! The files that the arguments of an interpreter may name.
 
-use super::interpreters::{EDITORS, EMACS, Element, Interpreter, OptionKind, OptionName, is_of};
+use super::interpreters::{EMACS, Element, Interpreter, OptionKind, OptionName, is_of};
+use super::mentioned_files::read_by_commands;
 
 /// What an argument names if it is a file: itself, the value that is attached to an option (`-fFILE`), what follows
 /// the first `=` (`--file=FILE`, `-x=FILE`, `auto_prepend_file=FILE`), and each of these without an `@` before it (`@FILE`).
@@ -109,6 +110,13 @@ pub(super) fn loaded(program: &str, known: Option<&'static Interpreter>, argumen
             found.push(value.to_owned());
         }
     }
+    let operands = arguments.iter().filter(|word| !word.starts_with(['-', '@', '\\']));
+    if is_of(program, TEX) {
+        modules.extend(operands.map(|word| ((*word).to_owned(), &[".tex"][..])));
+    } else if is_of(program, &["java"]) {
+        let classes = operands.filter(|word| !word.ends_with(".jar") && !word.ends_with(".java"));
+        modules.extend(classes.map(|word| (word.replace('.', "/"), &[".class"][..])));
+    }
     if is_of(program, EMACS) {
         let names = arguments.iter().map(|word| word.split_once('=').map_or(*word, |(_, value)| value));
         modules.extend(names.map(|name| (name.to_owned(), &[".el", ".elc"][..])));
@@ -123,13 +131,16 @@ pub(super) fn loaded(program: &str, known: Option<&'static Interpreter>, argumen
             places.iter().flat_map(|place| endings.iter().map(move |ending| format!("{place}{ending}"))),
         );
     }
-    found.extend(arguments.iter().flat_map(|word| read_by_command(program, word)));
+    found.extend(arguments.iter().flat_map(|word| read_by_commands(program, word)));
     found.retain(|file| !matches!(&**file, "" | "-"));
     found.into_iter().map(String::into_bytes).collect()
 }
 
+/// tex(1): ".tex" is added to a name.
+const TEX: &[&str] = &["tex", "latex", "pdftex", "pdflatex", "luatex", "lualatex", "xetex", "xelatex"];
+
 /// What a module's name becomes, and what may follow: ruby's Kernel#require, node's modules API ("All together"), perl's
-/// `require`, lua's package.path, python's runpy, gawk(1) AWKPATH.
+/// `require`, lua's package.path, gawk(1) AWKPATH.
 fn endings<'a>(family: &str, name: OptionName, value: &str) -> Option<(String, &'a [&'a str])> {
     use OptionName::{Letter, Word};
     match (family, name) {
@@ -146,34 +157,9 @@ fn endings<'a>(family: &str, name: OptionName, value: &str) -> Option<(String, &
             let module = value.rsplit('=').next().unwrap_or(value);
             Some((module.replace('.', "/"), &[".lua", "/init.lua", ".so"]))
         }
-        ("python", Letter('m')) => Some((value.replace('.', "/"), &[".py", "/__main__.py", "/__init__.py"])),
         ("awk", Letter('f' | 'i' | 'E') | Word("file" | "include" | "exec")) => {
             Some((value.to_owned(), &[".awk"]))
         }
         _ => None,
     }
-}
-
-/// The file that a command among the arguments reads: sqlite3's `.read FILE`, `source FILE` of gdb, lldb and vim, psql's
-/// `\i FILE`.
-fn read_by_command(program: &str, argument: &str) -> Vec<String> {
-    let is_one = |word: &str| {
-        let word = word.trim_start_matches(['+', ':', '-', 'c', '=']);
-        match program {
-            _ if is_of(program, &["sqlite3"]) => word.len() > 3 && ".read".starts_with(word),
-            _ if is_of(program, EDITORS) || is_of(program, &["nvim"]) => {
-                let is_source = word.len() > 1 && "source".starts_with(word.trim_end_matches('!'));
-                is_source || matches!(word, "luafile" | "pyfile" | "py3file" | "rubyfile" | "runtime")
-            }
-            _ if is_of(program, &["gdb", "lldb"]) => matches!(word, "source" | "script" | "import"),
-            _ if is_of(program, &["psql"]) => {
-                matches!(word, r"\i" | r"\ir" | r"\include" | r"\include_relative")
-            }
-            _ if is_of(program, &["mysql", "mariadb"]) => matches!(word, "source" | r"\."),
-            _ => false,
-        }
-    };
-    let words: Vec<&str> = argument.split(|c: char| c.is_whitespace() || matches!(c, ';' | '|')).collect();
-    let pairs = words.windows(2).filter(|pair| is_one(pair[0]));
-    pairs.map(|pair| pair[1].trim_matches(['"', '\'']).to_owned()).collect()
 }

@@ -128,8 +128,8 @@ const READERS: &[ProgramReader] = &[
     reader(EMACS, &[], ""),
     // `go help run`, `go help generate`
     reader(&["go"], &["run", "generate", "test", "tool"], ""),
-    // sqlite3(1): options have one dash or two; `.read` may be cut short.
-    reader(&["sqlite3"], &["-init", "--init", ".read", ".rea"], ""),
+    // sqlite3(1): options have one dash or two; `.read` may be cut short, and so may `.load`, which runs a library.
+    reader(&["sqlite3"], &["-init", "--init", ".read", ".rea", ".load", ".loa", ".lo", ".l"], ""),
     // psql(1), mysql(1)
     reader(&["psql"], &["--file", "--command"], "fc"),
     reader(&["mysql", "mariadb"], &["--execute", "--init-command"], "e"),
@@ -159,16 +159,26 @@ pub fn reads_programs(token: impl AsRef<[u8]>, arguments: &[Vec<u8>]) -> bool {
             Some([next, ..]) => {
                 matches!(next, b'=' | b' ' | b'\t') || word.len() == 2 && word.starts_with('-')
             }
-            None => false,
+            None => is_short_for(argument, word),
         })
     };
     let has_letter = |argument: &Vec<u8>| {
         let letters = argument.strip_prefix(b"-").filter(|rest| !rest.starts_with(b"-")).unwrap_or_default();
         letters.iter().any(|letter| reader.letters.as_bytes().contains(letter))
     };
+    // vim(1): `+COMMAND`; a number or a pattern only says where to begin.
+    let is_command = |argument: &Vec<u8>| matches!(argument[..], [b'+', first, ..] if !first.is_ascii_digit() && first != b'/');
+    let takes_commands = is_of(&program, EDITORS) || is_of(&program, &["nvim"]);
     reader.words.is_empty() && reader.letters.is_empty()
+        || takes_commands && arguments.iter().any(is_command)
         || reader.words.iter().any(has_word)
         || arguments.iter().any(has_letter)
+}
+
+/// Returns whether an argument is a long option that may be cut short for this one (getopt_long(3)): `--exec=…`.
+fn is_short_for(argument: &[u8], word: &str) -> bool {
+    let name = argument.split(|byte| *byte == b'=').next().unwrap_or_default();
+    name.len() > 2 && word.starts_with("--") && word.as_bytes().starts_with(name)
 }
 
 #[cfg(test)]
@@ -201,11 +211,26 @@ mod tests {
             "emacs-nox --scr x",
             "emacs --batch --lo=./x",
             "sqlite3 --init x db",
+            "sqlite3 db .load\tx",
+            "psql --com=x",
+            "mysql --exec=x",
+            "vim +so\tx y",
             "troff -U x",
         ] {
             assert!(reads(line), "{line}");
         }
-        for line in ["jq .x y", "go build", "vim x", "psql db", "cat x", "r2 x", "sqlite3 db"] {
+        for line in [
+            "jq .x y",
+            "go build",
+            "vim x",
+            "vim +12 x",
+            "vim +/y x",
+            "vim + x",
+            "psql db",
+            "cat x",
+            "r2 x",
+            "sqlite3 db",
+        ] {
             assert!(!reads(line), "{line}");
         }
     }

@@ -1,11 +1,15 @@
 //! Finds what an interpreter may run, by its arguments: an approval is bound to it, too.
 
-use super::code_on_input::{CodeOnInput, has_input_file, on_input, others_on_input, reads_lines};
+use super::code_on_input::{
+    CodeOnInput, has_input_file, is_nodes_debugger, on_input, others_on_input, reads_lines,
+};
 use super::data_only::is_data_only;
 use super::inline_eval::{inline_eval_of, is_interpreter};
 use super::interpreters::{Element, Interpreter, OperandRule, OptionKind, applet, interpreter, is_of};
+use super::mentioned_files::{MentionedFiles, mentioned};
 use super::name::program_name;
 use super::named_files::{argument_files, directory, entries, joined, loaded, values};
+use super::python_modules::modules;
 use super::reads_programs::reads_programs;
 use super::starters::{MULTICALL, is_shell, starts_others};
 
@@ -24,6 +28,10 @@ pub struct Operands {
     /// What else may be a file that is run: other arguments, values of options, and the files that a module's name stands
     /// for. Only the last where the script is certain and no option loads code.
     pub others: Vec<Vec<u8>>,
+    /// Words of commands and code among the arguments, which may name files that are run.
+    pub mentioned: MentionedFiles,
+    /// The module that runs (`python3 -m MODULE`): where it is found is not certain.
+    pub module: Option<String>,
     /// The files whose words are arguments, too (`java @FILE`).
     pub argument_files: Vec<Vec<u8>>,
     /// Whether the program may run what it reads from standard input.
@@ -55,6 +63,8 @@ pub enum InputKind {
     NamedTerminal,
     /// More files among the arguments than are held one by one.
     MoreFiles,
+    /// A module that is looked for in several directories.
+    Module,
 }
 
 /// Returns what the program at `path` may run. That never allows anything.
@@ -83,13 +93,18 @@ pub fn script_operands(path: &[u8], argv: &[Vec<u8>]) -> Operands {
     let before = script.unwrap_or(arguments.len());
     let directory = directory(&program, known, &words);
     let named = arguments[..before].iter().flat_map(|word| values(word));
-    let mut others: Vec<_> = named.chain(loaded(&program, known, &words[..before])).collect();
-    if !directory.is_empty() {
-        others = others.iter().flat_map(|file| [joined(&directory, file), file.clone()]).collect();
-    }
+    let modules = modules(known, &words);
+    let loaded = loaded(&program, known, &words[..before]);
+    let mut others: Vec<_> = named.chain(loaded).chain(modules.files).collect();
+    others = joined_to(&directory, others);
     let mut seen = std::collections::HashSet::new();
     others.retain(|file| seen.insert(file.clone()));
+    let mut mentioned = mentioned(&program, known, &words[..before]);
+    mentioned.words = joined_to(&directory, mentioned.words);
+    mentioned.more.extend(modules.more);
     Operands {
+        mentioned,
+        module: modules.module,
         argument_files: argument_files(&program, arguments),
         script: script.map(|at| argv.len() - arguments.len() + at),
         entries: entries(known),
@@ -97,6 +112,14 @@ pub fn script_operands(path: &[u8], argv: &[Vec<u8>]) -> Operands {
         directory,
         others,
         input,
+    }
+}
+
+/// The files in another directory, and as they are written: a program may look for some before it enters the directory.
+fn joined_to(directory: &[u8], files: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    match directory {
+        b"" => files,
+        _ => files.iter().flat_map(|file| [joined(directory, file), file.clone()]).collect(),
     }
 }
 
@@ -123,6 +146,7 @@ fn script(interpreter: &'static Interpreter, arguments: &[&str]) -> Option<usize
     }
     let mut elements = interpreter.elements(arguments);
     elements.find_map(|element| match element {
+        Element::Operand(at) if is_nodes_debugger(interpreter, arguments[at]) => Some(None),
         Element::Operand(at) => Some(Some(at)),
         Element::Option(
             _,
@@ -206,6 +230,8 @@ mod tests {
             "/usr/bin/perl -S good.pl",
             "/usr/bin/julia -O evil.jl good.jl",
             "/usr/bin/expect -f evil.exp good.exp",
+            // Without a path before it, this is node's debugger.
+            "/usr/bin/node inspect evil.js",
         ] {
             assert_eq!(operands(line).0, None, "{line}");
         }
@@ -236,7 +262,9 @@ mod tests {
             ),
             ("/usr/bin/perl -I. -MA::B x.pl", &[".", "A::B", "A/B.pm", "./A/B.pm"]),
             ("/usr/bin/lua5.4 -l mod x.lua", &["mod", "mod.lua", "mod/init.lua", "mod.so"]),
-            ("/usr/bin/python3 -m a.b", &["a.b", "a/b.py", "a/b/__main__.py", "a/b/__init__.py"]),
+            ("/usr/bin/node inspect x.js", &["inspect", "x.js"]),
+            ("/usr/bin/latex -halt x", &["alt", "x", "x.tex"]),
+            ("/usr/bin/java a.B", &["a.B", "a/B.class"]),
             ("/usr/bin/make -C d -f x.mk", &["d/d", "d", "d/x.mk", "x.mk"]),
             ("/usr/bin/tclsh evil.tcl", &["evil.tcl"]),
             ("/usr/bin/java -jar evil.jar", &["ar", "evil.jar"]),
@@ -296,6 +324,7 @@ mod tests {
             "/usr/bin/python3 -u - x",
             "/usr/bin/python3 -i tool.py",
             "/usr/bin/node -",
+            "/usr/bin/node inspect x.js",
             "/usr/bin/node --new-option good.js",
             "/usr/bin/perl",
             "/usr/bin/perl -w - x",

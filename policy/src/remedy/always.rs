@@ -261,8 +261,14 @@ fn is_the_trees(policy: &Policy, path: &[u8], world: &dyn AlwaysContext) -> bool
 fn runs_what_the_tree_writes(policy: &Policy, exec: &Exec<'_>, world: &dyn AlwaysContext) -> bool {
     let operands = script_operands(exec.path, exec.argv);
     let mut files = operands.script_path(exec.argv).into_iter().chain(operands.others);
+    let mentioned = operands.mentioned;
+    let is_one = |path: &Vec<u8>| is_the_trees(policy, path, world);
     is_the_trees(policy, exec.path, world)
-        || files.any(|file| places(exec, &file, world).iter().any(|path| is_the_trees(policy, path, world)))
+        || files.any(|file| places(exec, &file, world).iter().any(is_one))
+        || mentioned.words.iter().chain(&mentioned.more).any(|word| {
+            let places = places(exec, word, world);
+            places.iter().any(is_one) && places.iter().any(|path| world.on_disk(path) == OnDisk::File)
+        })
 }
 
 /// Returns what "allow always" saves for a question about a host of the Web, which a verdict had for this reason: the

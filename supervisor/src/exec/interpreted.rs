@@ -8,12 +8,13 @@ use std::fs::File;
 use std::io::Read;
 
 use guard_approvals::{CodeInput, Digest, InputSource};
-use guard_policy::analysis::{CodeOnInput, InputKind, Operands, script_operands};
+use guard_policy::analysis::{CodeOnInput, InputKind, MentionedFiles, Operands, script_operands};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::approval_subject::{input, standard_input};
 use super::find;
+use super::python_module::is_certain;
 use super::script_paths::{as_text, script_paths, spelled};
 use super::scripts::{BareName, Named};
 use super::sealed_script::MAX_BYTES;
@@ -87,6 +88,7 @@ pub fn interpreted(
     argv: &[Vec<u8>],
     cwd: &[u8],
     script_at: Option<usize>,
+    environment: &[Vec<u8>],
 ) -> Result<Interpreted, Errno> {
     let mut operands = script_operands(path, argv);
     let policy = request.guard.policy();
@@ -132,6 +134,13 @@ pub fn interpreted(
     for written in std::mem::take(&mut operands.others) {
         found.add_operand(request, &operands, &written, cwd)?;
     }
+    found.add_mentioned(request, &operands.mentioned, cwd)?;
+    if let Some(module) = operands.module.filter(|module| !is_certain(policy, path, module, cwd, environment))
+    {
+        let source = InputSource::Argument(format!("-m {module}").into_bytes());
+        let (kind, path) = (InputKind::Module, module.into_bytes());
+        found.inputs.push(CodeInput { source, kind, path, sha256: None });
+    }
     found.end(request)?;
     request.caller.check()?;
     Ok(found)
@@ -160,20 +169,9 @@ impl Interpreted {
         cwd: &[u8],
     ) -> Result<(), Errno> {
         let name = spelled(cwd, written);
-        // A program that goes up from what is written opens another file: both are bound.
         let other = as_text(&name);
         match operand(request, written, cwd) {
-            Ok(RunnableArgument::File(named)) => {
-                let other = other.filter(|other| *other != named.path);
-                self.add(request, Named { is_until_changed: true, ..named })?;
-                match other.map(|name| (operand(request, &name, cwd), name)) {
-                    Some((Ok(RunnableArgument::File(named)), _)) => {
-                        self.add(request, Named { is_until_changed: true, ..named })?;
-                    }
-                    Some((_, name)) => self.add_name(request, name, false),
-                    None => {}
-                }
-            }
+            Ok(RunnableArgument::File(named)) => self.add_file(request, named, cwd)?,
             Ok(RunnableArgument::Input(input)) => self.inputs.push(input),
             Ok(RunnableArgument::Directory(path)) => {
                 self.add_entries(request, operands, (written, path), cwd)?;
@@ -185,6 +183,39 @@ impl Interpreted {
                 other.into_iter().for_each(|name| self.add_name(request, name, false));
             }
         }
+        Ok(())
+    }
+
+    /// Adds a file by its name. A program that goes up from what is written opens another one: both are bound.
+    fn add_file(&mut self, request: &Request<'_, '_>, named: Named, cwd: &[u8]) -> Result<(), Errno> {
+        let other = as_text(&named.name).filter(|other| *other != named.path);
+        self.add(request, Named { is_until_changed: true, ..named })?;
+        match other.map(|name| (operand(request, &name, cwd), name)) {
+            Some((Ok(RunnableArgument::File(named)), _)) => {
+                self.add(request, Named { is_until_changed: true, ..named })
+            }
+            Some((_, name)) => {
+                self.add_name(request, name, false);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Adds each word of a command that is a file's name. Words beyond those that are looked for are compared as a whole.
+    fn add_mentioned(
+        &mut self,
+        request: &Request<'_, '_>,
+        mentioned: &MentionedFiles,
+        cwd: &[u8],
+    ) -> Result<(), Errno> {
+        for written in &mentioned.words {
+            if let Ok(RunnableArgument::File(named)) = operand(request, written, cwd) {
+                self.add_file(request, named, cwd)?;
+            }
+        }
+        self.rest.count += mentioned.more.len();
+        self.rest.parts.extend(mentioned.more.iter().cloned());
         Ok(())
     }
 

@@ -228,7 +228,14 @@ impl<'p> JudgedStart<'p> {
         for named in &scripts {
             interpreted::refuse_ambiguous(request, named)?;
         }
-        let runs = interpreted::interpreted(request, path, &self.argv, &self.cwd, self.script_at)?;
+        let runs = interpreted::interpreted(
+            request,
+            path,
+            &self.argv,
+            &self.cwd,
+            self.script_at,
+            &self.environment,
+        )?;
         scripts.extend(runs.script);
         let bound = |all: &[Named]| {
             let bound = all.iter().map(|named| approval_subject::script(request, named));

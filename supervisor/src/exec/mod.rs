@@ -16,6 +16,7 @@ mod judge;
 mod loader;
 mod outside_program;
 mod privileged;
+mod python_module;
 mod script_paths;
 mod scripts;
 mod sealed_script;

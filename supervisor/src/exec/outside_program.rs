@@ -122,15 +122,20 @@ fn operands(
         script_at = Some(at);
     }
     let mut others = Vec::new();
-    if named.others.len() > MAX_OTHERS {
-        return Err("too many arguments name files that could run".to_owned());
+    let mentioned = named.mentioned;
+    let too_many = || Err("too many arguments name files that could run".to_owned());
+    if !mentioned.more.is_empty() {
+        return too_many();
     }
-    for written in named.others {
+    for written in named.others.into_iter().chain(mentioned.words) {
         let held = opened(directory, &written).ok().and_then(|fd| {
             // A directory, a pipe, or what cannot be read.
             hold(policy, fd, &program.argv, Role::Program).ok()
         });
         others.extend(held.filter(|held| held.is_of_tree));
+        if others.len() > MAX_OTHERS {
+            return too_many();
+        }
     }
     Ok(OutsideProgram { program, scripts, operand, script_at, others })
 }
