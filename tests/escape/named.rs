@@ -116,8 +116,6 @@ fn what_tools_start_from_places_for_builds_is_not_the_trees() {
         "home/.cache/JetBrains/IdeaIC2025.2/plugins/action.script",
         "home/.cache/zellij/0.43.1/12345",
         "home/.cache/zsh-smartcache/eval-x",
-        "home/.cache/heroku/autocomplete/bash_setup",
-        "home/.cache/heroku/autocomplete/functions/zsh/_heroku",
     ] {
         for attack in [
             format!("mkdir -p $(dirname @/{file}); echo evil > @/{file}"),
@@ -142,6 +140,30 @@ fn what_tools_start_from_places_for_builds_is_not_the_trees() {
         for d in .cache/autocomplete v8-compile-cache-lib v8-compile-cache v8-compile-cache-2.4.0; do echo x > $d/f; done; rm new/rust-toolchain.toml";
     let done = with(&world, ("X", ""), line);
     assert_eq!((done.status, done.guard_lines()), (0, vec![]), "{}", done.stderr);
+}
+
+/// The names of the programs are not known, so only what lies below such a directory is protected.
+#[test]
+fn completions_in_caches_are_not_written() {
+    for file in
+        ["bash_setup", "zsh_setup", "zsh_setup.zwc", "functions/bash/heroku.bash", "functions/zsh/_heroku"]
+    {
+        let path = format!("@/home/.cache/heroku/autocomplete/{file}");
+        for attack in [
+            format!("mkdir -p $(dirname {path}); echo evil > {path}"),
+            format!("mkdir -p $(dirname {path}); echo evil > x; mv x {path}"),
+            format!("mkdir -p $(dirname {path}); echo evil > x; ln -s $PWD/x {path}"),
+        ] {
+            let is_there = |is_kept| {
+                let world = world(is_kept);
+                with(&world, ("X", ""), &attack);
+                let file = world.home().join(".cache/heroku/autocomplete").join(file);
+                file.symlink_metadata().is_ok()
+            };
+            assert!(is_there(false), "{attack}: it does not work where nothing is kept");
+            assert!(!is_there(true), "{attack}");
+        }
+    }
 }
 
 /// What corepack has fetched before runs, although it may keep no bytecode and fetch nothing.

@@ -53,7 +53,10 @@ fn judge(directory: &Path, reach: &Exposure<'_>, owners: &Owners) -> Judgement {
     let path = shown(directory.as_os_str().as_encoded_bytes());
     if !directory.is_absolute() {
         let what = if path.is_empty() { "an empty entry".to_owned() } else { format!("\"{path}\"") };
-        let text = format!("{what}: commands start programs from the current directory, whichever it is");
+        let text = format!(
+            "{what}: commands start programs from the current directory, whichever it is, and the guarded tree may put \
+             some where it works"
+        );
         return Judgement::Problem(text, "take it out of PATH".to_owned());
     }
     let Ok(meta) = fs::metadata(directory) else {
