@@ -109,7 +109,7 @@ pub struct Link<'a> {
 pub struct OwnGitParts<'a> {
     /// Whether it made the git directory.
     pub directory: bool,
-    /// The names of the remotes that it added.
+    /// The names of the remotes that it added, and that nobody else has changed since.
     pub remotes: &'a [Vec<u8>],
 }
 

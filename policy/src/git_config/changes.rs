@@ -1,7 +1,7 @@
 //! Compares two configurations, and decides whether the difference could run anything.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::lines::first_odd;
 use super::parse::{Entry, MAX_BYTES, parse};
@@ -185,10 +185,18 @@ fn with_url(entries: &[Entry]) -> BTreeSet<&[u8]> {
     urls.filter_map(Entry::subsection).collect()
 }
 
-/// Returns the names of the remotes that have a URL in a configuration; none if it does not parse.
-pub fn remotes(text: &[u8]) -> BTreeSet<Vec<u8>> {
+/// Returns what a configuration says of each remote that has a URL, in its order; nothing if it does not parse.
+pub fn remotes(text: &[u8]) -> BTreeMap<Vec<u8>, Vec<Entry>> {
     let entries = parse(text).unwrap_or_default();
-    with_url(&entries).into_iter().map(<[u8]>::to_vec).collect()
+    let of_remotes = entries.iter().filter(|entry| entry.section() == b"remote");
+    let mut remotes: BTreeMap<Vec<u8>, Vec<Entry>> =
+        with_url(&entries).into_iter().map(|name| (name.to_vec(), Vec::new())).collect();
+    for entry in of_remotes {
+        if let Some(said) = entry.subsection().and_then(|name| remotes.get_mut(name)) {
+            said.push(entry.clone());
+        }
+    }
+    remotes
 }
 
 #[cfg(test)]

@@ -126,7 +126,7 @@ fn replace_config(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> H
     let old = config.object.as_ref().map_or(Ok(Vec::new()), |config| read(config, MAX_BYTES))?;
     let new = read(lock.there()?, MAX_BYTES)?;
     let directory = Identity::from_stat(&rustix::fs::fstat(&lock.parent)?);
-    let remotes = guard.git_remotes.names(directory, &config.path);
+    let remotes = guard.git_remotes.names(directory, &config.path, &old);
     let own = OwnGitParts { directory: guard.made.contains_open(config.parent.as_fd()), remotes: &remotes };
     let question = Question::GitConfig { path: &config.path, old: &old, new: &new, own };
     let verdict = decide(guard.policy(), &question);
