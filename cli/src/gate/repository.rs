@@ -10,6 +10,7 @@ use std::path::Path;
 use guard_policy::{Policy, Site};
 use guard_supervisor::judge::anchored_path::AnchoredPath;
 use guard_supervisor::judge::bound_sockets::BoundSockets;
+use guard_supervisor::judge::git_files::GitFiles;
 use guard_supervisor::judge::linked_names::LinkedNames;
 use guard_supervisor::judge::made_directories::MadeDirectories;
 use guard_supervisor::judge::shapes::{Shapes, Subject};
@@ -20,6 +21,7 @@ pub fn site(policy: &Policy, path: &[u8]) -> Option<Site> {
     let shapes = Shapes {
         policy,
         made: &MadeDirectories::default(),
+        git_files: &GitFiles::default(),
         sockets: &BoundSockets::default(),
         linked: &LinkedNames::default(),
     };

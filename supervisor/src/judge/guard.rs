@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ use crate::exec::{ContentMatcher, ExecLocks, Scripts};
 use crate::judge::anchored_path::AnchoredPath;
 use crate::judge::bound_sockets::BoundSockets;
 use crate::judge::consent::{Background, ConsentState};
+use crate::judge::git_files::GitFiles;
 use crate::judge::git_locks::GitLocks;
 use crate::judge::git_remotes::GitRemotes;
 use crate::judge::linked_names::LinkedNames;
@@ -86,6 +88,8 @@ pub struct Guard {
     pub bound_sockets: Arc<BoundSockets>,
     /// The directories that the tree has made.
     pub made: Arc<MadeDirectories>,
+    /// The files with the name `.git` that the tree has made.
+    git_files: Arc<GitFiles>,
     /// The protected names that are links.
     linked_names: Arc<LinkedNames>,
     /// The locks of git configurations that the tree has made.
@@ -152,6 +156,7 @@ impl Guard {
             outside: Arc::new(Outside::nothing()),
             bound_sockets: Arc::default(),
             made: Arc::default(),
+            git_files: Arc::default(),
             linked_names: Arc::default(),
             git_locks: Arc::default(),
             git_remotes: Arc::default(),
@@ -326,9 +331,17 @@ impl Guard {
         Shapes {
             policy: self.policy(),
             made: &self.made,
+            git_files: &self.git_files,
             sockets: &self.bound_sockets,
             linked: &self.linked_names,
         }
+    }
+
+    /// Remembers a file that the tree has just made with the name `.git`, or is about to give that name.
+    pub fn record_git_file(&self, file: BorrowedFd<'_>) {
+        self.git_files.record(file);
+        // Where a `.git` of the operator's would open something, also one that is not held counts as the tree's.
+        self.made.record_open(file);
     }
 
     /// The guard's part of a question.

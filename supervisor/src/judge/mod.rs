@@ -5,7 +5,7 @@ pub(crate) mod active;
 pub mod anchored_path;
 pub mod bound_sockets;
 pub(crate) mod consent;
-pub(crate) mod git_files;
+pub mod git_files;
 pub(crate) mod git_locks;
 mod git_look;
 pub(crate) mod git_remotes;

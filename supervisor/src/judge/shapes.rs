@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::anchored_path::{AnchoredPath, last_name, parent_of};
 use super::bound_sockets::BoundSockets;
-use super::git_files::{is_git_file, leads_to_others};
+use super::git_files::{GitFiles, is_git_file, is_of_others};
 use super::git_look::{
     Look, is_certainly_repository, is_in_work_tree, is_named_by_configuration, is_part_of_repository, look_of,
 };
@@ -54,6 +54,8 @@ pub struct Shapes<'a> {
     pub policy: &'a Policy,
     /// The directories that the tree made.
     pub made: &'a MadeDirectories,
+    /// The files with the name `.git` that the tree made.
+    pub git_files: &'a GitFiles,
     /// The sockets that the tree bound.
     pub sockets: &'a BoundSockets,
     /// The protected names that are links.
@@ -173,7 +175,7 @@ impl Shapes<'_> {
 
     /// Whether the tree made the directory that holds a shape, and nobody else put a `.git` file there.
     fn is_the_trees(&self, shape: &Shape<'_>, place: AnchoredPath<'_>) -> bool {
-        self.made.has_above(place, shape.holder) && !leads_to_others(place, self.made)
+        self.made.has_above(place, shape.holder) && !is_of_others(place, self.made, self.git_files)
     }
 
     /// Whether a place is that of a git configuration, or of its lock, and protected for that.

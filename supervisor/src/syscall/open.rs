@@ -331,7 +331,7 @@ fn open_entry(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Resu
     let Some(file) = create(request, entry, how)? else { return Ok(None) };
     request.guard.scripts.changed(request.caller, &request.guard.tree, None, &entry.path);
     if is_git_file(&entry.name) {
-        request.guard.made.record_open(file.as_fd());
+        request.guard.record_git_file(file.as_fd());
     }
     finish(request, &entry.path, Object::from_fd(file)?, how).map(Some)
 }

@@ -1,9 +1,9 @@
 //! rename and link: an object judged by its path gets another path, and must not gain rights by it.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use guard_shim::failpoints::{Fallible, fail_point};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
+use rustix::fs::{AtFlags, CWD, FileType, RenameFlags};
 use rustix::io::Errno;
 
 use super::{Request, git_config, replacement};
@@ -194,6 +194,7 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     all.end()?;
     // Close the objects first: NFS renames an open file instead of replacing it.
     let judged = old.there()?.kind();
+    let git_file = if exchange { None } else { git_file(&old, &new)? };
     for object in [old.object.take(), new.object.take()].into_iter().flatten() {
         inflight::wait_for(Identity::from_stat(&object.stat));
     }
@@ -202,8 +203,8 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
         rustix::fs::renameat_with(&old.parent, old.written(), &new.parent, new.written(), flags)?;
         arrived(&old, &new, judged, flags)
     });
-    if !exchange && is_git_file(&new.name) && matches!(outcome, Ok(Reply::Value(0))) {
-        record_git_file(request, &new);
+    if let Some(file) = git_file.filter(|_| matches!(outcome, Ok(Reply::Value(0)))) {
+        request.guard.record_git_file(file.as_fd());
     }
     let grants = request.guard.floor.grants();
     for path in [&old.path, &new.path] {
@@ -236,15 +237,12 @@ fn arrived(old: &DirEntry, new: &DirEntry, judged: FileType, flags: RenameFlags)
     Err(Errno::NOENT)
 }
 
-/// Remembers a file that the tree has just given the name `.git`.
-fn record_git_file(request: &Request<'_, '_>, entry: &DirEntry) {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let file = rustix::fs::openat2(&entry.parent, entry.written(), flags, Mode::empty(), no_links);
-    let file = file.ok().and_then(|file| Object::from_fd(file).ok());
-    if let Some(file) = file.filter(|file| file.kind() == FileType::RegularFile) {
-        request.guard.made.record_open(file.fd.as_fd());
-    }
+/// The regular file that is about to get the name `.git`. It is held as it was judged: after the move, another one could
+/// have the name.
+fn git_file(old: &DirEntry, new: &DirEntry) -> Result<Option<OwnedFd>, Errno> {
+    let object = old.there()?;
+    let gets_name = is_git_file(&new.name) && object.kind() == FileType::RegularFile;
+    gets_name.then(|| object.fd.try_clone().map_err(|_| Errno::MFILE)).transpose()
 }
 
 /// Both names of a rename, if the source exists and the target can be moved to (fs/namei.c, do_renameat2).
