@@ -47,7 +47,8 @@ impl LinkedPlace {
 }
 
 /// Returns where protected names lead that are links: names in a directory itself, names in the directories on the way
-/// to protected ones below it, and names of repositories in it. Directories of the tree's do not count.
+/// to protected ones below it, and names of repositories in it. Of directories of the tree's, only repositories in them
+/// count that somebody else has made.
 pub fn search(policy: &Policy, made: &MadeDirectories, directory: &[u8]) -> Vec<LinkedPlace> {
     let mut search = Search { policy, made, top: directory, found: Vec::new() };
     if let Ok(open) = open(CWD, directory) {
@@ -67,6 +68,10 @@ impl Search<'_> {
     /// Looks into a directory. `git` is the git directory of any name that it is, or is in.
     fn run(&mut self, directory: BorrowedFd<'_>, path: &[u8], git: Option<&[u8]>, depth: usize) {
         if self.made.contains_open(directory) {
+            // What the tree has made in a git directory is no repository's.
+            if git.is_none() {
+                self.in_own(directory, path, depth);
+            }
             return;
         }
         let git = git.or_else(|| {
@@ -85,9 +90,7 @@ impl Search<'_> {
             let path = [top, b"/", &*name].concat();
             let Some(set) = self.set_of(&path, git) else {
                 // Search a repository in the directory, too: its links count for everything beside it.
-                let has_one =
-                    || is_there(directory, &[&*name, b"/.git"].concat()) || is_repository(directory, &name);
-                if depth == 0 && kind != FileType::Symlink && has_one() {
+                if depth == 0 && kind != FileType::Symlink && has_repository(directory, &name) {
                     self.inside(directory, &name, &path, None, depth);
                 }
                 continue;
@@ -106,6 +109,32 @@ impl Search<'_> {
                 }
                 Err(_) if depth < MAX_DEPTH => self.inside(directory, &name, &path, git, depth),
                 Err(_) => {}
+            }
+        }
+    }
+
+    /// Looks into a directory that the tree made. The names in it are the tree's, but not a `.git` that the operator's git has
+    /// made there, nor a repository in it.
+    fn in_own(&mut self, directory: BorrowedFd<'_>, path: &[u8], depth: usize) {
+        let top = path.strip_suffix(b"/").unwrap_or(path);
+        let git = [top, b"/.git"].concat();
+        let Some(set) = self.set_of(&git, None).filter(|_| depth < MAX_DEPTH) else { return };
+        match open(directory, b".git") {
+            Ok(open) => self.run(open.as_fd(), &git, None, depth + 1),
+            Err(Errno::ACCESS) if is_this_users(directory) => {
+                self.found.push(LinkedPlace::Hidden { place: self.top.to_vec(), set });
+            }
+            Err(_) => {}
+        }
+        if depth > 0 {
+            return;
+        }
+        let is_directory = |(name, kind): &ListedName| {
+            matches!(kind, FileType::Directory | FileType::Unknown) && name != b".git"
+        };
+        for (name, _) in names_if(directory, is_directory).unwrap_or_default() {
+            if has_repository(directory, &name) {
+                self.inside(directory, &name, &[top, b"/", &*name].concat(), None, depth);
             }
         }
     }
@@ -168,6 +197,11 @@ impl Search<'_> {
         self.found.extend(passed.map(|place| LinkedPlace::Passed { place, set }));
         self.found.extend(end.map(|place| LinkedPlace::End { name, place }));
     }
+}
+
+/// Whether a directory in another one has a `.git`, or is a repository.
+fn has_repository(directory: BorrowedFd<'_>, name: &[u8]) -> bool {
+    is_there(directory, &[name, b"/.git"].concat()) || is_repository(directory, name)
 }
 
 /// Whether git would take a directory for a repository, or would with one more name.
