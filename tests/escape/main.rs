@@ -1,6 +1,7 @@
 //! Attempts to get around the guard, each made for real on files, sockets and processes of the test's own.
 
 mod attempt;
+mod beside;
 mod calls;
 mod deceit;
 mod deep;
