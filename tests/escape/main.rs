@@ -21,6 +21,7 @@ mod leftovers;
 mod links;
 mod listed;
 mod machine;
+mod mounts;
 mod moves;
 mod named;
 mod network;

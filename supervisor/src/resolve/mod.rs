@@ -5,6 +5,7 @@
 //! about the descriptor that the operation then uses, and its path is the one that the kernel reports
 //! (`/proc/self/fd/N`), not the one that was written.
 
+mod attached;
 mod fast_path;
 mod head_cache;
 mod long_path;
