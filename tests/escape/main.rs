@@ -23,6 +23,7 @@ mod listed;
 mod machine;
 mod mounts;
 mod moves;
+mod name_races;
 mod named;
 mod network;
 mod outside;

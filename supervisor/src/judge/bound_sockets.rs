@@ -7,10 +7,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use guard_policy::Policy;
 use nix::sys::socket::UnixAddr;
 use parking_lot::Mutex;
-use rustix::fs::{AtFlags, StatxFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
+use crate::judge::bound_file::is_bound_to;
 use crate::resolve::{DirEntry, Object, link_to};
 
 /// A socket in the file system: device, inode and birth time, because inode numbers are reused.
@@ -89,9 +90,13 @@ fn named_sockets() -> Option<HashSet<u64>> {
 }
 
 impl BoundSockets {
-    /// Remembers a socket just bound at this entry. If it cannot be inspected, it is not remembered.
+    /// Remembers a socket just bound at this entry, unless the file there is another socket's by now. If it cannot be
+    /// inspected, it is not remembered.
     pub fn add_file(&self, entry: &DirEntry, socket: BorrowedFd<'_>) {
-        if let Ok(file) = identity(&entry.parent, &entry.name, AtFlags::SYMLINK_NOFOLLOW)
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        if let Ok(there) = rustix::fs::openat(&entry.parent, &entry.name[..], flags, Mode::empty())
+            && is_bound_to(socket, there.as_fd())
+            && let Ok(file) = identity(&there, b"", AtFlags::EMPTY_PATH)
             && let Ok(stat) = rustix::fs::fstat(socket)
         {
             self.files.lock().add(file, stat.st_ino, named_sockets);
@@ -202,7 +207,7 @@ pub fn may_be_served(file: &Object) -> bool {
     connected != Err(Errno::CONNREFUSED)
 }
 
-fn identity(directory: impl std::os::fd::AsFd, name: &[u8], flags: AtFlags) -> Result<File, Errno> {
+fn identity(directory: impl AsFd, name: &[u8], flags: AtFlags) -> Result<File, Errno> {
     let stat = rustix::fs::statx(directory, name, flags, StatxFlags::BASIC_STATS | StatxFlags::BTIME)?;
     Ok((stat.stx_dev_major, stat.stx_dev_minor, stat.stx_ino, stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec))
 }
@@ -230,7 +235,6 @@ mod tests {
 
     #[test]
     fn a_name_is_the_trees_as_long_as_its_socket_is() {
-        use std::os::fd::AsFd;
         use std::os::linux::net::SocketAddrExt;
         use std::os::unix::net::{SocketAddr, UnixListener};
         let name = format!("guard-test-servers-{}\0x", std::process::id());

@@ -145,7 +145,7 @@ mod tests {
         for name in ["own", "other", "wt"] {
             std::fs::create_dir(root.join(name)).unwrap();
         }
-        made.record(rustix::fs::open(&root, OFlags::PATH, Mode::empty()).unwrap().as_fd(), b"own");
+        made.record_open(File::open(root.join("own")).unwrap().as_fd());
         let path = root.join("wt/.git");
         let own = GitFiles::default();
         let is_theirs = || is_of_others(AnchoredPath::path(path.as_os_str().as_bytes()), &made, &own);

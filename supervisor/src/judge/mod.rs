@@ -3,6 +3,7 @@
 
 pub(crate) mod active;
 pub mod anchored_path;
+mod bound_file;
 pub mod bound_sockets;
 pub(crate) mod consent;
 pub mod git_files;

@@ -4,6 +4,7 @@
 //! those, and acts on those. Later changes to the caller's memory or to names in the file system cannot change what is
 //! done.
 
+mod arrival;
 mod attributes;
 mod git_config;
 #[cfg(test)]
@@ -23,6 +24,7 @@ mod replacement;
 mod request;
 mod set_id;
 pub mod socket;
+mod socket_names;
 #[cfg(test)]
 mod tests;
 mod truncate;

@@ -5,11 +5,12 @@ use std::os::fd::AsFd;
 use rustix::fs::{AtFlags, FileType, Mode};
 use rustix::io::Errno;
 
-use super::{Request, git_config, set_id};
+use super::{Request, git_config, set_id, socket_names};
 use crate::caller::CallerPath;
 use crate::inflight;
 use crate::judge::anchored_path::AnchoredPath;
 use crate::judge::consent::AllPaths;
+use crate::judge::made_directories::LastChange;
 use crate::reply::{HandlerResult, Reply};
 use crate::resolve::{DirEntry, Dots, Identity, Last, Target};
 
@@ -48,10 +49,11 @@ pub fn mkdir(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32) -> Han
     request.adopt_umask()?;
     // The kernel drops the other bits of a directory's mode (S_IRWXUGO | S_ISVTX).
     let mode = Mode::from_raw_mode(mode as u32 & 0o1777);
+    let before = LastChange::read(entry.parent.as_fd());
     let outcome = request.perform(|| rustix::fs::mkdirat(&entry.parent, entry.written(), mode));
     // Nothing else was made by this call: a directory that existed before is somebody else's.
     if matches!(outcome, Ok(Reply::Value(0))) {
-        request.guard.made.record(entry.parent.as_fd(), &entry.name);
+        request.guard.made.record(entry.parent.as_fd(), &entry.name, before);
     }
     outcome
 }
@@ -109,15 +111,19 @@ pub fn unlink(request: &Request<'_, '_>, dirfd: i32, address: u64, flags: i32) -
     }
     request.caller.check()?;
     // Between judging and removing a lock, the tree must not remove it by another call: a git of the operator's could have
-    // made the next one.
-    let _alone =
-        git_config::may_be_lock(path.as_bytes()).then(|| super::rename::alone(request)).transpose()?;
+    // made the next one. Nor a directory between making it and remembering it: the next one of this name could be the
+    // operator's.
+    let must_be_alone = directory || git_config::may_be_lock(path.as_bytes());
+    let mut alone = must_be_alone.then(|| super::rename::alone(request)).transpose()?;
     let target = request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), Last::Name)?;
     let mut entry = match target {
         Target::Entry(entry) => entry,
         Target::Object { dots, .. } => return Err(no_name(dots, directory)),
     };
-    entry.there()?;
+    let is_socket = !directory && !entry.slash && entry.there()?.kind() == FileType::Socket;
+    if is_socket && alone.is_none() {
+        alone = Some(super::rename::alone(request)?);
+    }
     match git_config::is_of_paths(request, &entry) {
         true => request.guard.judge_git_locked(request.caller, AnchoredPath::from_entry(&entry))?,
         false => request.guard.judge_removal(request.caller, AnchoredPath::from_entry(&entry))?,
@@ -129,7 +135,11 @@ pub fn unlink(request: &Request<'_, '_>, dirfd: i32, address: u64, flags: i32) -
     }
     // Let the kernel check whether it is a directory: another error may take precedence.
     let flags = if directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-    let outcome = request.perform(|| rustix::fs::unlinkat(&entry.parent, entry.written(), flags));
+    let outcome = request.perform(|| match is_socket {
+        true => socket_names::remove(request, &entry),
+        false => rustix::fs::unlinkat(&entry.parent, entry.written(), flags),
+    });
+    drop(alone);
     request.guard.floor.grants().recheck_below(&entry.path);
     outcome
 }

@@ -6,6 +6,7 @@ use guard_shim::failpoints::{Fallible, fail_point};
 use rustix::fs::{AtFlags, CWD, FileType, RenameFlags};
 use rustix::io::Errno;
 
+use super::arrival::Move;
 use super::{Request, git_config, replacement};
 use crate::audit::Operation;
 use crate::inflight;
@@ -118,6 +119,14 @@ fn keep_rights(
     if guard.observe || may_move() { Ok(()) } else { Err(Errno::XDEV) }
 }
 
+/// Refuses to give a file a protected name if it has another one: the tree could write it by that.
+fn keep_single(request: &Request<'_, '_>, from: &DirEntry, to: &DirEntry) -> Result<(), Errno> {
+    let object = from.there()?;
+    let is_linked = object.kind() != FileType::Directory && object.links() > 1;
+    let is_named = is_linked && request.guard.shapes().names(AnchoredPath::from_entry(to));
+    if is_named && !request.guard.observe { Err(Errno::XDEV) } else { Ok(()) }
+}
+
 /// rename, renameat and renameat2.
 pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> HandlerResult {
     let flags = RenameFlags::from_bits_retain(flags);
@@ -134,7 +143,7 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
         _ => false,
     };
     // The kernel reports that first.
-    let (mut old, mut new) =
+    let (old, mut new) =
         both(old, new, flags).map_err(|error| if is_elsewhere { Errno::XDEV } else { error })?;
     fail_point(Fallible::Rename, &old.path);
     if flags.is_empty()
@@ -173,38 +182,24 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     judge_link(request, &old, &new)?;
     if exchange {
         judge_link(request, &new, &old)?;
-        keep_rights(
-            request,
-            AnchoredPath::from_entry(&new),
-            AnchoredPath::from_entry(&old),
-            Moved::from_entry(&new)?,
-        )?;
+        let moved = Moved::from_entry(&new)?;
+        keep_rights(request, AnchoredPath::from_entry(&new), AnchoredPath::from_entry(&old), moved)?;
+        keep_single(request, &new, &old)?;
     }
     let moved = if leaves_lock { Moved::OwnFile } else { Moved::from_entry(&old)? };
     keep_rights(request, AnchoredPath::from_entry(&old), AnchoredPath::from_entry(&new), moved)?;
-    for (from, to) in [(&old, &new), (&new, &old)].into_iter().take(if exchange { 2 } else { 1 }) {
-        let object = from.there()?;
-        let is_linked = object.kind() != FileType::Directory && object.links() > 1;
-        if is_linked && request.guard.shapes().names(AnchoredPath::from_entry(to)) && !request.guard.observe {
-            return Err(Errno::XDEV);
-        }
-    }
+    keep_single(request, &old, &new)?;
     stay(request, &old)?;
     stay(request, &new)?;
     all.end()?;
-    // Close the objects first: NFS renames an open file instead of replacing it.
-    let judged = old.there()?.kind();
-    let git_file = if exchange { None } else { git_file(&old, &new)? };
-    for object in [old.object.take(), new.object.take()].into_iter().flatten() {
+    for object in [&old.object, &new.object].into_iter().flatten() {
         inflight::wait_for(Identity::from_stat(&object.stat));
     }
+    let judged = Move::new(&old, &mut new, flags);
     // The kernel reports a trailing slash on a non-directory, a directory moved below itself, and the like.
-    let outcome = request.perform(|| {
-        rustix::fs::renameat_with(&old.parent, old.written(), &new.parent, new.written(), flags)?;
-        arrived(&old, &new, judged, flags)
-    });
-    if let Some(file) = git_file.filter(|_| matches!(outcome, Ok(Reply::Value(0)))) {
-        request.guard.record_git_file(file.as_fd());
+    let outcome = request.perform(|| judged.run(request));
+    if !exchange && is_git_file(&new.name) && matches!(outcome, Ok(Reply::Value(0))) {
+        record_git_file(request, &old);
     }
     let grants = request.guard.floor.grants();
     for path in [&old.path, &new.path] {
@@ -213,36 +208,11 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     outcome
 }
 
-/// Checks that what was moved is of the kind that was judged: a link is judged by more. Another guard of this user's, or a
-/// call that was left to the kernel, may have put one in its place meanwhile: that one goes back. The inode is not compared,
-/// because some file systems give another one to what they move (overlayfs, FUSE).
-///
-/// # Errors
-/// ENOENT, as if it had been removed before; if it cannot go back, it is at least not kept under the new name.
-fn arrived(old: &DirEntry, new: &DirEntry, judged: FileType, flags: RenameFlags) -> Result<(), Errno> {
-    let there = match rustix::fs::statat(&new.parent, &new.name[..], AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) => stat,
-        // Another call has moved or removed it since.
-        Err(_) => return Ok(()),
-    };
-    let kind = FileType::from_raw_mode(there.st_mode);
-    if kind == judged {
-        return Ok(());
+/// Remembers a file that the tree has just given the name `.git`: the one that was judged, whatever has the name by now.
+fn record_git_file(request: &Request<'_, '_>, moved: &DirEntry) {
+    if let Some(file) = moved.object.as_ref().filter(|file| file.kind() == FileType::RegularFile) {
+        request.guard.record_git_file(file.fd.as_fd());
     }
-    let back = if flags.contains(RenameFlags::EXCHANGE) { flags } else { RenameFlags::NOREPLACE };
-    let undone = rustix::fs::renameat_with(&new.parent, &new.name[..], &old.parent, &old.name[..], back);
-    if undone.is_err() && kind != FileType::Directory {
-        let _ = rustix::fs::unlinkat(&new.parent, &new.name[..], AtFlags::empty());
-    }
-    Err(Errno::NOENT)
-}
-
-/// The regular file that is about to get the name `.git`. It is held as it was judged: after the move, another one could
-/// have the name.
-fn git_file(old: &DirEntry, new: &DirEntry) -> Result<Option<OwnedFd>, Errno> {
-    let object = old.there()?;
-    let gets_name = is_git_file(&new.name) && object.kind() == FileType::RegularFile;
-    gets_name.then(|| object.fd.try_clone().map_err(|_| Errno::MFILE)).transpose()
 }
 
 /// Both names of a rename, if the source exists and the target can be moved to (fs/namei.c, do_renameat2).
