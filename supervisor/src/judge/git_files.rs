@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use parking_lot::Mutex;
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, statat};
 use rustix::io::Errno;
 
 use super::anchored_path::AnchoredPath;
@@ -22,7 +22,7 @@ use crate::resolve::{Identity, link_to};
 const MAX_FILE: u64 = 8 << 10;
 /// How many files of the tree's are held open. Of any other, only one that leads to the tree's own git directory counts as
 /// the tree's.
-const MAX_FILES: usize = 512;
+const MAX_FILES: usize = 128;
 
 /// Whether a file has this name.
 pub fn is_git_file(name: &[u8]) -> bool {
@@ -96,7 +96,7 @@ fn names(git_directory: BorrowedFd<'_>, file: Identity) -> bool {
         return true;
     }
     let path = OsStr::from_bytes(line(&text));
-    match rustix::fs::statat(git_directory, path, rustix::fs::AtFlags::empty()) {
+    match statat(git_directory, path, AtFlags::empty()) {
         Ok(stat) => Identity::from_stat(&stat) == file,
         Err(error) => !is_missing(error),
     }
@@ -133,8 +133,6 @@ fn read(around: BorrowedFd<'_>, name: &[u8]) -> Result<Option<(Identity, Vec<u8>
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::ffi::OsStrExt;
-
     use super::*;
 
     #[test]

@@ -1,6 +1,6 @@
 //! rename and link: an object judged by its path gets another path, and must not gain rights by it.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
 use guard_shim::failpoints::{Fallible, fail_point};
 use rustix::fs::{AtFlags, CWD, FileType, RenameFlags};
