@@ -220,6 +220,17 @@ impl Policy {
         places.into_iter().map(<[u8]>::to_vec).collect()
     }
 
+    /// Returns the policy for a host on which runs could write these places, too; `None` if it knows of them all.
+    pub fn with_written(&self, mut places: Vec<Vec<u8>>) -> Option<Policy> {
+        places.retain(|place| !self.map.earlier_runs.may_write(place));
+        if places.is_empty() {
+            return None;
+        }
+        let mut policy = self.clone();
+        policy.map.earlier_runs.extend(places);
+        Some(policy)
+    }
+
     /// Why no symbolic link may stand at a real path; `None` if one may. Something below the path is protected or
     /// denied. A link would put that elsewhere, where the tree may write it, or read what is written there later, such
     /// as a token.

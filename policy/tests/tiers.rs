@@ -454,7 +454,8 @@ fn what_is_protected_anywhere_takes_writing_from_the_kernel_and_leaves_reading_w
     let all = with(json!(true), json!({"/**": "rwx"}));
     assert_eq!(granted(&all), ["r /"]);
     // Without what may be anywhere, the places that are protected are left out.
-    let anywhere = json!({"git": false, "direnv": false, "editors": false, "agents": false});
+    let anywhere =
+        json!({"git": false, "direnv": false, "editors": false, "packages": false, "agents": false});
     assert_eq!(
         granted(&with(anywhere.clone(), json!({"/**": "rwx"}))),
         ["r /", "rw /srv", "rw /usr/src", "rw /home/u/work", "rw /home/u/.config/x"]

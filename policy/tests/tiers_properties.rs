@@ -155,7 +155,7 @@ impl Doc {
                 "base": self.base,
                 // What may be anywhere leaves the kernel no writes: here it is on in few documents.
                 "persistence": if self.strict && self.protected.is_empty() { json!(true) } else {
-                    json!({"git": false, "direnv": false, "editors": false, "agents": false})
+                    json!({"git": false, "direnv": false, "editors": false, "packages": false, "agents": false})
                 },
                 "filesystem": { "rules": rules, "deny": self.deny, "default": self.default },
             },

@@ -104,7 +104,7 @@ fn a_program_that_the_tree_may_rewrite_is_not_saved() {
 /// What the entry was for is no longer there.
 #[test]
 fn a_yes_to_write_a_program_ends_its_always() {
-    let world = world().policy_text(|text| text.replace(r#""@/bin/**": "r-?""#, r#""@/bin/**": "r??""#));
+    let world = world().policy_text(|text| text.replace(r#"/bin/**": "r-?""#, r#"/bin/**": "r??""#));
     let tool = world.write("bin/tool", "#!/bin/sh\necho fine\n");
     crate::world::executable(&tool);
     let mut shell = Shell::start(&world);

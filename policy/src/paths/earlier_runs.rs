@@ -24,6 +24,11 @@ impl EarlierRuns {
         EarlierRuns { except, ..self }
     }
 
+    /// Adds places.
+    pub(crate) fn extend(&mut self, places: impl IntoIterator<Item = Vec<u8>>) {
+        self.places.extend(places);
+    }
+
     /// Returns whether one of them could write a path.
     pub fn may_write(&self, path: &[u8]) -> bool {
         is_in(&self.places, path) && !is_in(&self.except, path)

@@ -38,7 +38,7 @@ pub(crate) struct PathRules {
     /// The reason for a path that is not real, where nothing is granted.
     no_path: CompiledReason,
     /// Where earlier runs could write.
-    earlier_runs: EarlierRuns,
+    pub(crate) earlier_runs: EarlierRuns,
     /// The reason for a program that starts by no saved answer.
     outdated_answer: CompiledReason,
 }

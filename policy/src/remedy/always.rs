@@ -220,7 +220,13 @@ impl Savings {
             if is_the_trees(policy, exec.path, world) {
                 return Err(Once::Writable.text().to_owned());
             }
-            add(&mut self.narrow, Saving::Rule(FileRule { pattern: literal(exec.path)?, bits: Bits::X }));
+            // Where the tree may write after asking, a start takes the right to read, too.
+            let found = policy.map.find_program(exec.path);
+            let r = if found.is_protected() { Grant::Yes } else { found.rights.r };
+            let missing = Rights { r, w: Grant::Yes, x: found.rights.x };
+            if let Some(bits) = Bits::from_rights(missing, |grant| grant == Grant::Ask) {
+                add(&mut self.narrow, Saving::Rule(FileRule { pattern: literal(exec.path)?, bits }));
+            }
         }
         Ok(())
     }

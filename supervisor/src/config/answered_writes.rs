@@ -26,9 +26,10 @@ pub struct AnsweredWrites {
 #[derive(Debug)]
 struct Known {
     record: RunRecord,
+    /// What was recorded by this run.
+    places: Vec<PathBuf>,
     /// How many names of a directory were recorded.
     names: HashMap<PathBuf, usize>,
-    lines: usize,
 }
 
 impl AnsweredWrites {
@@ -46,8 +47,8 @@ impl AnsweredWrites {
         let mut known = self.known.lock();
         let known = known.get_or_insert_with(|| Known {
             record: RunRecord::read(&self.states),
+            places: Vec::new(),
             names: HashMap::new(),
-            lines: 0,
         });
         if self.states.is_empty() || known.record.may_be_written(path) {
             return Ok(());
@@ -57,8 +58,15 @@ impl AnsweredWrites {
             workspace_record::add(state, &place)?;
         }
         known.record.add(&place);
-        known.lines += 1;
+        known.places.push(place);
         Ok(())
+    }
+
+    /// Returns what was recorded.
+    pub fn places(&self) -> Vec<Vec<u8>> {
+        let known = self.known.lock();
+        let places = known.iter().flat_map(|known| &known.places);
+        places.map(|place| place.as_os_str().as_bytes().to_vec()).collect()
     }
 }
 
@@ -69,7 +77,7 @@ impl Known {
         let names = self.names.entry(directory.to_owned()).or_default();
         *names += 1;
         match () {
-            () if self.lines >= MAX_LINES => PathBuf::from("/"),
+            () if self.places.len() >= MAX_LINES => PathBuf::from("/"),
             () if *names > MAX_NAMES => directory.to_owned(),
             () => path.to_owned(),
         }
@@ -90,6 +98,7 @@ mod tests {
         let writes = AnsweredWrites::new(vec![state.path().to_owned()]);
         writes.record(b"/home/u/project/.git").unwrap();
         writes.record(b"/home/u/project/.git/config").unwrap();
+        assert_eq!(writes.places(), [b"/home/u/project/.git"]);
         let record = recorded(state.path());
         assert!(record.may_be_written(Path::new("/home/u/project/.git/hooks")));
         assert!(!record.may_be_written(Path::new("/home/u/project/other")));

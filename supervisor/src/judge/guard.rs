@@ -431,7 +431,14 @@ impl Guard {
         originals: &[Vec<u8>],
     ) -> Result<Verdict<'p>, Errno> {
         self.saw(exec.path, if exec.role == Role::Loader { Used::LOADED } else { Used::STARTED });
-        let verdict = decide_program(self.policy(), exec, originals);
+        let mut verdict = decide_program(self.policy(), exec, originals);
+        // The policy is read again for what was answered a moment ago, but maybe later.
+        if verdict.outcome == Outcome::Allow
+            && let Some(policy) = self.policy().with_written(self.answered_writes.places())
+        {
+            let Verdict { outcome, reason } = decide_program(&policy, exec, originals);
+            verdict = Verdict { outcome, reason: reason.into_owned() };
+        }
         if verdict.outcome != Outcome::Deny && !self.floor.starts(exec.path) {
             let path = exec.path;
             let directory = path.iter().rposition(|&byte| byte == b'/').map_or(&path[..0], |at| &path[..at]);

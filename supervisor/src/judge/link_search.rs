@@ -10,7 +10,7 @@ use guard_policy::{GitLook, LinkedSet, Policy};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstat, readlinkat, statat};
 use rustix::io::Errno;
 
-use super::anchored_path::{last_name, open_directory, parent_of};
+use super::anchored_path::{last_name, names, open_directory, parent_of};
 use super::git_look::Look;
 use super::link_text::absolute;
 use super::listing::{ListedName, names_if};
@@ -69,7 +69,7 @@ impl Search<'_> {
     fn run(&mut self, directory: BorrowedFd<'_>, path: &[u8], git: Option<&[u8]>, depth: usize) {
         if self.made.contains_open(directory) {
             // What the tree has made in a git directory is no repository's.
-            if git.is_none() {
+            if git.is_none() && !names(path).any(|name| name == b".git") {
                 self.in_own(directory, path, depth);
             }
             return;
@@ -118,7 +118,8 @@ impl Search<'_> {
     fn in_own(&mut self, directory: BorrowedFd<'_>, path: &[u8], depth: usize) {
         let top = path.strip_suffix(b"/").unwrap_or(path);
         let git = [top, b"/.git"].concat();
-        let Some(set) = self.set_of(&git, None).filter(|_| depth < MAX_DEPTH) else { return };
+        // Whatever is around it: the path may be long, and nearly all such directories have no `.git`.
+        let Some(set) = self.set_of(b"/.git", None).filter(|_| depth < MAX_DEPTH) else { return };
         match open(directory, b".git") {
             Ok(open) => self.run(open.as_fd(), &git, None, depth + 1),
             Err(Errno::ACCESS) if is_this_users(directory) => {

@@ -1,16 +1,18 @@
 //! The directories that the tree has made in this session, and the files with the name `.git`.
 
 use std::collections::HashSet;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use rustix::fs::{AtFlags, CWD, Dir, DirEntry, Mode, OFlags, StatxFlags};
-use rustix::io::Errno;
+use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags};
 
 use super::anchored_path::{AnchoredPath, open_directory};
 
 /// How many are remembered, about 3 MiB. Those made later count as the operator's, which protects more.
 const MAX_DIRECTORIES: usize = 1 << 16;
+/// Twice the longest tick: times of files have that precision.
+const TICK: Duration = Duration::from_millis(20);
 
 /// A directory that no later one is taken for: the kernel gives inode numbers out again, but not with the same time
 /// of birth, unless it is within one tick (10 ms at most).
@@ -27,6 +29,10 @@ impl Born {
     fn read(directory: BorrowedFd<'_>) -> Option<Born> {
         let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
         let stat = rustix::fs::statx(directory, "", flags, StatxFlags::INO | StatxFlags::BTIME).ok()?;
+        Born::from_statx(&stat)
+    }
+
+    fn from_statx(stat: &Statx) -> Option<Born> {
         (stat.stx_mask & StatxFlags::BTIME.bits() != 0).then_some(Born {
             device: (stat.stx_dev_major, stat.stx_dev_minor),
             inode: stat.stx_ino,
@@ -34,24 +40,15 @@ impl Born {
             nanoseconds: stat.stx_btime.tv_nsec,
         })
     }
+
+    /// When, in nanoseconds since 1970, by the clock of the file system.
+    fn time(self) -> i128 {
+        nanoseconds(self.seconds, self.nanoseconds)
+    }
 }
 
-/// When a directory had changed last, before something was made in it: what the call makes is born no earlier, by the clock of
-/// that file system.
-#[derive(Clone, Copy, Debug)]
-pub struct LastChange(Option<(i64, u32)>);
-
-impl LastChange {
-    /// Looks at the directory.
-    pub fn read(directory: BorrowedFd<'_>) -> LastChange {
-        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-        let stat = rustix::fs::statx(directory, "", flags, StatxFlags::CTIME);
-        LastChange(stat.ok().map(|stat| (stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec)))
-    }
-
-    fn is_before(self, born: Born) -> bool {
-        self.0.is_some_and(|change| change <= (born.seconds, born.nanoseconds))
-    }
+fn nanoseconds(seconds: i64, rest: u32) -> i128 {
+    i128::from(seconds) * 1_000_000_000 + i128::from(rest)
 }
 
 /// The directories that the tree has made in this session, as far as they are remembered.
@@ -59,14 +56,23 @@ impl LastChange {
 pub struct MadeDirectories(Mutex<HashSet<Born>>);
 
 impl MadeDirectories {
-    /// Remembers the directory that was just made under a name. The caller holds the lock that every call of the tree
-    /// needs to remove it, and to make another one or move it there. What the operator has put in its place counts as his:
-    /// it is older than the call, or something is in it. So does a directory that cannot be listed.
-    pub fn record(&self, parent: BorrowedFd<'_>, name: &[u8], before: LastChange) {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let Ok(made) = rustix::fs::openat(parent, name, flags, Mode::empty()) else { return };
-        let Some(born) = Born::read(made.as_fd()) else { return };
-        if before.is_before(born) && is_empty(made) {
+    /// Remembers the directory that was just made under a name, by a call that began at `since`. The caller holds the lock
+    /// that every call of the tree needs to remove it, and to make another one or move it there. What the operator has put in
+    /// its place counts as his: it is older than the call, or a directory is in it.
+    ///
+    /// Nothing is opened and listed, since programs that watch the directory would see it (inotify(7)).
+    pub fn record(&self, parent: BorrowedFd<'_>, name: &[u8], since: Instant) {
+        let look = |name: &[u8], flags: AtFlags, what: StatxFlags| {
+            rustix::fs::statx(parent, name, flags | AtFlags::STATX_DONT_SYNC, what)
+        };
+        let what = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+        let Ok(made) = look(name, AtFlags::SYMLINK_NOFOLLOW, what) else { return };
+        let Ok(around) = look(b"", AtFlags::EMPTY_PATH, StatxFlags::CTIME) else { return };
+        let Some(born) = Born::from_statx(&made) else { return };
+        // Both are times of the file system, which may have another clock.
+        let changed = nanoseconds(around.stx_ctime.tv_sec, around.stx_ctime.tv_nsec);
+        let is_new = changed - born.time() <= (since.elapsed() + TICK).as_nanos() as i128;
+        if is_new && is_without_directories(&made) {
             self.insert(born);
         }
     }
@@ -105,11 +111,11 @@ impl MadeDirectories {
     }
 }
 
-fn is_empty(directory: OwnedFd) -> bool {
-    let is_dots = |entry: Result<DirEntry, Errno>| {
-        entry.is_ok_and(|entry| matches!(entry.file_name().to_bytes(), b"." | b".."))
-    };
-    Dir::new(directory).is_ok_and(|mut names| names.all(is_dots))
+/// Whether this is a directory without others in it, as far as its links say: each one has a `..`. Where they are not
+/// counted (btrfs), it must be empty.
+fn is_without_directories(stat: &Statx) -> bool {
+    let is_directory = FileType::from_raw_mode(stat.stx_mode.into()) == FileType::Directory;
+    is_directory && (stat.stx_nlink == 2 || stat.stx_nlink == 1 && stat.stx_size == 0)
 }
 
 #[cfg(test)]
@@ -129,7 +135,7 @@ mod tests {
         let root = directory.path().canonicalize().unwrap();
         let parent = open_directory(CWD, root.as_os_str().as_bytes()).unwrap();
         let made = MadeDirectories::default();
-        let before = LastChange::read(parent.as_fd());
+        let before = Instant::now();
         for name in ["own", "other"] {
             std::fs::create_dir(root.join(name)).unwrap();
         }
@@ -157,7 +163,7 @@ mod tests {
         let made = MadeDirectories::default();
         let there = root.join("made");
         let make = |what: &dyn Fn()| {
-            let before = LastChange::read(parent.as_fd());
+            let before = Instant::now();
             std::fs::create_dir(&there).unwrap();
             what();
             made.record(parent.as_fd(), b"made", before);
@@ -166,17 +172,15 @@ mod tests {
             counts
         };
         assert!(make(&|| {}));
-        assert!(!make(&|| std::fs::create_dir(there.join("project")).unwrap()), "something is in it");
-        // Birth is recorded by the tick.
+        assert!(!make(&|| std::fs::create_dir(there.join("project")).unwrap()), "a directory is in it");
         std::fs::create_dir(root.join("older")).unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(50));
-        std::fs::write(root.join("file"), "").unwrap();
+        std::thread::sleep(Duration::from_secs(1));
         assert!(!make(&|| std::fs::rename(root.join("older"), &there).unwrap()), "it is older than the call");
         let link = || {
             std::fs::remove_dir(&there).unwrap();
             std::os::unix::fs::symlink(".", &there).unwrap();
         };
-        let before = LastChange::read(parent.as_fd());
+        let before = Instant::now();
         std::fs::create_dir(&there).unwrap();
         link();
         made.record(parent.as_fd(), b"made", before);

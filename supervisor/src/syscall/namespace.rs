@@ -1,6 +1,7 @@
 //! Names in directories: mkdir, mknod, symlink, unlink, rmdir.
 
 use std::os::fd::AsFd;
+use std::time::Instant;
 
 use rustix::fs::{AtFlags, FileType, Mode};
 use rustix::io::Errno;
@@ -10,7 +11,6 @@ use crate::caller::CallerPath;
 use crate::inflight;
 use crate::judge::anchored_path::AnchoredPath;
 use crate::judge::consent::AllPaths;
-use crate::judge::made_directories::LastChange;
 use crate::reply::{HandlerResult, Reply};
 use crate::resolve::{DirEntry, Dots, Identity, Last, Target};
 
@@ -49,11 +49,11 @@ pub fn mkdir(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32) -> Han
     request.adopt_umask()?;
     // The kernel drops the other bits of a directory's mode (S_IRWXUGO | S_ISVTX).
     let mode = Mode::from_raw_mode(mode as u32 & 0o1777);
-    let before = LastChange::read(entry.parent.as_fd());
+    let since = Instant::now();
     let outcome = request.perform(|| rustix::fs::mkdirat(&entry.parent, entry.written(), mode));
     // Nothing else was made by this call: a directory that existed before is somebody else's.
     if matches!(outcome, Ok(Reply::Value(0))) {
-        request.guard.made.record(entry.parent.as_fd(), &entry.name, before);
+        request.guard.made.record(entry.parent.as_fd(), &entry.name, since);
     }
     outcome
 }
