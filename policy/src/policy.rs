@@ -196,10 +196,10 @@ impl Policy {
         self.map.find(path).rights
     }
 
-    /// True when the tree may write at this real path, or may after asking. Paths that only persistence protects count
-    /// as writable: no program is trusted more for that.
+    /// True when the tree may write at this real path, or may after asking, or an earlier run could. Paths that only
+    /// persistence protects count as writable: no program is trusted more for that.
     pub fn writable(&self, path: &[u8]) -> bool {
-        !self.map.find(path).is_protected()
+        !self.map.find_program(path).is_protected()
     }
 
     /// True when the tree may write at this real path without asking. Paths that persistence protects count as
@@ -215,6 +215,9 @@ impl Policy {
         let rules = self.map.rules.iter().filter(is_writable).map(|rule| rule.glob.top());
         let answers = self.map.answers.iter().filter(|answer| answer.bits.contains(Bits::W));
         let mut places: Vec<&[u8]> = rules.chain(answers.map(|answer| answer.glob.top())).collect();
+        if self.map.default.w == Grant::Yes {
+            places.push(b"/");
+        }
         places.sort_unstable();
         places.dedup();
         places.into_iter().map(<[u8]>::to_vec).collect()

@@ -121,10 +121,10 @@ fn a_program_is_saved_with_entry_and_bit() {
     let git: (&str, &[&str], Role) = ("/usr/bin/git", &["git", "log"], Role::Program);
     assert_eq!(texts_of(&of_exec(&json!({}), &[git])), saves(&[GIT], &[]));
     let listed: (&str, &[&str], Role) = ("/opt/listed", &["listed"], Role::Program);
-    assert_eq!(texts_of(&of_exec(&json!({}), &[listed])), saves(&["\"/opt/listed\" x"], &[]));
+    assert_eq!(texts_of(&of_exec(&json!({}), &[listed])), saves(&["\"/opt/listed\" rx"], &[]));
     let neither: (&str, &[&str], Role) = ("/opt/x", &["x"], Role::Program);
     let entry = "allowlist \"/opt/x\" with these arguments in this directory";
-    assert_eq!(texts_of(&of_exec(&json!({}), &[neither])), saves(&[entry, "\"/opt/x\" x"], &[]));
+    assert_eq!(texts_of(&of_exec(&json!({}), &[neither])), saves(&[entry, "\"/opt/x\" rx"], &[]));
     // A script and its interpreter.
     let script: (&str, &[&str], Role) = ("/usr/bin/s", &["s"], Role::Program);
     let runner: (&str, &[&str], Role) = ("/usr/bin/runner", &["runner", "/usr/bin/s"], Role::Interpreter);
@@ -277,7 +277,8 @@ fn no_x_is_saved_for_a_program_that_the_tree_may_write() {
     };
     assert_eq!(saved("/tree/x"), Err(REPLACEABLE.to_owned()));
     assert_eq!(saved("/fixed/x"), saves(&["\"/fixed/x\" x"], &[]).map_err(str::to_owned));
-    assert_eq!(saved("/asked/x"), saves(&["\"/asked/x\" x"], &[]).map_err(str::to_owned));
+    // Where the tree may write after asking, a start takes the right to read.
+    assert_eq!(saved("/asked/x"), saves(&["\"/asked/x\" rx"], &[]).map_err(str::to_owned));
 }
 
 /// An answer in memory lets the tree write where the policy only asks.

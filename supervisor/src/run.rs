@@ -221,12 +221,8 @@ fn start(
     }));
     let audit = writer(options, &mut paths, &log)?;
     // The log has made the state directory, if that is where it is.
-    // No run starts in the directory of a sandbox but those of its scope, and there may be many.
-    let is_own = |enclosure: &Enclosure| enclosure.own == paths.cwd.as_os_str().as_bytes();
-    if !paths.enclosure().is_some_and(is_own) {
-        config::record_workspace(options, &mut paths, &in_force)?;
-    }
-    if let Err(problem) = config::record_files(&mut paths, &in_force) {
+    config::record_workspace(options, &mut paths, &in_force)?;
+    if let Err(problem) = config::record_files(&mut paths) {
         eprintln!("openclaw-guard: {problem}");
     }
     if recorder.is_none() {

@@ -453,3 +453,84 @@ fn an_answer_does_not_start_what_a_run_beside_it_may_write() {
     let (asked, ended) = first.answer_all(|_| "deny");
     assert!(!asked.is_empty() && ended.status != 7, "it starts for a minute: {}", ended.stderr);
 }
+
+/// Neither a link on the way to another run's policy, nor the name that its next text has first, is the tree's.
+#[test]
+fn the_way_to_another_runs_policy_is_not_the_trees() {
+    let open = r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"persistence": false,
+        "filesystem": {"rules": {"/**": "rwx"}, "default": "rwx"}}}"#;
+    for attack in
+        ["ln -sf ../open q.json", "rm q.json", "mv q.json away", "echo x > .real.json.new", "mv pol away"]
+    {
+        let world = made("mkdir pol; ln -s q.json pol/p.json; ln -s real.json pol/q.json");
+        world.write("work/open", open);
+        world.write("work/pol/real.json", NAMED);
+        let policy = world.work().join("pol/p.json");
+        let named = ["--policy", policy.to_str().expect("text")];
+        assert_eq!(run(&world, "work", &[], &named, "true").status, 0);
+        let line = format!("cd pol; {attack}; cd ..; {attack}");
+        let next = run(&world, "work", &[], &[], &line);
+        assert_eq!(world.read("work/pol/p.json").as_deref(), Some(NAMED), "{attack}: {}", next.stderr);
+        assert!(world.read("work/pol/.real.json.new").is_none(), "{attack}: {}", next.stderr);
+    }
+}
+
+/// An "always" for a directory counts from the moment on in which it is saved.
+#[test]
+fn what_an_always_lets_a_run_write_is_recorded() {
+    let world = asking_world(r#""security": "full", "#, "");
+    let line = "echo 1 > ../b/one; echo 2 > ../b/two";
+    let (asked, ended) = start(&world, "a", &["sh", "-c", line]).answer_all(|_| "allow-always-directory");
+    assert_eq!((asked.len(), world.read("home/code/b/two")), (1, Some("2\n".to_owned())), "{}", ended.stderr);
+    let record = world.read("home/.openclaw/guard/workspaces.jsonl").expect("a record");
+    let directory = world.home().join("code/b");
+    assert!(
+        record.lines().any(|line| line.contains(&format!("{:?}", directory.display().to_string()))),
+        "{record}"
+    );
+}
+
+/// A directory of PATH is protected from writes, but each run has a PATH of its own.
+#[test]
+fn an_answer_does_not_start_what_another_run_has_written_in_a_directory_of_path() {
+    let world = asking_world("", OTHERS);
+    executable(&world.write("home/code/b/bin/tool", "#!/bin/sh\necho fine\n"));
+    let path = format!("{}:/usr/bin:/bin", world.home().join("code/b/bin").display());
+    let tool = || {
+        let mut command = world.command();
+        let directory = world.home().join("code/a");
+        command.current_dir(&directory).env("PWD", &directory).env("PATH", &path);
+        command.args(["--", "../b/bin/tool"]);
+        world.start_command(command)
+    };
+    let (asked, ended) = tool().answer_all(|_| "allow-always");
+    assert_eq!((asked.len(), &*ended.stdout), (1, "fine\n"), "{}", ended.stderr);
+    let evil = "printf '#!/bin/sh\necho evil\n' > bin/tool";
+    let (_, changed) = start(&world, "b", &["sh", "-c", evil]).answer_all(|_| "deny");
+    assert!(
+        world.read("home/code/b/bin/tool").is_some_and(|text| text.contains("evil")),
+        "{}",
+        changed.stderr
+    );
+    let (asked, next) = tool().answer_all(|_| "deny");
+    assert_eq!((asked.len(), &*next.stdout), (1, ""), "{}", next.stderr);
+}
+
+/// Dotfiles keep the state directory elsewhere.
+#[test]
+fn a_state_directory_that_is_a_link_is_no_projects() {
+    let world = World::bare();
+    let policy = world.home().join(".openclaw");
+    let _ = fs::create_dir_all(&policy);
+    fs::rename(&policy, world.home().join("dotfiles")).expect("to move it");
+    symlink("dotfiles", &policy).expect("a link");
+    world.write("home/dotfiles/guard.json", NAMED);
+    fs::create_dir_all(world.home().join("code")).expect("a directory");
+    let mut command = std::process::Command::new(guard_tests::guard());
+    command
+        .current_dir(world.home().join("code"))
+        .env("HOME", world.home())
+        .stdin(std::process::Stdio::null());
+    let started = ended(command.args(["--unattended", "-q", "--", "/bin/true"]));
+    assert_eq!(started.status, 0, "{}", started.stderr);
+}

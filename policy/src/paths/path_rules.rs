@@ -10,7 +10,7 @@ use super::glob::Glob;
 use super::index::Index;
 use super::normalize;
 use super::permission::{Grant, Rights};
-use super::persistence::{LinkedSet, ProtectedPaths, Set};
+use super::persistence::{LinkedSet, ProtectedPaths, Set, is_of};
 use super::saved_rules::Answers;
 use crate::request::Site;
 use crate::verdict::{CompiledReason, Source};
@@ -273,8 +273,9 @@ impl PathRules {
     pub(crate) fn find_program(&self, path: &[u8]) -> Match<'_> {
         let path = if is_real(path) { Cow::Borrowed(path) } else { Cow::Owned(normalize::posix(path)) };
         let mut found = self.find(&path);
-        // What persistence protects, it protects under each policy.
-        if self.earlier_runs.may_write(&path) && !self.is_kept(&path, None) {
+        // What persistence protects, it protects under each policy. But each run has a PATH of its own.
+        let is_kept = || self.keeping(&path, None).is_some_and(|by| !is_of(by, Set::Path));
+        if self.earlier_runs.may_write(&path) && !is_kept() {
             found.count_as_the_trees();
         }
         if found.is_the_trees() {

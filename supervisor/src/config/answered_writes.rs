@@ -12,8 +12,10 @@ use super::workspace_record::{self, RunRecord};
 
 /// The number of names in one directory above which the directory itself is recorded.
 const MAX_NAMES: usize = 16;
-/// The number of lines of a run above which everything is recorded as one place.
+/// The number of lines of a run above which whole directories are recorded, [`COARSE`] deep.
 const MAX_LINES: usize = 1024;
+/// The names of such a directory, with the root: `/home/u/code`.
+const COARSE: usize = 4;
 
 /// Records what answers let a run write. No run waits for another, except where both write to the file.
 #[derive(Debug, Default)]
@@ -28,7 +30,7 @@ struct Known {
     record: RunRecord,
     /// What was recorded by this run.
     places: Vec<PathBuf>,
-    /// How many names of a directory were recorded.
+    /// How many names in a directory were recorded.
     names: HashMap<PathBuf, usize>,
 }
 
@@ -71,16 +73,16 @@ impl AnsweredWrites {
 }
 
 impl Known {
-    /// Returns the place to record for a path: the path itself, or more where there would be too many lines.
+    /// Returns the place to record for a path: the path itself, or a directory around it where there would be too many
+    /// names.
     fn place(&mut self, path: &Path) -> PathBuf {
+        if self.places.len() >= MAX_LINES {
+            return path.components().take(COARSE).collect();
+        }
         let directory = path.parent().unwrap_or(path);
         let names = self.names.entry(directory.to_owned()).or_default();
         *names += 1;
-        match () {
-            () if self.places.len() >= MAX_LINES => PathBuf::from("/"),
-            () if *names > MAX_NAMES => directory.to_owned(),
-            () => path.to_owned(),
-        }
+        if *names > MAX_NAMES { directory.to_owned() } else { path.to_owned() }
     }
 }
 
@@ -121,13 +123,16 @@ mod tests {
     }
 
     #[test]
-    fn more_places_than_a_run_may_record_are_all_places() {
+    fn many_directories_are_one_place_and_no_more_than_that() {
         let state = tempfile::tempdir().unwrap();
         let writes = AnsweredWrites::new(vec![state.path().to_owned()]);
-        for i in 0..=MAX_LINES {
-            writes.record(format!("/home/u/d{i}/x").as_bytes()).unwrap();
+        for i in 0..10_000 {
+            writes.record(format!("/home/u/d/{}/{i}/x", i % 100).as_bytes()).unwrap();
         }
-        assert!(recorded(state.path()).may_be_written(Path::new("/usr/bin/env")));
+        let record = recorded(state.path());
+        assert!(record.may_be_written(Path::new("/home/u/d/new/x")));
+        assert!(!record.may_be_written(Path::new("/home/u/other")));
+        assert_eq!(writes.places().len(), MAX_LINES + 1);
     }
 
     #[test]

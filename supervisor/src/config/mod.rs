@@ -24,7 +24,7 @@ mod workspace;
 mod workspace_record;
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -225,8 +225,13 @@ fn with_host<T>(
     let trail = |path: &[u8]| links.trail(path);
     let as_written = |path: &[u8]| vec![path.to_vec()];
     // The files of this run are denied as a whole already.
-    let mut former_policies = paths.files_of_runs.policies.clone();
-    former_policies.retain(|path| !paths.always_denied.contains(path));
+    let policies = paths.files_of_runs.policies.iter().filter(|path| !paths.always_denied.contains(path));
+    // While the operator changes one, its new text has another name.
+    let with_new = |path: &Vec<u8>| {
+        let new = temporary(Path::new(OsStr::from_bytes(path)));
+        [path.clone(), new.into_os_string().into_encoded_bytes()]
+    };
+    let former_policies = policies.flat_map(with_new).collect();
     let asked = document.and_then(|document| document.approvals().gateway().url());
     let gateways = approvals_store::governing(&stores.gateways, asked.map(GatewayUrl::as_str));
     let asked = ask(Host {

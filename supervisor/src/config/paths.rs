@@ -226,9 +226,14 @@ impl Paths {
         followed.iter().find(may_be_trees).cloned()
     }
 
-    /// Returns the policy's path as it was named, made absolute, and its real path.
+    /// Returns the policy's path as it was named, made absolute, its real path, and each link on the way.
     pub(super) fn policy_forms(&self) -> Vec<Vec<u8>> {
-        both_forms(&[&self.policy])
+        forms_and_links(&self.policy)
+    }
+
+    /// Returns the same for the state directory.
+    pub(super) fn state_forms(&self) -> Vec<Vec<u8>> {
+        forms_and_links(&self.state)
     }
 
     /// Returns the paths of an audit log, of which each run denies its own: as named and real, with the directory beside it.
@@ -245,8 +250,10 @@ impl Paths {
     /// directory.
     pub(super) fn is_own_policy(&self, file: &Path) -> bool {
         let states = [self.state_directory.clone()].into_iter().chain(usual_states(&self.home));
-        file == self.policy_file
-            || states.map(|state| real(&state)).any(|state| file.parent() == Some(&*state))
+        // The state directory may be a link.
+        let directory = file.parent().map(real);
+        real(file) == self.policy_file
+            || states.map(|state| Some(real(&state))).any(|state| state == directory)
     }
 
     /// Returns the program directories of the built-in policy on this host, as patterns. `workspace` is the
@@ -396,6 +403,15 @@ impl Paths {
 }
 
 /// Returns each path as written (made absolute) and its real path.
+fn forms_and_links(path: &PathBuf) -> Vec<Vec<u8>> {
+    let mut forms = both_forms(&[path]);
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+    forms.extend(Links::default().trail(absolute.as_os_str().as_bytes()));
+    forms.sort_unstable();
+    forms.dedup();
+    forms
+}
+
 fn both_forms(paths: &[&PathBuf]) -> Vec<Vec<u8>> {
     let mut forms = Vec::new();
     for path in paths {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
@@ -21,14 +21,19 @@ use super::workspace_record;
 /// # Errors
 /// If that cannot be recorded and the policy names the workspace.
 pub fn record_workspace(options: &Options, paths: &mut Paths, policy: &Policy) -> Result<(), SetupError> {
-    let writable = |path: &[u8]| policy.writable_unasked(path) && !options.untrusted_environment;
+    // No run starts in the directory of a sandbox but those of its scope, and there may be many.
+    let own = paths.enclosure().map(|enclosure| Path::new(OsStr::from_bytes(&enclosure.own)).to_owned());
+    let is_in_own = |place: &Path| own.as_ref().is_some_and(|own| place.starts_with(own));
+    let is_own_start = is_in_own(&paths.cwd);
+    let writable =
+        |path: &[u8]| policy.writable_unasked(path) && !options.untrusted_environment && !is_own_start;
     let mut places = policy.writable_places();
     // What contains the home is open as a whole only if the home is, too: rules of its own close one in /tmp.
     let is_home_open = policy.writable_unasked(paths.home.join(".x").as_os_str().as_bytes());
     places.retain(|place| {
         let place = Path::new(OsStr::from_bytes(place));
         let is_special = ["/dev", "/proc", "/sys"].iter().any(|top| place.starts_with(top));
-        !is_special && (is_home_open || !paths.home.starts_with(place))
+        !is_special && !is_in_own(place) && (is_home_open || !paths.home.starts_with(place))
     });
     match workspace_record::write(&paths.records(), &paths.cwd, &paths.home, writable, &places) {
         Err((path, error)) if policy.workspace().is_some() => Err(SetupError::Unrecorded { path, error }),
@@ -45,12 +50,11 @@ pub fn record_workspace(options: &Options, paths: &mut Paths, policy: &Policy) -
 }
 
 /// Records the policy, the audit log and the state directory of a run that is about to start, so that runs with other policies
-/// leave them alone. What is in the state directory is out of reach in any case, and a state directory that no run may
-/// replace needs no line.
+/// leave them alone. What is in the state directory is out of reach in any case.
 ///
 /// # Errors
 /// If that is not possible, or an older file is not protected any more.
-pub fn record_files(paths: &mut Paths, policy: &Policy) -> Result<(), RecordError> {
+pub fn record_files(paths: &mut Paths) -> Result<(), RecordError> {
     let (state, usual) = (paths.state_directory.clone(), paths.usual_state());
     let is_plain = |file: &Path| !file.starts_with(&state) && file.is_file();
     let mut files = Vec::new();
@@ -63,11 +67,10 @@ pub fn record_files(paths: &mut Paths, policy: &Policy) -> Result<(), RecordErro
     }
     record(paths, &state, &files)?;
     // A run without the variable that names it looks at the usual place.
-    let around = state.parent().unwrap_or(&state).join("x");
-    if usual == state || !policy.writable_unasked(around.as_os_str().as_bytes()) {
+    if usual == state {
         return Ok(());
     }
-    files.extend(lines(vec![state.into_os_string().into_vec()], FileOfRun::State));
+    files.extend(lines(paths.state_forms(), FileOfRun::State));
     record(paths, &usual, &files)
 }
 

@@ -32,6 +32,15 @@ struct Line {
     repository: bool,
 }
 
+impl Line {
+    /// Returns the line for a place that is no repository of the operator's. For a name that JSON cannot express it is the
+    /// directory around it.
+    fn new(place: &Path) -> Option<Line> {
+        let path = place.ancestors().find_map(Path::to_str)?.to_owned();
+        Some(Line { path, repository: false })
+    }
+}
+
 /// What is known of earlier runs.
 #[derive(Clone, Debug)]
 pub(super) struct RunRecord {
@@ -71,7 +80,7 @@ impl RunRecord {
 
     /// Adds a place that is no repository of the operator's.
     pub(super) fn add(&mut self, place: &Path) {
-        self.lines.extend(line(place));
+        self.lines.extend(Line::new(place));
     }
 
     /// Returns the places as a policy takes them.
@@ -157,14 +166,7 @@ pub(super) fn write(
 /// # Errors
 /// If the line cannot be written: an I/O error.
 pub(super) fn add(state: &Path, place: &Path) -> io::Result<()> {
-    append(state, &line(place).iter().collect::<Vec<_>>())
-}
-
-/// The line for a place that is no repository of the operator's. For a name that JSON cannot express it is the directory
-/// around it.
-fn line(place: &Path) -> Option<Line> {
-    let path = place.ancestors().find_map(Path::to_str)?.to_owned();
-    Some(Line { path, repository: false })
+    append(state, &Line::new(place).iter().collect::<Vec<_>>())
 }
 
 /// Returns whether there is a `.git` in a directory, or may be: in one that cannot be searched, anything could be.

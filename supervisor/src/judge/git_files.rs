@@ -42,9 +42,8 @@ impl GitFiles {
         };
         let Ok(stat) = rustix::fs::fstat(&held) else { return };
         let mut files = self.0.lock();
-        if files.len() >= MAX_FILES {
-            files.retain(|(_, file)| rustix::fs::fstat(file).is_ok_and(|stat| stat.st_nlink > 0));
-        }
+        // One that is gone would keep its file system busy.
+        files.retain(|(_, file)| rustix::fs::fstat(file).is_ok_and(|stat| stat.st_nlink > 0));
         let identity = Identity::from_stat(&stat);
         if files.len() < MAX_FILES && !files.iter().any(|(file, _)| *file == identity) {
             files.push((identity, held));
@@ -76,7 +75,7 @@ pub fn is_of_others(place: AnchoredPath<'_>, made: &MadeDirectories, own: &GitFi
     // A file without a path is about to be written by whoever has made it.
     let Some(named) = text.strip_prefix(b"gitdir: ") else { return !is_own };
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    match rustix::fs::openat(&around, line(named), flags, Mode::empty()) {
+    match rustix::fs::openat(&around, without_newline(named), flags, Mode::empty()) {
         Ok(directory) if made.contains_open(directory.as_fd()) => false,
         Ok(directory) => !is_own || names(directory.as_fd(), file),
         // The operator may have moved the repository away for a while.
@@ -95,7 +94,7 @@ fn names(git_directory: BorrowedFd<'_>, file: Identity) -> bool {
         // That of a submodule has no such file.
         return true;
     }
-    let path = OsStr::from_bytes(line(&text));
+    let path = OsStr::from_bytes(without_newline(&text));
     match statat(git_directory, path, AtFlags::empty()) {
         Ok(stat) => Identity::from_stat(&stat) == file,
         Err(error) => !is_missing(error),
@@ -107,7 +106,7 @@ fn is_missing(error: Errno) -> bool {
 }
 
 /// A path that git has written, without the end of its line.
-fn line(text: &[u8]) -> &[u8] {
+fn without_newline(text: &[u8]) -> &[u8] {
     let end = text.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
     &text[..end]
 }

@@ -24,7 +24,6 @@ mod replacement;
 mod request;
 mod set_id;
 pub mod socket;
-mod socket_names;
 #[cfg(test)]
 mod tests;
 mod truncate;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use rustix::fs::{AtFlags, FileType, Mode};
 use rustix::io::Errno;
 
-use super::{Request, git_config, set_id, socket_names};
+use super::{Request, git_config, set_id};
 use crate::caller::CallerPath;
 use crate::inflight;
 use crate::judge::anchored_path::AnchoredPath;
@@ -114,16 +114,13 @@ pub fn unlink(request: &Request<'_, '_>, dirfd: i32, address: u64, flags: i32) -
     // made the next one. Nor a directory between making it and remembering it: the next one of this name could be the
     // operator's.
     let must_be_alone = directory || git_config::may_be_lock(path.as_bytes());
-    let mut alone = must_be_alone.then(|| super::rename::alone(request)).transpose()?;
+    let _alone = must_be_alone.then(|| super::rename::alone(request)).transpose()?;
     let target = request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), Last::Name)?;
     let mut entry = match target {
         Target::Entry(entry) => entry,
         Target::Object { dots, .. } => return Err(no_name(dots, directory)),
     };
-    let is_socket = !directory && !entry.slash && entry.there()?.kind() == FileType::Socket;
-    if is_socket && alone.is_none() {
-        alone = Some(super::rename::alone(request)?);
-    }
+    entry.there()?;
     match git_config::is_of_paths(request, &entry) {
         true => request.guard.judge_git_locked(request.caller, AnchoredPath::from_entry(&entry))?,
         false => request.guard.judge_removal(request.caller, AnchoredPath::from_entry(&entry))?,
@@ -135,11 +132,7 @@ pub fn unlink(request: &Request<'_, '_>, dirfd: i32, address: u64, flags: i32) -
     }
     // Let the kernel check whether it is a directory: another error may take precedence.
     let flags = if directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-    let outcome = request.perform(|| match is_socket {
-        true => socket_names::remove(request, &entry),
-        false => rustix::fs::unlinkat(&entry.parent, entry.written(), flags),
-    });
-    drop(alone);
+    let outcome = request.perform(|| rustix::fs::unlinkat(&entry.parent, entry.written(), flags));
     request.guard.floor.grants().recheck_below(&entry.path);
     outcome
 }

@@ -197,7 +197,7 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     }
     let judged = Move::new(&old, &mut new, flags);
     // The kernel reports a trailing slash on a non-directory, a directory moved below itself, and the like.
-    let outcome = request.perform(|| judged.run(request));
+    let outcome = request.perform(|| judged.run());
     if !exchange && is_git_file(&new.name) && matches!(outcome, Ok(Reply::Value(0))) {
         record_git_file(request, &old);
     }

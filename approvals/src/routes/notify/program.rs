@@ -26,13 +26,16 @@ impl Program {
         let argv = policy.approvals().notify()?.to_vec();
         let found = find(argv.first()?);
         let may_be_the_trees = |file: &PathBuf| policy.writable(file.as_os_str().as_bytes());
-        let file = match found {
-            Some(file) if may_be_the_trees(&file) => Err(format!(
+        // An interpreter's script, or a file that it is configured by.
+        let named = argv[1..].iter().filter_map(|argument| Path::new("/").join(argument).canonicalize().ok());
+        let files = found.iter().cloned().chain(named.filter(|path| path.is_file()));
+        let file = match (&found, files.into_iter().find(may_be_the_trees)) {
+            (_, Some(file)) => Err(format!(
                 "{} may be written by the guarded command, and would run unguarded: put it elsewhere",
                 shown(file.as_os_str().as_bytes())
             )),
-            Some(file) => Ok(file),
-            None => Err(format!("there is no program {}", shown(argv[0].as_bytes()))),
+            (Some(file), None) => Ok(file.clone()),
+            (None, None) => Err(format!("there is no program {}", shown(argv[0].as_bytes()))),
         };
         Some(Program { argv, file })
     }

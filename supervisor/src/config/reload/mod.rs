@@ -335,6 +335,9 @@ impl PolicyReader {
             approvals.manager().configure(Settings::from_policy(&policy));
         }
         self.sync_thread.follow(&policy);
+        // An answer may let the tree write in more places from now on.
+        let PolicySource { options, paths, .. } = &mut self.source;
+        config::record_workspace(options, paths, &policy)?;
         self.current.update(|before| before.under(policy));
         self.current.guard().keep_answers();
         let file = match text {
