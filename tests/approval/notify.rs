@@ -46,16 +46,19 @@ fn a_program_has_the_operators_priority_and_limits() {
     assert_eq!(held.end().stdout, "one\n");
 }
 
+/// Nor one that gets a script which the tree may write.
 #[test]
 fn a_notify_program_that_the_tree_may_write_is_not_run() {
-    let world = world_with(100_000, r#", "approvals": {"notify": ["@/work/notify"]}"#);
-    let out = path(&world, "told");
-    executable(&world.write("work/notify", format!("#!/bin/sh\ntouch {out}\n")));
-    let held = world.start(&["bash", "-c", &format!("{} one", path(&world, "bin/asked"))]);
-    until("the warning", || held.stderr().contains("would run unguarded"));
-    world.answer("allow-once");
-    assert_eq!(held.end().stdout, "one\n");
-    assert!(world.read("told").is_none());
+    for program in [r#"["@/work/notify"]"#, r#"["/bin/sh", "@/work/notify"]"#] {
+        let world = world_with(100_000, &format!(r#", "approvals": {{"notify": {program}}}"#));
+        let out = path(&world, "told");
+        executable(&world.write("work/notify", format!("#!/bin/sh\ntouch {out}\n")));
+        let held = world.start(&["bash", "-c", &format!("{} one", path(&world, "bin/asked"))]);
+        until("the warning", || held.stderr().contains("would run unguarded"));
+        world.answer("allow-once");
+        assert_eq!(held.end().stdout, "one\n");
+        assert!(world.read("told").is_none(), "{program}");
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::glob::Glob;
 use super::index::Index;
 use super::normalize;
 use super::permission::{Grant, Rights};
-use super::persistence::{LinkedSet, ProtectedPaths, Set, is_of};
+use super::persistence::{LinkedSet, ProtectedPaths, Set};
 use super::saved_rules::Answers;
 use crate::request::Site;
 use crate::verdict::{CompiledReason, Source};
@@ -274,7 +274,7 @@ impl PathRules {
         let path = if is_real(path) { Cow::Borrowed(path) } else { Cow::Owned(normalize::posix(path)) };
         let mut found = self.find(&path);
         // What persistence protects, it protects under each policy. But each run has a PATH of its own.
-        let is_kept = || self.keeping(&path, None).is_some_and(|by| !is_of(by, Set::Path));
+        let is_kept = || self.keeping(&path, None).is_some_and(|by| !Set::Path.is_named_by(&by.path));
         if self.earlier_runs.may_write(&path) && !is_kept() {
             found.count_as_the_trees();
         }

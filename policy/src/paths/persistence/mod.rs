@@ -163,11 +163,6 @@ pub(crate) fn protected_paths(
     ProtectedPaths::new(making.entries, configs, shapes, is_asking.then(replacement_reason))
 }
 
-/// Returns whether a reason is that of a set.
-pub(super) fn is_of(reason: &CompiledReason, set: Set) -> bool {
-    reason.path.strip_prefix("permissions.persistence.") == Some(set.as_str())
-}
-
 fn reason(set: Set, hint: Hint) -> CompiledReason {
     let (name, when) = (set.as_str(), set.when());
     let rule = format!("builtin persistence \"{name}\": runs outside the guard {when}");

@@ -44,6 +44,11 @@ impl Set {
         Set::Guard,
     ];
 
+    /// Returns whether the path of a key in guard.json is that of this set.
+    pub(crate) fn is_named_by(self, key: &str) -> bool {
+        key.strip_prefix("permissions.persistence.") == Some(self.as_str())
+    }
+
     /// Every name, as written in `guard.json`.
     pub(crate) const NAMES: [&str; 14] = [
         "shell",
