@@ -82,7 +82,7 @@ pub mod analysis {
     pub use crate::programs::command_line::quoted;
     pub use crate::programs::inline_eval::{Hit, Inline, inline_eval, inline_eval_of, is_interpreter};
     pub use crate::programs::mentioned_files::MentionedFiles;
-    pub use crate::programs::script::{InputKind, Operands, script_operands};
+    pub use crate::programs::script::{InputKind, Operands, mentioned_files, script_operands};
 }
 
 /// OpenClaw's protection of its tools of the Web against server-side request forgery.

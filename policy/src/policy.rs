@@ -223,15 +223,16 @@ impl Policy {
         places.into_iter().map(<[u8]>::to_vec).collect()
     }
 
-    /// Returns the policy for a host on which runs could write these places, too; `None` if it knows of them all.
-    pub fn with_written(&self, mut places: Vec<Vec<u8>>) -> Option<Policy> {
-        places.retain(|place| !self.map.earlier_runs.may_write(place));
-        if places.is_empty() {
-            return None;
-        }
+    /// True when the policy knows that an earlier run could write at this real path.
+    pub fn knows_written(&self, path: &[u8]) -> bool {
+        self.map.earlier_runs.may_write(path)
+    }
+
+    /// Returns the policy for a host on which runs could write these places, too.
+    pub fn with_written(&self, places: Vec<Vec<u8>>) -> Policy {
         let mut policy = self.clone();
         policy.map.earlier_runs.extend(places);
-        Some(policy)
+        policy
     }
 
     /// Why no symbolic link may stand at a real path; `None` if one may. Something below the path is protected or

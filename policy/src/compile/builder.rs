@@ -238,14 +238,14 @@ impl<'a> MapBuilder<'a> {
         let default = self.effective(default.0);
         let default = Rights { r: missed(default.r), w: missed(default.w), x: missed(default.x) };
         let map = PathRules::new(self.denies, self.rules.clone(), self.base, default, default_reason)
-            .with_earlier_runs(self.earlier_runs.clone())
+            .with_earlier_runs(self.earlier_runs)
             .with_quiet(self.quiet)
             .with_answers(Answers::new(self.answers));
         for (written, real, rights, reason) in self.redirected {
             let writable = |entry: &[u8]| {
                 let found = map.find(entry);
                 let is_asked_about = !found.is_protected() && !is_at_the_top(entry, self.paths.home);
-                let is_written = found.is_the_trees() || self.earlier_runs.may_write(entry);
+                let is_written = found.is_the_trees() || map.earlier_runs.may_write(entry);
                 is_written || self.is_of_many_runs && is_asked_about
             };
             // A rule that grants nothing may follow any link.

@@ -1,12 +1,13 @@
 //! Where earlier guarded runs could write. Nothing there is the operator's for certain, whatever this policy withholds.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// The places that earlier runs, maybe under other policies, could write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EarlierRuns {
-    /// Real paths: each stands for itself and everything below it.
-    places: HashSet<Vec<u8>>,
+    /// Real paths: each stands for itself and everything below it. Each policy of a host has the same ones.
+    places: Arc<HashSet<Vec<u8>>>,
     /// Directories that do not count, in the same way.
     except: HashSet<Vec<u8>>,
 }
@@ -14,7 +15,7 @@ pub struct EarlierRuns {
 impl EarlierRuns {
     /// Returns the runs that could write these real paths and what is below them.
     pub fn new(places: impl IntoIterator<Item = Vec<u8>>) -> EarlierRuns {
-        EarlierRuns { places: places.into_iter().collect(), except: HashSet::new() }
+        EarlierRuns { places: Arc::new(places.into_iter().collect()), except: HashSet::new() }
     }
 
     /// Returns the same runs, of which none could write in these directories.
@@ -26,7 +27,7 @@ impl EarlierRuns {
 
     /// Adds places.
     pub(crate) fn extend(&mut self, places: impl IntoIterator<Item = Vec<u8>>) {
-        self.places.extend(places);
+        Arc::make_mut(&mut self.places).extend(places);
     }
 
     /// Returns whether one of them could write a path.

@@ -126,12 +126,11 @@ fn holds_code(exec: &Exec<'_>) -> bool {
 /// Returns whether the arguments name a terminal as a file that the program may run: what is typed there is code that no
 /// file holds, and who types it is not known.
 fn reads_a_terminal(exec: &Exec<'_>) -> bool {
-    let operands = script_operands(exec.path, exec.argv);
     let is_terminal = |file: Vec<u8>| {
         let path = place(exec, &file);
         path.starts_with(b"/dev/pts/") || path.starts_with(b"/dev/tty") || path == b"/dev/console"
     };
-    operands.script_path(exec.argv).into_iter().chain(operands.others).any(is_terminal)
+    script_operands(exec.path, exec.argv).into_files(exec.argv).any(is_terminal)
 }
 
 /// Returns whether a multicall binary runs a shell: it uses the name it was called by or, if that is its own,

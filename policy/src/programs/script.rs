@@ -28,10 +28,10 @@ pub struct Operands {
     /// What else may be a file that is run: other arguments, values of options, and the files that a module's name stands
     /// for. Only the last where the script is certain and no option loads code.
     pub others: Vec<Vec<u8>>,
-    /// Words of commands and code among the arguments, which may name files that are run.
-    pub mentioned: MentionedFiles,
     /// The module that runs (`python3 -m MODULE`): where it is found is not certain.
     pub module: Option<String>,
+    /// Names of modules for which there are too many files.
+    more_modules: Vec<Vec<u8>>,
     /// The files whose words are arguments, too (`java @FILE`).
     pub argument_files: Vec<Vec<u8>>,
     /// Whether the program may run what it reads from standard input.
@@ -43,6 +43,11 @@ impl Operands {
     #[must_use]
     pub fn script_path(&self, argv: &[Vec<u8>]) -> Option<Vec<u8>> {
         Some(joined(&self.directory, argv.get(self.script?)?))
+    }
+
+    /// Returns the script's path, and those of the others.
+    pub(crate) fn into_files(self, argv: &[Vec<u8>]) -> impl Iterator<Item = Vec<u8>> {
+        self.script_path(argv).into_iter().chain(self.others)
     }
 }
 
@@ -73,10 +78,7 @@ pub fn script_operands(path: &[u8], argv: &[Vec<u8>]) -> Operands {
     let words: Vec<_> = arguments.iter().map(|word| String::from_utf8_lossy(word)).collect();
     let words: Vec<&str> = words.iter().map(|word| &**word).collect();
     let known = interpreter(&program);
-    let is_one = is_shell(&program)
-        || is_interpreter(&program)
-        || known.is_some_and(|known| known.operands != OperandRule::Data)
-        || reads_programs(&program, arguments);
+    let is_one = runs_files(&program, known, arguments);
     let input = match known {
         _ if reads_lines(&program, &words) => CodeOnInput::Runs,
         _ if !is_one && is_unknown(&program, path, arguments) => CodeOnInput::Unknown,
@@ -99,12 +101,9 @@ pub fn script_operands(path: &[u8], argv: &[Vec<u8>]) -> Operands {
     others = joined_to(&directory, others);
     let mut seen = std::collections::HashSet::new();
     others.retain(|file| seen.insert(file.clone()));
-    let mut mentioned = mentioned(&program, known, &words[..before]);
-    mentioned.words = joined_to(&directory, mentioned.words);
-    mentioned.more.extend(modules.more);
     Operands {
-        mentioned,
         module: modules.module,
+        more_modules: modules.more,
         argument_files: argument_files(&program, arguments),
         script: script.map(|at| argv.len() - arguments.len() + at),
         entries: entries(known),
@@ -113,6 +112,32 @@ pub fn script_operands(path: &[u8], argv: &[Vec<u8>]) -> Operands {
         others,
         input,
     }
+}
+
+/// Returns the words of commands and code among the arguments of a program with these operands, which may name files that are
+/// run. There may be many: only what asks about a program looks for them.
+pub fn mentioned_files(path: &[u8], argv: &[Vec<u8>], operands: &Operands) -> MentionedFiles {
+    let (program, arguments) = called(path, argv);
+    let known = interpreter(&program);
+    if !runs_files(&program, known, arguments) {
+        return MentionedFiles::default();
+    }
+    let before = operands.script.map_or(argv, |at| &argv[..at]);
+    let before = before.get(argv.len() - arguments.len()..).unwrap_or_default();
+    let words: Vec<_> = before.iter().map(|word| String::from_utf8_lossy(word)).collect();
+    let words: Vec<&str> = words.iter().map(|word| &**word).collect();
+    let mut mentioned = mentioned(&program, known, &words);
+    mentioned.words = joined_to(&operands.directory, mentioned.words);
+    mentioned.more.extend(operands.more_modules.iter().cloned());
+    mentioned
+}
+
+/// Whether a program may run files that its arguments name.
+fn runs_files(program: &str, known: Option<&'static Interpreter>, arguments: &[Vec<u8>]) -> bool {
+    is_shell(program)
+        || is_interpreter(program)
+        || known.is_some_and(|known| known.operands != OperandRule::Data)
+        || reads_programs(program, arguments)
 }
 
 /// The files in another directory, and as they are written: a program may look for some before it enters the directory.

@@ -41,8 +41,7 @@ impl<'m> Writers<'m> {
 
 /// Returns whether a file that the arguments give a program to run may be written, unasked.
 fn runs_written_file(map: &PathRules, exec: &Exec<'_>) -> bool {
-    let operands = script_operands(exec.path, exec.argv);
-    let mut files = operands.script_path(exec.argv).into_iter().chain(operands.others);
+    let mut files = script_operands(exec.path, exec.argv).into_files(exec.argv);
     files.any(|file| map.find_program(&place(exec, &file)).is_the_trees())
 }
 

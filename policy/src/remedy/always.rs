@@ -11,7 +11,7 @@ use crate::programs::Listed;
 use crate::programs::allow_always::{AllowAlways, BoundEntry, Once, derive};
 use crate::programs::data_only::is_data_only;
 use crate::programs::named_files::values;
-use crate::programs::script::{InputKind, script_operands};
+use crate::programs::script::{InputKind, mentioned_files, script_operands};
 use crate::{
     Access, AddressClass, Ask, Bits, Exec, Grant, Outcome, Policy, Reason, Request, Rights, WebEndpoint,
     decide,
@@ -215,13 +215,13 @@ impl Savings {
                 AllowAlways::Entry(entry) => add(&mut self.narrow, Saving::Entry(entry)),
             }
         }
-        if policy.map.find_program(exec.path).start().0 == Grant::Ask {
+        let found = policy.map.find_program(exec.path);
+        if found.start().0 == Grant::Ask {
             // The rule would be for whatever the tree puts there later.
             if is_the_trees(policy, exec.path, world) {
                 return Err(Once::Writable.text().to_owned());
             }
             // Where the tree may write after asking, a start takes the right to read, too.
-            let found = policy.map.find_program(exec.path);
             let r = if found.is_protected() { Grant::Yes } else { found.rights.r };
             let missing = Rights { r, w: Grant::Yes, x: found.rights.x };
             if let Some(bits) = Bits::from_rights(missing, |grant| grant == Grant::Ask) {
@@ -266,8 +266,8 @@ fn is_the_trees(policy: &Policy, path: &[u8], world: &dyn AlwaysContext) -> bool
 /// Returns whether the tree may write, unasked, the program or a file that it may run.
 fn runs_what_the_tree_writes(policy: &Policy, exec: &Exec<'_>, world: &dyn AlwaysContext) -> bool {
     let operands = script_operands(exec.path, exec.argv);
-    let mut files = operands.script_path(exec.argv).into_iter().chain(operands.others);
-    let mentioned = operands.mentioned;
+    let mentioned = mentioned_files(exec.path, exec.argv, &operands);
+    let mut files = operands.into_files(exec.argv);
     let is_one = |path: &Vec<u8>| is_the_trees(policy, path, world);
     is_the_trees(policy, exec.path, world)
         || files.any(|file| places(exec, &file, world).iter().any(is_one))

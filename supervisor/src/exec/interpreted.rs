@@ -8,7 +8,9 @@ use std::fs::File;
 use std::io::Read;
 
 use guard_approvals::{CodeInput, Digest, InputSource};
-use guard_policy::analysis::{CodeOnInput, InputKind, MentionedFiles, Operands, script_operands};
+use guard_policy::analysis::{
+    CodeOnInput, InputKind, MentionedFiles, Operands, mentioned_files, script_operands,
+};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -91,6 +93,7 @@ pub fn interpreted(
     environment: &[Vec<u8>],
 ) -> Result<Interpreted, Errno> {
     let mut operands = script_operands(path, argv);
+    let mentioned = mentioned_files(path, argv, &operands);
     let policy = request.guard.policy();
     let is_of_tree = |input: &CodeInput| input.kind == InputKind::File && policy.writable(&input.path);
     let mut found = Interpreted::default();
@@ -134,7 +137,7 @@ pub fn interpreted(
     for written in std::mem::take(&mut operands.others) {
         found.add_operand(request, &operands, &written, cwd)?;
     }
-    found.add_mentioned(request, &operands.mentioned, cwd)?;
+    found.add_mentioned(request, &mentioned, cwd)?;
     if let Some(module) = operands.module.filter(|module| !is_certain(policy, path, module, cwd, environment))
     {
         let source = InputSource::Argument(format!("-m {module}").into_bytes());

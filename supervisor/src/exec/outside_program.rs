@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use guard_policy::analysis::script_operands;
+use guard_policy::analysis::{mentioned_files, script_operands};
 use guard_policy::{Policy, Role};
 use rustix::fs::{Access, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -108,6 +108,7 @@ fn operands(
     directory: BorrowedFd<'_>,
 ) -> Result<OutsideProgram, String> {
     let named = script_operands(&program.path, &program.argv);
+    let mentioned = mentioned_files(&program.path, &program.argv, &named);
     let mut operand = None;
     let path = named.script_path(&program.argv);
     if named.script.is_some() && script_at.is_some() && named.script != script_at {
@@ -122,7 +123,6 @@ fn operands(
         script_at = Some(at);
     }
     let mut others = Vec::new();
-    let mentioned = named.mentioned;
     let too_many = || Err("too many arguments name files that could run".to_owned());
     if !mentioned.more.is_empty() {
         return too_many();

@@ -99,7 +99,7 @@ pub struct Guard {
     /// The saved entries that have let programs start.
     pub used_entries: Arc<UsedEntries>,
     /// Records what answers let the tree write.
-    answered_writes: Arc<AnsweredWrites>,
+    pub(super) answered_writes: Arc<AnsweredWrites>,
 }
 
 /// The policy's verdict on a program that is a copy of these: the strictest of the verdicts on each.
@@ -183,24 +183,6 @@ impl Guard {
     /// Sets the state directories in which is recorded what answers let the tree write.
     pub fn recording_answers_in(self, states: Vec<PathBuf>) -> Guard {
         Guard { answered_writes: Arc::new(AnsweredWrites::new(states)), ..self }
-    }
-
-    /// Records that an answer lets the tree write at the real path `path`.
-    ///
-    /// # Errors
-    /// EACCES if it cannot be recorded, and the policy names the workspace.
-    pub fn record_answered_write(
-        &self,
-        caller: &Caller<'_>,
-        operation: Operation,
-        path: &[u8],
-    ) -> Result<(), Errno> {
-        match self.answered_writes.record(path) {
-            Err(error) if self.policy().workspace().is_some() => {
-                self.refuse(caller, operation, path, format!("the answer cannot be recorded: {error}"))
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Sets the lock that this guard shares with others of its user.
@@ -433,11 +415,13 @@ impl Guard {
         self.saw(exec.path, if exec.role == Role::Loader { Used::LOADED } else { Used::STARTED });
         let mut verdict = decide_program(self.policy(), exec, originals);
         // The policy is read again for what was answered a moment ago, but maybe later.
-        if verdict.outcome == Outcome::Allow
-            && let Some(policy) = self.policy().with_written(self.answered_writes.places())
-        {
-            let Verdict { outcome, reason } = decide_program(&policy, exec, originals);
-            verdict = Verdict { outcome, reason: reason.into_owned() };
+        if verdict.outcome == Outcome::Allow {
+            let news = self.answered_writes.places_but(|place| self.policy().knows_written(place));
+            if !news.is_empty() {
+                let policy = self.policy().with_written(news);
+                let Verdict { outcome, reason } = decide_program(&policy, exec, originals);
+                verdict = Verdict { outcome, reason: reason.into_owned() };
+            }
         }
         if verdict.outcome != Outcome::Deny && !self.floor.starts(exec.path) {
             let path = exec.path;

@@ -184,6 +184,24 @@ impl Guard {
         self.settle(caller, operation, path, &[], &verdict)
     }
 
+    /// Records that an answer lets the tree write at the real path `path`.
+    ///
+    /// # Errors
+    /// EACCES if it cannot be recorded, and the policy names the workspace.
+    fn record_answered_write(
+        &self,
+        caller: &Caller<'_>,
+        operation: Operation,
+        path: &[u8],
+    ) -> Result<(), Errno> {
+        match self.answered_writes.record(path) {
+            Err(error) if self.policy().workspace().is_some() => {
+                self.refuse(caller, operation, path, format!("the answer cannot be recorded: {error}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Judges the size of a regular file that is about to be read, at the real path `path`.
     ///
     /// # Errors
