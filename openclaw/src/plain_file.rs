@@ -14,13 +14,22 @@ pub const MAX_BYTES: u64 = 16 << 20;
 /// # Errors
 /// The error of the failed system call, or a sentence if the file is not regular or is too large.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    read_at_most(path, MAX_BYTES)
+}
+
+/// Does as [`read`], for a file of at most so many bytes. A lease on the file, by which a program could have the reader
+/// wait (fcntl(2)), is an error, too.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
     let mut bytes = Vec::new();
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_BYTES {
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
         return Err(io::Error::other("it is larger than any policy"));
     }
     Ok(bytes)

@@ -1,10 +1,8 @@
 //! Reads the parts of a git configuration that the guard needs, without starting git.
 
-use std::fs::OpenOptions;
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use guard_openclaw::plain_file;
 use guard_policy::git_config::{Entry, parse};
 
 /// The maximum size of a configuration, in bytes.
@@ -58,16 +56,7 @@ fn text(file: &Path) -> Option<String> {
 }
 
 fn bytes(file: &Path) -> Option<Vec<u8>> {
-    // A program that holds a lease on it, or puts a FIFO there, must not keep the guard waiting (fcntl(2)).
-    let mut open = OpenOptions::new();
-    let file = open.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(file).ok()?;
-    let meta = file.metadata().ok()?;
-    if !meta.is_file() || meta.len() > MAX_BYTES {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;
-    Some(bytes).filter(|bytes| bytes.len() as u64 <= MAX_BYTES)
+    plain_file::read_at_most(file, MAX_BYTES).ok()
 }
 
 /// Returns what can be found in a text that does not parse. A value that continues in the next line is cut.

@@ -10,6 +10,7 @@ mod host_names;
 mod listed_directory;
 pub mod node_run;
 pub mod options;
+mod path_forms;
 mod paths;
 mod persistence_sites;
 mod planted_links;

@@ -21,6 +21,7 @@ use super::SetupError;
 use crate::audit;
 use crate::config::files_of_runs::{self, FilesOfRuns};
 use crate::config::options::{Options, ProfileChoice};
+use crate::config::path_forms::{both_forms, forms_and_links};
 use crate::config::persistence_sites;
 use crate::config::planted_links::PlantedLinks;
 use crate::config::realpath::Links;
@@ -400,31 +401,6 @@ impl Paths {
         denied.extend(socket.iter().flat_map(|path| both_forms(&[path])));
         denied
     }
-}
-
-/// Returns each path as written (made absolute) and its real path.
-fn forms_and_links(path: &PathBuf) -> Vec<Vec<u8>> {
-    let mut forms = both_forms(&[path]);
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-    forms.extend(Links::default().trail(absolute.as_os_str().as_bytes()));
-    forms.sort_unstable();
-    forms.dedup();
-    forms
-}
-
-fn both_forms(paths: &[&PathBuf]) -> Vec<Vec<u8>> {
-    let mut forms = Vec::new();
-    for path in paths {
-        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
-        let real = real(&absolute);
-        for path in [absolute, real] {
-            let path = path.into_os_string().into_vec();
-            if !forms.contains(&path) {
-                forms.push(path);
-            }
-        }
-    }
-    forms
 }
 
 /// Checks that a path without links leads to the current directory.

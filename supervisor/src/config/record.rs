@@ -41,9 +41,9 @@ pub fn record_workspace(options: &Options, paths: &mut Paths, policy: &Policy) -
             tracing::info!("cannot write {}: {error}", path.display());
             Ok(())
         }
-        Ok(()) => {
+        Ok(record) => {
             // What others record is news, by which the policy is compiled again.
-            paths.earlier_runs = paths.runs().to_earlier_runs();
+            paths.earlier_runs = record.to_earlier_runs();
             Ok(())
         }
     }

@@ -34,7 +34,7 @@ struct Line {
 
 impl Line {
     /// Returns the line for a place that is no repository of the operator's. For a name that JSON cannot express it is the
-    /// directory around it.
+    /// directory around it: everything in there counts as open to the run.
     fn new(place: &Path) -> Option<Line> {
         let path = place.ancestors().find_map(Path::to_str)?.to_owned();
         Some(Line { path, repository: false })
@@ -121,6 +121,8 @@ impl RunRecord {
 /// Records where a run may write: the start directory and those above it in which `writable` lets it make a `.git`, and
 /// `named`, the other places.
 ///
+/// Returns what is known of the runs until now, with this one.
+///
 /// # Errors
 /// If a line cannot be written: an I/O error, with the file.
 pub(super) fn write(
@@ -129,7 +131,7 @@ pub(super) fn write(
     home: &Path,
     writable: impl Fn(&[u8]) -> bool,
     named: &[Vec<u8>],
-) -> Result<(), (PathBuf, io::Error)> {
+) -> Result<RunRecord, (PathBuf, io::Error)> {
     let is_open = |dir: &&Path| writable(dir.join(".git").as_os_str().as_bytes());
     let below_home: Vec<&Path> =
         start.ancestors().take_while(|dir| !home.starts_with(dir)).filter(is_open).collect();
@@ -141,24 +143,18 @@ pub(super) fn write(
     };
     let named = named.iter().copied().filter(|place| !is_covered(place));
     let records: Vec<RunRecord> = states.iter().map(|state| RunRecord::from_state(state)).collect();
-    let record = RunRecord::joined(records.iter().cloned());
-    // A name that JSON cannot express: everything in the directory around it counts as open to the run.
-    let places = below_home
-        .iter()
-        .copied()
-        .chain(named)
-        .filter_map(|dir| dir.ancestors().find(|dir| dir.to_str().is_some()));
-    let lines: Vec<Line> = places
-        .filter_map(|dir| {
-            let path = dir.to_str()?.to_owned();
-            Some(Line { repository: is_repository(dir) && record.vouches_for(dir), path })
-        })
-        .collect();
+    let mut record = RunRecord::joined(records.iter().cloned());
+    let mut lines: Vec<Line> = below_home.iter().copied().chain(named).filter_map(Line::new).collect();
+    for line in &mut lines {
+        let directory = Path::new(&line.path);
+        line.repository = is_repository(directory) && record.vouches_for(directory);
+    }
     for (state, known) in states.iter().zip(&records) {
         let new: Vec<&Line> = lines.iter().filter(|line| !known.has(Path::new(&line.path))).collect();
         append(state, &new).map_err(|error| (path(state), error))?;
     }
-    Ok(())
+    record.lines.extend(lines);
+    Ok(record)
 }
 
 /// Records a place that a run is about to write, in one state directory.
