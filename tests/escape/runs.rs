@@ -398,9 +398,20 @@ fn executable(file: &Path) {
 
 /// Starts a run below `home/code`.
 fn start<'w>(world: &'w World, directory: &str, argv: &[&str]) -> guard_tests::Held<'w> {
+    start_with(world, directory, &[], argv)
+}
+
+/// The same, with these variables.
+fn start_with<'w>(
+    world: &'w World,
+    directory: &str,
+    variables: &[(&str, &str)],
+    argv: &[&str],
+) -> guard_tests::Held<'w> {
     let mut command = world.command();
     let directory = world.home().join("code").join(directory);
-    command.current_dir(&directory).env("PWD", &directory).arg("--").args(argv);
+    command.current_dir(&directory).env("PWD", &directory).envs(variables.iter().copied());
+    command.arg("--").args(argv);
     world.start_command(command)
 }
 
@@ -496,13 +507,7 @@ fn an_answer_does_not_start_what_another_run_has_written_in_a_directory_of_path(
     let world = asking_world("", OTHERS);
     executable(&world.write("home/code/b/bin/tool", "#!/bin/sh\necho fine\n"));
     let path = format!("{}:/usr/bin:/bin", world.home().join("code/b/bin").display());
-    let tool = || {
-        let mut command = world.command();
-        let directory = world.home().join("code/a");
-        command.current_dir(&directory).env("PWD", &directory).env("PATH", &path);
-        command.args(["--", "../b/bin/tool"]);
-        world.start_command(command)
-    };
+    let tool = || start_with(&world, "a", &[("PATH", &*path)], &["../b/bin/tool"]);
     let (asked, ended) = tool().answer_all(|_| "allow-always");
     assert_eq!((asked.len(), &*ended.stdout), (1, "fine\n"), "{}", ended.stderr);
     let evil = "printf '#!/bin/sh\necho evil\n' > bin/tool";
