@@ -69,6 +69,18 @@ fn an_addition_stands_where_a_human_would_put_it() {
     assert_eq!(rules, expected);
 }
 
+/// However many rules share its line: hundreds of additions would make one line of them.
+#[test]
+fn an_addition_gets_its_own_line_in_an_object_of_lines() {
+    let text = "{ \"version\": 1, \"permissions\": { \"filesystem\": { \"rules\": {\n    \"/usr/**\": \"r-x\",\n    \"/a\": \"r--\", \"/b\": \"r--\" // two\n} } } }";
+    let rules = edited(text, |draft| {
+        draft.set_rule(&Scope::Everyone, "/c", rwx("r--")).unwrap();
+        draft.set_rule(&Scope::Everyone, "/d", rwx("r--")).unwrap();
+    });
+    let more = "\"/b\": \"r--\", // two\n    \"/c\": \"r--\",\n    \"/d\": \"r--\"\n}";
+    assert_eq!(rules, text.replace("\"/b\": \"r--\" // two\n}", more));
+}
+
 #[test]
 fn trailing_commas_and_line_ends_stay() {
     let text = "{\r\n  \"version\": 1,\r\n  \"agents\": {\r\n    \"main\": {\r\n      \"allowlist\": [\r\n        { \"pattern\": \"/a\" }, // a\r\n      ],\r\n    },\r\n  },\r\n}\r\n";

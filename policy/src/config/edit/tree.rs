@@ -101,15 +101,18 @@ fn insert_after(style: &Style, children: &[CstNode], last: &CstNode, new: &New<'
         }
     };
     let before = line_before(last);
-    if !is_blank(&before) {
+    let has_lines = children[..last.child_index()].iter().any(CstNode::is_newline);
+    if !is_blank(&before) && !has_lines {
         texts[after] += &format!(" {}{trailing}", new.compact());
         return texts;
     }
+    // Several items may share a line. A new one gets its own, so that many never make one long line.
+    let before = &before[..before.len() - before.trim_start().len()];
     // Comments on this line belong to the item that was last.
     let on_line = |node: &&CstNode| node.is_whitespace() || node.is_comment();
     let end = after + 1 + children[after + 1..].iter().take_while(on_line).count();
     let comment = (after + 1..end).rfind(|i| children[*i].is_comment());
-    let line = new.lines(style, &before);
+    let line = new.lines(style, before);
     texts[comment.unwrap_or(after)] += &format!("{}{before}{line}{trailing}", style.line_end);
     texts
 }
