@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 
 use super::interpreters::{EDITORS, Interpreter, is_of};
+use super::python_modules;
 
 /// How many names are looked for one by one, each by a few system calls.
 const MAX_WORDS: usize = 16_384;
@@ -69,8 +70,9 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     let plain = text.split(is_separator);
     let named = plain.clone().map(|word| word.trim_start_matches(['+', ':', '@', '-', '$', '!', '%', '.']));
     let named = named.filter(|word| !word.is_empty());
-    // `.x` is a name, `x.` may end a sentence, and a colon separates in some languages.
-    let parts = plain.clone().filter(|word| word.contains(':')).flat_map(|word| word.split(':'));
+    // `.x` is a name, `x.` may end a sentence, and a colon or a hash separates in some languages (`q#x#` of perl).
+    let parts =
+        plain.clone().filter(|word| word.contains([':', '#'])).flat_map(|word| word.split([':', '#']));
     let unended = plain.clone().map(|word| word.trim_end_matches(['.', ':', '!', '?']));
     plain.chain(quoted).chain(named).chain(parts).chain(unended).filter(|word| !word.is_empty())
 }
@@ -82,7 +84,7 @@ fn ended(program: &str, family: &str, word: &str) -> Vec<String> {
         && word.contains(|c: char| c.is_alphabetic() || c == '_');
     let endings: &[&str] = match family {
         _ if !is_name => &[],
-        "python" => &[".py", "/__init__.py", "/__main__.py"],
+        "python" => return python_modules::files(word).unwrap_or_default(),
         "node" => &[".js", ".cjs", ".mjs", ".json", ".node", "/index.js", "/package.json"],
         "perl" => &[".pm", ".pl"],
         "ruby" => &[".rb"],
@@ -93,7 +95,7 @@ fn ended(program: &str, family: &str, word: &str) -> Vec<String> {
         _ => &[],
     };
     let stem = match family {
-        "python" | "lua" if !word.contains('/') => word.replace('.', "/"),
+        "lua" if !word.contains('/') => word.replace('.', "/"),
         "perl" => word.replace("::", "/"),
         _ => word.to_owned(),
     };
@@ -107,15 +109,21 @@ fn unescaped(text: &str) -> String {
     while let Some(at) = rest.find('\\') {
         out.push_str(&rest[..at]);
         rest = &rest[at + 1..];
-        let (digits, radix, most) = match rest.strip_prefix('x') {
-            Some(hexadecimal) => (hexadecimal, 16, 2),
-            None => (rest, 8, 3),
+        let (kind, after) = rest.split_at(rest.chars().next().map_or(0, char::len_utf8));
+        // `\u{6d}` of javascript and ruby, `\x{6d}` of perl.
+        let (digits, radix, most) = match (kind, after.strip_prefix('{')) {
+            ("u" | "x", Some(braced)) => (braced, 16, 8),
+            ("x", None) => (after, 16, 2),
+            ("u", None) => (after, 16, 4),
+            ("U", None) => (after, 16, 8),
+            _ => (rest, 8, 3),
         };
         let length = digits.chars().take(most).take_while(|c| c.is_digit(radix)).count();
         match u32::from_str_radix(&digits[..length], radix).ok().and_then(char::from_u32) {
             Some(c) => {
                 out.push(c);
                 rest = &digits[length..];
+                rest = rest.strip_prefix('}').unwrap_or(rest);
             }
             None => {
                 let Some(c) = rest.chars().next() else { break };
@@ -209,7 +217,13 @@ mod tests {
             ("python3", "exec(open(\"F\").read())", "F"),
             ("python3", "import evil", "evil.py"),
             ("python3", "import a.b", "a/b.py"),
+            ("python3", "import a.b", "a/__init__.py"),
+            ("python3", "import a.b", "a.so"),
             ("python3", "open(\"\\x46\")", "F"),
+            ("python3", "open(\"\\u006d.py\")", "m.py"),
+            ("python3", "open(\"\\U0000006d.py\")", "m.py"),
+            ("node", "require(\"./\\u{6d}.js\")", "./m.js"),
+            ("perl", "do q#F#", "F"),
             ("node", "require('./lib')", "./lib.js"),
             ("perl", "use A::B;do './F'", "A/B.pm"),
             ("ruby", "load 'F.rb'", "F.rb"),

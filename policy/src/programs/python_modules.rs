@@ -47,21 +47,30 @@ pub(super) fn modules(known: Option<&'static Interpreter>, arguments: &[&str]) -
     found.module = Some(module.to_owned());
     for name in [module].iter().chain(&arguments[(at + 1).min(arguments.len())..]) {
         // `MODULE.py::TEST` of pytest and the like are paths, which count as they are.
-        if !name.split('.').all(is_identifier) {
+        if !is_module(name) {
             continue;
         }
-        let parts = name.split('.').count();
-        if name.len() > MAX_NAME || found.files.len() + parts * ENDINGS.len() > MAX_FILES {
-            found.more.push(name.as_bytes().to_vec());
-            continue;
-        }
-        // The packages around it run, too, and a name may go on with a class: `-m unittest MODULE.CLASS.METHOD`.
-        for end in name.match_indices('.').map(|(at, _)| at).chain([name.len()]) {
-            let stem = name[..end].replace('.', "/");
-            found.files.extend(ENDINGS.map(|ending| format!("{stem}{ending}").into_bytes()));
+        match files(name) {
+            Some(files) if found.files.len() + files.len() <= MAX_FILES => {
+                found.files.extend(files.into_iter().map(String::into_bytes));
+            }
+            _ => found.more.push(name.as_bytes().to_vec()),
         }
     }
     found
+}
+
+/// Returns the files of a module below a directory of sys.path. The packages around it run, too, and a name may go on with a
+/// class: `-m unittest MODULE.CLASS.METHOD`. `None` for what is no module's name, or too long.
+pub(super) fn files(name: &str) -> Option<Vec<String>> {
+    let ends = name.match_indices('.').map(|(at, _)| at).chain([name.len()]);
+    let stems = ends.map(|end| name[..end].replace('.', "/"));
+    let is_one = name.len() <= MAX_NAME && is_module(name);
+    is_one.then(|| stems.flat_map(|stem| ENDINGS.map(|ending| format!("{stem}{ending}"))).collect())
+}
+
+fn is_module(name: &str) -> bool {
+    name.split('.').all(is_identifier)
 }
 
 fn is_identifier(part: &str) -> bool {
