@@ -46,6 +46,8 @@ fn outcome(grant: Grant) -> Outcome {
 fn decide_file<'p>(policy: &'p Policy, path: &[u8], access: Access, site: Option<Site>) -> Verdict<'p> {
     let found = if access.contains(Access::WRITE) {
         policy.map.find_at(path, site)
+    } else if access.contains(Access::MAP) {
+        policy.map.find_library(path)
     } else {
         // Persistence withholds nothing else.
         policy.map.find_at(path, Some(Site::Own))

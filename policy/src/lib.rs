@@ -53,7 +53,7 @@ pub use decide::decide;
 pub use git_paths::{GitPathsContent, MAX_BYTES as MAX_GIT_PATHS_BYTES, ObjectFormat};
 pub use network::{AddressClass, Connection, Gateway, GatewayConfig, Interface, Page, Transport, resolvers};
 pub use network::{WebEndpoint, WebRequest, WebScheme, WebTarget, WebTargetError};
-pub use paths::earlier_runs::EarlierRuns;
+pub use paths::earlier_runs::{EarlierRuns, WritablePlace};
 pub use paths::expansion::Bases;
 pub use paths::normalize;
 pub use paths::permission::{Bits, Grant, Permission, Rights};

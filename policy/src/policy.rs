@@ -13,8 +13,10 @@ use crate::config::node::NodeSettings;
 use crate::environment::{Inherit, Inherited, Variable, inherited, prepended};
 use crate::network::{Network, WebRules};
 use crate::paths::ceilings::Ceilings;
+use crate::paths::earlier_runs::WritablePlace;
 use crate::paths::entry::CompiledPattern;
 use crate::paths::exec_roots::is_below;
+use crate::paths::glob::Glob;
 use crate::paths::path_rules::PathRules;
 use crate::paths::read_bound::ReadBound;
 use crate::programs::Programs;
@@ -208,19 +210,23 @@ impl Policy {
         self.map.find(path).is_the_trees()
     }
 
-    /// Returns the places in which a rule or a saved answer lets the tree write: what it names, or the directory before its
-    /// first wildcard.
-    pub fn writable_places(&self) -> Vec<Vec<u8>> {
+    /// Returns the places in which a rule or a saved answer lets the tree write.
+    pub fn writable_places(&self) -> Vec<WritablePlace> {
         let is_writable = |rule: &&CompiledPattern| rule.rights.w == Grant::Yes;
-        let rules = self.map.rules.iter().filter(is_writable).map(|rule| rule.glob.top());
+        let rules = self.map.rules.iter().filter(is_writable).map(|rule| &rule.glob);
         let answers = self.map.answers.iter().filter(|answer| answer.bits.contains(Bits::W));
-        let mut places: Vec<&[u8]> = rules.chain(answers.map(|answer| answer.glob.top())).collect();
+        let globs = rules.chain(answers.map(|answer| &answer.glob));
+        let place = |glob: &Glob| match glob.wildcards() {
+            deep if deep == "**" && glob.literal().ends_with(b"/") => glob.top().to_vec().into(),
+            pattern => WritablePlace { literal: glob.literal().to_vec(), pattern },
+        };
+        let mut places: Vec<WritablePlace> = globs.map(place).collect();
         if self.map.default.w == Grant::Yes {
-            places.push(b"/");
+            places.push(b"/".to_vec().into());
         }
         places.sort_unstable();
         places.dedup();
-        places.into_iter().map(<[u8]>::to_vec).collect()
+        places
     }
 
     /// True when the policy knows that an earlier run could write at this real path.
@@ -326,6 +332,11 @@ impl Policy {
     /// be found out.
     pub fn needs_interfaces(&self, address: SocketAddr) -> bool {
         self.network.needs_interfaces(address)
+    }
+
+    /// Returns the directory that `~` stands for.
+    pub fn home(&self) -> &[u8] {
+        &self.home
     }
 
     /// True for the home directory and what contains it: too much to be opened by one answer.

@@ -4,8 +4,8 @@ use crate::common::{self, HOME, compile, compile_with, exec, file, host, outcome
 use guard_policy::approval::{Always, FileRule, OnDisk, Saving, always, always_host};
 use guard_policy::store::{Added, NewEntry, SavedAnswer, SavedGrant, Store, StoreContents};
 use guard_policy::{
-    Access, Bits, Connection, Exec, Grant, Host, OpenclawStore, Outcome, Overrides, OwnStore, Policy,
-    Request, Role, Source, WebRequest, WebTarget, decide,
+    Access, Bits, Connection, EarlierRuns, Exec, Grant, Host, OpenclawStore, Outcome, Overrides, OwnStore,
+    Policy, Request, Role, Source, WebRequest, WebTarget, decide,
 };
 use std::net::SocketAddr;
 
@@ -55,6 +55,25 @@ fn a_saved_answer_turns_only_ask_into_allow() {
     assert_eq!(reason.path, "saved.agents.main.permissions.filesystem.rules[\"/**\"]");
     assert_eq!(reason.rule(), "allowed always: \"/**\" rwx (guard/approvals.json)");
     assert_eq!(reason.text, "\"/**\" rwx was allowed \"always\" (guard/approvals.json)");
+}
+
+/// What an earlier run could write is no longer what the answer was for.
+#[test]
+fn an_answer_does_not_count_for_what_an_earlier_run_could_write() {
+    let reading = own(&rules(&json!({"/asked/**": "rx"})));
+    let earlier_runs = EarlierRuns::new([b"/asked/b".to_vec()]);
+    let host = Host { own: OwnStore::Present(&reading), earlier_runs, ..host() };
+    let policy = compile_with(&guard(), "main", &host, &Overrides::default());
+    let library = |path: &str| file(&policy, path, Access::READ | Access::MAP);
+    assert_eq!(library("/asked/a/x.so").outcome, Outcome::Allow);
+    assert_eq!(library("/asked/b/x.so").outcome, Outcome::Ask);
+    assert!(library("/asked/b/x.so").reason.text.contains("a guarded run could write the file since"));
+    // Reading runs nothing, and a rule is no answer.
+    assert_eq!(file(&policy, "/asked/b/x.so", Access::READ).outcome, Outcome::Allow);
+    let mut written = guard();
+    written["permissions"]["filesystem"]["rules"]["/asked/b/**"] = json!("r-x");
+    let policy = compile_with(&written, "main", &host, &Overrides::default());
+    assert_eq!(file(&policy, "/asked/b/x.so", Access::MAP).outcome, Outcome::Allow);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Tests of the policy that applies without a `guard.json`.
 
 use crate::common::{exec, file, host, outcomes};
-use guard_policy::{Access, Ask, Host, Outcome, Overrides, Policy, Request, Security, Source, decide};
+use guard_policy::{
+    Access, Ask, EarlierRuns, Host, Outcome, Overrides, Policy, Request, Security, Source, decide,
+};
 
 fn policy_for(home: &'static [u8], cwd: &'static [u8]) -> Policy {
     let host = Host { home, cwd, ..host() };
@@ -188,4 +190,23 @@ fn a_shells_history_is_denied_without_a_line() {
     assert_eq!(history.outcome, Outcome::Deny);
     assert!(history.reason.is_unmentioned());
     assert!(!read("/home/u/.ssh/id_rsa").reason.is_unmentioned());
+}
+
+/// Another project's directory of programs, or one whose libraries another run could write.
+#[test]
+fn a_directory_of_path_that_an_earlier_run_could_write_holds_no_programs() {
+    let dirs = ["/home/u/code/b/tools", "/home/u/sdk/node/bin", "/home/u/other/bin", "/home/u/own"];
+    let runs = [&b"/home/u/code/b"[..], b"/home/u/sdk/node/lib"].map(<[u8]>::to_vec);
+    let path_dirs = dirs.map(|dir| dir.as_bytes().to_vec()).to_vec();
+    let host = Host { path_dirs, earlier_runs: EarlierRuns::new(runs), ..host() };
+    let policy = Policy::without_file("main", &host, &Overrides::default());
+    check(
+        &policy,
+        &[
+            // Persistence protects it for what is outside.
+            ("/home/u/code/b/tools/x", "?d?"),
+            ("/home/u/sdk/node/lib/x.so", "???"),
+            ("/home/u/sdk/node/bin/node /home/u/other/bin/x /home/u/other/lib/x.so /home/u/own/x", "ada"),
+        ],
+    );
 }

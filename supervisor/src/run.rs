@@ -222,7 +222,7 @@ fn start(
     let audit = writer(options, &mut paths, &log)?;
     // The log has made the state directory, if that is where it is.
     config::record_workspace(options, &mut paths, &in_force)?;
-    if let Err(problem) = config::record_files(&mut paths) {
+    if let Err(problem) = config::record_files(&mut paths, &in_force) {
         eprintln!("openclaw-guard: {problem}");
     }
     if recorder.is_none() {

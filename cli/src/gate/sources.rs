@@ -228,6 +228,8 @@ impl Loaded {
         config::settle_workspace(&options, &mut paths, self.text.as_deref(), &self.stores);
         let policy = config::compile(&options, &paths, Disk::Used, self.text.as_deref(), &self.stores)
             .map_err(|error| error.to_string())?;
+        // What it lets OpenClaw's tools write is the tree's for guarded runs.
+        config::record_workspace(&options, &mut paths, &policy).map_err(|error| error.to_string())?;
         let took = projects.age();
         Ok(AgentPolicy { policy, bases, projects, took, is_refreshed: AtomicBool::new(false) })
     }
@@ -278,6 +280,18 @@ mod tests {
             calls.into_iter().map(|call| call.join().unwrap()).collect()
         });
         assert!(policies.iter().all(|policy| Arc::ptr_eq(policy, &policies[0])));
+    }
+
+    #[test]
+    fn what_openclaws_tools_may_write_is_recorded() {
+        let home = tempfile::tempdir().unwrap();
+        let state = home.path().join(".openclaw");
+        std::fs::create_dir(&state).unwrap();
+        let policy = r#"{"version": 1, "permissions": {"filesystem": {"rules": {"/opt/tools/**": "rw-"}}}}"#;
+        std::fs::write(state.join("guard.json"), policy).unwrap();
+        loaded(home.path()).agent("main").unwrap();
+        let record = std::fs::read_to_string(state.join("guard/workspaces.jsonl")).unwrap();
+        assert!(record.contains(r#""/opt/tools""#), "{record}");
     }
 
     #[test]

@@ -1,21 +1,96 @@
 //! Where earlier guarded runs could write. Nothing there is the operator's for certain, whatever this policy withholds.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
+
+use super::glob::Glob;
+use super::index::Index;
+
+/// A place that a run may write: a real path with everything below it, or the paths that a pattern names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WritablePlace {
+    /// The path, or what stands before the first wildcard of the pattern.
+    pub literal: Vec<u8>,
+    /// The pattern from its first wildcard on; empty for a path.
+    pub pattern: String,
+}
+
+impl From<Vec<u8>> for WritablePlace {
+    fn from(literal: Vec<u8>) -> WritablePlace {
+        WritablePlace { literal, pattern: String::new() }
+    }
+}
+
+impl WritablePlace {
+    /// Returns whether it names a path.
+    pub fn covers(&self, path: &[u8]) -> bool {
+        match self.pattern.is_empty() {
+            true => path == self.literal || above(path).any(|directory| directory == self.literal),
+            false => self.glob().covers(path),
+        }
+    }
+
+    /// Returns the path that stands for itself and everything below it, or the directory before the first wildcard.
+    pub fn top(&self) -> Vec<u8> {
+        self.glob().top().to_vec()
+    }
+
+    fn glob(&self) -> Glob {
+        Glob::new(&self.literal, &self.pattern, true)
+    }
+}
 
 /// The places that earlier runs, maybe under other policies, could write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EarlierRuns {
-    /// Real paths: each stands for itself and everything below it. Each policy of a host has the same ones.
+    /// Real paths: each stands for itself and everything below it, and none lies below another. Each policy of a host has
+    /// the same ones.
     places: Arc<HashSet<Vec<u8>>>,
+    patterns: Arc<Patterns>,
     /// Directories that do not count, in the same way.
     except: HashSet<Vec<u8>>,
 }
 
+/// Patterns for what runs could write.
+#[derive(Debug, Default)]
+struct Patterns {
+    written: BTreeSet<WritablePlace>,
+    globs: Vec<Glob>,
+    index: Index,
+}
+
+impl PartialEq for Patterns {
+    fn eq(&self, other: &Patterns) -> bool {
+        self.written == other.written
+    }
+}
+
+impl Eq for Patterns {}
+
+impl Patterns {
+    fn new(written: BTreeSet<WritablePlace>) -> Patterns {
+        let globs: Vec<Glob> = written.iter().map(WritablePlace::glob).collect();
+        Patterns { index: Index::new(&globs), globs, written }
+    }
+
+    fn covers(&self, path: &[u8]) -> bool {
+        let mut is_covered = false;
+        if !self.globs.is_empty() {
+            self.index.candidates(path, |i| {
+                is_covered = self.globs[i].covers(path);
+                !is_covered
+            });
+        }
+        is_covered
+    }
+}
+
 impl EarlierRuns {
-    /// Returns the runs that could write these real paths and what is below them.
-    pub fn new(places: impl IntoIterator<Item = Vec<u8>>) -> EarlierRuns {
-        EarlierRuns { places: Arc::new(places.into_iter().collect()), except: HashSet::new() }
+    /// Returns the runs that could write these places.
+    pub fn new(places: impl IntoIterator<Item = impl Into<WritablePlace>>) -> EarlierRuns {
+        let mut runs = EarlierRuns::default();
+        runs.extend(places);
+        runs
     }
 
     /// Returns the same runs, of which none could write in these directories.
@@ -26,24 +101,53 @@ impl EarlierRuns {
     }
 
     /// Adds places.
-    pub(crate) fn extend(&mut self, places: impl IntoIterator<Item = Vec<u8>>) {
-        Arc::make_mut(&mut self.places).extend(places);
+    pub fn extend(&mut self, places: impl IntoIterator<Item = impl Into<WritablePlace>>) {
+        let (mut all, mut patterns) = (self.places.as_ref().clone(), self.patterns.written.clone());
+        for place in places.into_iter().map(Into::into) {
+            if place.pattern.is_empty() {
+                all.insert(place.literal);
+            } else {
+                patterns.insert(place);
+            }
+        }
+        let outermost = all.iter().filter(|place| !above(place).any(|directory| all.contains(directory)));
+        self.places = Arc::new(outermost.cloned().collect());
+        if patterns.len() > self.patterns.written.len() {
+            self.patterns = Arc::new(Patterns::new(patterns));
+        }
     }
 
     /// Returns whether one of them could write a path.
     pub fn may_write(&self, path: &[u8]) -> bool {
-        is_in(&self.places, path) && !is_in(&self.except, path)
+        (is_in(&self.places, path) || self.patterns.covers(path)) && !is_in(&self.except, path)
+    }
+
+    /// Returns whether one of them could write a path, or a place is named that lies below it.
+    pub(crate) fn may_write_in(&self, directory: &[u8]) -> bool {
+        let is_inside = |place: &[u8]| above(place).any(|around| around == directory);
+        let mut patterns = self.patterns.globs.iter().map(Glob::literal);
+        self.may_write(directory)
+            || self.places.iter().any(|place| is_inside(place))
+            || patterns.any(is_inside)
+    }
+
+    /// Returns whether no run could write anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.places.is_empty() && self.patterns.globs.is_empty()
     }
 }
 
 /// Returns whether a set has a path or a directory above it.
 fn is_in(set: &HashSet<Vec<u8>>, path: &[u8]) -> bool {
-    if set.is_empty() {
-        return false;
-    }
+    !set.is_empty() && (set.contains(path) || above(path).any(|directory| set.contains(directory)))
+}
+
+/// Returns the directories above an absolute path.
+fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-    let mut above = slashes.map(|(at, _)| path.get(..at.max(1)).unwrap_or_default());
-    set.contains(path) || above.any(|directory| set.contains(directory))
+    slashes
+        .map(|(at, _)| path.get(..at.max(1)).unwrap_or_default())
+        .filter(move |directory| *directory != path)
 }
 
 #[cfg(test)]
@@ -64,5 +168,52 @@ mod tests {
         assert!(unknown.may_write(b"/opt/tool") && unknown.may_write(b"/library/x"));
         assert!(!unknown.may_write(b"/usr/bin/env") && !unknown.may_write(b"/usr"));
         assert!(!EarlierRuns::default().may_write(b"/usr/bin/env"));
+        for (directory, expected) in
+            [("/home", true), ("/home/u/work/a", true), ("/home/u/w", false), ("/var", false)]
+        {
+            assert_eq!(runs.may_write_in(directory.as_bytes()), expected, "{directory}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_stands_for_what_it_names() {
+        let named = |literal: &str, pattern: &str| WritablePlace {
+            literal: literal.into(),
+            pattern: pattern.to_owned(),
+        };
+        let mut runs = EarlierRuns::new([named("/home/u/cod", "*/**"), named("/", "**/node_modules/**")]);
+        for (path, expected) in [
+            ("/home/u/code", true),
+            ("/home/u/coda/b/x", true),
+            ("/home/u/co/x", false),
+            ("/home/u/x/node_modules/a", true),
+            ("/home/u", false),
+        ] {
+            assert_eq!(runs.may_write(path.as_bytes()), expected, "{path}");
+        }
+        assert!(runs.may_write_in(b"/home/u") && !runs.may_write_in(b"/home/u/bin"));
+        let before = runs.clone();
+        runs.extend([named("/home/u/cod", "*/**")]);
+        assert_eq!(runs, before);
+        runs.extend([named("/home/u/x", "?")]);
+        assert_ne!(runs, before);
+        assert!(runs.may_write(b"/home/u/xy") && !runs.may_write(b"/home/u/xyz"));
+        assert_eq!(named("/home/u/cod", "*/**").top(), b"/home/u");
+        assert_eq!(named("/a/", "**").top(), b"/a");
+        assert_eq!(WritablePlace::from(b"/a/b".to_vec()).top(), b"/a/b");
+    }
+
+    #[test]
+    fn runs_are_equal_if_they_could_write_the_same() {
+        let runs = |places: &[&str]| EarlierRuns::new(places.iter().map(|place| place.as_bytes().to_vec()));
+        assert_eq!(
+            runs(&["/home/u/work", "/home/u/work/a", "/home/u/work-a"]),
+            runs(&["/home/u/work-a", "/home/u/work"])
+        );
+        assert_eq!(runs(&["/", "/tmp"]), runs(&["/"]));
+        assert_ne!(runs(&["/tmp", "/home/u"]), runs(&["/tmp"]));
+        let mut some = runs(&["/tmp/a", "/home/u"]);
+        some.extend([b"/tmp".to_vec(), b"/home/u/x".to_vec()]);
+        assert_eq!(some, runs(&["/tmp", "/home/u"]));
     }
 }

@@ -66,7 +66,7 @@ impl PathRules {
             source: Source::Builtin,
             path: "builtin".to_owned(),
             rule: "builtin: a saved answer does not count for what a guarded run could write".to_owned(),
-            text: "the saved answer does not count: a guarded run could write the program since".to_owned(),
+            text: "the saved answer does not count: a guarded run could write the file since".to_owned(),
         };
         let map = PathRules {
             denies,
@@ -279,6 +279,16 @@ impl PathRules {
             found.count_as_the_trees();
         }
         if found.is_the_trees() {
+            found.ask_again(&self.outdated_answer);
+        }
+        found
+    }
+
+    /// Finds the rights of a file that is mapped for execution. What persistence withholds is not looked at. No saved answer
+    /// lets a library be mapped that only an earlier run could write.
+    pub(crate) fn find_library(&self, path: &[u8]) -> Match<'_> {
+        let mut found = self.find_at(path, Some(Site::Own));
+        if found.x.source == Source::Saved && !found.is_the_trees() && self.earlier_runs.may_write(path) {
             found.ask_again(&self.outdated_answer);
         }
         found

@@ -3,6 +3,7 @@
 
 use super::Writers;
 use super::allowlist::ProgramMatch;
+use super::writers::places;
 use crate::paths::permission::Grant;
 use crate::policy::Policy;
 use crate::request::Exec;
@@ -29,6 +30,17 @@ impl Policy {
             .allow(exec, writers)
             .filter(|_| writers.is_protected())
             .map(CompiledReason::to_reason)
+    }
+
+    /// Returns where the files are that the arguments name, by their text alone, if a program starts by a saved answer and
+    /// runs were recorded. One of them may be a link to a file that an earlier run could write:
+    /// [`with_written`](Policy::with_written) has its name count as one.
+    pub fn named_by_answer(&self, exec: &Exec<'_>) -> Vec<Vec<u8>> {
+        let is_by_answer = || self.entry(exec).is_some_and(|entry| entry.is_answer());
+        if self.map.earlier_runs.is_empty() || !is_by_answer() {
+            return Vec::new();
+        }
+        places(exec).collect()
     }
 
     /// Returns who may write a program and what it runs.

@@ -41,16 +41,27 @@ impl<'m> Writers<'m> {
 
 /// Returns whether a file that the arguments give a program to run may be written, unasked.
 fn runs_written_file(map: &PathRules, exec: &Exec<'_>) -> bool {
-    let mut files = script_operands(exec.path, exec.argv).into_files(exec.argv);
-    files.any(|file| map.find_program(&place(exec, &file)).is_the_trees())
+    scripts(exec).any(|file| map.find_program(&file).is_the_trees())
 }
 
 /// Returns whether an argument may name a file that only an earlier run could write, for a program that may run it.
 fn names_file_of_earlier_run(map: &PathRules, exec: &Exec<'_>) -> bool {
-    let arguments = exec.argv.get(1..).unwrap_or_default();
-    let mut files = arguments.iter().flat_map(|argument| values(argument));
-    !is_data_only(exec.path, arguments)
-        && files.any(|file| map.find_program(&place(exec, &file)).is_of_earlier_run())
+    named(exec).any(|file| map.find_program(&file).is_of_earlier_run())
+}
+
+/// Returns where the files are that the arguments give a program to run, and those that it may run.
+pub(super) fn places<'e>(exec: &'e Exec<'_>) -> impl Iterator<Item = Vec<u8>> + 'e {
+    scripts(exec).chain(named(exec))
+}
+
+fn scripts<'e>(exec: &'e Exec<'_>) -> impl Iterator<Item = Vec<u8>> + 'e {
+    script_operands(exec.path, exec.argv).into_files(exec.argv).map(|file| place(exec, &file))
+}
+
+fn named<'e>(exec: &'e Exec<'_>) -> impl Iterator<Item = Vec<u8>> + 'e {
+    let arguments =
+        exec.argv.get(1..).filter(|arguments| !is_data_only(exec.path, arguments)).unwrap_or_default();
+    arguments.iter().flat_map(|argument| values(argument)).map(|file| place(exec, &file))
 }
 
 /// Returns where an argument leads by its text alone.

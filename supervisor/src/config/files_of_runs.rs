@@ -1,4 +1,4 @@
-//! The files that runs had: their policies, audit logs and state directories, in `guard/policies.jsonl` of the state directory,
+//! The files that runs had: their policies, audit logs, state directories and files with tokens, in `guard/policies.jsonl` of the state directory,
 //! which no guarded program can reach. A run with another policy must not write them, nor make one that is missing.
 //!
 //! A line is added before the first run with such a file starts. When the record is full, lines of files that are gone are
@@ -31,11 +31,19 @@ pub(super) enum FileOfRun {
     Audit(String),
     /// A state directory.
     State(String),
+    /// OpenClaw's configuration outside of a state directory, which has tokens.
+    Config(String),
+    /// A file with the gateway's token.
+    Token(String),
 }
 
 impl FileOfRun {
     fn path(&self) -> &Path {
-        let (FileOfRun::Policy(path) | FileOfRun::Audit(path) | FileOfRun::State(path)) = self;
+        let (FileOfRun::Policy(path)
+        | FileOfRun::Audit(path)
+        | FileOfRun::State(path)
+        | FileOfRun::Config(path)
+        | FileOfRun::Token(path)) = self;
         Path::new(path)
     }
 }
@@ -45,8 +53,10 @@ impl FileOfRun {
 pub(super) struct FilesOfRuns {
     /// Their policies, which no run writes.
     pub(super) policies: Vec<Vec<u8>>,
-    /// Their logs and state directories, which no run reads either.
+    /// Their logs, state directories and tokens, which no run reads either.
     pub(super) closed: Vec<Vec<u8>>,
+    /// Their configurations of OpenClaw, which no run reads, nor copies of them.
+    pub(super) configs: Vec<Vec<u8>>,
 }
 
 /// Why a file is not in the record.
@@ -81,7 +91,10 @@ impl FilesOfRuns {
     pub(super) fn add(&mut self, file: FileOfRun) {
         let (files, path) = match file {
             FileOfRun::Policy(path) => (&mut self.policies, path.into_bytes()),
-            FileOfRun::Audit(path) | FileOfRun::State(path) => (&mut self.closed, path.into_bytes()),
+            FileOfRun::Config(path) => (&mut self.configs, path.into_bytes()),
+            FileOfRun::Audit(path) | FileOfRun::State(path) | FileOfRun::Token(path) => {
+                (&mut self.closed, path.into_bytes())
+            }
         };
         if !files.contains(&path) {
             files.push(path);
@@ -182,7 +195,8 @@ mod tests {
         let (a, log) = (root.join("a"), root.join("log").to_str().unwrap().to_owned());
         std::fs::write(&a, "{}").unwrap();
         let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
-        let expected = FilesOfRuns { policies: vec![bytes(&a)], closed: vec![log.clone().into_bytes()] };
+        let closed = vec![log.clone().into_bytes()];
+        let expected = FilesOfRuns { policies: vec![bytes(&a)], closed, configs: Vec::new() };
         for _ in 0..2 {
             write(&state, &[policy(&a), FileOfRun::Audit(log.clone())]).unwrap();
             assert_eq!(read(std::slice::from_ref(&state)), expected);

@@ -1,6 +1,6 @@
 //! Builds the policy from the command line, the policy file and the host.
 
-mod agent_settings;
+pub(crate) mod agent_settings;
 pub mod answered_writes;
 pub mod environment;
 mod files_of_runs;
@@ -243,7 +243,7 @@ fn with_host<T>(
         path_dirs: paths.path_dirs.clone(),
         always_denied: paths
             .denied_with(&stores.openclaw, document.and_then(|document| document.audit_path())),
-        copied: paths.copied.clone(),
+        copied: paths.copied.iter().chain(&paths.files_of_runs.configs).cloned().collect(),
         former_policies,
         named_secrets: paths.named_secrets.clone(),
         temp_dirs: paths.temp_dirs.clone(),
@@ -326,7 +326,7 @@ pub fn on_host<T>(paths: &Paths, ask: impl FnOnce(&Host<'_>) -> T) -> T {
         workspace: paths.workspace.clone().unwrap_or_default(),
         path_dirs: paths.path_dirs.clone(),
         always_denied: paths.always_denied.clone(),
-        copied: paths.copied.clone(),
+        copied: paths.copied.iter().chain(&paths.files_of_runs.configs).cloned().collect(),
         named_secrets: paths.named_secrets.clone(),
         temp_dirs: paths.temp_dirs.clone(),
         gateway: paths.gateway.clone(),

@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::OsStr;
 use std::io;
+use std::mem;
 use std::net::IpAddr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -27,6 +28,9 @@ use crate::config::planted_links::PlantedLinks;
 use crate::config::realpath::Links;
 use crate::config::trusted_projects;
 use crate::config::workspace_record::RunRecord;
+
+/// What is known of other runs: the files that they had, and where they could write.
+pub(super) type KnownRuns = (FilesOfRuns, EarlierRuns);
 
 /// The paths of this host, and what was found there at the start.
 #[derive(Clone, Debug)]
@@ -194,13 +198,17 @@ impl Paths {
         links.shut().map_or(Ok(paths), |path| Err(SetupError::Shut(path)))
     }
 
-    /// Reads again what files runs had, and where they could write: another guard may have started. Returns whether it has
-    /// changed.
-    pub(super) fn look_at_runs(&mut self) -> bool {
-        let (files, runs) = (files_of_runs::read(&self.records()), self.runs().to_earlier_runs());
-        let is_new = files != self.files_of_runs || runs != self.earlier_runs;
-        (self.files_of_runs, self.earlier_runs) = (files, runs);
-        is_new
+    /// Reads again what files runs had, and where they could write: another guard may have started. If that has changed, it
+    /// counts from now on, and the former is returned.
+    pub(super) fn look_at_runs(&mut self) -> Option<KnownRuns> {
+        let now = (files_of_runs::read(&self.records()), self.runs().to_earlier_runs());
+        let is_new = now.0 != self.files_of_runs || now.1 != self.earlier_runs;
+        is_new.then(|| self.set_runs(now))
+    }
+
+    /// Sets what is known of runs. Returns what was known before.
+    pub(super) fn set_runs(&mut self, (files, runs): KnownRuns) -> KnownRuns {
+        (mem::replace(&mut self.files_of_runs, files), mem::replace(&mut self.earlier_runs, runs))
     }
 
     /// Returns what is known of earlier runs.
@@ -393,7 +401,7 @@ impl Paths {
     /// and the approvals socket that OpenClaw's store names.
     pub(super) fn denied_with(&self, store: &approvals_store::File, log: Option<&str>) -> Vec<Vec<u8>> {
         let mut denied = self.always_denied.clone();
-        denied.extend(self.files_of_runs.closed.iter().cloned());
+        denied.extend(self.files_of_runs.closed.iter().chain(&self.files_of_runs.configs).cloned());
         let log = self.audit(log);
         denied.extend(self.forms_of_log(&log));
         let approvals_store::File::Present(reading) = store else { return denied };

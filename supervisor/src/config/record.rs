@@ -6,12 +6,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
+use guard_openclaw::gateway;
 use guard_openclaw::real_path::real;
 use guard_policy::Policy;
 
 use super::SetupError;
 use super::files_of_runs::{self, FileOfRun, RecordError};
 use super::options::Options;
+use super::path_forms::both_forms;
 use super::paths::Paths;
 use super::workspace_record;
 
@@ -27,34 +29,45 @@ pub fn record_workspace(options: &Options, paths: &mut Paths, policy: &Policy) -
     let is_own_start = is_in_own(&paths.cwd);
     let writable =
         |path: &[u8]| policy.writable_unasked(path) && !options.untrusted_environment && !is_own_start;
-    let mut places = policy.writable_places();
     // What contains the home is open as a whole only if the home is, too: rules of its own close one in /tmp.
+    let home = paths.home.as_os_str().as_bytes();
     let is_home_open = policy.writable_unasked(paths.home.join(".x").as_os_str().as_bytes());
-    places.retain(|place| {
-        let place = Path::new(OsStr::from_bytes(place));
-        let is_special = ["/dev", "/proc", "/sys"].iter().any(|top| place.starts_with(top));
-        !is_special && !is_in_own(place) && (is_home_open || !paths.home.starts_with(place))
-    });
+    let may_hold = |top: &[u8]| is_home_open || !paths.home.starts_with(OsStr::from_bytes(top));
+    let mut places = Vec::new();
+    for place in policy.writable_places() {
+        let top = place.top();
+        let at = Path::new(OsStr::from_bytes(&top));
+        let is_special = ["/dev", "/proc", "/sys"].iter().any(|special| at.starts_with(special));
+        if is_special || is_in_own(at) {
+            continue;
+        }
+        // What a pattern may name later is not there yet, so the directory around counts where it may.
+        if may_hold(&top) {
+            places.push(top.into());
+        } else if !place.covers(home) {
+            places.push(place);
+        }
+    }
     match workspace_record::write(&paths.records(), &paths.cwd, &paths.home, writable, &places) {
         Err((path, error)) if policy.workspace().is_some() => Err(SetupError::Unrecorded { path, error }),
         Err((path, error)) => {
             tracing::info!("cannot write {}: {error}", path.display());
             Ok(())
         }
-        Ok(record) => {
-            // What others record is news, by which the policy is compiled again.
-            paths.earlier_runs = record.to_earlier_runs();
+        Ok(own) => {
+            // What others record at the same moment is news, by which the policy is compiled again.
+            paths.earlier_runs.extend(own);
             Ok(())
         }
     }
 }
 
-/// Records the policy, the audit log and the state directory of a run that is about to start, so that runs with other policies
-/// leave them alone. What is in the state directory is out of reach in any case.
+/// Records the policy, the audit log, the state directory and the files with tokens of a run that is about to start, so that
+/// runs with other policies leave them alone. What is in the state directory is out of reach in any case.
 ///
 /// # Errors
 /// If that is not possible, or an older file is not protected any more.
-pub fn record_files(paths: &mut Paths) -> Result<(), RecordError> {
+pub fn record_files(paths: &mut Paths, policy: &Policy) -> Result<(), RecordError> {
     let (state, usual) = (paths.state_directory.clone(), paths.usual_state());
     let is_plain = |file: &Path| !file.starts_with(&state) && file.is_file();
     let mut files = Vec::new();
@@ -64,6 +77,14 @@ pub fn record_files(paths: &mut Paths) -> Result<(), RecordError> {
     let log = paths.audit(None);
     if is_plain(&real(&log)) {
         files.extend(lines(paths.forms_of_log(&log), FileOfRun::Audit));
+    }
+    let config = gateway::config(&paths.state);
+    if is_plain(&real(&config)) {
+        files.extend(lines(both_forms(&[&config]), FileOfRun::Config));
+    }
+    if let Some(Ok(token)) = policy.gateway_token() {
+        let token = Path::new(OsStr::from_bytes(token)).to_owned();
+        files.extend(lines(both_forms(&[&token]), FileOfRun::Token).filter(|_| !token.starts_with(&state)));
     }
     record(paths, &state, &files)?;
     // A run without the variable that names it looks at the usual place.

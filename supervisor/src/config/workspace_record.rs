@@ -6,13 +6,14 @@
 //! made: such a repository is the operator's for good. Lines are appended and never changed, so that two guards may write
 //! at once. A run reads the record of OpenClaw's usual state directory, too: a variable may name another one.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use guard_openclaw::approvals_store::Directory;
-use guard_policy::EarlierRuns;
+use guard_policy::{EarlierRuns, WritablePlace};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +27,11 @@ const OF_ROOT: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64",
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Line {
-    /// The real path of the directory.
+    /// The real path of the directory, or what stands before the first wildcard of a pattern.
     path: String,
+    /// The pattern from its first wildcard on; empty for a directory.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pattern: String,
     /// Whether it had a `.git` of the operator's before the first run that could make one.
     repository: bool,
 }
@@ -37,7 +41,24 @@ impl Line {
     /// directory around it: everything in there counts as open to the run.
     fn new(place: &Path) -> Option<Line> {
         let path = place.ancestors().find_map(Path::to_str)?.to_owned();
-        Some(Line { path, repository: false })
+        Some(Line { path, pattern: String::new(), repository: false })
+    }
+
+    /// Returns the line for a place that a policy names.
+    fn from_place(place: &WritablePlace) -> Option<Line> {
+        let pattern = place.pattern.clone();
+        match std::str::from_utf8(&place.literal) {
+            Ok(path) => Some(Line { path: path.to_owned(), pattern, repository: false }),
+            Err(_) => Line::new(Path::new(OsStr::from_bytes(&place.top()))),
+        }
+    }
+
+    fn is_directory(&self, directory: &Path) -> bool {
+        self.pattern.is_empty() && Path::new(&self.path) == directory
+    }
+
+    fn into_place(self) -> WritablePlace {
+        WritablePlace { literal: self.path.into_bytes(), pattern: self.pattern }
     }
 }
 
@@ -47,61 +68,55 @@ pub(super) struct RunRecord {
     lines: Vec<Line>,
     /// False if the file cannot be read or is full: any run may be missing.
     is_whole: bool,
+    /// Where the runs could write.
+    places: EarlierRuns,
 }
 
 impl RunRecord {
     /// Reads the records of these state directories.
     pub(super) fn read(states: &[PathBuf]) -> RunRecord {
-        RunRecord::joined(states.iter().map(|state| RunRecord::from_state(state)))
+        RunRecord::joined(states.iter().map(|state| read_lines(state)))
     }
 
-    fn joined(records: impl Iterator<Item = RunRecord>) -> RunRecord {
-        let joined = |mut all: RunRecord, more: RunRecord| {
-            all.lines.extend(more.lines);
-            RunRecord { is_whole: all.is_whole && more.is_whole, ..all }
-        };
-        records.reduce(joined).unwrap_or(RunRecord { lines: Vec::new(), is_whole: false })
-    }
-
-    fn from_state(state: &Path) -> RunRecord {
-        let lost = || RunRecord { lines: Vec::new(), is_whole: false };
-        match content(state) {
-            Ok(None) => RunRecord { lines: Vec::new(), is_whole: true },
-            Ok(Some(text)) if (text.len() as u64) < MAX_BYTES => {
-                let lines: Option<Vec<Line>> =
-                    text.lines().map(|line| serde_json::from_str(line).ok()).collect();
-                // If the last line has no newline, it may be cut, and name another directory.
-                let is_ended = text.is_empty() || text.ends_with('\n');
-                lines.filter(|_| is_ended).map_or_else(lost, |lines| RunRecord { lines, is_whole: true })
-            }
-            Ok(Some(_)) | Err(_) => lost(),
+    /// Joins the lines of records, of which one that is lost makes the whole unknown.
+    fn joined(records: impl Iterator<Item = Option<Vec<Line>>>) -> RunRecord {
+        let (mut lines, mut is_whole, mut has_one) = (Vec::new(), true, false);
+        for record in records {
+            has_one = true;
+            is_whole &= record.is_some();
+            lines.extend(record.unwrap_or_default());
         }
+        let is_whole = is_whole && has_one;
+        let places = match is_whole {
+            true => EarlierRuns::new(lines.iter().cloned().map(Line::into_place)),
+            false => EarlierRuns::new([b"/".to_vec()]),
+        };
+        RunRecord { lines, is_whole, places }
     }
 
     /// Adds a place that is no repository of the operator's.
     pub(super) fn add(&mut self, place: &Path) {
-        self.lines.extend(Line::new(place));
+        let line = Line::new(place);
+        self.places.extend(line.iter().cloned().map(Line::into_place));
+        self.lines.extend(line);
     }
 
     /// Returns the places as a policy takes them.
     pub(super) fn to_earlier_runs(&self) -> EarlierRuns {
-        let runs = match self.is_whole {
-            true => EarlierRuns::new(self.lines.iter().map(|line| line.path.clone().into_bytes())),
-            false => EarlierRuns::new([b"/".to_vec()]),
-        };
+        let runs = self.places.clone();
         // A guarded program gets no other user's rights.
         if rustix::process::geteuid().is_root() { runs } else { runs.outside_of(&OF_ROOT) }
     }
 
     /// Returns whether a directory has a line.
     pub(super) fn has(&self, directory: &Path) -> bool {
-        self.lines.iter().any(|line| Path::new(&line.path) == directory)
+        self.lines.iter().any(|line| line.is_directory(directory))
     }
 
     /// Returns whether a directory was a repository of the operator's.
     pub(super) fn was_repository(&self, directory: &Path) -> bool {
         // The first line counts.
-        let line = self.lines.iter().find(|line| Path::new(&line.path) == directory);
+        let line = self.lines.iter().find(|line| line.is_directory(directory));
         line.is_some_and(|line| line.repository)
     }
 
@@ -112,16 +127,14 @@ impl RunRecord {
 
     /// Returns whether a path lies where an earlier run could write, or may: the record cannot tell.
     pub(super) fn may_be_written(&self, path: &Path) -> bool {
-        !self.is_whole
-            || path.to_str().is_none()
-            || self.lines.iter().any(|line| path.starts_with(&line.path))
+        !self.is_whole || path.to_str().is_none() || self.places.may_write(path.as_os_str().as_bytes())
     }
 }
 
 /// Records where a run may write: the start directory and those above it in which `writable` lets it make a `.git`, and
 /// `named`, the other places.
 ///
-/// Returns what is known of the runs until now, with this one.
+/// Returns the places of this run.
 ///
 /// # Errors
 /// If a line cannot be written: an I/O error, with the file.
@@ -130,31 +143,37 @@ pub(super) fn write(
     start: &Path,
     home: &Path,
     writable: impl Fn(&[u8]) -> bool,
-    named: &[Vec<u8>],
-) -> Result<RunRecord, (PathBuf, io::Error)> {
+    named: &[WritablePlace],
+) -> Result<Vec<WritablePlace>, (PathBuf, io::Error)> {
     let is_open = |dir: &&Path| writable(dir.join(".git").as_os_str().as_bytes());
     let below_home: Vec<&Path> =
         start.ancestors().take_while(|dir| !home.starts_with(dir)).filter(is_open).collect();
-    let named: Vec<&Path> = named.iter().map(|place| Path::new(OsStr::from_bytes(place))).collect();
-    let is_covered = |place: &Path| {
-        let mut around = place.ancestors().skip(1);
-        below_home.contains(&place)
-            || around.any(|directory| below_home.contains(&directory) || named.contains(&directory))
+    let paths = named.iter().filter(|place| place.pattern.is_empty()).map(|place| &*place.literal);
+    let directories: HashSet<&Path> = paths.map(|path| Path::new(OsStr::from_bytes(path))).collect();
+    let is_covered = |place: &WritablePlace| {
+        let top = place.top();
+        let top = Path::new(OsStr::from_bytes(&top));
+        let mut around = top.ancestors().skip(usize::from(place.pattern.is_empty()));
+        below_home.contains(&top)
+            || around.any(|directory| below_home.contains(&directory) || directories.contains(directory))
     };
-    let named = named.iter().copied().filter(|place| !is_covered(place));
-    let records: Vec<RunRecord> = states.iter().map(|state| RunRecord::from_state(state)).collect();
-    let mut record = RunRecord::joined(records.iter().cloned());
-    let mut lines: Vec<Line> = below_home.iter().copied().chain(named).filter_map(Line::new).collect();
-    for line in &mut lines {
+    let named = named.iter().filter(|place| !is_covered(place)).filter_map(Line::from_place);
+    let records: Vec<Option<Vec<Line>>> = states.iter().map(|state| read_lines(state)).collect();
+    let record = RunRecord::joined(records.iter().cloned());
+    let mut lines: Vec<Line> = below_home.iter().copied().filter_map(Line::new).chain(named).collect();
+    for line in lines.iter_mut().filter(|line| line.pattern.is_empty()) {
         let directory = Path::new(&line.path);
         line.repository = is_repository(directory) && record.vouches_for(directory);
     }
     for (state, known) in states.iter().zip(&records) {
-        let new: Vec<&Line> = lines.iter().filter(|line| !known.has(Path::new(&line.path))).collect();
+        let is_known = |line: &Line| {
+            let mut known = known.iter().flatten();
+            known.any(|known| known.path == line.path && known.pattern == line.pattern)
+        };
+        let new: Vec<&Line> = lines.iter().filter(|line| !is_known(line)).collect();
         append(state, &new).map_err(|error| (path(state), error))?;
     }
-    record.lines.extend(lines);
-    Ok(record)
+    Ok(lines.into_iter().map(Line::into_place).collect())
 }
 
 /// Records a place that a run is about to write, in one state directory.
@@ -175,6 +194,17 @@ pub(super) fn is_repository(directory: &Path) -> bool {
 
 fn path(state: &Path) -> PathBuf {
     state.join("guard").join(NAME)
+}
+
+/// Reads the lines of a state directory; `None` if the record cannot be read or is full.
+fn read_lines(state: &Path) -> Option<Vec<Line>> {
+    let Some(text) = content(state).ok()? else { return Some(Vec::new()) };
+    // If the last line has no newline, it may be cut, and name another directory.
+    let is_ended = text.is_empty() || text.ends_with('\n');
+    if text.len() as u64 >= MAX_BYTES || !is_ended {
+        return None;
+    }
+    text.lines().map(|line| serde_json::from_str(line).ok()).collect()
 }
 
 fn content(state: &Path) -> io::Result<Option<String>> {

@@ -1,13 +1,16 @@
 //! The one place where decisions are made: the policy decides, within limits that no policy can lift.
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use guard_approvals::{Approvals, DenyReason, Question, served};
 use guard_openclaw::peer::process_tree::Tree;
+use guard_openclaw::real_path::real;
 use guard_policy::learn::Used;
 use guard_policy::{
     Access, Connection, Exec, Outcome, Page, Policy, Reason, Request, Role, Source, Transport, Verdict,
@@ -103,7 +106,27 @@ pub struct Guard {
 }
 
 /// The policy's verdict on a program that is a copy of these: the strictest of the verdicts on each.
+///
+/// A link on the way to a file that the arguments name leads where an earlier run could write: then no saved answer counts.
 pub fn decide_program<'p>(policy: &'p Policy, exec: Exec<'_>, originals: &[Vec<u8>]) -> Verdict<'p> {
+    let verdict = strictest(policy, exec, originals);
+    if verdict.outcome != Outcome::Allow {
+        return verdict;
+    }
+    let is_link = |place: &Vec<u8>| {
+        let real = real(Path::new(OsStr::from_bytes(place))).into_os_string().into_vec();
+        real != *place && policy.knows_written(&real)
+    };
+    let links: Vec<_> = policy.named_by_answer(&exec).into_iter().filter(is_link).collect();
+    if links.is_empty() {
+        return verdict;
+    }
+    let policy = policy.with_written(links);
+    let Verdict { outcome, reason } = strictest(&policy, exec, originals);
+    Verdict { outcome, reason: reason.into_owned() }
+}
+
+fn strictest<'p>(policy: &'p Policy, exec: Exec<'_>, originals: &[Vec<u8>]) -> Verdict<'p> {
     let copies = originals.iter().map(|original| decide_copy(policy, &exec, original));
     let strictest = copies.min_by_key(|verdict| verdict.outcome);
     strictest.unwrap_or_else(|| decide(policy, &Request::Exec(exec)))

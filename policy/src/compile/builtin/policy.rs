@@ -214,8 +214,8 @@ fn lists<'a>(host: &Host<'a>, modes: &Modes) -> MapBuilder<'a> {
     builder
 }
 
-/// Returns the directories of `$PATH` that the tree cannot write, with their surroundings: for a `bin`
-/// directory its parent, which holds the libraries.
+/// Returns the directories of `$PATH` that the tree cannot write, nor an earlier run could, with their surroundings: for a
+/// `bin` directory its parent, which holds the libraries.
 pub(crate) fn toolchains(host: &Host, modes: &Modes) -> Vec<Vec<u8>> {
     if host.path_dirs.is_empty() {
         return Vec::new();
@@ -230,14 +230,16 @@ pub(crate) fn toolchains(host: &Host, modes: &Modes) -> Vec<Vec<u8>> {
     for dir in &host.path_dirs {
         let dir = dir.strip_suffix(b"/").unwrap_or(dir);
         let known = map.find(dir).rights;
-        let elsewhere = known.w != Grant::Yes && !known.within(TOOLS.0) && !too_wide(dir);
+        let is_written = known.w == Grant::Yes || host.earlier_runs.may_write(dir);
+        let elsewhere = !is_written && !known.within(TOOLS.0) && !too_wide(dir);
         if !elsewhere || !dir.starts_with(b"/") {
             continue;
         }
         // npm's node_modules/.bin contains links to the packages beside it.
         let links = dir.strip_suffix(b"/.bin").filter(|parent| parent.ends_with(b"/node_modules"));
         let parent = dir.strip_suffix(b"/bin").or_else(|| dir.strip_suffix(b"/sbin")).or(links);
-        let top = parent.filter(|p| p.iter().filter(|b| **b == b'/').count() > 1 && !too_wide(p));
+        let is_deep = |top: &[u8]| top.iter().filter(|b| **b == b'/').count() > 1;
+        let top = parent.filter(|top| is_deep(top) && !too_wide(top) && !host.earlier_runs.may_write_in(top));
         dirs.push(top.unwrap_or(dir).to_vec());
     }
     dirs.sort();

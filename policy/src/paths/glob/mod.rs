@@ -74,6 +74,11 @@ impl Glob {
 
     /// Returns the expanded pattern.
     pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.prefix).into_owned() + &self.wildcards()
+    }
+
+    /// Returns the expanded pattern from its first wildcard on.
+    pub(crate) fn wildcards(&self) -> String {
         let written = self.tail.iter().flat_map(|token| match token {
             Token::Unit(unit) => [Some(*unit), None],
             Token::One => [Some(b'?'.into()), None],
@@ -81,8 +86,7 @@ impl Glob {
             Token::StarStar => [Some(b'*'.into()); 2],
         });
         // The tail was text, so it is again.
-        let tail = text(written.flatten(), self.is_for_files).unwrap_or_default();
-        String::from_utf8_lossy(&self.prefix).into_owned() + &tail
+        text(written.flatten(), self.is_for_files).unwrap_or_default()
     }
 
     /// Returns the bytes before the first wildcard.

@@ -53,6 +53,11 @@ impl<'p> ProgramMatch<'p> {
         self.entry.arg_pattern.as_deref()
     }
 
+    /// Returns whether an answer saved it.
+    pub(crate) fn is_answer(&self) -> bool {
+        self.entry.is_answer
+    }
+
     /// Returns whether it is for exactly some arguments in one directory, of which it has only the hash.
     pub fn is_bound(&self) -> bool {
         matches!(self.entry.arguments, ArgumentMatch::Exactly(_))

@@ -30,6 +30,7 @@ pub use watch::Watch;
 use crate::audit::PolicyChange;
 use crate::audit::report::Reporter;
 use crate::config::options::Options;
+use crate::config::paths::KnownRuns;
 use crate::config::{self, Disk, Paths, SetupError, files_of_runs, workspace_record};
 use crate::judge::active::Current;
 use crate::judge::guard::Guard;
@@ -153,7 +154,8 @@ impl PolicyReader {
         let text = self.new_text(wake);
         let mut stores = self.new_stores(wake);
         // Another guard may have started with a policy or a log where this tree may write, or may write what this tree runs.
-        if self.source.paths.look_at_runs() && stores.is_none() {
+        let known_runs = self.source.paths.look_at_runs();
+        if known_runs.is_some() && stores.is_none() {
             stores = Some(self.source.stores.clone());
         }
         // A policy that makes the compiler panic counts as invalid, and is not tried again.
@@ -164,12 +166,20 @@ impl PolicyReader {
         };
         if wake == ReloadCause::Changing {
             // It may still be in the middle of a write.
+            self.forget_runs(known_runs);
             return;
         }
         self.seen = text;
         self.refuse(&error, &self.source.paths.policy_file);
         // The text in force compiles with any store.
-        let _ = self.apply(None, stores);
+        if self.apply(None, stores).is_err() {
+            self.forget_runs(known_runs);
+        }
+    }
+
+    /// Takes back what was read of runs: no policy with it is in force, so it is news again at the next look.
+    fn forget_runs(&mut self, known: Option<KnownRuns>) {
+        known.map(|known| self.source.paths.set_runs(known));
     }
 
     fn reload_stores(&mut self, wake: ReloadCause) {

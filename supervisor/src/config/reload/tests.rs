@@ -178,6 +178,31 @@ fn many_threads_that_check_at_once_all_see_the_change() {
     }
 }
 
+/// Whatever has the policy compiled first: where another run may write is in force after the next look.
+#[test]
+fn what_another_run_may_write_is_in_force_whatever_comes_between() {
+    let ground = ReloadFixture::new();
+    let another = |place: &str| {
+        workspace_record::add(&ground.state(), Path::new(place)).unwrap();
+    };
+    let knows = |path: &str| ground.current.guard().policy().knows_written(path.as_bytes());
+    another("/opt/a");
+    ground.save("/x");
+    assert!(ground.current.newer(&ground.current.guard()).is_some());
+    ground.reload.reader().check(ReloadCause::Changed);
+    assert!(knows("/opt/a/tool"));
+
+    // A policy that is not yet whole.
+    let file = ground.state().join("guard.json");
+    fs::write(&file, &POLICY[..POLICY.len() / 2]).unwrap();
+    another("/opt/b");
+    ground.reload.reader().check(ReloadCause::Changing);
+    assert!(!knows("/opt/b/tool"));
+    fs::write(&file, POLICY).unwrap();
+    ground.reload.reader().check(ReloadCause::Changed);
+    assert!(knows("/opt/b/tool") && !knows("/opt/c/tool"));
+}
+
 /// A policy that is also governed by a gateway, at an address where nothing listens.
 fn governed(url: &str) -> String {
     format!(
