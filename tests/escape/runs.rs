@@ -190,6 +190,44 @@ fn a_script_that_a_projects_settings_name_is_not_the_trees() {
     assert!(world.read("work/tools/other").is_some(), "{}", done.stderr);
 }
 
+/// Wherever the run starts.
+#[test]
+fn a_script_that_the_settings_of_a_project_below_name_is_not_the_trees() {
+    let world = made("mkdir -p a/p/.claude a/p/tools a/p/new; echo : > a/p/tools/line.py");
+    let settings =
+        r#"{"statusLine": {"command": "python3 tools/line.py"}, "apiKeyHelper": "./tools/key.sh"}"#;
+    world.write("work/a/p/.claude/settings.json", settings);
+    for (directory, project) in [("work", "a/p"), ("work/a", "p"), ("work/a/p/new", "..")] {
+        let line = format!(
+            "cd {project}; echo x >> tools/line.py; echo x > tools/key.sh; mv tools old; rm tools/line.py; echo y > tools/other"
+        );
+        let open = world.write(
+            "work/open.json",
+            NAMED.replacen("{\"/usr", &format!("{{\"{}/**\": \"rwx\", \"/usr", world.work().display()), 1),
+        );
+        let named = ["--policy", open.to_str().expect("text")];
+        let done = run(&world, directory, &[], &named, &line);
+        assert_eq!(
+            world.read("work/a/p/tools/line.py").as_deref(),
+            Some(":\n"),
+            "{directory}: {}",
+            done.stderr
+        );
+        assert!(world.read("work/a/p/tools/key.sh").is_none(), "{directory}: {}", done.stderr);
+        assert!(world.read("work/a/p/tools/other").is_some(), "{directory}: {}", done.stderr);
+        fs::remove_file(world.work().join("a/p/tools/other")).expect("to remove it");
+    }
+    // In a project of the tree's own, its settings and scripts are the tree's.
+    let done = run(
+        &world,
+        "work",
+        &[],
+        &[],
+        "mkdir -p q/.claude q/tools; echo y > q/tools/line.py; echo x >> q/tools/line.py",
+    );
+    assert_eq!(world.read("work/q/tools/line.py").as_deref(), Some("y\nx\n"), "{}", done.stderr);
+}
+
 /// A place that a run may replace by a link, as a whole.
 #[test]
 fn a_link_in_the_place_of_what_a_policy_names_grants_nothing() {
@@ -306,6 +344,35 @@ fn a_state_directory_of_another_run_is_not_the_trees() {
     assert_eq!(run(&world, "work", &variable, &[], "true").status, 0);
     let next = run(&world, "work", &[], &[], "mkdir -p .state; echo '{}' > .state/guard.json; ls -a .state");
     assert!(world.read("work/.state/guard.json").is_none(), "{}", next.stderr);
+}
+
+/// Nor does it have the variable that named OpenClaw's configuration, or the policy that names the file with the token.
+#[test]
+fn the_tokens_of_another_run_are_not_read() {
+    let world = made("echo CONFIGURED > openclaw.json; echo TOKEN > token");
+    let at = |name: &str| world.work().join(name).display().to_string();
+    let config = [("OPENCLAW_CONFIG_PATH", &*at("openclaw.json"))];
+    let gateway = format!(
+        r#""approvals": {{"gateway": {{"url": "ws://127.0.0.1:1", "tokenFile": "{}"}}}}"#,
+        at("token")
+    );
+    let policy =
+        world.write("work/policy.json", NAMED.replacen("\"exec\"", &format!("{gateway}, \"exec\""), 1));
+    let named = ["--policy", policy.to_str().expect("text")];
+    let first = run(&world, "work", &config, &named, "true");
+    assert_eq!(first.status, 0, "{}", first.stderr);
+    world.write("work/openclaw.json.clobbered.1", "COPIED");
+    world.write("work/plain", "plain\n");
+    let next = run(
+        &world,
+        "work",
+        &[],
+        &[],
+        "cat openclaw.json token openclaw.json.clobbered.1 plain; echo x > token; echo x > openclaw.json",
+    );
+    assert_eq!(next.stdout, "plain\n", "{}", next.stderr);
+    assert_eq!(world.read("work/token").as_deref(), Some("TOKEN\n"));
+    assert_eq!(world.read("work/openclaw.json").as_deref(), Some("CONFIGURED\n"));
 }
 
 /// A `.git` of an earlier run makes the directory around the work no workspace of the operator's.
@@ -538,4 +605,86 @@ fn a_state_directory_that_is_a_link_is_no_projects() {
         .stdin(std::process::Stdio::null());
     let started = ended(command.args(["--unattended", "-q", "--", "/bin/true"]));
     assert_eq!(started.status, 0, "{}", started.stderr);
+}
+
+/// The link is the operator's, and what it leads to is another run's.
+#[test]
+fn an_answer_does_not_start_what_a_link_of_the_operators_leads_to() {
+    let world = asking_world("", OTHERS);
+    executable(&world.write("home/code/b/script", "echo fine\n"));
+    symlink("b/script", world.home().join("code/link")).expect("a link");
+    executable(&world.write("home/code/tool", "#!/bin/sh\n. \"$1\"\n"));
+    let argv = ["../tool", "../b/script"];
+    let linked = ["../tool", "../link"];
+    for argv in [argv, linked] {
+        let (asked, ended) = start(&world, "a", &argv).answer_all(|_| "allow-always");
+        assert_eq!((asked.len(), &*ended.stdout), (1, "fine\n"), "{argv:?}: {}", ended.stderr);
+        assert_eq!(start(&world, "a", &argv).end().stdout, "fine\n", "{argv:?}");
+    }
+    let (_, changed) = start(&world, "b", &["sh", "-c", "echo echo evil > script"]).answer_all(|_| "deny");
+    assert_eq!(world.read("home/code/b/script").as_deref(), Some("echo evil\n"), "{}", changed.stderr);
+    for argv in [argv, linked] {
+        let (asked, next) = start(&world, "a", &argv).answer_all(|_| "deny");
+        assert_eq!((asked.len(), &*next.stdout), (1, ""), "{argv:?}: {}", next.stderr);
+    }
+}
+
+/// Without a guard.json, the directories of PATH are listed when a run starts.
+#[test]
+fn the_built_in_policy_starts_nothing_that_another_run_has_written() {
+    let world = World::bare();
+    for name in ["a", "b/bin"] {
+        fs::create_dir_all(world.home().join("code").join(name)).expect("directories");
+    }
+    executable(&world.write("home/code/b/bin/tool", "#!/bin/sh\necho fine\n"));
+    let path = format!("{}:/usr/bin:/bin", world.home().join("code/b/bin").display());
+    let tool = || start_with(&world, "a", &[("PATH", &*path)], &["tool"]);
+    let first = tool().end();
+    assert_eq!(first.stdout, "fine\n", "{}", first.stderr);
+    let evil = "printf '#!/bin/sh\necho evil\n' > bin/tool";
+    let changed = start(&world, "b", &["sh", "-c", evil]).end();
+    assert!(
+        world.read("home/code/b/bin/tool").is_some_and(|text| text.contains("evil")),
+        "{}",
+        changed.stderr
+    );
+    let next = tool().end();
+    assert!(
+        next.stdout.is_empty() && next.stderr.contains("denied exec"),
+        "{}: {}",
+        next.stdout,
+        next.stderr
+    );
+}
+
+/// The rule names no directory that a record could have.
+#[test]
+fn an_answer_does_not_start_what_a_rule_with_a_wildcard_has_opened() {
+    let world = asking_world("", r#", "@/home/coda/**": "r-x", "@/home/cooda/**": "r-x""#);
+    for tool in ["home/coda/tool", "home/cooda/tool"] {
+        executable(&world.write(tool, "#!/bin/sh\necho fine\n"));
+    }
+    let tool = || start(&world, "a", &["../../coda/tool"]);
+    let (asked, ended) = tool().answer_all(|_| "allow-always");
+    assert_eq!((asked.len(), &*ended.stdout), (1, "fine\n"), "{}", ended.stderr);
+    assert_eq!(tool().end().stdout, "fine\n");
+    let open = NAMED.replacen("{\"/usr", "{\"~/co?a/**\": \"rwx\", \"/usr", 1);
+    let mut other = std::process::Command::new(guard_tests::guard());
+    other.current_dir(world.home()).env("HOME", world.home()).stdin(std::process::Stdio::null());
+    other.arg("--policy").arg(world.write("work/open.json", &open));
+    let changed = guard_tests::ended(other.args([
+        "--unattended",
+        "--",
+        "sh",
+        "-c",
+        "echo '#!/bin/sh\necho evil' > coda/tool",
+    ]));
+    assert_eq!(world.read("home/coda/tool").as_deref(), Some("#!/bin/sh\necho evil\n"), "{}", changed.stderr);
+    let (asked, next) = tool().answer_all(|_| "deny");
+    assert_eq!((asked.len(), &*next.stdout), (1, ""), "{}", next.stderr);
+    // What the pattern does not name is nobody's.
+    let other = || start(&world, "a", &["../../cooda/tool"]);
+    let (asked, ended) = other().answer_all(|_| "allow-always");
+    assert_eq!((asked.len(), &*ended.stdout), (1, "fine\n"), "{}", ended.stderr);
+    assert_eq!(other().end().stdout, "fine\n");
 }

@@ -73,6 +73,11 @@ pub fn named_files(links: &Links, home: &Path) -> Result<Vec<PathBuf>, PathBuf> 
     Ok(files)
 }
 
+/// Returns whether a directory of this name in a project may hold such settings.
+pub fn is_directory_of_projects(name: &[u8]) -> bool {
+    OF_PROJECTS.iter().any(|settings| settings.split('/').next().is_some_and(|part| part.as_bytes() == name))
+}
+
 /// Returns the scripts that the settings of a project have an agent run by itself.
 ///
 /// # Errors

@@ -1,5 +1,5 @@
 //! Looks in one directory for protected names that are symbolic links, and for where each leads; and for what the
-//! configurations of repositories name.
+//! configurations of repositories and the settings of agents name.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,6 +15,7 @@ use super::git_look::Look;
 use super::link_text::absolute;
 use super::listing::{ListedName, names_if};
 use super::made_directories::MadeDirectories;
+use crate::config::agent_settings;
 use crate::config::git_repositories::named_by_git_directory;
 use crate::config::realpath::Links;
 
@@ -26,7 +27,8 @@ const MAX_DEPTH: usize = 64;
 pub enum LinkedPlace {
     /// Where a link leads: what is at `place`, and below it, has the name `name` as well.
     End { name: Vec<u8>, place: Vec<u8> },
-    /// What a repository's configuration names: git runs what is at `place` and below it, or is configured by it.
+    /// What a repository's configuration names: git runs what is at `place` and below it, or is configured by it. Or what
+    /// the settings of an agent have it run.
     Configured { place: Vec<u8>, set: LinkedSet },
     /// A link that another one passes through: whoever exchanges it chooses where that leads.
     Passed { place: Vec<u8>, set: LinkedSet },
@@ -95,6 +97,9 @@ impl Search<'_> {
                 }
                 continue;
             };
+            if agent_settings::is_directory_of_projects(&name) {
+                self.scripts_of_agents(top, set);
+            }
             match readlinkat(directory, &*name, Vec::new()) {
                 Ok(_) => {
                     // A git directory that `.git` leads to is known by what is in it.
@@ -151,6 +156,20 @@ impl Search<'_> {
         for named in named_by_git_directory(path(git), path(top)) {
             let place = absolute(named.as_os_str().as_bytes());
             self.found.push(LinkedPlace::Configured { place, set });
+        }
+    }
+
+    /// Adds the scripts that the settings of a project have an agent run by itself.
+    fn scripts_of_agents(&mut self, project: &[u8], set: LinkedSet) {
+        let path = |bytes| Path::new(OsStr::from_bytes(bytes));
+        let links = Links::default();
+        let scripts = agent_settings::named_scripts(&links, path(self.policy.home()), path(project));
+        match scripts {
+            Ok(scripts) if links.shut().is_none() => {
+                let places = scripts.iter().map(|script| absolute(script.as_os_str().as_bytes()));
+                self.found.extend(places.map(|place| LinkedPlace::Configured { place, set }));
+            }
+            _ => self.found.push(LinkedPlace::Hidden { place: self.top.to_vec(), set }),
         }
     }
 
