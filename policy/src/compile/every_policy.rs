@@ -1,14 +1,17 @@
 //! What a policy has with and without a file.
 
 use super::builder::MapBuilder;
+use super::project;
+use super::stores::openclaw::Stores;
 use crate::paths::expansion::{Expanded, show};
+use crate::paths::path_rules::PathRules;
 use crate::programs::Programs;
 use crate::programs::allowlist::{Allowlist, CompiledEntry};
 use crate::programs::modes::Modes;
 use crate::programs::reasons::ExecReasons;
 use crate::programs::safe_bins::SafeBins;
 use crate::verdict::CompiledReason;
-use crate::{Host, Permission, Source};
+use crate::{Ask, Host, Permission, Source};
 
 /// How long a human has to answer if `guard.json` does not set it.
 pub(crate) const DEFAULT_TIMEOUT_MS: u64 = 120_000;
@@ -29,6 +32,32 @@ pub(crate) fn always_denied(builder: &mut MapBuilder<'_>, host: &Host) {
         };
         builder.deny_around(&Expanded { literal, pattern: pattern.to_owned() }, &reason);
     }
+}
+
+/// Returns the entries for programs that do not come from guard.json: those of the profile, OpenClaw's stores, the guard's
+/// own store and projects. Returns warnings about them, too. `has_skills` tells that the programs of skills count.
+pub(crate) fn host_entries(
+    host: &Host<'_>,
+    agent: &str,
+    ask: Ask,
+    stores: &Stores<'_>,
+    has_skills: bool,
+    map: &PathRules,
+) -> (Vec<CompiledEntry>, Vec<String>) {
+    let paths = host.paths();
+    let mut entries: Vec<_> =
+        host.profile.into_iter().flat_map(|profile| profile.entries(&paths, map)).collect();
+    let found = [
+        stores.entries(agent, &paths, map, has_skills),
+        host.own.entries(agent, &paths, map),
+        project::entries(host.projects, agent, ask, &paths, map),
+    ];
+    let mut warnings = Vec::new();
+    for (more, notes) in found {
+        entries.extend(more);
+        warnings.extend(notes);
+    }
+    (entries, warnings)
 }
 
 /// Returns the reason for a path that no rule covers.

@@ -17,10 +17,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::config::allowlist_entry::AllowlistEntry;
+use crate::config::approvals::Approvals;
 use crate::config::audit::AuditSettings;
 use crate::config::document::{Document, SkillBin};
 use crate::config::elevated_policy;
-use crate::config::layers::{Layer, layers};
+use crate::config::layers::{ExtendedTemplate, Layer, layers};
 use crate::config::limits::Limits;
 use crate::config::node::NodeSettings;
 use crate::config::persistence::protection;
@@ -39,7 +40,9 @@ use crate::tools::ToolLists;
 use crate::verdict::CompiledReason;
 use crate::{Ask, Host, Overrides, Permission, Policy, Problem, Rights, Source};
 use builder::MapBuilder;
-use every_policy::{DEFAULT_RUNNING_NOTICE_MS, DEFAULT_TIMEOUT_MS, always_denied, default_reason, programs};
+use every_policy::{
+    DEFAULT_RUNNING_NOTICE_MS, DEFAULT_TIMEOUT_MS, always_denied, default_reason, host_entries, programs,
+};
 use gateway_token::TokenFile;
 use modes::modes;
 use stores::openclaw::Stores;
@@ -62,31 +65,8 @@ impl Policy {
         let stores = Stores::new(host, doc.approvals.gateway.admin());
         let modes = modes(&layers).tightened(agent, &stores, overrides, host.projects);
 
-        let mut builder = MapBuilder::new(host, modes.ask());
-        builder.enclose(host.enclosure);
-        always_denied(&mut builder, host);
         let token = doc.approvals.gateway.token_file().map(|written| TokenFile::new(written, host.home));
-        if let Some(token) = &token {
-            token.deny(&mut builder);
-        }
-        denies(&mut builder, &layers, &host.workspace);
-        rules(&mut builder, &layers, &host.workspace);
-        quiet(&mut builder, &layers, &host.workspace);
-        if let Some(profile) = host.profile {
-            // After the rules: of two equal patterns the first counts.
-            profile.add_rules(&mut builder);
-        }
-        if layers.iter().find_map(|l| l.permissions.base).unwrap_or(true) {
-            builder.base();
-        }
-        let (default, default_reason) = default(&layers);
-        builder.answers(&host.own, agent);
-        let protection = |set| protection(layers.iter().map(Layer::persistence), set);
-        let asking = if modes.ask() == Ask::Off { Asking::No } else { Asking::Yes };
-        builder.persistence(persistence::protected_paths(host, Hint::Key, asking, protection));
-        builder.projects(host.projects, agent);
-        builder.former_policies(&host.former_policies);
-        let (map, mut warnings) = builder.finish(default, default_reason);
+        let (map, mut warnings) = path_rules(host, agent, &layers, modes.ask(), token.as_ref());
         warnings.extend(host.profile.and_then(|profile| profile.warning(&map, host.home)));
         let gateway_token = token.map(|token| token.vetted_path(&map, &paths));
         warnings.extend(gateway_token::warning(gateway_token.as_ref()));
@@ -97,66 +77,22 @@ impl Policy {
         warnings.extend(host.workspace.note.clone().filter(|_| is_of_workspaces));
         let written = Paths { workspace: host.workspace.root.as_deref(), ..paths };
 
-        let mut entries = Vec::new();
-        for layer in &layers {
-            let list = layer.agent.map_or(&[][..], |a| &a.allowlist);
-            for (i, entry) in list.iter().enumerate() {
-                let path = format!("{}allowlist[{i}]", layer.prefix);
-                let reason = CompiledReason {
-                    source: layer.source,
-                    rule: format!("{}allowlist \"{}\"", layer.prefix, entry.pattern),
-                    text: format!("the allowlist has \"{}\"", entry.pattern),
-                    path,
-                };
-                let compiled = CompiledEntry::compile(entry, &written, &map, reason);
-                entries.extend(compiled.entry);
-                warnings.extend(compiled.warning);
-            }
-        }
-        entries.extend(host.profile.into_iter().flat_map(|profile| profile.entries(&paths, &map)));
+        let (mut entries, notes) = allowlist(&layers, &written, &map);
+        warnings.extend(notes);
         let has_skills = has_skills(&layers);
-        let (openclaw, notes) = stores.entries(agent, &paths, &map, has_skills);
-        entries.extend(openclaw);
-        warnings.extend(notes);
-        let (saved, notes) = host.own.entries(agent, &paths, &map);
-        entries.extend(saved);
-        warnings.extend(notes);
-        let (of_projects, notes) = project::entries(host.projects, agent, modes.ask(), &paths, &map);
-        entries.extend(of_projects);
+        let (on_host, notes) = host_entries(host, agent, modes.ask(), &stores, has_skills, &map);
+        entries.extend(on_host);
         warnings.extend(notes);
         let skills = if has_skills { skills(doc, &paths, &map) } else { Vec::new() };
-        let carriers = match &doc.exec.carriers {
-            Some(list) => (list.clone(), Source::Global),
-            None => (DEFAULT_CARRIERS.map(str::to_owned).to_vec(), Source::Default),
-        };
         let (safe_bins, unsafe_bins) = SafeBins::compile(&layers, &paths);
         warnings.extend(unsafe_bins);
-        let configured: Option<Vec<Vec<u8>>> = doc.exec.roots.as_ref().map(|list| {
-            let root = |dir: &String| {
-                let Expanded { literal, pattern } = expand_home(dir, host.home);
-                let whole = [&literal, pattern.as_bytes()].concat();
-                if whole.len() > 1 { whole.strip_suffix(b"/").unwrap_or(&whole).to_vec() } else { whole }
-            };
-            list.iter().map(root).collect()
-        });
-        let path_prepend = path_directories(
-            doc.exec.path_prepend.as_deref().unwrap_or_default(),
-            &paths,
-            &map,
-            &mut warnings,
-        );
+        let prepended = doc.exec.path_prepend.as_deref().unwrap_or_default();
+        let path_prepend = path_directories(prepended, &paths, &map, &mut warnings);
+        let configured = configured_roots(doc, host.home);
         let roots = exec_roots::roots(configured.as_deref(), &map, &paths, &mut warnings);
-        let asked = doc.approvals.gateway.url();
-        let (mut network, notes) = Network::compile(&doc.network, &host.gateway, asked, &host.resolvers);
+        let (mut network, notes) = network(doc, host, agent);
         warnings.extend(notes);
-        let (origins, notes) = host.own.origins(agent);
-        network.answer(origins);
-        warnings.extend(notes);
-        let mut approvals = doc.approvals.clone();
-        if let (None, Some(extended)) = (&approvals.routes, &extended) {
-            approvals.routes.clone_from(&extended.document.approvals.routes);
-        }
-        let mut programs = programs(&modes, entries, skills, carriers, safe_bins, strict(&layers));
+        let mut programs = programs(&modes, entries, skills, carriers(doc), safe_bins, strict(&layers));
         let (outside, notes) = elevated_policy::outside(doc, &written, &map);
         programs.outside = outside;
         warnings.extend(notes);
@@ -172,7 +108,7 @@ impl Policy {
             roots,
             timeout_ms: doc.exec.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS),
             running_notice_ms: doc.exec.running_notice_ms.unwrap_or(DEFAULT_RUNNING_NOTICE_MS),
-            approvals,
+            approvals: approvals(doc, extended.as_ref()),
             gateway_token,
             unix_datagram: doc.network.unix_datagram.unwrap_or(false),
             network,
@@ -196,6 +132,98 @@ impl Policy {
         }
         Ok(policy)
     }
+}
+
+/// Compiles what a document says of files, with what answers, projects and persistence add, and warnings about it.
+fn path_rules(
+    host: &Host<'_>,
+    agent: &str,
+    layers: &[Layer<'_>],
+    ask: Ask,
+    token: Option<&TokenFile<'_>>,
+) -> (PathRules, Vec<String>) {
+    let mut builder = MapBuilder::new(host, ask);
+    builder.enclose(host.enclosure);
+    always_denied(&mut builder, host);
+    if let Some(token) = token {
+        token.deny(&mut builder);
+    }
+    denies(&mut builder, layers, &host.workspace);
+    rules(&mut builder, layers, &host.workspace);
+    quiet(&mut builder, layers, &host.workspace);
+    if let Some(profile) = host.profile {
+        // After the rules: of two equal patterns the first counts.
+        profile.add_rules(&mut builder);
+    }
+    if layers.iter().find_map(|l| l.permissions.base).unwrap_or(true) {
+        builder.base();
+    }
+    let (default, default_reason) = default(layers);
+    builder.answers(&host.own, agent);
+    let protection = |set| protection(layers.iter().map(Layer::persistence), set);
+    let asking = if ask == Ask::Off { Asking::No } else { Asking::Yes };
+    builder.persistence(persistence::protected_paths(host, Hint::Key, asking, protection));
+    builder.projects(host.projects, agent);
+    builder.former_policies(&host.former_policies);
+    builder.finish(default, default_reason)
+}
+
+/// Compiles the allowlists of the agent's sections. Returns warnings about them, too.
+fn allowlist(layers: &[Layer<'_>], paths: &Paths<'_>, map: &PathRules) -> (Vec<CompiledEntry>, Vec<String>) {
+    let (mut entries, mut warnings) = (Vec::new(), Vec::new());
+    for layer in layers {
+        let list = layer.agent.map_or(&[][..], |a| &a.allowlist);
+        for (i, entry) in list.iter().enumerate() {
+            let path = format!("{}allowlist[{i}]", layer.prefix);
+            let reason = CompiledReason {
+                source: layer.source,
+                rule: format!("{}allowlist \"{}\"", layer.prefix, entry.pattern),
+                text: format!("the allowlist has \"{}\"", entry.pattern),
+                path,
+            };
+            let compiled = CompiledEntry::compile(entry, paths, map, reason);
+            entries.extend(compiled.entry);
+            warnings.extend(compiled.warning);
+        }
+    }
+    (entries, warnings)
+}
+
+/// Returns the carriers, and what has set them.
+fn carriers(doc: &Document) -> (Vec<String>, Source) {
+    match &doc.exec.carriers {
+        Some(list) => (list.clone(), Source::Global),
+        None => (DEFAULT_CARRIERS.map(str::to_owned).to_vec(), Source::Default),
+    }
+}
+
+/// Returns `exec.roots` as paths.
+fn configured_roots(doc: &Document, home: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let root = |dir: &String| {
+        let Expanded { literal, pattern } = expand_home(dir, home);
+        let whole = [&literal, pattern.as_bytes()].concat();
+        if whole.len() > 1 { whole.strip_suffix(b"/").unwrap_or(&whole).to_vec() } else { whole }
+    };
+    doc.exec.roots.as_ref().map(|list| list.iter().map(root).collect())
+}
+
+/// Compiles `network`, with the origins that a human has allowed "always". Returns warnings about it, too.
+fn network(doc: &Document, host: &Host<'_>, agent: &str) -> (Network, Vec<String>) {
+    let asked = doc.approvals.gateway.url();
+    let (mut network, mut warnings) = Network::compile(&doc.network, &host.gateway, asked, &host.resolvers);
+    let (origins, notes) = host.own.origins(agent);
+    network.answer(origins);
+    warnings.extend(notes);
+    (network, warnings)
+}
+
+/// Returns `approvals`; the routes may be the template's.
+fn approvals(doc: &Document, extended: Option<&ExtendedTemplate>) -> Approvals {
+    let mut approvals = doc.approvals.clone();
+    if let (None, Some(extended)) = (&approvals.routes, extended) {
+        approvals.routes.clone_from(&extended.document.approvals.routes);
+    }
+    approvals
 }
 
 /// Returns whether the programs of skills count.
