@@ -4,7 +4,7 @@
 use super::system::{DENIED, PROGRAMS, QUIET, RULES, TICKETS, TOOLCHAINS};
 use crate::compile::builder::MapBuilder;
 use crate::compile::every_policy::{
-    DEFAULT_RUNNING_NOTICE_MS, DEFAULT_TIMEOUT_MS, always_denied, default_reason, programs,
+    DEFAULT_RUNNING_NOTICE_MS, DEFAULT_TIMEOUT_MS, always_denied, default_reason, host_entries, programs,
 };
 use crate::compile::modes::default_modes;
 use crate::compile::project;
@@ -49,20 +49,7 @@ impl Policy {
         for dir in &toolchains {
             rule(&mut builder, &hierarchy(dir), TOOLS);
         }
-        if let Some(link) = &host.persistence_sites.start_link {
-            builder.warnings.push(format!(
-                "{} is a symbolic link that a guarded program may have made, and it led to this directory: the guard \
-                 asks about every file in it. Start in {} itself to avoid that.",
-                show(link),
-                show(host.cwd)
-            ));
-        } else if !is_project {
-            builder.warnings.push(format!(
-                "{} is your home directory or contains it: the guard asks about every file in it. Start in a \
-                 project's directory to avoid that.",
-                show(host.cwd)
-            ));
-        }
+        builder.warnings.extend(start_warning(host));
         if let Some(profile) = host.profile {
             profile.add_rules(&mut builder);
         }
@@ -87,15 +74,9 @@ impl Policy {
             let Expanded { literal, pattern } = hierarchy(&dir);
             CompiledEntry::at(&literal, &pattern, allowlist_reason(&format!("{}/**", show(&dir))))
         }));
-        entries.extend(host.profile.into_iter().flat_map(|profile| profile.entries(&paths, &map)));
-        let (openclaw, notes) = Stores::new(host, false).entries(agent, &paths, &map, false);
-        entries.extend(openclaw);
-        warnings.extend(notes);
-        let (saved, notes) = host.own.entries(agent, &paths, &map);
-        entries.extend(saved);
-        warnings.extend(notes);
-        let (of_projects, notes) = project::entries(host.projects, agent, modes.ask(), &paths, &map);
-        entries.extend(of_projects);
+        let stores = Stores::new(host, false);
+        let (on_host, notes) = host_entries(host, agent, modes.ask(), &stores, false, &map);
+        entries.extend(on_host);
         warnings.extend(notes);
         let carriers = (DEFAULT_CARRIERS.map(str::to_owned).to_vec(), Source::Builtin);
         let roots = exec_roots::roots(None, &map, &paths, &mut warnings);
@@ -140,6 +121,25 @@ impl Policy {
 /// Returns whether the start directory is the project to work on.
 fn is_project(host: &Host<'_>) -> bool {
     !is_below(host.home, host.cwd) && host.persistence_sites.start_link.is_none()
+}
+
+/// Returns why the start directory is not a project, if it is none.
+fn start_warning(host: &Host<'_>) -> Option<String> {
+    if let Some(link) = &host.persistence_sites.start_link {
+        return Some(format!(
+            "{} is a symbolic link that a guarded program may have made, and it led to this directory: the guard \
+             asks about every file in it. Start in {} itself to avoid that.",
+            show(link),
+            show(host.cwd)
+        ));
+    }
+    (!is_project(host)).then(|| {
+        format!(
+            "{} is your home directory or contains it: the guard asks about every file in it. Start in a \
+             project's directory to avoid that.",
+            show(host.cwd)
+        )
+    })
 }
 
 /// Where npx unpacks the programs that it starts. In a project, such a program can do no more than the project's own.
