@@ -1,6 +1,7 @@
 //! Network rules: where the tree may connect, and where it may not listen.
 
 mod address;
+mod connect_reasons;
 mod connection;
 mod destination;
 mod gateway;
@@ -29,7 +30,7 @@ pub(crate) use web_origin::WebOrigin;
 
 use crate::config::approvals::{GatewayHost, GatewayUrl};
 use crate::config::network::{self, Connect, ConnectAccess};
-use crate::verdict::{ABSOLUTE, CompiledReason, Outcome, Source, Verdict};
+use crate::verdict::{CompiledReason, Outcome, Source, Verdict};
 
 /// `network.connect` and `network.web`, compiled. The reasons are built in advance, so that a decision allocates nothing.
 #[derive(Clone, Debug)]
@@ -74,16 +75,10 @@ impl Network {
         resolvers: &[IpAddr],
     ) -> (Network, Vec<String>) {
         let network::Network { connect: section, web, .. } = section;
-        let denies = section.deny.iter().enumerate().filter_map(|(i, text)| {
-            let reason = CompiledReason {
-                source: Source::Global,
-                path: format!("network.connect.deny[{i}]"),
-                rule: format!("network.connect.deny \"{text}\""),
-                text: format!("\"{text}\" is denied"),
-            };
-            // An invalid destination has already been reported with the document.
-            Destination::parse(text).ok().map(|destination| (destination, reason))
-        });
+        // An invalid destination has already been reported with the document.
+        let denied = |(i, text): (usize, &String)| {
+            Some((Destination::parse(text).ok()?, connect_reasons::denied(i, text)))
+        };
         let ports = section.ports.as_ref().map(|ports| {
             let mut ports = ports.clone();
             ports.sort_unstable();
@@ -91,60 +86,25 @@ impl Network {
             ports
         });
         let is_allowed = section.gateway == Some(ConnectAccess::Allow);
-        let (mut denied, warnings) =
-            if is_allowed { Default::default() } else { (gateway.ports.clone(), gateway.warnings.clone()) };
-        let asked = asked.filter(|_| !is_allowed);
-        denied.extend(asked.filter(|url| url.is_loopback()).map(GatewayUrl::port));
-        denied.sort_unstable();
-        denied.dedup();
-        let gateway_elsewhere = asked.filter(|url| !url.is_loopback()).and_then(|url| match url.host() {
-            GatewayHost::Address(address) => Some(SocketAddr::new(*address, url.port())),
-            GatewayHost::Name(_) => None,
-        });
+        let (gateway, gateway_elsewhere, warnings) = match is_allowed {
+            true => Default::default(),
+            false => (gateway_ports(gateway, asked), asked.and_then(elsewhere), gateway.warnings.clone()),
+        };
         let network = Network {
-            denies: denies.collect(),
+            denies: section.deny.iter().enumerate().filter_map(denied).collect(),
             allows: section.allow.iter().filter_map(|text| Destination::parse_exception(text).ok()).collect(),
             resolvers: resolvers.to_vec(),
-            by_metadata: by_class(
-                AddressClass::Metadata,
-                "a cloud hands out the machine's credentials there; only its own entry in network.connect.allow opens it",
-            ),
-            by_link_local: by_class(
-                AddressClass::LinkLocal,
-                "it leads to whatever is on this link; only its own entry in network.connect.allow opens it",
-            ),
-            by_private: (section.private == Some(ConnectAccess::Deny)).then(|| CompiledReason {
-                source: Source::Global,
-                path: "network.connect.private".to_owned(),
-                rule: "network.connect.private \"deny\"".to_owned(),
-                text: "the address is not public, and network.connect.allow does not name it".to_owned(),
-            }),
-            by_port: CompiledReason {
-                source: Source::Global,
-                path: "network.connect.ports".to_owned(),
-                rule: format!("network.connect.ports [{}]", listed(ports.as_deref().unwrap_or_default())),
-                text: "the port is not in network.connect.ports".to_owned(),
-            },
+            by_metadata: connect_reasons::metadata(),
+            by_link_local: connect_reasons::link_local(),
+            by_private: (section.private == Some(ConnectAccess::Deny)).then(connect_reasons::private),
+            by_port: connect_reasons::port(ports.as_deref().unwrap_or_default()),
             ports,
-            gateway: denied,
+            gateway,
             gateway_elsewhere,
-            by_gateway: CompiledReason {
-                source: if section.gateway.is_some() { Source::Global } else { Source::Default },
-                path: "network.connect.gateway".to_owned(),
-                rule: "network.connect.gateway \"deny\"".to_owned(),
-                text: "the port of OpenClaw's gateway, where questions of the guard can be answered"
-                    .to_owned(),
-            },
-            by_page: page("the guarded tree may not answer its own questions".to_owned()),
-            by_lost_page: page(
-                "a page is served, and guard/page.lock in the state directory does not have its address, so it may be this one".to_owned(),
-            ),
-            allowed: CompiledReason {
-                source: Source::Default,
-                path: "network.connect".to_owned(),
-                rule: "network.connect".to_owned(),
-                text: "nothing in network.connect denies it".to_owned(),
-            },
+            by_gateway: connect_reasons::gateway(section.gateway),
+            by_page: connect_reasons::page(),
+            by_lost_page: connect_reasons::lost_page(),
+            allowed: connect_reasons::allowed(),
             closed: None,
             web: web.as_ref().map(WebRules::compile),
             private_is_allowed: section.private == Some(ConnectAccess::Allow),
@@ -381,23 +341,20 @@ impl Network {
 /// Where the guard's proxy listens.
 const PROXY_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// The reason to deny a class of addresses.
-fn by_class(class: AddressClass, text: &str) -> CompiledReason {
-    CompiledReason {
-        source: Source::Default,
-        path: "network.connect.allow".to_owned(),
-        rule: format!("a {class} address that network.connect.allow does not name"),
-        text: text.to_owned(),
-    }
+/// Returns the ports of the gateway on this host, sorted; `asked` is the gateway that guard.json names.
+fn gateway_ports(gateway: &Gateway, asked: Option<&GatewayUrl>) -> Vec<u16> {
+    let mut ports = gateway.ports.clone();
+    ports.extend(asked.filter(|url| url.is_loopback()).map(GatewayUrl::port));
+    ports.sort_unstable();
+    ports.dedup();
+    ports
 }
 
-/// The reason to deny the approvals page.
-fn page(text: String) -> CompiledReason {
-    CompiledReason {
-        source: Source::Builtin,
-        path: ABSOLUTE.to_owned(),
-        rule: "the approvals page".to_owned(),
-        text,
+/// Returns the address of a gateway on another host, if guard.json has it as an address.
+fn elsewhere(url: &GatewayUrl) -> Option<SocketAddr> {
+    match url.host() {
+        GatewayHost::Address(address) if !url.is_loopback() => Some(SocketAddr::new(*address, url.port())),
+        GatewayHost::Address(_) | GatewayHost::Name(_) => None,
     }
 }
 
