@@ -32,55 +32,69 @@ pub fn is_of_sandbox(path: &str) -> bool {
 
 /// Finds it by the verdict's source, place and text.
 pub fn blocked_by(source: Source, path: &str, text: &str, operation: Option<Operation>) -> BlockedBy {
-    let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
-    match source {
-        Source::Openclaw => {
-            return BlockedBy::new(
-                "change OpenClaw's own approvals with OpenClaw (exec-approvals.json in the state directory, or the gateway's): \
-                 they can only tighten guard.json",
-            );
-        }
+    by_source(source, path)
+        .or_else(|| by_persistence(path))
+        .or_else(|| by_sandbox(path))
+        .or_else(|| by_network(path, text))
+        .or_else(|| by_builtin(path, text))
+        .unwrap_or_else(|| by_key(path, text, operation))
+}
+
+/// For what is not in guard.json.
+fn by_source(source: Source, path: &str) -> Option<BlockedBy> {
+    Some(match source {
+        Source::Openclaw => BlockedBy::new(
+            "change OpenClaw's own approvals with OpenClaw (exec-approvals.json in the state directory, or the gateway's): \
+             they can only tighten guard.json",
+        ),
         Source::Project => {
             let file = path.split_once(": ").map_or(path, |(file, _)| file);
-            return BlockedBy::new(format!(
+            BlockedBy::new(format!(
                 "change {file} yourself, outside of the guard: it is the project's own policy and takes away from yours"
-            ));
+            ))
         }
-        Source::Template if path.contains("filesystem.deny[") => {
-            return BlockedBy::new(
-                "guard.json extends this template, and its denials hold: write it out with `openclaw-guard init --force \
-                 --template NAME`, and remove the denial there",
-            )
-            .unwise(SECRETS);
-        }
+        Source::Template if path.contains("filesystem.deny[") => BlockedBy::new(
+            "guard.json extends this template, and its denials hold: write it out with `openclaw-guard init --force \
+             --template NAME`, and remove the denial there",
+        )
+        .unwise(SECRETS),
         Source::Template => {
             let key = path.split_once(": ").map_or(path, |(_, key)| key);
-            return BlockedBy::new(format!(
+            BlockedBy::new(format!(
                 "set {key} in guard.json, which counts before the template that it extends"
-            ));
+            ))
         }
-        Source::Operator => {
-            return BlockedBy::new(
-                "remove --exec-security, --exec-ask, OC_EXEC_SECURITY and OC_EXEC_ASK: the command line or the environment \
-                 tightens the policy",
-            );
-        }
-        _ => {}
-    }
-    if let Some(set) = path.strip_prefix("permissions.persistence.") {
-        return BlockedBy::new(format!(
-            "\"permissions\": {{ \"persistence\": {{ \"{set}\": false }} }} in guard.json allows writing it; it is \
-             safer to make this change yourself, outside of the guard"
-        ))
-        .unwise("a file there runs later, outside of the guard");
-    }
-    if is_of_sandbox(path) {
-        return BlockedBy::new(
+        Source::Operator => BlockedBy::new(
+            "remove --exec-security, --exec-ask, OC_EXEC_SECURITY and OC_EXEC_ASK: the command line or the environment \
+             tightens the policy",
+        ),
+        _ => return None,
+    })
+}
+
+/// For files that persistence protects.
+fn by_persistence(path: &str) -> Option<BlockedBy> {
+    let set = path.strip_prefix("permissions.persistence.")?;
+    let change = format!(
+        "\"permissions\": {{ \"persistence\": {{ \"{set}\": false }} }} in guard.json allows writing it; it is \
+         safer to make this change yourself, outside of the guard"
+    );
+    Some(BlockedBy::new(change).unwise("a file there runs later, outside of the guard"))
+}
+
+/// For a sandbox without a container.
+fn by_sandbox(path: &str) -> Option<BlockedBy> {
+    is_of_sandbox(path).then(|| {
+        BlockedBy::new(
             "change the session's sandbox in openclaw.json (`openclaw-guard sandbox explain` shows it), or run the command \
              without one: a sandbox takes away from the policy, and `allow` does not change that",
-        );
-    }
-    match path {
+        )
+    })
+}
+
+/// For `network`.
+fn by_network(path: &str, text: &str) -> Option<BlockedBy> {
+    Some(match path {
         "network.connect.gateway" => BlockedBy::new(
             "\"network\": { \"connect\": { \"gateway\": \"allow\" } } in guard.json",
         )
@@ -103,49 +117,60 @@ pub fn blocked_by(source: Source, path: &str, text: &str, operation: Option<Oper
         path if path.starts_with("network.web.denied") => {
             BlockedBy::new(format!("remove it from {path} in guard.json"))
         }
-        "approvals.gateway.tokenFile" => {
-            BlockedBy::new("nothing: no policy can allow the guarded tree to open the gateway's token")
-        }
-        "exec.roots" => BlockedBy::new(
-            "add the program's directory to exec.roots in guard.json, and restart a running guard",
-        ),
         path if path.starts_with("network.connect.deny") => {
             BlockedBy::new("remove it from network.connect.deny in guard.json")
         }
-        path if path.starts_with("builtin.deny[") && text.ends_with("holds secrets") => BlockedBy::new(
+        _ => return None,
+    })
+}
+
+/// For what the guard has built in.
+fn by_builtin(path: &str, text: &str) -> Option<BlockedBy> {
+    let name = path.strip_prefix("builtin.")?;
+    Some(match name {
+        _ if name.starts_with("deny[") && text.ends_with("holds secrets") => BlockedBy::new(
             "run `openclaw-guard init`, and allow it in the new guard.json: the built-in policy denies it",
         )
         .unwise(SECRETS),
-        path if path.starts_with("builtin.deny[") => BlockedBy::new(
+        _ if name.starts_with("deny[") => BlockedBy::new(
             "nothing: no policy can allow the guarded tree to use the files of the guard or of OpenClaw; do it outside of the guard",
         ),
-        "builtin.policies" => BlockedBy::new(
+        "policies" => BlockedBy::new(
             "change it yourself, outside of the guard: it was the policy of an earlier run, and may be that of the next",
         ),
-        "builtin.page" => {
-            BlockedBy::new("nothing: no policy can allow the guarded tree to answer its own questions")
-        }
-        path if path.starts_with("builtin.gate") => BlockedBy::new(
+        "page" => BlockedBy::new("nothing: no policy can allow the guarded tree to answer its own questions"),
+        _ if name.starts_with("gate") => BlockedBy::new(
             "nothing: the gate denies such a call whatever the policy; call the tool in another way",
         ),
-        path if path.starts_with("builtin.") => {
-            BlockedBy::new("run `openclaw-guard init`, and allow it in the new guard.json")
+        _ => BlockedBy::new("run `openclaw-guard init`, and allow it in the new guard.json"),
+    })
+}
+
+/// For any other key of guard.json, or none.
+fn by_key(path: &str, text: &str, operation: Option<Operation>) -> BlockedBy {
+    let name = path.rsplit('.').next().unwrap_or_default();
+    match (path, name) {
+        ("", _) => refused(text, operation),
+        ("approvals.gateway.tokenFile", _) => {
+            BlockedBy::new("nothing: no policy can allow the guarded tree to open the gateway's token")
         }
-        path if ["maxReadBytes", "maxSizeBytes"].contains(&&*last(path)) => BlockedBy::new(format!(
+        ("exec.roots", _) => BlockedBy::new(
+            "add the program's directory to exec.roots in guard.json, and restart a running guard",
+        ),
+        (_, "maxReadBytes" | "maxSizeBytes") => BlockedBy::new(format!(
             "raise {path} in guard.json, or have the program read a part of the file that you put beside it"
         )),
-        path if last(path) == "strictInlineEval" => {
+        (_, "strictInlineEval") => {
             BlockedBy::new(format!("answer the question each time, or set {path} to false"))
                 .unwise("nobody can see what code does before it runs")
         }
-        path if ["security", "mode"].contains(&&*last(path)) => {
+        (_, "security" | "mode") => {
             BlockedBy::new(format!("change {path} in guard.json: \"allowlist\" allows the listed programs"))
         }
-        path if last(path) == "ask" => BlockedBy::new(format!(
+        (_, "ask") => BlockedBy::new(format!(
             "change {path} in guard.json: \"on-miss\" asks only about what no rule allows"
         )),
-        "" => refused(text, operation),
-        path => BlockedBy::new(format!("{path} in guard.json")),
+        _ => BlockedBy::new(format!("{path} in guard.json")),
     }
 }
 
