@@ -18,12 +18,14 @@ mod console;
 mod ending;
 mod front;
 mod front_signals;
+mod hardening;
 mod leader;
 mod limits;
 mod message;
 mod outside;
 mod reaper;
 mod running_command;
+mod session_socket;
 mod supervisor;
 
 use std::ffi::OsString;

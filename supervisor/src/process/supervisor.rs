@@ -5,32 +5,29 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{IsTerminal, Read};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use guard_approvals::routes::guard_socket::{Purpose, Socket};
 use guard_approvals::{Approvals, Manager, Settings, Surroundings};
-use guard_openclaw::approvals_store::Directory;
 use guard_openclaw::gateway::SyncThread;
 use guard_openclaw::peer::process_tree::Tree;
 use guard_openclaw::ports::IsMember;
+use guard_policy::Policy;
 use guard_policy::approval::Route;
 use guard_policy::text::hex;
-use guard_policy::{Limits, Policy};
 use guard_shim::Failure;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::wait::{WaitStatus, waitpid};
-use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::Pid;
 
+use super::hardening::become_supervisor;
 use super::message::{CommandEnd, Message, ProcessMessage, ToldToEnd};
 use super::reaper::{self, ReaperLinks};
 use super::running_command::{FAILED, RunningCommand, explain, send};
-use super::{Spawn, detach_stdio, ending, limits as session_limits, pipe, replace_stdio};
+use super::{Spawn, ending, limits as session_limits, pipe, replace_stdio, session_socket};
 use crate::audit::report::{ReportOptions, Reporter, hint, print};
-use crate::audit::{Context, MAX_DENIED_ARGV, Secrets, shortened};
+use crate::audit::{Context, Secrets};
 use crate::config::reload::{PolicySource, Reload, Watch};
 use crate::judge::active::Current;
 use crate::judge::consent::{self, Announce, AnswerHint, ApprovalLog};
@@ -38,22 +35,16 @@ use crate::judge::guard::Guard;
 use crate::judge::moved_grants::{EndTree, MovedGrants};
 use crate::judge::moving::Moving;
 use crate::kernel::fork::{Side, quit, split};
-use crate::kernel::limits;
 use crate::kernel::listener::Listener;
 use crate::kernel::pidfd::ProcessHandle;
-use crate::kernel::requests::{Disposition, dispose};
 use crate::landlock;
 use crate::outside::{Outside, Unavailable};
 use crate::panics::install_hook;
 use crate::resolve::Resolver;
+use crate::session::Control;
 use crate::session::protocol::SessionMode;
-use crate::session::{self, Control, Started};
 use crate::terminal::SharedScreenState;
-use crate::worker::{Pool, Priorities};
-
-/// The signals that neither end nor stop the supervisor.
-const IGNORED: [Signal; 6] =
-    [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGPIPE, Signal::SIGXFSZ, Signal::SIGTSTP];
+use crate::worker::Pool;
 
 /// The supervisor's connections to the front.
 pub struct FrontLinks {
@@ -172,7 +163,7 @@ fn supervise(
         (false, Some(_)) => SessionMode::Learn,
         (false, None) => SessionMode::Enforce,
     };
-    let started = started(&source, &argv, &secrets, limits, mode);
+    let started = session_socket::started(&source, &argv, &secrets, limits, mode);
     let state = source.paths.state_directory.clone();
     let outside = Arc::new(Outside::new(sender, source.options.elevated, outside));
     outside.follow(reporter.clone()).map_err(cannot("start a thread"))?;
@@ -232,7 +223,7 @@ fn supervise(
     watch_grants(&current, end).map_err(cannot("start a thread"))?;
     let control =
         Control::new(started, Arc::clone(&current), Arc::new(move || ending::end_foreign_members(&tree)));
-    let _socket = listen(&state, tree, control, &reporter);
+    let _socket = session_socket::listen(&state, members(tree), control, &reporter);
     if is_followed && let Err(error) = reload.watch(watch) {
         reporter.problem(format!("openclaw-guard: changes of the policy are not noticed: {error}"));
     }
@@ -312,42 +303,6 @@ fn moving(state: &Path, reporter: &Reporter) -> Moving {
         ));
         Moving::default()
     })
-}
-
-/// What `openclaw-guard session` shows of the start.
-fn started(
-    source: &PolicySource,
-    argv: &[Vec<u8>],
-    secrets: &Secrets,
-    limits: Limits,
-    mode: SessionMode,
-) -> Started {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let argv: Vec<_> = shortened(argv, MAX_DENIED_ARGV).iter().map(|word| text(word)).collect();
-    Started {
-        session_key: source.paths.session_key.clone(),
-        command: secrets.masked(&argv),
-        directory: text(source.paths.cwd.as_os_str().as_bytes()),
-        policy: text(source.paths.policy.as_os_str().as_bytes()),
-        limits: limits.to_string(),
-        mode,
-    }
-}
-
-/// Listens for `openclaw-guard session`, as long as the result is kept. A guard without files in the state directory
-/// does not create any there.
-fn listen(state: &Path, tree: Tree, control: Control, reporter: &Reporter) -> Option<Socket> {
-    let socket = Directory::open_own(state).transpose()?.and_then(|_| {
-        let socket = Socket::bind(state, Purpose::Session)?;
-        session::serve(&socket, members(tree), control, reporter.clone())?;
-        Ok(socket)
-    });
-    let problem = |error| {
-        reporter.problem(format!(
-            "openclaw-guard: cannot create the session's socket, so `openclaw-guard session` does not see it: {error}"
-        ));
-    };
-    socket.map_err(problem).ok()
 }
 
 /// How the reaper has ended.
@@ -466,40 +421,6 @@ fn kill_all(tree: &Tree, reporter: &Reporter) {
         ending::kill_members(tree);
         std::thread::sleep(Duration::from_millis(10));
     }
-}
-
-/// Leaves the operator's session, drops capabilities, and becomes unreadable to the tree. Returns what sets the
-/// workers' priorities.
-fn become_supervisor() -> std::io::Result<Arc<Priorities>> {
-    rustix::process::setsid()?;
-    // The tree is the reaper's as long as that lives.
-    nix::sys::prctl::set_child_subreaper(true)?;
-    for signal in Signal::iterator().filter(|signal| ![Signal::SIGKILL, Signal::SIGSTOP].contains(signal)) {
-        // Ignoring a signal discards it if it is pending: the front passes on what the operator's job was
-        // sent.
-        dispose(signal, Disposition::Ignore)?;
-        if !IGNORED.contains(&signal) {
-            dispose(signal, Disposition::Default)?;
-        }
-    }
-    // Each stop of a traced process sends SIGCHLD. Nothing here waits for it, and it would wake this thread.
-    // SIGHUP is read from a descriptor, which a thread that does not block it would empty.
-    let blocked = SigSet::from_iter([Signal::SIGCHLD, Signal::SIGHUP]);
-    let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&blocked), None);
-    detach_stdio([true, true, false]);
-    // For one thread only, which sets priorities and does nothing else.
-    let has_capability = guard_shim::keep_priority_capability()?;
-    let priorities = Priorities::start(has_capability);
-    guard_shim::clear_capabilities()?;
-    nix::sys::prctl::set_dumpable(false)?;
-    // The supervisor briefly holds descriptors of every caller.
-    let limit = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
-    // A call that cannot be logged is denied, so the limit for the tree's files must not apply to the log.
-    let limit = getrlimit(Resource::Fsize);
-    let _ = setrlimit(Resource::Fsize, Rlimit { current: limit.maximum, ..limit });
-    limits::forbid_core();
-    Ok(priorities)
 }
 
 /// Returns a random name for this run.
