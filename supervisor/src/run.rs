@@ -26,7 +26,7 @@ use crate::judge::recorder::Recorder;
 use crate::kernel::trace::yama;
 use crate::landlock::{self, BuiltDomain, Use};
 use crate::outside::Unavailable;
-use crate::process::{self, Spawn};
+use crate::process::{self, SessionSettings, Spawn};
 use crate::terminal::Tty;
 use crate::web::{ProxyCommand, ProxyPort};
 
@@ -265,21 +265,23 @@ fn start(
         name: name.clone(),
         plan,
         terminal: Tty::find(),
-        policy,
-        source: PolicySource { options: options.clone(), paths, text, stores },
-        floor: floor.plan,
-        audit,
-        proxy,
-        observe: options.observe,
-        is_attended,
         outside,
-        sender,
-        recorder,
-        lines: !options.quiet,
         kill_on_exit: options.kill_on_exit,
-        approval,
         lifeline,
-        limits,
+        session: SessionSettings {
+            policy,
+            source: PolicySource { options: options.clone(), paths, text, stores },
+            floor: floor.plan,
+            audit,
+            proxy,
+            observe: options.observe,
+            is_attended,
+            sender,
+            recorder,
+            lines: !options.quiet,
+            approval,
+            limits,
+        },
     };
     Ok(process::start(order)?)
 }

@@ -58,6 +58,18 @@ pub struct Spawn {
     pub plan: LaunchPlan,
     /// The operator's terminal.
     pub terminal: Option<Tty>,
+    /// Whether commands may run outside the guard at all.
+    pub outside: Result<(), Unavailable>,
+    /// `--kill-on-exit`
+    pub kill_on_exit: bool,
+    /// The socket to the node that wants this run. All of the guard's processes hold it open, and the tree never does.
+    pub lifeline: Option<OwnedFd>,
+    /// How the supervisor guards it.
+    pub session: SessionSettings,
+}
+
+/// How the supervisor guards a command.
+pub struct SessionSettings {
     /// The policy at the start.
     pub policy: Policy,
     /// The files and options that the policy comes from.
@@ -72,20 +84,14 @@ pub struct Spawn {
     pub observe: bool,
     /// Whether a human is available for the policy's questions.
     pub is_attended: bool,
-    /// Whether commands may run outside the guard at all.
-    pub outside: Result<(), Unavailable>,
     /// Who the session is with.
     pub sender: ElevatedSender,
     /// Records what the tree does. If set, changes of the policy's files are not watched.
     pub recorder: Option<Recorder>,
     /// Whether denials are printed on stderr.
     pub lines: bool,
-    /// `--kill-on-exit`
-    pub kill_on_exit: bool,
     /// What somebody has approved of a node's run.
     pub approval: Option<RunApproval>,
-    /// The socket to the node that wants this run. All of the guard's processes hold it open, and the tree never does.
-    pub lifeline: Option<OwnedFd>,
     /// How much the session may take.
     pub limits: Limits,
 }
@@ -93,7 +99,8 @@ pub struct Spawn {
 impl Spawn {
     /// Closes its descriptors without freeing its memory: after a fork, freeing would first copy the pages.
     fn forget(self) {
-        let Spawn { name, plan, terminal, policy, source, floor, audit, approval, sender, .. } = self;
+        let Spawn { name, plan, terminal, session, .. } = self;
+        let SessionSettings { policy, source, floor, audit, approval, sender, .. } = session;
         floor.grants().close();
         std::mem::forget((name, policy, source, floor, approval, sender));
         drop(terminal);

@@ -14,9 +14,9 @@ use guard_approvals::{Approvals, Manager, Settings, Surroundings};
 use guard_openclaw::gateway::SyncThread;
 use guard_openclaw::peer::process_tree::Tree;
 use guard_openclaw::ports::IsMember;
-use guard_policy::Policy;
 use guard_policy::approval::Route;
 use guard_policy::text::hex;
+use guard_policy::{Limits, Policy};
 use guard_shim::Failure;
 use nix::sys::wait::{WaitStatus, waitpid};
 use rustix::process::Pid;
@@ -25,15 +25,17 @@ use super::hardening::become_supervisor;
 use super::message::{CommandEnd, Message, ProcessMessage, ToldToEnd};
 use super::reaper::{self, ReaperLinks};
 use super::running_command::{FAILED, RunningCommand, explain, send};
-use super::{Spawn, ending, limits as session_limits, pipe, replace_stdio, session_socket};
+use super::{SessionSettings, Spawn, ending, limits as session_limits, pipe, replace_stdio, session_socket};
 use crate::audit::report::{ReportOptions, Reporter, hint, print};
-use crate::audit::{Context, Secrets};
+use crate::audit::{Context, Secrets, Writer};
+use crate::config::options::Options;
 use crate::config::reload::{PolicySource, Reload, Watch};
 use crate::judge::active::Current;
 use crate::judge::consent::{self, Announce, AnswerHint, ApprovalLog};
 use crate::judge::guard::Guard;
 use crate::judge::moved_grants::{EndTree, MovedGrants};
 use crate::judge::moving::Moving;
+use crate::judge::recorder::Recorder;
 use crate::kernel::fork::{Side, quit, split};
 use crate::kernel::listener::Listener;
 use crate::kernel::pidfd::ProcessHandle;
@@ -81,41 +83,32 @@ pub fn main(order: Spawn, to_front: OwnedFd, links: FrontLinks) -> ! {
 fn supervise(
     order: Spawn,
     to_front: &mut Option<File>,
-    links: FrontLinks,
+    mut links: FrontLinks,
 ) -> Result<Option<CommandEnd>, String> {
-    let FrontLinks { front, from_front, jobs, prompt: link, screen, outside } = links;
     let Spawn {
         name,
         plan,
         terminal: _,
-        policy,
-        source,
-        floor,
-        audit,
-        proxy,
-        observe,
-        is_attended,
         outside: _,
-        sender,
-        recorder,
-        lines,
         kill_on_exit,
-        approval,
         // Open until this process ends, by which the node sees that the tree is gone.
         lifeline: _lifeline,
-        limits,
+        session,
     } = order;
     let (ours, theirs) = guard_shim::channel().map_err(cannot("make a channel"))?;
     let (from_reaper, to_supervisor) = pipe().map_err(|error| error.to_string())?;
+    let jobs = links.jobs.take();
     let has_leader = jobs.is_some();
-    let front_handle = ProcessHandle::open(front.as_raw_nonzero().get())
+    let front_handle = ProcessHandle::open(links.front.as_raw_nonzero().get())
         .map_err(|error| format!("cannot watch the front: {error}"))?;
-    if rustix::process::getppid() != Some(front) {
+    if rustix::process::getppid() != Some(links.front) {
         // It was killed already.
         quit();
     }
     let reaper = match split().map_err(|error| format!("cannot start the reaper: {error}"))? {
         Side::Child => {
+            let FrontLinks { from_front, prompt: link, outside, .. } = links;
+            let SessionSettings { recorder, approval, proxy, audit, floor, .. } = session;
             // Only the supervisor may hold this pipe, so that the front sees it close when the supervisor
             // ends.
             drop((ours, from_reaper, to_front.take(), from_front, link, recorder, approval, proxy, outside));
@@ -127,24 +120,65 @@ fn supervise(
     };
     drop(front_handle);
     let terminal = plan.terminal.as_ref().filter(|terminal| terminal.replace[2]);
-    let screen = screen.filter(|_| terminal.is_some());
+    links.screen = links.screen.filter(|_| terminal.is_some());
     if let Some(terminal) = terminal {
         // On the command's own terminal, the line for a denial appears before the program's own error
         // message.
         replace_stdio(&terminal.slave, [false, false, true]);
     }
     drop((theirs, to_supervisor, jobs));
-    let argv: Vec<_> = plan.argv.iter().map(|word| word.to_bytes().to_vec()).collect();
+    let argv = plan.argv.iter().map(|word| word.to_bytes().to_vec()).collect();
     plan.forget();
+    let from_reaper = File::from(from_reaper);
+    let command = StartingCommand { name, argv, kill_on_exit, has_leader, ours, reaper, from_reaper };
+    guard_tree(command, session, links, to_front)
+}
+
+/// A command that the reaper sets up, until it is released.
+struct StartingCommand {
+    /// Its name, as it was given.
+    name: OsString,
+    /// Its arguments, its name included.
+    argv: Vec<Vec<u8>>,
+    /// Whether its end is the tree's.
+    kill_on_exit: bool,
+    /// Whether it has a terminal, whose session has a leader.
+    has_leader: bool,
+    /// The connection to the child.
+    ours: OwnedFd,
+    /// The reaper's process.
+    reaper: i32,
+    /// The reaper's messages.
+    from_reaper: File,
+}
+
+/// Guards a command and all that it starts. Returns what [`supervise`] returns.
+fn guard_tree(
+    command: StartingCommand,
+    settings: SessionSettings,
+    links: FrontLinks,
+    to_front: &mut Option<File>,
+) -> Result<Option<CommandEnd>, String> {
+    let SessionSettings {
+        policy,
+        source,
+        floor,
+        audit,
+        proxy,
+        observe,
+        is_attended,
+        sender,
+        recorder,
+        lines,
+        approval,
+        limits,
+    } = settings;
+    let StartingCommand { name, argv, kill_on_exit, has_leader, ours, reaper, mut from_reaper } = command;
+    let FrontLinks { front, from_front, jobs: _, prompt: link, screen, outside } = links;
     let priorities = become_supervisor().map_err(cannot("set up the supervisor"))?;
     let watch = Watch::open(source.files());
 
-    let mut from_reaper = File::from(from_reaper);
-    let leader = match has_leader.then(|| ProcessMessage::receive(&mut from_reaper)) {
-        Some(Some(ProcessMessage::Leads(leader))) => Some(leader),
-        None => None,
-        Some(_) => return Err("the leader of the terminal's session did not start".to_owned()),
-    };
+    let leader = has_leader.then(|| receive_leader(&mut from_reaper)).transpose()?;
     // Does as much as possible while the child is still setting up its filter.
     let supervisor = rustix::process::getpid().as_raw_nonzero().get();
     let tree = Tree { reaper, supervisor, front: front.as_raw_nonzero().get(), leader };
@@ -152,44 +186,34 @@ fn supervise(
     let session = session_name();
     let secrets = Secrets::of_environment();
     let context = context(&policy, &source, &session, &secrets);
-    let reporter = Reporter::start(manner, audit, context, tree).map_err(cannot("start a thread"))?;
-    let reporter = match std::io::stderr().is_terminal() {
-        true => reporter.hinting(hint(&source.options)),
-        false => reporter,
-    };
+    let reporter = start_reporter(manner, audit, context, tree, &source.options)?;
     let resolver = Resolver::new().map_err(|error| format!("cannot open /: {error}"))?;
-    let mode = match (observe, &recorder) {
-        (true, _) => SessionMode::Observe,
-        (false, Some(_)) => SessionMode::Learn,
-        (false, None) => SessionMode::Enforce,
-    };
+    let mode = session_mode(observe, recorder.as_ref());
     let started = session_socket::started(&source, &argv, &secrets, limits, mode);
     let state = source.paths.state_directory.clone();
     let outside = Arc::new(Outside::new(sender, source.options.elevated, outside));
     outside.follow(reporter.clone()).map_err(cannot("start a thread"))?;
     let sync_thread = sync_thread(&source, tree, &reporter);
     let approvals = is_attended.then(|| approvals(&policy, &source, tree, &reporter, &sync_thread, link));
-    let mut guard = Guard::new(policy, resolver, tree, reporter.clone(), observe, floor, &session)
-        .beside_page_of(&source.paths.state_directory)
-        .moving_alone_by(moving(&source.paths.state_directory, &reporter))
-        .recording_answers_in(source.paths.records())
-        .with_outside(Arc::clone(&outside));
     let is_followed = recorder.is_none();
     let clients = proxy.as_ref().map(|proxy| Arc::new(proxy.clients()));
-    guard =
-        guard.with_recorder(recorder.map(Arc::new)).with_approved_run(approval).with_proxy(clients.clone());
+    let mut guard = Guard::new(policy, resolver, tree, reporter.clone(), observe, floor, &session)
+        .beside_page_of(&state)
+        .moving_alone_by(moving(&state, &reporter))
+        .recording_answers_in(source.paths.records())
+        .with_outside(Arc::clone(&outside))
+        .with_recorder(recorder.map(Arc::new))
+        .with_approved_run(approval)
+        .with_proxy(clients.clone());
     if let Some(approvals) = &approvals {
         guard = guard.with_approvals(Arc::clone(approvals));
         follow_front(from_front, approvals.manager().clone()).map_err(cannot("start a thread"))?;
     }
     let current = Arc::new(Current::new(guard));
-    let proxy = match proxy.zip(clients) {
-        Some((proxy, clients)) => {
-            let running = proxy.start(Arc::clone(&current), clients, reporter.clone());
-            Some(running.map_err(cannot("start the guard's proxy (network.web)"))?)
-        }
-        None => None,
-    };
+    let proxy = proxy
+        .zip(clients)
+        .map(|(proxy, clients)| proxy.start(Arc::clone(&current), clients, reporter.clone()));
+    let proxy = proxy.transpose().map_err(cannot("start the guard's proxy (network.web)"))?;
     let requires_floor = source.options.require_floor;
     let reload = Reload::new(source, Arc::clone(&current), reporter.clone(), sync_thread);
     current.read_again_by({
@@ -205,22 +229,8 @@ fn supervise(
     tracing::info!(
         "the supervisor is process {supervisor}: kill -HUP {supervisor} has it read the policy again"
     );
-    match guard_shim::release(ours.as_fd()) {
-        // A signal has ended the child already; its wait status is reported below.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
-        released => released.map_err(cannot("release the command"))?,
-    }
-    let kill = {
-        let reporter = reporter.clone();
-        move || kill_all(&tree, &reporter)
-    };
-    session_limits::watch(limits, tree, reporter.clone(), kill).map_err(cannot("start a thread"))?;
-    // These watches also detect earlier changes, so the command need not wait for them.
-    let end: Option<EndTree> = requires_floor.then({
-        let reporter = reporter.clone();
-        move || Box::new(move || kill_all(&tree, &reporter)) as EndTree
-    });
-    watch_grants(&current, end).map_err(cannot("start a thread"))?;
+    release(&ours)?;
+    watch_tree(tree, limits, requires_floor, &current, &reporter).map_err(cannot("start a thread"))?;
     let control =
         Control::new(started, Arc::clone(&current), Arc::new(move || ending::end_foreign_members(&tree)));
     let _socket = session_socket::listen(&state, members(tree), control, &reporter);
@@ -251,6 +261,47 @@ fn supervise(
     }
     reporter.flush();
     Ok(None)
+}
+
+/// Receives the process that leads the session on the guard's terminal.
+fn receive_leader(from_reaper: &mut File) -> Result<i32, String> {
+    match ProcessMessage::receive(from_reaper) {
+        Some(ProcessMessage::Leads(leader)) => Ok(leader),
+        _ => Err("the leader of the terminal's session did not start".to_owned()),
+    }
+}
+
+/// Starts the reporter, which also says where to look, if stderr is a terminal.
+fn start_reporter(
+    manner: ReportOptions,
+    audit: Writer,
+    context: Context,
+    tree: Tree,
+    options: &Options,
+) -> Result<Reporter, String> {
+    let reporter = Reporter::start(manner, audit, context, tree).map_err(cannot("start a thread"))?;
+    Ok(match std::io::stderr().is_terminal() {
+        true => reporter.hinting(hint(options)),
+        false => reporter,
+    })
+}
+
+/// Returns what becomes of the verdicts.
+fn session_mode(observe: bool, recorder: Option<&Recorder>) -> SessionMode {
+    match (observe, recorder) {
+        (true, _) => SessionMode::Observe,
+        (false, Some(_)) => SessionMode::Learn,
+        (false, None) => SessionMode::Enforce,
+    }
+}
+
+/// Lets the child, which waits with the filter in force, go on to the command.
+fn release(ours: &OwnedFd) -> Result<(), String> {
+    match guard_shim::release(ours.as_fd()) {
+        // A signal has ended the child already; the reaper reports its wait status.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        released => released.map_err(cannot("release the command")),
+    }
 }
 
 /// Writes into the stores when their entries were used.
@@ -322,6 +373,25 @@ fn reap(reaper: i32) -> Reaped {
     }
 }
 
+/// Starts the threads that end the tree: at a limit and, if it `requires_floor`, where a grant has moved.
+fn watch_tree(
+    tree: Tree,
+    limits: Limits,
+    requires_floor: bool,
+    current: &Arc<Current>,
+    reporter: &Reporter,
+) -> std::io::Result<()> {
+    let kill = {
+        let reporter = reporter.clone();
+        move || kill_all(&tree, &reporter)
+    };
+    session_limits::watch(limits, tree, reporter.clone(), kill.clone())?;
+    // These watches also detect earlier changes, so the command need not wait for them.
+    let end = requires_floor.then(|| Box::new(kill) as EndTree);
+    watch_grants(current, end)
+}
+
+/// Starts the thread that follows the files which the floor grants.
 fn watch_grants(current: &Arc<Current>, end: Option<EndTree>) -> std::io::Result<()> {
     let guard = current.guard();
     if guard.floor.roots.is_none() {
