@@ -18,6 +18,7 @@ mod console;
 mod ending;
 mod front;
 mod front_signals;
+mod guarded_tree;
 mod hardening;
 mod leader;
 mod limits;
@@ -172,7 +173,7 @@ pub fn start(mut order: Spawn) -> Result<Exit, ProcessError> {
         }
         Side::Child => {
             drop((from_supervisor, console, to_supervisor, prompt));
-            let links = supervisor::FrontLinks {
+            let links = guarded_tree::FrontLinks {
                 front,
                 from_front,
                 jobs,
