@@ -1,30 +1,32 @@
 //! Starting a guarded command.
 
-use std::ffi::{CString, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::io::IsTerminal;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use guard_openclaw::approvals_store::{self, Stores};
 use guard_openclaw::gateway;
-use guard_policy::environment::Variable;
+use guard_policy::environment::{Inherited, Variable};
 use guard_policy::text::shown;
 use guard_policy::{
     Access, AuditSettings, ElevatedSender, Enclosure, Limits, OnError, Outcome, Policy, Request, decide,
 };
+use guard_shim::LaunchPlan;
 use guard_shim::failpoints::{self, Layer, is_layer_off};
+use guard_shim::filter::{FilterOptions, FilterProgram};
 use guard_shim::landlock::LandlockStatus;
-use guard_shim::{LaunchPlan, filter};
 
 use crate::audit::{self, AuditLog, Journal, Writer};
 use crate::config::environment::{self, candidates};
 use crate::config::options::{LogTo, Options, ProfileChoice, Tier};
+use crate::config::profile::{self, FoundProfile};
 use crate::config::reload::PolicySource;
-use crate::config::{self, Disk, Paths, SetupError, profile, untrusted_environment};
+use crate::config::{self, Disk, Paths, SetupError, untrusted_environment};
 use crate::exit::Exit;
 use crate::judge::recorder::Recorder;
 use crate::kernel::trace::yama;
-use crate::landlock::{self, BuiltDomain, Use};
+use crate::landlock::{BuiltDomain, Use};
 use crate::outside::Unavailable;
 use crate::process::{self, SessionSettings, Spawn};
 use crate::terminal::Tty;
@@ -162,30 +164,10 @@ fn start(
         Session::Recorded(proxy, recorder) => (proxy, Vec::new(), Some(recorder)),
     };
     may_trace()?;
-    let text = config::read(&paths, |path| std::fs::read(path))?;
-    let mut stores = Stores::load(&paths.state_directory);
-    config::settle_projects(options, &mut paths)?;
-    config::settle_workspace(options, &mut paths, text.as_deref(), &stores);
-    let compile =
-        |paths: &Paths, stores: &Stores| config::compile(options, paths, Disk::Used, text.as_deref(), stores);
-    let mut policy = compile(&paths, &stores)?;
-    let profile = profile::find(options, &paths, name, &policy);
-    if profile.lay_over(&mut paths) {
-        policy = compile(&paths, &stores)?;
-    }
-    if policy.approvals().gateway().admin() {
-        let asked = gateway::ask_first(&policy, &paths.state_directory);
-        stores.gateways = approvals_store::load_gateways(&paths.state_directory);
-        policy = compile(&paths, &stores)?;
-        if let Err(why) = asked {
-            eprintln!("openclaw-guard: {}", shown(why.as_bytes()));
-        }
-    }
+    let StartPolicy { mut policy, text, stores, profile } = find_policy(options, &mut paths, name)?;
     if let Some(enclosure) = paths.enclosure() {
         grants_enclosed(&policy, enclosure)?;
     }
-    // A floor would block, but observing must block nothing.
-    let entered = if options.observe || is_layer_off(Layer::Floor) { Use::LeftOut } else { Use::Entered };
     let given = untrusted_environment::given(options).map_err(RunError::Environment)?;
     let approval = options.node_run.approval().map_err(RunError::HandedOver)?;
     let lifeline = options.node_run.lifeline().map_err(RunError::HandedOver)?;
@@ -204,21 +186,8 @@ fn start(
     if recorder.is_some() {
         policy = config::open(options, &paths, in_force.approvals().gateway().url())?;
     }
-    let floor = BuiltDomain::build(&policy, &options.tiers, entered).map_err(RunError::Floor)?;
-    let state = floor.describe();
-    if options.require_floor && floor.status != LandlockStatus::Full {
-        return Err(RunError::FloorRequired(state));
-    }
-    let untrapped = floor.plan.untrapped();
-    let filter = failpoints::filter(filter::FilterProgram::new(filter::FilterOptions {
-        // Refused: a send on such a socket names its peer in memory, and the supervisor does not rebuild messages.
-        unix_datagram: false,
-        // Without the floor, ptrace would reach processes outside the tree.
-        allow_ptrace: policy.allow_ptrace() && floor.domain.is_some(),
-        scoped_signals: floor.scopes_signals(),
-        kernel_reads: untrapped.reads,
-        kernel_writes: untrapped.writes,
-    }));
+    let floor = build_floor(options, &policy)?;
+    let filter = filter_program(&policy, &floor);
     let audit = writer(options, &mut paths, &log)?;
     // The log has made the state directory, if that is where it is.
     config::record_workspace(options, &mut paths, &in_force)?;
@@ -226,7 +195,7 @@ fn start(
         eprintln!("openclaw-guard: {problem}");
     }
     if recorder.is_none() {
-        announce(options, &policy, &paths, &floor.plan, &state);
+        announce(options, &policy, &paths, &floor);
         if let Some(line) = profile.line().filter(|_| !options.quiet) {
             eprintln!("openclaw-guard: {line}");
         }
@@ -234,13 +203,9 @@ fn start(
     if let Some(name) = other.filter(|_| !options.quiet) {
         eprintln!("openclaw-guard: hosts are not learned: the command uses the proxy that {name} names");
     }
-    // Nobody expects the operator's variables in a sandbox.
-    if !options.quiet && (paths.enclosure().is_none() || options.verbose > 0) {
-        environment::announce(options, &inherited);
-    }
     let limits = options.limits.iter().copied().fold(in_force.limits(), Limits::tightened);
-    if !options.quiet && !limits.is_empty() {
-        eprintln!("openclaw-guard: limits: {limits}");
+    if !options.quiet {
+        announce_command(options, &paths, &inherited, &limits);
     }
     let plan = LaunchPlan {
         candidates: c_strings(candidates(name, &inherited.env).into_iter().map(PathBuf::into_os_string))?,
@@ -255,17 +220,11 @@ fn start(
     };
     let sender = ElevatedSender::joined(&options.senders).map_err(RunError::Sender)?;
     let is_attended = !options.observe && !options.unattended && recorder.is_none();
-    let outside = match (options.observe, is_attended, policy.elevated().enabled()) {
-        (true, ..) => Err(Unavailable::Observes),
-        (_, false, _) => Err(Unavailable::AsksNobody),
-        (.., false) => Err(Unavailable::NotAtStart),
-        (.., true) => Ok(()),
-    };
     let order = Spawn {
         name: name.clone(),
         plan,
         terminal: Tty::find(),
-        outside,
+        outside: may_run_outside(options, is_attended, &policy),
         kill_on_exit: options.kill_on_exit,
         lifeline,
         session: SessionSettings {
@@ -284,6 +243,75 @@ fn start(
         },
     };
     Ok(process::start(order)?)
+}
+
+/// The policy that a command starts with, and what it comes from.
+struct StartPolicy {
+    policy: Policy,
+    /// The contents of guard.json, if there is one.
+    text: Option<Vec<u8>>,
+    stores: Stores,
+    /// What was found of a profile for the command.
+    profile: FoundProfile,
+}
+
+/// Finds the policy that a command starts with. Settles in `paths` what later policies keep.
+fn find_policy(options: &Options, paths: &mut Paths, name: &OsStr) -> Result<StartPolicy, RunError> {
+    let text = config::read(paths, |path| std::fs::read(path))?;
+    let mut stores = Stores::load(&paths.state_directory);
+    config::settle_projects(options, paths)?;
+    config::settle_workspace(options, paths, text.as_deref(), &stores);
+    let compile =
+        |paths: &Paths, stores: &Stores| config::compile(options, paths, Disk::Used, text.as_deref(), stores);
+    let mut policy = compile(paths, &stores)?;
+    let profile = profile::find(options, paths, name, &policy);
+    if profile.lay_over(paths) {
+        policy = compile(paths, &stores)?;
+    }
+    if policy.approvals().gateway().admin() {
+        let asked = gateway::ask_first(&policy, &paths.state_directory);
+        stores.gateways = approvals_store::load_gateways(&paths.state_directory);
+        policy = compile(paths, &stores)?;
+        if let Err(why) = asked {
+            eprintln!("openclaw-guard: {}", shown(why.as_bytes()));
+        }
+    }
+    Ok(StartPolicy { policy, text, stores, profile })
+}
+
+/// Builds the Landlock floor for the command.
+fn build_floor(options: &Options, policy: &Policy) -> Result<BuiltDomain, RunError> {
+    // A floor would block, but observing must block nothing.
+    let entered = if options.observe || is_layer_off(Layer::Floor) { Use::LeftOut } else { Use::Entered };
+    let floor = BuiltDomain::build(policy, &options.tiers, entered).map_err(RunError::Floor)?;
+    if options.require_floor && floor.status != LandlockStatus::Full {
+        return Err(RunError::FloorRequired(floor.describe()));
+    }
+    Ok(floor)
+}
+
+/// Chooses the seccomp filter for the command, which runs in this floor.
+fn filter_program(policy: &Policy, floor: &BuiltDomain) -> FilterProgram {
+    let untrapped = floor.plan.untrapped();
+    failpoints::filter(FilterProgram::new(FilterOptions {
+        // Refused: a send on such a socket names its peer in memory, and the supervisor does not rebuild messages.
+        unix_datagram: false,
+        // Without the floor, ptrace would reach processes outside the tree.
+        allow_ptrace: policy.allow_ptrace() && floor.domain.is_some(),
+        scoped_signals: floor.scopes_signals(),
+        kernel_reads: untrapped.reads,
+        kernel_writes: untrapped.writes,
+    }))
+}
+
+/// Returns whether commands may run outside the guard, as far as the start decides it.
+fn may_run_outside(options: &Options, is_attended: bool, policy: &Policy) -> Result<(), Unavailable> {
+    match (options.observe, is_attended, policy.elevated().enabled()) {
+        (true, ..) => Err(Unavailable::Observes),
+        (_, false, _) => Err(Unavailable::AsksNobody),
+        (.., false) => Err(Unavailable::NotAtStart),
+        (.., true) => Ok(()),
+    }
 }
 
 /// Makes sure that the policy in force leaves a sandbox what it is to have: its own directory for writing, the rest for
@@ -347,7 +375,7 @@ pub fn writer(options: &Options, paths: &mut Paths, settings: &AuditSettings) ->
 }
 
 /// Prints the policy's warnings and, on a terminal, one line on what is in force.
-fn announce(options: &Options, policy: &Policy, paths: &Paths, plan: &landlock::LandlockPlan, floor: &str) {
+fn announce(options: &Options, policy: &Policy, paths: &Paths, floor: &BuiltDomain) {
     if options.quiet {
         return;
     }
@@ -361,8 +389,20 @@ fn announce(options: &Options, policy: &Policy, paths: &Paths, plan: &landlock::
         if paths.policy.exists() { paths.policy.display().to_string() } else { "built-in policy".to_owned() };
     let mode = if options.observe { ", observing only" } else { "" };
     let bound = policy.read_bound_key().map(|key| format!(" (reads are the broker's because of {key})"));
-    let tiers = plan.tiers() + &bound.unwrap_or_default();
-    eprintln!("openclaw-guard: agent {}, {source}, tiers: {tiers}, floor: {floor}{mode}", policy.agent());
+    let tiers = floor.plan.tiers() + &bound.unwrap_or_default();
+    let state = floor.describe();
+    eprintln!("openclaw-guard: agent {}, {source}, tiers: {tiers}, floor: {state}{mode}", policy.agent());
+}
+
+/// Prints what the command gets and may take: its environment and its limits.
+fn announce_command(options: &Options, paths: &Paths, inherited: &Inherited, limits: &Limits) {
+    // Nobody expects the operator's variables in a sandbox.
+    if paths.enclosure().is_none() || options.verbose > 0 {
+        environment::announce(options, inherited);
+    }
+    if !limits.is_empty() {
+        eprintln!("openclaw-guard: limits: {limits}");
+    }
 }
 
 fn c_strings(items: impl Iterator<Item = OsString>) -> Result<Vec<CString>, std::ffi::NulError> {
