@@ -69,6 +69,7 @@ pub use policy::Policy;
 pub use programs::allowlist::{
     ProgramMatch, cwd_argv_pattern, exec_pattern, matches_allowlist_pattern, matches_arg_pattern,
 };
+pub use programs::parts::NamedFile;
 pub use programs::program_copies::{WithheldProgram, decide_copy};
 pub use programs::safe_bins;
 pub use request::{Access, Exec, Link, OwnGitParts, Request, Role, Site};

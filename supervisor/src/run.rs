@@ -190,7 +190,9 @@ fn start(
     let filter = filter_program(&policy, &floor);
     let audit = writer(options, &mut paths, &log)?;
     // The log has made the state directory, if that is where it is.
-    config::record_workspace(options, &mut paths, &in_force)?;
+    if let Some(problem) = config::record_workspace(options, &mut paths, &in_force)? {
+        eprintln!("openclaw-guard: {problem}");
+    }
     if let Err(problem) = config::record_files(&mut paths, &in_force) {
         eprintln!("openclaw-guard: {problem}");
     }

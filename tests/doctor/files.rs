@@ -41,6 +41,25 @@ fn files_that_nobody_else_may_change_are_fine() {
 }
 
 #[test]
+fn a_record_of_runs_that_is_lost_is_a_warning() {
+    let whole = "{\"path\":\"/work\",\"repository\":false}\n";
+    for (text, expected) in
+        [(whole, ""), ("", ""), (&whole[..20], "line 1"), (&[whole, "x\n", whole].concat(), "line 2")]
+    {
+        let world = open("");
+        write_private_files(&world);
+        mode(world.write("home/.openclaw/guard/workspaces.jsonl", text), 0o600);
+        let found = Found::of(&world);
+        match expected {
+            "" => assert!(!found.is("warning", "record", ""), "{text}"),
+            expected => {
+                found.must("warning", "record", expected, "rm ");
+            }
+        }
+    }
+}
+
+#[test]
 fn files_that_everybody_may_write_are_a_problem() {
     let names = [
         ("guard.json", "guard.json"),

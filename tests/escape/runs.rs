@@ -217,6 +217,16 @@ fn a_script_that_the_settings_of_a_project_below_name_is_not_the_trees() {
         assert!(world.read("work/a/p/tools/other").is_some(), "{directory}: {}", done.stderr);
         fs::remove_file(world.work().join("a/p/tools/other")).expect("to remove it");
     }
+    // A link of the operator's on the way stays.
+    fs::create_dir(world.work().join("real")).expect("a directory");
+    world.write("work/real/line.py", ":\n");
+    fs::remove_dir_all(world.work().join("a/p/tools")).expect("to remove it");
+    symlink("../../real", world.work().join("a/p/tools")).expect("a link");
+    let open = world.work().join("open.json");
+    let named = ["--policy", open.to_str().expect("text")];
+    let done = run(&world, "work", &[], &named, "cd a/p; rm tools; mkdir tools; ln -sfn ../../q tools");
+    let led = fs::read_link(world.work().join("a/p/tools")).expect("the link");
+    assert_eq!(led, Path::new("../../real"), "{}", done.stderr);
     // In a project of the tree's own, its settings and scripts are the tree's.
     let done = run(
         &world,
@@ -373,6 +383,17 @@ fn the_tokens_of_another_run_are_not_read() {
     assert_eq!(next.stdout, "plain\n", "{}", next.stderr);
     assert_eq!(world.read("work/token").as_deref(), Some("TOKEN\n"));
     assert_eq!(world.read("work/openclaw.json").as_deref(), Some("CONFIGURED\n"));
+    // One that is made later, and one by its name in the home.
+    world.write("home/late/.keep", "");
+    for (named, file) in
+        [(at("late.json"), "work/late.json"), ("~/late/config.json".to_owned(), "home/late/config.json")]
+    {
+        let first = run(&world, "work", &[("OPENCLAW_CONFIG_PATH", &named)], &[], "true");
+        assert_eq!(first.status, 0, "{}", first.stderr);
+        let path = world.write(file, "LATE");
+        let next = run(&world, "work", &[], &[], &format!("cat {}", path.display()));
+        assert_eq!(next.stdout, "", "{named}: {}", next.stderr);
+    }
 }
 
 /// A `.git` of an earlier run makes the directory around the work no workspace of the operator's.
@@ -616,14 +637,18 @@ fn an_answer_does_not_start_what_a_link_of_the_operators_leads_to() {
     executable(&world.write("home/code/tool", "#!/bin/sh\n. \"$1\"\n"));
     let argv = ["../tool", "../b/script"];
     let linked = ["../tool", "../link"];
-    for argv in [argv, linked] {
+    // The kernel follows the link first.
+    fs::create_dir_all(world.home().join("code/b/sub")).expect("a directory");
+    symlink("b/sub", world.home().join("code/ds")).expect("a link");
+    let above = ["../tool", "../ds/../script"];
+    for argv in [argv, linked, above] {
         let (asked, ended) = start(&world, "a", &argv).answer_all(|_| "allow-always");
         assert_eq!((asked.len(), &*ended.stdout), (1, "fine\n"), "{argv:?}: {}", ended.stderr);
         assert_eq!(start(&world, "a", &argv).end().stdout, "fine\n", "{argv:?}");
     }
     let (_, changed) = start(&world, "b", &["sh", "-c", "echo echo evil > script"]).answer_all(|_| "deny");
     assert_eq!(world.read("home/code/b/script").as_deref(), Some("echo evil\n"), "{}", changed.stderr);
-    for argv in [argv, linked] {
+    for argv in [argv, linked, above] {
         let (asked, next) = start(&world, "a", &argv).answer_all(|_| "deny");
         assert_eq!((asked.len(), &*next.stdout), (1, ""), "{argv:?}: {}", next.stderr);
     }

@@ -77,6 +77,21 @@ pub fn check(paths: &Paths, reach: &Exposure<'_>, findings: &mut Findings) {
         }
     }
     check_parents(&all, reach, &owners, findings);
+    check_record(paths, findings);
+}
+
+/// Reports a record of runs that is lost.
+fn check_record(paths: &Paths, findings: &mut Findings) {
+    let Some((path, why)) = paths.lost_record() else { return };
+    let path = shown(path.as_os_str().as_encoded_bytes());
+    findings.warning(
+        "record",
+        format!(
+            "{path}: {why}; so any earlier run may have written anything: no saved answer counts, and no repository \
+             above the start directory"
+        ),
+        format!("if you trust what guarded runs have written until now, remove it: `rm {path}`"),
+    );
 }
 
 /// Removes the permissions of others for the files of this user that the guard relies on, and for the directories on

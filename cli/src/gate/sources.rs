@@ -229,7 +229,10 @@ impl Loaded {
         let policy = config::compile(&options, &paths, Disk::Used, self.text.as_deref(), &self.stores)
             .map_err(|error| error.to_string())?;
         // What it lets OpenClaw's tools write is the tree's for guarded runs.
-        config::record_workspace(&options, &mut paths, &policy).map_err(|error| error.to_string())?;
+        let recorded = config::record_workspace(&options, &mut paths, &policy);
+        if let Some(problem) = recorded.map_err(|error| error.to_string())? {
+            tracing::warn!("{problem}");
+        }
         let took = projects.age();
         Ok(AgentPolicy { policy, bases, projects, took, is_refreshed: AtomicBool::new(false) })
     }

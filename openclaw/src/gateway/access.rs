@@ -11,12 +11,12 @@ use guard_policy::approval::{Fingerprint, GatewayUrl, Scheme};
 use guard_policy::text::shown;
 
 use super::identity::Identity;
+use super::listens;
 use super::listens::URL;
 use super::role::{ClientRole, NodeClient};
 use super::secret::{self, Secret, SecretKind};
 use super::settings::GatewaySettings;
 use super::tls::Trust;
-use super::{config, listens};
 use crate::config::{Config, REMOTE_URL, SecretInput};
 use crate::ports::IsMember;
 
@@ -126,7 +126,7 @@ impl Credentials {
         variable: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Credentials, NoAccess> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let file = variable("OPENCLAW_CONFIG_PATH").map_or_else(|| config(state), Into::into);
+        let file = listens::config_in(state, &variable);
         let config = Config::read(&file);
         let (endpoint, owner) = endpoint(settings, &config, &file, &variable)?;
         let secret = match &settings.token_file {

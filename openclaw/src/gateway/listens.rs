@@ -18,8 +18,23 @@ pub(super) const URL: &str = "OPENCLAW_GATEWAY_URL";
 
 /// Returns the path of OpenClaw's configuration: `OPENCLAW_CONFIG_PATH`, else `openclaw.json` in `state`.
 pub fn config(state: &Path) -> PathBuf {
-    let named = env::var_os("OPENCLAW_CONFIG_PATH").filter(|path| !path.is_empty());
-    named.map_or_else(|| state.join("openclaw.json"), PathBuf::from)
+    config_in(state, &|name| env::var_os(name))
+}
+
+/// Does as [`config`], with a given environment. As OpenClaw does (2026.9.6, `resolveUserPath`), it leaves out blanks around
+/// the name, and takes `~` for the home.
+pub(super) fn config_in(state: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> PathBuf {
+    let named = variable("OPENCLAW_CONFIG_PATH").unwrap_or_default();
+    let name = named.as_bytes().trim_ascii();
+    let home = || ["OPENCLAW_HOME", "HOME"].into_iter().filter_map(variable).find(|home| !home.is_empty());
+    let path = |bytes| Path::new(OsStr::from_bytes(bytes));
+    if name.is_empty() {
+        return state.join("openclaw.json");
+    }
+    match (name.strip_prefix(b"~/"), home()) {
+        (Some(rest), Some(home)) => Path::new(&home).join(path(rest)),
+        _ => path(name).to_owned(),
+    }
 }
 
 /// Returns the copies that OpenClaw leaves beside its configuration when it changes (OpenClaw 2026.7.35,

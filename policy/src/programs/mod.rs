@@ -12,7 +12,7 @@ mod missed;
 pub(crate) mod modes;
 pub mod name;
 pub(crate) mod named_files;
-mod parts;
+pub(crate) mod parts;
 pub(crate) mod program_copies;
 mod python_modules;
 mod reads_programs;

@@ -3,11 +3,20 @@
 
 use super::Writers;
 use super::allowlist::ProgramMatch;
-use super::writers::places;
+use super::writers::{absolute, files, place};
 use crate::paths::permission::Grant;
 use crate::policy::Policy;
 use crate::request::Exec;
 use crate::verdict::{CompiledReason, Reason};
+
+/// A file that an argument names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedFile {
+    /// Its absolute path, as the kernel would follow it.
+    pub path: Vec<u8>,
+    /// Where that leads by its text alone, by which the policy judges it.
+    pub place: Vec<u8>,
+}
 
 impl Policy {
     /// Returns the entry of the allowlist that names this program and its arguments.
@@ -32,15 +41,16 @@ impl Policy {
             .map(CompiledReason::to_reason)
     }
 
-    /// Returns where the files are that the arguments name, by their text alone, if a program starts by a saved answer and
-    /// runs were recorded. One of them may be a link to a file that an earlier run could write:
-    /// [`with_written`](Policy::with_written) has its name count as one.
-    pub fn named_by_answer(&self, exec: &Exec<'_>) -> Vec<Vec<u8>> {
+    /// Returns the files that the arguments name, if a program starts by a saved answer and runs were recorded. One of them
+    /// may be a link to a file that an earlier run could write: [`with_written`](Policy::with_written) has its place count as
+    /// one.
+    pub fn named_by_answer(&self, exec: &Exec<'_>) -> Vec<NamedFile> {
         let is_by_answer = || self.entry(exec).is_some_and(|entry| entry.is_answer());
         if self.map.earlier_runs.is_empty() || !is_by_answer() {
             return Vec::new();
         }
-        places(exec).collect()
+        let named = |file: Vec<u8>| NamedFile { path: absolute(exec, &file), place: place(exec, &file) };
+        files(exec).map(named).collect()
     }
 
     /// Returns who may write a program and what it runs.

@@ -41,33 +41,35 @@ impl<'m> Writers<'m> {
 
 /// Returns whether a file that the arguments give a program to run may be written, unasked.
 fn runs_written_file(map: &PathRules, exec: &Exec<'_>) -> bool {
-    scripts(exec).any(|file| map.find_program(&file).is_the_trees())
+    scripts(exec).any(|file| map.find_program(&place(exec, &file)).is_the_trees())
 }
 
 /// Returns whether an argument may name a file that only an earlier run could write, for a program that may run it.
 fn names_file_of_earlier_run(map: &PathRules, exec: &Exec<'_>) -> bool {
-    named(exec).any(|file| map.find_program(&file).is_of_earlier_run())
+    named(exec).any(|file| map.find_program(&place(exec, &file)).is_of_earlier_run())
 }
 
-/// Returns where the files are that the arguments give a program to run, and those that it may run.
-pub(super) fn places<'e>(exec: &'e Exec<'_>) -> impl Iterator<Item = Vec<u8>> + 'e {
+/// Returns the files that the arguments give a program to run, and those that it may run.
+pub(super) fn files<'e>(exec: &'e Exec<'_>) -> impl Iterator<Item = Vec<u8>> + 'e {
     scripts(exec).chain(named(exec))
 }
 
 fn scripts<'e>(exec: &'e Exec<'_>) -> impl Iterator<Item = Vec<u8>> + 'e {
-    script_operands(exec.path, exec.argv).into_files(exec.argv).map(|file| place(exec, &file))
+    script_operands(exec.path, exec.argv).into_files(exec.argv).map(|file| file.to_vec())
 }
 
 fn named<'e>(exec: &'e Exec<'_>) -> impl Iterator<Item = Vec<u8>> + 'e {
     let arguments =
         exec.argv.get(1..).filter(|arguments| !is_data_only(exec.path, arguments)).unwrap_or_default();
-    arguments.iter().flat_map(|argument| values(argument)).map(|file| place(exec, &file))
+    arguments.iter().flat_map(|argument| values(argument)).map(|file| file.to_vec())
 }
 
 /// Returns where an argument leads by its text alone.
 pub(crate) fn place(exec: &Exec<'_>, file: &[u8]) -> Vec<u8> {
-    match file.starts_with(b"/") {
-        true => normalize::posix(file),
-        false => normalize::posix(&[exec.cwd, b"/", file].concat()),
-    }
+    normalize::posix(&absolute(exec, file))
+}
+
+/// Returns an argument as an absolute path, with its dots: `..` behind a link is another directory than by the text.
+pub(super) fn absolute(exec: &Exec<'_>, file: &[u8]) -> Vec<u8> {
+    if file.starts_with(b"/") { file.to_vec() } else { [exec.cwd, b"/", file].concat() }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use guard_openclaw::plain_file;
 use serde_json::Value;
 
+use crate::config::hook_commands;
 use crate::config::realpath::Links;
 
 /// The directories, below the home.
@@ -26,11 +27,15 @@ const SETTINGS: [&str; 9] = [
 const OF_PROJECTS: [&str; 4] =
     [".claude/settings.json", ".claude/settings.local.json", ".gemini/settings.json", ".qwen/settings.json"];
 /// Keys with commands that an agent runs by itself (Claude Code's "Settings" and "Hooks", Gemini CLI's "Hooks").
-const COMMANDS: [&str; 6] =
-    ["hooks", "statusLine", "apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "otelHeadersHelper"];
-/// What stands for the project's directory there.
-const PROJECT: [&str; 4] =
-    ["${CLAUDE_PROJECT_DIR}", "$CLAUDE_PROJECT_DIR", "${GEMINI_PROJECT_DIR}", "$GEMINI_PROJECT_DIR"];
+const COMMANDS: [&str; 7] = [
+    "hooks",
+    "statusLine",
+    "fileSuggestion",
+    "apiKeyHelper",
+    "awsAuthRefresh",
+    "awsCredentialExport",
+    "otelHeadersHelper",
+];
 /// Holds the state of Claude Code, too: only what it says of servers counts.
 const STATE: &str = ".claude.json";
 /// How many files the state may name: more than anybody has.
@@ -90,13 +95,16 @@ pub fn named_scripts(links: &Links, home: &Path, project: &Path) -> Result<Vec<P
     Ok(scripts)
 }
 
-/// The scripts that the text of such settings names.
+/// The scripts that the text of such settings names. Where it is no plain JSON, for its comments for instance, each word
+/// counts that may be one.
 fn scripts_in(settings: &str, home: &Path, project: &Path) -> Vec<PathBuf> {
+    let text = settings.trim_start_matches('\u{feff}');
     let mut commands = Vec::new();
-    if let Ok(settings) = serde_json::from_str(settings) {
-        commands_in(&settings, false, &mut commands);
+    match serde_json::from_str(text) {
+        Ok(settings) => commands_in(&settings, false, &mut commands),
+        Err(_) => words_of(text, &mut commands),
     }
-    commands.iter().flat_map(|command| scripts_of(command, home, project)).collect()
+    commands.iter().flat_map(|command| hook_commands::scripts(command, home, project)).collect()
 }
 
 /// Adds the text below the keys with commands.
@@ -111,24 +119,6 @@ fn commands_in(value: &Value, is_inside: bool, commands: &mut Vec<String>) {
         }
         _ => {}
     }
-}
-
-/// The first path in each command of a line: the program, or the script that an interpreter runs.
-fn scripts_of(line: &str, home: &Path, project: &Path) -> Vec<PathBuf> {
-    let plain = line.replace(['"', '\''], "").replace("${HOME}", "$HOME");
-    let of_command = |command: &str| {
-        let word = command.split_whitespace().find(|word| word.contains('/') && !word.contains('*'))?;
-        let below =
-            |starts: &[&str]| starts.iter().find_map(|start| word.strip_prefix(start)?.strip_prefix('/'));
-        let path = match (below(&PROJECT), below(&["~", "$HOME"])) {
-            (Some(rest), _) => project.join(rest),
-            (None, Some(rest)) => home.join(rest),
-            (None, None) => project.join(word),
-        };
-        let is_of_user = path.starts_with(home) || path.starts_with(project);
-        (is_of_user && !path.is_dir()).then_some(path)
-    };
-    plain.split(['&', ';', '|']).filter_map(of_command).collect()
 }
 
 /// The text of a file; none if it is not there.

@@ -6,6 +6,7 @@ pub mod environment;
 mod files_of_runs;
 mod git_config;
 pub(crate) mod git_repositories;
+mod hook_commands;
 mod host_names;
 mod listed_directory;
 pub mod node_run;
@@ -22,7 +23,7 @@ pub(crate) mod reload;
 pub mod trusted_projects;
 pub mod untrusted_environment;
 mod workspace;
-mod workspace_record;
+pub mod workspace_record;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -87,7 +88,7 @@ pub enum SetupError {
     TakesFromKernel,
     /// The start directory cannot be recorded.
     #[error(
-        "cannot write {path}: {error}; without it a guarded program could choose the workspace of the next run",
+        "cannot record in {path} where this run may write: {error}; without it later runs may trust what this one writes",
         path = shown(path.as_os_str().as_bytes())
     )]
     Unrecorded {

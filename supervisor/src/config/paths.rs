@@ -27,7 +27,7 @@ use crate::config::persistence_sites;
 use crate::config::planted_links::PlantedLinks;
 use crate::config::realpath::Links;
 use crate::config::trusted_projects;
-use crate::config::workspace_record::RunRecord;
+use crate::config::workspace_record::{self, LostRecord, RunRecord};
 
 /// What is known of other runs: the files that they had, and where they could write.
 pub(super) type KnownRuns = (FilesOfRuns, EarlierRuns);
@@ -214,6 +214,11 @@ impl Paths {
     /// Returns what is known of earlier runs.
     pub(super) fn runs(&self) -> RunRecord {
         RunRecord::read(&self.records())
+    }
+
+    /// Returns a record of runs that is lost, and why: then any run may have written anything.
+    pub fn lost_record(&self) -> Option<(PathBuf, LostRecord)> {
+        workspace_record::lost(&self.records())
     }
 
     /// Returns the directories with records of runs: this run's state directory, and the usual one if it exists.

@@ -18,11 +18,15 @@ use super::paths::Paths;
 use super::workspace_record;
 
 /// Records where a run under this policy may write: a `.git` there does not make a directory the top of a workspace, and
-/// a link there is no link of the operator's.
+/// a link there is no link of the operator's. Returns why it is not recorded, if the run may go on without.
 ///
 /// # Errors
 /// If that cannot be recorded and the policy names the workspace.
-pub fn record_workspace(options: &Options, paths: &mut Paths, policy: &Policy) -> Result<(), SetupError> {
+pub fn record_workspace(
+    options: &Options,
+    paths: &mut Paths,
+    policy: &Policy,
+) -> Result<Option<SetupError>, SetupError> {
     // No run starts in the directory of a sandbox but those of its scope, and there may be many.
     let own = paths.enclosure().map(|enclosure| Path::new(OsStr::from_bytes(&enclosure.own)).to_owned());
     let is_in_own = |place: &Path| own.as_ref().is_some_and(|own| place.starts_with(own));
@@ -50,14 +54,13 @@ pub fn record_workspace(options: &Options, paths: &mut Paths, policy: &Policy) -
     }
     match workspace_record::write(&paths.records(), &paths.cwd, &paths.home, writable, &places) {
         Err((path, error)) if policy.workspace().is_some() => Err(SetupError::Unrecorded { path, error }),
-        Err((path, error)) => {
-            tracing::info!("cannot write {}: {error}", path.display());
-            Ok(())
-        }
+        // Without a home there is no state directory, and no answer is saved that could count later.
+        Err((_, error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err((path, error)) => Ok(Some(SetupError::Unrecorded { path, error })),
         Ok(own) => {
             // What others record at the same moment is news, by which the policy is compiled again.
             paths.earlier_runs.extend(own);
-            Ok(())
+            Ok(None)
         }
     }
 }
@@ -78,8 +81,9 @@ pub fn record_files(paths: &mut Paths, policy: &Policy) -> Result<(), RecordErro
     if is_plain(&real(&log)) {
         files.extend(lines(paths.forms_of_log(&log), FileOfRun::Audit));
     }
+    // OpenClaw may make it later.
     let config = gateway::config(&paths.state);
-    if is_plain(&real(&config)) {
+    if !real(&config).starts_with(&state) {
         files.extend(lines(both_forms(&[&config]), FileOfRun::Config));
     }
     if let Some(Ok(token)) = policy.gateway_token() {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use guard_openclaw::approvals_store::Directory;
 use guard_policy::{EarlierRuns, WritablePlace};
-use rustix::fs::OFlags;
+use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::{Deserialize, Serialize};
 
 /// The file in the guard's own directory.
@@ -75,7 +75,7 @@ pub(super) struct RunRecord {
 impl RunRecord {
     /// Reads the records of these state directories.
     pub(super) fn read(states: &[PathBuf]) -> RunRecord {
-        RunRecord::joined(states.iter().map(|state| read_lines(state)))
+        RunRecord::joined(states.iter().map(|state| read_lines(state).ok()))
     }
 
     /// Joins the lines of records, of which one that is lost makes the whole unknown.
@@ -158,7 +158,7 @@ pub(super) fn write(
             || around.any(|directory| below_home.contains(&directory) || directories.contains(directory))
     };
     let named = named.iter().filter(|place| !is_covered(place)).filter_map(Line::from_place);
-    let records: Vec<Option<Vec<Line>>> = states.iter().map(|state| read_lines(state)).collect();
+    let records: Vec<Option<Vec<Line>>> = states.iter().map(|state| read_lines(state).ok()).collect();
     let record = RunRecord::joined(records.iter().cloned());
     let mut lines: Vec<Line> = below_home.iter().copied().filter_map(Line::new).chain(named).collect();
     for line in lines.iter_mut().filter(|line| line.pattern.is_empty()) {
@@ -196,15 +196,38 @@ fn path(state: &Path) -> PathBuf {
     state.join("guard").join(NAME)
 }
 
-/// Reads the lines of a state directory; `None` if the record cannot be read or is full.
-fn read_lines(state: &Path) -> Option<Vec<Line>> {
-    let Some(text) = content(state).ok()? else { return Some(Vec::new()) };
-    // If the last line has no newline, it may be cut, and name another directory.
-    let is_ended = text.is_empty() || text.ends_with('\n');
-    if text.len() as u64 >= MAX_BYTES || !is_ended {
-        return None;
+/// Why the lines of a record are not known.
+#[derive(Debug, thiserror::Error)]
+pub enum LostRecord {
+    /// The file cannot be read.
+    #[error("it cannot be read: {0}")]
+    Unreadable(#[from] io::Error),
+    /// Nothing is added any more.
+    #[error("it is full, at {MAX_BYTES} bytes")]
+    Full,
+    /// A line that is no line of the guard's, or has no end: counted from 1.
+    #[error("line {0} is not whole")]
+    Cut(usize),
+}
+
+/// Reads the lines of a state directory.
+fn read_lines(state: &Path) -> Result<Vec<Line>, LostRecord> {
+    let Some(text) = content(state)? else { return Ok(Vec::new()) };
+    if text.len() as u64 >= MAX_BYTES {
+        return Err(LostRecord::Full);
     }
-    text.lines().map(|line| serde_json::from_str(line).ok()).collect()
+    let mut lines = Vec::new();
+    for (at, line) in text.split_inclusive('\n').enumerate() {
+        // Without its newline, it may be cut, and name another directory.
+        let whole = line.strip_suffix('\n').and_then(|line| serde_json::from_str(line).ok());
+        lines.push(whole.ok_or(LostRecord::Cut(at + 1))?);
+    }
+    Ok(lines)
+}
+
+/// Returns the first of the records of these state directories that is lost, and why.
+pub(super) fn lost(states: &[PathBuf]) -> Option<(PathBuf, LostRecord)> {
+    states.iter().find_map(|state| read_lines(state).err().map(|why| (path(state), why)))
 }
 
 fn content(state: &Path) -> io::Result<Option<String>> {
@@ -221,7 +244,10 @@ fn append(state: &Path, new: &[&Line]) -> io::Result<()> {
     }
     let directory = Directory::make_own(state)?;
     let mut file = directory.make_regular(NAME, OFlags::WRONLY | OFlags::APPEND)?;
-    if file.metadata()?.len() >= MAX_BYTES {
+    // No other guard adds a line before a part of one is taken back.
+    flock(&file, FlockOperation::LockExclusive)?;
+    let before = file.metadata()?.len();
+    if before >= MAX_BYTES {
         // The record is full. Then no directory above a start directory counts, so the missing line does no harm.
         return Ok(());
     }
@@ -230,7 +256,8 @@ fn append(state: &Path, new: &[&Line]) -> io::Result<()> {
         text.push_str(&serde_json::to_string(line)?);
         text.push('\n');
     }
-    // One write: lines of two guards never mix.
-    let written = file.write(text.as_bytes())?;
-    if written == text.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+    // A part of a line would make the record useless for good.
+    file.write_all(text.as_bytes()).inspect_err(|_| {
+        let _ = file.set_len(before);
+    })
 }

@@ -13,8 +13,8 @@ use guard_openclaw::peer::process_tree::Tree;
 use guard_openclaw::real_path::real;
 use guard_policy::learn::Used;
 use guard_policy::{
-    Access, Connection, Exec, Outcome, Page, Policy, Reason, Request, Role, Source, Transport, Verdict,
-    decide, decide_copy,
+    Access, Connection, Exec, NamedFile, Outcome, Page, Policy, Reason, Request, Role, Source, Transport,
+    Verdict, decide, decide_copy,
 };
 use parking_lot::Mutex;
 use rustix::io::Errno;
@@ -113,11 +113,12 @@ pub fn decide_program<'p>(policy: &'p Policy, exec: Exec<'_>, originals: &[Vec<u
     if verdict.outcome != Outcome::Allow {
         return verdict;
     }
-    let is_link = |place: &Vec<u8>| {
-        let real = real(Path::new(OsStr::from_bytes(place))).into_os_string().into_vec();
-        real != *place && policy.knows_written(&real)
+    let is_link = |file: &NamedFile| {
+        let real = real(Path::new(OsStr::from_bytes(&file.path))).into_os_string().into_vec();
+        real != file.place && policy.knows_written(&real)
     };
-    let links: Vec<_> = policy.named_by_answer(&exec).into_iter().filter(is_link).collect();
+    let files = policy.named_by_answer(&exec).into_iter().filter(is_link);
+    let links: Vec<_> = files.map(|file| file.place).collect();
     if links.is_empty() {
         return verdict;
     }

@@ -153,10 +153,18 @@ impl Search<'_> {
         let Some(set) = shapes.chain(parts).map(|shape| shape.linked()).next() else { return };
         let top = if last_name(git).eq_ignore_ascii_case(b".git") { parent_of(git) } else { git };
         let path = |bytes| Path::new(OsStr::from_bytes(bytes));
-        for named in named_by_git_directory(path(git), path(top)) {
-            let place = absolute(named.as_os_str().as_bytes());
-            self.found.push(LinkedPlace::Configured { place, set });
-        }
+        let links = Links::default();
+        named_by_git_directory(path(git), path(top)).iter().for_each(|named| self.named(&links, named, set));
+    }
+
+    /// Adds what a configuration names, with each link on the way and where they lead.
+    fn named(&mut self, links: &Links, named: &Path, set: LinkedSet) {
+        let place = absolute(named.as_os_str().as_bytes());
+        let mut passed = links.trail(&place);
+        let end = passed.pop().filter(|end| *end != place);
+        self.found.extend(passed.into_iter().map(|place| LinkedPlace::Passed { place, set }));
+        let places = [place].into_iter().chain(end);
+        self.found.extend(places.map(|place| LinkedPlace::Configured { place, set }));
     }
 
     /// Adds the scripts that the settings of a project have an agent run by itself.
@@ -166,8 +174,7 @@ impl Search<'_> {
         let scripts = agent_settings::named_scripts(&links, path(self.policy.home()), path(project));
         match scripts {
             Ok(scripts) if links.shut().is_none() => {
-                let places = scripts.iter().map(|script| absolute(script.as_os_str().as_bytes()));
-                self.found.extend(places.map(|place| LinkedPlace::Configured { place, set }));
+                scripts.iter().for_each(|script| self.named(&links, script, set));
             }
             _ => self.found.push(LinkedPlace::Hidden { place: self.top.to_vec(), set }),
         }

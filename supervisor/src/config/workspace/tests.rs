@@ -314,3 +314,22 @@ fn a_record_that_is_no_file_vouches_for_nothing() {
     assert!(workspace_record::write(std::slice::from_ref(&state), &start, &home, |_| true, &[]).is_err());
     assert_eq!(fs::read_to_string(projects.at("elsewhere")).unwrap(), "");
 }
+
+#[test]
+fn a_record_that_is_lost_says_why() {
+    let projects = Projects::new();
+    let states = [projects.at("state")];
+    assert!(workspace_record::lost(&states).is_none());
+    projects.run("home/work", &[]);
+    assert!(workspace_record::lost(&states).is_none());
+    let file = projects.at("state/guard/workspaces.jsonl");
+    let text = fs::read_to_string(&file).unwrap();
+    let lost = |text: &str| {
+        fs::write(&file, text).unwrap();
+        workspace_record::lost(&states).map(|(_, why)| why.to_string()).unwrap_or_default()
+    };
+    assert_eq!(lost(&text[..text.len() - 1]), "line 1 is not whole");
+    assert_eq!(lost(&format!("{text}\n{text}")), "line 2 is not whole");
+    assert_eq!(lost(&text.repeat((4 << 20) / text.len() + 1)), "it is full, at 4194304 bytes");
+    assert_eq!(lost(&text), "");
+}
