@@ -160,7 +160,7 @@ pub fn guard_tree(
     let control =
         Control::new(started, Arc::clone(&current), Arc::new(move || ending::end_foreign_members(&tree)));
     let _socket = session_socket::listen(&state, members(tree), control, &reporter);
-    if is_followed && let Err(error) = reload.watch(watch) {
+    if is_followed && let Err(error) = reload.clone().watch(watch) {
         reporter.problem(format!("openclaw-guard: changes of the policy are not noticed: {error}"));
     }
 
@@ -181,6 +181,7 @@ pub fn guard_tree(
     }
     drop(proxy);
     outside.log_ends(&reporter);
+    reload.stop();
     // Observing and recording count as no use.
     if is_followed && !observe {
         save_uses(&current.guard(), &state, &secrets);

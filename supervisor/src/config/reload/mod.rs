@@ -143,6 +143,13 @@ impl Reload {
         }
     }
 
+    /// Has nothing read again, for this process ends: not what it writes itself by then. Waits for nobody.
+    pub fn stop(&self) {
+        if let Some(reader) = self.reader.try_lock() {
+            std::mem::forget(reader);
+        }
+    }
+
     fn reader(&self) -> MutexGuard<'_, PolicyReader> {
         // A panic cannot leave a half-applied policy: it is replaced in one step.
         self.reader.lock()
@@ -347,7 +354,9 @@ impl PolicyReader {
         self.sync_thread.follow(&policy);
         // An answer may let the tree write in more places from now on.
         let PolicySource { options, paths, .. } = &mut self.source;
-        config::record_workspace(options, paths, &policy)?;
+        if let Some(problem) = config::record_workspace(options, paths, &policy)? {
+            self.reporter.problem(format!("openclaw-guard: {problem}"));
+        }
         self.current.update(|before| before.under(policy));
         self.current.guard().keep_answers();
         let file = match text {
