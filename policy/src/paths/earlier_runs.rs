@@ -32,7 +32,13 @@ impl WritablePlace {
 
     /// Returns the path that stands for itself and everything below it, or the directory before the first wildcard.
     pub fn top(&self) -> Vec<u8> {
-        self.glob().top().to_vec()
+        if self.pattern.is_empty() {
+            return self.literal.clone();
+        }
+        match self.literal.iter().rposition(|byte| *byte == b'/') {
+            Some(end) if end > 0 => self.literal[..end].to_vec(),
+            _ => b"/".to_vec(),
+        }
     }
 
     fn glob(&self) -> Glob {

@@ -31,6 +31,7 @@ use reasons::ExecReasons;
 use safe_bins::SafeBins;
 use script::script_operands;
 pub(crate) use writers::Writers;
+pub(crate) use writers::absolute;
 use writers::place;
 
 /// Shells and wrappers that only start programs, which are then judged by themselves.

@@ -55,13 +55,13 @@ pub(super) fn files<'e>(exec: &'e Exec<'_>) -> impl Iterator<Item = Vec<u8>> + '
 }
 
 fn scripts<'e>(exec: &'e Exec<'_>) -> impl Iterator<Item = Vec<u8>> + 'e {
-    script_operands(exec.path, exec.argv).into_files(exec.argv).map(|file| file.to_vec())
+    script_operands(exec.path, exec.argv).into_files(exec.argv)
 }
 
 fn named<'e>(exec: &'e Exec<'_>) -> impl Iterator<Item = Vec<u8>> + 'e {
     let arguments =
         exec.argv.get(1..).filter(|arguments| !is_data_only(exec.path, arguments)).unwrap_or_default();
-    arguments.iter().flat_map(|argument| values(argument)).map(|file| file.to_vec())
+    arguments.iter().flat_map(|argument| values(argument))
 }
 
 /// Returns where an argument leads by its text alone.
@@ -70,6 +70,6 @@ pub(crate) fn place(exec: &Exec<'_>, file: &[u8]) -> Vec<u8> {
 }
 
 /// Returns an argument as an absolute path, with its dots: `..` behind a link is another directory than by the text.
-pub(super) fn absolute(exec: &Exec<'_>, file: &[u8]) -> Vec<u8> {
+pub(crate) fn absolute(exec: &Exec<'_>, file: &[u8]) -> Vec<u8> {
     if file.starts_with(b"/") { file.to_vec() } else { [exec.cwd, b"/", file].concat() }
 }

@@ -7,11 +7,11 @@ use crate::normalize;
 use crate::paths::exec_roots::is_below;
 use crate::paths::expansion::file_problem as problem;
 use crate::paths::saved_rules::FileRule;
-use crate::programs::Listed;
 use crate::programs::allow_always::{AllowAlways, BoundEntry, Once, derive};
 use crate::programs::data_only::is_data_only;
 use crate::programs::named_files::values;
 use crate::programs::script::{InputKind, mentioned_files, script_operands};
+use crate::programs::{Listed, absolute};
 use crate::{
     Access, AddressClass, Ask, Bits, Exec, Grant, Outcome, Policy, Reason, Request, Rights, WebEndpoint,
     decide,
@@ -314,7 +314,7 @@ fn differs_by_process(path: &[u8]) -> bool {
 
 /// Returns where an argument leads by its text alone, by each link, and in the end.
 fn places(exec: &Exec<'_>, file: &[u8], world: &dyn AlwaysContext) -> Vec<Vec<u8>> {
-    let path = if file.starts_with(b"/") { file.to_vec() } else { [exec.cwd, b"/", file].concat() };
+    let path = absolute(exec, file);
     let mut places = world.leads_through(&path);
     places.push(normalize::posix(&path));
     places
