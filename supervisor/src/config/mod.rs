@@ -23,7 +23,7 @@ pub(crate) mod reload;
 pub mod trusted_projects;
 pub mod untrusted_environment;
 mod workspace;
-pub mod workspace_record;
+mod workspace_record;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -45,6 +45,7 @@ pub use files_of_runs::RecordError;
 pub use paths::{Paths, temporary, temporary_name};
 pub use record::{may_be_log, record_files, record_workspace};
 pub use reload::Stamps;
+pub use workspace_record::LostRecord;
 
 /// Why the guard cannot start, worded for the operator.
 #[derive(Debug, thiserror::Error)]

@@ -66,9 +66,7 @@ impl Line {
 #[derive(Clone, Debug)]
 pub(super) struct RunRecord {
     lines: Vec<Line>,
-    /// False if the file cannot be read or is full: any run may be missing.
-    is_whole: bool,
-    /// Where the runs could write.
+    /// Where the runs could write: anywhere, if the file cannot be read or is full, since any run may be missing.
     places: EarlierRuns,
 }
 
@@ -80,18 +78,14 @@ impl RunRecord {
 
     /// Joins the lines of records, of which one that is lost makes the whole unknown.
     fn joined(records: impl Iterator<Item = Option<Vec<Line>>>) -> RunRecord {
-        let (mut lines, mut is_whole, mut has_one) = (Vec::new(), true, false);
-        for record in records {
-            has_one = true;
-            is_whole &= record.is_some();
-            lines.extend(record.unwrap_or_default());
-        }
-        let is_whole = is_whole && has_one;
+        let records: Vec<Option<Vec<Line>>> = records.collect();
+        let is_whole = !records.is_empty() && records.iter().all(Option::is_some);
+        let lines: Vec<Line> = records.into_iter().flatten().flatten().collect();
         let places = match is_whole {
             true => EarlierRuns::new(lines.iter().cloned().map(Line::into_place)),
             false => EarlierRuns::new([b"/".to_vec()]),
         };
-        RunRecord { lines, is_whole, places }
+        RunRecord { lines, places }
     }
 
     /// Adds a place that is no repository of the operator's.
@@ -127,7 +121,7 @@ impl RunRecord {
 
     /// Returns whether a path lies where an earlier run could write, or may: the record cannot tell.
     pub(super) fn may_be_written(&self, path: &Path) -> bool {
-        !self.is_whole || path.to_str().is_none() || self.places.may_write(path.as_os_str().as_bytes())
+        path.to_str().is_none() || self.places.may_write(path.as_os_str().as_bytes())
     }
 }
 

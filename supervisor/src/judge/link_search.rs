@@ -88,6 +88,7 @@ impl Search<'_> {
             self.policy.names_of_shapes().into_iter().map(|name| (name, FileType::Unknown)).collect()
         });
         let top = path.strip_suffix(b"/").unwrap_or(path);
+        let mut of_agents = None;
         for (name, kind) in listed {
             let path = [top, b"/", &*name].concat();
             let Some(set) = self.set_of(&path, git) else {
@@ -98,7 +99,7 @@ impl Search<'_> {
                 continue;
             };
             if agent_settings::is_directory_of_projects(&name) {
-                self.scripts_of_agents(top, set);
+                of_agents = Some(set);
             }
             match readlinkat(directory, &*name, Vec::new()) {
                 Ok(_) => {
@@ -115,6 +116,10 @@ impl Search<'_> {
                 Err(_) if depth < MAX_DEPTH => self.inside(directory, &name, &path, git, depth),
                 Err(_) => {}
             }
+        }
+        // Once for all agents.
+        if let Some(set) = of_agents {
+            self.scripts_of_agents(top, set);
         }
     }
 

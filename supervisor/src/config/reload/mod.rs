@@ -186,7 +186,9 @@ impl PolicyReader {
 
     /// Takes back what was read of runs: no policy with it is in force, so it is news again at the next look.
     fn forget_runs(&mut self, known: Option<KnownRuns>) {
-        known.map(|known| self.source.paths.set_runs(known));
+        if let Some(known) = known {
+            self.source.paths.set_runs(known);
+        }
     }
 
     fn reload_stores(&mut self, wake: ReloadCause) {
