@@ -55,6 +55,7 @@ pub use network::{AddressClass, Connection, Gateway, GatewayConfig, Interface, P
 pub use network::{WebEndpoint, WebRequest, WebScheme, WebTarget, WebTargetError};
 pub use paths::earlier_runs::{EarlierRuns, WritablePlace};
 pub use paths::expansion::Bases;
+pub use paths::hierarchy::Unreadable;
 pub use paths::normalize;
 pub use paths::permission::{Bits, Grant, Permission, Rights};
 pub use paths::persistence::{

@@ -5,6 +5,30 @@ use super::exec_roots::is_below;
 use super::glob::{Below, Glob};
 use crate::{Access, Grant, Policy, Site};
 
+/// What may not be read, as far as its name is known.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unreadable {
+    /// This path.
+    Path(Vec<u8>),
+    /// Every path in the same directory that begins so: a denial of `/c/key*` is about `/c/key`, `/c/keys` and `/c/keys/x`.
+    Prefix(Vec<u8>),
+}
+
+impl Unreadable {
+    /// What a pattern denies below `dir`. `None` if that may be anywhere below it.
+    fn new(glob: &Glob, dir: &[u8]) -> Option<Unreadable> {
+        let (top, literal) = (glob.top(), glob.literal());
+        if !is_below(top, dir) {
+            return None;
+        }
+        // Without the beginning of a name, the directory itself counts.
+        match glob.is_literal() || literal.ends_with(b"/") {
+            true => (top != dir).then(|| Unreadable::Path(top.to_vec())),
+            false => Some(Unreadable::Prefix(literal.to_vec())),
+        }
+    }
+}
+
 impl Policy {
     /// Returns true when moving `old` to `new` gives it no right that it did not have, and for a directory
     /// nothing below it either. False where that cannot be proven; `mv` then copies, and the copy is judged.
@@ -46,19 +70,18 @@ impl Policy {
         !may_hold_shapes && self.rights(path).grants(access) && self.least_below(path).grants(access)
     }
 
-    /// Returns the paths below `dir` without which [`Policy::is_uniform`] would hold for reading: as long as none of
+    /// Returns the names below `dir` without which [`Policy::is_uniform`] would hold for reading: as long as none of
     /// them exists, everything below `dir` may be read. `None` if there is no such list.
-    pub fn unreadable_below(&self, dir: &[u8]) -> Option<Vec<&[u8]>> {
+    pub fn unreadable_below(&self, dir: &[u8]) -> Option<Vec<Unreadable>> {
         let of_projects = self.map.ceilings.iter().flat_map(Ceilings::denials);
         let denies = self.map.denies.iter().chain(of_projects).map(|entry| &entry.glob);
         let denies = denies.filter(|glob| glob.below(dir) != Below::Nothing);
-        let mut tops: Vec<&[u8]> = denies.map(Glob::top).collect();
-        tops.sort_unstable();
-        tops.dedup();
-        let are_below = tops.iter().all(|top| *top != dir && is_below(top, dir));
+        let mut names = denies.map(|glob| Unreadable::new(glob, dir)).collect::<Option<Vec<Unreadable>>>()?;
+        names.sort_unstable();
+        names.dedup();
         let is_readable =
             self.rights(dir).r == Grant::Yes && self.map.least_below(dir, |_| true).r == Grant::Yes;
-        (are_below && is_readable).then_some(tops)
+        is_readable.then_some(names)
     }
 
     /// Returns true when some program at or below `dir` may start without asking, or that cannot be excluded.
@@ -69,13 +92,14 @@ impl Policy {
 
 #[cfg(test)]
 mod tests {
+    use super::Unreadable;
     use crate::{Access, Document, Host, Overrides, Policy};
 
     #[test]
     fn what_keeps_a_directory_from_being_read_as_a_whole_is_listed() {
         let text = r#"{"version": 1, "permissions": {"filesystem": {
             "rules": {"/c/**": "rwx", "/k/**": "r--", "/k/longer": "---", "/g/**": "r-x", "/d/**": "r--"},
-            "deny": ["/c/token", "/c/deep/secrets", "/c/e/*.key", "/g/*.pem", "/d", "**/.env"]}}}"#;
+            "deny": ["/c/token", "/c/deep/secrets", "/c/e/*.key", "/c/key*", "/c/key*/**", "/g/*.pem", "/d", "**/.env"]}}}"#;
         let without = text.replace(", \"**/.env\"", "");
         let policy = |text: &str| {
             let document = Document::parse("test", text).unwrap();
@@ -83,11 +107,16 @@ mod tests {
         };
         let (policy, anywhere) = (policy(&without), policy(text));
         let below = |policy: &Policy, dir: &str| {
+            let text = |path: Vec<u8>| String::from_utf8(path).unwrap();
             let found = policy.unreadable_below(dir.as_bytes())?.into_iter();
-            Some(found.map(|path| String::from_utf8(path.to_vec()).unwrap()).collect::<Vec<_>>())
+            let shown = found.map(|name| match name {
+                Unreadable::Path(path) => text(path),
+                Unreadable::Prefix(path) => text(path) + "*",
+            });
+            Some(shown.collect::<Vec<_>>())
         };
         let listed = |paths: &[&str]| Some(paths.iter().map(|path| (*path).to_owned()).collect::<Vec<_>>());
-        assert_eq!(below(&policy, "/c"), listed(&["/c/deep/secrets", "/c/e", "/c/token"]));
+        assert_eq!(below(&policy, "/c"), listed(&["/c/deep/secrets", "/c/e", "/c/token", "/c/key*"]));
         assert_eq!(below(&policy, "/c/deep"), listed(&["/c/deep/secrets"]));
         assert_eq!(below(&policy, "/c/other"), listed(&[]));
         assert!(policy.is_uniform(b"/c/other", Access::READ) && !policy.is_uniform(b"/c", Access::READ));

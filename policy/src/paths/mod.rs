@@ -7,7 +7,7 @@ pub(crate) mod entry;
 pub(crate) mod exec_roots;
 pub(crate) mod expansion;
 pub(crate) mod glob;
-mod hierarchy;
+pub(crate) mod hierarchy;
 pub(crate) mod index;
 pub(crate) mod link_targets;
 pub mod normalize;

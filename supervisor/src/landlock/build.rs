@@ -119,7 +119,7 @@ impl BuiltDomain {
 mod tests {
     use std::os::unix::ffi::OsStrExt;
 
-    use guard_policy::{Host, Overrides};
+    use guard_policy::{Host, Overrides, Unreadable};
 
     use super::*;
 
@@ -156,7 +156,7 @@ mod tests {
         std::fs::create_dir_all(cache.join("tools")).unwrap();
         let text = format!(
             r#"{{"version": 1, "exec": {{"security": "full"}}, "permissions": {{"filesystem": {{
-                "rules": {{"/usr/**": "r-x", "{0}/**": "rwx"}}, "deny": ["{0}/app/token", "{0}/browser"]}}}}}}"#,
+                "rules": {{"/usr/**": "r-x", "{0}/**": "rwx"}}, "deny": ["{0}/app/token", "{0}/browser", "{0}/krb5cc*"]}}}}}}"#,
             cache.display()
         );
         let document = guard_policy::Document::parse("test", &text).unwrap();
@@ -172,8 +172,10 @@ mod tests {
             assert_eq!(plan.tiers(), tiers, "{:?}", plan.unreadable_root(&policy));
         };
         reads(true);
-        let awaited: Vec<Vec<u8>> = built.plan.awaited(&policy).collect();
-        assert_eq!(awaited, [path(&cache.join("app/token")), path(&cache.join("browser"))]);
+        let awaited: Vec<Unreadable> = built.plan.awaited(&policy).collect();
+        let paths = ["app/token", "browser"].map(|name| Unreadable::Path(path(&cache.join(name))));
+        assert_eq!(awaited[..2], paths);
+        assert_eq!(awaited[2..], [Unreadable::Prefix(path(&cache.join("krb5cc")))]);
         std::fs::create_dir_all(cache.join("app")).unwrap();
         reads(true);
         std::fs::write(cache.join("app/token"), "secret").unwrap();
@@ -185,6 +187,10 @@ mod tests {
         std::fs::remove_file(cache.join("app/token")).unwrap();
         reads(true);
         std::os::unix::fs::symlink("nowhere", cache.join("browser")).unwrap();
+        reads(false);
+        std::fs::remove_file(cache.join("browser")).unwrap();
+        reads(true);
+        std::fs::write(cache.join("krb5cc_1000"), "secret").unwrap();
         reads(false);
     }
 }

@@ -1,5 +1,6 @@
 //! The Landlock floor of the tree: its grants, and the calls that may therefore be left to the kernel.
 
+mod awaited;
 mod build;
 mod grants;
 mod listing;

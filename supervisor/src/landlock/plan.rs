@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use guard_policy::{Access, Exactness, HierarchyKind, Outcome, Policy, Request, Tiers, decide};
-use rustix::fs::{AtFlags, CWD, statat};
-use rustix::io::Errno;
+use guard_policy::{Access, Exactness, HierarchyKind, Outcome, Policy, Request, Tiers, Unreadable, decide};
 
 use super::Names;
+use super::awaited::existing;
 use super::grants::{Grants, PlacedGrant, Target};
 use super::location::Location;
 
@@ -46,7 +45,8 @@ pub struct LandlockPlan {
 }
 
 impl LandlockPlan {
-    /// The plan for a floor with these roots (`None` without one) and grants under a policy.
+    /// The plan for a floor with these roots (`None` without one), and with grants that were just made for what this policy
+    /// allows as a whole.
     pub fn new(
         roots: Option<Vec<PathBuf>>,
         grants: Arc<Grants>,
@@ -55,7 +55,14 @@ impl LandlockPlan {
         policy: &Policy,
     ) -> LandlockPlan {
         let links = Arc::new(top_links());
-        LandlockPlan { roots, grants, links, held, untrapped, reads: false, writes: false }.under(policy)
+        let mut plan = LandlockPlan { roots, grants, links, held, untrapped, reads: false, writes: true };
+        let are_readable = plan
+            .grants
+            .iter()
+            .filter(|granted| granted.is_root)
+            .all(|root| is_within(policy, &root, Access::READ));
+        plan.reads = are_readable && plan.may_leave_reads(policy);
+        plan
     }
 
     /// The accesses that are never trapped during this run.
@@ -90,9 +97,13 @@ impl LandlockPlan {
     /// takes its kind of access from the kernel.
     pub fn under(&self, policy: &Policy) -> LandlockPlan {
         let holds = |class| self.exceeding(policy, class).next().is_none();
-        // The floor knows no sizes.
-        let reads = self.roots.is_some() && policy.max_read_bytes().is_none() && holds(Access::READ);
+        let reads = self.may_leave_reads(policy) && holds(Access::READ);
         LandlockPlan { reads, writes: holds(Access::WRITE), ..self.clone() }
+    }
+
+    /// Whether a policy lets the kernel decide about reads at all: without a floor it could not, and the floor knows no sizes.
+    fn may_leave_reads(&self, policy: &Policy) -> bool {
+        self.roots.is_some() && policy.max_read_bytes().is_none()
     }
 
     /// The grants that give more of this kind of access than the policy allows where they are now.
@@ -102,12 +113,7 @@ impl LandlockPlan {
         class: Access,
     ) -> impl Iterator<Item = PlacedGrant<'p>> + use<'p> {
         let grants = self.grants.iter().filter(move |granted| granted.access.contains(class));
-        grants.filter(move |granted| match &granted.location {
-            Location::At(path) if granted.is_root => !is_readable(policy, path),
-            Location::At(path) => granted.is_mounted_over || !is_whole(policy, path, class, granted.kind),
-            Location::Gone => false,
-            Location::Unknown => true,
-        })
+        grants.filter(move |granted| !is_within(policy, granted, class))
     }
 
     /// Why reads are not left to the kernel: a directory from which programs can start, and a path below it that may not
@@ -116,18 +122,15 @@ impl LandlockPlan {
         let root = self.exceeding(policy, Access::READ).find(|granted| granted.is_root)?;
         let Location::At(path) = root.location else { return None };
         let below = policy.unreadable_below(&path).unwrap_or_default();
-        let unreadable = below.into_iter().find(|path| exists(path)).map(<[u8]>::to_vec);
+        let unreadable = below.iter().find_map(existing);
         Some((path, unreadable))
     }
 
-    /// The paths at which something that appears, or disappears, changes what is left to the kernel.
-    pub fn awaited<'p>(&'p self, policy: &'p Policy) -> impl Iterator<Item = Vec<u8>> + use<'p> {
+    /// The names whose coming or going changes what is left to the kernel.
+    pub fn awaited<'p>(&'p self, policy: &'p Policy) -> impl Iterator<Item = Unreadable> + use<'p> {
         let roots = self.grants.iter().filter(|granted| granted.is_root);
         roots.flat_map(|root| match root.location {
-            Location::At(path) => {
-                let below = policy.unreadable_below(&path).unwrap_or_default();
-                below.into_iter().map(<[u8]>::to_vec).collect()
-            }
+            Location::At(path) => policy.unreadable_below(&path).unwrap_or_default(),
             Location::Gone | Location::Unknown => Vec::new(),
         })
     }
@@ -205,6 +208,16 @@ impl LandlockPlan {
     }
 }
 
+/// Whether the policy allows what a grant gives of a kind of access where it is now.
+fn is_within(policy: &Policy, granted: &PlacedGrant<'_>, class: Access) -> bool {
+    match &granted.location {
+        Location::At(path) if granted.is_root => is_readable(policy, path),
+        Location::At(path) => !granted.is_mounted_over && is_whole(policy, path, class, granted.kind),
+        Location::Gone => true,
+        Location::Unknown => false,
+    }
+}
+
 /// Whether the policy allows everything that a grant at this path gives. There is nothing below a file.
 fn is_whole(policy: &Policy, path: &[u8], access: Access, kind: HierarchyKind) -> bool {
     match kind {
@@ -213,16 +226,13 @@ fn is_whole(policy: &Policy, path: &[u8], access: Access, kind: HierarchyKind) -
     }
 }
 
-/// Whether everything that is below a directory now may be read. Paths that may not be read do not exist yet:
+/// Whether everything that is below a directory now may be read. What may not be read does not exist yet:
 /// [`LandlockPlan::awaited`] lists them. The tree cannot create them, because what may not be read may not be written.
 fn is_readable(policy: &Policy, path: &[u8]) -> bool {
     policy.is_uniform(path, Access::READ)
-        || policy.unreadable_below(path).is_some_and(|below| !below.into_iter().any(exists))
-}
-
-/// Whether something is at a path, or that is not known.
-pub(super) fn exists(path: &[u8]) -> bool {
-    !matches!(statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT | Errno::NOTDIR))
+        || policy
+            .unreadable_below(path)
+            .is_some_and(|below| !below.iter().any(|name| existing(name).is_some()))
 }
 
 /// The links of `/` that lead to directories. They belong to the system (merged /usr); should one lead elsewhere later,

@@ -1,20 +1,21 @@
 //! Notices when what the floor grants is moved, replaced, or mounted over.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use guard_policy::Unreadable;
 use guard_shim::failpoints::{Fallible, fail_point};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 
+use super::awaited::{NextName, WatchedNames, existing};
 use super::grants::Grants;
 use super::location::Location;
-use super::plan::exists;
 use crate::panics::{Panic, restart_on_panic};
 
 /// The minimum time between two checks.
@@ -36,7 +37,7 @@ const POLL_PERIOD: Duration = Duration::from_secs(1);
 /// If no thread can be started.
 pub fn watch(
     grants: &Arc<Grants>,
-    awaited: impl Fn() -> Vec<Vec<u8>> + Send + 'static,
+    awaited: impl Fn() -> Vec<Unreadable> + Send + 'static,
     relocated: impl Fn() + Send + 'static,
     tell: impl Fn(&Panic) + Send + 'static,
 ) -> std::io::Result<Option<Waker>> {
@@ -72,13 +73,13 @@ impl Waker {
     }
 }
 
-fn follow(grants: &Grants, waker: &Waker, awaited: &impl Fn() -> Vec<Vec<u8>>, relocated: &impl Fn()) {
+fn follow(grants: &Grants, waker: &Waker, awaited: &impl Fn() -> Vec<Unreadable>, relocated: &impl Fn()) {
     // The kernel wakes pollers of this file when something is mounted or unmounted (proc_pid_mounts(5)).
     let mounts = std::fs::File::open("/proc/self/mountinfo");
     let started = Instant::now();
     let mut changes: Option<Result<OwnedFd, Errno>> = None;
     let mut present: Vec<Vec<u8>> = Vec::new();
-    let mut names = HashSet::new();
+    let mut names = WatchedNames::default();
     let mut due = Some(started + POLL_INTERVAL);
     loop {
         let events = changes.as_ref().and_then(|changes| changes.as_ref().ok());
@@ -97,7 +98,7 @@ fn follow(grants: &Grants, waker: &Waker, awaited: &impl Fn() -> Vec<Vec<u8>>, r
             let is_watched = events.is_some_and(|events| attend(events, grants, &awaited).is_ok());
             // After the watches: something may have moved before they began.
             let is_moved = grants.recheck();
-            let now: Vec<_> = awaited.iter().filter(|path| exists(path)).cloned().collect();
+            let now: Vec<_> = awaited.iter().filter_map(existing).collect();
             let is_changed = std::mem::replace(&mut present, now) != present;
             names = names_of(grants, &awaited);
             // Without: it is too early, there are too many watches (inotify(7)), or no /proc.
@@ -129,7 +130,7 @@ fn wait(
     mounts: Option<&std::fs::File>,
     waker: &Waker,
     due: Option<Instant>,
-    names: &HashSet<Vec<u8>>,
+    names: &WatchedNames,
 ) -> Change {
     loop {
         let mut ready = vec![PollFd::new(waker.0.as_fd(), PollFlags::POLLIN)];
@@ -158,25 +159,13 @@ fn wait(
 }
 
 /// The names whose coming or going concerns a grant or an awaited path.
-fn names_of(grants: &Grants, awaited: &[Vec<u8>]) -> HashSet<Vec<u8>> {
-    let last = |path: &[u8]| path.rsplit(|&byte| byte == b'/').next().map(<[u8]>::to_vec);
-    let granted = grants.iter().filter_map(|granted| match &granted.location {
-        Location::At(path) => last(path),
+fn names_of(grants: &Grants, awaited: &[Unreadable]) -> WatchedNames {
+    let granted = grants.iter().filter_map(|granted| match granted.location {
+        Location::At(path) => Some(path),
         Location::Gone | Location::Unknown => None,
     });
-    granted.chain(awaited.iter().filter_map(|path| last(next_to_appear(path)))).collect()
-}
-
-/// The part of a path that is or would be the first name in the deepest directory that exists.
-fn next_to_appear(path: &[u8]) -> &[u8] {
-    let mut end = path.len();
-    while let Some(parent) = path[..end].iter().rposition(|&byte| byte == b'/').filter(|&parent| parent > 0) {
-        if exists(&path[..parent]) {
-            break;
-        }
-        end = parent;
-    }
-    &path[..end]
+    let granted: Vec<Vec<u8>> = granted.collect();
+    WatchedNames::new(granted.iter().map(Vec::as_slice), awaited)
 }
 
 /// Watches what is granted and the directories above, whose moves also move what is below. If an open object is
@@ -184,7 +173,7 @@ fn next_to_appear(path: &[u8]) -> &[u8] {
 ///
 /// # Errors
 /// If something cannot be watched.
-fn attend(changes: &OwnedFd, grants: &Grants, awaited: &[Vec<u8>]) -> Result<(), Errno> {
+fn attend(changes: &OwnedFd, grants: &Grants, awaited: &[Unreadable]) -> Result<(), Errno> {
     let itself = WatchFlags::MOVE_SELF | WatchFlags::DELETE_SELF | WatchFlags::DONT_FOLLOW;
     let mut paths: BTreeMap<Vec<u8>, WatchFlags> = BTreeMap::new();
     for granted in grants.iter() {
@@ -197,10 +186,8 @@ fn attend(changes: &OwnedFd, grants: &Grants, awaited: &[Vec<u8>]) -> Result<(),
             WatchFlags::DELETE | WatchFlags::MOVED_FROM;
         *paths.entry(path).or_insert(itself) |= WatchFlags::ATTRIB;
     }
-    for path in awaited {
-        let name = next_to_appear(path);
-        let parent = name.iter().rposition(|&byte| byte == b'/').unwrap_or(0).max(1);
-        *paths.entry(name[..parent].to_vec()).or_insert(itself) |=
+    for next in awaited.iter().map(NextName::new) {
+        *paths.entry(next.directory.to_vec()).or_insert(itself) |=
             WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::DELETE | WatchFlags::MOVED_FROM;
     }
     for (path, what) in paths {
@@ -214,7 +201,7 @@ fn attend(changes: &OwnedFd, grants: &Grants, awaited: &[Vec<u8>]) -> Result<(),
 }
 
 /// Reads all events. Returns whether one concerns a grant: names come and go all the time next to a directory in /tmp.
-fn concerns(changes: &OwnedFd, names: &HashSet<Vec<u8>>) -> bool {
+fn concerns(changes: &OwnedFd, names: &WatchedNames) -> bool {
     let mut is_ours = false;
     let mut buffer = [MaybeUninit::uninit(); 4096];
     let mut reader = inotify::Reader::new(changes, &mut buffer);
