@@ -216,22 +216,19 @@ impl Grants {
 
     /// Checks the grants again, after something at or below `path` was moved or removed.
     pub fn recheck_below(&self, path: &[u8]) {
+        let is_below = |place: &[u8]| moved(place, path, path).is_some();
         for grant in self.all() {
-            if moved(&grant.path, path, path).is_some() {
+            let is_elsewhere = matches!(&*grant.location.lock(), Location::At(now) if !is_below(now));
+            if is_below(&grant.path) || !is_elsewhere {
                 grant.recheck();
             }
-            if matches!(&*grant.location.lock(), Location::At(now) if moved(now, path, path).is_none()) {
-                continue;
-            }
-            grant.relocate();
         }
     }
 
     /// Checks whether each grant is still in place, and where its object is. Returns whether one is elsewhere than
     /// before.
     pub fn recheck(&self) -> bool {
-        self.hierarchies.iter().for_each(HierarchyGrant::recheck);
-        self.all().fold(false, |is_changed, grant| grant.relocate() | is_changed)
+        self.all().fold(false, |is_changed, grant| grant.recheck() | is_changed)
     }
 
     /// Closes the objects in a process that does not watch them: they would keep file systems busy.
@@ -272,9 +269,15 @@ impl HierarchyGrant {
         PlacedGrant { path, access: *access, kind: *kind, location, is_root: false, is_mounted_over: false }
     }
 
-    fn recheck(&self) {
-        let stands = open(&self.path).is_ok_and(|(_, stat)| Identity::from_stat(&stat) == self.identity);
+    /// Checks where the object is, and whether it is still at its path. Returns whether it is elsewhere than before.
+    fn recheck(&self) -> bool {
+        let is_changed = self.relocate();
+        let is_held = self.object.lock().is_some();
+        // Where the kernel has just said that it is, nothing else can be.
+        let stands = is_held && matches!(&*self.location.lock(), Location::At(now) if *now == self.path)
+            || open(&self.path).is_ok_and(|(_, stat)| Identity::from_stat(&stat) == self.identity);
         self.is_lost.store(!stands, Ordering::Relaxed);
+        is_changed
     }
 
     /// Asks the kernel where the object is. Returns whether that has changed.
