@@ -8,7 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::fs::{Dir, Mode, OFlags, fstatfs, open};
+use rustix::fs::{Dir, Mode, OFlags, StatFs, fstatfs, open, statfs};
 
 /// Lookups in a directory before it is listed.
 const MIN_LOOKUPS: usize = 8;
@@ -19,6 +19,15 @@ const MAX_NAMES: usize = 512;
 /// f2fs (statfs(2)), and bcachefs (its `bcachefs_format.h`). ZFS is none of them: it hides `.zfs`.
 const LISTING_ALL: [u32; 7] =
     [0x0000_EF53, 0x5846_5342, 0x9123_683E, 0x0102_1994, 0x794C_7630, 0xF2F5_2010, 0xCA45_1A4E];
+
+fn lists_all(system: &StatFs) -> bool {
+    LISTING_ALL.iter().any(|listing| i64::from(*listing) == system.f_type)
+}
+
+/// Whether a directory's times show that a name came or went. On a network, and in file systems of programs, they need not.
+pub fn shows_changes(directory: &[u8]) -> bool {
+    statfs(directory).is_ok_and(|system| lists_all(&system))
+}
 
 /// What is at a name in a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,8 +120,7 @@ fn list(directory: &[u8]) -> Option<HashSet<Vec<u8>>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let path = if directory.is_empty() { b"/" } else { directory };
     let file = open(Path::new(OsStr::from_bytes(path)), flags, Mode::empty()).ok()?;
-    let system = fstatfs(&file).ok()?.f_type;
-    if !LISTING_ALL.iter().any(|listing| i64::from(*listing) == system) {
+    if !lists_all(&fstatfs(&file).ok()?) {
         return None;
     }
     let mut names = HashSet::new();

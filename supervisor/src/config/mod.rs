@@ -8,7 +8,7 @@ mod git_config;
 pub(crate) mod git_repositories;
 mod hook_commands;
 mod host_names;
-mod listed_directory;
+pub(crate) mod listed_directory;
 pub mod node_run;
 pub mod options;
 mod path_forms;

@@ -22,6 +22,7 @@ mod scripts;
 mod sealed_script;
 mod traced;
 mod verify;
+mod withheld_files;
 
 use std::os::fd::AsFd;
 
