@@ -57,6 +57,28 @@ fn a_saved_answer_turns_only_ask_into_allow() {
     assert_eq!(reason.text, "\"/**\" rwx was allowed \"always\" (guard/approvals.json)");
 }
 
+/// The tree could put another library in the place of the one that was answered about.
+#[test]
+fn no_answer_is_saved_for_a_library_that_the_tree_may_write() {
+    let mut written = guard();
+    let map = &mut written["permissions"]["filesystem"]["rules"];
+    map["/built/**"] = json!("rw?");
+    map["/installed/**"] = json!("r-?");
+    let policy = compile(&written);
+    let map = Access::READ | Access::MAP;
+    let offered = |path: &str| {
+        let request = Request::File { path: path.as_bytes(), access: map };
+        always(&policy, &[request], &|_: &[u8]| OnDisk::File)
+    };
+    let why = "a guarded run may write the library, so it could replace it";
+    assert_eq!(offered("/built/x.so"), Always::Never(why.to_owned()));
+    assert!(matches!(offered("/installed/x.so"), Always::Saves { .. }));
+    // Nor does one count that is there already.
+    let answered = with_own(&written, &rules(&json!({"/built/**": "x", "/installed/**": "x"})));
+    assert_eq!(file(&answered, "/built/x.so", map).outcome, Outcome::Ask);
+    assert_eq!(file(&answered, "/installed/x.so", map).outcome, Outcome::Allow);
+}
+
 /// What an earlier run could write is no longer what the answer was for.
 #[test]
 fn an_answer_does_not_count_for_what_an_earlier_run_could_write() {

@@ -285,13 +285,22 @@ impl PathRules {
     }
 
     /// Finds the rights of a file that is mapped for execution. What persistence withholds is not looked at. No saved answer
-    /// lets a library be mapped that only an earlier run could write.
+    /// lets a library be mapped that changes without a question ([`PathRules::may_change_library`]).
     pub(crate) fn find_library(&self, path: &[u8]) -> Match<'_> {
         let mut found = self.find_at(path, Some(Site::Own));
-        if found.x.source == Source::Saved && !found.is_the_trees() && self.earlier_runs.may_write(path) {
+        if self.may_change_library(path, &found) {
             found.ask_again(&self.outdated_answer);
         }
         found
+    }
+
+    /// Returns whether the tree may write a library by the policy, or an earlier run could. A saved answer by which the tree
+    /// may write it was given by whoever answers about the library.
+    pub(crate) fn may_change_library(&self, path: &[u8], found: &Match<'_>) -> bool {
+        match found.is_the_trees() {
+            true => found.w.source != Source::Saved,
+            false => self.earlier_runs.may_write(path),
+        }
     }
 
     /// Returns the whole map as a starting point for bounds.

@@ -111,6 +111,7 @@ const OF_PROCESS: &str = "another process may get that id later";
 const PERSISTENCE: &str = "it would run outside the guard, so it is asked about each time";
 const IN_POLICY: &str =
     "addresses that are not public are allowed in guard.json (network.connect.allow, network.web.private)";
+const WRITABLE_LIBRARY: &str = "a guarded run may write the library, so it could replace it";
 const NO_RULE: &str = "no rule can match only its path";
 
 /// Returns what "allow always" saves for the requests of one question. Requests that are already allowed need nothing.
@@ -128,7 +129,7 @@ pub fn always(policy: &Policy, requests: &[Request<'_>], world: &dyn AlwaysConte
             _ if policy.repeats(request) == Repeat::AskedEachTime => Err(EACH_TIME.to_owned()),
             Request::Exec(exec) => savings.exec(policy, exec, world),
             Request::File { path, access } | Request::FileAt { path, access, .. } => {
-                savings.file(policy, path, *access, world.on_disk(path) == OnDisk::Directory)
+                savings.file(policy, path, *access, world)
             }
             // The guard never asks about these.
             Request::Link(_)
@@ -236,7 +237,7 @@ impl Savings {
         policy: &Policy,
         path: &[u8],
         access: Access,
-        is_directory: bool,
+        world: &dyn AlwaysContext,
     ) -> Result<(), String> {
         let rights = policy.rights(path);
         let grant_of = |bit, grant| if access.contains(bit) { grant } else { Grant::No };
@@ -246,7 +247,11 @@ impl Savings {
             x: grant_of(Access::MAP, rights.x),
         };
         let Some(bits) = Bits::from_rights(requested, |grant| grant == Grant::Ask) else { return Ok(()) };
+        if requested.x == Grant::Ask && is_library_of_the_tree(policy, path, world) {
+            return Err(WRITABLE_LIBRARY.to_owned());
+        }
         let pattern = literal(path)?;
+        let is_directory = world.on_disk(path) == OnDisk::Directory;
         let directory = if is_directory { &*pattern } else { parent(&pattern) };
         let wide = hierarchy(directory).filter(|_| !policy.is_home_or_above(directory.as_bytes()));
         match (wide, &mut self.directory.0) {
@@ -261,6 +266,12 @@ impl Savings {
 /// Returns whether the tree may write at this path, by the policy or by an answer in memory, without being asked.
 fn is_the_trees(policy: &Policy, path: &[u8], world: &dyn AlwaysContext) -> bool {
     policy.map.find_program(path).is_the_trees() || world.is_let_write(path)
+}
+
+/// Returns whether the tree may write at this path, as above, or an earlier run could. What persistence withholds is not
+/// looked at, as when the library is mapped.
+fn is_library_of_the_tree(policy: &Policy, path: &[u8], world: &dyn AlwaysContext) -> bool {
+    policy.map.may_change_library(path, &policy.map.find_library(path)) || world.is_let_write(path)
 }
 
 /// Returns whether the tree may write, unasked, the program or a file that it may run.
