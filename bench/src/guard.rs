@@ -113,7 +113,8 @@ impl BenchGuard {
             Tier::Kernel => "broker,floored,kernel",
         };
         let mut command = world.command(&self.program);
-        command.arg("-q");
+        let home = world.other_home();
+        command.env("OPENCLAW_STATE_DIR", home.join(".openclaw")).env("HOME", home).arg("-q");
         if self.has_unattended {
             command.arg("--unattended");
         }

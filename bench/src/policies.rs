@@ -95,8 +95,8 @@ fn document(kind: PolicyKind, world: &World) -> Value {
                 .collect();
             // Not the home: OpenClaw's files in it are denied, so Landlock could not grant all of it.
             rules.insert(format!("{}/**", world.work().display()), json!("rwx"));
-            rules.insert(format!("{}/.config/**", world.home().display()), json!("r--"));
-            rules.insert(world.home().join(".gitconfig").display().to_string(), json!("r--"));
+            rules.insert(format!("{}/.config/**", world.other_home().display()), json!("r--"));
+            rules.insert(world.other_home().join(".gitconfig").display().to_string(), json!("r--"));
             json!({ "rules": rules, "default": "---" })
         }
     };

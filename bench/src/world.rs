@@ -44,10 +44,19 @@ impl World {
             source: OnceCell::new(),
             new: std::cell::Cell::new(0),
         };
-        for part in [world.work(), world.home(), world.state(), world.temporary(), world.programs()] {
+        let parts = [
+            world.work(),
+            world.home(),
+            world.state(),
+            world.other_home(),
+            world.temporary(),
+            world.programs(),
+        ];
+        for part in parts {
             fs::create_dir(&part).context(|| part.display().to_string())?;
         }
         furnish(&world.home())?;
+        furnish(&world.other_home())?;
         // The caller is a copy in this directory, so that a policy can name it without knowing where cargo built it.
         let own = std::env::current_exe().context(|| "cannot find this program".into())?;
         fs::copy(own, world.caller()).context(|| world.caller().display().to_string())?;
@@ -72,6 +81,12 @@ impl World {
     /// `OPENCLAW_STATE_DIR`.
     pub fn state(&self) -> PathBuf {
         self.root().join("state")
+    }
+
+    /// `HOME` of runs under policies that nobody has. The guard records there what earlier runs could write, and looks at
+    /// programs in such places more closely: a run under `/**: rwx` would slow all later ones down.
+    pub fn other_home(&self) -> PathBuf {
+        self.root().join("other-home")
     }
 
     /// `TMPDIR`. In the workspace, because a policy of `init` would ask about another directory than /tmp.
