@@ -1,9 +1,12 @@
 //! Results of operations on the pending approvals.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use guard_openclaw::approvals_store::UpdateError;
 use guard_policy::approval::Saving;
 use tokio::sync::oneshot;
+use tokio::task::JoinError;
 
 use super::decision::{Decision, GrantWidth, Refusal, Resolution, ResolveError, Span, TemporaryGrant};
 use super::event::{CardRevision, QuestionChange};
@@ -46,6 +49,28 @@ pub struct SaveRequest {
     pub agent: String,
     /// The entry or rule.
     pub saving: Saving,
+}
+
+/// Why an "always" answer was not saved.
+#[derive(Debug, thiserror::Error)]
+pub enum SaveError {
+    /// The store was not changed.
+    #[error(transparent)]
+    Store(#[from] UpdateError),
+    /// An entry without a pattern would be for every program.
+    #[error("the pattern is blank")]
+    BlankPattern,
+    /// The store has a value of another kind where the answer belongs.
+    #[error("{store}: something else stands where {place}: repair it first", store = store.display())]
+    Occupied {
+        /// The guard's own store.
+        store: PathBuf,
+        /// What would stand there, and in which key.
+        place: String,
+    },
+    /// The thread that saves has ended.
+    #[error(transparent)]
+    Thread(#[from] JoinError),
 }
 
 /// The state of a question.

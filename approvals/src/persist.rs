@@ -13,7 +13,7 @@ use guard_policy::approval::{FileRule, Saving};
 use guard_policy::store::{Added, NewEntry, Store};
 
 use super::manager::Manager;
-use super::outcome::SaveRequest;
+use super::outcome::{SaveError, SaveRequest};
 
 /// The stores for "always" answers.
 #[derive(Clone, Debug)]
@@ -37,15 +37,15 @@ impl GrantStore {
     /// Saves, and reports the result to the manager. Blocks on the disk, and on other processes that change the store.
     ///
     /// # Errors
-    /// A sentence for a human. The answer still allows this one call.
-    pub fn save(&self, manager: &Manager, save: &SaveRequest) -> Result<String, String> {
+    /// [`SaveError`]. The answer still allows this one call.
+    pub fn save(&self, manager: &Manager, save: &SaveRequest) -> Result<String, SaveError> {
         let outcome = self.write(save);
         manager.saved(save, &outcome);
         outcome
     }
 
     /// Writes the entry or rule. Returns the store it went to, for humans.
-    fn write(&self, save: &SaveRequest) -> Result<String, String> {
+    fn write(&self, save: &SaveRequest) -> Result<String, SaveError> {
         match &save.saving {
             Saving::Entry(entry) => self.entry(&save.agent, entry),
             Saving::Rule(rule) => Ok(shown(&self.rule(&save.agent, rule)?)),
@@ -53,8 +53,8 @@ impl GrantStore {
         }
     }
 
-    fn entry(&self, agent: &str, entry: &BoundEntry) -> Result<String, String> {
-        let new = NewEntry::new(&entry.pattern).ok_or("the pattern is blank")?;
+    fn entry(&self, agent: &str, entry: &BoundEntry) -> Result<String, SaveError> {
+        let new = NewEntry::new(&entry.pattern).ok_or(SaveError::BlankPattern)?;
         let new = new.with_arg_pattern(&entry.arg_pattern).from_allow_always();
         let added = self.sync.as_ref().map_or(Err(Unsaved::Elsewhere), |gateway| gateway.add(agent, &new));
         match added {
@@ -67,36 +67,40 @@ impl GrantStore {
         }
     }
 
-    fn local(&self, agent: &str, new: &NewEntry) -> Result<PathBuf, String> {
+    fn local(&self, agent: &str, new: &NewEntry) -> Result<PathBuf, SaveError> {
         let add = |store: &mut Store| {
             store.add(agent, new.clone(), now_ms(), &mut approvals_store::new_id);
         };
         match approvals_store::apply(&self.state, add) {
             Ok(_) => Ok(self.state.join(approvals_store::NAME)),
             Err(UpdateError::Absent { .. } | UpdateError::Database { .. }) => {
-                approvals_store::apply_own(&self.state, add).map_err(|error| error.to_string())?;
+                approvals_store::apply_own(&self.state, add)?;
                 Ok(approvals_store::own(&self.state))
             }
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(error.into()),
         }
     }
 
-    fn rule(&self, agent: &str, rule: &FileRule) -> Result<PathBuf, String> {
+    fn rule(&self, agent: &str, rule: &FileRule) -> Result<PathBuf, SaveError> {
         let place = format!("{rule} would be, in permissions.filesystem.rules of agent {agent}");
-        self.add_own(&place, |store| store.add_rule(agent, rule))
+        self.add_own(place, |store| store.add_rule(agent, rule))
     }
 
-    fn origin(&self, agent: &str, origin: &str) -> Result<PathBuf, String> {
+    fn origin(&self, agent: &str, origin: &str) -> Result<PathBuf, SaveError> {
         let place = format!("{origin} would be, in network.web.allowedOrigins of agent {agent}");
-        self.add_own(&place, |store| store.add_origin(agent, origin))
+        self.add_own(place, |store| store.add_origin(agent, origin))
     }
 
     /// Adds to the guard's own store what OpenClaw has no place for.
-    fn add_own(&self, place: &str, add: impl FnMut(&mut Store) -> Option<Added>) -> Result<PathBuf, String> {
+    fn add_own(
+        &self,
+        place: String,
+        add: impl FnMut(&mut Store) -> Option<Added>,
+    ) -> Result<PathBuf, SaveError> {
         let own = approvals_store::own(&self.state);
-        match approvals_store::apply_own(&self.state, add).map_err(|error| error.to_string())? {
+        match approvals_store::apply_own(&self.state, add)? {
             Some(_) => Ok(own),
-            None => Err(format!("{}: something else stands where {place}: repair it first", own.display())),
+            None => Err(SaveError::Occupied { store: own, place }),
         }
     }
 }

@@ -23,7 +23,7 @@ use super::decision::{
 use super::event::{Event, Log};
 use super::file_grants::AskedFile;
 use super::lifecycle::Lifecycle;
-use super::outcome::{Lookup, PendingCard, Registered, Resolved, SaveRequest};
+use super::outcome::{Lookup, PendingCard, Registered, Resolved, SaveError, SaveRequest};
 use super::pending::PendingApprovals;
 use super::question::{Id, PendingRequest, Question};
 use super::routes::notify::Program;
@@ -286,7 +286,7 @@ impl Manager {
     }
 
     /// Records the result of a save.
-    pub fn saved(&self, save: &SaveRequest, outcome: &Result<String, String>) {
+    pub fn saved(&self, save: &SaveRequest, outcome: &Result<String, SaveError>) {
         self.with(|state, _| state.pending.saved(save, outcome));
         self.0.save_done.notify_all();
     }

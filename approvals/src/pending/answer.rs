@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::super::decision::{AnsweredBy, Decision, Resolution, ResolveError};
 use super::super::event::QuestionChange;
 use super::super::file_grants::{FileGrant, until};
-use super::super::outcome::{Lookup, Resolved, SaveRequest, saves};
+use super::super::outcome::{Lookup, Resolved, SaveError, SaveRequest, saves};
 use super::super::question::{Id, Question, Repeat};
 use super::super::resolved::Record;
 use super::{Pending, PendingApprovals};
@@ -150,7 +150,11 @@ impl PendingApprovals {
     }
 
     /// Records the result of a save.
-    pub fn saved(&mut self, save: &SaveRequest, outcome: &Result<String, String>) {
+    pub fn saved(&mut self, save: &SaveRequest, outcome: &Result<String, SaveError>) {
+        let outcome = match outcome {
+            Ok(store) => Ok(store.clone()),
+            Err(error) => Err(error.to_string()),
+        };
         for question in &save.questions {
             if let Some(record) = self.ended.get_mut(question) {
                 record.unsaved = record.unsaved.saturating_sub(1);

@@ -46,7 +46,7 @@ impl AnswerSink {
         for save in saves {
             let (grant_store, manager) = (self.grant_store.clone(), self.manager.clone());
             let saved = tokio::task::spawn_blocking(move || grant_store.save(&manager, &save)).await;
-            if let Err(why) = saved.unwrap_or_else(|error| Err(error.to_string())) {
+            if let Err(why) = saved.unwrap_or_else(|error| Err(error.into())) {
                 self.print(format!("{id} is allowed this time, but not saved: {why}"));
             }
         }

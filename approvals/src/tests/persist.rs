@@ -8,7 +8,7 @@ use guard_policy::approval::FileRule;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::super::outcome::SaveRequest;
+use super::super::outcome::{SaveError, SaveRequest};
 use super::super::persist::GrantStore;
 use super::*;
 
@@ -16,7 +16,7 @@ fn state() -> TempDir {
     tempfile::Builder::new().prefix("guard-keep-").tempdir().unwrap()
 }
 
-fn keep(state: &TempDir, saving: Saving) -> Result<String, String> {
+fn keep(state: &TempDir, saving: Saving) -> Result<String, SaveError> {
     let save = SaveRequest { questions: Vec::new(), agent: "main".to_owned(), saving };
     GrantStore::new(&state.path().canonicalize().unwrap()).save(&Manager::new(settings(), ()), &save)
 }
@@ -99,7 +99,7 @@ fn a_store_that_cannot_be_read_is_not_written() {
         let state = state();
         fs::create_dir(state.path().join("guard")).unwrap();
         fs::write(approvals_store::own(state.path()), text).unwrap();
-        let error = keep(&state, rule("/a", "r")).unwrap_err();
+        let error = keep(&state, rule("/a", "r")).unwrap_err().to_string();
         assert!(error.contains(why) && error.contains("repair it first"), "{text}: {error}");
         assert_eq!(own(&state), text);
     }

@@ -6,6 +6,7 @@ use std::thread;
 
 use guard_policy::approval::Route;
 
+use super::super::outcome::SaveError;
 use super::*;
 
 const ROUNDS: usize = 300;
@@ -167,7 +168,7 @@ fn an_always_answer_is_given_once_all_entries_are_saved() {
                 assert_eq!(saved.load(Ordering::SeqCst), 2);
             });
         }
-        for (save, outcome) in resolved.saves.iter().zip([Ok("x".to_owned()), Err("full".to_owned())]) {
+        for (save, outcome) in resolved.saves.iter().zip([Ok("x".to_owned()), Err(SaveError::BlankPattern)]) {
             saved.fetch_add(1, Ordering::SeqCst);
             manager.saved(save, &outcome);
         }

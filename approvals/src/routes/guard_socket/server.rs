@@ -189,13 +189,13 @@ impl Server {
         let keep = move || saves.iter().map(|save| grant_store.save(&manager, save)).collect::<Vec<_>>();
         let outcomes = match tokio::task::spawn_blocking(keep).await {
             Ok(outcomes) => outcomes,
-            Err(error) => vec![Err(error.to_string())],
+            Err(error) => vec![Err(error.into())],
         };
         let (mut saved, mut unsaved) = (Vec::new(), Vec::new());
         for outcome in outcomes {
             match outcome {
                 Ok(path) => saved.push(path),
-                Err(why) => unsaved.push(why),
+                Err(why) => unsaved.push(why.to_string()),
             }
         }
         (saved, unsaved)
