@@ -121,10 +121,11 @@ fn decide_git_config(
 }
 
 fn decide_git_paths<'p>(path: &[u8], content: GitPathsContent, new: &[u8]) -> Verdict<'p> {
-    let refusal = git_paths::refusal(content, new);
-    let outcome = if refusal.is_some() { Outcome::Deny } else { Outcome::Allow };
+    let (outcome, rule) = match git_paths::check(content, new) {
+        Ok(()) => (Outcome::Allow, "it names only files of the work tree".to_owned()),
+        Err(error) => (Outcome::Deny, error.to_string()),
+    };
     let name = basename(path);
-    let rule = refusal.unwrap_or_else(|| "it names only files of the work tree".to_owned());
     let text = format!("git's {} as it would be: {rule}", shown(name));
     let rule = format!("builtin persistence \"git\": {rule}");
     Verdict { outcome, reason: Reason::new(Source::Builtin, "permissions.persistence.git", rule, text) }

@@ -3,7 +3,7 @@
 //! The parser is strict, because git must find the same paths: lengths that disagree, and tables that lead git to other
 //! places in the file, are refused.
 
-use super::check_path;
+use super::{GitPathsError, check_path};
 use crate::programs::name::basename;
 
 /// Extensions that git skips or keeps without finding paths to write to in them. `EOIE` and `IEOT` say where entries and
@@ -30,17 +30,20 @@ struct EntryPlace {
 /// Checks that every path lies in the work tree.
 ///
 /// # Errors
-/// A clause: what is wrong.
-pub(super) fn check(bytes: &[u8], object_name: usize) -> Result<(), String> {
-    let content =
-        bytes.len().checked_sub(object_name).and_then(|end| bytes.get(..end)).ok_or("it is cut short")?;
+/// What is wrong.
+pub(super) fn check(bytes: &[u8], object_name: usize) -> Result<(), GitPathsError> {
+    let content = bytes
+        .len()
+        .checked_sub(object_name)
+        .and_then(|end| bytes.get(..end))
+        .ok_or(GitPathsError::CutShort)?;
     let mut reader = IndexReader { bytes: content, at: 0 };
     if reader.bytes(4)? != b"DIRC" {
-        return Err("it is not an index".to_owned());
+        return Err(GitPathsError::NotAnIndex);
     }
     let version = reader.number()?;
     if !matches!(version, 2..=4) {
-        return Err(format!("version {version} of the format is not known"));
+        return Err(GitPathsError::UnknownVersion(version));
     }
     let count = reader.number()?;
     let mut path = Vec::new();
@@ -57,7 +60,7 @@ fn entry(
     version: u32,
     object_name: usize,
     path: &mut Vec<u8>,
-) -> Result<EntryPlace, String> {
+) -> Result<EntryPlace, GitPathsError> {
     let offset = reader.at;
     // Times, device and inode number.
     reader.bytes(24)?;
@@ -68,14 +71,14 @@ fn entry(
     let is_extended = flags & 0x4000 != 0;
     if is_extended {
         if version < 3 {
-            return Err("an entry has flags that version 2 does not have".to_owned());
+            return Err(GitPathsError::UnknownFlags);
         }
         reader.bytes(2)?;
     }
     let mut is_whole = true;
     if version == 4 {
         let removed = reader.varint()?;
-        let kept = path.len().checked_sub(removed).ok_or("a path is shorter than nothing")?;
+        let kept = path.len().checked_sub(removed).ok_or(GitPathsError::WrongLength)?;
         is_whole = kept == 0;
         path.truncate(kept);
     } else {
@@ -84,13 +87,13 @@ fn entry(
     path.extend(reader.until_nul()?);
     let length = usize::from(flags) & MAX_LENGTH;
     if length != path.len().min(MAX_LENGTH) {
-        return Err("the length of a path is wrong".to_owned());
+        return Err(GitPathsError::WrongLength);
     }
     if version != 4 {
         // One NUL ends the path, and up to seven more follow: entries have a multiple of eight bytes.
         let rest = (reader.at - offset).next_multiple_of(8) - (reader.at - offset);
         if reader.bytes(rest)?.iter().any(|byte| *byte != 0) {
-            return Err("the length of a path is wrong".to_owned());
+            return Err(GitPathsError::WrongLength);
         }
     }
     let is_directory = mode & TYPE == DIRECTORY;
@@ -98,13 +101,17 @@ fn entry(
     check_path(if is_directory { named.strip_suffix(b"/").unwrap_or(named) } else { named })?;
     // git follows it where it looks for submodules (CVE-2018-11235).
     if mode & TYPE == LINK && basename(named).eq_ignore_ascii_case(b".gitmodules") {
-        return Err(".gitmodules is a link in it".to_owned());
+        return Err(GitPathsError::LinkedModules);
     }
     Ok(EntryPlace { offset, is_whole })
 }
 
 /// Checks what follows the entries.
-fn extensions(mut reader: IndexReader<'_>, places: &[EntryPlace], object_name: usize) -> Result<(), String> {
+fn extensions(
+    mut reader: IndexReader<'_>,
+    places: &[EntryPlace],
+    object_name: usize,
+) -> Result<(), GitPathsError> {
     let end = reader.at;
     // git looks for this one at a fixed distance from the end, even if the data of another one is there.
     let last = reader.bytes.len().checked_sub(8 + 4 + object_name);
@@ -113,53 +120,49 @@ fn extensions(mut reader: IndexReader<'_>, places: &[EntryPlace], object_name: u
     while !reader.is_at_end() {
         let name = reader.bytes(4)?;
         let length = reader.number()?;
-        let data = reader.bytes(usize::try_from(length).map_err(|_| "it is cut short")?)?;
+        let data = reader.bytes(usize::try_from(length).map_err(|_| GitPathsError::CutShort)?)?;
         let mut data = IndexReader { bytes: data, at: 0 };
         if is_over {
-            return Err("an extension follows the last one".to_owned());
+            return Err(GitPathsError::AfterTheEnd);
         }
         match name {
             b"EOIE" => {
                 is_over = true;
                 if usize::try_from(data.number()?) != Ok(end) || data.bytes(object_name)?.len() != object_name
                 {
-                    return Err("it says that its entries end elsewhere".to_owned());
+                    return Err(GitPathsError::EndsElsewhere);
                 }
                 if !data.is_at_end() {
-                    return Err("it says that its entries end elsewhere".to_owned());
+                    return Err(GitPathsError::EndsElsewhere);
                 }
             }
             b"IEOT" => blocks(data, places)?,
             b"link" => {
-                return Err(
-                    "its entries are in another file: `git update-index --no-split-index` outside the guard joins them"
-                        .to_owned(),
-                );
+                return Err(GitPathsError::Split);
             }
             name if HARMLESS.iter().any(|known| known.as_slice() == name) => {}
             // git skips those that it does not know, if their name begins with a capital letter.
             name if name[0].is_ascii_uppercase() => {}
-            _ => return Err("an extension of it is not known".to_owned()),
+            _ => return Err(GitPathsError::UnknownExtension),
         }
     }
-    if is_told && !is_over { Err("it hides where its entries end".to_owned()) } else { Ok(()) }
+    if is_told && !is_over { Err(GitPathsError::HiddenEnd) } else { Ok(()) }
 }
 
 /// Checks that the table of blocks, from which threads of git read, leads to the entries that were read here.
-fn blocks(mut table: IndexReader<'_>, places: &[EntryPlace]) -> Result<(), String> {
-    let elsewhere = || "it says that its entries are elsewhere".to_owned();
+fn blocks(mut table: IndexReader<'_>, places: &[EntryPlace]) -> Result<(), GitPathsError> {
     table.number()?;
     let mut first = 0;
     while !table.is_at_end() {
-        let offset = usize::try_from(table.number()?).map_err(|_| elsewhere())?;
-        let count = usize::try_from(table.number()?).map_err(|_| elsewhere())?;
-        let place = places.get(first).ok_or_else(elsewhere)?;
+        let offset = usize::try_from(table.number()?).map_err(|_| GitPathsError::EntriesElsewhere)?;
+        let count = usize::try_from(table.number()?).map_err(|_| GitPathsError::EntriesElsewhere)?;
+        let place = places.get(first).ok_or(GitPathsError::EntriesElsewhere)?;
         if place.offset != offset || !place.is_whole {
-            return Err(elsewhere());
+            return Err(GitPathsError::EntriesElsewhere);
         }
         first += count;
     }
-    if first == places.len() { Ok(()) } else { Err(elsewhere()) }
+    if first == places.len() { Ok(()) } else { Err(GitPathsError::EntriesElsewhere) }
 }
 
 /// Reads numbers in the order of the network.
@@ -173,44 +176,47 @@ impl<'b> IndexReader<'b> {
         self.at == self.bytes.len()
     }
 
-    fn bytes(&mut self, length: usize) -> Result<&'b [u8], String> {
-        let end =
-            self.at.checked_add(length).filter(|end| *end <= self.bytes.len()).ok_or("it is cut short")?;
+    fn bytes(&mut self, length: usize) -> Result<&'b [u8], GitPathsError> {
+        let end = self
+            .at
+            .checked_add(length)
+            .filter(|end| *end <= self.bytes.len())
+            .ok_or(GitPathsError::CutShort)?;
         let taken = &self.bytes[self.at..end];
         self.at = end;
         Ok(taken)
     }
 
-    fn number(&mut self) -> Result<u32, String> {
+    fn number(&mut self) -> Result<u32, GitPathsError> {
         let bytes = self.bytes(4)?;
         Ok(bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte)))
     }
 
-    fn short(&mut self) -> Result<u16, String> {
+    fn short(&mut self) -> Result<u16, GitPathsError> {
         let bytes = self.bytes(2)?;
         Ok(u16::from(bytes[0]) << 8 | u16::from(bytes[1]))
     }
 
     /// A number of as many bytes as it takes (git's varint.c).
-    fn varint(&mut self) -> Result<usize, String> {
+    fn varint(&mut self) -> Result<usize, GitPathsError> {
         let mut number: usize = 0;
         loop {
             let byte = self.bytes(1)?[0];
-            number = number.checked_add(usize::from(byte & 0x7f)).ok_or("a number is too large")?;
+            number = number.checked_add(usize::from(byte & 0x7f)).ok_or(GitPathsError::LargeNumber)?;
             if byte & 0x80 == 0 {
                 return Ok(number);
             }
             number = number
                 .checked_add(1)
                 .and_then(|number| number.checked_mul(128))
-                .ok_or("a number is too large")?;
+                .ok_or(GitPathsError::LargeNumber)?;
         }
     }
 
     /// The bytes up to a NUL, which is read, too.
-    fn until_nul(&mut self) -> Result<&'b [u8], String> {
+    fn until_nul(&mut self) -> Result<&'b [u8], GitPathsError> {
         let rest = &self.bytes[self.at..];
-        let length = rest.iter().position(|byte| *byte == 0).ok_or("it is cut short")?;
+        let length = rest.iter().position(|byte| *byte == 0).ok_or(GitPathsError::CutShort)?;
         self.at += length + 1;
         Ok(&rest[..length])
     }

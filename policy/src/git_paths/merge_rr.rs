@@ -1,23 +1,23 @@
 //! `MERGE_RR`: for each file with conflicts, a name of the conflict and the path (git's rerere.c, `read_rr`).
 
-use super::check_path;
+use super::{GitPathsError, check_path};
 
 /// Checks each line: hexadecimal digits, perhaps `.` and a number, a tab, the path, and a NUL.
 ///
 /// # Errors
-/// A clause.
-pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
+/// What is wrong.
+pub(super) fn check(bytes: &[u8]) -> Result<(), GitPathsError> {
     let Some(lines) = bytes.strip_suffix(b"\0") else {
-        return if bytes.is_empty() { Ok(()) } else { Err("it ends in the middle of a path".to_owned()) };
+        return if bytes.is_empty() { Ok(()) } else { Err(GitPathsError::CutShort) };
     };
     for line in lines.split(|byte| *byte == 0) {
-        let tab = line.iter().position(|byte| *byte == b'\t').ok_or("a line has no path")?;
+        let tab = line.iter().position(|byte| *byte == b'\t').ok_or(GitPathsError::NoPath)?;
         let (id, path) = (&line[..tab], &line[tab + 1..]);
         let digits = id.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
         let variant = id[digits..].strip_prefix(b".");
         let is_number = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
         if digits < 40 || !(id.len() == digits || variant.is_some_and(is_number)) {
-            return Err("a line does not begin with the name of a conflict".to_owned());
+            return Err(GitPathsError::NoConflict);
         }
         check_path(path)?;
     }

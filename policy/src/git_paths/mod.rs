@@ -42,27 +42,71 @@ impl ObjectFormat {
     }
 }
 
-/// Returns why git must not read this content: a clause.
-pub(crate) fn refusal(content: GitPathsContent, bytes: &[u8]) -> Option<String> {
+/// Why git must not read a file that names paths, as a clause about the file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum GitPathsError {
+    #[error("it is larger than {} MiB", MAX_BYTES >> 20)]
+    TooLarge,
+    #[error("it names \"{path}\", which is not a file of the work tree", path = shown(.0))]
+    Outside(Vec<u8>),
+    #[error("it is cut short")]
+    CutShort,
+    #[error("a line has no path")]
+    NoPath,
+    #[error("a line does not begin with the name of a conflict")]
+    NoConflict,
+    #[error("it is not an index")]
+    NotAnIndex,
+    #[error("version {0} of the format is not known")]
+    UnknownVersion(u32),
+    #[error("an entry has flags that version 2 does not have")]
+    UnknownFlags,
+    #[error("the length of a path is wrong")]
+    WrongLength,
+    #[error("a number is too large")]
+    LargeNumber,
+    #[error(".gitmodules is a link in it")]
+    LinkedModules,
+    #[error("an extension of it is not known")]
+    UnknownExtension,
+    #[error("an extension follows the last one")]
+    AfterTheEnd,
+    #[error("it says that its entries are elsewhere")]
+    EntriesElsewhere,
+    #[error("it says that its entries end elsewhere")]
+    EndsElsewhere,
+    #[error("it hides where its entries end")]
+    HiddenEnd,
+    #[error(
+        "its entries are in another file: `git update-index --no-split-index` outside the guard joins them"
+    )]
+    Split,
+}
+
+/// Checks that git may read this content.
+///
+/// # Errors
+/// Why it must not.
+pub(crate) fn check(content: GitPathsContent, bytes: &[u8]) -> Result<(), GitPathsError> {
     if bytes.len() > MAX_BYTES {
-        return Some(format!("it is larger than {} MiB", MAX_BYTES >> 20));
+        return Err(GitPathsError::TooLarge);
     }
     match content {
-        GitPathsContent::Index(format) => index::check(bytes, format.length()).err(),
-        GitPathsContent::MergeRr => merge_rr::check(bytes).err(),
+        GitPathsContent::Index(format) => index::check(bytes, format.length()),
+        GitPathsContent::MergeRr => merge_rr::check(bytes),
     }
 }
 
 /// Checks that a path stays in the work tree and out of its repository, as git does before it adds one.
 ///
 /// # Errors
-/// A clause that names the path.
-fn check_path(path: &[u8]) -> Result<(), String> {
+/// [`GitPathsError::Outside`].
+fn check_path(path: &[u8]) -> Result<(), GitPathsError> {
     let is_inside = |name: &[u8]| !matches!(name, b"" | b"." | b"..") && !name.eq_ignore_ascii_case(b".git");
     if path.split(|byte| *byte == b'/').all(is_inside) {
         return Ok(());
     }
-    Err(format!("it names \"{}\", which is not a file of the work tree", shown(path)))
+    Err(GitPathsError::Outside(path.to_vec()))
 }
 
 #[cfg(test)]
@@ -79,6 +123,6 @@ mod tests {
         {
             assert!(check_path(outside.as_bytes()).is_err(), "{outside}");
         }
-        assert!(check_path(b"../\x1b[2J").unwrap_err().contains("\\u{1B}"));
+        assert!(check_path(b"../\x1b[2J").unwrap_err().to_string().contains("\\u{1B}"));
     }
 }
