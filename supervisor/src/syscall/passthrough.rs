@@ -34,11 +34,8 @@ pub fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) ->
     let mut fast_path = FastPath::default();
     fast_path.spell(request.caller, dirfd, path, &request.guard.floor)?;
     // Most of what is written is the broker's, whatever a look would find. A path with a link that leads elsewhere is, too.
-    // What is read outside of the floor is the broker's as well, which opens what the policy allows as it is written. For
-    // anything else a look finds out sooner that nothing is there.
     let covers = |reach| request.guard.floor.covers(fast_path.real(), access, reach);
-    let is_brokered = || access.contains(Access::WRITE) || request.guard.allows(fast_path.real(), access);
-    if !covers(Target::Object) && !covers(Target::Entry) && is_brokered() {
+    if access.contains(Access::WRITE) && !covers(Target::Object) && !covers(Target::Entry) {
         return None;
     }
     match fast_path.lookup() {
