@@ -288,7 +288,7 @@ impl PathRules {
     /// lets a library be mapped that changes without a question ([`PathRules::may_change_library`]).
     pub(crate) fn find_library(&self, path: &[u8]) -> Match<'_> {
         let mut found = self.find_at(path, Some(Site::Own));
-        if self.may_change_library(path, &found) {
+        if found.x.source == Source::Saved && self.may_change_library(path, &found) {
             found.ask_again(&self.outdated_answer);
         }
         found

@@ -93,7 +93,7 @@ impl WithheldFiles {
 
     /// Lists the directories that have changed.
     pub(super) fn refresh(&mut self, policy: &Policy) {
-        let mut has_changed = false;
+        let (mut is_listed, mut has_changed) = (false, false);
         let mut last: Option<(Vec<u8>, Option<ContentStamp>)> = None;
         for directory in &mut self.directories {
             let now = match &last {
@@ -101,11 +101,14 @@ impl WithheldFiles {
                 _ => last.insert((directory.nearest.clone(), ContentStamp::settled(&directory.nearest))).1,
             };
             if now.is_none() || now != directory.stamp {
+                is_listed = true;
                 has_changed |= directory.list(policy);
             }
         }
-        // So that those with the same directory above them stand together.
-        self.directories.sort_by(|one, other| one.nearest.cmp(&other.nearest));
+        if is_listed {
+            // So that those with the same directory above them stand together.
+            self.directories.sort_by(|one, other| one.nearest.cmp(&other.nearest));
+        }
         if has_changed {
             self.collect();
         }
