@@ -188,7 +188,7 @@ const DATA_ONLY: &[&str] = &[
 /// Options by which these read a file that says what they do: tar(1), curl(1), wget(1), jq(1).
 const READS_A_FILE: &[(&[&str], &[&str])] = &[
     (&["tar"], &["-T", "--files-from", "--to-command", "-I", "--use-compress-program"]),
-    (&["curl"], &["-K", "--config"]),
+    (&["curl"], &["-K", "--config", "--engine"]),
     (&["wget"], &["--config"]),
     (&["jq"], &["-f", "--from-file", "-L", "--library-path"]),
 ];
@@ -229,6 +229,7 @@ mod tests {
             "tar -cTx",
             "tar --files-from=x",
             "curl -sKx",
+            "curl --engine ./x.so https://a.test",
             "jq -nf x",
             "env",
             "bash",
