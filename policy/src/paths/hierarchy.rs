@@ -10,7 +10,8 @@ use crate::{Access, Grant, Policy, Site};
 pub enum Unreadable {
     /// This path.
     Path(Vec<u8>),
-    /// Every path in the same directory that begins so: a denial of `/c/key*` is about `/c/key`, `/c/keys` and `/c/keys/x`.
+    /// Every path in the same directory that begins so: a denial of `/c/key*` is about `/c/key` and
+    /// `/c/keys`, and one of `/c/key*/**` also about `/c/keys/x`.
     Prefix(Vec<u8>),
 }
 

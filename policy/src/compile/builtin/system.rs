@@ -42,7 +42,14 @@ pub(crate) const TOOLCHAINS: [&str; 22] = [
 /// Secrets among the temporary files of everybody: tickets of Kerberos (krb5.conf(5), `default_ccache_name`) and proxies of
 /// grids (voms-proxy-init(1)). Only the built-in policy denies them: a pattern in a directory from which programs start keeps
 /// the floor from reading, and written policies leave reads to it.
-pub(crate) const TICKETS: [&str; 3] = ["/tmp/krb5cc_*", "/var/tmp/krb5cc_*", "/tmp/x509up_u*"];
+pub(crate) const TICKETS: [&str; 6] = [
+    "/tmp/krb5cc_*",
+    "/tmp/krb5cc_*/**",
+    "/var/tmp/krb5cc_*",
+    "/var/tmp/krb5cc_*/**",
+    "/tmp/x509up_u*",
+    "/tmp/x509up_u*/**",
+];
 
 /// Secrets: denied to everything, without asking.
 pub(crate) const DENIED: [&str; 9] = [
@@ -68,7 +75,7 @@ pub(crate) const DENIED: [&str; 9] = [
     // cliphist, clipcat, greenclip, clipmenu, Xfce's clipman, by their manuals; those of CopyQ, GPaste, Klipper, Parcellite,
     // ClipIt and wl-clipboard-history where rules open them; keyrings and mail in caches (GNOME Keyring's older releases,
     // Evolution, Thunderbird, Geary); caches of other browsers.
-    "~/.cache/krb5cc* ~/.cache/cliphist ~/.cache/clipcat ~/.cache/clipman \
+    "~/.cache/krb5cc* ~/.cache/krb5cc*/** ~/.cache/cliphist ~/.cache/clipcat ~/.cache/clipman \
      ~/.cache/greenclip.history ~/.cache/clipmenu ~/.cache/clipmenud ~/.cache/xfce4/clipman ~/.cache/copyq ~/.cache/gpaste \
      ~/.local/share/copyq ~/.config/copyq ~/.local/share/gpaste ~/.local/share/klipper ~/.local/share/parcellite \
      ~/.local/share/clipit ~/.local/share/clipman.json ~/.local/share/clipcat ~/.cache/keyring ~/.cache/keyrings ~/.cache/gnome-keyring \
@@ -207,6 +214,16 @@ mod tests {
             .chain(TICKETS)
         {
             assert_eq!(expansion::problem(p), None, "{p}");
+        }
+    }
+
+    /// What is denied by name is denied with all that it contains, should it be a directory: caches of Kerberos are files or
+    /// directories (krb5_ccache, "DIR").
+    #[test]
+    fn a_star_at_the_end_covers_what_is_below() {
+        let all: Vec<&str> = secrets().chain(TICKETS).collect();
+        for pattern in all.iter().filter(|pattern| pattern.ends_with('*') && !pattern.ends_with("**")) {
+            assert!(all.contains(&&*format!("{pattern}/**")), "{pattern}");
         }
     }
 }
