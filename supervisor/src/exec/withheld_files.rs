@@ -5,7 +5,7 @@
 //! names, or the nearest one above it that exists. A file that is changed in place does not change its directory, so
 //! whoever uses the list looks at the files in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
@@ -73,6 +73,8 @@ struct WithheldDirectory {
     found: Vec<Vec<u8>>,
     /// The programs that a pattern names.
     matched: Vec<Vec<u8>>,
+    /// Other regular files that a pattern names. They may become programs: a new mode does not change the directory.
+    others: Vec<Vec<u8>>,
 }
 
 impl WithheldFiles {
@@ -124,7 +126,7 @@ impl WithheldFiles {
         self.left_out
     }
 
-    /// Puts fully named files first, each kind in a stable order.
+    /// Puts fully named files first, then programs, each kind in a stable order.
     fn collect(&mut self) {
         let sorted = |files: &dyn Fn(&WithheldDirectory) -> &Vec<Vec<u8>>| {
             let mut files: Vec<Vec<u8>> = self.directories.iter().flat_map(files).cloned().collect();
@@ -133,9 +135,10 @@ impl WithheldFiles {
             files
         };
         let mut all = sorted(&|directory| &directory.found);
-        let mut matched = sorted(&|directory| &directory.matched);
-        matched.retain(|path| all.binary_search(path).is_err());
-        all.append(&mut matched);
+        let mut known: BTreeSet<Vec<u8>> = all.iter().cloned().collect();
+        for more in [sorted(&|directory| &directory.matched), sorted(&|directory| &directory.others)] {
+            all.extend(more.into_iter().filter(|path| known.insert(path.clone())));
+        }
         self.left_out = all.len().saturating_sub(MAX_FILES);
         all.truncate(MAX_FILES);
         self.files = Arc::new(all);
@@ -153,6 +156,7 @@ impl WithheldDirectory {
             stamp: None,
             found: Vec::new(),
             matched: Vec::new(),
+            others: Vec::new(),
         }
     }
 
@@ -161,30 +165,32 @@ impl WithheldDirectory {
         // The stamp comes first, so that a later change is noticed the next time.
         self.nearest = nearest(&self.path).to_vec();
         self.stamp = ContentStamp::settled(&self.nearest).filter(|_| shows_changes(&self.nearest));
-        let is_regular = |path: &&Vec<u8>| {
-            rustix::fs::lstat(&path[..])
-                .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
-        };
-        let found: Vec<Vec<u8>> = self.literal.iter().filter(is_regular).cloned().collect();
-        let matched = self.matched(policy);
-        let has_changed = found != self.found || matched != self.matched;
-        (self.found, self.matched) = (found, matched);
+        let found: Vec<Vec<u8>> = self.literal.iter().filter(|path| is_regular(path)).cloned().collect();
+        let (matched, others) = self.matched(policy);
+        let has_changed = found != self.found || matched != self.matched || others != self.others;
+        (self.found, self.matched, self.others) = (found, matched, others);
         has_changed
     }
 
-    fn matched(&self, policy: &Policy) -> Vec<Vec<u8>> {
+    /// The regular files that a pattern names: the programs, and the others.
+    fn matched(&self, policy: &Policy) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
         if self.patterns.is_empty() {
-            return Vec::new();
+            return Default::default();
         }
-        let Ok(entries) = std::fs::read_dir(OsStr::from_bytes(&self.path)) else { return Vec::new() };
+        let Ok(entries) = std::fs::read_dir(OsStr::from_bytes(&self.path)) else { return Default::default() };
         let paths = entries.flatten().map(|entry| entry.path().into_os_string().into_encoded_bytes());
         let mut matched: Vec<Vec<u8>> = paths
             .filter(|path| self.patterns.iter().any(|pattern| pattern.names(path)) && policy.withholds(path))
-            .filter(|path| rustix::fs::lstat(&path[..]).is_ok_and(|stat| is_program(&stat)))
+            .filter(|path| is_regular(path))
             .collect();
         matched.sort_unstable();
-        matched
+        matched.into_iter().partition(|path| rustix::fs::lstat(&path[..]).is_ok_and(|stat| is_program(&stat)))
     }
+}
+
+fn is_regular(path: &[u8]) -> bool {
+    let kind = rustix::fs::lstat(path).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    kind == Ok(FileType::RegularFile)
 }
 
 /// The directory at a path, or the nearest one above it that exists.
@@ -246,14 +252,15 @@ mod tests {
         check(&["curl"]);
         program(&root.join("ssh-keygen"));
         std::fs::write(root.join("sshrc"), "data").unwrap();
-        check(&["curl", "ssh-keygen"]);
+        // What may become a program without a change of the directory comes last.
+        check(&["curl", "ssh-keygen", "sshrc"]);
         std::fs::create_dir_all(root.join("new/deep")).unwrap();
-        check(&["curl", "ssh-keygen"]);
+        check(&["curl", "ssh-keygen", "sshrc"]);
         program(&root.join("new/deep/wget"));
-        check(&["curl", "new/deep/wget", "ssh-keygen"]);
+        check(&["curl", "new/deep/wget", "ssh-keygen", "sshrc"]);
         std::fs::rename(root.join("new"), root.join("old")).unwrap();
         std::fs::remove_file(root.join("curl")).unwrap();
-        check(&["ssh-keygen"]);
+        check(&["ssh-keygen", "sshrc"]);
     }
 
     /// A directory that has not changed for a while is not listed again, and the next change counts at once.
