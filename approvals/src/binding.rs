@@ -4,7 +4,9 @@ use guard_policy::Access;
 
 use super::code_input::CodeInput;
 use super::digest::Digest;
-use super::question::{AskedDirectory, AskedHost, BoundScript, Executable, FileChange, Question, Subject};
+use super::question::{
+    AskedDirectory, AskedHost, BoundScript, Executable, FileChange, Question, Subject, WhichFile,
+};
 
 /// Everything that identifies an approved call. Calls with equal bindings share one request and one answer. A grant
 /// covers exactly one binding.
@@ -26,6 +28,7 @@ enum Bound {
     },
     File {
         path: Vec<u8>,
+        which: WhichFile,
         access: Access,
         call: &'static str,
         change: Option<FileChange>,
@@ -64,6 +67,10 @@ enum OnCard {
         change: Option<FileChange>,
     },
     Host(AskedHost),
+    /// The hosts that one command wants to reach.
+    Hosts {
+        command: (i32, u64),
+    },
     /// What one command does in one directory.
     Files {
         directory: AskedDirectory,
@@ -89,7 +96,8 @@ impl Binding {
                 }),
             },
             Subject::File { path, access, call, change } => {
-                Bound::File { path: path.clone(), access: *access, call, change: change.clone() }
+                let (which, change) = (question.which, change.clone());
+                Bound::File { path: path.clone(), which, access: *access, call, change }
             }
             Subject::Host(host) => Bound::Host(host.clone()),
         };
@@ -112,11 +120,14 @@ impl Binding {
         let shared = reach.and_then(|reach| reach.directory.as_ref().zip(reach.command.as_ref()));
         let what = match (&self.what, shared) {
             (Bound::Exec { around, .. }, _) => OnCard::Exec(around.clone()),
-            (Bound::Host(host), _) => OnCard::Host(host.clone()),
+            (Bound::Host(host), _) => match reach.and_then(|reach| reach.command.as_ref()) {
+                Some(command) => OnCard::Hosts { command: command.identity() },
+                None => OnCard::Host(host.clone()),
+            },
             (Bound::File { .. }, Some((directory, command))) => {
                 OnCard::Files { directory: directory.clone(), command: command.identity() }
             }
-            (Bound::File { path, access, call, change }, None) => {
+            (Bound::File { path, access, call, change, .. }, None) => {
                 let change = change.clone();
                 OnCard::File { path: path.clone(), access: *access, call, change }
             }
@@ -158,10 +169,19 @@ impl Binding {
                     inputs.iter().flat_map(|input| [vec![Vec::new(); 2], input.parts().to_vec()].concat()),
                 );
             }
-            Bound::File { path, access, call, change } => {
+            Bound::File { path, which, access, call, change } => {
                 let bits =
                     [Access::READ, Access::WRITE, Access::MAP].map(|bit| u8::from(access.contains(bit)));
                 parts.extend([path.clone(), bits.to_vec(), call.as_bytes().to_vec()]);
+                // One part for each, also if it is not known.
+                let pair = |pair: Option<(u64, u64)>| {
+                    pair.map_or_else(Vec::new, |(device, inode)| [number(device), number(inode)].concat())
+                };
+                parts.extend([
+                    pair(which.directory),
+                    pair(which.file),
+                    which.born_ms.map_or_else(Vec::new, number),
+                ]);
                 if let Some(FileChange { lines, content }) = change {
                     parts.extend(content.map(|digest| digest.0.to_vec()));
                     parts.extend(lines.iter().map(|line| line.clone().into_bytes()));

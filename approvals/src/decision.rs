@@ -4,7 +4,7 @@ use std::fmt;
 use std::num::NonZeroU16;
 use std::str::FromStr;
 
-use guard_policy::approval::Route;
+use guard_policy::approval::{PatternError, Route};
 use tokio::time::Instant;
 
 /// A human's answer.
@@ -22,12 +22,27 @@ pub enum Decision {
     DenyFor(GrantWidth, Span),
 }
 
+/// An answer, with what it saves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperatorAnswer<'a> {
+    /// The decision.
+    pub decision: Decision,
+    /// For "always": the pattern to save in place of the one that is shown.
+    pub pattern: Option<&'a str>,
+}
+
+impl From<Decision> for OperatorAnswer<'_> {
+    fn from(decision: Decision) -> Self {
+        OperatorAnswer { decision, pattern: None }
+    }
+}
+
 /// The reach of an answer that also covers later calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GrantWidth {
     /// Only the file of this question.
     Narrow,
-    /// For a file: the same access to everything in its directory.
+    /// For a file: the same access to everything in its directory. For a host: all hosts below its domain.
     Directory,
 }
 
@@ -230,11 +245,21 @@ pub enum ResolveError {
     /// No call waits for the question any more ([`Resolution::Withdrawn`]).
     #[error("approval withdrawn: the caller has gone")]
     Withdrawn,
+    /// The pattern that "always" saves cannot be edited.
+    #[error(
+        "the pattern cannot be edited: what always saves here is not one rule for a file below a directory"
+    )]
+    NoPattern,
+    /// "always" cannot save this pattern.
+    #[error("the pattern cannot be saved: {0}")]
+    Pattern(#[from] PatternError),
     /// Nothing can be saved for this question. Holds the reason, for a human.
     #[error("allow-always is unavailable: {0}")]
     NoAlways(String),
-    /// The question is not about a file whose directory may be allowed.
-    #[error("allow-always-directory is unavailable: it is for files, below the home directory or elsewhere")]
+    /// The question is not about a file whose directory may be allowed, nor about a host below a domain.
+    #[error(
+        "allow-always-directory is unavailable: it is for files below a directory, and for hosts below a domain"
+    )]
     NoDirectory,
     /// The question is not about a file, or nothing is known that the answer would be for.
     #[error(
@@ -262,6 +287,7 @@ impl ResolveError {
             | ResolveError::NoDirectory
             | ResolveError::NotOffered(_)
             | ResolveError::AskedEachTime(_) => "APPROVAL_ALLOW_ALWAYS_UNAVAILABLE",
+            ResolveError::NoPattern | ResolveError::Pattern(_) => "APPROVAL_INVALID_PATTERN",
             ResolveError::NoRevision(_) => "APPROVAL_NO_REVISION",
         }
     }

@@ -9,7 +9,9 @@ use guard_policy::Access;
 use tokio::time::Instant;
 
 use super::decision::{Decision, GrantWidth, Span};
-use super::question::{AskedDirectory, Process, Question, Reach, Subject, WhichDirectory};
+use super::question::{
+    AskedDirectory, PendingRequest, Process, Question, Reach, Subject, WhichDirectory, WhichFile,
+};
 
 /// The maximum number of kept answers of one kind. If there are more, the one that ends first is dropped, or the oldest
 /// if none has an end; its calls are asked about again.
@@ -38,6 +40,9 @@ pub struct FileGrant {
     access: Access,
     /// The file that was asked about.
     path: Vec<u8>,
+    which: WhichFile,
+    /// When it was asked, in milliseconds since 1970.
+    asked_ms: u64,
     /// The directory, if the answer is for all of it.
     directory: Option<AskedDirectory>,
     /// The process id and start time of the command, if the answer is for one.
@@ -50,7 +55,8 @@ pub struct FileGrant {
 
 impl FileGrant {
     /// What this answer to a question means for later calls; `None` if the question has no such answer.
-    pub fn new(question: &Question, decision: Decision, now: Instant) -> Option<FileGrant> {
+    pub fn new(request: &PendingRequest, decision: Decision, now: Instant) -> Option<FileGrant> {
+        let question = &request.question;
         let (Decision::AllowFor(width, span) | Decision::DenyFor(width, span)) = decision else {
             return None;
         };
@@ -70,6 +76,8 @@ impl FileGrant {
             rule: question.rule(),
             access: *access,
             path: path.clone(),
+            which: question.which,
+            asked_ms: request.created_ms,
             directory,
             command,
             until: until(span, now),
@@ -82,7 +90,7 @@ impl FileGrant {
         self.command.is_some()
     }
 
-    /// Whether it is for this file, whoever uses it.
+    /// Whether it is for this path, whoever uses it, and whatever is there.
     fn covers(&self, file: &AskedFile<'_>) -> bool {
         let is_there = || match &self.directory {
             None => self.path == file.path,
@@ -102,6 +110,7 @@ impl FileGrant {
             && self.session == question.session
             && self.command.is_none_or(is_below)
             && self.covers(file)
+            && (self.directory.is_some() || self.which.is_meant(&question.which, self.asked_ms))
     }
 
     fn is_same_but_time(&self, other: &FileGrant) -> bool {

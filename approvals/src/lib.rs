@@ -11,8 +11,10 @@ mod code_input;
 pub mod decision;
 mod digest;
 mod event;
+pub mod facts;
 mod file_grants;
 mod grants;
+mod host_grants;
 mod lifecycle;
 pub mod manager;
 pub mod outcome;
@@ -44,7 +46,7 @@ pub use manager::{AskOutcome, Cancel, Manager, Ticket};
 pub use page_lock::served;
 pub use question::{
     Always, AskedDirectory, AskedHost, BoundScript, Exec, Executable, FileChange, Id, Process, Question,
-    Reach, Repeat, Subject, WhichDirectory,
+    Reach, Repeat, Subject, WhichDirectory, WhichFile,
 };
 pub use routes::gateway::reply;
 pub use routes::guard_socket::protocol;

@@ -10,7 +10,7 @@ use tokio::task::JoinError;
 
 use super::decision::{Decision, GrantWidth, Refusal, Resolution, ResolveError, Span, TemporaryGrant};
 use super::event::{CardRevision, QuestionChange};
-use super::question::{Always, Id, PendingRequest, Question, Repeat};
+use super::question::{Always, Id, PendingRequest, Question, Repeat, Subject};
 
 /// The result of registering a question.
 #[derive(Debug)]
@@ -106,28 +106,44 @@ pub(crate) struct Happened {
     pub request: Option<Arc<PendingRequest>>,
 }
 
-/// What this answer to all these questions saves, without duplicates.
+/// What this answer to all these questions saves, without duplicates. A pattern replaces the one that "always" would save.
 ///
 /// # Errors
-/// If one of them cannot be given this answer.
+/// If one of them cannot be given this answer, or saved with this pattern.
 pub fn saves<'q>(
     questions: impl Iterator<Item = (Id, &'q Question)>,
     decision: Decision,
+    pattern: Option<&str>,
 ) -> Result<Vec<SaveRequest>, ResolveError> {
     let mut saves: Vec<SaveRequest> = Vec::new();
     for (id, question) in questions {
-        for saving in permitted(question, decision)? {
-            match saves.iter_mut().find(|save| save.saving == *saving && save.agent == question.agent) {
+        let savings = permitted(question, decision)?;
+        let savings = match pattern {
+            None => savings.to_vec(),
+            Some(pattern) => vec![edited(question, decision, pattern)?],
+        };
+        for saving in savings {
+            match saves.iter_mut().find(|save| save.saving == saving && save.agent == question.agent) {
                 Some(save) => save.questions.push(id),
-                None => saves.push(SaveRequest {
-                    questions: vec![id],
-                    agent: question.agent.clone(),
-                    saving: saving.clone(),
-                }),
+                None => {
+                    saves.push(SaveRequest { questions: vec![id], agent: question.agent.clone(), saving })
+                }
             }
         }
     }
     Ok(saves)
+}
+
+/// What "always" saves for a question with another pattern.
+fn edited(question: &Question, decision: Decision, pattern: &str) -> Result<Saving, ResolveError> {
+    let savings = match decision {
+        Decision::AllowAlways(GrantWidth::Narrow) => permitted(question, decision)?,
+        _ => &[],
+    };
+    match (savings, &question.edited_below) {
+        ([Saving::Rule(rule)], Some(below)) => Ok(Saving::Rule(rule.edited(pattern, below)?)),
+        _ => Err(ResolveError::NoPattern),
+    }
 }
 
 /// Whether a question can be given this answer, and what that saves.
@@ -152,6 +168,9 @@ fn permitted(question: &Question, decision: Decision) -> Result<&[Saving], Resol
 
 /// Whether an answer to a question can be for this much.
 fn has_reach(question: &Question, width: GrantWidth, span: Span) -> bool {
+    if let Subject::Host(host) = &question.subject {
+        return width == GrantWidth::Directory && span != Span::Command && host.domain.is_some();
+    }
     question.reach.as_ref().is_some_and(|reach| {
         let has_width = width == GrantWidth::Narrow || reach.directory.is_some();
         has_width && (span != Span::Command || reach.command.is_some())

@@ -29,19 +29,26 @@ pub struct Question {
     pub session: String,
     /// The action to approve.
     pub subject: Subject,
+    /// Which file a question about a file is about.
+    pub which: WhichFile,
     /// The calling process first, then its parents up to the guard.
     pub asked_by: Vec<Process>,
+    /// What a human should notice, one remark each: `push --force replaces what others have at the remote`.
+    pub unusual: Vec<String>,
     /// Why the call is asked: the rule that applies.
     pub reason: Reason<'static>,
     /// What "always" would save.
     pub always: Always,
+    /// The widest directory for which the pattern that "always" saves may be edited. `None` if it may not.
+    pub edited_below: Option<String>,
     /// Whether an approval may hold for later calls.
     pub repeat: Repeat,
-    /// How far an answer may reach beyond equal calls. `None` for a program, for code, for a socket, and for a host.
+    /// How far an answer may reach beyond equal calls. `None` for a program, for code, and for a socket.
     pub reach: Option<Reach>,
 }
 
-/// How far an answer to a question about a file may reach.
+/// How far an answer to a question about a file may reach. For a host, only the command is known: what one command asks
+/// about shares a card.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
     /// The directory that an answer may cover: the file's directory, the directory that is read, or the one that is
@@ -61,6 +68,27 @@ pub struct AskedDirectory {
     pub path: Vec<u8>,
     /// Which directory it is.
     pub which: WhichDirectory,
+}
+
+/// Which file has a name, so that no other one is taken for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct WhichFile {
+    /// The device and inode numbers of the directory that has the name. `None` if it is not known.
+    pub directory: Option<(u64, u64)>,
+    /// Those of the file. `None` if there is none.
+    pub file: Option<(u64, u64)>,
+    /// When the file was made, in milliseconds since 1970. `None` where the file system does not say.
+    pub born_ms: Option<u64>,
+}
+
+impl WhichFile {
+    /// Whether an answer to a question of that time about this file also counts for what has the name now: the file itself, a
+    /// free name, or a file made since. Another one that was there before has been brought to the name.
+    pub fn is_meant(&self, now: &WhichFile, asked_ms: u64) -> bool {
+        let is_it = (self.file, self.born_ms) == (now.file, now.born_ms);
+        let is_newer = now.born_ms.is_some_and(|born| born >= asked_ms);
+        self.directory == now.directory && (is_it || now.file.is_none() || is_newer)
+    }
 }
 
 /// Which directory has a name.
@@ -110,6 +138,8 @@ pub struct AskedHost {
     pub method: String,
     /// The addresses of the host that are asked about. Empty if the name is.
     pub addresses: Vec<IpAddr>,
+    /// The hosts that a wider answer may be for: `*.example.com`. `None` if the addresses are asked about.
+    pub domain: Option<String>,
 }
 
 impl AskedHost {
@@ -273,12 +303,14 @@ impl Question {
                 path.len() + lines.map(|line| line.len() + size_of::<String>()).sum::<usize>()
             }
             Subject::Host(host) => {
-                host.authority.len() + host.method.len() + size_of_val(host.addresses.as_slice())
+                let domain = host.domain.as_ref().map_or(0, String::len);
+                host.authority.len() + host.method.len() + domain + size_of_val(host.addresses.as_slice())
             }
         };
         let reason = self.reason.path.len() + self.reason.text.len() + self.reason.rule().len();
         let asked_by: usize =
             self.asked_by.iter().map(|process| process.name.len() + size_of::<Process>()).sum();
+        let unusual: usize = self.unusual.iter().map(|remark| remark.len() + size_of::<String>()).sum();
         let always = match &self.always {
             Always::Saves { narrow, directory } => narrow.iter().chain(directory).map(size).sum(),
             Always::Never(why) => why.len(),
@@ -290,8 +322,10 @@ impl Question {
             + own
             + reason
             + asked_by
+            + unusual
             + always
             + reach
+            + self.edited_below.as_ref().map_or(0, String::len)
             + self.agent.len()
             + self.session.len()
     }
@@ -314,5 +348,36 @@ fn command(exec: &Exec) -> String {
     match line.char_indices().nth(MAX_LINE_LEN) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_for_the_file_and_for_what_is_made_there_later() {
+        let which = |directory: u64, file: Option<u64>, born_ms| WhichFile {
+            directory: Some((1, directory)),
+            file: file.map(|inode| (1, inode)),
+            born_ms,
+        };
+        let asked = which(7, Some(10), Some(500));
+        for (now, is_meant) in [
+            (asked, true),
+            (which(7, None, None), true),
+            (which(7, Some(11), Some(1000)), true),
+            // It was there before, so it has been brought to the name.
+            (which(7, Some(11), Some(999)), false),
+            (which(7, Some(10), Some(600)), false),
+            (which(7, Some(11), None), false),
+            (which(8, Some(10), Some(500)), false),
+            (which(8, None, None), false),
+        ] {
+            assert_eq!(asked.is_meant(&now, 1000), is_meant, "{now:?}");
+        }
+        let free = which(7, None, None);
+        assert!(free.is_meant(&which(7, Some(11), Some(1000)), 1000));
+        assert!(!free.is_meant(&which(7, Some(11), Some(1)), 1000));
     }
 }

@@ -11,7 +11,7 @@ use guard_policy::{Access, Reason, Source, WebScheme};
 
 use crate::decision::{Decision, GrantWidth};
 use crate::digest::Digest;
-use crate::question::{Always, AskedHost, Exec, Executable, Process, Question, Repeat, Subject};
+use crate::question::{Always, AskedHost, Exec, Executable, Process, Question, Repeat, Subject, WhichFile};
 use crate::settings::Settings;
 
 /// The default of `exec.timeoutMs`.
@@ -61,12 +61,15 @@ pub fn question(argv: &[&str]) -> Question {
             program_variables: Vec::new(),
             is_outside: false,
         })),
+        which: WhichFile::default(),
         asked_by: vec![Process { pid: 7, started: 1, name: "bash".to_owned() }],
+        unusual: Vec::new(),
         reason: reason("allowlist miss"),
         always: saves(vec![Saving::Entry(BoundEntry {
             pattern: argv[0].to_owned(),
             arg_pattern: argv.join(" "),
         })]),
+        edited_below: None,
         repeat: Repeat::Allowed,
         reach: None,
     }
@@ -94,6 +97,7 @@ pub fn host(authority: &str) -> Question {
             scheme: WebScheme::Https,
             method: String::new(),
             addresses: Vec::new(),
+            domain: None,
         }),
         always: Always::Never("hosts are not saved".to_owned()),
         ..question(&["/x"])

@@ -52,7 +52,9 @@ pub use config::schema::schema;
 pub use decide::decide;
 pub use git_paths::{GitPathsContent, MAX_BYTES as MAX_GIT_PATHS_BYTES, ObjectFormat};
 pub use network::{AddressClass, Connection, Gateway, GatewayConfig, Interface, Page, Transport, resolvers};
-pub use network::{WebEndpoint, WebRequest, WebScheme, WebTarget, WebTargetError};
+pub use network::{
+    PUBLIC_SUFFIX_LIST, PublicSuffixes, WebEndpoint, WebRequest, WebScheme, WebTarget, WebTargetError,
+};
 pub use paths::earlier_runs::{EarlierRuns, WritablePlace};
 pub use paths::expansion::Bases;
 pub use paths::hierarchy::Unreadable;
@@ -84,6 +86,7 @@ pub mod analysis {
     pub use crate::programs::command_line::quoted;
     pub use crate::programs::inline_eval::{Hit, Inline, inline_eval, inline_eval_of, is_interpreter};
     pub use crate::programs::mentioned_files::MentionedFiles;
+    pub use crate::programs::risks::risks;
     pub use crate::programs::script::{InputKind, Operands, mentioned_files, script_operands};
 }
 
@@ -95,7 +98,9 @@ pub mod ssrf {
 /// How a human is asked, what is shown of a command, and what an "always" saves.
 pub mod approval {
     pub use crate::config::approvals::*;
-    pub use crate::paths::saved_rules::FileRule;
+    pub use crate::paths::saved_rules::{FileRule, PatternError};
     pub use crate::redact::display::{OVERSIZED, TRUNCATED, display_text};
-    pub use crate::remedy::always::{Always, AlwaysContext, OnDisk, Repeat, Saving, always, always_host};
+    pub use crate::remedy::always::{
+        Always, AlwaysContext, OnDisk, Repeat, Saving, always, always_host, edited_below,
+    };
 }

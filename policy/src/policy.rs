@@ -65,6 +65,11 @@ impl Policy {
         self.workspace.as_deref()
     }
 
+    /// Whether a real path is the workspace, or lies in it.
+    pub fn is_in_workspace(&self, path: &[u8]) -> bool {
+        self.workspace().is_some_and(|workspace| is_below(path, workspace))
+    }
+
     /// The same policy, under which no program may start: what the operator sets for a running session.
     #[must_use]
     pub fn without_programs(&self) -> Policy {

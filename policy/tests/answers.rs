@@ -1,11 +1,11 @@
 //! Tests of the guard's own approvals store in a policy: it turns an ask into an allow, and changes nothing else.
 
 use crate::common::{self, HOME, compile, compile_with, exec, file, host, outcomes};
-use guard_policy::approval::{Always, FileRule, OnDisk, Saving, always, always_host};
+use guard_policy::approval::{Always, FileRule, OnDisk, Saving, always, always_host, edited_below};
 use guard_policy::store::{Added, NewEntry, SavedAnswer, SavedGrant, Store, StoreContents};
 use guard_policy::{
     Access, Bits, Connection, EarlierRuns, Exec, Grant, Host, OpenclawStore, Outcome, Overrides, OwnStore,
-    Policy, Request, Role, Source, WebRequest, WebTarget, decide,
+    Policy, PublicSuffixes, Request, Role, Source, WebRequest, WebTarget, decide,
 };
 use std::net::SocketAddr;
 
@@ -283,7 +283,7 @@ fn always_saves_the_origin_and_not_where_it_leads() {
         let request = WebRequest { target: WebTarget::Url(url), addresses, is_name_approved };
         let verdict = decide(&policy, &Request::Web(request));
         assert_eq!(verdict.outcome, Outcome::Ask);
-        always_host(&endpoint, &verdict.reason)
+        always_host(&endpoint, None, &verdict.reason)
     };
     let Always::Saves { narrow, directory } = asked(&[], false) else { panic!("no always") };
     assert_eq!((narrow.len(), directory.len()), (1, 0));
@@ -298,8 +298,84 @@ fn always_saves_the_origin_and_not_where_it_leads() {
         let verdict = decide(&policy, &Request::Web(request));
         assert_eq!(verdict.outcome, Outcome::Ask, "{url}");
         let endpoint = WebTarget::Url(url).endpoint().unwrap();
-        assert!(matches!(always_host(&endpoint, &verdict.reason), Always::Never(_)), "{url}");
+        assert!(matches!(always_host(&endpoint, None, &verdict.reason), Always::Never(_)), "{url}");
     }
+}
+
+#[test]
+fn a_pattern_may_be_edited_below_a_directory_that_is_not_home() {
+    let rules = json!({"/**": "???", "/never/**": "---"});
+    let guard = json!({"version": 1, "permissions": {"base": false, "persistence": false, "filesystem": {"rules": rules}}});
+    let policy = compile(&guard);
+    let below = |path: &str, access| {
+        let request = Request::File { path: path.as_bytes(), access };
+        edited_below(&policy, &always(&policy, &[request], &|_: &[u8]| OnDisk::File))
+    };
+    for (path, expected) in [
+        ("/srv/a/b", Some("/srv")),
+        ("/etc/hosts", Some("/etc")),
+        ("/home/u/x/y/z", Some("/home/u/x")),
+        // The home directory itself, the whole system, and what is denied.
+        ("/home/u/x", None),
+        ("/x", None),
+        ("/never/x", None),
+    ] {
+        assert_eq!(below(path, Access::READ).as_deref(), expected, "{path}");
+    }
+    assert_eq!(below("/srv/a/b", Access::MAP), None);
+    let rule = FileRule { pattern: "/srv/a/b".to_owned(), bits: Bits::R };
+    for pattern in ["/srv/**", "/srv/a/*", "/srv/a/b", "/srv/?/b"] {
+        let edited = rule.edited(pattern, "/srv").unwrap_or_else(|error| panic!("{pattern}: {error}"));
+        assert!(edited.covers(b"/srv/a/b") && edited.bits == Bits::R, "{pattern}");
+    }
+    for pattern in
+        ["/**", "**", "~/**", "/srv", "/srvx/**", "/srv/../**", "/srv//a/b", "/srv/a/c", "/sr*/a/b", ""]
+    {
+        assert!(rule.edited(pattern, "/srv").is_err(), "{pattern}");
+    }
+}
+
+#[test]
+fn always_may_be_for_the_domain_that_its_owner_has_registered() {
+    let guard =
+        json!({"version": 1, "network": {"web": {"ask": "on-miss", "deniedDomains": ["c.a.example.org"]}}});
+    let policy = with_own(&guard, &json!({"version": 1}));
+    let suffixes = PublicSuffixes::parse("org\nuk\nco.uk\nio\ngithub.io\n").unwrap();
+    let wider = |url: &str| {
+        let request = WebRequest { target: WebTarget::Url(url), addresses: &[], is_name_approved: false };
+        let verdict = decide(&policy, &Request::Web(request));
+        let endpoint = WebTarget::Url(url).endpoint().unwrap();
+        let domain = endpoint.domain(&suffixes);
+        match always_host(&endpoint, domain.as_deref(), &verdict.reason) {
+            Always::Saves { directory, .. } => directory,
+            Always::Never(why) => panic!("{url}: {why}"),
+        }
+    };
+    for (url, domain) in [
+        ("https://registry.example.org/x", Some("host https://*.example.org")),
+        ("http://b.a.example.co.uk:8080/", Some("host http://*.example.co.uk:8080")),
+        // These are the domain itself, and one of many owners'.
+        ("https://example.org/", None),
+        ("https://example.co.uk/", None),
+        ("https://someone.github.io/", None),
+        ("https://93.184.216.34/", None),
+    ] {
+        let texts: Vec<_> = wider(url).iter().map(Saving::to_string).collect();
+        assert_eq!(texts.first().map(String::as_str), domain, "{url}");
+    }
+    let after = compile_saved(&guard, &wider("https://registry.example.org/"));
+    for (url, outcome) in [
+        ("https://a.example.org/", Outcome::Allow),
+        ("https://b.a.example.org/", Outcome::Allow),
+        ("https://c.a.example.org/", Outcome::Deny),
+        ("https://example.org/", Outcome::Ask),
+        ("http://a.example.org/", Outcome::Ask),
+        ("https://aexample.org/", Outcome::Ask),
+    ] {
+        assert_eq!(web(&after, url, "93.184.216.34"), outcome, "{url}");
+    }
+    // What it leads to is judged all the same.
+    assert_eq!(web(&after, "https://a.example.org/", "10.0.0.1"), Outcome::Deny);
 }
 
 fn compile_saved(guard: &Value, savings: &[Saving]) -> Policy {

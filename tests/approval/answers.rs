@@ -222,7 +222,9 @@ fn an_answer_says_what_it_let_go() {
     let question = world.wait_for(1).remove(0);
     let output = world.resolve(&question, "allow-once");
     let lines: Vec<&str> = output.stdout.lines().collect();
-    assert_eq!(lines[0], format!("allow-once {}  exec {asked}", question["id"].as_str().expect("an id")));
+    let (id, work) = (question["id"].as_str().expect("an id"), world.work().display().to_string());
+    let sentence = format!("bash wants to run: {asked} 'a b' '\\u{{1B}}[2J', in {work}");
+    assert_eq!(lines[0], format!("allow-once {id}  {sentence}"));
     for line in [&format!("  argv[0]   {asked}"), "  argv[1]   a b", "  argv[2]   \\u{1B}[2J"] {
         assert!(lines.contains(&line), "{line}: {}", output.stdout);
     }
@@ -231,7 +233,7 @@ fn an_answer_says_what_it_let_go() {
     let output = world.resolve(&question, "deny");
     let file = path(&world, "else/file");
     assert!(
-        output.stdout.starts_with("deny ") && output.stdout.contains(&format!("  read {file}\n")),
+        output.stdout.starts_with("deny ") && output.stdout.contains(&format!(" wants to read {file}\n")),
         "{}",
         output.stdout
     );
@@ -258,4 +260,35 @@ fn an_answer_to_a_card_says_each_call() {
     }
     assert_eq!(output.stdout.matches("  asked by  bash ").count(), 2, "{}", output.stdout);
     assert_eq!(held.end().stdout, "");
+}
+
+/// The rule for a file can have another pattern, which matches the file and lies below the same directory.
+#[test]
+fn always_saves_the_pattern_that_the_operator_writes() {
+    let world = world();
+    let file = path(&world, "else/file");
+    let held = world.start(&["cat", &file]);
+    let question = world.wait_for(1).remove(0);
+    let id = question["id"].as_str().expect("an id");
+    let below = question["editedBelow"].as_str().expect("a directory");
+    assert!(file.starts_with(&format!("{below}/")), "{question}");
+    let resolve =
+        |decision: &str, pattern: &str| world.approvals(&["resolve", id, decision, "--pattern", pattern]);
+    for (decision, pattern, why) in [
+        ("allow-always", "/**", "must begin with"),
+        ("allow-always", &format!("{below}/../**"), "real paths have no"),
+        ("allow-always", &path(&world, "else/other*"), "does not match"),
+        ("allow-once", &path(&world, "else/f*"), "the pattern cannot be edited"),
+        ("allow-always-directory", &path(&world, "else/f*"), "the pattern cannot be edited"),
+    ] {
+        let refused = resolve(decision, pattern);
+        assert!(refused.status == 1 && refused.stderr.contains(why), "{decision} {pattern}: {refused:?}");
+        assert_eq!(world.pending().len(), 1, "{decision} {pattern}");
+    }
+    let pattern = path(&world, "else/f*");
+    let saved = resolve("allow-always", &pattern);
+    assert_eq!(saved.status, 0, "{saved:?}");
+    assert_eq!(held.end().stdout, "secret\n");
+    let list = world.approvals(&["saved"]).stdout;
+    assert!(list.contains(&pattern), "{list}");
 }

@@ -89,6 +89,7 @@ const scenes = {
         const page = await open();
         const card = cardOf(page, text);
         await card.waitFor();
+        await card.getByText("Details", { exact: true }).click();
         console.log(await card.innerText());
         await (await ready(card, button)).click();
         await page.locator(".card.ended").filter({ hasText: text }).waitFor();

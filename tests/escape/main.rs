@@ -6,6 +6,7 @@ mod calls;
 mod deceit;
 mod deep;
 mod devices;
+mod exchanged;
 mod exhausted;
 mod faults;
 mod files;

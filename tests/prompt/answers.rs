@@ -40,7 +40,7 @@ fn read(session: &mut Session, pages: usize) {
 fn a_yes_waits_until_every_argument_was_on_the_screen() {
     let world = world();
     let mut session = Session::on(&world, (24, 80), Replies::Given, "xterm-256color");
-    session.line("$ASKED {1..60} last");
+    session.line("$ASKED {1..2000} last");
     session.prompted();
     for key in ["y", "s"] {
         session.answer(key);
@@ -60,7 +60,7 @@ fn a_yes_waits_until_every_argument_was_on_the_screen() {
     read(&mut session, 6);
     session.answer("y");
     session.unprompted();
-    session.emulator.expect(" 60 last\n");
+    session.emulator.expect(" 2000 last\n");
     session.leave();
 }
 
@@ -69,7 +69,7 @@ fn a_yes_waits_until_every_argument_was_on_the_screen() {
 fn a_screen_that_shrinks_hides_no_argument() {
     let world = world();
     let mut session = Session::start(&world);
-    session.line("$ASKED {1..9} last");
+    session.line("$ASKED {1..300} last");
     session.prompted();
     session.emulator.resize(12, 100);
     session.emulator.expect("more, v to view");
@@ -77,11 +77,11 @@ fn a_screen_that_shrinks_hides_no_argument() {
     session.answer("y");
     session.emulator.expect(UNSEEN);
     session.emulator.resize(30, 100);
-    session.emulator.wait("all arguments", |picture| picture.text.contains("last\n"));
+    session.emulator.wait("all arguments", |picture| picture.text.contains("last, in"));
     let _ = session.emulator.rest();
     session.answer("y");
     session.unprompted();
-    session.emulator.expect(" 9 last\n");
+    session.emulator.expect(" 300 last\n");
     session.leave();
 }
 
@@ -144,12 +144,59 @@ fn a_card_shows_each_file_before_it_is_answered() {
     }
     let mut session = Session::start(&world);
     session.line("bash -c 'cat ../else/file & cat ../else/other & wait; echo over'");
-    session.emulator.expect("call 2");
+    session.emulator.expect("2 of 2: ");
     session.prompted();
     session.answer("y");
     session.unprompted();
     session.emulator.expect("\nover");
     let text = session.emulator.picture().text;
     assert!(text.contains("content of file") && text.contains("content of other"), "{text}");
+    session.leave();
+}
+
+/// The pattern is typed over the one that is offered, shown with what it matches, and confirmed.
+#[test]
+fn the_pattern_that_always_saves_can_be_edited() {
+    let world = world();
+    for name in ["a.txt", "b.txt", "c.csv"] {
+        world.write(format!("else/data/{name}"), format!("content of {name}\n"));
+    }
+    let mut session = Session::start(&world);
+    session.line("cat ../else/data/a.txt");
+    session.prompted();
+    session.answer("a");
+    session.emulator.expect("e edit the pattern");
+    session.answer("e");
+    session.emulator.expect("change the pattern");
+    // A pattern that does not match the file is not saved, and can be mended.
+    for _ in 0.."a.txt".len() {
+        session.emulator.keys("\x7f");
+    }
+    session.emulator.keys("*.csv");
+    let _ = session.emulator.rest();
+    session.emulator.keys("\r");
+    session.emulator.expect("the pattern does not match");
+    for _ in 0.."csv".len() {
+        session.emulator.keys("\x7f");
+    }
+    session.emulator.keys("txt");
+    let _ = session.emulator.rest();
+    session.emulator.keys("\r");
+    let picture = session.emulator.expect("2 names there now");
+    assert!(picture.text.contains("else/data/*.txt"), "{}", picture.text);
+    session.answer("y");
+    session.unprompted();
+    session.emulator.expect("content of a.txt");
+    session.line("cat ../else/data/b.txt");
+    session.emulator.expect("content of b.txt");
+    session.line("cat ../else/data/c.csv");
+    session.prompted();
+    session.answer("n");
+    session.unprompted();
+    assert!(
+        world
+            .read("home/.openclaw/guard/approvals.json")
+            .is_some_and(|text| text.contains("else/data/*.txt"))
+    );
     session.leave();
 }

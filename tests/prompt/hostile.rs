@@ -89,7 +89,7 @@ fn no_state_of_the_terminal_hides_it() {
     ] {
         session.line(&format!("clear; printf '{set}'; $ASKED x >/dev/null; printf '{reset}'; clear"));
         let picture = session.prompted();
-        assert!(picture.text.contains("argv[1]   x"), "{set}: {}", picture.text);
+        assert!(picture.text.contains("bin/asked x, in "), "{set}: {}", picture.text);
         assert!(
             picture.text.lines().last().is_some_and(|line| line.starts_with('>')),
             "{set}: {}",

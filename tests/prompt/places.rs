@@ -61,7 +61,7 @@ fn in_the_background_a_line_says_how_to_answer() {
     let world = world();
     let mut session = outside(&world);
     session.line("$RUN $ASKED one &");
-    session.emulator.expect("openclaw-guard: waiting for approval: exec ");
+    session.emulator.expect(" waits for approval: openclaw-guard ");
     assert!(!session.emulator.rest().text.contains(" s left"));
     allowed_in_the_foreground(session);
 }
@@ -144,11 +144,11 @@ fn a_new_card_is_not_answered_with_the_one_being_read() {
     session.emulator.keys("y");
     session.emulator.expect("> y");
     session.due();
-    session.emulator.expect("call 2");
+    session.emulator.expect("2 of 2: ");
     session.emulator.keys("\r");
     sleep(Duration::from_millis(800));
     let picture = session.emulator.picture();
-    assert!(picture.text.contains("call 2"), "{}", picture.text);
+    assert!(picture.text.contains("2 of 2: "), "{}", picture.text);
     session.answer("y");
     session.unprompted();
     session.emulator.expect("one\n");

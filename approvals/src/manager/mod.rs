@@ -18,7 +18,7 @@ use tokio::sync::{Notify, broadcast};
 use tokio::time::{Instant, sleep_until};
 
 use super::decision::{
-    AnsweredBy, Decision, Refusal, Resolution, ResolveError, RouteFailure, TemporaryGrant,
+    AnsweredBy, OperatorAnswer, Refusal, Resolution, ResolveError, RouteFailure, TemporaryGrant,
 };
 use super::event::{Event, Log};
 use super::file_grants::AskedFile;
@@ -207,14 +207,14 @@ impl Manager {
     ///
     /// # Errors
     /// Returns the reason if the answer is rejected. Nothing has changed then.
-    pub fn resolve(
+    pub fn resolve<'a>(
         &self,
         id: &str,
         revision: Option<u64>,
-        decision: Decision,
+        answer: impl Into<OperatorAnswer<'a>>,
         by: AnsweredBy,
     ) -> Result<Resolved, ResolveError> {
-        self.with(|state, now| state.pending.resolve(id, revision, decision, by, now))
+        self.with(|state, now| state.pending.resolve(id, revision, answer.into(), by, now))
     }
 
     /// Whether a call may go on because it was approved. True exactly once, and at most 15 seconds after the answer

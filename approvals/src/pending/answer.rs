@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::decision::{AnsweredBy, Decision, Resolution, ResolveError};
+use super::super::decision::{AnsweredBy, Decision, OperatorAnswer, Resolution, ResolveError};
 use super::super::event::QuestionChange;
 use super::super::file_grants::{FileGrant, until};
 use super::super::outcome::{Lookup, Resolved, SaveError, SaveRequest, saves};
@@ -27,10 +27,11 @@ impl PendingApprovals {
         &mut self,
         prefix: &str,
         revision: Option<u64>,
-        decision: Decision,
+        answer: OperatorAnswer<'_>,
         by: AnsweredBy,
         now: Instant,
     ) -> Result<Resolved, ResolveError> {
+        let OperatorAnswer { decision, pattern } = answer;
         let id = match self.find(prefix, now)? {
             Lookup::Pending(id) => id,
             Lookup::Ended(id, Resolution::Resolved(before)) if before == decision => {
@@ -50,7 +51,7 @@ impl PendingApprovals {
             }
         };
         let questions = answered.iter().filter_map(|id| Some((*id, &self.pending.get(id)?.request.question)));
-        let saves = saves(questions, decision)?;
+        let saves = saves(questions, decision, pattern)?;
         let mut cards = self.listings();
         for id in &answered {
             self.answer(*id, decision, by, now);
@@ -73,8 +74,12 @@ impl PendingApprovals {
     /// The pending questions that this answer has just decided, too.
     fn covered(&self, decision: Decision) -> Vec<Id> {
         let is_covered = |question: &Question| match decision {
-            Decision::AllowFor(..) => self.file_grants.allowing(question).is_some(),
-            Decision::DenyFor(..) => self.file_denials.denying(question).is_some(),
+            Decision::AllowFor(..) => {
+                self.file_grants.allowing(question).is_some() || self.host_grants.get(question).is_some()
+            }
+            Decision::DenyFor(..) => {
+                self.file_denials.denying(question).is_some() || self.host_denials.get(question).is_some()
+            }
             Decision::AllowOnce | Decision::AllowAlways(_) | Decision::Deny => false,
         };
         let pending = self.pending.iter().filter(|(_, pending)| is_covered(&pending.request.question));
@@ -88,12 +93,14 @@ impl PendingApprovals {
             Decision::Deny => self.denials.insert(binding, Some(now + BURST_INTERVAL)),
             _ if question.repeat == Repeat::AskedEachTime => {}
             Decision::AllowOnce => {}
-            Decision::AllowFor(_, span) => match FileGrant::new(question, decision, now) {
+            Decision::AllowFor(..) if self.host_grants.insert(question, decision, now) => {}
+            Decision::DenyFor(..) if self.host_denials.insert(question, decision, now) => {}
+            Decision::AllowFor(_, span) => match FileGrant::new(&pending.request, decision, now) {
                 Some(grant) => self.file_grants.insert(grant),
                 None => self.grants.insert(binding, until(span, now)),
             },
             Decision::DenyFor(..) => {
-                if let Some(denial) = FileGrant::new(question, decision, now) {
+                if let Some(denial) = FileGrant::new(&pending.request, decision, now) {
                     self.file_denials.insert(denial);
                 }
             }

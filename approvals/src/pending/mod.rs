@@ -29,6 +29,7 @@ use super::decision::{Resolution, ResolveError, RouteFailure};
 use super::event::QuestionChange;
 use super::file_grants::{AskedFile, FileGrants};
 use super::grants::TemporaryGrants;
+use super::host_grants::HostGrants;
 use super::lifecycle::Lifecycle;
 use super::outcome::{Happened, Lookup, PendingCard};
 use super::question::{Id, PendingRequest};
@@ -71,6 +72,8 @@ pub struct PendingApprovals {
     grants: TemporaryGrants,
     file_denials: FileGrants,
     file_grants: FileGrants,
+    host_denials: HostGrants,
+    host_grants: HostGrants,
     late: LateAnswers,
     /// Questions that timed out a moment ago.
     expired: TemporaryGrants,
@@ -111,6 +114,8 @@ impl PendingApprovals {
         self.grants.forget(now);
         self.file_denials.forget(now);
         self.file_grants.forget(now);
+        self.host_denials.forget(now);
+        self.host_grants.forget(now);
         self.expired.forget(now);
         self.late.forget(now);
     }

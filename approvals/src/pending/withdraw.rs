@@ -122,6 +122,7 @@ impl PendingApprovals {
         self.withdraw_all(now);
         self.grants.clear();
         self.file_grants.clear();
+        self.host_grants.clear();
         self.late.clear();
     }
 

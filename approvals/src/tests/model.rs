@@ -161,7 +161,7 @@ fn run(steps: Vec<ModelStep>) -> Result<(), TestCaseError> {
                 pending.pass(now);
                 let before: Vec<_> =
                     pending.listings().into_iter().map(|listing| (listing.card, listing.requests)).collect();
-                let Ok(resolved) = pending.resolve(&id, revision, decision, Route::Cli, now) else {
+                let Ok(resolved) = pending.resolve(&id, revision, decision.into(), Route::Cli, now) else {
                     continue;
                 };
                 for answered in &resolved.answered {

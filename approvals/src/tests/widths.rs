@@ -2,12 +2,14 @@
 
 use std::num::NonZeroU16;
 
+use guard_policy::approval::{FileRule, PatternError};
+use guard_policy::{Bits, WebScheme};
 use tokio::time::advance;
 
 use super::*;
-use crate::decision::Span;
+use crate::decision::{OperatorAnswer, Span};
 use crate::file_grants::{AskedFile, MAX_FILE_GRANTS};
-use crate::question::{AskedDirectory, Process, Reach, WhichDirectory};
+use crate::question::{AskedDirectory, AskedHost, Process, Reach, WhichDirectory};
 
 const COMMAND: Decision = Decision::AllowFor(GrantWidth::Directory, Span::Command);
 const SESSION: Decision = Decision::AllowFor(GrantWidth::Directory, Span::Session);
@@ -284,4 +286,120 @@ fn every_answer_has_a_word() {
     {
         assert!(word.parse::<Decision>().is_err(), "{word}");
     }
+}
+
+/// A host below `example.org` that curl wants to reach.
+fn reached(name: &str, scheme: WebScheme, method: &str) -> Question {
+    let reach = Reach { command: Some(process(20, 2)), ..Reach::default() };
+    let asked = AskedHost {
+        authority: name.to_owned(),
+        scheme,
+        method: method.to_owned(),
+        addresses: Vec::new(),
+        domain: Some("*.example.org".to_owned()),
+    };
+    Question { subject: Subject::Host(asked), reach: Some(reach), ..host(name) }
+}
+
+fn tls(name: &str) -> Question {
+    reached(name, WebScheme::Https, "")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_domain_is_for_the_hosts_below_it() {
+    let manager = after(SESSION, &tls("a.example.org:443"));
+    assert!(granted(&manager, &tls("b.example.org:443")));
+    let other_domain = {
+        let mut other = tls("a.example.net:443");
+        let Subject::Host(host) = &mut other.subject else { unreachable!() };
+        host.domain = Some("*.example.net".to_owned());
+        other
+    };
+    let at_address = {
+        let mut at_address = tls("b.example.org:443");
+        let Subject::Host(host) = &mut at_address.subject else { unreachable!() };
+        (host.domain, host.addresses) = (None, vec!["10.0.0.1".parse().unwrap()]);
+        at_address
+    };
+    for no in [
+        tls("b.example.org:8443"),
+        reached("b.example.org:443", WebScheme::Http, ""),
+        other_domain,
+        at_address,
+        Question { agent: "other".to_owned(), ..tls("b.example.org:443") },
+        Question { reason: reason("another rule"), ..tls("b.example.org:443") },
+        Question { repeat: Repeat::AskedEachTime, ..tls("b.example.org:443") },
+    ] {
+        assert!(!granted(&manager, &no), "{no:?}");
+    }
+    let posts = after(SESSION, &reached("a.example.org:80", WebScheme::Http, "GET"));
+    assert!(!granted(&posts, &reached("b.example.org:80", WebScheme::Http, "POST")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_domain_is_denied_for_its_time() {
+    let manager = after(Decision::DenyFor(GrantWidth::Directory, minutes(1)), &tls("a.example.org:443"));
+    let denied = |manager: &Manager| {
+        matches!(ask(manager, &tls("b.example.org:443")), AskOutcome::Refused(Refusal::Denied(_)))
+    };
+    assert!(denied(&manager));
+    advance(Duration::from_secs(61)).await;
+    assert!(!denied(&manager));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_hosts_of_one_command_share_a_card() {
+    let (manager, _) = started(settings());
+    let first = waiting(&manager, &tls("a.example.org:443"));
+    let _second = waiting(&manager, &tls("b.example.org:443"));
+    let mut elsewhere = tls("c.example.org:443");
+    elsewhere.reach = Some(Reach { command: Some(process(30, 3)), ..Reach::default() });
+    let _third = waiting(&manager, &elsewhere);
+    let sizes: Vec<_> = manager.snapshot().iter().map(|card| card.requests.len()).collect();
+    assert_eq!(sizes, [2, 1]);
+    // An answer for the domain ends the other questions, too.
+    assert_eq!(answer(&manager, &first, SESSION), Ok(3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edited_pattern_is_saved_for_every_call_of_the_card() {
+    let (manager, _) = started(settings());
+    let saving = |path: &str| Question {
+        always: saves(vec![Saving::Rule(FileRule { pattern: path.to_owned(), bits: Bits::R })]),
+        edited_below: Some("/d".to_owned()),
+        ..used(path, Access::READ)
+    };
+    let first = waiting(&manager, &saving("/d/a.txt"));
+    let _second = waiting(&manager, &saving("/d/b.txt"));
+    let card = manager.snapshot().remove(0).card;
+    let resolve = |pattern| {
+        let answer = OperatorAnswer { decision: ALWAYS, pattern: Some(pattern) };
+        manager.resolve(&first.call().to_string(), Some(card.revision), answer, Route::Cli)
+    };
+    // It does not match the second one: nothing is answered.
+    let refused = resolve("/d/a*");
+    assert!(matches!(refused, Err(ResolveError::Pattern(PatternError::Misses(_)))), "{refused:?}");
+    let resolved = resolve("/d/*.txt").unwrap();
+    let rule = FileRule { pattern: "/d/*.txt".to_owned(), bits: Bits::R };
+    assert_eq!((resolved.answered.len(), resolved.saves.len()), (2, 1));
+    assert_eq!(resolved.saves[0].saving, Saving::Rule(rule));
+}
+
+#[test]
+fn hosts_have_no_answer_for_a_command() {
+    let offered: Vec<_> =
+        crate::outcome::answers(&tls("a.example.org:443")).map(|one| one.to_string()).collect();
+    assert_eq!(
+        offered,
+        [
+            "allow-once",
+            "allow-session",
+            "allow-30m",
+            "allow-directory-session",
+            "allow-directory-30m",
+            "deny",
+            "deny-directory-session",
+            "deny-directory-30m"
+        ]
+    );
 }

@@ -57,10 +57,13 @@ pub struct ListArguments {
     openclaw-guard approvals resolve 3f0c deny --revision 4\n\n\
     allow-once allows the calls that wait now. allow-session and allow-Nm also allow equal calls, as\n\
     long as the guard runs or for N minutes. allow-always saves what `list` shows at \"always\", for\n\
-    all of the user's guards; allow-always-directory saves what `list` shows at \"directory\".\n\n\
+    all of the user's guards; allow-always-directory saves what `list` shows for the directory.\n\n\
+    The rule for a file that allow-always saves can have another pattern, which must match the file and\n\
+    begin with the directory that `list` shows at \"edit\": --pattern '/srv/data/**/*.csv'.\n\n\
     For a file, allow-session and allow-Nm also allow other calls that use it with the same access.\n\
     allow-command does so for the process that `list` shows at \"command\", and all that it starts.\n\
-    With -directory- (allow-directory-command), they cover all files that `list` shows at \"within\".\n\
+    With -directory- (allow-directory-command), they cover all files that `list` shows at \"directory\"; for a host\n\
+    allow-directory-session and allow-always-directory cover the hosts at \"domain\".\n\
     With deny- instead of allow-, the same calls are denied without a question.\n\n\
     `list --json` has the answers that a question takes at \"answers\".\n\n\
     Exit status: 0 answered; 1 not answered (unknown, ambiguous, resolved already, expired,\n\
@@ -73,6 +76,9 @@ pub struct ResolveArguments {
     /// Answer every call that the question's card listed at revision N; `list` shows the revision
     #[arg(long, value_name = "N")]
     revision: Option<u64>,
+    /// For allow-always of a file: save this pattern instead, for the same access
+    #[arg(long, value_name = "PATTERN")]
+    pattern: Option<String>,
 }
 
 /// Why the command failed.
@@ -171,7 +177,8 @@ async fn resolve(state: &Path, arguments: &ResolveArguments) -> Result<Exit, App
     };
     // Answers by the full id: another question that begins alike may have arrived since.
     let decision = arguments.decision.to_string();
-    let method = Method::Resolve { id: id.clone(), decision: decision.clone(), revision: arguments.revision };
+    let (revision, pattern) = (arguments.revision, arguments.pattern.clone());
+    let method = Method::Resolve { id: id.clone(), decision: decision.clone(), revision, pattern };
     match guards.ask_one(pid, &method).await {
         Ok(Body::Resolved { questions, saved, unsaved, .. }) => {
             let mut out = std::io::stdout().lock();

@@ -89,7 +89,10 @@ fn raw(state: &TempDir, text: &[u8]) -> String {
 }
 
 fn resolve(state: &TempDir, id: &str, decision: &str) -> Body {
-    ask(state, Method::Resolve { id: id.to_owned(), decision: decision.to_owned(), revision: None })
+    ask(
+        state,
+        Method::Resolve { id: id.to_owned(), decision: decision.to_owned(), revision: None, pattern: None },
+    )
 }
 
 #[test]

@@ -25,7 +25,9 @@ pub use page::Page;
 pub use resolvers::resolvers;
 pub use ssrf::{HostCheck, LookupAddress, SsrfError, SsrfPolicy};
 pub(crate) use web::{ASKED_NAME, DomainRule, WebRules};
-pub use web::{WebEndpoint, WebRequest, WebScheme, WebTarget, WebTargetError};
+pub use web::{
+    PUBLIC_SUFFIX_LIST, PublicSuffixes, WebEndpoint, WebRequest, WebScheme, WebTarget, WebTargetError,
+};
 pub(crate) use web_origin::WebOrigin;
 
 use crate::config::approvals::{GatewayHost, GatewayUrl};

@@ -38,8 +38,47 @@ impl WebOrigin {
     }
 }
 
+impl WebOrigin {
+    /// Whether it is another origin, or of the form `https://*.example.com` and that host is below the domain.
+    pub(super) fn covers(&self, other: &WebOrigin) -> bool {
+        let is_below = |(scheme, domain): (&str, &str)| {
+            let (other_scheme, host) = other.0.split_once("://")?;
+            let below = host.strip_suffix(domain)?.strip_suffix('.')?;
+            Some(scheme == other_scheme && !below.is_empty())
+        };
+        self == other || self.0.split_once("://*.").and_then(is_below) == Some(true)
+    }
+}
+
 impl fmt::Display for WebOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_domain_covers_the_hosts_below_it() {
+        let covers = |domain: &str, host: &str| {
+            let origin = |text: &str| WebOrigin::parse(text).unwrap_or_else(|| panic!("{text}"));
+            origin(domain).covers(&origin(host))
+        };
+        for (host, is_covered) in [
+            ("https://a.example.org", true),
+            ("https://a.b.example.org", true),
+            ("https://example.org", false),
+            ("https://evilexample.org", false),
+            ("https://a.example.org.evil.net", false),
+            ("https://a.example.org:8443", false),
+            ("http://a.example.org", false),
+        ] {
+            assert_eq!(covers("https://*.example.org", host), is_covered, "{host}");
+        }
+        assert!(covers("http://*.example.org:8080", "http://a.example.org:8080"));
+        assert!(covers("https://a.test", "https://a.test"));
+        assert!(!covers("https://a.test", "https://b.a.test"));
     }
 }

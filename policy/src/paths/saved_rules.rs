@@ -6,6 +6,7 @@
 use std::fmt;
 
 use super::entry::Match;
+use super::expansion::{expand, file_problem};
 use super::glob::Glob;
 use super::index::Index;
 use crate::verdict::CompiledReason;
@@ -18,6 +19,47 @@ pub struct FileRule {
     pub pattern: String,
     /// The bits that are granted.
     pub bits: Bits,
+}
+
+/// Why a saved rule cannot have another pattern.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PatternError {
+    /// It is no pattern of a rule.
+    #[error("{0}")]
+    Invalid(String),
+    /// It may match files elsewhere.
+    #[error("the pattern must begin with {0}/")]
+    Elsewhere(String),
+    /// It does not match the file that was asked about.
+    #[error("the pattern does not match {0}")]
+    Misses(String),
+}
+
+impl FileRule {
+    /// The same bits for another pattern, that a human has written. `below` is the widest directory for which it may be.
+    ///
+    /// # Errors
+    /// If it is no pattern for files below that directory, or does not match the file of this rule.
+    pub fn edited(&self, pattern: &str, below: &str) -> Result<FileRule, PatternError> {
+        if let Some(problem) = file_problem(pattern) {
+            return Err(PatternError::Invalid(problem));
+        }
+        if !pattern.strip_prefix(below).is_some_and(|rest| rest.starts_with('/')) {
+            return Err(PatternError::Elsewhere(below.to_owned()));
+        }
+        let edited = FileRule { pattern: pattern.to_owned(), bits: self.bits };
+        if edited.covers(self.pattern.as_bytes()) {
+            Ok(edited)
+        } else {
+            Err(PatternError::Misses(self.pattern.clone()))
+        }
+    }
+
+    /// Whether the rule is for a file at this real path.
+    pub fn covers(&self, path: &[u8]) -> bool {
+        // An absolute pattern has no home in it.
+        expand(&self.pattern, b"/").glob(true).covers(path)
+    }
 }
 
 impl fmt::Display for FileRule {

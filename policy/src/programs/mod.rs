@@ -17,6 +17,7 @@ pub(crate) mod program_copies;
 mod python_modules;
 mod reads_programs;
 pub(crate) mod reasons;
+pub(crate) mod risks;
 pub mod safe_bins;
 pub(crate) mod script;
 pub mod starters;

@@ -289,14 +289,19 @@ fn runs_what_the_tree_writes(policy: &Policy, exec: &Exec<'_>, world: &dyn Alway
 }
 
 /// Returns what "allow always" saves for a question about a host of the Web, which a verdict had for this reason: the
-/// host with its scheme and port, and never what its name leads to.
-pub fn always_host(endpoint: &WebEndpoint, reason: &Reason<'_>) -> Always {
+/// host with its scheme and port, and never what its name leads to. The second choice is all hosts below
+/// its domain ([`WebEndpoint::domain`]).
+pub fn always_host(endpoint: &WebEndpoint, domain: Option<&str>, reason: &Reason<'_>) -> Always {
     let is_private = endpoint.address().map(|address| AddressClass::from_ip(address.ip()));
     let is_private = is_private.is_some_and(|class| class != AddressClass::Public);
     if reason.path != ASKED_NAME || is_private || endpoint.is_local_name() {
         return Always::Never(IN_POLICY.to_owned());
     }
-    Always::Saves { narrow: vec![Saving::Origin(endpoint.origin().to_string())], directory: Vec::new() }
+    let domain = domain.map(|domain| endpoint.origin_of(domain));
+    Always::Saves {
+        narrow: vec![Saving::Origin(endpoint.origin().to_string())],
+        directory: domain.into_iter().map(|origin| Saving::Origin(origin.to_string())).collect(),
+    }
 }
 
 /// Returns whether the arguments name a file that the tree may write, unasked, of a program that is not known to treat it as
@@ -363,6 +368,18 @@ pub(crate) fn literal(path: &[u8]) -> Result<String, String> {
         return Err(NO_RULE.to_owned());
     }
     Ok(text.to_owned())
+}
+
+/// Returns the widest directory for which the pattern that "always" saves may be edited, if it may: that of the one rule for
+/// reading or writing a file, and never for the home directory or one above it. Libraries are not saved by pattern: the
+/// tree could bring another one.
+pub fn edited_below(policy: &Policy, always: &Always) -> Option<String> {
+    let Always::Saves { narrow, .. } = always else { return None };
+    let [Saving::Rule(rule)] = &narrow[..] else { return None };
+    let mut above = rule.pattern.match_indices('/').map(|(end, _)| &rule.pattern[..end]);
+    let may_be_for =
+        |directory: &&str| hierarchy(directory).is_some() && !policy.is_home_or_above(directory.as_bytes());
+    above.find(may_be_for).filter(|_| !rule.bits.contains(Bits::X)).map(str::to_owned)
 }
 
 fn parent(path: &str) -> &str {

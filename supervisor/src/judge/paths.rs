@@ -2,7 +2,7 @@
 
 use std::os::fd::AsFd;
 
-use guard_approvals::AskedFile;
+use guard_approvals::{AskedFile, Question};
 use guard_policy::learn::Used;
 use guard_policy::{Access, Outcome, Reason, Request, Site, Verdict, decide};
 use rustix::fs::{Access as Mode, AtFlags, CWD, FileType};
@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::audit::Operation;
 use crate::caller::Caller;
 use crate::judge::anchored_path::AnchoredPath;
-use crate::judge::consent::{AllPaths, ConsentState, about_file, directories_above};
+use crate::judge::consent::{AllPaths, ConsentState, about_file, directories_above, which_file};
 use crate::judge::guard::Guard;
 use crate::judge::persistence::shown_change;
 use crate::judge::shapes::Subject;
@@ -172,7 +172,8 @@ impl Guard {
             return Ok(());
         }
         let stand = self.consent(caller, || {
-            about_file(&self.background(), caller, (&asked, access, change), &verdict.reason)
+            let question = about_file(&self.background(), caller, (&asked, access, change), &verdict.reason);
+            Question { which: which_file(place), ..question }
         });
         if stand == ConsentState::Unasked {
             return Err(Errno::ACCESS);

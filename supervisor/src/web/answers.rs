@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 
 use super::asked::AskedRequests;
 use super::clients::WebClients;
+use super::suffixes::domain;
 use super::wire::{
     MAX_ADDRESSES, ProxyMessage, RefusalReason, WebAnswer, WebGrant, WebQuestion, WebRefusal, WebTransfer,
     WebVerdict, line, receive,
@@ -134,13 +135,16 @@ impl Answers {
                 self.report(process, &endpoint.authority(), Outcome::Deny, reason);
                 return settled(WebVerdict::Denied(rule));
             }
+            // The name is asked about, and not what it leads to.
+            let domain = domain(guard.policy(), &endpoint).filter(|_| shown.is_empty());
+            let always = always_host(&endpoint, domain.as_deref(), &reason);
             let host = AskedHost {
                 authority: endpoint.authority(),
                 scheme: question.scheme,
                 method: question.method.chars().take(MAX_METHOD).collect(),
+                domain,
                 addresses: shown,
             };
-            let always = always_host(&endpoint, &reason);
             let Some(asked) = about_host(&guard.background(), process, host, &reason, always) else {
                 let rule = "the program that asked has ended";
                 self.report(process, &endpoint.authority(), Outcome::Deny, builtin(rule));

@@ -8,6 +8,7 @@ mod answers;
 mod asked;
 mod clients;
 mod consent;
+mod suffixes;
 pub mod wire;
 
 use std::ffi::OsString;

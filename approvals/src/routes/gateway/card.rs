@@ -6,6 +6,8 @@ use std::time::Duration;
 use guard_policy::approval::{TRUNCATED, TurnSource, display_text};
 use serde_json::{Map, Value, json};
 
+use crate::facts::{Fact, FactRank, facts};
+use crate::protocol::Approval;
 use crate::question::{Always, Id, Question, Repeat, Subject};
 use crate::text::{Words, asked_by, quoted, words};
 
@@ -13,6 +15,8 @@ use crate::text::{Words, asked_by, quoted, words};
 const HOST: &str = "openclaw-guard";
 /// The maximum length of a reason, in characters. Longer ones are cut.
 const MAX_REASON_LEN: usize = 2000;
+/// Facts that other fields of the gateway's card show, and answers that it does not offer.
+const SHOWN_ELSEWHERE: [&str; 5] = ["program", "with", "change", "directory", "command"];
 /// Fields that cannot be left out: without them the request would mean something else.
 const NEEDED: [&str; 2] = ["command", "twoPhase"];
 
@@ -138,27 +142,16 @@ fn is_once(question: &Question) -> bool {
     question.repeat == Repeat::AskedEachTime || matches!(question.always, Always::Never(_))
 }
 
-/// The rule, the asking processes, and what "always" would save.
+/// What the gateway's own fields do not say: what is unusual, why it is asked, what "always" would save, and who asks.
 fn reason(question: &Question) -> String {
-    let reason = &question.reason;
-    let notice = match &question.subject {
-        Subject::Exec(exec) => exec.notice(),
-        Subject::File { .. } | Subject::Host(_) => None,
-    };
-    let mut lines: Vec<String> = notice.into_iter().collect();
-    lines.push(format!("openclaw-guard: {} ({})", reason.text, reason.rule()));
-    match &question.always {
-        Always::Saves { narrow, .. } if question.repeat == Repeat::Allowed => {
-            lines.extend(narrow.iter().map(|saving| format!("always would save {saving}")));
-        }
-        _ => {}
-    }
-    if let Subject::Exec(exec) = &question.subject {
-        lines.extend(exec.inputs.iter().map(|input| format!("may run {}", input.text())));
-    }
+    let approval = Approval::from_question(question);
+    let facts = facts(&approval);
+    let is_new = |fact: &&Fact| fact.rank != FactRank::Detail && !SHOWN_ELSEWHERE.contains(&&fact.name[..]);
     // Last, because the list of processes can be of any length and may be cut.
-    lines.push(format!("asked by {} (agent {})", asked_by(&question.asked_by), question.agent));
-    let lines = lines.iter().map(|line| display_text(line.as_bytes()));
+    let (askers, others): (Vec<_>, Vec<_>) =
+        facts.iter().filter(is_new).partition(|fact| fact.name == "asked by");
+    let lines = others.into_iter().chain(askers);
+    let lines = lines.map(|fact| display_text(format!("{} {}", fact.name, fact.text).as_bytes()));
     let reason = lines.collect::<Vec<_>>().join("\n");
     match reason.char_indices().nth(MAX_REASON_LEN) {
         Some((end, _)) => format!("{}{TRUNCATED}", &reason[..end]),

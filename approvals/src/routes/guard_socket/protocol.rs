@@ -10,7 +10,7 @@ use crate::code_input::CodeInput;
 use crate::decision::{Decision, HALF_HOUR, Span};
 use crate::event::CardRevision;
 use crate::outcome::{PendingCard, answers};
-use crate::question::{self, Always, PendingRequest, Process, Subject};
+use crate::question::{self, Always, PendingRequest, Process, Question, Subject};
 use crate::text::named;
 
 /// The protocol version. Requests with another version are rejected.
@@ -49,6 +49,9 @@ pub enum Method {
         decision: String,
         /// The card revision that the human saw; `None` answers this question alone.
         revision: Option<u64>,
+        /// For `allow-always`: the pattern to save in place of the one that `always` has.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pattern: Option<String>,
     },
     /// Returns the pending questions, then the events.
     Subscribe,
@@ -201,6 +204,9 @@ pub struct Approval {
     /// The variables that can change what the program does.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub environment: Vec<String>,
+    /// Whether the program would run outside the guard.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub is_outside: bool,
     /// The script, if the program is its interpreter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<ScriptInfo>,
@@ -213,6 +219,9 @@ pub struct Approval {
     /// The notice for the first lines: something runs that nobody is shown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub notice: Option<String>,
+    /// What a human should notice, one remark each: `push --force replaces what others have at the remote`.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub unusual: Vec<String>,
     /// Other sources from which the program runs code, or may, as text: `code from standard input: a pipe`. Nothing
     /// binds these.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -224,9 +233,15 @@ pub struct Approval {
     pub reason: AskReason,
     /// What "always" would save.
     pub always: Saved,
+    /// The widest directory for which the pattern that "always" saves may be edited; `None` if it may not.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub edited_below: Option<String>,
     /// For a file: the directory that an answer may be for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub directory: Option<String>,
+    /// For a host: the hosts that an answer for the directory may be for, `*.example.com`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub domain: Option<String>,
     /// For a file: the command that an answer may be for, with all that it starts.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub command: Option<Asker>,
@@ -365,7 +380,19 @@ impl Approval {
     }
 
     fn from_request(request: &PendingRequest, calls: usize, card: CardRevision) -> Approval {
-        let question = &request.question;
+        Approval {
+            id: request.id.to_string(),
+            created_at_ms: request.created_ms,
+            expires_at_ms: request.expires_ms,
+            card: card.number,
+            revision: card.revision,
+            calls,
+            ..Approval::from_question(&request.question)
+        }
+    }
+
+    /// A question that is on no card: without an id and times.
+    pub fn from_question(question: &Question) -> Approval {
         let (operation, path, argv, call) = match &question.subject {
             Subject::Exec(exec) => ("exec", &exec.executable.path[..], &exec.argv[..], None),
             Subject::File { path, access, call, .. } => {
@@ -377,18 +404,22 @@ impl Approval {
             Subject::Exec(exec) => Some(exec),
             Subject::File { .. } | Subject::Host(_) => None,
         };
-        let reach = question.reach.as_ref();
+        let host = match &question.subject {
+            Subject::Host(host) => Some(host),
+            Subject::Exec(_) | Subject::File { .. } => None,
+        };
+        let reach = question.reach.as_ref().filter(|_| host.is_none());
         let directory = reach.and_then(|reach| reach.directory.as_ref());
         let all = argv.iter().map(Vec::as_slice).chain([path]).chain(exec.map(|exec| &exec.cwd[..]));
         Approval {
-            id: request.id.to_string(),
+            id: String::new(),
             agent_id: question.agent.clone(),
             session: question.session.clone(),
-            created_at_ms: request.created_ms,
-            expires_at_ms: request.expires_ms,
-            card: card.number,
-            revision: card.revision,
-            calls,
+            created_at_ms: 0,
+            expires_at_ms: 0,
+            card: 0,
+            revision: 0,
+            calls: 1,
             operation: operation.to_owned(),
             call,
             change: match &question.subject {
@@ -406,17 +437,21 @@ impl Approval {
             environment: exec.map_or_else(Vec::new, |exec| {
                 exec.program_variables.iter().map(|string| text(string)).collect()
             }),
+            is_outside: exec.is_some_and(|exec| exec.is_outside),
             script: exec.and_then(|exec| exec.script.as_ref()).map(ScriptInfo::from_script),
             through: exec
                 .map_or_else(Vec::new, |exec| exec.through.iter().map(ScriptInfo::from_script).collect()),
             files: exec
                 .map_or_else(Vec::new, |exec| exec.files.iter().map(ScriptInfo::from_script).collect()),
             notice: exec.and_then(|exec| exec.notice()),
+            unusual: question.unusual.clone(),
             inputs: exec.map_or_else(Vec::new, |exec| exec.inputs.iter().map(CodeInput::text).collect()),
             asked_by: question.asked_by.iter().map(asker).collect(),
             reason: reason(&question.reason),
             always: saved(&question.always),
+            edited_below: question.edited_below.clone(),
             directory: directory.map(|directory| text(&directory.path)),
+            domain: host.and_then(|host| host.domain.clone()),
             command: reach.and_then(|reach| reach.command.as_ref()).map(asker),
             answers: answers(question).map(|decision| decision.to_string()).collect(),
         }
@@ -455,7 +490,8 @@ fn saved(always: &Always) -> Saved {
 }
 
 impl OneSaved {
-    fn from_saving(saving: &Saving) -> OneSaved {
+    /// What a human and a program are shown of it.
+    pub fn from_saving(saving: &Saving) -> OneSaved {
         let (pattern, arg_pattern, bits) = match saving {
             Saving::Entry(entry) => (&entry.pattern, Some(entry.arg_pattern.clone()), None),
             Saving::Rule(rule) => (&rule.pattern, None, Some(rule.bits.to_string())),

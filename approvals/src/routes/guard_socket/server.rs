@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 use super::super::peer::Peer;
 use super::paths::Socket;
 use super::protocol::{Approval, Body, Call, MAX_REQUEST_LEN, Method, QuestionState, Reply, VERSION};
-use crate::decision::{Decision, Resolution};
+use crate::decision::{Decision, OperatorAnswer, Resolution};
 use crate::event::{Event, QuestionChange};
 use crate::manager::Manager;
 use crate::outcome::{Lookup, SaveRequest};
@@ -156,16 +156,25 @@ impl Server {
                 }
                 Err(error) => Reply::error(error.code(), error.to_string()),
             },
-            Method::Resolve { id, decision, revision } => self.resolve(&id, &decision, revision, route).await,
+            Method::Resolve { id, decision, revision, pattern } => {
+                self.resolve(&id, revision, &decision, pattern.as_deref(), route).await
+            }
         }
     }
 
-    async fn resolve(&self, id: &str, decision: &str, revision: Option<u64>, route: Route) -> Reply {
+    async fn resolve(
+        &self,
+        id: &str,
+        revision: Option<u64>,
+        decision: &str,
+        pattern: Option<&str>,
+        route: Route,
+    ) -> Reply {
         let decision: Decision = match decision.parse() {
             Ok(decision) => decision,
             Err(words) => return Reply::error("INVALID_DECISION", format!("invalid decision: {words}")),
         };
-        match self.manager.resolve(id, revision, decision, route) {
+        match self.manager.resolve(id, revision, OperatorAnswer { decision, pattern }, route) {
             Ok(resolved) => {
                 let (saved, unsaved) = self.save(resolved.saves).await;
                 Reply::new(Body::Resolved {

@@ -231,7 +231,8 @@ impl Watching {
 
 /// Sends the decision to a guard, and returns the guard's reply.
 async fn resolve(state: &Path, key: &Key, decision: Decision) -> Result<String, String> {
-    let method = Method::Resolve { id: key.id.clone(), decision: decision.to_string(), revision: None };
+    let method =
+        Method::Resolve { id: key.id.clone(), decision: decision.to_string(), revision: None, pattern: None };
     let guards = Guards::find(state).map_err(|error| error.to_string())?;
     match guards.ask_one(key.pid, &method).await {
         Ok(Body::Resolved { saved, unsaved, .. }) => {

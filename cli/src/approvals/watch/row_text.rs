@@ -1,10 +1,14 @@
 //! The text that describes a row of the queue.
 
+use guard_approvals::facts::{Fact, FactRank};
 use guard_approvals::routes::openclaw_socket::ApprovalRequest;
 use guard_policy::text::shown;
 
 use super::queue::{Key, QueueRow};
-use crate::approvals::card::render;
+use crate::approvals::card::{line, render};
+
+/// What an "always" saves of a call that another program asks about.
+pub const ELSEWHERE: &str = "the asker decides what it saves";
 
 /// Renders a row for a human: the question first, then one line for each detail. Terminal control sequences are
 /// escaped.
@@ -17,22 +21,31 @@ pub fn text(key: &Key, row: &QueueRow, now_ms: u64) -> String {
 }
 
 fn socket_text(key: &Key, asked: &ApprovalRequest) -> String {
-    let show = |text: &str| shown(text.as_bytes());
-    let mut lines = vec![format!("{}  {}", show(&key.id), show(&asked.command))];
-    for (name, value) in [
-        ("program", &asked.resolved_path),
-        ("in", &asked.cwd),
-        ("host", &asked.host),
-        ("agent", &asked.agent_id),
-        ("session", &asked.session_key),
-        ("security", &asked.security),
-        ("ask", &asked.ask),
-    ] {
-        if let Some(value) = value {
-            lines.push(format!("  {name:<9} {}", show(value)));
-        }
-    }
-    lines.push(format!("  {:<9} process {} on the approvals socket", "asked by", key.pid));
-    lines.push(format!("  {:<9} the asker decides what it saves", "always"));
-    lines.join("\n") + "\n"
+    let first = format!("{}  {}", shown(key.id.as_bytes()), socket_sentence(asked));
+    let lines = socket_facts(key, asked).into_iter().map(|fact| line(&fact));
+    [first].into_iter().chain(lines).collect::<Vec<_>>().join("\n") + "\n"
+}
+
+/// What a peer on OpenClaw's approvals socket asks.
+pub fn socket_sentence(asked: &ApprovalRequest) -> String {
+    format!("a process on the approvals socket wants to run: {}", shown(asked.command.as_bytes()))
+}
+
+/// What else that peer says of it.
+pub fn socket_facts(key: &Key, asked: &ApprovalRequest) -> Vec<Fact> {
+    let said = [
+        (FactRank::Subject, "program", &asked.resolved_path),
+        (FactRank::Subject, "in", &asked.cwd),
+        (FactRank::Context, "host", &asked.host),
+        (FactRank::Context, "agent", &asked.agent_id),
+        (FactRank::Context, "session", &asked.session_key),
+        (FactRank::Context, "security", &asked.security),
+        (FactRank::Context, "ask", &asked.ask),
+    ];
+    let said = said
+        .into_iter()
+        .filter_map(|(rank, name, value)| Some(Fact::new(rank, name, shown(value.as_deref()?.as_bytes()))));
+    let asked_by = format!("process {} on the approvals socket", key.pid);
+    let ends = [("asked by", asked_by), ("always", ELSEWHERE.to_owned())];
+    said.chain(ends.map(|(name, text)| Fact::new(FactRank::Context, name, text))).collect()
 }

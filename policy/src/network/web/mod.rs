@@ -2,6 +2,7 @@
 
 mod domain;
 mod name;
+mod public_suffix;
 mod registries;
 mod target;
 
@@ -9,6 +10,7 @@ use std::fmt;
 use std::net::SocketAddr;
 
 pub(crate) use domain::DomainRule;
+pub use public_suffix::{PUBLIC_SUFFIX_LIST, PublicSuffixes};
 pub use target::{WebEndpoint, WebRequest, WebScheme, WebTarget, WebTargetError};
 
 use registries::NamedHosts;
@@ -93,7 +95,7 @@ impl WebRules {
     /// Why a human's "always" allows this endpoint, if one does.
     fn saved(&self, endpoint: &WebEndpoint) -> Option<&CompiledReason> {
         let origin = endpoint.origin();
-        self.saved.iter().find(|(saved, _)| *saved == origin).map(|(_, reason)| reason)
+        self.saved.iter().find(|(saved, _)| saved.covers(&origin)).map(|(_, reason)| reason)
     }
 
     /// Whether an entry allows this endpoint. Where there are no entries, none does.

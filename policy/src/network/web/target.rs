@@ -6,6 +6,7 @@ use thiserror::Error;
 use url::Url;
 
 use super::name::is_name;
+use super::public_suffix::PublicSuffixes;
 use crate::network::connection::Connection;
 use crate::network::hostname::Hostname;
 use crate::network::web_origin::WebOrigin;
@@ -182,8 +183,22 @@ impl WebEndpoint {
         self.host.is_local_name()
     }
 
+    /// The hosts below the domain that its owner has registered: `*.example.co.uk`. `None` for an address, a name of this
+    /// network, and that domain itself. What a registry or a host of pages gives to different owners (`*.co.uk`,
+    /// `*.github.io`) is no domain of one.
+    pub fn domain(&self, suffixes: &PublicSuffixes) -> Option<String> {
+        let is_name = self.address().is_none() && !self.is_local_name();
+        let domain = suffixes.domain(&self.text).filter(|_| is_name)?;
+        (domain != self.text).then(|| format!("*.{domain}"))
+    }
+
     /// Scheme, host and port.
     pub(crate) fn origin(&self) -> WebOrigin {
         WebOrigin::new(self.scheme.as_str(), &self.authority())
+    }
+
+    /// Scheme and port, with these hosts in place of the host.
+    pub(crate) fn origin_of(&self, hosts: &str) -> WebOrigin {
+        WebOrigin::new(self.scheme.as_str(), &format!("{hosts}:{}", self.port))
     }
 }

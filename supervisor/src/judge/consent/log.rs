@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use guard_approvals::{Event, Log, Question, QuestionChange, Refusal, Subject};
-use guard_policy::text::shown;
+use guard_approvals::protocol::Approval;
+use guard_approvals::{Event, Log, Question, QuestionChange, Refusal, facts};
 
 use crate::audit::QuestionRecord;
 use crate::audit::report::Reporter;
@@ -63,27 +63,11 @@ impl Log for ApprovalLog {
     }
 }
 
-/// Enough of the ID to distinguish it from others, like git(1)'s short commit IDs.
-fn short(event: &Event) -> String {
-    event.id.to_string().chars().take(8).collect()
-}
-
 fn waiting(event: &Event, question: &Question, way: AnswerHint) -> String {
-    let what = match &question.subject {
-        Subject::Exec(exec) if exec.is_outside => {
-            format!("exec OUTSIDE the guard {}", shown(&exec.executable.path))
-        }
-        Subject::Exec(exec) => format!("exec {}", shown(&exec.executable.path)),
-        Subject::File { path, access, .. } => format!("{} {}", access.word(), shown(path)),
-        Subject::Host(host) => format!("connect {}", shown(host.authority.as_bytes())),
-    };
-    let id = short(event);
+    let id = event.id.to_string();
+    let approval = Approval { id, ..Approval::from_question(question) };
     match way {
-        AnswerHint::Cli => format!(
-            "openclaw-guard: {what} waits for approval: openclaw-guard approvals resolve {id} allow-once|deny"
-        ),
-        AnswerHint::Elsewhere => {
-            format!("openclaw-guard: {what} waits for approval (approvals.routes): {id}")
-        }
+        AnswerHint::Cli => facts::waiting_by_command(&approval),
+        AnswerHint::Elsewhere => facts::waiting_elsewhere(&approval),
     }
 }

@@ -12,6 +12,8 @@ mod log;
 mod question;
 mod reach;
 mod state;
+mod unusual;
+mod which_file;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +31,7 @@ pub use log::{Announce, AnswerHint, ApprovalLog};
 pub use question::{Background, about_exec, about_file, about_host, about_outside};
 pub use reach::directories_above;
 pub use state::{Consent, ConsentState};
+pub use which_file::which_file;
 
 use crate::caller::Caller;
 use crate::judge::active::View;

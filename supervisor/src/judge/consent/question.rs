@@ -4,14 +4,16 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use guard_approvals::{
-    Always, AskedFile, AskedHost, Exec, FileChange, Manager, Process, Question, Repeat, Subject,
+    Always, AskedFile, AskedHost, Exec, FileChange, Manager, Process, Question, Reach, Repeat, Subject,
+    WhichFile,
 };
 use guard_openclaw::peer::proc::Tid;
 use guard_openclaw::peer::process_tree::Tree;
-use guard_policy::approval::{AlwaysContext, OnDisk, always};
+use guard_policy::approval::{AlwaysContext, OnDisk, always, edited_below};
 use guard_policy::{Access, Outcome, Policy, Reason, Request, decide};
 
-use super::reach::{directories_above, reach};
+use super::reach::{command, directories_above, reach};
+use super::unusual::unusual;
 use crate::caller::Caller;
 use crate::config::realpath::Links;
 use crate::judge::made_directories::MadeDirectories;
@@ -104,16 +106,20 @@ pub fn about_host(
     reason: &Reason<'_>,
     always: Always,
 ) -> Option<Question> {
-    let lineage = background.tree.lineage(process)?;
+    let lineage: Vec<_> = background.tree.lineage(process)?.into_iter().map(shown).collect();
+    let reach = Reach { command: command(&lineage).cloned(), ..Reach::default() };
     Some(Question {
         agent: background.policy.agent().to_owned(),
         session: background.session.to_owned(),
         subject: Subject::Host(host),
-        asked_by: lineage.into_iter().map(shown).collect(),
+        which: WhichFile::default(),
+        asked_by: lineage,
+        unusual: Vec::new(),
         reason: reason.clone().into_owned(),
         always,
+        edited_below: None,
         repeat: Repeat::Allowed,
-        reach: None,
+        reach: Some(reach),
     })
 }
 
@@ -156,16 +162,20 @@ fn about(
         Subject::Exec(exec) => exec.inputs.iter().map(|input| input.kind).collect(),
         Subject::File { .. } | Subject::Host(_) => Vec::new(),
     };
+    let always = match reason.is_persistence() {
+        true => Always::Never(EACH_TIME.to_owned()),
+        false => always(policy, asked, background).with_inputs(inputs),
+    };
     Question {
         agent: policy.agent().to_owned(),
         session: (*session).to_owned(),
+        unusual: unusual(policy, &subject),
         subject,
+        which: WhichFile::default(),
         asked_by: asked_by.collect(),
         reason: reason.clone().into_owned(),
-        always: match reason.is_persistence() {
-            true => Always::Never(EACH_TIME.to_owned()),
-            false => always(policy, asked, background).with_inputs(inputs),
-        },
+        edited_below: edited_below(policy, &always),
+        always,
         repeat: if each_time { Repeat::AskedEachTime } else { Repeat::Allowed },
         reach: None,
     }

@@ -52,7 +52,7 @@ pub fn reach(
 
 /// The command that a process belongs to: its ancestor just below the first process of the session, or below the one
 /// that the reaper has adopted. If that first process itself asks, it is the command.
-fn command(lineage: &[Process]) -> Option<&Process> {
+pub fn command(lineage: &[Process]) -> Option<&Process> {
     lineage.get(lineage.len().saturating_sub(2))
 }
 

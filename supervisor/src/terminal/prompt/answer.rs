@@ -5,15 +5,21 @@ use std::time::Instant;
 use guard_approvals::decision::{Decision, GrantWidth, HALF_HOUR, Span};
 
 use super::card;
+use super::edited::EditedPattern;
 use super::input::Typed;
 use super::panel::PromptView;
 use super::queue::Card;
 use super::seen::Seen;
 use super::{MIN_READ_INTERVAL, QUERY_TIMEOUT};
 
+/// The maximum length of an answer, in characters.
+const MAX_ANSWER_LEN: usize = 16;
+/// The maximum length of a pattern, in characters: a request to the guard has 4096 bytes.
+const MAX_PATTERN_LEN: usize = 800;
+
 /// Returns whether everything that the answer allows was on the screen.
-pub fn is_informed(decision: Decision, card: &Card, seen: &Seen) -> bool {
-    !decision.allows() || seen.covers(&card::allowed(card, decision))
+pub fn is_informed(decision: Decision, pattern: Option<&EditedPattern>, card: &Card, seen: &Seen) -> bool {
+    !decision.allows() || seen.covers(&card::allowed(card, decision, pattern))
 }
 
 /// Reads an answer that needs no confirmation: `n` before another one denies as much as that one allows.
@@ -42,6 +48,10 @@ pub enum KeyOutcome {
     Suspend,
     Redraw,
     Page(PromptView),
+    /// The pattern is to be edited.
+    Edit,
+    /// The pattern as it was typed.
+    Pattern(String),
     Answer(Decision),
     Note(&'static str),
 }
@@ -119,7 +129,9 @@ impl Dialog {
     /// Handles the keys of one read. More than one key, or a key and Enter, were pasted or sent by a program,
     /// not typed.
     pub fn read(&mut self, keys: &[Typed], page: &PromptView) -> KeyOutcome {
-        let is_typed = matches!(keys, [_] | [Typed::Key(_), Typed::Enter]);
+        // A pattern is no answer yet: it may be typed fast.
+        let is_text = *page == PromptView::Editing && !keys.contains(&Typed::Enter);
+        let is_typed = is_text || matches!(keys, [_] | [Typed::Key(_), Typed::Enter]);
         if !is_typed {
             self.line.clear();
             return KeyOutcome::Note("several keys at once are not an answer: type one key, then Enter");
@@ -147,8 +159,9 @@ impl Dialog {
             }
             // Only the question page takes answers.
             (_, PromptView::Everything(_) | PromptView::Help) => KeyOutcome::Nothing,
-            (Typed::Key(character), _) => {
-                if self.line.chars().count() < 16 {
+            (Typed::Key(character), page) => {
+                let most = if *page == PromptView::Editing { MAX_PATTERN_LEN } else { MAX_ANSWER_LEN };
+                if self.line.chars().count() < most {
                     self.line.push(character);
                 }
                 KeyOutcome::Nothing
@@ -170,9 +183,16 @@ impl Dialog {
         KeyOutcome::Page(PromptView::Question)
     }
 
+    /// Starts the line with a text.
+    pub fn begin(&mut self, text: String) {
+        self.line = text;
+    }
+
     fn enter(&mut self, line: &str, page: &PromptView, was_empty: bool) -> KeyOutcome {
         let confirms = match page {
+            PromptView::Editing => return KeyOutcome::Pattern(line.to_owned()),
             PromptView::Always(width) => Some(*width),
+            PromptView::Edited(_) => Some(GrantWidth::Narrow),
             _ => None,
         };
         match (line, self.takes_letters(), confirms) {
@@ -180,6 +200,7 @@ impl Dialog {
                 KeyOutcome::Answer(Decision::AllowAlways(width))
             }
             ("q", true, Some(_)) => self.back(),
+            ("e", true, Some(GrantWidth::Narrow)) => KeyOutcome::Edit,
             ("yes", _, None) => KeyOutcome::Answer(Decision::AllowOnce),
             ("a", true, None) => KeyOutcome::Page(PromptView::Always(GrantWidth::Narrow)),
             ("d", true, None) => KeyOutcome::Page(PromptView::Always(GrantWidth::Directory)),

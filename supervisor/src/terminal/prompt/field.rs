@@ -15,6 +15,7 @@ const NARROW: usize = 40;
 pub struct Field {
     /// The call of the card that it belongs to, from 0.
     call: usize,
+    /// Empty for a sentence.
     name: String,
     text: String,
 }
@@ -52,7 +53,10 @@ impl Field {
 
     /// Returns the field in lines of this width.
     pub fn lines(self, width: usize) -> Vec<PanelLine> {
-        let (first, next) = if width < NARROW {
+        let (first, next) = if self.name.is_empty() {
+            let margin = if width < NARROW { "" } else { " " };
+            (margin.to_owned(), margin.to_owned())
+        } else if width < NARROW {
             (format!("{} ", self.name), String::new())
         } else {
             (format!(" {:<MAX_NAMES$} ", self.name), " ".repeat(MAX_NAMES + 2))

@@ -7,6 +7,7 @@
 
 mod answer;
 mod card;
+mod edited;
 mod field;
 mod input;
 mod link;
@@ -21,6 +22,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant, SystemTime};
 
+use guard_approvals::facts::waiting_by_command;
 use guard_approvals::protocol::{Body, QuestionState};
 use guard_policy::text::shown;
 
@@ -202,7 +204,7 @@ impl Prompt {
             return Vec::new();
         };
         let new = card.approvals.iter().filter(|approval| !self.announced.contains(&approval.id));
-        let lines: Vec<_> = new.map(card::waiting).collect();
+        let lines: Vec<_> = new.map(waiting_by_command).collect();
         self.announced = card.approvals.iter().map(|approval| approval.id.clone()).collect();
         lines
     }

@@ -4,6 +4,7 @@ use guard_approvals::decision::{Decision, GrantWidth, Span};
 use unicode_width::UnicodeWidthStr;
 
 use super::card;
+use super::edited::EditedPattern;
 use super::field::{Field, PanelLine, wrapped};
 use super::queue::Card;
 
@@ -15,6 +16,10 @@ pub enum PromptView {
     Question,
     /// What "always" would save, for confirmation.
     Always(GrantWidth),
+    /// The pattern that "always" would save, while it is typed.
+    Editing,
+    /// What "always" would save with another pattern, for confirmation.
+    Edited(EditedPattern),
     /// Everything, starting at this line.
     Everything(usize),
     /// What the keys do.
@@ -89,8 +94,16 @@ impl Panel<'_> {
         let choices: &[&str] = match (self.page, self.letters) {
             (PromptView::Everything(_), _) => &[" arrows, PgUp, PgDn scroll   q back", "q: back"],
             (PromptView::Help, _) => &[" q back", "q: back"],
-            (PromptView::Always(_), true) => &[" y save and allow   q back - then Enter", "y or q + Enter"],
-            (PromptView::Always(_), false) => {
+            (PromptView::Always(width), true) if card::is_editable(self.card, *width) => {
+                &[" y save and allow   e edit the pattern   q back - then Enter", "y, e or q + Enter"]
+            }
+            (PromptView::Always(_) | PromptView::Edited(_), true) => {
+                &[" y save and allow   q back - then Enter", "y or q + Enter"]
+            }
+            (PromptView::Editing, _) => {
+                &[" change the pattern, then Enter; Escape: back", "Enter, or Escape"]
+            }
+            (PromptView::Always(_) | PromptView::Edited(_), false) => {
                 &[" yes: save and allow   no: deny - then Enter", "yes/no + Enter"]
             }
             (PromptView::Question, true) => return self.answers(width),
@@ -104,12 +117,13 @@ impl Panel<'_> {
     fn answers(&self, width: usize) -> Vec<String> {
         let command = Decision::AllowFor(GrantWidth::Directory, Span::Command);
         let has_command = card::offered(self.card, command).is_some();
+        let wider = card::wider(self.card);
         let all = [
             ("y", "once", "once", true),
             ("c", "directory for this command", "command", has_command),
             ("s", "this session", "session", true),
             ("a", "always", "always", true),
-            ("d", "directory", "directory", card::has_directory(self.card)),
+            ("d", wider, wider, card::has_directory(self.card)),
             ("n", "deny", "deny", true),
             ("v", "view all", "view", true),
             ("?", "help", "help", true),
@@ -129,16 +143,21 @@ impl Panel<'_> {
     }
 
     fn body(&self, room: usize, width: usize) -> PanelLines {
-        let lines = |fields: Vec<Field>| fields.into_iter().flat_map(|field| field.lines(width)).collect();
+        let lines = |fields: Vec<Field>| -> PanelLines {
+            fields.into_iter().flat_map(|field| field.lines(width)).collect()
+        };
         match self.page {
             PromptView::Question => {
-                let subject = lines(card::subject(self.card));
-                let context = lines(card::context(self.card));
-                self.question(room, width, subject, card::arguments(self.card), context)
+                let lead = lines(card::lead(self.card));
+                let mut rest = lines(card::common(self.card));
+                rest.extend(lines(card::context(self.card)));
+                question(room, width, lead, rest)
             }
             PromptView::Always(grant) => folded(lines(card::entries(self.card, *grant)), room, width),
+            PromptView::Editing => folded(lines(card::entries(self.card, GrantWidth::Narrow)), room, width),
+            PromptView::Edited(edited) => folded(lines(card::edited(self.card, edited)), room, width),
             PromptView::Everything(from) => {
-                let all: PanelLines = lines(card::everything(self.card));
+                let all = lines(card::everything(self.card));
                 let from = (*from).min(all.len().saturating_sub(room));
                 all.into_iter().skip(from).take(room).collect()
             }
@@ -149,46 +168,21 @@ impl Panel<'_> {
         }
     }
 
-    /// Lays out the question. If room is short, the arguments are cut first.
-    fn question(
-        &self,
-        room: usize,
-        width: usize,
-        subject: PanelLines,
-        arguments: Vec<Field>,
-        context: PanelLines,
-    ) -> PanelLines {
-        let mut lines = subject;
-        let rest = room.saturating_sub(lines.len());
-        let fields: Vec<PanelLines> = arguments.into_iter().map(|field| field.lines(width)).collect();
-        let all: usize = fields.iter().map(Vec::len).sum();
-        // At least half of the room, or what the context leaves if that is more.
-        let for_arguments = rest.saturating_sub(context.len()).max(rest / 2);
-        if all <= for_arguments {
-            lines.extend(fields.into_iter().flatten());
-        } else {
-            let mut used = 0;
-            let mut left = fields.len();
-            for argument in fields {
-                if used + argument.len() + 1 > for_arguments {
-                    break;
-                }
-                used += argument.len();
-                left -= 1;
-                lines.extend(argument);
-            }
-            lines.push(more(left, width).into());
-        }
-        lines.extend(context);
-        folded(lines, room, width)
-    }
-
     /// Returns how far the page with everything can be scrolled.
     pub fn most(&self) -> usize {
         let width = usize::from(self.size.1).max(1);
         let all: usize = card::everything(self.card).into_iter().map(|field| field.lines(width).len()).sum();
         all.saturating_sub(usize::from(self.size.0).saturating_sub(3))
     }
+}
+
+/// Lays out the question. If room is short, the sentences keep at least half of it.
+fn question(room: usize, width: usize, lead: PanelLines, rest: PanelLines) -> PanelLines {
+    let for_lead = room.saturating_sub(rest.len()).max(room.div_ceil(2));
+    // One line would only count the others.
+    let mut lines = if for_lead > 1 { folded(lead, for_lead, width) } else { lead };
+    lines.extend(rest);
+    folded(lines, room, width)
 }
 
 /// Cuts lines to the room that there is, with a last line that counts those left out.
@@ -222,13 +216,13 @@ fn last(text: &str, width: usize) -> String {
 const HELP: [&str; 11] = [
     " y  allow these calls; the next one asks again",
     " c  for a file: allow its directory for the command that is shown, and all that it starts",
-    " s  allow equal calls, or this file, as long as the guard runs; t for 30 minutes; ds, dt for the directory",
-    " a  save an entry, which is shown first; d, where offered: one for the whole directory",
+    " s  allow equal calls, or this file, as long as the guard runs; t for 30 minutes; ds, dt for the directory or domain",
+    " a  save an entry, which is shown first, and whose pattern e edits for a file; d, where offered: one for the whole directory or domain",
     " n  deny these calls; Control-C and the timeout do the same; nc, ns, nt, nds, ndt deny what c, s, t allow",
     " v  show all details of the call",
     " To answer, press these keys, then Enter. Keys typed before this was shown go to the program.",
     " Pasted text is never an answer.",
-    " A longer answer about a file covers what its card shows; about a program, equal calls.",
+    " A longer answer about a file or a host covers what its card shows; about a program, equal calls.",
     " Control-Z suspends the guard: the call keeps waiting, and its time keeps running.",
     " To answer from another terminal: openclaw-guard approvals list",
 ];

@@ -4,10 +4,11 @@ use std::time::Instant;
 
 use guard_approvals::protocol::Method;
 
-use guard_approvals::decision::GrantWidth;
+use guard_approvals::decision::{Decision, GrantWidth};
 
 use super::answer::{KeyOutcome, is_informed};
 use super::card;
+use super::edited::{self, EditedPattern};
 use super::input::{Scroll, Typed};
 use super::panel::{Panel, PromptView};
 use super::query::{self, Query};
@@ -125,22 +126,42 @@ impl Prompt {
             KeyOutcome::Page(PromptView::Always(width)) => match card::no_always(&card) {
                 Some(why) => up.note = Some(format!("always is unavailable: {why}")),
                 None if width == GrantWidth::Directory && !card::has_directory(&card) => {
-                    up.note = Some("no directory can be saved for this".to_owned());
+                    up.note = Some("no directory or domain can be saved for this".to_owned());
                 }
                 None => up.page = PromptView::Always(width),
             },
             KeyOutcome::Page(page) => up.page = page,
+            KeyOutcome::Edit => {
+                match edited::pattern(&card).filter(|_| card::is_editable(&card, GrantWidth::Narrow)) {
+                    Some(pattern) => {
+                        up.dialog.begin(pattern);
+                        up.page = PromptView::Editing;
+                    }
+                    None => up.note = Some("what this saves has no pattern that can be edited".to_owned()),
+                }
+            }
+            KeyOutcome::Pattern(pattern) => match EditedPattern::new(&card, &pattern) {
+                Ok(edited) => up.page = PromptView::Edited(edited),
+                Err(error) => {
+                    up.note = Some(format!("not saved: {error}"));
+                    up.dialog.begin(pattern);
+                }
+            },
             KeyOutcome::Answer(decision) => match card::offered(&card, decision) {
                 None => up.note = Some("that answer is not offered for this: ? has the keys".to_owned()),
-                Some(decision) if !is_informed(decision, &card, &up.seen) => {
+                Some(decision) if !is_informed(decision, edited_pattern(&up.page), &card, &up.seen) => {
                     up.note = Some("read all of it first: v, then PgDn to the end, then q".to_owned());
                 }
                 Some(decision) => {
                     if let Some(first) = card.approvals.first() {
                         let (id, revision) = (first.id.clone(), Some(card.revision));
+                        let is_always = matches!(decision, Decision::AllowAlways(_));
                         let decision = decision.to_string();
                         up.sent = Some(now);
-                        if self.link.send(Method::Resolve { id, decision, revision }).is_err() {
+                        let pattern = edited_pattern(&up.page)
+                            .filter(|_| is_always)
+                            .map(|edited| edited.pattern.clone());
+                        if self.link.send(Method::Resolve { id, decision, revision, pattern }).is_err() {
                             up.note = Some("the guard does not answer".to_owned());
                         }
                     }
@@ -148,5 +169,13 @@ impl Prompt {
             },
         }
         false
+    }
+}
+
+/// The pattern that an answer on this page saves, if it was edited.
+fn edited_pattern(page: &PromptView) -> Option<&EditedPattern> {
+    match page {
+        PromptView::Edited(edited) => Some(edited),
+        _ => None,
     }
 }

@@ -104,6 +104,48 @@ fn an_always_is_for_the_origin_until_it_is_forgotten() {
     assert_eq!(after.stdout, "403 403 ", "{}", after.stderr);
 }
 
+/// The second and third host of the domain are not asked about, the domain's denied host stays denied.
+#[test]
+fn an_answer_for_the_domain_is_for_its_hosts() {
+    let script = [
+        get("http://a.evil.test/1"),
+        get("http://b.evil.test/2"),
+        get("http://c.b.evil.test/3"),
+        get("http://bad.sub.test/4"),
+    ]
+    .concat();
+    for (decision, saved) in
+        [("allow-directory-session", ""), ("allow-always-directory", "http://*.evil.test")]
+    {
+        let answers = |world: &World| {
+            let question = world.answer(decision);
+            assert_eq!(
+                (&question["resolvedPath"], &question["domain"]),
+                (&"a.evil.test:80".into(), &"*.evil.test".into())
+            );
+        };
+        let Some((world, ended)) = asked(ON_MISS, MINUTES, &script, answers) else { return };
+        assert_eq!(ended.stdout, "200 200 200 403 ", "{decision}: {}", ended.stderr);
+        let list = guard_tests::ended(world.command().args(["approvals", "saved"])).stdout;
+        assert!(list.contains(saved), "{list}");
+    }
+}
+
+/// A program that fetches from many hosts at once asks once.
+#[test]
+fn the_hosts_of_one_command_are_one_card() {
+    let script = "sh -c 'for i in a b c; do curl -s -o /dev/null -w \"%{http_code} \" http://$i.evil.test/ & done; wait'";
+    let answers = |world: &World| {
+        let questions = world.wait_for(3);
+        let cards: std::collections::BTreeSet<_> =
+            questions.iter().map(|question| question["card"].as_u64()).collect();
+        assert_eq!(cards.len(), 1, "{questions:?}");
+        assert_eq!(world.resolve(&questions[0], "allow-directory-session").status, 0);
+    };
+    let Some((_, ended)) = asked(ON_MISS, MINUTES, script, answers) else { return };
+    assert_eq!(ended.stdout, "200 200 200 ", "{}", ended.stderr);
+}
+
 #[test]
 fn an_answer_for_the_session_is_for_equal_requests() {
     let script =

@@ -104,7 +104,8 @@ def hear():
 threading.Thread(target=hear, daemon=True).start()
 
 A = {"good.test": ["93.184.216.34"], "a.sub.test": ["93.184.216.34"], "bad.sub.test": ["93.184.216.34"],
-     "evil.test": ["93.184.216.35"], "private.test": ["10.0.0.1"], "meta.test": ["169.254.169.254"],
+     "evil.test": ["93.184.216.35"], "a.evil.test": ["93.184.216.35"], "b.evil.test": ["93.184.216.35"],
+     "c.evil.test": ["93.184.216.35"], "c.b.evil.test": ["93.184.216.35"], "private.test": ["10.0.0.1"], "meta.test": ["169.254.169.254"],
      "mixed.test": ["93.184.216.34", "10.0.0.1"], "own.test": ["192.0.2.1"], "loop.test": ["127.0.0.1"]}
 asked = {}
 

@@ -18,7 +18,7 @@ async fn a_program_is_shown_as_it_would_run() {
     assert_eq!((&params["twoPhase"], &params["host"]), (&json!(true), &json!("openclaw-guard")));
     assert!(params["timeoutMs"].as_u64().is_some_and(|millis| (110_000..=120_000).contains(&millis)));
     let reason = params["warningText"].as_str().unwrap();
-    assert!(reason.contains("no entry names it (allowlist miss)") && reason.contains("bash 7"), "{reason}");
+    assert!(reason.contains("because no entry names it") && reason.contains("bash 7"), "{reason}");
     // Nobody else could answer, so the gateway must report at once that nobody is connected.
     assert_eq!(params.get("requireDeliveryRoute"), None);
     assert_eq!(params.get("unavailableDecisions"), None);
@@ -41,7 +41,7 @@ async fn code_on_an_input_is_named_beside_the_command() {
     let (params, _) = taken(&mut peer, &ticket).await;
     assert_eq!(params["command"], "/bin/python3 -");
     let reason = params["warningText"].as_str().unwrap();
-    assert!(reason.contains("\nmay run code from standard input: a pipe\n"), "{reason}");
+    assert!(reason.starts_with("may run code from standard input: a pipe\n"), "{reason}");
 }
 
 #[tokio::test]

@@ -2,15 +2,6 @@
 
 import { code, element, fact } from "./dom.js";
 
-const VERBS = { exec: "Run", read: "Read", write: "Write", connect: "Connect to", socket: "Allow" };
-const NAMES = { exec: "program", connect: "host" };
-
-/** What is asked, in a line. */
-export function question(card) {
-  const verb = VERBS[card.operation] ?? `Use (${card.operation})`;
-  return `${verb} ${card.command ?? card.path ?? card.name}?`;
-}
-
 /** How an answer is called. */
 export const LABELS = {
   "allow-once": "Allow once",
@@ -30,6 +21,12 @@ export const LABELS = {
   "deny-directory-session": "Deny the directory for this session",
   "deny-directory-30m": "Deny the directory for 30 minutes",
 };
+
+/** How an answer to this question is called: the wider answer for a host is for a domain. */
+function label(card, decision) {
+  const text = LABELS[decision] ?? decision;
+  return card.operation === "connect" ? text.replace("directory", "domain") : text;
+}
 
 /** The answers that are always in sight; the others are behind "More answers". */
 const FIRST = new Set([
@@ -56,7 +53,7 @@ export function show(card, choose, settle) {
   return element(
     "article",
     { class: "card", tabindex: "-1", "aria-labelledby": title },
-    element("h3", { id: title }, question(card)),
+    element("h3", { id: title }, card.sentence),
     element(
       "p",
       { class: "meta" },
@@ -72,38 +69,15 @@ export function show(card, choose, settle) {
 }
 
 function facts(card) {
-  const list = element("dl", { class: "facts" });
-  const add = (name, value, attributes) => list.append(...fact(name, value, attributes));
-  if (!card.isText) add("note", "parts of it are not UTF-8: \ufffd stands for other bytes", { class: "strong" });
-  if (card.command) add("command", code(card.command));
-  if (card.path) add(card.command ? "program" : (NAMES[card.operation] ?? "file"), code(card.path));
-  if (card.notice) add("beware", code(card.notice), { class: "strong" });
-  if (card.call) add("use", `${card.operation} (${card.call})`);
-  for (const line of card.change) add("change", code(line), { class: "strong" });
-  for (const variable of card.environment) add("with", code(variable), { class: "strong" });
-  card.argv.forEach((argument, at) => add(`argv[${at}]`, code(argument)));
-  if (card.cwd) add("in", code(card.cwd));
-  for (const script of card.scripts) {
-    add(script.role, code(script.path));
-    add("its sha256", code(script.sha256));
-  }
-  for (const input of card.inputs) add("may run", code(input), { class: "strong" });
-  if (card.sha256) add("sha256", code(card.sha256));
-  if (card.environmentSha256) add("environment", code(`sha256 ${card.environmentSha256}`));
-  if (card.because) {
-    add("because", card.because.text);
-    add("rule", code(card.because.rule));
-  }
-  add("asked by", card.askedBy.map((by) => `${by.name} ${by.pid}`).join(" < "));
-  for (const [name, value] of card.more) add(name, value);
-  if (card.directory) add("within", code(card.directory));
-  if (card.forCommand) add("command", card.forCommand);
-  for (const one of card.always.saves) add("always", `would save ${one}`);
-  for (const one of card.always.directory) add("directory", `would save ${one}`);
-  if (card.always.never) add("always", `is not offered: ${card.always.never}`);
-  if (card.always.elsewhere) add("always", card.always.elsewhere);
-  if (card.calls > 1) add("calls", `${card.calls} equal calls wait for this answer`, { class: "strong" });
-  return list;
+  const list = (chosen) => {
+    const shown = element("dl", { class: "facts" });
+    for (const one of card.facts.filter(chosen)) {
+      shown.append(...fact(one.name, code(one.text), one.isWarning ? { class: "strong" } : {}));
+    }
+    return shown;
+  };
+  const details = element("details", { class: "more" }, element("summary", {}, "Details"), list((one) => one.isDetail));
+  return element("div", {}, list((one) => !one.isDetail), card.facts.some((one) => one.isDetail) ? details : null);
 }
 
 function choices(card, choose, settle) {
@@ -117,7 +91,7 @@ function choices(card, choose, settle) {
     const button = element(
       "button",
       { type: "button", "data-decision": decision, "aria-keyshortcuts": keyOf(decision), class: decision.startsWith("deny") ? "deny" : null },
-      LABELS[decision] ?? decision,
+      label(card, decision),
     );
     const saves = decision === "allow-always" ? card.always.saves : decision === "allow-always-directory" ? card.always.directory : null;
     const isSaved = saves !== null || decision.startsWith("allow-always");

@@ -3,7 +3,7 @@
 // An answer is for what was shown: a card that comes, changes or moves takes none for a moment, and one that has ended stays
 // in its place until nobody is at it.
 
-import { ending, question, show, takeBack } from "./card.js";
+import { ending, show, takeBack } from "./card.js";
 import { by, element, say } from "./dom.js";
 import { answer } from "./server.js";
 
@@ -72,10 +72,10 @@ function put(card) {
     const wasHere = row.item.contains(document.activeElement);
     row.item.replaceWith(item);
     if (wasHere) shown.focus({ preventScroll: true });
-    say(`Changed: ${question(card)}`);
+    say(`Changed: ${card.sentence}`);
   } else {
     list.append(item);
-    say(`New question: ${question(card)}`);
+    say(`New question: ${card.sentence}`);
   }
   all.set(name, next);
 }
@@ -116,7 +116,7 @@ function end(row, how) {
   put.addEventListener("click", () => remove(row, true));
   row.shown.querySelector(".answers > [role=group]").replaceChildren(element("div", { class: "choices" }, put));
   if (wasHere) row.shown.focus({ preventScroll: true });
-  say(`${ending(how)}: ${question(row.card)}`);
+  say(`${ending(how)}: ${row.card.sentence}`);
 }
 
 function remove(row, isAsked) {
@@ -175,7 +175,7 @@ function takeNotes(notes) {
   for (const note of fresh) {
     const row = note.id === null ? null : all.get(nameOf(note));
     if (noted !== null && note.what !== "ended") say(note.text);
-    const about = row ? `${question(row.card)} ` : "";
+    const about = row ? `${row.card.sentence} ` : "";
     const isBad = note.what === "turned" || note.what === "refused";
     by("notes").prepend(
       element(

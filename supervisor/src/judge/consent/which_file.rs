@@ -1,0 +1,28 @@
+//! Which file a question is about, whatever has its name later.
+
+use std::os::fd::AsFd;
+
+use guard_approvals::WhichFile;
+use rustix::fs::{AtFlags, StatxFlags, fstat, statx};
+
+use crate::judge::anchored_path::AnchoredPath;
+use crate::resolve::{Identity, Object};
+
+/// The file at a place, and the directory that has its name, by the descriptors with which the call will act.
+pub fn which_file(place: AnchoredPath<'_>) -> WhichFile {
+    let numbers = |identity: Identity| (identity.device, identity.inode);
+    let directory = place.parent().ok().and_then(|parent| fstat(parent).ok());
+    WhichFile {
+        directory: directory.map(|stat| numbers(Identity::from_stat(&stat))),
+        file: place.object.map(|object| numbers(Identity::from_stat(&object.stat))),
+        born_ms: place.object.and_then(born_ms),
+    }
+}
+
+/// When a file was made, in milliseconds since 1970, if its file system says so.
+fn born_ms(object: &Object) -> Option<u64> {
+    let stat = statx(object.fd.as_fd(), c"", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?;
+    let has_time = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::BTIME);
+    let seconds = u64::try_from(stat.stx_btime.tv_sec).ok().filter(|_| has_time)?;
+    Some(seconds.saturating_mul(1000).saturating_add(u64::from(stat.stx_btime.tv_nsec / 1_000_000)))
+}

@@ -1,0 +1,91 @@
+//! The pattern that "always" saves, changed by the operator.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use guard_approvals::protocol::{Approval, Saved};
+use guard_policy::Bits;
+use guard_policy::approval::{FileRule, PatternError};
+use guard_policy::text::{counted, shown_exactly};
+
+use super::queue::Card;
+
+/// How many names are looked at to say what a pattern matches: what takes no noticeable time.
+const MAX_NAMES: usize = 4096;
+/// How many matching files are named.
+const MAX_SHOWN: usize = 3;
+
+/// A pattern that matches all files of the card.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EditedPattern {
+    /// The pattern.
+    pub pattern: String,
+    /// What is there now that it matches, in words.
+    pub covered: String,
+}
+
+impl EditedPattern {
+    /// Checks what the operator has typed.
+    ///
+    /// # Errors
+    /// If it is no pattern for each file of the card, or may be for other files than it may.
+    pub fn new(card: &Card, pattern: &str) -> Result<EditedPattern, PatternError> {
+        let mut covered = String::new();
+        for (rule, below) in card.approvals.iter().filter_map(rule) {
+            covered = covered_files(&rule.edited(pattern, below)?, below);
+        }
+        Ok(EditedPattern { pattern: pattern.to_owned(), covered })
+    }
+
+    /// The rules that are saved with this pattern.
+    pub fn rules(&self, card: &Card) -> Vec<FileRule> {
+        let rules = card.approvals.iter().filter_map(rule);
+        rules.filter_map(|(rule, below)| rule.edited(&self.pattern, below).ok()).collect()
+    }
+}
+
+/// The pattern that "always" saves unless it is edited.
+pub fn pattern(card: &Card) -> Option<String> {
+    card.approvals.first().and_then(rule).map(|(rule, _)| rule.pattern)
+}
+
+/// The rule that "always" saves for a call, and the directory for which it may be.
+fn rule(approval: &Approval) -> Option<(FileRule, &str)> {
+    let below = approval.edited_below.as_deref()?;
+    let Saved::Saves { saves, .. } = &approval.always else { return None };
+    let [one] = &saves[..] else { return None };
+    let bits = Bits::parse(one.bits.as_ref()?)?;
+    Some((FileRule { pattern: one.pattern.clone(), bits }, below))
+}
+
+/// What is there now that a rule matches: `2 files: /srv/a, /srv/b`.
+fn covered_files(rule: &FileRule, below: &str) -> String {
+    let literal = rule.pattern.split(['*', '?']).next().unwrap_or_default();
+    let start = literal.rsplit_once('/').map_or(below, |(start, _)| start);
+    let (mut directories, mut names) = (vec![PathBuf::from(start)], 0);
+    let (mut found, mut first) = (0, Vec::new());
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            names += 1;
+            if names > MAX_NAMES {
+                return format!("at least {}", list(found, &first));
+            }
+            let path = entry.path();
+            if rule.covers(path.as_os_str().as_bytes()) {
+                found += 1;
+                first.extend((first.len() < MAX_SHOWN).then(|| shown_exactly(path.as_os_str().as_bytes())));
+            }
+            // Links are not followed: the rule is for real paths.
+            directories.extend(entry.file_type().is_ok_and(|kind| kind.is_dir()).then_some(path));
+        }
+    }
+    list(found, &first)
+}
+
+fn list(found: usize, first: &[String]) -> String {
+    let more = if found > first.len() { ", ..." } else { "" };
+    match found {
+        0 => "nothing that is there now".to_owned(),
+        _ => format!("{} there now: {}{more}", counted(found, "name"), first.join(", ")),
+    }
+}
