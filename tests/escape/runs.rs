@@ -190,6 +190,61 @@ fn a_script_that_a_projects_settings_name_is_not_the_trees() {
     assert!(world.read("work/tools/other").is_some(), "{}", done.stderr);
 }
 
+/// Those of other agents and of editors, in each of their formats; and only what they start.
+#[test]
+fn what_other_settings_of_a_project_start_is_not_the_trees() {
+    for (settings, text) in [
+        (".mcp.json", r#"{"mcpServers": {"x": {"command": "bash", "args": ["./tools/x.sh"]}}}"#),
+        (".cursor/hooks.json", r#"{"hooks": {"stop": [{"command": "npx tsx tools/x.sh"}]}}"#),
+        (".codex/config.toml", "notify = [\"bash\", \"tools/x.sh\"]"),
+        (".github/hooks/x.json", r#"{"hooks": {"sessionStart": [{"bash": "sh < tools/x.sh"}]}}"#),
+        ("opencode.jsonc", "{// c\n\"mcp\": {\"x\": {\"command\": [\"bash\", \"./tools/x.sh\"]}}}"),
+        (".claude/agents/x.md", "---\nhooks:\n  Stop:\n    - command: ./tools/x.sh\n---\nSee tools/other.sh"),
+        (".aider.conf.yml", "lint-cmd: ./tools/x.sh"),
+        (
+            ".vscode/tasks.json",
+            r#"{"tasks": [{"command": "./tools/x.sh", "runOptions": {"runOn": "folderOpen"}}]}"#,
+        ),
+        (
+            ".claude/settings.json",
+            r#"{"env": {"BASH_ENV": "./tools/x.sh"}, "permissions": {"allow": ["Edit(tools/other.sh)"]}}"#,
+        ),
+    ] {
+        let before =
+            format!("mkdir -p tools $(dirname {settings}); echo : > tools/x.sh; echo : > tools/other.sh");
+        let world = made(&before);
+        world.write(&format!("work/{settings}"), text);
+        let done = run(&world, "work", &[], &[], "echo x >> tools/x.sh; echo x >> tools/other.sh");
+        assert_eq!(world.read("work/tools/x.sh").as_deref(), Some(":\n"), "{settings}: {}", done.stderr);
+        assert_eq!(
+            world.read("work/tools/other.sh").as_deref(),
+            Some(":\nx\n"),
+            "{settings}: {}",
+            done.stderr
+        );
+    }
+}
+
+/// Settings of the home that change while the run is there.
+#[test]
+fn a_script_that_the_settings_of_the_home_name_meanwhile_is_not_the_trees() {
+    let world = made("mkdir -p ~/p/tools ~/.claude; echo : > ~/p/tools/line.sh");
+    let line = "touch up; for i in $(seq 100); do [ -e go ] && break; sleep 0.1; done; echo x >> tools/line.sh; echo y > tools/other";
+    let done = std::thread::scope(|scope| {
+        let done = scope.spawn(|| run(&world, "home/p", &[], &[], line));
+        while world.read("home/p/up").is_none() && !done.is_finished() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        world.write("home/.claude/settings.json", r#"{"statusLine": {"command": "~/p/tools/line.sh"}}"#);
+        // What was looked up before counts for a second.
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        world.write("home/p/go", "");
+        done.join().expect("the run")
+    });
+    assert_eq!(world.read("home/p/tools/line.sh").as_deref(), Some(":\n"), "{}", done.stderr);
+    assert!(world.read("home/p/tools/other").is_some(), "{}", done.stderr);
+}
+
 /// Wherever the run starts.
 #[test]
 fn a_script_that_the_settings_of_a_project_below_name_is_not_the_trees() {

@@ -1,13 +1,21 @@
-//! Files in the directories of agents that the agents' settings name: status lines, helpers, servers. The agent starts them
-//! outside of the guard, and the profile of the agent opens the directories.
+//! Files that the settings of agents and editors name: status lines, helpers, servers, hooks. The agent starts them outside of
+//! the guard. Some lie in the directories of agents, which the profiles of these open, others in projects.
+
+mod command_keys;
+mod command_lines;
+mod hook_commands;
+mod json_comments;
+mod mentioned_scripts;
+mod settings_files;
 
 use std::path::{Path, PathBuf};
 
 use guard_openclaw::plain_file;
 use serde_json::Value;
 
-use crate::config::hook_commands;
 use crate::config::realpath::Links;
+use command_keys::{Command, Part};
+pub use settings_files::is_name_of_project;
 
 /// The directories, below the home.
 const DIRECTORIES: [&str; 6] = [".claude", ".codex", ".gemini", ".aider", ".qwen", ".local/share/opencode"];
@@ -23,19 +31,29 @@ const SETTINGS: [&str; 9] = [
     ".config/opencode/opencode.jsonc",
     ".config/opencode/config.json",
 ];
-/// The settings of a project, by the same manuals. In a home, too, what the keys below run counts wherever it is.
-const OF_PROJECTS: [&str; 4] =
-    [".claude/settings.json", ".claude/settings.local.json", ".gemini/settings.json", ".qwen/settings.json"];
-/// Keys with commands that an agent runs by itself (Claude Code's "Settings" and "Hooks", Gemini CLI's "Hooks").
-const COMMANDS: [&str; 7] = [
-    "hooks",
-    "statusLine",
-    "fileSuggestion",
-    "apiKeyHelper",
-    "awsAuthRefresh",
-    "awsCredentialExport",
-    "otelHeadersHelper",
+/// The settings in a home in which commands count wherever the script is that they name.
+const WITH_COMMANDS: [&str; 16] = [
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".codex/config.toml",
+    ".codex/hooks.json",
+    ".cursor/hooks.json",
+    ".cursor/mcp.json",
+    ".gemini/settings.json",
+    ".qwen/settings.json",
+    ".aider.conf.yml",
+    ".config/opencode/opencode.json",
+    ".config/opencode/opencode.jsonc",
+    ".config/crush/crush.json",
+    ".config/amp/settings.json",
+    ".copilot/mcp-config.json",
+    ".factory/settings.json",
+    ".kiro/settings/mcp.json",
 ];
+/// Directories of editors' settings, which another set protects: what they name is looked for where something is written.
+const OF_EDITORS: [&str; 2] = [".vscode", ".zed"];
+/// What a task of VS Code's has that starts where the folder is opened. Other tasks are the work itself.
+const ON_OPENING: &str = "folderOpen";
 /// Holds the state of Claude Code, too: only what it says of servers counts.
 const STATE: &str = ".claude.json";
 /// How many files the state may name: more than anybody has.
@@ -49,13 +67,9 @@ const DATA: [&str; 5] = [".jsonl", ".log", ".lock", ".sqlite", ".db"];
 /// The file that names too much, or is too long to be read. The agent may write its own state, and could name so much there
 /// that a file would not be found.
 pub fn named_files(links: &Links, home: &Path) -> Result<Vec<PathBuf>, PathBuf> {
-    let (mut words, mut scripts) = (Vec::new(), Vec::new());
+    let mut words = Vec::new();
     for settings in SETTINGS {
-        let text = text(links, &home.join(settings))?;
-        words_of(&text, &mut words);
-        if OF_PROJECTS.contains(&settings) {
-            scripts.extend(scripts_in(&text, home, home));
-        }
+        words_of(&text(links, &home.join(settings))?, &mut words);
     }
     let state = home.join(STATE);
     let text = text(links, &state)?;
@@ -72,53 +86,75 @@ pub fn named_files(links: &Links, home: &Path) -> Result<Vec<PathBuf>, PathBuf> 
         return Err(state);
     }
     files.extend(words.iter().filter_map(|word| path(word, home)));
-    files.extend(scripts);
+    files.extend(named_scripts_of_home(links, home)?);
     files.sort();
     files.dedup();
     Ok(files)
 }
 
-/// Returns whether a directory of this name in a project may hold such settings.
-pub fn is_directory_of_projects(name: &[u8]) -> bool {
-    OF_PROJECTS.iter().any(|settings| settings.split('/').next().is_some_and(|part| part.as_bytes() == name))
-}
-
-/// Returns the scripts that the settings of a project have an agent run by itself.
+/// Returns the scripts that settings in a home have started, wherever they are.
 ///
 /// # Errors
 /// As [`named_files`].
-pub fn named_scripts(links: &Links, home: &Path, project: &Path) -> Result<Vec<PathBuf>, PathBuf> {
+pub fn named_scripts_of_home(links: &Links, home: &Path) -> Result<Vec<PathBuf>, PathBuf> {
     let mut scripts = Vec::new();
-    for settings in OF_PROJECTS {
-        scripts.extend(scripts_in(&text(links, &project.join(settings))?, home, project));
+    for settings in WITH_COMMANDS {
+        scripts.extend(scripts_in(links, &home.join(settings), home, home)?);
     }
     Ok(scripts)
 }
 
-/// The scripts that the text of such settings names. Where it is no plain JSON, for its comments for instance, each word
-/// counts that may be one.
-fn scripts_in(settings: &str, home: &Path, project: &Path) -> Vec<PathBuf> {
-    let text = settings.trim_start_matches('\u{feff}');
-    let mut commands = Vec::new();
-    match serde_json::from_str(text) {
-        Ok(settings) => commands_in(&settings, false, &mut commands),
-        Err(_) => words_of(text, &mut commands),
+/// Returns the scripts that the settings of agents in a project have started. What ends with a slash is a directory of plugins.
+///
+/// # Errors
+/// As [`named_files`], and a directory of settings with too many names.
+pub fn named_scripts(links: &Links, home: &Path, project: &Path) -> Result<Vec<PathBuf>, PathBuf> {
+    let mut scripts = Vec::new();
+    for name in settings_files::names_of_projects().filter(|name| !OF_EDITORS.contains(name)) {
+        scripts.extend(named_scripts_of(links, home, project, name)?);
     }
-    commands.iter().flat_map(|command| hook_commands::scripts(command, home, project)).collect()
+    Ok(scripts)
 }
 
-/// Adds the text below the keys with commands.
-fn commands_in(value: &Value, is_inside: bool, commands: &mut Vec<String>) {
-    match value {
-        Value::String(text) if is_inside => commands.push(text.clone()),
-        Value::Array(values) => values.iter().for_each(|value| commands_in(value, is_inside, commands)),
-        Value::Object(entries) => {
-            for (key, value) in entries {
-                commands_in(value, is_inside || COMMANDS.contains(&key.as_str()), commands);
-            }
-        }
+/// Returns the scripts that those settings of a project have started which are, or lie in, what has this name there.
+///
+/// # Errors
+/// As [`named_scripts`].
+pub fn named_scripts_of(
+    links: &Links,
+    home: &Path,
+    project: &Path,
+    name: &str,
+) -> Result<Vec<PathBuf>, PathBuf> {
+    let mut scripts = Vec::new();
+    for settings in settings_files::of_project(links, project, name)? {
+        scripts.extend(scripts_in(links, &settings, home, project)?);
+    }
+    Ok(scripts)
+}
+
+/// The scripts that such settings name.
+fn scripts_in(links: &Links, settings: &Path, home: &Path, project: &Path) -> Result<Vec<PathBuf>, PathBuf> {
+    let text = text(links, settings)?;
+    let is_meant = !settings.ends_with(".vscode/tasks.json") || text.contains(ON_OPENING);
+    let commands = if is_meant { commands_in(&text, settings) } else { Vec::new() };
+    Ok(commands.iter().flat_map(|command| hook_commands::scripts(command, home, project)).collect())
+}
+
+/// The commands in the text of settings, by what they are. Where JSON cannot be read, each word counts that may be one.
+fn commands_in(text: &str, settings: &Path) -> Vec<Command> {
+    match settings.extension().and_then(|end| end.to_str()) {
+        Some("md") => return command_lines::of_markdown(text),
+        Some("toml" | "yml" | "yaml") => return command_lines::of_lines(text),
         _ => {}
     }
+    let (mut commands, mut words) = (Vec::new(), Vec::new());
+    match serde_json::from_str(&json_comments::without_comments(text)) {
+        Ok(settings) => command_keys::add(&settings, Part::Data, &mut commands),
+        Err(_) => words_of(text, &mut words),
+    }
+    commands.extend(words.into_iter().map(Command::Text));
+    commands
 }
 
 /// The text of a file; none if it is not there.
@@ -184,7 +220,7 @@ mod tests {
         settings(
             "work/project/.claude/settings.json",
             r#"{"permissions": {"allow": ["Edit(./src/main.rs)"]}, "statusLine": {"command": "bash .claude/line.sh ./src/a"},
-                "hooks": {"PreToolUse": [{"matcher": "x/y", "hooks": [{"type": "command",
+                "hooks": {"PreToolUse": [{"matcher": "x/y", "if": "Edit(src/b.ts)", "hooks": [{"type": "command",
                 "command": "cd src/ && \"$CLAUDE_PROJECT_DIR\"/tools/check.sh --x; /usr/bin/true | ls ./src"}]}]}}"#,
         );
         settings(
@@ -192,14 +228,117 @@ mod tests {
             r#"{"hooks": {"Stop": [{"command": "~/work/project/tools/stop"}]}}"#,
         );
         let of = |project: &Path| named_scripts(&Links::default(), &home, project).unwrap();
-        let expected = [".claude/line.sh", "x/y", "tools/check.sh"].map(|name| project.join(name));
+        let expected = [".claude/line.sh", "tools/check.sh"].map(|name| project.join(name));
         let mut found = of(&project);
         found.sort();
+        found.dedup();
         let mut sorted = expected.to_vec();
         sorted.sort();
         assert_eq!(found, sorted);
-        assert_eq!(of(&home), [home.join("work/project/tools/stop")]);
-        assert_eq!(named_files(&Links::default(), &home).unwrap(), of(&home));
+        let stop = [home.join("work/project/tools/stop")];
+        assert_eq!(named_files(&Links::default(), &home).unwrap(), stop);
+    }
+
+    /// What these settings of a project name, of files in `tools` and `src` and of directories of plugins.
+    fn named_by(settings: &str, text: &str) -> Vec<String> {
+        let directory = tempfile::tempdir().unwrap();
+        let project = directory.path().canonicalize().unwrap();
+        let at = project.join(settings);
+        for name in
+            [at.parent().unwrap(), &project.join("tools"), &project.join("src"), &project.join("plugins")]
+        {
+            std::fs::create_dir_all(name).unwrap();
+        }
+        for name in ["tools/x.sh", "tools/y.sh", "src/main.ts", "root.js"] {
+            std::fs::write(project.join(name), "").unwrap();
+        }
+        std::fs::write(at, text).unwrap();
+        let name = Path::new(settings).components().next().unwrap().as_os_str().to_str().unwrap();
+        let found = named_scripts_of(&Links::default(), Path::new("/nowhere"), &project, name).unwrap();
+        let name =
+            |path: &PathBuf| path.strip_prefix(&project).unwrap().display().to_string().replace("./", "");
+        let mut found: Vec<_> = found.iter().map(name).collect();
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    #[test]
+    fn what_the_settings_of_each_agent_and_editor_start_is_found() {
+        for (settings, text) in [
+            (".mcp.json", r#"{"mcpServers": {"x": {"command": "bash", "args": ["./tools/x.sh"]}}}"#),
+            (".cursor/mcp.json", r#"{"mcpServers": {"x": {"command": "./tools/x.sh"}}}"#),
+            (".cursor/hooks.json", r#"{"hooks": {"stop": [{"command": "./tools/x.sh"}]}}"#),
+            (".cursor/worktrees.json", r#"{"setup-worktree": ["npm ci", "$ROOT_WORKTREE_PATH/tools/x.sh"]}"#),
+            (".codex/hooks.json", r#"{"hooks": {"Stop": [{"hooks": [{"command": "./tools/x.sh"}]}]}}"#),
+            (".codex/config.toml", "notify = [\"bash\", \"tools/x.sh\"]\n"),
+            (".codex/config.toml", "[mcp_servers.x]\ncommand = \"./tools/x.sh\"\n"),
+            (".gemini/settings.json", r#"{"tools": {"discoveryCommand": "./tools/x.sh"}}"#),
+            (".gemini/settings.json", r#"{"mcpServers": {"x": {"command": "./tools/x.sh"}}}"#),
+            (".qwen/settings.json", r#"{"mcpServers": {"x": {"command": "bash", "args": ["tools/x.sh"]}}}"#),
+            (
+                ".github/hooks/x.json",
+                r#"{"hooks": {"sessionStart": [{"bash": "./tools/x.sh", "cwd": "."}]}}"#,
+            ),
+            ("opencode.json", r#"{"mcp": {"x": {"type": "local", "command": ["bash", "./tools/x.sh"]}}}"#),
+            ("opencode.jsonc", "{// c\n\"lsp\": {\"x\": {\"command\": [\"./tools/x.sh\"],}}}"),
+            (".crush.json", r#"{"lsp": {"go": {"command": "./tools/x.sh"}}}"#),
+            (".amp/settings.json", r#"{"amp.mcpServers": {"x": {"command": "./tools/x.sh"}}}"#),
+            (".kiro/settings/mcp.json", r#"{"mcpServers": {"x": {"command": "./tools/x.sh"}}}"#),
+            (".windsurf/hooks.json", r#"{"hooks": {"pre_run_command": [{"command": "bash tools/x.sh"}]}}"#),
+            (
+                ".factory/settings.json",
+                r#"{"hooks": {"Stop": [{"command": "\"$FACTORY_PROJECT_DIR\"/tools/x.sh"}]}}"#,
+            ),
+            (".iflow/settings.json", r#"{"hooks": {"Stop": [{"command": "./tools/x.sh"}]}}"#),
+            (".codebuddy/settings.json", r#"{"hooks": {"Stop": [{"command": "./tools/x.sh"}]}}"#),
+            (".roo/mcp.json", r#"{"mcpServers": {"x": {"command": "./tools/x.sh"}}}"#),
+            (".vscode/mcp.json", r#"{"servers": {"x": {"command": "${workspaceFolder}/tools/x.sh"}}}"#),
+            (
+                ".vscode/tasks.json",
+                r#"{"tasks": [{"command": "./tools/x.sh", "runOptions": {"runOn": "folderOpen"}}]}"#,
+            ),
+            (".claude/settings.json", r#"{"gcpAuthRefresh": "./tools/x.sh"}"#),
+            (".claude/settings.json", r#"{"env": {"BASH_ENV": "./tools/x.sh"}}"#),
+            (".claude/settings.json", r#"{"subagentStatusLine": {"command": "./tools/x.sh"}}"#),
+            (
+                ".claude/agents/x.md",
+                "---\nhooks:\n  Stop:\n    - command: \"./tools/x.sh\"\n---\nSee src/main.ts\n",
+            ),
+            (".aider.conf.yml", "lint-cmd: ./tools/x.sh\n"),
+        ] {
+            assert_eq!(named_by(settings, text), ["tools/x.sh"], "{settings}: {text}");
+        }
+        let bare = r#"{"hooks": {"Stop": [{"type": "command", "command": "node", "args": ["root.js"]}]}}"#;
+        assert_eq!(named_by(".claude/settings.json", bare), ["root.js"]);
+        let local =
+            r#"{"extraKnownMarketplaces": {"l": {"source": {"source": "directory", "path": "./plugins"}}}}"#;
+        assert_eq!(named_by(".claude/settings.json", local), ["plugins"]);
+    }
+
+    #[test]
+    fn what_settings_name_as_data_is_not_found() {
+        for (settings, text) in [
+            (
+                ".claude/settings.json",
+                r#"{"permissions": {"allow": ["Edit(src/main.ts)", "Bash(./tools/x.sh)"]}}"#,
+            ),
+            (
+                ".claude/settings.json",
+                r#"{"hooks": {"Stop": [{"command": "prettier --check src/main.ts > tools/y.sh"}]}}"#,
+            ),
+            (".gemini/settings.json", r#"{"context": {"fileName": ["src/main.ts"]}}"#),
+            (".vscode/tasks.json", r#"{"tasks": [{"command": "./tools/x.sh"}]}"#),
+            (".zed/settings.json", r#"{"file_scan_exclusions": ["src/main.ts"]}"#),
+            ("opencode.json", r#"{"watcher": {"ignore": ["src/main.ts"]}, "instructions": ["src/main.ts"]}"#),
+            (".aider.conf.yml", "read: src/main.ts\nfile: [src/main.ts]\n"),
+            (
+                ".claude/agents/x.md",
+                "---\ndescription: knows src/main.ts\n---\nRun ./tools/x.sh, look at src/main.ts.\n",
+            ),
+        ] {
+            assert_eq!(named_by(settings, text), [""; 0], "{settings}: {text}");
+        }
     }
 
     #[test]

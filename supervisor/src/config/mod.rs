@@ -6,7 +6,6 @@ pub mod environment;
 mod files_of_runs;
 mod git_config;
 pub(crate) mod git_repositories;
-mod hook_commands;
 mod host_names;
 pub(crate) mod listed_directory;
 pub mod node_run;

@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use guard_policy::{GitLook, LinkedSet, Policy};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstat, readlinkat, statat};
@@ -21,6 +21,8 @@ use crate::config::realpath::Links;
 
 /// How deep names that lead to protected ones are followed. The tree makes no such directory in one of the operator's.
 const MAX_DEPTH: usize = 64;
+/// A place of the set that protects what the settings of agents name.
+const OF_AGENTS: &[u8] = b"/.mcp.json";
 
 /// What is protected because a protected name is a link.
 #[derive(Debug, PartialEq, Eq)]
@@ -80,15 +82,23 @@ impl Search<'_> {
             let is_found = is_repository(directory, b"");
             is_found.then(|| self.configured(path)).map(|()| path)
         });
-        let may_lead = |(_, kind): &ListedName| {
-            matches!(kind, FileType::Symlink | FileType::Directory | FileType::Unknown)
+        let may_lead = |(name, kind): &ListedName| {
+            let is_settings = || agent_settings::is_name_of_project(name);
+            matches!(kind, FileType::Symlink | FileType::Directory | FileType::Unknown) || is_settings()
         };
         // Whoever may write a directory can keep its user from listing it, but not from finding a name.
         let listed = names_if(directory, may_lead).unwrap_or_else(|| {
             self.policy.names_of_shapes().into_iter().map(|name| (name, FileType::Unknown)).collect()
         });
         let top = path.strip_suffix(b"/").unwrap_or(path);
-        let mut of_agents = None;
+        if depth == 0
+            && top == self.policy.home()
+            && let Some(set) = self.set_of(OF_AGENTS, None)
+        {
+            let links = Links::default();
+            let scripts = agent_settings::named_scripts_of_home(&links, as_path(top));
+            self.scripts_of_agents(&links, scripts, set);
+        }
         for (name, kind) in listed {
             let path = [top, b"/", &*name].concat();
             let Some(set) = self.set_of(&path, git) else {
@@ -98,8 +108,13 @@ impl Search<'_> {
                 }
                 continue;
             };
-            if agent_settings::is_directory_of_projects(&name) {
-                of_agents = Some(set);
+            if agent_settings::is_name_of_project(&name)
+                && let Ok(name) = str::from_utf8(&name)
+            {
+                let links = Links::default();
+                let home = as_path(self.policy.home());
+                let scripts = agent_settings::named_scripts_of(&links, home, as_path(top), name);
+                self.scripts_of_agents(&links, scripts, set);
             }
             match readlinkat(directory, &*name, Vec::new()) {
                 Ok(_) => {
@@ -116,10 +131,6 @@ impl Search<'_> {
                 Err(_) if depth < MAX_DEPTH => self.inside(directory, &name, &path, git, depth),
                 Err(_) => {}
             }
-        }
-        // Once for all agents.
-        if let Some(set) = of_agents {
-            self.scripts_of_agents(top, set);
         }
     }
 
@@ -157,9 +168,10 @@ impl Search<'_> {
         let parts = self.policy.git_parts(&config).into_iter().map(|part| part.shape);
         let Some(set) = shapes.chain(parts).map(|shape| shape.linked()).next() else { return };
         let top = if last_name(git).eq_ignore_ascii_case(b".git") { parent_of(git) } else { git };
-        let path = |bytes| Path::new(OsStr::from_bytes(bytes));
         let links = Links::default();
-        named_by_git_directory(path(git), path(top)).iter().for_each(|named| self.named(&links, named, set));
+        named_by_git_directory(as_path(git), as_path(top))
+            .iter()
+            .for_each(|named| self.named(&links, named, set));
     }
 
     /// Adds what a configuration names, with each link on the way and where they lead.
@@ -172,14 +184,11 @@ impl Search<'_> {
         self.found.extend(places.map(|place| LinkedPlace::Configured { place, set }));
     }
 
-    /// Adds the scripts that the settings of a project have an agent run by itself.
-    fn scripts_of_agents(&mut self, project: &[u8], set: LinkedSet) {
-        let path = |bytes| Path::new(OsStr::from_bytes(bytes));
-        let links = Links::default();
-        let scripts = agent_settings::named_scripts(&links, path(self.policy.home()), path(project));
+    /// Adds the scripts that the settings of agents have started by themselves.
+    fn scripts_of_agents(&mut self, links: &Links, scripts: Result<Vec<PathBuf>, PathBuf>, set: LinkedSet) {
         match scripts {
             Ok(scripts) if links.shut().is_none() => {
-                scripts.iter().for_each(|script| self.named(&links, script, set));
+                scripts.iter().for_each(|script| self.named(links, script, set));
             }
             _ => self.found.push(LinkedPlace::Hidden { place: self.top.to_vec(), set }),
         }
@@ -229,6 +238,10 @@ impl Search<'_> {
         self.found.extend(passed.map(|place| LinkedPlace::Passed { place, set }));
         self.found.extend(end.map(|place| LinkedPlace::End { name, place }));
     }
+}
+
+fn as_path(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
 }
 
 /// Whether a directory in another one has a `.git`, or is a repository.

@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use guard_policy::analysis::script_operands;
 
+use super::command_keys::Command;
+use super::mentioned_scripts::{self, without_substitutions};
+
 /// What stands for the project's directory. Hooks start there, too.
 const PROJECT: [&str; 10] = [
     "${CLAUDE_PROJECT_DIR:-.}",
@@ -18,28 +21,57 @@ const PROJECT: [&str; 10] = [
     "$(pwd)",
 ];
 /// What stands for the home.
-const HOME: [&str; 2] = ["${HOME}", "$HOME"];
+const HOME: [&str; 4] = ["${HOME}", "$HOME", "${env:HOME}", "${userHome}"];
 /// Words that stand before a command, of the shell and of programs that start another one.
-const BEFORE: [&str; 23] = [
+pub(super) const BEFORE: [&str; 23] = [
     "!", "{", "if", "then", "else", "elif", "do", "while", "until", "time", "exec", "command", "builtin",
     "env", "nohup", "nice", "ionice", "setsid", "stdbuf", "sudo", "timeout", "xargs", "doas",
 ];
 /// How deep a text in a text is read (`bash -c "sh -c …"`).
 const MAX_DEPTH: usize = 4;
 
-/// Returns the files of the home or the project that a text has run: its programs, and the scripts of interpreters. What a
-/// command reads or writes is not one.
-pub fn scripts(text: &str, home: &Path, project: &Path) -> Vec<PathBuf> {
-    let mut text = text.to_owned();
-    for name in PROJECT {
-        text = text.replace(name, ".");
-    }
-    for name in HOME {
-        text = text.replace(name, "~");
-    }
+/// Returns the files of the home or the project that a command has run: its programs and the scripts of interpreters, also
+/// where they are missing, and each further word that names a script. Other files that a command reads or writes are none.
+pub fn scripts(command: &Command, home: &Path, project: &Path) -> Vec<PathBuf> {
     let mut reader = CommandReader { home, project, directories: Vec::new(), found: Vec::new() };
-    reader.read(&text, 0);
-    reader.found
+    let words = match command {
+        Command::Text(text) => {
+            let text = with_places(text);
+            reader.read(&text, 0);
+            // A substitution before a path most often stands for the project.
+            reader.read(&without_substitutions(&text).0, 0);
+            text
+        }
+        Command::Argv(words) => {
+            let words: Vec<String> =
+                words.iter().map(|word| without_substitutions(&with_places(word)).0).collect();
+            reader.command(&words, 0);
+            words.join(" ")
+        }
+        Command::Words(text) | Command::Loaded(text) | Command::Place(text) => with_places(text),
+    };
+    let directories = std::mem::take(&mut reader.directories);
+    let around = [project.to_owned()].into_iter().chain(directories).collect::<Vec<_>>();
+    let named = mentioned_scripts::in_text(&words, home, &around);
+    let is_meant = |path: &PathBuf| match command {
+        Command::Loaded(_) => path.is_file(),
+        // A directory around the project holds the work, and so may one that a home names.
+        Command::Place(_) => path.exists() && project != home && !project.starts_with(path),
+        _ => mentioned_scripts::is_script(path),
+    };
+    let named = named.into_iter().filter(|path| reader.is_of_user(path) && is_meant(path));
+    // With a slash at its end, a directory stands for what is in it.
+    let whole = |path: PathBuf| if path.is_dir() { path.join("") } else { path };
+    let named: Vec<_> = named.map(whole).collect();
+    let mut found = [reader.found, named].concat();
+    found.sort();
+    found.dedup();
+    found
+}
+
+fn with_places(text: &str) -> String {
+    let text = PROJECT.iter().fold(text.to_owned(), |text, name| text.replace(name, "."));
+    HOME.iter().fold(text, |text, name| text.replace(name, "~"))
 }
 
 struct CommandReader<'p> {
@@ -92,7 +124,7 @@ impl CommandReader<'_> {
     }
 
     fn add(&mut self, word: &str) {
-        if word.is_empty() || word.contains('*') {
+        if word.is_empty() || word.contains(['*', '$']) {
             return;
         }
         let first = match word.strip_prefix("~/") {
@@ -102,13 +134,17 @@ impl CommandReader<'_> {
         // What is not there yet may come where the project is.
         let others =
             self.directories.iter().map(|directory| directory.join(word)).filter(|path| path.exists());
-        let is_of_user = |path: &PathBuf| path.starts_with(self.home) || path.starts_with(self.project);
         let places = [first].into_iter().chain(others);
-        self.found.extend(places.filter(|path| is_of_user(path) && !path.is_dir()));
+        let found: Vec<_> = places.filter(|path| self.is_of_user(path) && !path.is_dir()).collect();
+        self.found.extend(found);
+    }
+
+    fn is_of_user(&self, path: &Path) -> bool {
+        path.starts_with(self.home) || path.starts_with(self.project)
     }
 }
 
-fn is_assignment(word: &str) -> bool {
+pub(super) fn is_assignment(word: &str) -> bool {
     let is_name = |name: &str| {
         !name.is_empty()
             && !name.starts_with(|c: char| c.is_ascii_digit())
@@ -205,7 +241,7 @@ mod tests {
         let name = |path: PathBuf| {
             path.strip_prefix(project).unwrap_or(&path).display().to_string().replace("./", "")
         };
-        scripts(text, home, project).into_iter().map(name).collect()
+        scripts(&Command::Text(text.to_owned()), home, project).into_iter().map(name).collect()
     }
 
     #[test]
@@ -237,9 +273,84 @@ mod tests {
         let project = tempfile::tempdir().unwrap();
         std::fs::create_dir(project.path().join("tools")).unwrap();
         std::fs::write(project.path().join("tools/x.py"), "").unwrap();
-        let in_tools = scripts("cd tools && ./x.py", project.path(), project.path());
+        let command = Command::Text("cd tools && ./x.py".to_owned());
+        let in_tools = scripts(&command, project.path(), project.path());
         assert!(in_tools.contains(&project.path().join("tools/x.py")));
         assert_eq!(found("~/bin/x; $HOME/y"), ["/nowhere/u/bin/x", "/nowhere/u/y"]);
+    }
+
+    /// The files that a command has run in a project with some files.
+    fn found_of(command: &Command) -> Vec<String> {
+        let directory = tempfile::tempdir().unwrap();
+        let project = directory.path();
+        for name in ["tools", "src", "logs", "plugins/p"] {
+            std::fs::create_dir_all(project.join(name)).unwrap();
+        }
+        for name in ["tools/x.sh", "root.js", "src/main.ts", "logs/x.log", "notes.md", "plugins/p/hooks.json"]
+        {
+            std::fs::write(project.join(name), "").unwrap();
+        }
+        let name =
+            |path: PathBuf| path.strip_prefix(project).unwrap().display().to_string().replace("./", "");
+        let mut found: Vec<_> =
+            scripts(command, Path::new("/nowhere"), project).into_iter().map(name).collect();
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    #[test]
+    fn a_word_that_names_a_script_is_one_in_each_spelling() {
+        for text in [
+            "npx tsx tools/x.sh",
+            "uv run --script ./tools/x.sh",
+            "poetry run python tools/x.sh",
+            "sudo -u me tools/x.sh",
+            "flock -n /tmp/l -c tools/x.sh",
+            "nix develop -c tools/x.sh",
+            "\"$(git rev-parse --show-toplevel 2>/dev/null)\"/tools/x.sh",
+            "ROOT=$(git rev-parse --show-toplevel); \"$ROOT/tools/x.sh\"",
+            "D=\"$CLAUDE_PROJECT_DIR\"; bash $D/tools/x.sh",
+            "\"${CLAUDE_PROJECT_DIR:-$(pwd)}\"/tools/x.sh",
+            "${CLAUDE_PROJECT_DIR:?}/tools/x.sh",
+            "cd \"$(git rev-parse --show-toplevel)/tools\" && bash x.sh",
+            "sh < tools/x.sh",
+            "cat tools/x.sh | sh",
+            "eval \"$(cat tools/x.sh)\"",
+            "for f in tools/x.sh; do bash $f; done",
+            "trap 'tools/x.sh' EXIT",
+            "python3 -c \"exec(open('tools/x.sh').read())\"",
+            "docker run -v ./tools/x.sh:/x y",
+        ] {
+            let found = found_of(&Command::Text(text.to_owned()));
+            assert!(found.contains(&"tools/x.sh".to_owned()), "{text}: {found:?}");
+        }
+        let argv =
+            |words: &[&str]| found_of(&Command::Argv(words.iter().map(|&word| word.to_owned()).collect()));
+        assert_eq!(argv(&["node", "root.js"]), ["root.js"]);
+        assert_eq!(argv(&["bash", "-c", "tools/x.sh"]), ["tools/x.sh"]);
+        assert_eq!(argv(&["node", "${workspaceFolder}/tools/new"]), ["tools/new"], "it is not there yet");
+        assert_eq!(found_of(&Command::Loaded("-r ./notes.md".to_owned())), ["notes.md"]);
+        assert_eq!(found_of(&Command::Place("./plugins".to_owned())), ["plugins"]);
+        assert_eq!(found_of(&Command::Place("./".to_owned())), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_checked_or_written_or_is_data_is_no_script() {
+        for text in [
+            "npx prettier --check src/main.ts",
+            "tsc --noEmit src/main.ts && eslint src/main.ts",
+            "echo x >> logs/x.log",
+            "date > src/main.ts",
+            "date | tee -a src/main.ts",
+            "cat notes.md",
+            "jq . < plugins/p/hooks.json",
+            "ls src tools",
+        ] {
+            assert_eq!(found_of(&Command::Text(text.to_owned())), [""; 0], "{text}");
+        }
+        assert_eq!(found_of(&Command::Words("plugins/p/hooks.json".to_owned())), [""; 0]);
+        assert_eq!(found_of(&Command::Words("src".to_owned())), [""; 0]);
     }
 
     #[test]

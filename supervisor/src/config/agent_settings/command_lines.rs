@@ -1,0 +1,163 @@
+//! Commands in settings that are TOML, YAML or Markdown. Only lines with a key and a value are understood, and those that go
+//! on with a value: how these agents' manuals write commands.
+
+use super::command_keys::{Command, Part};
+
+/// Returns the commands of settings in TOML or YAML.
+pub fn of_lines(text: &str) -> Vec<Command> {
+    let mut reader = LineReader::default();
+    text.lines().for_each(|row| reader.row(row));
+    reader.found
+}
+
+/// Returns the commands of an agent, a command or a skill in Markdown: those of the settings at its beginning, and those whose
+/// output takes their place in the text (``!`…` ``).
+pub fn of_markdown(text: &str) -> Vec<Command> {
+    let front =
+        text.trim_start_matches('\u{feff}').strip_prefix("---").and_then(|rest| rest.split_once("\n---"));
+    let mut found = front.map(|(front, _)| of_lines(front)).unwrap_or_default();
+    let spans = text.split("!`").skip(1).filter_map(|rest| rest.split('`').next());
+    found.extend(spans.map(|span| Command::Text(span.to_owned())));
+    found
+}
+
+#[derive(Default)]
+struct LineReader {
+    /// The keys around the next line, with how far each is indented.
+    around: Vec<(Option<usize>, Part)>,
+    found: Vec<Command>,
+}
+
+impl LineReader {
+    fn row(&mut self, row: &str) {
+        let mut rest = row.trim_start();
+        let mut indent = row.len() - rest.len();
+        let is_section = row.starts_with('[') && rest.trim_end().ends_with(']') && !rest.contains([',', '=']);
+        if is_section {
+            let part = rest
+                .trim()
+                .trim_matches(['[', ']'])
+                .split('.')
+                .fold(Part::Data, |part, key| part.at(bare(key)));
+            self.around = vec![(None, part)];
+            return;
+        }
+        while let Some(item) = rest.strip_prefix("- ") {
+            indent += rest.len() - item.trim_start().len();
+            rest = item.trim_start();
+        }
+        if rest.is_empty() || rest.starts_with(['#', ']', '}']) {
+            return;
+        }
+        let Some((key, value)) = entry(rest) else {
+            let part = self.around.last().map_or(Part::Data, |(_, part)| *part);
+            self.value(rest, part);
+            return;
+        };
+        while self.around.last().is_some_and(|(at, _)| at.is_some_and(|at| at >= indent)) {
+            self.around.pop();
+        }
+        let around = self.around.last().map_or(Part::Data, |(_, part)| *part);
+        let part = key.split('.').fold(around, |part, key| part.at(bare(key)));
+        self.around.push((Some(indent), part));
+        self.value(value, part);
+    }
+
+    fn value(&mut self, value: &str, part: Part) {
+        let value = value.trim().trim_end_matches(',');
+        // A table on one line has its own keys: what it holds counts if one of them may hold a command.
+        if value.starts_with('{') && (part != Part::Data || value.contains("command")) {
+            return self.found.push(Command::Words(value.to_owned()));
+        }
+        let words = if value.starts_with(['[', '"', '\'']) { quoted(value) } else { vec![value.to_owned()] };
+        if value.starts_with('[') && matches!(part, Part::Command | Part::Around) {
+            self.found.push(Command::Argv(words.clone()));
+        }
+        self.found.extend(words.into_iter().filter_map(|word| part.text(word)));
+    }
+}
+
+/// A key, and what is after it.
+fn entry(row: &str) -> Option<(&str, &str)> {
+    let is_of_key = |letter: char| letter.is_alphanumeric() || "_-. \"'".contains(letter);
+    let end = row.find(|letter| !is_of_key(letter))?;
+    let (key, rest) = (row[..end].trim(), &row[end..]);
+    let value = rest.strip_prefix('=').or_else(|| {
+        rest.strip_prefix(':').filter(|value| value.is_empty() || value.starts_with(char::is_whitespace))
+    })?;
+    // A quote that ends later is that of a value.
+    let is_whole = key.matches('"').count() % 2 == 0 && !key.is_empty();
+    is_whole.then_some((key, value))
+}
+
+fn bare(key: &str) -> &str {
+    key.trim().trim_matches(['"', '\''])
+}
+
+/// The texts in quotes.
+fn quoted(value: &str) -> Vec<String> {
+    let (mut found, mut quote, mut text) = (Vec::new(), None, String::new());
+    let mut letters = value.chars();
+    while let Some(letter) = letters.next() {
+        match quote {
+            None if matches!(letter, '"' | '\'') => quote = Some(letter),
+            None => {}
+            Some(end) if letter == end => {
+                found.push(std::mem::take(&mut text));
+                quote = None;
+            }
+            Some('"') if letter == '\\' => text.extend(letters.next()),
+            Some(_) => text.push(letter),
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(found: Vec<Command>) -> Vec<String> {
+        let text = |command: Command| match command {
+            Command::Argv(words) => words.join(" "),
+            Command::Text(text) | Command::Words(text) | Command::Loaded(text) | Command::Place(text) => text,
+        };
+        found.into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn commands_in_toml_and_yaml_are_found() {
+        for (text, expected) in [
+            ("notify = [\"bash\", \"a.sh\"]", &["bash a.sh", "bash", "a.sh"][..]),
+            ("[mcp_servers.x]\ncommand = \"./a\"\nargs = [\n  \"b\",\n]\ncwd = \"c\"", &["./a", "b"]),
+            ("[[hooks.Stop]]\ncommand = './a' # b", &["./a"]),
+            ("lint-cmd: ./a", &["./a"]),
+            ("lint-cmd:\n- \"python: ./a\"\nread: b", &["", "python: ./a"]),
+            ("mcpServers:\n  - name: x\n    command: a\n    args:\n      - \"b\"\n", &["a", "", "b"]),
+            ("x = { command = \"a\" }", &["{ command = \"a\" }"]),
+        ] {
+            assert_eq!(texts(of_lines(text)), expected, "{text}");
+        }
+        for text in [
+            "read: src/main.ts",
+            "[a]\nfiles = [\"src/main.ts\"]",
+            "src/main.ts",
+            "- src/main.ts",
+            ":",
+            "[",
+            "\"",
+            "=",
+        ] {
+            assert_eq!(texts(of_lines(text)), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn commands_in_markdown_are_those_of_its_settings_and_those_that_it_runs() {
+        let text = "---\nname: x\ndescription: see src/main.ts\nhooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: \"./a.sh\"\n---\nRead src/main.ts, and `b`: !`./c.sh`\ncommand: ./d.sh\n";
+        let mut found = texts(of_markdown(text));
+        found.retain(|text| text.contains('/'));
+        assert_eq!(found, ["./a.sh", "./c.sh"]);
+        assert_eq!(texts(of_markdown("command: x")), [""; 0]);
+    }
+}
