@@ -209,6 +209,19 @@ fn what_runs_where_a_program_starts_is_protected_in_every_directory() {
         ".sdkmanrc",
         ".prototools",
         ".shadowenv.d/a.lisp",
+        ".cursor/worktrees.json",
+        ".agents/hooks.json",
+        ".kiro/agents/x.json",
+        ".github/lsp.json",
+        ".github/extensions/x/extension.mjs",
+        ".roo/tools/x.ts",
+        ".vibe/tools/x.py",
+        ".openhands/setup.sh",
+        ".gitlab/duo/mcp.json",
+        ".mux/init",
+        ".claude/workflows/x.js",
+        ".lite_project.lua",
+        "x.code-workspace",
     ] {
         let attack = format!("f='deep/{name}'; mkdir -p \"$(dirname \"$f\")\"; echo evil > \"$f\"");
         let after = format!("[ ! -e 'deep/{name}' ] || touch \"$MARK\"");

@@ -70,6 +70,18 @@
 //!   plugins as machine code, what each is permitted, and the layouts that it starts again (zellij's `consts.rs`, `plugin_loader.rs`).
 //! - `*/autocomplete/`: `bash_setup`, `zsh_setup` and `functions/` are what shells source for the completion of programs made with
 //!   oclif (its plugin-autocomplete, `base.ts`, `create.ts`); `zsh-smartcache/`: what it sources for `eval` (its README).
+//! - Settings of a project that start programs: `.cursor/worktrees.json` (Cursor's "Worktrees"), `.agents/` and `.agent/` with `hooks.json`
+//!   and `mcp_config.json` (Antigravity's "Hooks", "MCP"), `.kiro/agents/` (Kiro's "Custom agents"), `.github/lsp.json` ("Adding LSP servers
+//!   for GitHub Copilot CLI"), `.github/extensions/` (Copilot CLI loads each `extension.mjs`), `.gitlab/duo/mcp.json` (GitLab Duo's "MCP clients"), `.augment/`
+//!   (Auggie's "Hooks"), `.vibe/` (Mistral Vibe's README; its `_harness_manager.py` for `hooks.toml`), `.grok/hooks/` (Grok's "Hooks"), `.tabnine/agent/`
+//!   (Tabnine CLI's "Settings"), `kilo.jsonc`, `.kilo/` (Kilo's `config/paths.ts`; as opencode's), `.claude/launch.json` (Claude Code's "Desktop"), `gptme.toml`
+//!   (gptme's "Configuration"), `.gemini/policies/` (which commands run unasked: Gemini CLI's "Policy engine"), `settings.local.json` of agents that read
+//!   what Claude Code does (CodeBuddy's, Qoder's and iFlow's "Settings").
+//! - Scripts and modules of a project that agents and editors run: `.openhands/` (OpenHands' "Repository Customization"), `.mux/init` (mux's "Init
+//!   hooks"), `.kilocode/setup-script` (Kilo's "Agent Manager"), `.roo/tools/` (Roo Code's "Custom Tools"), `.claude/workflows/` (Claude Code's
+//!   "Workflows"), `.continuerc.json` (Continue's reference), `.lite_project.lua` (Lite XL's `core.load_project_module`).
+//! - `*.code-workspace`: tasks and settings as in `.vscode/` (Visual Studio Code's "Multi-root workspaces"); `*.sublime-project`, `.kateproject`: build
+//!   commands and language servers (Sublime Text's "Projects", LSP's "Client Configuration"; Kate's "Project plugin", "LSP Client plugin").
 
 use super::Set;
 
@@ -224,7 +236,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          /etc/emacs/ /etc/nanorc /etc/tmux.conf /etc/screenrc /etc/gdb/ /etc/R/ \
          WORK/.ycm_extra_conf.py WORK/.externalToolBuilders/ WORK/.theia/ WORK/.lapce/ WORK/.run/ WORK/.mc.menu \
          WORK/.obsidian/plugins/ WORK/.obsidian/community-plugins.json WORK/startup.m WORK/.swiplrc WORK/.erlang \
-         WORK/.csirc ~/.config/chicken/ ~/.cache/guile/ccache/ ~/.cache/common-lisp/ ~/.cache/nvim/luacache* \
+         WORK/.csirc WORK/.lite_project.lua WORK/*.code-workspace WORK/*.sublime-project WORK/.kateproject ~/.config/chicken/ ~/.cache/guile/ccache/ ~/.cache/common-lisp/ ~/.cache/nvim/luacache* \
          ~/.cache/lvim/luac/ ~/.cache/JetBrains/ ~/.cache/typescript/ ~/.cache/zellij/ ~/.dir-locals.el ~/.dir-locals-2.el \
          ~/.lvimrc ~/.lnvim.lua ~/.manpath ~/.wishrc ~/.expect.rc ~/.expectrc ~/.gnuplot ~/.config/gnuplot/ \
          ~/.config/bpython/ ~/.config/ptpython/ ~/.ptpython/ ~/.maxima/ ~/.sage/ ~/.w3m/ ~/.elinks/ \
@@ -305,6 +317,14 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          WORK/.github/hooks/ WORK/.continue/ \
          WORK/.windsurf/hooks.json WORK/.clinerules/hooks/ WORK/.kilocode/mcp.json WORK/.junie/mcp/ \
          WORK/.trae/mcp.json WORK/.github/mcp.json WORK/.iflow/settings.json WORK/.qoder/settings.json \
-         WORK/.codebuddy/settings.json WORK/.copilot/ WORK/.vibe/config.toml WORK/.rovodev/config.yml WORK/.amazonq/ WORK/.pi/ WORK/.openclaw/ ~/.windsurf/ ~/.pi/ ~/.aws/amazonq/",
+         WORK/.codebuddy/settings.json WORK/.copilot/ WORK/.vibe/config.toml WORK/.rovodev/config.yml WORK/.amazonq/ WORK/.pi/ WORK/.openclaw/ ~/.windsurf/ ~/.pi/ ~/.aws/amazonq/ \
+         WORK/.cursor/worktrees.json WORK/.agents/hooks.json WORK/.agents/mcp_config.json WORK/.agent/hooks.json \
+         WORK/.agent/mcp_config.json WORK/.kiro/agents/ WORK/.github/lsp.json WORK/.github/extensions/ WORK/.roo/tools/ \
+         WORK/.vibe/tools/ WORK/.vibe/agents/ WORK/.vibe/hooks.toml WORK/.openhands/setup.sh WORK/.openhands/hooks.json \
+         WORK/.openhands/pre-commit.sh WORK/.gitlab/duo/mcp.json WORK/.mux/init WORK/.claude/launch.json \
+         WORK/.claude/workflows/ WORK/.grok/hooks/ WORK/.augment/settings.json WORK/.augment/settings.local.json \
+         WORK/.kilo/ WORK/kilo.jsonc WORK/kilo.json WORK/.kilocode/setup-script WORK/.tabnine/agent/settings.json \
+         WORK/.continuerc.json WORK/gptme.toml WORK/.iflow/settings.local.json WORK/.qoder/settings.local.json \
+         WORK/.codebuddy/settings.local.json WORK/.gemini/policies/",
     ),
 ];

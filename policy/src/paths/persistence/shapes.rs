@@ -390,6 +390,46 @@ mod tests {
     }
 
     #[test]
+    fn what_agents_and_editors_start_from_a_project_is_known() {
+        for name in [
+            ".cursor/worktrees.json",
+            ".agents/hooks.json",
+            ".agents/mcp_config.json",
+            ".agent/hooks.json",
+            ".kiro/agents/x.json",
+            ".github/lsp.json",
+            ".github/extensions/x/extension.mjs",
+            ".roo/tools/x.ts",
+            ".vibe/tools/x.py",
+            ".vibe/hooks.toml",
+            ".openhands/setup.sh",
+            ".gitlab/duo/mcp.json",
+            ".mux/init",
+            ".claude/launch.json",
+            ".claude/workflows/x.js",
+            ".grok/hooks/x.json",
+            ".augment/settings.local.json",
+            ".kilo/plugin/x.ts",
+            "kilo.jsonc",
+            ".kilocode/setup-script",
+            ".tabnine/agent/settings.json",
+            ".codebuddy/settings.local.json",
+            ".gemini/policies/x.toml",
+            ".lite_project.lua",
+            "x.code-workspace",
+            "x.sublime-project",
+            ".kateproject",
+        ] {
+            assert_eq!(holders(&format!("/a/{name}")), ["/a"], "{name}");
+        }
+        for name in
+            [".github/workflows/x.yml", ".cursor/notes.md", ".openhands/skills/x.md", "code-workspace"]
+        {
+            assert_eq!(holders(&format!("/a/{name}")), [""; 0], "{name}");
+        }
+    }
+
+    #[test]
     fn hooks_may_be_anywhere_in_a_work_tree() {
         assert_eq!(holders("/a/.githooks/pre-commit"), ["/a"]);
         assert_eq!(holders("/a/b/tools/hooks"), ["/a/b"]);
