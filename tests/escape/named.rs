@@ -116,6 +116,12 @@ fn what_tools_start_from_places_for_builds_is_not_the_trees() {
         "home/.cache/JetBrains/IdeaIC2025.2/plugins/action.script",
         "home/.cache/zellij/0.43.1/12345",
         "home/.cache/zsh-smartcache/eval-x",
+        "home/.cache/fsh/current_theme.zsh",
+        "home/.cache/pre-commit/repoab12/py_env-python3/bin/black",
+        "home/.cache/prek/hooks/x/bin/black",
+        "home/.cache/cursor-compile-cache/v24-x64/1a2b",
+        "home/.cache/copilot/pkg/linux-x64/1/app.js",
+        "home/.cache/codex-runtimes/x/bin/node",
     ] {
         for attack in [
             format!("mkdir -p $(dirname @/{file}); echo evil > @/{file}"),
@@ -134,6 +140,13 @@ fn what_tools_start_from_places_for_builds_is_not_the_trees() {
     }
     // What builds fetch beside it stays theirs.
     let world = world(true);
+    // So does what pre-commit writes in each run.
+    let done = with(
+        &world,
+        ("X", ""),
+        "mkdir -p ~/.cache/pre-commit; cd ~/.cache/pre-commit; echo x > db.db; echo x > patch1",
+    );
+    assert_eq!((done.status, done.guard_lines()), (0, vec![]), "{}", done.stderr);
     let line = "for d in go/pkg/mod/golang.org/x/text@v1 .stack/snapshots .gem/specs; do mkdir -p ~/$d; echo x > ~/$d/f; done
         mkdir -p .direnv/python-3.12/bin; echo x > .direnv/python-3.12/bin/f; ln -s f .direnv/python-3.12/bin/g
         mkdir -p new .cache/autocomplete v8-compile-cache-lib v8-compile-cache v8-compile-cache-2.4.0; echo x > new/rust-toolchain.toml

@@ -69,7 +69,12 @@
 //!   unpacked to where at the next start (IntelliJ's `StartupActionScriptManager.java`, `PathManager.java`), and RemoteDev's programs; `zellij/`:
 //!   plugins as machine code, what each is permitted, and the layouts that it starts again (zellij's `consts.rs`, `plugin_loader.rs`).
 //! - `*/autocomplete/`: `bash_setup`, `zsh_setup` and `functions/` are what shells source for the completion of programs made with
-//!   oclif (its plugin-autocomplete, `base.ts`, `create.ts`); `zsh-smartcache/`: what it sources for `eval` (its README).
+//!   oclif (its plugin-autocomplete, `base.ts`, `create.ts`); `zsh-smartcache/`: what it sources for `eval` (its README);
+//!   `fsh/`, `fast-syntax-highlighting/`: the theme that fast-syntax-highlighting sources (its README, "Themes").
+//! - `pre-commit/repo*/`, `prek/`: hooks with their environments, which each commit in any repository starts (pre-commit's `store.py`, prek's
+//!   `store.rs`). Beside them these tools write in each run: locks, patches, and pre-commit's `db.db`.
+//! - `*-compile-cache/`: compiled modules that node runs instead of the sources, as `NODE_COMPILE_CACHE` of a program's launcher names it
+//!   (cursor-agent's); `copilot/pkg/`, `github-copilot-sdk*/`, `codex-runtimes/`: programs that Copilot CLI, its SDK and Codex unpack there, and start.
 //! - Settings of a project that start programs: `.cursor/worktrees.json` (Cursor's "Worktrees"), `.agents/` and `.agent/` with `hooks.json`
 //!   and `mcp_config.json` (Antigravity's "Hooks", "MCP"), `.kiro/agents/` (Kiro's "Custom agents"), `.github/lsp.json` ("Adding LSP servers
 //!   for GitHub Copilot CLI"), `.github/extensions/` (Copilot CLI loads each `extension.mjs`), `.gitlab/duo/mcp.json` (GitLab Duo's "MCP clients"), `.augment/`
@@ -92,7 +97,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          ~/.bash_completion.d/ ~/.bashrc.d/ ~/.profile ~/.profile.d/ ~/.shrc ~/.kshrc ~/.mkshrc ~/.blerc ~/.aliases \
          ~/.zshrc ~/.zshenv ~/.zprofile ~/.zlogin ~/.zlogout ~/.zcompdump* ~/.cache/zsh/ ~/.cache/prezto/ \
          ~/.cache/oh-my-zsh/ ~/.cache/zcompdump* ~/.cache/blesh/ ~/.cache/zsh4humans/ ~/.cache/antibody/ ~/.cache/zsh-snap/ \
-         ~/.cache/xonsh/ ~/.cache/zsh-smartcache/ ~/.cache/*/autocomplete/bash_setup \
+         ~/.cache/xonsh/ ~/.cache/fsh/ ~/.cache/fast-syntax-highlighting/ ~/.cache/zsh-smartcache/ ~/.cache/*/autocomplete/bash_setup \
          ~/.cache/*/autocomplete/zsh_setup ~/.cache/*/autocomplete/zsh_setup.zwc ~/.cache/*/autocomplete/functions/ ~/.cache/antidote/ ~/.cache/p10k-* ~/.cache/gitstatus/ ~/.cache/fish/generated_completions/ \
          ~/.cache/starship/ ~/.cache/carapace/ ~/.cache/oh-my-posh/ ~/.cache/wal/ ~/.zoxide.nu ~/.config/bash_completion \
          ~/.local/share/fish/generated_completions/ ~/.zshrc.d/ ~/.zpreztorc ~/.zimrc ~/.p10k.zsh ~/.cshrc \
@@ -181,7 +186,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          ~/.config/hg/ \
          ~/.jjconfig.toml ~/.config/jj/ ~/.tigrc ~/.config/tig/ ~/.config/lazygit/ ~/.config/gitui/ \
          ~/.config/pre-commit/ /etc/gitconfig /etc/gitattributes /etc/mercurial/ /usr/share/git-core/templates/ \
-         ~/.cache/git/credential/ GIT/config GIT/config.worktree GIT/hooks/ GIT/remotes/ GIT/branches/ GIT/info/attributes \
+         ~/.cache/git/credential/ ~/.cache/pre-commit/repo*/ ~/.cache/prek/repos/ ~/.cache/prek/hooks/ ~/.cache/prek/tools/ GIT/config GIT/config.worktree GIT/hooks/ GIT/remotes/ GIT/branches/ GIT/info/attributes \
          GIT/commondir WORK/.hg/hgrc \
          WORK/.hg/hgrc-not-shared WORK/.jj/repo/config.toml WORK/.sl/config \
          WORK/.sl/requires WORK/.sl/sharedpath WORK/.pijul/config WORK/_darcs/prefs/defaults WORK/CVS/Root \
@@ -205,7 +210,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
         "WORK/.vscode/ WORK/.idea/ WORK/.fleet/ WORK/.zed/ WORK/.devcontainer/ WORK/.devcontainer.json WORK/.exrc \
          WORK/.vimrc WORK/.nvimrc WORK/.nvim.lua WORK/.lvimrc WORK/.lnvim.lua WORK/.vim/ WORK/.nvim/ \
          WORK/.dir-locals.el WORK/.dir-locals-2.el WORK/.gdbinit WORK/.lldbinit WORK/.helix/ WORK/.kakrc \
-         WORK/node-compile-cache/ ~/node-compile-cache/ WORK/v8-compile-cache-#/ WORK/.pdbrc WORK/.perldb WORK/.Rprofile WORK/.Renviron WORK/.RData WORK/.irbrc WORK/irb.rc WORK/_irbrc \
+         WORK/node-compile-cache/ ~/node-compile-cache/ ~/.cache/*-compile-cache/ WORK/v8-compile-cache-#/ WORK/.pdbrc WORK/.perldb WORK/.Rprofile WORK/.Renviron WORK/.RData WORK/.irbrc WORK/irb.rc WORK/_irbrc \
          WORK/$irbrc WORK/.config/irb/irbrc WORK/.byebugrc WORK/jupyter_*config.py WORK/jupyter_*config.json WORK/.pryrc WORK/.ghci WORK/.ocamlinit WORK/.octaverc \
          WORK/.iex.exs WORK/latexmkrc WORK/.latexmkrc ~/.vimrc \
          ~/.gvimrc ~/.exrc ~/.vim/ ~/.config/vim/ ~/.config/nvim/ ~/.nvimrc ~/.local/share/nvim/site/ \
@@ -302,7 +307,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          ~/.gemini/extensions/ ~/.gemini/trustedFolders.json ~/.gemini/policies/ ~/.gemini/.env ~/.gemini/skills/ \
          ~/.gemini/agents/ ~/.gemini/hooks/ ~/.gemini/scripts/ ~/.gemini/bin/ ~/.gemini/tmp/bin/ ~/.gemini/mcp-server-enablement.json \
          ~/.gemini/antigravity/mcp_config.json ~/.aider/oauth-keys.env ~/.qwen/settings.json \
-         ~/.qwen/QWEN.md ~/.qwen/commands/ ~/.qwen/extensions/ ~/.config/opencode/ ~/.opencode/ ~/.local/share/opencode/bin/ ~/.cache/opencode/ ~/.config/goose/ \
+         ~/.qwen/QWEN.md ~/.qwen/commands/ ~/.qwen/extensions/ ~/.config/opencode/ ~/.opencode/ ~/.local/share/opencode/bin/ ~/.cache/opencode/ ~/.cache/copilot/pkg/ ~/.cache/github-copilot-sdk*/ ~/.cache/codex-runtimes/ ~/.config/goose/ \
          ~/.config/amp/ ~/.config/crush/ ~/.config/mcp/ ~/.config/Claude/claude_desktop_config.json ~/.continue/ \
          ~/.aider.conf.yml ~/.codeium/windsurf/mcp_config.json ~/.copilot/config.json ~/.copilot/mcp-config.json \
          ~/.copilot/agents/ ~/.config/github-copilot/ ~/.kiro/settings/ ~/.kiro/agents/ ~/.roo/ ~/.factory/ \

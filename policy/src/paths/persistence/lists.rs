@@ -118,4 +118,22 @@ mod tests {
         assert_eq!(of(Set::Git, "/hooks/"), [Start::Git]);
         assert_eq!(of(Set::Preload, "/etc/ld.so.preload"), [Start::Root]);
     }
+
+    #[test]
+    fn caches_of_what_starts_by_itself_are_listed() {
+        for (set, rest) in [
+            (Set::Shell, "/fsh/"),
+            (Set::Shell, "/fast-syntax-highlighting/"),
+            (Set::Git, "/pre-commit/repo*/"),
+            (Set::Git, "/prek/hooks/"),
+            (Set::Editors, "/*-compile-cache/"),
+            (Set::Agents, "/copilot/pkg/"),
+            (Set::Agents, "/github-copilot-sdk*/"),
+            (Set::Agents, "/codex-runtimes/"),
+        ] {
+            assert!(paths_of(set).any(|listed| listed == (Start::Cache, rest)), "{rest}");
+        }
+        // Each run of pre-commit writes it.
+        assert!(paths_of(Set::Git).all(|listed| listed != (Start::Cache, "/pre-commit/")));
+    }
 }
