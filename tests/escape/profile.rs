@@ -205,7 +205,7 @@ fn what_would_run_outside_is_refused() {
 fn what_an_agent_reads_at_its_start_is_refused() {
     let world = world();
     for (profile, directory, files) in [
-        ("claude-code", ".claude", &["remote-settings.json"][..]),
+        ("claude-code", ".claude", &["remote-settings.json", "workflows/x.js"][..]),
         (
             "codex",
             ".codex",
@@ -216,9 +216,27 @@ fn what_an_agent_reads_at_its_start_is_refused() {
                 "AGENTS.override.md",
                 "agents/x.toml",
                 "plugins/cache/x",
+                "automations/x/automation.toml",
             ],
         ),
-        ("gemini-cli", ".gemini", &[".env", "agents/x.md", "skills/x/SKILL.md", "hooks/x"]),
+        (
+            "gemini-cli",
+            ".gemini",
+            &[
+                ".env",
+                "agents/x.md",
+                "skills/x/SKILL.md",
+                "hooks/x",
+                "trusted_hooks.json",
+                "config/hooks.json",
+                "config/mcp_config.json",
+                "config/plugins/x/plugin.json",
+                "antigravity-cli/settings.json",
+                "antigravity-cli/hooks.json",
+                "antigravity-cli/mcp_config.json",
+                "antigravity-cli/plugins/x/plugin.json",
+            ],
+        ),
         ("aider", ".aider", &["oauth-keys.env"]),
     ] {
         for file in files.iter().chain(&["kept/file"]) {

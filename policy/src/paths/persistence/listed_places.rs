@@ -87,6 +87,9 @@
 //!   "Workflows"), `.continuerc.json` (Continue's reference), `.lite_project.lua` (Lite XL's `core.load_project_module`).
 //! - `*.code-workspace`: tasks and settings as in `.vscode/` (Visual Studio Code's "Multi-root workspaces"); `*.sublime-project`, `.kateproject`: build
 //!   commands and language servers (Sublime Text's "Projects", LSP's "Client Configuration"; Kate's "Project plugin", "LSP Client plugin").
+//! - `~/.claude/workflows/`: scripts that Claude Code runs ("Workflows"); `~/.codex/automations/`: what Codex starts at its time ("Automations");
+//!   `trusted_hooks.json`: which hooks of projects Gemini CLI runs without a warning (its `trustedHooks.ts`); `config/`, `antigravity-cli/`: hooks,
+//!   servers and plugins of Antigravity and its CLI, which share Gemini CLI's directory (Antigravity's "Hooks", "MCP").
 
 use super::Set;
 
@@ -298,15 +301,18 @@ pub(super) const LISTS: &[(Set, &str)] = &[
         "~/.claude/settings.json ~/.claude/settings.local.json ~/.claude/managed-settings.json ~/.claude/CLAUDE.md \
          ~/.claude/keybindings.json ~/.claude/.mcp.json ~/.claude/hooks/ ~/.claude/commands/ ~/.claude/agents/ \
          ~/.claude/skills/ ~/.claude/plugins/ ~/.claude/rules/ ~/.claude/output-styles/ ~/.claude/local/ \
-         ~/.claude/statusline* ~/.claude/chrome/ ~/.claude/scripts/ ~/.claude/bin/ ~/.claude/remote-settings.json ~/.codex/config.toml \
+         ~/.claude/statusline* ~/.claude/workflows/ ~/.claude/chrome/ ~/.claude/scripts/ ~/.claude/bin/ ~/.claude/remote-settings.json ~/.codex/config.toml \
          ~/.codex/*.config.toml ~/.codex/environments.toml ~/.codex/.env ~/.codex/AGENTS.md ~/.codex/AGENTS.override.md \
          ~/.codex/agents/ ~/.codex/plugins/ ~/.codex/scripts/ ~/.codex/bin/ ~/.codex/managed_config.toml ~/.codex/requirements.toml \
-         ~/.codex/hooks.json ~/.codex/hooks/ ~/.codex/prompts/ ~/.codex/rules/ ~/.codex/skills/ ~/.cursor/mcp.json \
+         ~/.codex/hooks.json ~/.codex/automations/ ~/.codex/hooks/ ~/.codex/prompts/ ~/.codex/rules/ ~/.codex/skills/ ~/.cursor/mcp.json \
          ~/.cursor/hooks.json ~/.cursor/hooks/ ~/.cursor/rules/ ~/.cursor/commands/ ~/.cursor/cli-config.json \
          ~/.cursor/permissions.json ~/.gemini/settings.json ~/.gemini/GEMINI.md ~/.gemini/commands/ \
          ~/.gemini/extensions/ ~/.gemini/trustedFolders.json ~/.gemini/policies/ ~/.gemini/.env ~/.gemini/skills/ \
          ~/.gemini/agents/ ~/.gemini/hooks/ ~/.gemini/scripts/ ~/.gemini/bin/ ~/.gemini/tmp/bin/ ~/.gemini/mcp-server-enablement.json \
-         ~/.gemini/antigravity/mcp_config.json ~/.aider/oauth-keys.env ~/.qwen/settings.json \
+         ~/.gemini/antigravity/mcp_config.json ~/.gemini/antigravity/skills/ ~/.gemini/trusted_hooks.json ~/.gemini/config/hooks.json \
+         ~/.gemini/config/mcp_config.json ~/.gemini/config/plugins/ ~/.gemini/config/skills/ ~/.gemini/antigravity-cli/settings.json \
+         ~/.gemini/antigravity-cli/hooks.json ~/.gemini/antigravity-cli/mcp_config.json ~/.gemini/antigravity-cli/plugins/ \
+         ~/.gemini/antigravity-cli/skills/ ~/.gemini/antigravity-cli/bin/ ~/.aider/oauth-keys.env ~/.qwen/settings.json \
          ~/.qwen/QWEN.md ~/.qwen/commands/ ~/.qwen/extensions/ ~/.config/opencode/ ~/.opencode/ ~/.local/share/opencode/bin/ ~/.cache/opencode/ ~/.cache/copilot/pkg/ ~/.cache/github-copilot-sdk*/ ~/.cache/codex-runtimes/ ~/.config/goose/ \
          ~/.config/amp/ ~/.config/crush/ ~/.config/mcp/ ~/.config/Claude/claude_desktop_config.json ~/.continue/ \
          ~/.aider.conf.yml ~/.codeium/windsurf/mcp_config.json ~/.copilot/config.json ~/.copilot/mcp-config.json \

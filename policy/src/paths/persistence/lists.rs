@@ -136,4 +136,19 @@ mod tests {
         // Each run of pre-commit writes it.
         assert!(paths_of(Set::Git).all(|listed| listed != (Start::Cache, "/pre-commit/")));
     }
+
+    #[test]
+    fn what_agents_with_a_profile_start_from_their_directories_is_listed() {
+        for rest in [
+            "/.claude/workflows/",
+            "/.codex/automations/",
+            "/.gemini/trusted_hooks.json",
+            "/.gemini/config/hooks.json",
+            "/.gemini/config/mcp_config.json",
+            "/.gemini/antigravity-cli/settings.json",
+            "/.gemini/antigravity-cli/plugins/",
+        ] {
+            assert!(paths_of(Set::Agents).any(|listed| listed == (Start::Home, rest)), "{rest}");
+        }
+    }
 }
