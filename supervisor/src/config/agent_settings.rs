@@ -4,13 +4,13 @@
 mod command_keys;
 mod command_lines;
 mod hook_commands;
-mod json_comments;
 mod mentioned_scripts;
 mod settings_files;
 
 use std::path::{Path, PathBuf};
 
 use guard_openclaw::plain_file;
+use jsonc_parser::{CollectOptions, ParseOptions};
 use serde_json::Value;
 
 use crate::config::realpath::Links;
@@ -149,12 +149,20 @@ fn commands_in(text: &str, settings: &Path) -> Vec<Command> {
         _ => {}
     }
     let (mut commands, mut words) = (Vec::new(), Vec::new());
-    match serde_json::from_str(&json_comments::without_comments(text)) {
-        Ok(settings) => command_keys::add(&settings, Part::Data, &mut commands),
-        Err(_) => words_of(text, &mut words),
+    match json(text) {
+        Some(settings) => command_keys::add(&settings, Part::Data, &mut commands),
+        None => words_of(text, &mut words),
     }
     commands.extend(words.into_iter().map(Command::Text));
     commands
+}
+
+/// The value of JSON, which may have comments and commas at the end: editors and some agents take both for their settings.
+fn json(text: &str) -> Option<Value> {
+    let text = text.trim_start_matches('\u{feff}');
+    // Not by serde: the syntax tree has a bound for its depth.
+    let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
+    parsed.ok()?.value.map(Value::from)
 }
 
 /// The text of a file; none if it is not there.
@@ -261,6 +269,13 @@ mod tests {
         found.sort();
         found.dedup();
         found
+    }
+
+    #[test]
+    fn json_of_any_depth_is_read_or_not() {
+        assert_eq!(json("{// c\n\"a\": [1,],}"), Some(serde_json::json!({"a": [1]})));
+        assert_eq!(json(&"[".repeat(100_000)), None);
+        assert_eq!(json(""), None);
     }
 
     #[test]
