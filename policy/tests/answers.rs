@@ -340,7 +340,8 @@ fn always_may_be_for_the_domain_that_its_owner_has_registered() {
     let guard =
         json!({"version": 1, "network": {"web": {"ask": "on-miss", "deniedDomains": ["c.a.example.org"]}}});
     let policy = with_own(&guard, &json!({"version": 1}));
-    let suffixes = PublicSuffixes::parse("org\nuk\nco.uk\nio\ngithub.io\n").unwrap();
+    let suffixes =
+        PublicSuffixes::parse("// ===BEGIN ICANN DOMAINS===\norg\nuk\nco.uk\nio\ngithub.io\n").unwrap();
     let wider = |url: &str| {
         let request = WebRequest { target: WebTarget::Url(url), addresses: &[], is_name_approved: false };
         let verdict = decide(&policy, &Request::Web(request));

@@ -62,8 +62,8 @@ pub struct ListArguments {
     begin with the directory that `list` shows at \"edit\": --pattern '/srv/data/**/*.csv'.\n\n\
     For a file, allow-session and allow-Nm also allow other calls that use it with the same access.\n\
     allow-command does so for the process that `list` shows at \"command\", and all that it starts.\n\
-    With -directory- (allow-directory-command), they cover all files that `list` shows at \"directory\"; for a host\n\
-    allow-directory-session and allow-always-directory cover the hosts at \"domain\".\n\
+    With -directory- (allow-directory-command), they cover all files that `list` shows at \"directory\".\n\
+    For a host, allow-directory-session and allow-always-directory cover the hosts at \"domain\".\n\
     With deny- instead of allow-, the same calls are denied without a question.\n\n\
     `list --json` has the answers that a question takes at \"answers\".\n\n\
     Exit status: 0 answered; 1 not answered (unknown, ambiguous, resolved already, expired,\n\

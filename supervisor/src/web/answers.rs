@@ -136,7 +136,7 @@ impl Answers {
                 return settled(WebVerdict::Denied(rule));
             }
             // The name is asked about, and not what it leads to.
-            let domain = domain(guard.policy(), &endpoint).filter(|_| shown.is_empty());
+            let domain = domain(&endpoint).filter(|_| shown.is_empty());
             let always = always_host(&endpoint, domain.as_deref(), &reason);
             let host = AskedHost {
                 authority: endpoint.authority(),

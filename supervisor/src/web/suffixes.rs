@@ -2,17 +2,14 @@
 
 use std::sync::LazyLock;
 
-use guard_policy::{PUBLIC_SUFFIX_LIST, Policy, PublicSuffixes, WebEndpoint};
+use guard_policy::{PUBLIC_SUFFIX_LIST, PublicSuffixes, WebEndpoint};
 
-/// The list, if the system has one. It is read when the first host is asked about.
+/// The list, if the system has one. It is read when the first host is asked about. A list that is wrong offers a wrong domain,
+/// which the card names.
 static SUFFIXES: LazyLock<Option<PublicSuffixes>> =
     LazyLock::new(|| PublicSuffixes::parse(&std::fs::read_to_string(PUBLIC_SUFFIX_LIST).ok()?));
 
-/// The hosts below the domain that the host's owner has registered, `*.example.com`. None where the tree could have written
-/// the list.
-pub(super) fn domain(policy: &Policy, endpoint: &WebEndpoint) -> Option<String> {
-    if policy.writable_unasked(PUBLIC_SUFFIX_LIST.as_bytes()) {
-        return None;
-    }
+/// The hosts below the domain that the host's owner has registered, `*.example.com`.
+pub(super) fn domain(endpoint: &WebEndpoint) -> Option<String> {
     endpoint.domain(SUFFIXES.as_ref()?)
 }
