@@ -213,7 +213,7 @@ fn what_other_settings_of_a_project_start_is_not_the_trees() {
         let before =
             format!("mkdir -p tools $(dirname {settings}); echo : > tools/x.sh; echo : > tools/other.sh");
         let world = made(&before);
-        world.write(&format!("work/{settings}"), text);
+        world.write(format!("work/{settings}"), text);
         let done = run(&world, "work", &[], &[], "echo x >> tools/x.sh; echo x >> tools/other.sh");
         assert_eq!(world.read("work/tools/x.sh").as_deref(), Some(":\n"), "{settings}: {}", done.stderr);
         assert_eq!(

@@ -25,7 +25,7 @@ fn a_held_command_runs_once_it_is_allowed() {
     let mut events = page.events(&session);
     let card = events.card();
     assert_eq!(card["operation"], "exec");
-    assert_eq!(fact(&card, "program"), [asked.clone()]);
+    assert_eq!(fact(&card, "program"), [asked.as_str()]);
     for (at, argument) in
         [&asked, "one", "<b>two</b>", "\\u{1B}[2J", "\\u{A0}\\u{2800}"].into_iter().enumerate()
     {

@@ -6,6 +6,7 @@ mod command_lines;
 mod hook_commands;
 mod mentioned_scripts;
 mod settings_files;
+mod shell_words;
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +15,7 @@ use jsonc_parser::{CollectOptions, ParseOptions};
 use serde_json::Value;
 
 use crate::config::realpath::Links;
-use command_keys::{Command, Part};
+use command_keys::{NamedCommand, Part};
 pub use settings_files::is_name_of_project;
 
 /// The directories, below the home.
@@ -142,7 +143,7 @@ fn scripts_in(links: &Links, settings: &Path, home: &Path, project: &Path) -> Re
 }
 
 /// The commands in the text of settings, by what they are. Where JSON cannot be read, each word counts that may be one.
-fn commands_in(text: &str, settings: &Path) -> Vec<Command> {
+fn commands_in(text: &str, settings: &Path) -> Vec<NamedCommand> {
     match settings.extension().and_then(|end| end.to_str()) {
         Some("md") => return command_lines::of_markdown(text),
         Some("toml" | "yml" | "yaml") => return command_lines::of_lines(text),
@@ -153,7 +154,7 @@ fn commands_in(text: &str, settings: &Path) -> Vec<Command> {
         Some(settings) => command_keys::add(&settings, Part::Data, &mut commands),
         None => words_of(text, &mut words),
     }
-    commands.extend(words.into_iter().map(Command::Text));
+    commands.extend(words.into_iter().map(NamedCommand::Text));
     commands
 }
 

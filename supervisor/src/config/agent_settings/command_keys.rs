@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// What settings have started.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Command {
+pub enum NamedCommand {
     /// A text of shell.
     Text(String),
     /// A program with its arguments.
@@ -89,31 +89,31 @@ impl Part {
     }
 
     /// What a text there has started.
-    pub fn text(self, text: String) -> Option<Command> {
+    pub fn text(self, text: String) -> Option<NamedCommand> {
         match self {
             Part::Data | Part::Marketplaces => None,
-            Part::Command | Part::Around => Some(Command::Text(text)),
-            Part::Arguments => Some(Command::Words(text)),
-            Part::Loaded => Some(Command::Loaded(text)),
-            Part::Place => Some(Command::Place(text)),
+            Part::Command | Part::Around => Some(NamedCommand::Text(text)),
+            Part::Arguments => Some(NamedCommand::Words(text)),
+            Part::Loaded => Some(NamedCommand::Loaded(text)),
+            Part::Place => Some(NamedCommand::Place(text)),
         }
     }
 }
 
 /// Adds what a value of settings has started.
-pub fn add(value: &Value, part: Part, found: &mut Vec<Command>) {
+pub fn add(value: &Value, part: Part, found: &mut Vec<NamedCommand>) {
     match value {
         Value::String(text) => found.extend(part.text(text.clone())),
         Value::Array(values) => {
             let argv = words(values).filter(|_| matches!(part, Part::Command | Part::Around));
-            found.extend(argv.map(Command::Argv));
+            found.extend(argv.map(NamedCommand::Argv));
             values.iter().for_each(|value| add(value, part, found));
         }
         Value::Object(entries) => {
             let program = entries.get("command").and_then(Value::as_str);
             let arguments = entries.get("args").and_then(Value::as_array).and_then(|args| words(args));
             if let (Some(program), Some(arguments)) = (program, arguments) {
-                found.push(Command::Argv([vec![program.to_owned()], arguments].concat()));
+                found.push(NamedCommand::Argv([vec![program.to_owned()], arguments].concat()));
             }
             entries.iter().for_each(|(key, value)| add(value, part.at(key), found));
         }
@@ -135,9 +135,12 @@ mod tests {
     fn found(value: Value) -> Vec<String> {
         let mut found = Vec::new();
         add(&value, Part::Data, &mut found);
-        let text = |command: Command| match command {
-            Command::Argv(words) => words.join(" "),
-            Command::Text(text) | Command::Words(text) | Command::Loaded(text) | Command::Place(text) => text,
+        let text = |command: NamedCommand| match command {
+            NamedCommand::Argv(words) => words.join(" "),
+            NamedCommand::Text(text)
+            | NamedCommand::Words(text)
+            | NamedCommand::Loaded(text)
+            | NamedCommand::Place(text) => text,
         };
         let mut found: Vec<_> = found.into_iter().map(text).collect();
         found.sort();

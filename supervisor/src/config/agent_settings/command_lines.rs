@@ -1,10 +1,10 @@
 //! Commands in settings that are TOML, YAML or Markdown. Only lines with a key and a value are understood, and those that go
 //! on with a value: how these agents' manuals write commands.
 
-use super::command_keys::{Command, Part};
+use super::command_keys::{NamedCommand, Part};
 
 /// Returns the commands of settings in TOML or YAML.
-pub fn of_lines(text: &str) -> Vec<Command> {
+pub fn of_lines(text: &str) -> Vec<NamedCommand> {
     let mut reader = LineReader::default();
     text.lines().for_each(|row| reader.row(row));
     reader.found
@@ -12,12 +12,12 @@ pub fn of_lines(text: &str) -> Vec<Command> {
 
 /// Returns the commands of an agent, a command or a skill in Markdown: those of the settings at its beginning, and those whose
 /// output takes their place in the text (``!`…` ``).
-pub fn of_markdown(text: &str) -> Vec<Command> {
+pub fn of_markdown(text: &str) -> Vec<NamedCommand> {
     let front =
         text.trim_start_matches('\u{feff}').strip_prefix("---").and_then(|rest| rest.split_once("\n---"));
     let mut found = front.map(|(front, _)| of_lines(front)).unwrap_or_default();
     let spans = text.split("!`").skip(1).filter_map(|rest| rest.split('`').next());
-    found.extend(spans.map(|span| Command::Text(span.to_owned())));
+    found.extend(spans.map(|span| NamedCommand::Text(span.to_owned())));
     found
 }
 
@@ -25,7 +25,7 @@ pub fn of_markdown(text: &str) -> Vec<Command> {
 struct LineReader {
     /// The keys around the next line, with how far each is indented.
     around: Vec<(Option<usize>, Part)>,
-    found: Vec<Command>,
+    found: Vec<NamedCommand>,
 }
 
 impl LineReader {
@@ -67,11 +67,11 @@ impl LineReader {
         let value = value.trim().trim_end_matches(',');
         // A table on one line has its own keys: what it holds counts if one of them may hold a command.
         if value.starts_with('{') && (part != Part::Data || value.contains("command")) {
-            return self.found.push(Command::Words(value.to_owned()));
+            return self.found.push(NamedCommand::Words(value.to_owned()));
         }
         let words = if value.starts_with(['[', '"', '\'']) { quoted(value) } else { vec![value.to_owned()] };
         if value.starts_with('[') && matches!(part, Part::Command | Part::Around) {
-            self.found.push(Command::Argv(words.clone()));
+            self.found.push(NamedCommand::Argv(words.clone()));
         }
         self.found.extend(words.into_iter().filter_map(|word| part.text(word)));
     }
@@ -117,10 +117,13 @@ fn quoted(value: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn texts(found: Vec<Command>) -> Vec<String> {
-        let text = |command: Command| match command {
-            Command::Argv(words) => words.join(" "),
-            Command::Text(text) | Command::Words(text) | Command::Loaded(text) | Command::Place(text) => text,
+    fn texts(found: Vec<NamedCommand>) -> Vec<String> {
+        let text = |command: NamedCommand| match command {
+            NamedCommand::Argv(words) => words.join(" "),
+            NamedCommand::Text(text)
+            | NamedCommand::Words(text)
+            | NamedCommand::Loaded(text)
+            | NamedCommand::Place(text) => text,
         };
         found.into_iter().map(text).collect()
     }

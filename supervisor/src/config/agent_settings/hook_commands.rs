@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use guard_policy::analysis::script_operands;
 
-use super::command_keys::Command;
+use super::command_keys::NamedCommand;
 use super::mentioned_scripts::{self, without_substitutions};
+use super::shell_words::{BEFORE, is_assignment};
 
 /// What stands for the project's directory. Hooks start there, too.
 const PROJECT: [&str; 10] = [
@@ -22,41 +23,38 @@ const PROJECT: [&str; 10] = [
 ];
 /// What stands for the home.
 const HOME: [&str; 4] = ["${HOME}", "$HOME", "${env:HOME}", "${userHome}"];
-/// Words that stand before a command, of the shell and of programs that start another one.
-pub(super) const BEFORE: [&str; 23] = [
-    "!", "{", "if", "then", "else", "elif", "do", "while", "until", "time", "exec", "command", "builtin",
-    "env", "nohup", "nice", "ionice", "setsid", "stdbuf", "sudo", "timeout", "xargs", "doas",
-];
 /// How deep a text in a text is read (`bash -c "sh -c …"`).
 const MAX_DEPTH: usize = 4;
 
 /// Returns the files of the home or the project that a command has run: its programs and the scripts of interpreters, also
 /// where they are missing, and each further word that names a script. Other files that a command reads or writes are none.
-pub fn scripts(command: &Command, home: &Path, project: &Path) -> Vec<PathBuf> {
+pub fn scripts(command: &NamedCommand, home: &Path, project: &Path) -> Vec<PathBuf> {
     let mut reader = CommandReader { home, project, directories: Vec::new(), found: Vec::new() };
     let words = match command {
-        Command::Text(text) => {
+        NamedCommand::Text(text) => {
             let text = with_places(text);
             reader.read(&text, 0);
             // A substitution before a path most often stands for the project.
             reader.read(&without_substitutions(&text).0, 0);
             text
         }
-        Command::Argv(words) => {
+        NamedCommand::Argv(words) => {
             let words: Vec<String> =
                 words.iter().map(|word| without_substitutions(&with_places(word)).0).collect();
             reader.command(&words, 0);
             words.join(" ")
         }
-        Command::Words(text) | Command::Loaded(text) | Command::Place(text) => with_places(text),
+        NamedCommand::Words(text) | NamedCommand::Loaded(text) | NamedCommand::Place(text) => {
+            with_places(text)
+        }
     };
     let directories = std::mem::take(&mut reader.directories);
     let around = [project.to_owned()].into_iter().chain(directories).collect::<Vec<_>>();
     let named = mentioned_scripts::in_text(&words, home, &around);
     let is_meant = |path: &PathBuf| match command {
-        Command::Loaded(_) => path.is_file(),
+        NamedCommand::Loaded(_) => path.is_file(),
         // A directory around the project holds the work, and so may one that a home names.
-        Command::Place(_) => path.exists() && project != home && !project.starts_with(path),
+        NamedCommand::Place(_) => path.exists() && project != home && !project.starts_with(path),
         _ => mentioned_scripts::is_script(path),
     };
     let named = named.into_iter().filter(|path| reader.is_of_user(path) && is_meant(path));
@@ -142,15 +140,6 @@ impl CommandReader<'_> {
     fn is_of_user(&self, path: &Path) -> bool {
         path.starts_with(self.home) || path.starts_with(self.project)
     }
-}
-
-pub(super) fn is_assignment(word: &str) -> bool {
-    let is_name = |name: &str| {
-        !name.is_empty()
-            && !name.starts_with(|c: char| c.is_ascii_digit())
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
-    word.split_once('=').is_some_and(|(name, _)| is_name(name))
 }
 
 /// Splits a text into the words of its commands, without the targets of redirections. Substitutions are commands, too.
@@ -241,7 +230,7 @@ mod tests {
         let name = |path: PathBuf| {
             path.strip_prefix(project).unwrap_or(&path).display().to_string().replace("./", "")
         };
-        scripts(&Command::Text(text.to_owned()), home, project).into_iter().map(name).collect()
+        scripts(&NamedCommand::Text(text.to_owned()), home, project).into_iter().map(name).collect()
     }
 
     #[test]
@@ -273,14 +262,14 @@ mod tests {
         let project = tempfile::tempdir().unwrap();
         std::fs::create_dir(project.path().join("tools")).unwrap();
         std::fs::write(project.path().join("tools/x.py"), "").unwrap();
-        let command = Command::Text("cd tools && ./x.py".to_owned());
+        let command = NamedCommand::Text("cd tools && ./x.py".to_owned());
         let in_tools = scripts(&command, project.path(), project.path());
         assert!(in_tools.contains(&project.path().join("tools/x.py")));
         assert_eq!(found("~/bin/x; $HOME/y"), ["/nowhere/u/bin/x", "/nowhere/u/y"]);
     }
 
     /// The files that a command has run in a project with some files.
-    fn found_of(command: &Command) -> Vec<String> {
+    fn found_of(command: &NamedCommand) -> Vec<String> {
         let directory = tempfile::tempdir().unwrap();
         let project = directory.path();
         for name in ["tools", "src", "logs", "plugins/p"] {
@@ -322,17 +311,18 @@ mod tests {
             "python3 -c \"exec(open('tools/x.sh').read())\"",
             "docker run -v ./tools/x.sh:/x y",
         ] {
-            let found = found_of(&Command::Text(text.to_owned()));
+            let found = found_of(&NamedCommand::Text(text.to_owned()));
             assert!(found.contains(&"tools/x.sh".to_owned()), "{text}: {found:?}");
         }
-        let argv =
-            |words: &[&str]| found_of(&Command::Argv(words.iter().map(|&word| word.to_owned()).collect()));
+        let argv = |words: &[&str]| {
+            found_of(&NamedCommand::Argv(words.iter().map(|&word| word.to_owned()).collect()))
+        };
         assert_eq!(argv(&["node", "root.js"]), ["root.js"]);
         assert_eq!(argv(&["bash", "-c", "tools/x.sh"]), ["tools/x.sh"]);
         assert_eq!(argv(&["node", "${workspaceFolder}/tools/new"]), ["tools/new"], "it is not there yet");
-        assert_eq!(found_of(&Command::Loaded("-r ./notes.md".to_owned())), ["notes.md"]);
-        assert_eq!(found_of(&Command::Place("./plugins".to_owned())), ["plugins"]);
-        assert_eq!(found_of(&Command::Place("./".to_owned())), [""; 0]);
+        assert_eq!(found_of(&NamedCommand::Loaded("-r ./notes.md".to_owned())), ["notes.md"]);
+        assert_eq!(found_of(&NamedCommand::Place("./plugins".to_owned())), ["plugins"]);
+        assert_eq!(found_of(&NamedCommand::Place("./".to_owned())), [""; 0]);
     }
 
     #[test]
@@ -347,10 +337,10 @@ mod tests {
             "jq . < plugins/p/hooks.json",
             "ls src tools",
         ] {
-            assert_eq!(found_of(&Command::Text(text.to_owned())), [""; 0], "{text}");
+            assert_eq!(found_of(&NamedCommand::Text(text.to_owned())), [""; 0], "{text}");
         }
-        assert_eq!(found_of(&Command::Words("plugins/p/hooks.json".to_owned())), [""; 0]);
-        assert_eq!(found_of(&Command::Words("src".to_owned())), [""; 0]);
+        assert_eq!(found_of(&NamedCommand::Words("plugins/p/hooks.json".to_owned())), [""; 0]);
+        assert_eq!(found_of(&NamedCommand::Words("src".to_owned())), [""; 0]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
-use super::hook_commands::{BEFORE, is_assignment};
+use super::shell_words::{BEFORE, is_assignment};
 
 /// What the name of a script ends with.
 const SCRIPTS: [&str; 24] = [
