@@ -58,7 +58,7 @@ fn every_face_says_why_what_names_a_program_does_not_count() {
         assert_eq!(asked["because"]["text"], text, "{argv:?}: the question");
         assert!(asked["because"]["rule"].as_str().is_some_and(|rule| rule.ends_with(&clause)), "{asked}");
         let list = world.approvals(&["list"]).stdout;
-        assert!(list.contains(&format!("  because   {text} (")), "{argv:?}: the card: {list}");
+        assert!(list.contains(&format!("  because   {text}\n")), "{argv:?}: the card: {list}");
         world.resolve(&asked, "deny");
         let ended = held.end();
         assert!(ended.stderr.contains(&clause), "{argv:?}: the line: {}", ended.stderr);

@@ -39,7 +39,8 @@ fn control_characters_are_written_out() {
 #[test]
 fn terminals_of_any_size() {
     drawn("tiny", (5, 20), "$ASKED a");
-    drawn("small", (8, 40), "$ASKED a");
+    // Wide enough for the longest process ids in one line.
+    drawn("small", (8, 52), "$ASKED a");
     drawn("huge", (100, 300), "$ASKED w{1..600}");
 }
 
