@@ -161,13 +161,6 @@ fn context(approval: &Approval) -> Vec<Fact> {
             facts.push(context("always", format!("would save nothing: {}", text(never))));
         }
     }
-    if let Some(below) = &approval.edited_below {
-        facts.push(Fact::new(
-            FactRank::Detail,
-            "edit",
-            format!("the pattern may be for any files below {}", exact(below)),
-        ));
-    }
     if approval.calls > 1 {
         facts.push(context("calls", format!("{} calls wait for this answer", approval.calls)));
     }
@@ -177,6 +170,9 @@ fn context(approval: &Approval) -> Vec<Fact> {
 fn details(approval: &Approval) -> Vec<Fact> {
     let detail = |name: &str, text: String| Fact::new(FactRank::Detail, name, text);
     let mut facts = Vec::new();
+    if let Some(below) = &approval.edited_below {
+        facts.push(detail("edit", format!("the pattern may be for any files below {}", exact(below))));
+    }
     let arguments = approval.argv.iter().enumerate();
     facts.extend(arguments.map(|(at, argument)| detail(&format!("argv[{at}]"), exact(argument))));
     if approval.operation != "exec" && approval.operation != "connect" {

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::super::decision::{AnsweredBy, Decision, OperatorAnswer, Resolution, ResolveError};
 use super::super::event::QuestionChange;
 use super::super::file_grants::{FileGrant, until};
+use super::super::host_grants::HostGrant;
 use super::super::outcome::{Lookup, Resolved, SaveError, SaveRequest, saves};
 use super::super::question::{Id, Question, Repeat};
 use super::super::resolved::Record;
@@ -75,10 +76,11 @@ impl PendingApprovals {
     fn covered(&self, decision: Decision) -> Vec<Id> {
         let is_covered = |question: &Question| match decision {
             Decision::AllowFor(..) => {
-                self.file_grants.allowing(question).is_some() || self.host_grants.get(question).is_some()
+                self.file_grants.allowing(question).is_some() || self.host_grants.covering(question).is_some()
             }
             Decision::DenyFor(..) => {
-                self.file_denials.denying(question).is_some() || self.host_denials.get(question).is_some()
+                self.file_denials.denying(question).is_some()
+                    || self.host_denials.covering(question).is_some()
             }
             Decision::AllowOnce | Decision::AllowAlways(_) | Decision::Deny => false,
         };
@@ -93,15 +95,20 @@ impl PendingApprovals {
             Decision::Deny => self.denials.insert(binding, Some(now + BURST_INTERVAL)),
             _ if question.repeat == Repeat::AskedEachTime => {}
             Decision::AllowOnce => {}
-            Decision::AllowFor(..) if self.host_grants.insert(question, decision, now) => {}
-            Decision::DenyFor(..) if self.host_denials.insert(question, decision, now) => {}
-            Decision::AllowFor(_, span) => match FileGrant::new(&pending.request, decision, now) {
-                Some(grant) => self.file_grants.insert(grant),
-                None => self.grants.insert(binding, until(span, now)),
-            },
-            Decision::DenyFor(..) => {
+            Decision::AllowFor(_, span) => {
+                if let Some(grant) = FileGrant::new(&pending.request, decision, now) {
+                    self.file_grants.insert(grant);
+                } else if let Some(grant) = HostGrant::new(question, decision) {
+                    self.host_grants.insert(grant, until(span, now));
+                } else {
+                    self.grants.insert(binding, until(span, now));
+                }
+            }
+            Decision::DenyFor(_, span) => {
                 if let Some(denial) = FileGrant::new(&pending.request, decision, now) {
                     self.file_denials.insert(denial);
+                } else if let Some(denial) = HostGrant::new(question, decision) {
+                    self.host_denials.insert(denial, until(span, now));
                 }
             }
             Decision::AllowAlways(_) => self.grants.insert(binding, Some(now + BURST_INTERVAL)),

@@ -29,7 +29,7 @@ use super::decision::{Resolution, ResolveError, RouteFailure};
 use super::event::QuestionChange;
 use super::file_grants::{AskedFile, FileGrants};
 use super::grants::TemporaryGrants;
-use super::host_grants::HostGrants;
+use super::host_grants::HostGrant;
 use super::lifecycle::Lifecycle;
 use super::outcome::{Happened, Lookup, PendingCard};
 use super::question::{Id, PendingRequest};
@@ -72,8 +72,8 @@ pub struct PendingApprovals {
     grants: TemporaryGrants,
     file_denials: FileGrants,
     file_grants: FileGrants,
-    host_denials: HostGrants,
-    host_grants: HostGrants,
+    host_denials: TemporaryGrants<HostGrant>,
+    host_grants: TemporaryGrants<HostGrant>,
     late: LateAnswers,
     /// Questions that timed out a moment ago.
     expired: TemporaryGrants,
@@ -197,6 +197,7 @@ impl PendingApprovals {
     pub fn held(&self) -> [usize; 6] {
         let ended = self.ended.ids().count();
         let lasting = self.denials.len() + self.grants.len() + self.expired.len();
+        let lasting = lasting + self.host_denials.len() + self.host_grants.len();
         let lasting = lasting + self.file_denials.len() + self.file_grants.len() + self.late.len();
         [self.pending.len(), self.calls.len(), self.bytes, ended, lasting, self.waiters]
     }

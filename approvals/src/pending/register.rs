@@ -70,7 +70,7 @@ impl PendingApprovals {
         if let Some(denial) = self.file_denials.denying(question) {
             return Some(Registered::Refused(Refusal::Denied(denial.decision)));
         }
-        if let Some(denial) = self.host_denials.get(question) {
+        if let Some((denial, _)) = self.host_denials.covering(question) {
             return Some(Registered::Refused(Refusal::Denied(denial.decision)));
         }
         if let Some(until) = self.grants.get(binding).filter(|_| question.repeat == Repeat::Allowed) {
@@ -82,8 +82,9 @@ impl PendingApprovals {
             let (is_for_command, until) = (grant.is_for_command(), grant.until);
             return Some(Registered::Granted(TemporaryGrant { is_for_command, until }));
         }
-        if let Some(grant) = self.host_grants.get(question).filter(|_| question.repeat == Repeat::Allowed) {
-            return Some(Registered::Granted(TemporaryGrant { is_for_command: false, until: grant.until }));
+        let host_grant = self.host_grants.covering(question);
+        if let Some((_, until)) = host_grant.filter(|_| question.repeat == Repeat::Allowed) {
+            return Some(Registered::Granted(TemporaryGrant { is_for_command: false, until }));
         }
         if let Some(returned) = self.returned(request.id, binding, question) {
             return Some(returned);
