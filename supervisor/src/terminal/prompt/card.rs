@@ -19,31 +19,39 @@ pub fn question(card: &Card) -> &'static str {
     }
 }
 
-/// Returns the sentence of each call, with what matters for this call alone.
-pub fn lead(card: &Card) -> Vec<Field> {
-    let required = required(card);
-    let common = shared(&required);
+/// What nobody may allow unseen.
+pub struct Required {
+    /// The sentence of each call, with what matters for this call alone.
+    pub lead: Vec<Field>,
+    /// What else matters for all calls.
+    pub common: Vec<Field>,
+}
+
+impl Required {
+    /// Both, in the order in which they are shown.
+    pub fn into_fields(self) -> Vec<Field> {
+        [self.lead, self.common].concat()
+    }
+}
+
+/// Returns what must have been seen of a card before any answer allows it.
+pub fn required(card: &Card) -> Required {
+    let facts: Vec<_> = card.approvals.iter().map(required_facts).collect();
+    let common = shared(&facts);
     let count = card.approvals.len();
-    let mut fields = Vec::new();
-    for (n, (approval, own)) in card.approvals.iter().zip(&required).enumerate() {
+    let mut lead = Vec::new();
+    for (n, (approval, own)) in card.approvals.iter().zip(&facts).enumerate() {
         let sentence = facts::sentence(approval);
         let sentence = if count > 1 { format!("{} of {count}: {sentence}", n + 1) } else { sentence };
-        fields.push(Field::for_call(n, "", sentence));
+        lead.push(Field::for_call(n, "", sentence));
         let own = own.iter().filter(|fact| !common.contains(fact)).cloned();
-        fields.extend(own.map(|fact| Field::for_call(n, fact.name, fact.text)));
+        lead.extend(own.map(|fact| Field::for_call(n, fact.name, fact.text)));
     }
-    fields
+    Required { lead, common: common.into_iter().cloned().map(field).collect() }
 }
 
-/// Returns what else matters for all calls of a card.
-pub fn common(card: &Card) -> Vec<Field> {
-    shared(&required(card)).into_iter().cloned().map(field).collect()
-}
-
-/// Returns what nobody may allow unseen, for each call.
-fn required(card: &Card) -> Vec<Vec<Fact>> {
-    let of_one = |approval| facts::facts(approval).into_iter().filter(|fact| fact.rank.is_required());
-    card.approvals.iter().map(|approval| of_one(approval).collect()).collect()
+fn required_facts(approval: &Approval) -> Vec<Fact> {
+    facts::facts(approval).into_iter().filter(|fact| fact.rank.is_required()).collect()
 }
 
 /// Returns the facts that all calls have.
@@ -87,11 +95,10 @@ pub fn offered(card: &Card, decision: Decision) -> Option<Decision> {
 
 /// Returns what must have been on the screen before an answer allows it: what it is for, and what it saves.
 pub fn allowed(card: &Card, decision: Decision, pattern: Option<&EditedPattern>) -> Vec<Field> {
-    let mut fields = lead(card);
-    fields.extend(common(card));
+    let mut fields = required(card).into_fields();
     match decision {
         Decision::AllowAlways(width) => {
-            fields.extend(pattern.map_or_else(|| entries(card, width), |pattern| edited(card, pattern)));
+            fields.extend(pattern.map_or_else(|| entries(card, width), edited));
         }
         Decision::AllowFor(width, span) => {
             let approvals = || card.approvals.iter();
@@ -131,10 +138,10 @@ pub fn is_editable(card: &Card, width: GrantWidth) -> bool {
 }
 
 /// Returns what "always" would save with another pattern: once for each access, and what is there that it matches.
-pub fn edited(card: &Card, edited: &EditedPattern) -> Vec<Field> {
+pub fn edited(edited: &EditedPattern) -> Vec<Field> {
     let mut fields: Vec<Field> = Vec::new();
-    for rule in edited.rules(card) {
-        let saving = OneSaved::from_saving(&Saving::Rule(rule));
+    for rule in &edited.rules {
+        let saving = OneSaved::from_saving(&Saving::Rule(rule.clone()));
         let new: Vec<_> = facts::saved(&saving).into_iter().map(field).collect();
         fields.extend(new.into_iter().filter(|field| !fields.contains(field)).collect::<Vec<_>>());
     }
@@ -156,8 +163,7 @@ pub fn has_directory(card: &Card) -> bool {
 
 /// Returns everything that is known about a card.
 pub fn everything(card: &Card) -> Vec<Field> {
-    let mut fields = lead(card);
-    fields.extend(common(card));
+    let mut fields = required(card).into_fields();
     fields.extend(context(card));
     let count = card.approvals.len();
     for (n, approval) in card.approvals.iter().enumerate() {

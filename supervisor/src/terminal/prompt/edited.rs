@@ -20,6 +20,8 @@ const MAX_SHOWN: usize = 3;
 pub struct EditedPattern {
     /// The pattern.
     pub pattern: String,
+    /// The rules that are saved with it, one for each file of the card.
+    pub rules: Vec<FileRule>,
     /// What is there now that it matches, in words.
     pub covered: String,
 }
@@ -30,17 +32,12 @@ impl EditedPattern {
     /// # Errors
     /// If it is no pattern for each file of the card, or may be for other files than it may.
     pub fn new(card: &Card, pattern: &str) -> Result<EditedPattern, PatternError> {
-        let mut covered = String::new();
-        for (rule, below) in card.approvals.iter().filter_map(rule) {
-            covered = covered_files(&rule.edited(pattern, below)?, below);
-        }
-        Ok(EditedPattern { pattern: pattern.to_owned(), covered })
-    }
-
-    /// The rules that are saved with this pattern.
-    pub fn rules(&self, card: &Card) -> Vec<FileRule> {
         let rules = card.approvals.iter().filter_map(rule);
-        rules.filter_map(|(rule, below)| rule.edited(&self.pattern, below).ok()).collect()
+        let rules: Vec<FileRule> =
+            rules.map(|(rule, below)| rule.edited(pattern, below)).collect::<Result<_, _>>()?;
+        // All have the same pattern.
+        let covered = rules.first().map(covered_files).unwrap_or_default();
+        Ok(EditedPattern { pattern: pattern.to_owned(), rules, covered })
     }
 }
 
@@ -59,9 +56,9 @@ fn rule(approval: &Approval) -> Option<(FileRule, &str)> {
 }
 
 /// What is there now that a rule matches: `2 files: /srv/a, /srv/b`.
-fn covered_files(rule: &FileRule, below: &str) -> String {
+fn covered_files(rule: &FileRule) -> String {
     let literal = rule.pattern.split(['*', '?']).next().unwrap_or_default();
-    let start = literal.rsplit_once('/').map_or(below, |(start, _)| start);
+    let start = literal.rsplit_once('/').map_or(literal, |(start, _)| start);
     let (mut directories, mut names) = (vec![PathBuf::from(start)], 0);
     let (mut found, mut first) = (0, Vec::new());
     while let Some(directory) = directories.pop() {

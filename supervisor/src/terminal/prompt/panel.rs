@@ -148,14 +148,14 @@ impl Panel<'_> {
         };
         match self.page {
             PromptView::Question => {
-                let lead = lines(card::lead(self.card));
-                let mut rest = lines(card::common(self.card));
+                let card::Required { lead, common } = card::required(self.card);
+                let mut rest = lines(common);
                 rest.extend(lines(card::context(self.card)));
-                question(room, width, lead, rest)
+                question(room, width, lines(lead), rest)
             }
             PromptView::Always(grant) => folded(lines(card::entries(self.card, *grant)), room, width),
             PromptView::Editing => folded(lines(card::entries(self.card, GrantWidth::Narrow)), room, width),
-            PromptView::Edited(edited) => folded(lines(card::edited(self.card, edited)), room, width),
+            PromptView::Edited(edited) => folded(lines(card::edited(edited)), room, width),
             PromptView::Everything(from) => {
                 let all = lines(card::everything(self.card));
                 let from = (*from).min(all.len().saturating_sub(room));
