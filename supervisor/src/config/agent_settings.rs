@@ -68,9 +68,16 @@ const DATA: [&str; 5] = [".jsonl", ".log", ".lock", ".sqlite", ".db"];
 /// The file that names too much, or is too long to be read. The agent may write its own state, and could name so much there
 /// that a file would not be found.
 pub fn named_files(links: &Links, home: &Path) -> Result<Vec<PathBuf>, PathBuf> {
-    let mut words = Vec::new();
+    let (mut words, mut scripts) = (Vec::new(), Vec::new());
     for settings in SETTINGS {
-        words_of(&text(links, &home.join(settings))?, &mut words);
+        let text = text(links, &home.join(settings))?;
+        words_of(&text, &mut words);
+        if WITH_COMMANDS.contains(&settings) {
+            scripts.extend(scripts_in(&text, Path::new(settings), home, home));
+        }
+    }
+    for settings in WITH_COMMANDS.iter().filter(|settings| !SETTINGS.contains(settings)) {
+        scripts.extend(scripts_of(links, &home.join(settings), home, home)?);
     }
     let state = home.join(STATE);
     let text = text(links, &state)?;
@@ -87,7 +94,7 @@ pub fn named_files(links: &Links, home: &Path) -> Result<Vec<PathBuf>, PathBuf> 
         return Err(state);
     }
     files.extend(words.iter().filter_map(|word| path(word, home)));
-    files.extend(named_scripts_of_home(links, home)?);
+    files.extend(scripts);
     files.sort();
     files.dedup();
     Ok(files)
@@ -100,7 +107,7 @@ pub fn named_files(links: &Links, home: &Path) -> Result<Vec<PathBuf>, PathBuf> 
 pub fn named_scripts_of_home(links: &Links, home: &Path) -> Result<Vec<PathBuf>, PathBuf> {
     let mut scripts = Vec::new();
     for settings in WITH_COMMANDS {
-        scripts.extend(scripts_in(links, &home.join(settings), home, home)?);
+        scripts.extend(scripts_of(links, &home.join(settings), home, home)?);
     }
     Ok(scripts)
 }
@@ -129,17 +136,21 @@ pub fn named_scripts_of(
 ) -> Result<Vec<PathBuf>, PathBuf> {
     let mut scripts = Vec::new();
     for settings in settings_files::of_project(links, project, name)? {
-        scripts.extend(scripts_in(links, &settings, home, project)?);
+        scripts.extend(scripts_of(links, &settings, home, project)?);
     }
     Ok(scripts)
 }
 
 /// The scripts that such settings name.
-fn scripts_in(links: &Links, settings: &Path, home: &Path, project: &Path) -> Result<Vec<PathBuf>, PathBuf> {
-    let text = text(links, settings)?;
+fn scripts_of(links: &Links, settings: &Path, home: &Path, project: &Path) -> Result<Vec<PathBuf>, PathBuf> {
+    Ok(scripts_in(&text(links, settings)?, settings, home, project))
+}
+
+/// The scripts that the text of such settings names.
+fn scripts_in(text: &str, settings: &Path, home: &Path, project: &Path) -> Vec<PathBuf> {
     let is_meant = !settings.ends_with(".vscode/tasks.json") || text.contains(ON_OPENING);
-    let commands = if is_meant { commands_in(&text, settings) } else { Vec::new() };
-    Ok(commands.iter().flat_map(|command| hook_commands::scripts(command, home, project)).collect())
+    let commands = if is_meant { commands_in(text, settings) } else { Vec::new() };
+    commands.iter().flat_map(|command| hook_commands::scripts(command, home, project)).collect()
 }
 
 /// The commands in the text of settings, by what they are. Where JSON cannot be read, each word counts that may be one.
@@ -149,12 +160,13 @@ fn commands_in(text: &str, settings: &Path) -> Vec<NamedCommand> {
         Some("toml" | "yml" | "yaml") => return command_lines::of_lines(text),
         _ => {}
     }
-    let (mut commands, mut words) = (Vec::new(), Vec::new());
-    match json(text) {
-        Some(settings) => command_keys::add(&settings, Part::Data, &mut commands),
-        None => words_of(text, &mut words),
-    }
-    commands.extend(words.into_iter().map(NamedCommand::Text));
+    let Some(settings) = json(text) else {
+        let mut words = Vec::new();
+        words_of(text, &mut words);
+        return words.into_iter().map(NamedCommand::Text).collect();
+    };
+    let mut commands = Vec::new();
+    command_keys::add(&settings, Part::Data, &mut commands);
     commands
 }
 

@@ -165,7 +165,8 @@ impl WithheldDirectory {
         // The stamp comes first, so that a later change is noticed the next time.
         self.nearest = nearest(&self.path).to_vec();
         self.stamp = ContentStamp::settled(&self.nearest).filter(|_| shows_changes(&self.nearest));
-        let found: Vec<Vec<u8>> = self.literal.iter().filter(|path| is_regular(path)).cloned().collect();
+        let found: Vec<Vec<u8>> =
+            self.literal.iter().filter(|path| regular(path).is_some()).cloned().collect();
         let (matched, others) = self.matched(policy);
         let has_changed = found != self.found || matched != self.matched || others != self.others;
         (self.found, self.matched, self.others) = (found, matched, others);
@@ -179,18 +180,22 @@ impl WithheldDirectory {
         }
         let Ok(entries) = std::fs::read_dir(OsStr::from_bytes(&self.path)) else { return Default::default() };
         let paths = entries.flatten().map(|entry| entry.path().into_os_string().into_encoded_bytes());
-        let mut matched: Vec<Vec<u8>> = paths
+        let mut matched: Vec<(Vec<u8>, Stat)> = paths
             .filter(|path| self.patterns.iter().any(|pattern| pattern.names(path)) && policy.withholds(path))
-            .filter(|path| is_regular(path))
+            .filter_map(|path| regular(&path).map(|stat| (path, stat)))
             .collect();
-        matched.sort_unstable();
-        matched.into_iter().partition(|path| rustix::fs::lstat(&path[..]).is_ok_and(|stat| is_program(&stat)))
+        matched.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        let (programs, others): (Vec<_>, Vec<_>) =
+            matched.into_iter().partition(|(_, stat)| is_program(stat));
+        let paths = |files: Vec<(Vec<u8>, Stat)>| files.into_iter().map(|(path, _)| path).collect();
+        (paths(programs), paths(others))
     }
 }
 
-fn is_regular(path: &[u8]) -> bool {
-    let kind = rustix::fs::lstat(path).map(|stat| FileType::from_raw_mode(stat.st_mode));
-    kind == Ok(FileType::RegularFile)
+/// The metadata of a regular file.
+fn regular(path: &[u8]) -> Option<Stat> {
+    let stat = rustix::fs::lstat(path).ok()?;
+    (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile).then_some(stat)
 }
 
 /// The directory at a path, or the nearest one above it that exists.

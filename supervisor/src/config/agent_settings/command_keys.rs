@@ -18,6 +18,20 @@ pub enum NamedCommand {
     Place(String),
 }
 
+#[cfg(test)]
+impl NamedCommand {
+    /// Its words as one text.
+    pub fn into_text(self) -> String {
+        match self {
+            NamedCommand::Argv(words) => words.join(" "),
+            NamedCommand::Text(text)
+            | NamedCommand::Words(text)
+            | NamedCommand::Loaded(text)
+            | NamedCommand::Place(text) => text,
+        }
+    }
+}
+
 /// Keys whose text, or list of words, is a command.
 const COMMANDS: [&str; 7] = [
     "command",
@@ -135,14 +149,7 @@ mod tests {
     fn found(value: Value) -> Vec<String> {
         let mut found = Vec::new();
         add(&value, Part::Data, &mut found);
-        let text = |command: NamedCommand| match command {
-            NamedCommand::Argv(words) => words.join(" "),
-            NamedCommand::Text(text)
-            | NamedCommand::Words(text)
-            | NamedCommand::Loaded(text)
-            | NamedCommand::Place(text) => text,
-        };
-        let mut found: Vec<_> = found.into_iter().map(text).collect();
+        let mut found: Vec<_> = found.into_iter().map(NamedCommand::into_text).collect();
         found.sort();
         found.dedup();
         found

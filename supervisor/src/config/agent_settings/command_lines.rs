@@ -118,14 +118,7 @@ mod tests {
     use super::*;
 
     fn texts(found: Vec<NamedCommand>) -> Vec<String> {
-        let text = |command: NamedCommand| match command {
-            NamedCommand::Argv(words) => words.join(" "),
-            NamedCommand::Text(text)
-            | NamedCommand::Words(text)
-            | NamedCommand::Loaded(text)
-            | NamedCommand::Place(text) => text,
-        };
-        found.into_iter().map(text).collect()
+        found.into_iter().map(NamedCommand::into_text).collect()
     }
 
     #[test]
