@@ -181,19 +181,20 @@ fn start(
         environment::replace(&mut inherited, proxy.variables());
     }
     environment::replace(&mut inherited, variables);
-    let log = policy.audit().clone();
-    let in_force = policy.clone();
+    let mut replaced = None;
     if recorder.is_some() {
-        policy = config::open(options, &paths, in_force.approvals().gateway().url())?;
+        let open = config::open(options, &paths, policy.approvals().gateway().url())?;
+        replaced = Some(std::mem::replace(&mut policy, open));
     }
+    let in_force = replaced.as_ref().unwrap_or(&policy);
     let floor = build_floor(options, &policy)?;
     let filter = filter_program(&policy, &floor);
-    let audit = writer(options, &mut paths, &log)?;
+    let audit = writer(options, &mut paths, in_force.audit())?;
     // The log has made the state directory, if that is where it is.
-    if let Some(problem) = config::record_workspace(options, &mut paths, &in_force)? {
+    if let Some(problem) = config::record_workspace(options, &mut paths, in_force)? {
         eprintln!("openclaw-guard: {problem}");
     }
-    if let Err(problem) = config::record_files(&mut paths, &in_force) {
+    if let Err(problem) = config::record_files(&mut paths, in_force) {
         eprintln!("openclaw-guard: {problem}");
     }
     if recorder.is_none() {

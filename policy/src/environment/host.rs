@@ -1,8 +1,8 @@
 //! OpenClaw's rule for commands on the host.
 
-use std::collections::HashSet;
 use std::sync::LazyLock;
 
+use foldhash::HashSet;
 use serde::Deserialize;
 
 use super::builtin;

@@ -1,7 +1,9 @@
 //! Where earlier guarded runs could write. Nothing there is the operator's for certain, whatever this policy withholds.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
+
+use foldhash::HashSet;
 
 use super::glob::Glob;
 use super::index::Index;

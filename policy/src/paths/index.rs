@@ -19,7 +19,7 @@ impl Index {
     pub(crate) fn new<'g>(globs: impl IntoIterator<Item = &'g Glob>) -> Index {
         let globs: Vec<(&Glob, Vec<u64>)> = globs.into_iter().map(|glob| (glob, components(glob))).collect();
         // Of several components, the one that the fewest patterns share is the most selective.
-        let mut shared: HashMap<u64, usize> = HashMap::new();
+        let mut shared: HashMap<u64, usize, BuildHasherDefault<Prehashed>> = HashMap::default();
         for component in globs.iter().flat_map(|(_, components)| components) {
             *shared.entry(*component).or_default() += 1;
         }
@@ -61,10 +61,11 @@ impl Index {
 
 /// Returns the key of a pattern without literal components after its wildcard.
 fn literal_key(glob: &Glob) -> u64 {
-    let literal = glob.literal();
-    let mut components: Vec<&[u8]> = literal.split(|b| *b == b'/').collect();
-    let last = components.pop().unwrap_or_default();
-    let directory = components.into_iter().fold(START, |directory, c| below(directory, hash(c)));
+    let mut components = glob.literal().rsplitn(2, |b| *b == b'/');
+    let last = components.next().unwrap_or_default();
+    let directory = components
+        .flat_map(|leading| leading.split(|b| *b == b'/'))
+        .fold(START, |directory, component| below(directory, hash(component)));
     if glob.is_literal() { below(directory, hash(last)) ^ WHOLE } else { directory }
 }
 

@@ -1,13 +1,13 @@
 //! Directories that are listed once, instead of looking each of many names up: most of the names that a policy protects
 //! are in few directories, and do not exist.
 
-use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use foldhash::{HashMap, HashSet, HashSetExt};
 use rustix::fs::{Dir, Mode, OFlags, StatFs, fstatfs, open, statfs};
 
 /// Lookups in a directory before it is listed.

@@ -4,12 +4,13 @@
 //! guarded tree could replace it. If the tree runs meanwhile, two lookups could give two answers.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use foldhash::HashMap;
 
 use super::listed_directory::{ListedDirectories, Name};
 

@@ -6,12 +6,12 @@
 //! made: such a repository is the operator's for good. Lines are appended and never changed, so that two guards may write
 //! at once. A run reads the record of OpenClaw's usual state directory, too: a variable may name another one.
 
-use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use foldhash::HashSet;
 use guard_openclaw::approvals_store::Directory;
 use guard_policy::{EarlierRuns, WritablePlace};
 use rustix::fs::{FlockOperation, OFlags, flock};

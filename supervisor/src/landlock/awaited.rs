@@ -1,9 +1,9 @@
 //! Names that may not be read. As long as none of them exists, reads may be left to the kernel.
 
-use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
+use foldhash::HashSet;
 use guard_policy::Unreadable;
 use rustix::fs::{AtFlags, CWD, statat};
 use rustix::io::Errno;

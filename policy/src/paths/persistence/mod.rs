@@ -18,8 +18,9 @@ mod sites;
 mod tails;
 mod variables;
 
-use std::collections::HashSet;
 use std::sync::Arc;
+
+use foldhash::{HashSet, HashSetExt};
 
 use super::exec_roots::is_below;
 use super::glob::Glob;
@@ -54,6 +55,9 @@ pub(crate) enum Asking {
 
 /// The usual directories of programs of a Python environment (venv(3py), virtualenv, uv).
 const ENVIRONMENTS: [&[u8]; 2] = [b"/venv/bin", b"/.venv/bin"];
+
+/// The configuration of a repository, and that of a work tree, in a git directory.
+const GIT_CONFIGS: [&str; 2] = ["/config", "/config.worktree"];
 
 /// What a denial suggests to allow the write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +111,7 @@ pub(crate) fn protected_paths(
                 }
                 let path = [top, rest.as_bytes()].concat();
                 let reason = match &config_reason {
-                    Some(config) if start == Start::Git && matches!(rest, "/config" | "/config.worktree") => {
+                    Some(config) if start == Start::Git && GIT_CONFIGS.contains(&rest) => {
                         configs.insert(path.clone());
                         making.own = Some(path.clone());
                         config
@@ -258,13 +262,18 @@ fn around(dir: &[u8]) -> &[u8] {
     dir.iter().rposition(|byte| *byte == b'/').map_or(dir, |at| &dir[..at])
 }
 
+fn is_git_config(path: &[u8]) -> bool {
+    GIT_CONFIGS.iter().any(|name| path.ends_with(name.as_bytes()))
+}
+
 struct Making<'a> {
     host: &'a Host<'a>,
     entries: Vec<CompiledPattern>,
-    seen: HashSet<(Vec<u8>, String, Grant)>,
+    /// What was added: the path, a NUL, the pattern behind it; and what `w` becomes.
+    seen: HashSet<(Vec<u8>, Grant)>,
     /// The configuration of git's that is being added.
     own: Option<Vec<u8>>,
-    /// The files that were added as something else: a configuration among them is not only a configuration.
+    /// Those of [`GIT_CONFIGS`] that were added as something else, and so are not only a configuration.
     others: HashSet<Vec<u8>>,
     /// What `w` becomes at most where places are added.
     w: Grant,
@@ -325,10 +334,10 @@ impl Making<'_> {
     }
 
     fn pattern(&mut self, literal: &[u8], pattern: &str, reason: &Arc<CompiledReason>) {
-        if pattern.is_empty() && self.own.as_deref() != Some(literal) {
+        if pattern.is_empty() && is_git_config(literal) && self.own.as_deref() != Some(literal) {
             self.others.insert(literal.to_vec());
         }
-        if self.seen.insert((literal.to_vec(), pattern.to_owned(), self.w)) {
+        if self.seen.insert(([literal, b"\0", pattern.as_bytes()].concat(), self.w)) {
             let glob = Glob::new(literal, pattern, true);
             self.entries.push(CompiledPattern { glob, rights: ceiling(self.w), reason: Arc::clone(reason) });
         }

@@ -1,7 +1,8 @@
 //! All protected places, sorted by path so that a lookup compares only a few.
 
-use std::collections::HashSet;
 use std::sync::Arc;
+
+use foldhash::HashSet;
 
 use super::{Shapes, ceiling};
 use crate::Grant;

@@ -1,7 +1,8 @@
 //! The ends of paths that are protected in every directory, by their first component.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
+
+use foldhash::{HashMap, HashSet};
 
 use super::Set;
 use super::lists::{Start, may_be_asked, paths_of};

@@ -3,7 +3,9 @@
 //!
 //! Why: docs/decisions.md, "A hierarchy for the kernel is proven from the patterns, not from its present contents."
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
+
+use foldhash::{HashMap, HashSet};
 
 use super::{DEV, HARMLESS_DEVICES, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind, PROC};
 use crate::paths::bounds::RightsBelow;
