@@ -2,7 +2,7 @@
 //! below.
 //!
 //! [`run`] starts a command; `process` holds the guard's own processes. Held system calls arrive through [`kernel`] and
-//! are received by a `worker`. [`syscall`] or [`exec`] performs them on what [`resolve`] found, and [`judge`] decides,
+//! are received by a [`worker`]. [`syscall`] or [`exec`] performs them on what [`resolve`] found, and [`judge`] decides,
 //! on top of the [`landlock`] domain. [`session`] lets the operator see, tighten and end it from outside. [`config`] builds a policy from the command line and the host, [`audit`] logs
 //! what happened, and `terminal` relays what the operator types and sees.
 //!
@@ -27,4 +27,4 @@ pub mod session;
 pub mod syscall;
 mod terminal;
 pub mod web;
-mod worker;
+pub mod worker;

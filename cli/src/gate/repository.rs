@@ -9,22 +9,14 @@ use std::path::Path;
 
 use guard_policy::{Policy, Site};
 use guard_supervisor::judge::anchored_path::AnchoredPath;
-use guard_supervisor::judge::bound_sockets::BoundSockets;
-use guard_supervisor::judge::git_files::GitFiles;
+use guard_supervisor::judge::created::Created;
 use guard_supervisor::judge::linked_names::LinkedNames;
-use guard_supervisor::judge::made_directories::MadeDirectories;
 use guard_supervisor::judge::shapes::{Shapes, Subject};
 
 /// Returns what is known of a real path that a tool would write; `None` if the path alone decides. OpenClaw makes the
 /// missing directories on the way; they do not count as made by a tree.
 pub fn site(policy: &Policy, path: &[u8]) -> Option<Site> {
-    let shapes = Shapes {
-        policy,
-        made: &MadeDirectories::default(),
-        git_files: &GitFiles::default(),
-        sockets: &BoundSockets::default(),
-        linked: &LinkedNames::default(),
-    };
+    let shapes = Shapes { policy, created: &Created::default(), linked: &LinkedNames::default() };
     let site_of =
         |path: &Path, subject| shapes.site_of(AnchoredPath::path(path.as_os_str().as_bytes()), subject);
     let path = Path::new(OsStr::from_bytes(path));

@@ -8,6 +8,7 @@ use guard_supervisor::caller::Caller;
 use guard_supervisor::kernel::fake::Fake;
 use guard_supervisor::reply::{ContinueReason, HandlerResult, Reply, send};
 use guard_supervisor::syscall::{Request, handle};
+use guard_supervisor::worker::Worker;
 use rustix::io::Errno;
 
 use super::fixture::{Fixture, guard};
@@ -122,7 +123,7 @@ pub fn calls(data: &[u8]) {
             compare_strings(&caller, &memory, (args[1], args[2]));
             wrong = compare_how(&caller, &memory, args[2], args[3]).err();
         }
-        let outcome = handle(&Request { guard: guard(), caller: &caller });
+        let outcome = handle(&Request { guard: guard(), caller: &caller, worker: &Worker::alone() });
         check(number, &args, &outcome);
         assert!(unread.is_empty() || outcome.is_err() || is_continued(&outcome), "{number} {args:x?}");
         match (number, wrong) {

@@ -13,6 +13,8 @@ use guard_policy::{Document, Host, Overrides, Policy};
 use guard_supervisor::audit::report::{ReportOptions, Reporter};
 use guard_supervisor::audit::{Context, Writer};
 use guard_supervisor::judge::guard::Guard;
+use guard_supervisor::judge::program_starts::ProgramStarts;
+use guard_supervisor::judge::session_context::SessionContext;
 use guard_supervisor::kernel::Response;
 use guard_supervisor::kernel::fake::Fake;
 use guard_supervisor::landlock;
@@ -48,7 +50,15 @@ pub fn guard() -> &'static Guard {
         let context = Context::default();
         let reporter = Reporter::start(manner, Writer::none(), context, tree).unwrap();
         let resolver = Resolver::new().unwrap();
-        Guard::new(policy, resolver, tree, reporter, false, landlock::LandlockPlan::default(), "")
+        Guard::new(
+            policy,
+            landlock::LandlockPlan::default(),
+            resolver,
+            tree,
+            reporter,
+            SessionContext::default(),
+            ProgramStarts::default(),
+        )
     })
 }
 

@@ -9,6 +9,7 @@ use guard_supervisor::syscall::Request;
 use guard_supervisor::syscall::open_how::OpenHow;
 use guard_supervisor::syscall::socket::address::{Address, Use};
 use guard_supervisor::syscall::socket::read_address;
+use guard_supervisor::worker::Worker;
 use rustix::io::Errno;
 use rustix::net::AddressFamily;
 
@@ -100,7 +101,7 @@ pub fn compare_address(caller: &Caller<'_>, memory: &Memory, address: u64, lengt
         Ok(length @ 0..=128) => memory.bytes(address, length),
         _ => Err(Errno::INVAL),
     };
-    let request = Request { guard: guard(), caller };
+    let request = Request { guard: guard(), caller, worker: &Worker::alone() };
     let read = read_address(&request, address, length as u32 as u64);
     assert_eq!(read, expected, "the address at {address:#x} of {length} bytes");
     let Ok(raw) = read else { return };

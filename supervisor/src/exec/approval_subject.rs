@@ -113,7 +113,7 @@ fn is_terminal(device: &Object) -> bool {
 /// EACCES if its content has changed; the kernel's; ESRCH if the caller is gone.
 pub fn bind_script(request: &Request<'_, '_>, script: &BoundScript, named: Named) -> Result<(), Errno> {
     let (guard, caller) = (request.guard, request.caller);
-    match guard.scripts.bind(caller, &guard.tree, named, script.sha256) {
+    match guard.starts.scripts.bind(caller, &guard.tree, named, script.sha256) {
         Err(Errno::ACCESS) => {
             guard.refuse(caller, Operation::Exec, &script.path, "changed while waiting for an answer")
         }
@@ -131,7 +131,7 @@ pub fn bind_script(request: &Request<'_, '_>, script: &BoundScript, named: Named
 pub fn bind_name(request: &Request<'_, '_>, bare: BareName) -> Result<(), Errno> {
     let (guard, caller) = (request.guard, request.caller);
     let name = bare.name.clone();
-    match guard.scripts.bind_name(caller, &guard.tree, bare) {
+    match guard.starts.scripts.bind_name(caller, &guard.tree, bare) {
         Err(Errno::ACCESS) => {
             guard.refuse(caller, Operation::Exec, &name, "changed while waiting for an answer")
         }

@@ -42,7 +42,7 @@ impl From<Errno> for NotRun {
 /// EACCES if there is no answer yet, or this program itself may not start; ESRCH if the caller is gone.
 pub fn settle(request: &Request<'_, '_>, plan: &ExecPlan<'_>, argv: &[Vec<u8>]) -> Result<Pass, Errno> {
     let guard = request.guard;
-    let _ = guard.take_first();
+    let _ = guard.starts.take_first();
     let words = words(argv).unwrap_or_default();
     match judge(request, words) {
         Ok(approved) => {
@@ -56,7 +56,7 @@ pub fn settle(request: &Request<'_, '_>, plan: &ExecPlan<'_>, argv: &[Vec<u8>]) 
             let reason = Reason::new(Source::Global, "elevated", rule, text.clone());
             let _ = guard.deny(request.caller, Operation::ElevatedDenied, path, words, &reason);
             // Nobody has allowed this program itself to start.
-            if plan.asked().next().is_some() && !guard.observe {
+            if plan.asked().next().is_some() && !guard.session.observe {
                 return Err(Errno::ACCESS);
             }
             plan.conclude(request, &ConsentState::Unasked)?;
@@ -67,7 +67,7 @@ pub fn settle(request: &Request<'_, '_>, plan: &ExecPlan<'_>, argv: &[Vec<u8>]) 
 
 fn judge(request: &Request<'_, '_>, words: &[Vec<u8>]) -> Result<Approved, NotRun> {
     let (guard, caller) = (request.guard, request.caller);
-    let (outside, policy) = (&guard.outside, guard.policy());
+    let (outside, policy) = (&guard.starts.outside, guard.policy());
     let level = outside.level(policy);
     let mut failing = policy.elevated().failing(outside.sender(), level);
     if failing.is_empty() && outside.link().is_err_and(|why| why == Unavailable::NotAtStart) {

@@ -75,7 +75,7 @@ impl<'p> ExecPlan<'p> {
         exec: Exec<'_>,
         object: &Object,
     ) -> Result<Vec<Vec<u8>>, Errno> {
-        let Request { guard, caller } = request;
+        let Request { guard, caller, .. } = request;
         let originals = guard.copies.originals(exec.path, object.fd.as_fd(), &|| caller.check())?;
         if let Some(warning) = guard.copies.new_warning() {
             guard.reporter.remark(format!("openclaw-guard: {warning}"));
@@ -130,10 +130,11 @@ impl<'p> ExecPlan<'p> {
         subject: impl FnOnce() -> Result<guard_approvals::Exec, Errno>,
     ) -> Result<Option<guard_approvals::Exec>, Errno> {
         let (guard, caller) = (request.guard, request.caller);
-        let first = guard.take_first();
+        let first = guard.starts.take_first();
         let mut approved = None;
         let mut state = ConsentState::Unanswered(DenyReason::Failed, String::new());
-        let may_be_approved = guard.approvals().is_some() || first.is_some() || guard.has_approved_code();
+        let may_be_approved =
+            guard.approvals().is_some() || first.is_some() || guard.starts.has_approved_code();
         if self.asked().next().is_some() && may_be_approved {
             let subject = subject()?;
             let covers = |start: &ApprovedStart| start.covers(argv, &subject);
@@ -143,7 +144,7 @@ impl<'p> ExecPlan<'p> {
             let covers_code =
                 |code: &ApprovedStart| covers(code) && subject.program_variables.iter().all(is_path);
             let is_first = first.is_some_and(|first| covers(&first));
-            state = if is_first || guard.take_approved_code(covers_code) {
+            state = if is_first || guard.starts.take_approved_code(covers_code) {
                 ConsentState::Approved("approved at OpenClaw's gateway")
             } else {
                 guard.consent(caller, || self.question(request, subject.clone()))
@@ -165,7 +166,7 @@ impl<'p> ExecPlan<'p> {
         let (guard, caller) = (request.guard, request.caller);
         for step in &self.files {
             let mut verdict = step.verdict.clone();
-            if verdict.outcome == Outcome::Ask && guard.observe {
+            if verdict.outcome == Outcome::Ask && guard.session.observe {
                 guard.note_question(caller, Operation::Exec, &step.path, &step.argv, &verdict.reason);
                 continue;
             }
@@ -178,7 +179,7 @@ impl<'p> ExecPlan<'p> {
             }
         }
         for step in self.files.iter().filter(|step| step.verdict.outcome == Outcome::Allow) {
-            guard.used_entries.record(guard.policy(), &step.exec(), &step.verdict.reason);
+            guard.starts.used_entries.record(guard.policy(), &step.exec(), &step.verdict.reason);
         }
         Ok(())
     }

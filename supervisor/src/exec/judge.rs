@@ -155,7 +155,7 @@ impl<'p> JudgedStart<'p> {
             }
         }
         let is_outside =
-            program.role == Role::Program && guard.outside.is_asked(&program.object, &self.called);
+            program.role == Role::Program && guard.starts.outside.is_asked(&program.object, &self.called);
         let pass = is_outside.then(|| elevated::settle(request, &self.plan, &self.called)).transpose()?;
         let content = match pass {
             // This start only asks for a command outside, which `elevated::settle` has settled.
@@ -269,7 +269,7 @@ impl HeldFiles {
     /// # Errors
     /// EACCES if something has changed; the kernel's; ESRCH if the caller is gone.
     fn bind(self, request: &Request<'_, '_>, approved: &guard_approvals::Exec) -> Result<(), Errno> {
-        request.guard.scripts.start_anew(request.caller)?;
+        request.guard.starts.scripts.start_anew(request.caller)?;
         let scripts = approved.script.iter().chain(&approved.through).zip(self.scripts);
         for (script, named) in scripts.chain(approved.files.iter().zip(self.others)) {
             approval_subject::bind_script(request, script, named)?;

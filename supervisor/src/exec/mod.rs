@@ -42,7 +42,6 @@ use crate::kernel::{Followed, requests};
 use crate::reply::{ContinueReason, HandlerResult, Reply};
 use crate::resolve::{Dots, FastLookup, FastPath, Last, Object, Target};
 use crate::syscall::Request;
-use crate::worker::ensure_spare_worker;
 use arguments::{Strings, Windows};
 
 /// execveat(2), Linux 6.14: checks whether the file could be run, without running it.
@@ -77,7 +76,7 @@ pub(crate) fn execveat(request: &Request<'_, '_>) -> HandlerResult {
 
 fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), flags: i32) -> HandlerResult {
     // This may take long: a large program, waiting for the exec lock, and the kernel's start of the program.
-    ensure_spare_worker();
+    request.worker.ensure_spare();
     let caller = request.caller;
     let mut written = CallerPath::default();
     caller.peek(path, &mut written)?;
@@ -96,7 +95,7 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
     let path = written.as_bytes().to_vec();
     let exec_request = ExecRequest { dirfd, path, flags, argv, environment };
     // One exec of a process at a time: the first that succeeds ends the threads that make the others.
-    let exec_lock = request.guard.exec_locks.acquire(caller)?;
+    let exec_lock = request.guard.starts.locks.acquire(caller)?;
     let mut expected = judge::judge(request, exec_request)?;
     let mut mismatch = None;
     let mut pass = expected.pass.take();
@@ -104,10 +103,10 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
         let differs = verify::differs(caller.kernel(), pid, &expected);
         // A process killed meanwhile cannot be compared: that is not a mismatch to report.
         mismatch = differs.filter(|_| !verify::is_dead(pid));
-        request.guard.scripts.begin(pid);
-        request.guard.outside.forget(pid);
+        request.guard.starts.scripts.begin(pid);
+        request.guard.starts.outside.forget(pid);
         if let Some(pass) = pass.take().filter(|_| differs.is_none()) {
-            request.guard.outside.admit(pid, pass);
+            request.guard.starts.outside.admit(pid, pass);
         }
         differs.is_none() || is_layer_off(Layer::Verify)
     });

@@ -49,7 +49,7 @@ pub fn continue_exec(request: &Request<'_, '_>, expected: &Expected) -> HandlerR
     let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
     let before = RunningImage::read(process, caller.tid())?;
     caller.check()?;
-    request.guard.scripts.begin(process);
+    request.guard.starts.scripts.begin(process);
     caller.kernel().respond(caller.call().id, Response::Continue)?;
     let mut task = caller.tid();
     for look in 0_u32.. {

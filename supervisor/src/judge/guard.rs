@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use guard_approvals::{Approvals, DenyReason, Question, served};
@@ -16,33 +15,24 @@ use guard_policy::{
     Access, Connection, Exec, NamedFile, Outcome, Page, Policy, Reason, Request, Role, Source, Transport,
     Verdict, decide, decide_copy,
 };
-use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use crate::audit::report::{Logged, Reporter};
 use crate::audit::{DecisionEvent, MAX_ARGV, MAX_DENIED_ARGV, Operation, shortened};
 use crate::caller::Caller;
-use crate::config::answered_writes::AnsweredWrites;
-use crate::config::node_run::{ApprovedStart, RunApproval};
-use crate::exec::{ContentMatcher, ExecLocks, Scripts};
+use crate::exec::ContentMatcher;
 use crate::judge::anchored_path::AnchoredPath;
-use crate::judge::bound_sockets::BoundSockets;
 use crate::judge::consent::{Background, ConsentState};
-use crate::judge::git_files::GitFiles;
-use crate::judge::git_locks::GitLocks;
-use crate::judge::git_remotes::GitRemotes;
+use crate::judge::created::Created;
 use crate::judge::linked_names::LinkedNames;
 use crate::judge::local_address::interface_of;
-use crate::judge::made_directories::MadeDirectories;
-use crate::judge::moving::Moving;
+use crate::judge::program_starts::ProgramStarts;
 use crate::judge::recorder::Recorder;
+use crate::judge::session_context::SessionContext;
 use crate::judge::session_security::SessionSecurity;
 use crate::judge::shapes::{Shapes, Subject};
-use crate::judge::used_entries::UsedEntries;
 use crate::landlock;
-use crate::outside::Outside;
 use crate::resolve::Resolver;
-use crate::web::WebClients;
 
 /// The state shared by the handlers of one guarded tree, with the policy by which they judge. A call uses the same
 /// guard from beginning to end, so that one policy judges all of it.
@@ -59,50 +49,20 @@ pub struct Guard {
     pub tree: Tree,
     /// Reports to the operator.
     pub reporter: Reporter,
-    /// `--observe`: nothing is blocked.
-    pub observe: bool,
-    /// Records what the tree does, if recording is on.
-    recorder: Option<Arc<Recorder>>,
-    /// The approvals to ask, if there are any.
-    approvals: Option<Arc<Approvals>>,
-    /// The tree's connections to the guard's proxy, if there is one.
-    web: Option<Arc<WebClients>>,
-    /// The state directory; `None` if there is no approvals page to look for.
-    state: Option<Arc<Path>>,
-    /// The name of this run.
-    session: Arc<str>,
     /// What the floor lets the kernel decide by itself.
     pub floor: landlock::LandlockPlan,
     /// Whether the filter lets ptrace(2) go on.
     lets_trace: bool,
-    /// Held from judgement to operation by calls that move rights: rename and link.
-    pub moving: Arc<Moving>,
-    /// One exec of a process at a time.
-    pub exec_locks: Arc<ExecLocks>,
-    /// What was approved at OpenClaw's gateway, and has not started yet.
-    approved_run: Arc<Mutex<RunApproval>>,
-    /// The scripts that were approved.
-    pub scripts: Arc<Scripts>,
-    /// What is known of commands outside the guard.
-    pub outside: Arc<Outside>,
     /// The programs that the policy withholds, recognised wherever they are copied.
     pub copies: Arc<ContentMatcher>,
-    /// The sockets that the tree has bound.
-    pub bound_sockets: Arc<BoundSockets>,
-    /// The directories that the tree has made.
-    pub made: Arc<MadeDirectories>,
-    /// The files with the name `.git` that the tree has made.
-    git_files: Arc<GitFiles>,
     /// The protected names that are links.
     linked_names: Arc<LinkedNames>,
-    /// The locks of git configurations that the tree has made.
-    pub git_locks: Arc<GitLocks>,
-    /// The remotes that the tree has added to git configurations.
-    pub git_remotes: Arc<GitRemotes>,
-    /// The saved entries that have let programs start.
-    pub used_entries: Arc<UsedEntries>,
-    /// Records what answers let the tree write.
-    pub(super) answered_writes: Arc<AnsweredWrites>,
+    /// What stays the same in this session.
+    pub session: Arc<SessionContext>,
+    /// The programs that the tree starts.
+    pub starts: Arc<ProgramStarts>,
+    /// What the tree has created.
+    pub created: Arc<Created>,
 }
 
 /// The policy's verdict on a program that is a copy of these: the strictest of the verdicts on each.
@@ -146,15 +106,15 @@ fn unlogged() -> Reason<'static> {
 }
 
 impl Guard {
-    /// Creates a guard from its parts.
+    /// Creates the guard of a session that begins.
     pub fn new(
         policy: Policy,
+        floor: landlock::LandlockPlan,
         resolver: Resolver,
         tree: Tree,
         reporter: Reporter,
-        observe: bool,
-        floor: landlock::LandlockPlan,
-        session: &str,
+        session: SessionContext,
+        starts: ProgramStarts,
     ) -> Guard {
         let policy = Arc::new(policy);
         Guard {
@@ -166,119 +126,32 @@ impl Guard {
             resolver: Arc::new(resolver),
             tree,
             reporter,
-            observe,
-            recorder: None,
-            approvals: None,
-            web: None,
-            state: None,
-            session: session.into(),
             floor,
-            moving: Arc::default(),
-            exec_locks: Arc::default(),
-            approved_run: Arc::default(),
-            scripts: Arc::default(),
-            outside: Arc::new(Outside::nothing()),
-            bound_sockets: Arc::default(),
-            made: Arc::default(),
-            git_files: Arc::default(),
             linked_names: Arc::default(),
-            git_locks: Arc::default(),
-            git_remotes: Arc::default(),
-            used_entries: Arc::default(),
-            answered_writes: Arc::default(),
+            session: Arc::new(session),
+            starts: Arc::new(starts),
+            created: Arc::default(),
         }
-    }
-
-    /// Sets the approvals to ask.
-    pub fn with_approvals(self, approvals: Arc<Approvals>) -> Guard {
-        Guard { approvals: Some(approvals), ..self }
-    }
-
-    /// Sets what is known of commands outside the guard.
-    pub fn with_outside(self, outside: Arc<Outside>) -> Guard {
-        Guard { outside, ..self }
-    }
-
-    /// Sets the state directory in which an approvals page may be served.
-    pub fn beside_page_of(self, state: &Path) -> Guard {
-        Guard { state: Some(state.into()), ..self }
-    }
-
-    /// Sets the state directories in which is recorded what answers let the tree write.
-    pub fn recording_answers_in(self, states: Vec<PathBuf>) -> Guard {
-        Guard { answered_writes: Arc::new(AnsweredWrites::new(states)), ..self }
-    }
-
-    /// Sets the lock that this guard shares with others of its user.
-    pub fn moving_alone_by(self, moving: Moving) -> Guard {
-        Guard { moving: Arc::new(moving), ..self }
-    }
-
-    /// Sets the tree's connections to the guard's proxy.
-    pub fn with_proxy(self, web: Option<Arc<WebClients>>) -> Guard {
-        Guard { web, ..self }
-    }
-
-    /// Whether the tree has a proxy of the guard's.
-    pub fn has_proxy(&self) -> bool {
-        self.web.is_some()
-    }
-
-    /// The tree's connections to the guard's proxy, if this is where it listens.
-    pub fn proxy_at(&self, address: SocketAddr) -> Option<&WebClients> {
-        let is_here =
-            |web: &&WebClients| address.ip().to_canonical().is_loopback() && address.port() == web.port();
-        self.web.as_deref().filter(is_here)
-    }
-
-    /// Sets the recorder.
-    pub fn with_recorder(self, recorder: Option<Arc<Recorder>>) -> Guard {
-        Guard { recorder, ..self }
-    }
-
-    /// Sets what was approved at OpenClaw's gateway before the first program starts.
-    pub fn with_approved_run(self, approval: Option<RunApproval>) -> Guard {
-        Guard { approved_run: Arc::new(Mutex::new(approval.unwrap_or_default())), ..self }
-    }
-
-    /// Takes what was approved of the first program. A later start finds no approval, even if this one has failed.
-    pub fn take_first(&self) -> Option<ApprovedStart> {
-        self.approved_run.lock().first.take()
-    }
-
-    /// Whether a later start may have been approved.
-    pub fn has_approved_code(&self) -> bool {
-        self.approved_run.lock().code.is_some()
-    }
-
-    /// Takes what was approved of the first program's code, if that is this start.
-    pub fn take_approved_code(&self, is_it: impl FnOnce(&ApprovedStart) -> bool) -> bool {
-        self.approved_run.lock().code.take_if(|code| is_it(code)).is_some()
     }
 
     /// Records a use of a path, if recording is on. Returns whether it is.
     pub fn saw(&self, path: &[u8], used: Used) -> bool {
-        self.recorder.as_ref().inspect(|recorder| recorder.saw(path, used)).is_some()
+        self.recorder().inspect(|recorder| recorder.saw(path, used)).is_some()
     }
 
     /// What a learning session is recorded in.
     pub fn recorder(&self) -> Option<&Recorder> {
-        self.recorder.as_deref()
+        self.session.recorder.as_ref()
     }
 
     /// Whether the broker must see every access, also the allowed ones.
     pub fn sees_all(&self) -> bool {
-        self.recorder.is_some() || self.reporter.wants_allowed()
+        self.session.recorder.is_some() || self.reporter.wants_allowed()
     }
 
     /// The approvals to ask, if there are any.
     pub fn approvals(&self) -> Option<&Arc<Approvals>> {
-        self.approvals.as_ref()
-    }
-
-    /// The name of this run.
-    pub fn session(&self) -> &str {
-        &self.session
+        self.session.approvals.as_ref()
     }
 
     /// The same tree under another policy. The floor stays, because the kernel cannot change it.
@@ -334,29 +207,16 @@ impl Guard {
 
     /// What is protected by its shape.
     pub fn shapes(&self) -> Shapes<'_> {
-        Shapes {
-            policy: self.policy(),
-            made: &self.made,
-            git_files: &self.git_files,
-            sockets: &self.bound_sockets,
-            linked: &self.linked_names,
-        }
-    }
-
-    /// Remembers a file that the tree has just made with the name `.git`, or is about to give that name.
-    pub fn record_git_file(&self, file: BorrowedFd<'_>) {
-        self.git_files.record(file);
-        // Where a `.git` of the operator's would open something, also one that is not held counts as the tree's.
-        self.made.record_open(file);
+        Shapes { policy: self.policy(), created: &self.created, linked: &self.linked_names }
     }
 
     /// The guard's part of a question.
     pub fn background(&self) -> Background<'_> {
         Background {
             policy: self.policy(),
-            session: self.session(),
+            session: &self.session.name,
             tree: &self.tree,
-            made: &self.made,
+            made: &self.created.directories,
             answers: self.approvals().map(|approvals| approvals.manager()),
         }
     }
@@ -364,7 +224,7 @@ impl Guard {
     /// The consent for a call that needs it. If nobody was asked yet, the caller must refuse for now, without a log
     /// line.
     pub fn consent(&self, caller: &Caller<'_>, question: impl FnOnce() -> Question) -> ConsentState {
-        if self.approvals.is_none() {
+        if self.approvals().is_none() {
             return ConsentState::Unanswered(DenyReason::Failed, String::new());
         }
         caller.consent().state_of(question())
@@ -372,7 +232,7 @@ impl Guard {
 
     /// The address of the approvals page that serves this guard.
     pub fn page(&self, transport: Transport) -> Page {
-        match (&self.state, transport) {
+        match (&self.session.state, transport) {
             (Some(state), Transport::Tcp) => served(state),
             _ => Page::Down,
         }
@@ -391,11 +251,11 @@ impl Guard {
     ) -> Result<(), Errno> {
         let policy = self.policy();
         let interface = interface_of(policy, address, page);
-        let proxy = self.web.as_ref().map(|web| web.port());
+        let proxy = self.session.web.as_ref().map(|web| web.port());
         let connection = Connection { address, transport, interface, page, proxy };
         let verdict = decide(policy, &Request::Connect(connection));
         self.settle(caller, Operation::Connect, address.to_string().as_bytes(), &[], &verdict)?;
-        if let Some(recorder) = &self.recorder {
+        if let Some(recorder) = self.recorder() {
             recorder.connected(address, transport);
         }
         Ok(())
@@ -440,7 +300,7 @@ impl Guard {
         let mut verdict = decide_program(self.policy(), exec, originals);
         // The policy is read again for what was answered a moment ago, but maybe later.
         if verdict.outcome == Outcome::Allow {
-            let news = self.answered_writes.places_but(|place| self.policy().knows_written(place));
+            let news = self.session.answered_writes.places_but(|place| self.policy().knows_written(place));
             if !news.is_empty() {
                 let policy = self.policy().with_written(news);
                 let Verdict { outcome, reason } = decide_program(&policy, exec, originals);
@@ -495,7 +355,7 @@ impl Guard {
     ) -> Result<(), Errno> {
         // It is denied whether or not it can be logged.
         let _ = self.note(caller, operation, path, argv, because, Outcome::Deny);
-        if self.observe && !because.is_absolute() {
+        if self.session.observe && !because.is_absolute() {
             return Ok(());
         }
         caller.consent().drop_question();

@@ -163,6 +163,6 @@ impl Shapes<'_> {
         self.policy.protects_shapes()
             && look.is_whole()
             && look.is_configured()
-            && !self.made.contains(directory)
+            && !self.created.directories.contains(directory)
     }
 }

@@ -6,6 +6,7 @@ pub mod anchored_path;
 mod bound_file;
 pub mod bound_sockets;
 pub(crate) mod consent;
+pub mod created;
 pub mod git_files;
 pub(crate) mod git_locks;
 mod git_look;
@@ -22,8 +23,9 @@ pub(crate) mod moved_grants;
 pub mod moving;
 mod paths;
 pub(crate) mod persistence;
-
+pub mod program_starts;
 pub mod recorder;
+pub mod session_context;
 pub mod session_security;
 pub mod shapes;
 pub(crate) mod used_entries;

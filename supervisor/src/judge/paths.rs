@@ -65,7 +65,7 @@ impl Guard {
         access: Access,
     ) -> Result<(), Errno> {
         let AnchoredPath { path, object, .. } = place;
-        if !access.contains(Access::WRITE) || self.observe || self.allows_at(place, Access::WRITE) {
+        if !access.contains(Access::WRITE) || self.session.observe || self.allows_at(place, Access::WRITE) {
             return Ok(());
         }
         let found = match object {
@@ -108,7 +108,7 @@ impl Guard {
 
     /// Whether a file is the lock of a git configuration that the tree has made.
     pub fn is_own_git_lock(&self, object: &Object) -> bool {
-        self.git_locks.contains(Identity::from_stat(&object.stat))
+        self.created.git_locks.contains(Identity::from_stat(&object.stat))
     }
 
     /// Judges whether the tree might write a git configuration, or its lock, at a place, if it were not protected for
@@ -167,7 +167,7 @@ impl Guard {
         if is_persistence && change.is_none() {
             return self.settle(caller, operation, path, &[], &verdict);
         }
-        if self.observe {
+        if self.session.observe {
             self.note_question(caller, operation, path, &[], &verdict.reason);
             return Ok(());
         }
@@ -195,7 +195,7 @@ impl Guard {
         operation: Operation,
         path: &[u8],
     ) -> Result<(), Errno> {
-        match self.answered_writes.record(path) {
+        match self.session.answered_writes.record(path) {
             Err(error) if self.policy().workspace().is_some() => {
                 self.refuse(caller, operation, path, format!("the answer cannot be recorded: {error}"))
             }
@@ -278,7 +278,8 @@ impl Guard {
     pub fn judge_displacement(&self, caller: &Caller<'_>, place: AnchoredPath<'_>) -> Result<(), Errno> {
         let AnchoredPath { path, object, .. } = place;
         let is_served = |socket: &&Object| {
-            socket.kind() == FileType::Socket && !self.bound_sockets.may_displace(self.policy(), socket, path)
+            socket.kind() == FileType::Socket
+                && !self.created.sockets.may_displace(self.policy(), socket, path)
         };
         match object.filter(is_served) {
             Some(_) => {
@@ -303,7 +304,8 @@ impl Guard {
             if before == Outcome::Allow {
                 return true;
             }
-            let [inside_before, inside] = [old, new].map(|place| directories_above(&self.made, place.path));
+            let [inside_before, inside] =
+                [old, new].map(|place| directories_above(&self.created.directories, place.path));
             let before = (before == Outcome::Ask).then_some(AskedFile {
                 path: old.path,
                 inside: &inside_before,

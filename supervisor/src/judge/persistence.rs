@@ -49,7 +49,7 @@ impl Guard {
     pub fn asks_about_replacement(&self, place: AnchoredPath<'_>) -> Option<Verdict<'_>> {
         let subject = if place.object.is_some() { Subject::There } else { Subject::New };
         let verdict = decide(self.policy(), &self.shapes().request(place, Access::WRITE, subject));
-        (verdict.outcome == Outcome::Ask && verdict.reason.is_persistence() && !self.observe)
+        (verdict.outcome == Outcome::Ask && verdict.reason.is_persistence() && !self.session.observe)
             .then_some(verdict)
     }
 
@@ -65,7 +65,7 @@ impl Guard {
         change: FileChange,
         verdict: Verdict<'_>,
     ) -> Result<(), Errno> {
-        if self.observe {
+        if self.session.observe {
             self.note_question(caller, Operation::Write, path, &[], &verdict.reason);
             return Ok(());
         }

@@ -10,14 +10,13 @@ use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::anchored_path::{AnchoredPath, last_name, parent_of};
-use super::bound_sockets::BoundSockets;
-use super::git_files::{GitFiles, is_git_file, is_of_others};
+use super::created::Created;
+use super::git_files::{is_git_file, is_of_others};
 use super::git_look::{
     Look, is_certainly_repository, is_in_work_tree, is_named_by_configuration, is_part_of_repository, look_of,
 };
 use super::linked_names::{LinkedNames, OtherName};
 use super::listing::names;
-use super::made_directories::MadeDirectories;
 use crate::resolve::Object;
 
 /// How many names are looked at below a directory that is to be moved. Beyond that, it stays.
@@ -48,16 +47,12 @@ impl Subject {
     }
 }
 
-/// The shapes of a policy, and the directories that the tree made.
+/// The shapes of a policy, and what the tree has created.
 pub struct Shapes<'a> {
     /// The policy in force.
     pub policy: &'a Policy,
-    /// The directories that the tree made.
-    pub made: &'a MadeDirectories,
-    /// The files with the name `.git` that the tree made.
-    pub git_files: &'a GitFiles,
-    /// The sockets that the tree bound.
-    pub sockets: &'a BoundSockets,
+    /// What the tree has created.
+    pub created: &'a Created,
     /// The protected names that are links.
     pub linked: &'a LinkedNames,
 }
@@ -65,7 +60,7 @@ pub struct Shapes<'a> {
 impl Shapes<'_> {
     /// Whether a protected name leads to a place at or below a path, so that no link may stand there.
     pub fn is_led_to(&self, path: &[u8]) -> bool {
-        self.policy.protects_shapes() && self.linked.lead_below(self.policy, self.made, path)
+        self.policy.protects_shapes() && self.linked.lead_below(self.policy, &self.created.directories, path)
     }
 
     /// Returns the question for an access to a place.
@@ -152,7 +147,7 @@ impl Shapes<'_> {
                 .find(|shape| !is_own(shape) && !self.is_the_trees(shape, other))
                 .map(|shape| Site::Linked(shape.linked()))
         };
-        self.linked.other_names(self.policy, self.made, path).iter().find_map(protecting)
+        self.linked.other_names(self.policy, &self.created.directories, path).iter().find_map(protecting)
     }
 
     /// What a place is part of in the operator's git directories of any name, without what lies in work trees there.
@@ -163,8 +158,8 @@ impl Shapes<'_> {
         let place = place.in_directory(parent.as_ref());
         parts.retain(|part| {
             is_part_of_repository(part, place)
-                && !self.made.has_above(place, part.directory)
-                && !is_in_work_tree(part, place, self.made)
+                && !self.created.directories.has_above(place, part.directory)
+                && !is_in_work_tree(part, place, &self.created.directories)
         });
         // The tree may have made the directory itself, if the configuration names it.
         for part in parts.iter_mut().filter(|part| part.may_be_work_tree) {
@@ -175,7 +170,8 @@ impl Shapes<'_> {
 
     /// Whether the tree made the directory that holds a shape, and nobody else put a `.git` file there.
     fn is_the_trees(&self, shape: &Shape<'_>, place: AnchoredPath<'_>) -> bool {
-        self.made.has_above(place, shape.holder) && !is_of_others(place, self.made, self.git_files)
+        self.created.directories.has_above(place, shape.holder)
+            && !is_of_others(place, &self.created.directories, &self.created.git_files)
     }
 
     /// Whether a place is that of a git configuration, or of its lock, and protected for that.
@@ -206,7 +202,7 @@ impl Shapes<'_> {
         !is_named
             && is_configured
             && !is_certainly_repository(place, directory)
-            && !self.made.has_above(place, directory)
+            && !self.created.directories.has_above(place, directory)
     }
 
     /// Whether a directory is a git repository only because of this name in it. Without the name its hooks would lose
@@ -216,7 +212,9 @@ impl Shapes<'_> {
             self.policy.protects_shapes().then(|| self.policy.marked_directory(place.path)).flatten();
         marked.is_some_and(|directory| {
             let look = look_of(place, directory);
-            look.is_configured() && look.is_repository() && !self.made.has_above(place, directory)
+            look.is_configured()
+                && look.is_repository()
+                && !self.created.directories.has_above(place, directory)
         })
     }
 
@@ -227,7 +225,7 @@ impl Shapes<'_> {
         let inside = AnchoredPath::named(&inside, directory.fd.as_fd());
         let is_repository = || look_of(inside, place.path).is_repository();
         self.policy.protects_shapes()
-            && !self.made.contains_open(directory.fd.as_fd())
+            && !self.created.directories.contains_open(directory.fd.as_fd())
             && (is_repository() || self.git_directory_around(place).is_some())
     }
 
@@ -235,7 +233,7 @@ impl Shapes<'_> {
     /// directory is not the tree's own any more, the tree could write the file by its first name.
     pub fn names(&self, place: AnchoredPath<'_>) -> bool {
         let is_part = |part: &GitPart<'_>| {
-            is_part_of_repository(part, place) && !is_in_work_tree(part, place, self.made)
+            is_part_of_repository(part, place) && !is_in_work_tree(part, place, &self.created.directories)
         };
         self.policy.protects_shapes()
             && (!self.policy.shapes(place.path).is_empty()
@@ -267,11 +265,13 @@ impl Shapes<'_> {
         let parts = self.policy.git_parts(place.path);
         let is_apart = |directory: &[u8]| {
             let mut of_it = parts.iter().filter(|part| part.directory == directory);
-            of_it.any(|part| is_in_work_tree(part, place, self.made))
+            of_it.any(|part| is_in_work_tree(part, place, &self.created.directories))
         };
         let mut around = self.policy.directories_around(place.path).into_iter();
         around.find(|shape| {
-            is_git(shape.holder) && !self.made.has_above(place, shape.holder) && !is_apart(shape.holder)
+            is_git(shape.holder)
+                && !self.created.directories.has_above(place, shape.holder)
+                && !is_apart(shape.holder)
         })
     }
 
@@ -281,7 +281,7 @@ impl Shapes<'_> {
             // A link does not hold files itself: its directory counts.
             let end = path.iter().rposition(|byte| *byte == b'/').unwrap_or_default().max(1);
             let holder = if shape.holder == path { &path[..end] } else { shape.holder };
-            !self.made.has_above(place, holder)
+            !self.created.directories.has_above(place, holder)
         })
     }
 
@@ -304,7 +304,7 @@ impl Shapes<'_> {
         match place.parent().and_then(open) {
             Ok(socket) => {
                 let socket = Object::from_fd(socket);
-                socket.is_ok_and(|socket| self.sockets.may_displace(self.policy, &socket, place.path))
+                socket.is_ok_and(|socket| self.created.sockets.may_displace(self.policy, &socket, place.path))
             }
             Err(error) => error == Errno::NOENT,
         }
@@ -322,8 +322,10 @@ impl Shapes<'_> {
         let may_arrive = self.policy.leads_to_shape(new.path).is_none_or(|shape| {
             // The new name is not there yet. If it would be the holder, that is the directory that is moved.
             match shape.holder == new.path {
-                true => old.object.is_some_and(|moved| self.made.contains_open(moved.fd.as_fd())),
-                false => self.made.has_above(new, shape.holder),
+                true => {
+                    old.object.is_some_and(|moved| self.created.directories.contains_open(moved.fd.as_fd()))
+                }
+                false => self.created.directories.has_above(new, shape.holder),
             }
         });
         // A directory beside git's own could have links.
@@ -344,18 +346,20 @@ impl Shapes<'_> {
     /// configuration of a repository names is not looked into: the files come along unjudged.
     fn may_lead_into_git(&self, old: AnchoredPath<'_>, new: AnchoredPath<'_>) -> bool {
         let made = |holder: &[u8]| match holder == new.path {
-            true => old.object.is_some_and(|moved| self.made.contains_open(moved.fd.as_fd())),
-            false => self.made.has_above(new, holder),
+            true => old.object.is_some_and(|moved| self.created.directories.contains_open(moved.fd.as_fd())),
+            false => self.created.directories.has_above(new, holder),
         };
         let is_named = |part: &GitPart<'_>| {
             part.may_be_work_tree
                 && is_part_of_repository(part, new)
-                && !self.made.has_above(new, part.directory)
+                && !self.created.directories.has_above(new, part.directory)
                 && is_named_by_configuration(part, new.path)
         };
         !self.policy.git_parts(new.path).iter().any(is_named)
             && self.policy.git_leads(new.path).into_iter().all(|(directory, holder)| {
-                made(holder) || self.made.has_above(new, directory) || !look_of(new, directory).is_whole()
+                made(holder)
+                    || self.created.directories.has_above(new, directory)
+                    || !look_of(new, directory).is_whole()
             })
     }
 
@@ -384,7 +388,10 @@ impl Shapes<'_> {
             left = rest;
             let has = |searched: &[u8]| names.iter().any(|(name, _)| name == searched);
             let look = Look(has);
-            if look.is_repository() && look.is_configured() && !self.made.contains_open(open.as_fd()) {
+            if look.is_repository()
+                && look.is_configured()
+                && !self.created.directories.contains_open(open.as_fd())
+            {
                 return false;
             }
             for (name, kind) in names {

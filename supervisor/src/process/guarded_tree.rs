@@ -26,6 +26,7 @@ use super::running_command::{RunningCommand, explain};
 use super::{SessionSettings, ending, limits as session_limits, session_socket};
 use crate::audit::report::{ReportOptions, Reporter, hint};
 use crate::audit::{Context, Secrets, Writer};
+use crate::config::answered_writes::AnsweredWrites;
 use crate::config::options::Options;
 use crate::config::reload::{PolicySource, Reload, Watch};
 use crate::judge::active::Current;
@@ -33,7 +34,9 @@ use crate::judge::consent::{self, Announce, AnswerHint, ApprovalLog};
 use crate::judge::guard::Guard;
 use crate::judge::moved_grants::{EndTree, MovedGrants};
 use crate::judge::moving::Moving;
+use crate::judge::program_starts::ProgramStarts;
 use crate::judge::recorder::Recorder;
+use crate::judge::session_context::SessionContext;
 use crate::kernel::listener::Listener;
 use crate::landlock;
 use crate::outside::{Outside, Unavailable};
@@ -123,18 +126,21 @@ pub fn guard_tree(
     let approvals = is_attended.then(|| approvals(&policy, &source, tree, &reporter, &sync_thread, link));
     let is_followed = recorder.is_none();
     let clients = proxy.as_ref().map(|proxy| Arc::new(proxy.clients()));
-    let mut guard = Guard::new(policy, resolver, tree, reporter.clone(), observe, floor, &session)
-        .beside_page_of(&state)
-        .moving_alone_by(moving(&state, &reporter))
-        .recording_answers_in(source.paths.records())
-        .with_outside(Arc::clone(&outside))
-        .with_recorder(recorder.map(Arc::new))
-        .with_approved_run(approval)
-        .with_proxy(clients.clone());
     if let Some(approvals) = &approvals {
-        guard = guard.with_approvals(Arc::clone(approvals));
         follow_front(from_front, approvals.manager().clone()).map_err(cannot("start a thread"))?;
     }
+    let session = SessionContext {
+        name: session,
+        observe,
+        recorder,
+        approvals: approvals.clone(),
+        web: clients.clone(),
+        moving: moving(&state, &reporter),
+        answered_writes: AnsweredWrites::new(source.paths.records()),
+        state: Some(state.clone()),
+    };
+    let starts = ProgramStarts::new(Arc::clone(&outside), approval);
+    let guard = Guard::new(policy, floor, resolver, tree, reporter.clone(), session, starts);
     let current = Arc::new(Current::new(guard));
     let proxy = proxy
         .zip(clients)
@@ -233,7 +239,7 @@ fn release(ours: &OwnedFd) -> Result<(), String> {
 
 /// Writes into the stores when their entries were used.
 fn save_uses(guard: &Guard, state: &Path, secrets: &Secrets) {
-    if let Err(error) = guard.used_entries.save(state, guard.policy().agent(), secrets) {
+    if let Err(error) = guard.starts.used_entries.save(state, guard.policy().agent(), secrets) {
         tracing::warn!("the last use of saved answers is not recorded: {error}");
     }
 }

@@ -60,7 +60,7 @@ impl Control {
     }
 
     fn id(&self) -> String {
-        self.current.guard().session().to_owned()
+        self.current.guard().session.name.to_owned()
     }
 
     fn set(
@@ -79,7 +79,7 @@ impl Control {
             self.current.update(|before| before.with_security(security));
         }
         if let Some(level) = elevated {
-            self.current.guard().outside.set_level(level);
+            self.current.guard().starts.outside.set_level(level);
         }
         self.session()
     }
@@ -107,7 +107,7 @@ impl Control {
         let pending =
             guard.approvals().map_or(0, |approvals| Approval::all(&approvals.manager().snapshot()).len());
         SessionReply::Session(Box::new(SessionInfo {
-            id: guard.session().to_owned(),
+            id: guard.session.name.to_owned(),
             pid: std::process::id(),
             agent: guard.policy().agent().to_owned(),
             session_key,
@@ -119,7 +119,7 @@ impl Control {
             mode,
             security: guard.policy().security().as_str().to_owned(),
             set: guard.security(),
-            elevated: guard.outside.level(guard.policy()),
+            elevated: guard.starts.outside.level(guard.policy()),
             pending,
             denials: guard.reporter.denials(),
             is_ending: self.is_ending.load(Ordering::Acquire),

@@ -96,7 +96,7 @@ pub fn lets_chmod(request: &Request<'_, '_>, object: &Object, place: AnchoredPat
         && request.guard.shapes().protects_git_locked(place)
         && (is_trial
             || mode & OTHERS & !object.stat.st_mode == 0
-                && request.guard.made.has_above(place, parent_of(place.path)))
+                && request.guard.created.directories.has_above(place, parent_of(place.path)))
 }
 
 /// Judges the content, and puts it in place of the file. The caller holds the lock of all moves.
@@ -126,8 +126,11 @@ fn replace_config(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> H
     let old = config.object.as_ref().map_or(Ok(Vec::new()), |config| read(config, MAX_BYTES))?;
     let new = read(lock.there()?, MAX_BYTES)?;
     let directory = Identity::from_stat(&rustix::fs::fstat(&lock.parent)?);
-    let remotes = guard.git_remotes.names(directory, &config.path, &old);
-    let own = OwnGitParts { directory: guard.made.contains_open(config.parent.as_fd()), remotes: &remotes };
+    let remotes = guard.created.git_remotes.names(directory, &config.path, &old);
+    let own = OwnGitParts {
+        directory: guard.created.directories.contains_open(config.parent.as_fd()),
+        remotes: &remotes,
+    };
     let question = Question::GitConfig { path: &config.path, old: &old, new: &new, own };
     let verdict = decide(guard.policy(), &question);
     match verdict.outcome {
@@ -150,7 +153,7 @@ fn replace_config(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> H
     }
     request.perform(|| {
         put(replacement, &new)?;
-        guard.git_remotes.note(directory, &config.path, &old, &new);
+        guard.created.git_remotes.note(directory, &config.path, &old, &new);
         remove_judged(request, lock)
     })
 }

@@ -23,6 +23,7 @@ use crate::caller::Caller;
 use crate::kernel::fake::Fake;
 use crate::landlock::{Grants, HeldCall, LandlockPlan, Untrapped};
 use crate::reply::{ContinueReason, Reply, send};
+use crate::worker::Worker;
 
 const NAMES: [&str; 6] =
     ["open-absolute", "open-relative", "open-floored", "open-missing", "open-denied", "decide"];
@@ -32,6 +33,7 @@ struct Hot {
     fixture: SyscallFixture,
     kernel: Fake,
     name: &'static str,
+    worker: Worker,
 }
 
 impl Hot {
@@ -56,7 +58,7 @@ impl Hot {
             fixture.guard.floor = floored(&root.join("open"), fixture.guard.policy());
         }
         let kernel = Fake::new(&root, &[&path]);
-        Hot { fixture, kernel, name }
+        Hot { fixture, kernel, name, worker: Worker::alone() }
     }
 
     /// Makes the call once. Panics if the reply is not the expected one.
@@ -69,7 +71,7 @@ impl Hot {
         }
         let call = Fake::call(libc::SYS_openat, &[libc::AT_FDCWD as u64, 0x1000, libc::O_RDONLY as u64]);
         let caller = Caller::new(&self.kernel, black_box(call));
-        let outcome = handle(&Request { guard: &self.fixture.guard, caller: &caller });
+        let outcome = handle(&Request { guard: &self.fixture.guard, caller: &caller, worker: &self.worker });
         let right = match self.name {
             "open-missing" => matches!(outcome, Err(Errno::NOENT)),
             "open-denied" => matches!(outcome, Err(Errno::ACCESS)),

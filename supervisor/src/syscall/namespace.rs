@@ -27,7 +27,7 @@ fn free_entry(
         Target::Entry(entry) => {
             entry.free()?;
             judge(request, &entry)?;
-            request.guard.scripts.changed(request.caller, &request.guard.tree, None, &entry.path);
+            request.guard.starts.scripts.changed(request.caller, &request.guard.tree, None, &entry.path);
             Ok(entry)
         }
         Target::Object { .. } => Err(Errno::EXIST),
@@ -53,7 +53,7 @@ pub fn mkdir(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32) -> Han
     let outcome = request.perform(|| rustix::fs::mkdirat(&entry.parent, entry.written(), mode));
     // Nothing else was made by this call: a directory that existed before is somebody else's.
     if matches!(outcome, Ok(Reply::Value(0))) {
-        request.guard.made.record(entry.parent.as_fd(), &entry.name, since);
+        request.guard.created.directories.record(entry.parent.as_fd(), &entry.name, since);
     }
     outcome
 }

@@ -21,7 +21,6 @@ use crate::outside::CHANNEL;
 use crate::reply::{ContinueReason, HandlerResult, Reply, SupervisorCopy};
 use crate::resolve::special_files::controlling_terminal;
 use crate::resolve::{DirEntry, Identity, Last, Object, Target, link_to, real_path};
-use crate::worker::blocking;
 
 /// How often an open is retried when names change under it.
 const MAX_TRIES: usize = 16;
@@ -51,7 +50,7 @@ pub fn openat2(request: &Request<'_, '_>, dirfd: i32, path: u64, how: u64, size:
     if how.has(libc::O_PATH) {
         // Only the kernel can put an O_PATH descriptor into the caller. It reads the flags again and may find a
         // different open there: one that creates a file with a set-user-ID bit, which no floor prevents.
-        let safe = request.guard.observe || is_layer_off(Layer::Broker);
+        let safe = request.guard.session.observe || is_layer_off(Layer::Broker);
         return if safe { Ok(Reply::Continue(ContinueReason::NoAccess)) } else { Err(Errno::NOSYS) };
     }
     how.check()?;
@@ -80,7 +79,9 @@ fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) -> Han
 fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) -> HandlerResult {
     if only_reads(how) {
         let guard = request.guard;
-        if let Some((real, script)) = guard.scripts.by_name(request.caller, &guard.tree, dirfd, path)? {
+        if let Some((real, script)) =
+            guard.starts.scripts.by_name(request.caller, &guard.tree, dirfd, path)?
+        {
             judge(request, AnchoredPath::path(&real), how.access())?;
             refuse_kind(&script, how)?;
             return finish(request, &real, script, how);
@@ -245,7 +246,7 @@ fn open_written(
     how: OpenHow,
 ) -> Result<OwnedFd, Errno> {
     let open = |flags: OFlags, mode: Mode| {
-        blocking(request.caller, || rustix::fs::openat2(start, path, flags, mode, NO_LINKS))
+        request.worker.block(request.caller, || rustix::fs::openat2(start, path, flags, mode, NO_LINKS))
     };
     if how.creates() && !how.has(libc::O_EXCL) && is_own_file(start, path) {
         match open(how.ours() - OFlags::CREATE, Mode::empty()) {
@@ -299,10 +300,10 @@ fn approved_script(
             return Ok(None);
         }
         let (guard, file) = (request.guard, Identity::from_stat(&object.stat));
-        guard.scripts.changed(request.caller, &guard.tree, Some(file), path);
+        guard.starts.scripts.changed(request.caller, &guard.tree, Some(file), path);
         return Ok(None);
     }
-    request.guard.scripts.instead(request.caller, &request.guard.tree, object, path)
+    request.guard.starts.scripts.instead(request.caller, &request.guard.tree, object, path)
 }
 
 fn only_reads(how: OpenHow) -> bool {
@@ -329,9 +330,9 @@ fn open_entry(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Resu
     }
     judge(request, AnchoredPath::from_entry(entry), how.access() | Access::WRITE)?;
     let Some(file) = create(request, entry, how)? else { return Ok(None) };
-    request.guard.scripts.changed(request.caller, &request.guard.tree, None, &entry.path);
+    request.guard.starts.scripts.changed(request.caller, &request.guard.tree, None, &entry.path);
     if is_git_file(&entry.name) {
-        request.guard.record_git_file(file.as_fd());
+        request.guard.created.record_git_file(file.as_fd());
     }
     finish(request, &entry.path, Object::from_fd(file)?, how).map(Some)
 }
@@ -340,9 +341,9 @@ fn open_entry(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Resu
 fn create_lock(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Result<Option<Reply>, Errno> {
     let guard = request.guard;
     guard.judge_git_locked(request.caller, AnchoredPath::from_entry(entry))?;
-    guard.git_locks.need_room()?;
+    guard.created.git_locks.need_room()?;
     let Some(file) = create(request, entry, how)? else { return Ok(None) };
-    if let Err(error) = guard.git_locks.record(file.as_fd()) {
+    if let Err(error) = guard.created.git_locks.record(file.as_fd()) {
         // Nobody could remove it afterwards.
         let _ = rustix::fs::unlinkat(&entry.parent, &entry.name[..], AtFlags::empty());
         return Err(error);
@@ -394,7 +395,7 @@ fn open_object(
         Mode::empty()
     };
     let link = link_to(object.fd.as_fd());
-    match blocking(request.caller, || rustix::fs::open(&link, ours, mode)) {
+    match request.worker.block(request.caller, || rustix::fs::open(&link, ours, mode)) {
         Ok(file) => finish(request, path, Object::from_fd(file)?, how),
         Err(Errno::INTR) => Ok(Reply::Interrupted),
         Err(error) => Err(error),
@@ -451,7 +452,7 @@ fn open_terminal(request: &Request<'_, '_>, how: OpenHow) -> HandlerResult {
     request.caller.check()?;
     let ours = how.ours() - (OFlags::CREATE | OFlags::EXCL | OFlags::TRUNC);
     let path = format!("/dev/pts/{number}");
-    let file = blocking(request.caller, || rustix::fs::open(&path, ours, Mode::empty()))?;
+    let file = request.worker.block(request.caller, || rustix::fs::open(&path, ours, Mode::empty()))?;
     hand_over(Object::from_fd(file)?, how)
 }
 

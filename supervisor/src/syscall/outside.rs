@@ -19,7 +19,7 @@ use crate::reply::{HandlerResult, Reply, SupervisorCopy};
 /// ENOENT without a pass; the kernel's.
 pub fn claim(request: &Request<'_, '_>) -> HandlerResult {
     let (guard, caller) = (request.guard, request.caller);
-    let pass = guard.outside.take_pass(caller.process()?).ok_or(Errno::NOENT)?;
+    let pass = guard.starts.outside.take_pass(caller.process()?).ok_or(Errno::NOENT)?;
     caller.check()?;
     let (ours, theirs) = guard_shim::channel().map_err(errno::from_io)?;
     let refusal = match pass {
@@ -34,13 +34,13 @@ pub fn claim(request: &Request<'_, '_>) -> HandlerResult {
 
 /// Why nothing runs any more, if the gates were shut since the yes: the tree can hold its client back.
 fn shut_meanwhile(request: &Request<'_, '_>) -> Option<String> {
-    let (outside, policy) = (&request.guard.outside, request.guard.policy());
+    let (outside, policy) = (&request.guard.starts.outside, request.guard.policy());
     let failing = policy.elevated().failing(outside.sender(), outside.level(policy));
     (!failing.is_empty()).then(|| unavailable(&failing))
 }
 
 fn start(request: &Request<'_, '_>, approved: Approved, channel: &OwnedFd) -> Result<(), String> {
-    let (outside, caller) = (&request.guard.outside, request.caller);
+    let (outside, caller) = (&request.guard.starts.outside, request.caller);
     let failed = |error: Errno| format!("cannot run it outside the guard: {}", std::io::Error::from(error));
     let link = outside.link().map_err(|_| failed(Errno::PERM))?;
     let words = |words: Vec<Vec<u8>>| words.into_iter().map(CString::new).collect::<Result<Vec<_>, _>>();

@@ -96,9 +96,9 @@ pub fn remove(request: &Request<'_, '_>, dirfd: i32, path: &[u8]) -> Option<Hand
 fn is_possible(request: &Request<'_, '_>) -> bool {
     let guard = request.guard;
     guard.floor.leaves_anything()
-        && guard.scripts.is_empty()
+        && guard.starts.scripts.is_empty()
         && !guard.sees_all()
-        && !guard.observe
+        && !guard.session.observe
         && !is_layer_off(Layer::Broker)
 }
 

@@ -16,7 +16,6 @@ use crate::judge::git_files::is_git_file;
 use crate::judge::moving::Alone;
 use crate::reply::{HandlerResult, Reply};
 use crate::resolve::{DirEntry, Identity, Last, Object, Target, link_to, mount_of};
-use crate::worker::blocking;
 
 /// A directory descriptor and the address of a path.
 type At = (i32, u64);
@@ -27,8 +26,9 @@ type At = (i32, u64);
 /// # Errors
 /// EACCES if another guard does not let this one move anything.
 pub fn alone<'g>(request: &Request<'g, '_>) -> Result<Alone<'g>, Errno> {
-    let wait = |lock: &mut dyn FnMut() -> bool| blocking(request.caller, || Ok(lock())).unwrap_or(false);
-    request.guard.moving.alone(wait).map_err(|lock| {
+    let wait =
+        |lock: &mut dyn FnMut() -> bool| request.worker.block(request.caller, || Ok(lock())).unwrap_or(false);
+    request.guard.session.moving.alone(wait).map_err(|lock| {
         let text = "another guard of this user holds this lock, and is stopped or hangs: nothing is moved or made meanwhile";
         let path = lock.as_os_str().as_encoded_bytes();
         // Also while only observing: there is no lock to go on with.
@@ -70,12 +70,12 @@ fn judge_link_target(request: &Request<'_, '_>, link: &Object, new: &DirEntry) -
 /// EBUSY.
 pub fn stay(request: &Request<'_, '_>, entry: &DirEntry) -> Result<(), Errno> {
     let guard = request.guard;
-    let must_stay =
-        guard.floor.needs(&entry.path) || guard.scripts.await_entry(request.caller, &guard.tree, &entry.path);
+    let must_stay = guard.floor.needs(&entry.path)
+        || guard.starts.scripts.await_entry(request.caller, &guard.tree, &entry.path);
     if must_stay {
         return Err(Errno::BUSY);
     }
-    guard.scripts.changed(request.caller, &guard.tree, None, &entry.path);
+    guard.starts.scripts.changed(request.caller, &guard.tree, None, &entry.path);
     Ok(())
 }
 
@@ -116,7 +116,7 @@ fn keep_rights(
             && guard.moves_within_answers(old, new)
             && if is_directory { shapes.may_move(old, new) } else { !shapes.protects(old) }
     };
-    if guard.observe || may_move() { Ok(()) } else { Err(Errno::XDEV) }
+    if guard.session.observe || may_move() { Ok(()) } else { Err(Errno::XDEV) }
 }
 
 /// Refuses to give a file a protected name if it has another one: the tree could write it by that.
@@ -124,7 +124,7 @@ fn keep_single(request: &Request<'_, '_>, from: &DirEntry, to: &DirEntry) -> Res
     let object = from.there()?;
     let is_linked = object.kind() != FileType::Directory && object.links() > 1;
     let is_named = is_linked && request.guard.shapes().names(AnchoredPath::from_entry(to));
-    if is_named && !request.guard.observe { Err(Errno::XDEV) } else { Ok(()) }
+    if is_named && !request.guard.session.observe { Err(Errno::XDEV) } else { Ok(()) }
 }
 
 /// rename, renameat and renameat2.
@@ -211,7 +211,7 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
 /// Remembers a file that the tree has just given the name `.git`: the one that was judged, whatever has the name by now.
 fn record_git_file(request: &Request<'_, '_>, moved: &DirEntry) {
     if let Some(file) = moved.object.as_ref().filter(|file| file.kind() == FileType::RegularFile) {
-        request.guard.record_git_file(file.fd.as_fd());
+        request.guard.created.record_git_file(file.fd.as_fd());
     }
 }
 
@@ -249,7 +249,7 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> HandlerR
     let is_named = [AnchoredPath::from_entry(&new), AnchoredPath::object(&old, &object)]
         .into_iter()
         .any(|place| request.guard.shapes().names(place));
-    if is_named && !request.guard.observe {
+    if is_named && !request.guard.session.observe {
         return Err(Errno::XDEV);
     }
     if object.kind() == FileType::Symlink {
@@ -258,7 +258,7 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> HandlerR
     }
     keep_rights(request, AnchoredPath::object(&old, &object), AnchoredPath::from_entry(&new), Moved::File)?;
     all.end()?;
-    request.guard.scripts.changed(request.caller, &request.guard.tree, None, &new.path);
+    request.guard.starts.scripts.changed(request.caller, &request.guard.tree, None, &new.path);
     // Link through the descriptor: the name that was judged may be another file's by now.
     let source = link_to(object.fd.as_fd());
     request.perform(|| rustix::fs::linkat(CWD, source, &new.parent, new.written(), AtFlags::SYMLINK_FOLLOW))

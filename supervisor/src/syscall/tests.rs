@@ -13,11 +13,14 @@ use crate::audit::report::{ReportOptions, Reporter};
 use crate::audit::{Context, Writer};
 use crate::caller::Caller;
 use crate::judge::guard::Guard;
+use crate::judge::program_starts::ProgramStarts;
+use crate::judge::session_context::SessionContext;
 use crate::kernel::fake::{Fake, last_installed};
 use crate::kernel::{Notification, Response};
 use crate::landlock;
 use crate::reply::{Reply, send};
 use crate::resolve::Resolver;
+use crate::worker::Worker;
 
 const AT_FDCWD: u64 = libc::AT_FDCWD as u64;
 
@@ -53,8 +56,15 @@ impl SyscallFixture {
         let context = Context::default();
         let reporter = Reporter::start(manner, Writer::none(), context, tree).unwrap();
         let resolver = Resolver::new().unwrap();
-        let guard =
-            Guard::new(policy, resolver, tree, reporter, false, landlock::LandlockPlan::default(), "");
+        let guard = Guard::new(
+            policy,
+            landlock::LandlockPlan::default(),
+            resolver,
+            tree,
+            reporter,
+            SessionContext::default(),
+            ProgramStarts::default(),
+        );
         SyscallFixture { directory, guard }
     }
 
@@ -66,7 +76,7 @@ impl SyscallFixture {
     /// The reply to a call from a caller in this directory.
     fn answer(&self, kernel: &Fake, call: Notification) -> Result<Reply, Errno> {
         let caller = Caller::new(kernel, call);
-        handle(&Request { guard: &self.guard, caller: &caller })
+        handle(&Request { guard: &self.guard, caller: &caller, worker: &Worker::alone() })
     }
 
     /// The errno of a call with these strings in memory, 0 for success.
@@ -82,7 +92,7 @@ fn an_allowed_file_is_put_into_the_caller() {
     let kernel = Fake::new(fixture.root(), &["open/file"]);
     let call = Fake::call(libc::SYS_openat, &[AT_FDCWD, 0x1000, libc::O_RDONLY as u64]);
     let caller = Caller::new(&kernel, call);
-    send(&caller, handle(&Request { guard: &fixture.guard, caller: &caller }));
+    send(&caller, handle(&Request { guard: &fixture.guard, caller: &caller, worker: &Worker::alone() }));
     assert!(last_installed(&kernel).unwrap().ends_with("/open/file"));
     // A regular file open for reading: installed and answered in one step.
     assert!(kernel.installed.lock().unwrap()[0].1);
@@ -99,7 +109,7 @@ fn a_regular_file_is_handed_over_in_one_step_and_a_fifo_is_closed_first() {
         let kernel = Fake::new(fixture.root(), &[path]);
         let call = Fake::call(libc::SYS_openat, &[AT_FDCWD, 0x1000, libc::O_RDWR as u64]);
         let caller = Caller::new(&kernel, call);
-        send(&caller, handle(&Request { guard: &fixture.guard, caller: &caller }));
+        send(&caller, handle(&Request { guard: &fixture.guard, caller: &caller, worker: &Worker::alone() }));
         assert_eq!(kernel.installed.lock().unwrap()[0].1, is_one_step, "{path}");
         assert_eq!(*kernel.answers.lock().unwrap(), answers, "{path}");
     }
@@ -188,7 +198,7 @@ fn a_socket_is_judged_when_no_other_call_makes_a_name() {
     let directory = fixture.root().join("open/d");
     fs::create_dir_all(directory.join("refs")).unwrap();
     fs::write(directory.join("HEAD"), "").unwrap();
-    let alone = fixture.guard.moving.alone(|wait| wait()).unwrap();
+    let alone = fixture.guard.session.moving.alone(|wait| wait()).unwrap();
     let bound = std::thread::scope(|scope| {
         let bind = scope.spawn(|| {
             let mut kernel = Fake::new(fixture.root(), &[]);
@@ -211,7 +221,7 @@ fn a_socket_is_judged_when_no_other_call_makes_a_name() {
 fn an_open_that_waits_for_a_peer_holds_up_no_other_call() {
     let fixture = SyscallFixture::new();
     let fifo = fixture.root().join("open/HEAD");
-    let alone = fixture.guard.moving.alone(|wait| wait()).unwrap();
+    let alone = fixture.guard.session.moving.alone(|wait| wait()).unwrap();
     let open = [AT_FDCWD, 0x1000, (libc::O_CREAT | libc::O_WRONLY) as u64, 0o644];
     std::thread::scope(|scope| {
         let opened = scope.spawn(|| fixture.errno(&["open/HEAD"], libc::SYS_openat, &open));

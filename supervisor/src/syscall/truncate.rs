@@ -12,7 +12,6 @@ use crate::judge::anchored_path::AnchoredPath;
 use crate::kernel::{errno, limits};
 use crate::reply::HandlerResult;
 use crate::resolve::{Last, link_to};
-use crate::worker::blocking;
 
 pub fn truncate(request: &Request<'_, '_>, path: u64, length: i64) -> HandlerResult {
     if length < 0 {
@@ -38,6 +37,8 @@ pub fn truncate(request: &Request<'_, '_>, path: u64, length: i64) -> HandlerRes
     }
     // By path, not by opening it: file watchers would see the open.
     request.perform(|| {
-        blocking(request.caller, || nix::unistd::truncate(&link[..], length).map_err(errno::from_nix))
+        request
+            .worker
+            .block(request.caller, || nix::unistd::truncate(&link[..], length).map_err(errno::from_nix))
     })
 }

@@ -126,7 +126,7 @@ impl Answers {
                 continue;
             }
             let reason = verdict.reason.into_owned();
-            if guard.observe {
+            if guard.session.observe {
                 self.report(process, &endpoint.authority(), verdict.outcome, reason);
                 break;
             }
@@ -162,8 +162,8 @@ impl Answers {
             host: endpoint.host().to_owned(),
             authority: endpoint.authority(),
             port: endpoint.port(),
-            max_response_bytes: guard.policy().max_response_bytes().filter(|_| !guard.observe),
-            follow_redirects: guard.policy().follows_redirects() || guard.observe,
+            max_response_bytes: guard.policy().max_response_bytes().filter(|_| !guard.session.observe),
+            follow_redirects: guard.policy().follows_redirects() || guard.session.observe,
         }))
     }
 

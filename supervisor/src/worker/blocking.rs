@@ -4,7 +4,7 @@
 //! The tree must not be able to block all workers at once, or leave the supervisor without descriptors. Otherwise
 //! nobody could answer the call that ends the others, a kill(2) that the filter holds.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -40,39 +40,6 @@ impl Slot {
     pub fn asks(&self) -> MutexGuard<'_, Option<Cancel>> {
         self.asks.lock()
     }
-}
-
-/// Ensures that another worker waits for calls.
-type EnsureSpareWorker = Box<dyn Fn()>;
-
-thread_local! {
-    static SLOT: RefCell<Option<Arc<Slot>>> = const { RefCell::new(None) };
-    static ENSURE_SPARE_WORKER: RefCell<Option<EnsureSpareWorker>> = const { RefCell::new(None) };
-}
-
-/// Makes this thread a worker: `slot` shows what it is blocked in, and `ensure_spare_worker` ensures that another worker waits.
-pub fn enter(slot: Arc<Slot>, ensure_spare_worker: impl Fn() + 'static) {
-    SLOT.set(Some(slot));
-    ENSURE_SPARE_WORKER.set(Some(Box::new(ensure_spare_worker)));
-}
-
-/// Clears this thread's slot.
-pub fn clear() {
-    SLOT.with_borrow(|slot| {
-        if let Some(slot) = slot {
-            slot.blocked.store(false, Ordering::Release);
-            *slot.asks() = None;
-        }
-    });
-}
-
-/// Ensures that another worker waits for the next call, before this one does something that may take long.
-pub fn ensure_spare_worker() {
-    ENSURE_SPARE_WORKER.with_borrow(|ensure_spare_worker| {
-        if let Some(ensure_spare_worker) = ensure_spare_worker {
-            ensure_spare_worker();
-        }
-    });
 }
 
 /// Workers that never block for long.
@@ -119,35 +86,72 @@ fn max_blocked_with(descriptors: usize) -> usize {
     by_descriptors.clamp(1, super::MAX_WORKERS - RESERVED_WORKERS)
 }
 
-/// Runs a call that may block for long.
-///
-/// # Errors
-/// The call's own. EINTR if the caller died or has a pending signal. ENFILE if the maximum number of calls blocks
-/// already.
-pub fn blocking<T>(caller: &Caller<'_>, call: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
-    let _blocked = BlockedCall::begin()?;
-    ensure_spare_worker();
-    SLOT.with_borrow(|slot| {
-        let Some(slot) = slot else { return call() };
-        slot.set_caller(caller);
-        slot.blocked.store(true, Ordering::Release);
-        let result = call();
-        slot.blocked.store(false, Ordering::Release);
-        result
-    })
+/// The worker that handles a call.
+pub struct Worker {
+    /// What it is blocked in.
+    slot: Arc<Slot>,
+    /// Whether the pool counts it as handling a call.
+    is_counted: Cell<bool>,
+    /// Ensures that another worker waits for calls; says whether this one was counted until now.
+    ensure_spare: Box<dyn Fn(bool)>,
 }
 
-/// Waits for a human. The wait is cancelled if the caller died or has a pending signal.
-pub fn wait_for_answer<T>(caller: &Caller<'_>, cancel: Cancel, wait: impl FnOnce() -> T) -> T {
-    ensure_spare_worker();
-    SLOT.with_borrow(|slot| {
-        let Some(slot) = slot else { return wait() };
-        slot.set_caller(caller);
-        *slot.asks() = Some(cancel);
+impl Worker {
+    /// A worker of a pool.
+    pub(super) fn new(slot: Arc<Slot>, ensure_spare: impl Fn(bool) + 'static) -> Worker {
+        Worker { slot, is_counted: Cell::new(false), ensure_spare: Box::new(ensure_spare) }
+    }
+
+    /// A worker without a pool: nothing waits for calls while it is blocked, and nobody wakes it.
+    pub fn alone() -> Worker {
+        Worker::new(Arc::default(), |_| ())
+    }
+
+    /// Counts it as handling a call.
+    pub(super) fn begin(&self) {
+        self.is_counted.set(true);
+    }
+
+    /// Ends that. Returns whether it was still counted.
+    pub(super) fn end(&self) -> bool {
+        self.is_counted.replace(false)
+    }
+
+    /// Forgets what it was blocked in.
+    pub(super) fn clear(&self) {
+        self.slot.blocked.store(false, Ordering::Release);
+        *self.slot.asks() = None;
+    }
+
+    /// Ensures that another worker waits for the next call, before this one does something that may take long.
+    pub fn ensure_spare(&self) {
+        (self.ensure_spare)(self.end());
+    }
+
+    /// Runs a call that may block for long.
+    ///
+    /// # Errors
+    /// The call's own. EINTR if the caller died or has a pending signal. ENFILE if the maximum number of calls blocks
+    /// already.
+    pub fn block<T>(&self, caller: &Caller<'_>, call: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
+        let _blocked = BlockedCall::begin()?;
+        self.ensure_spare();
+        self.slot.set_caller(caller);
+        self.slot.blocked.store(true, Ordering::Release);
+        let result = call();
+        self.slot.blocked.store(false, Ordering::Release);
+        result
+    }
+
+    /// Waits for a human. The wait is cancelled if the caller died or has a pending signal.
+    pub fn wait_for_answer<T>(&self, caller: &Caller<'_>, cancel: Cancel, wait: impl FnOnce() -> T) -> T {
+        self.ensure_spare();
+        self.slot.set_caller(caller);
+        *self.slot.asks() = Some(cancel);
         let answer = wait();
-        *slot.asks() = None;
+        *self.slot.asks() = None;
         answer
-    })
+    }
 }
 
 #[cfg(test)]

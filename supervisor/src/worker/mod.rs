@@ -13,7 +13,6 @@ mod idle;
 mod load;
 mod priority;
 
-use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -22,7 +21,7 @@ use guard_shim::failpoints::{Fallible, fail_point};
 use parking_lot::Mutex;
 use rustix::io::Errno;
 
-pub use blocking::{blocking, ensure_spare_worker, wait_for_answer};
+pub use blocking::Worker;
 pub use priority::Priorities;
 
 use crate::audit::report::print;
@@ -54,11 +53,6 @@ const MAX_EMPTY_RECEIVES: u32 = 16;
 const IDLE_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Callers checked per poll among those that wait for a human: with hundreds of them, each is checked less often.
 const MAX_POLLS: usize = 32;
-
-thread_local! {
-    /// Whether this worker is counted as handling a call.
-    static ANSWERS: Cell<bool> = const { Cell::new(false) };
-}
 
 /// The workers of one tree.
 pub struct Pool {
@@ -128,12 +122,17 @@ impl Pool {
         slot.worker.store(rustix::thread::gettid().as_raw_nonzero().get() as u64, Ordering::Relaxed);
         self.slots.lock().push(Arc::clone(&slot));
         let pool = Arc::clone(self);
-        blocking::enter(Arc::clone(&slot), move || pool.ensure_spare_worker());
+        let worker = Worker::new(Arc::clone(&slot), move |was_counted| {
+            if was_counted {
+                pool.load.end();
+            }
+            pool.ensure_spare_worker();
+        });
         // Give the worker its own umask and directory. Otherwise workers would apply their callers' umasks to each
         // other.
         if nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).is_ok() {
             let priority = self.priorities.join();
-            let served = caught(|| self.serve(&priority));
+            let served = caught(|| self.serve(&worker, &priority));
             self.priorities.remove(&priority);
             if let Err(fault) = served {
                 // The panic was outside a handler: the counts, and whether the call was replied to, are unknown.
@@ -147,7 +146,7 @@ impl Pool {
         self.slots.lock().retain(|other| !Arc::ptr_eq(other, &slot));
     }
 
-    fn serve(self: &Arc<Self>, priority: &Priority) {
+    fn serve(self: &Arc<Self>, worker: &Worker, priority: &Priority) {
         let mut current = self.current.view();
         let mut vain = 0_u32;
         let mut since = Instant::now();
@@ -173,18 +172,18 @@ impl Pool {
             vain = 0;
             let mut caller = Caller::new(&*self.kernel, call);
             self.load.begin(caller.received().saturating_duration_since(since));
-            ANSWERS.set(true);
+            worker.begin();
             let done = caught(|| {
-                let outcome = consent::answer(&mut current, &mut caller);
+                let outcome = consent::answer(worker, &mut current, &mut caller);
                 send(&caller, outcome);
             });
             if let Err(fault) = &done {
                 self.refuse(&caller, fault);
             }
-            if ANSWERS.replace(false) {
+            if worker.end() {
                 self.load.end();
             }
-            if done.is_err() && self.replace() {
+            if done.is_err() && self.replace(worker) {
                 return;
             }
             priority.step();
@@ -212,13 +211,13 @@ impl Pool {
 
     /// Starts a replacement for this worker, whose thread may be in any state after the panic: its thread locals, its
     /// umask, a process that it traces. Returns false if none can be started: then this worker goes on.
-    fn replace(self: &Arc<Self>) -> bool {
+    fn replace(self: &Arc<Self>, worker: &Worker) -> bool {
         if self.spawn().is_ok() {
             // Counted as waiting, so that the count is right when it ends.
             self.waiting.fetch_add(1, Ordering::AcqRel);
             return true;
         }
-        blocking::clear();
+        worker.clear();
         false
     }
 
@@ -240,9 +239,6 @@ impl Pool {
     }
 
     fn ensure_spare_worker(self: &Arc<Self>) {
-        if ANSWERS.replace(false) {
-            self.load.end();
-        }
         self.load.slow_call();
         if self.waiting.load(Ordering::Acquire) > 0 {
             return;

@@ -14,6 +14,8 @@ use super::*;
 use crate::audit::report::ReportOptions;
 use crate::audit::{Context, Writer};
 use crate::config::options::Options;
+use crate::judge::program_starts::ProgramStarts;
+use crate::judge::session_context::SessionContext;
 use crate::landlock;
 use crate::resolve::Resolver;
 
@@ -61,12 +63,12 @@ impl ReloadFixture {
         let resolver = Resolver::new().unwrap();
         let guard = Guard::new(
             policy,
+            landlock::LandlockPlan::default(),
             resolver,
             tree,
             reporter.clone(),
-            false,
-            landlock::LandlockPlan::default(),
-            "",
+            SessionContext::default(),
+            ProgramStarts::default(),
         );
         let current = Arc::new(Current::new(guard));
         let source = PolicySource { options, paths, text, stores };

@@ -38,7 +38,7 @@ use crate::judge::active::View;
 use crate::kernel::pidfd;
 use crate::reply::{HandlerResult, Reply};
 use crate::syscall::{Request, handle};
-use crate::worker;
+use crate::worker::Worker;
 
 /// A call names two paths at most, and a program has few interpreters. A call that keeps raising new questions is
 /// refused, and so is one whose question other threads' signals keep withdrawing.
@@ -61,11 +61,11 @@ enum ConsentOutcome {
 ///
 /// # Errors
 /// As [`handle`].
-pub fn answer(current: &mut View, caller: &mut Caller<'_>) -> HandlerResult {
+pub fn answer(worker: &Worker, current: &mut View, caller: &mut Caller<'_>) -> HandlerResult {
     let mut program = None;
     for _ in 0..MAX_QUESTIONS {
         let guard = current.guard();
-        let outcome = handle(&Request { guard, caller });
+        let outcome = handle(&Request { guard, caller, worker });
         let Some(approvals) = guard.approvals() else { return outcome };
         // A human is asked only if nothing else is wrong with the call.
         let question = caller.consent().take_question().filter(|_| matches!(outcome, Err(Errno::ACCESS)));
@@ -85,7 +85,7 @@ pub fn answer(current: &mut View, caller: &mut Caller<'_>) -> HandlerResult {
         // Only the binding is kept while the call waits: thousands may wait, each with long arguments.
         let binding = Binding::from_question(&question);
         let is_outside = matches!(&question.subject, Subject::Exec(exec) if exec.is_outside);
-        let (id, reply) = ask(&approvals, caller, question)?;
+        let (id, reply) = ask(worker, &approvals, caller, question)?;
         match reply {
             ConsentOutcome::Settled(state) => caller.consent().settle(binding, state),
             ConsentOutcome::Interrupted => return Ok(Reply::Interrupted),
@@ -134,6 +134,7 @@ fn report(approvals: &Approvals, caller: &Caller<'_>, program: AskedProgram, out
 }
 
 fn ask(
+    worker: &Worker,
     approvals: &Approvals,
     caller: &Caller<'_>,
     question: Question,
@@ -142,7 +143,7 @@ fn ask(
     let (id, asked) = approvals.ask(question);
     match settled(asked) {
         Ok(state) => Ok((id, ConsentOutcome::Settled(state))),
-        Err(ticket) => Ok((id, wait(approvals.manager(), caller, ticket)?)),
+        Err(ticket) => Ok((id, wait(worker, approvals.manager(), caller, ticket)?)),
     }
 }
 
@@ -176,9 +177,14 @@ fn refused(refusal: &Refusal) -> ConsentState {
     }
 }
 
-fn wait(manager: &Manager, caller: &Caller<'_>, ticket: Ticket) -> Result<ConsentOutcome, Errno> {
+fn wait(
+    worker: &Worker,
+    manager: &Manager,
+    caller: &Caller<'_>,
+    ticket: Ticket,
+) -> Result<ConsentOutcome, Errno> {
     let call = ticket.call();
-    let end = worker::wait_for_answer(caller, ticket.canceller(), || ticket.wait());
+    let end = worker.wait_for_answer(caller, ticket.canceller(), || ticket.wait());
     let is_allowed = matches!(&end, Resolution::Resolved(decision) if decision.allows());
     if !is_allowed {
         caller.check()?;

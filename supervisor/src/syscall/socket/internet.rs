@@ -41,7 +41,7 @@ pub fn connect(
 
 /// If the connection leads to the guard's proxy, notes whose it is. A non-blocking socket has its port already, too.
 fn note_client(request: &Request<'_, '_>, socket: BorrowedFd<'_>, to: SocketAddr) {
-    let Some(clients) = request.guard.proxy_at(to) else { return };
+    let Some(clients) = request.guard.session.proxy_at(to) else { return };
     let own = rustix::net::getsockname(socket).map(SocketAddr::try_from);
     if let Ok(Ok(own)) = own {
         clients.add(own.port(), request.caller.process().unwrap_or(request.caller.tid()));

@@ -13,7 +13,6 @@ use rustix::net::sockopt;
 use super::Request;
 use crate::kernel::requests;
 use crate::reply::{ContinueReason, HandlerResult, Reply};
-use crate::worker::blocking;
 use address::{Address, Use};
 
 /// `sizeof(struct sockaddr_storage)`: the kernel accepts no longer address.
@@ -66,7 +65,7 @@ pub(crate) fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64
         Address::Internet(at) => internet::bind(request, socket.as_fd(), &raw, at),
         Address::Abstract | Address::Other => {
             let done = request.perform(|| requests::bind(socket.as_fd(), &raw))?;
-            request.guard.bound_sockets.add_name(socket.as_fd());
+            request.guard.created.sockets.add_name(socket.as_fd());
             Ok(done)
         }
     }
@@ -75,6 +74,6 @@ pub(crate) fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64
 impl Request<'_, '_> {
     /// Connects to the judged address; may block for long.
     fn connect(&self, socket: BorrowedFd<'_>, address: &[u8]) -> HandlerResult {
-        self.perform(|| blocking(self.caller, || requests::connect(socket, address)))
+        self.perform(|| self.worker.block(self.caller, || requests::connect(socket, address)))
     }
 }

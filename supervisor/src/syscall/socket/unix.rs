@@ -37,7 +37,7 @@ pub fn connect_path(request: &Request<'_, '_>, socket: BorrowedFd<'_>, path: &[u
 /// Connects to a socket by its abstract name.
 pub fn connect_name(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8]) -> HandlerResult {
     let name = &raw[FAMILY..];
-    match request.guard.bound_sockets.owner_of_name(name) {
+    match request.guard.created.sockets.owner_of_name(name) {
         NameOwner::Tree => {}
         NameOwner::Nobody => return Err(Errno::CONNREFUSED),
         NameOwner::Outside => refuse_outsider(request, name)?,
@@ -70,7 +70,7 @@ fn find_server(request: &Request<'_, '_>, path: &[u8]) -> Result<Object, Errno> 
         AnchoredPath::object(&path, &object),
         Access::WRITE,
     )?;
-    if request.guard.bound_sockets.has_file(&object)? || request.guard.policy().names(&path) {
+    if request.guard.created.sockets.has_file(&object)? || request.guard.policy().names(&path) {
         request.guard.saw(&path, Used::WRITTEN);
     } else {
         if !may_be_served(&object) {
@@ -116,7 +116,7 @@ pub fn bind_path(request: &Request<'_, '_>, socket: &OwnedFd, raw: &[u8], path: 
     request.guard.judge(request.caller, Operation::Write, AnchoredPath::from_entry(&entry), Access::WRITE)?;
     request.adopt_umask()?;
     let done = request.perform(|| bind_at(request, socket, raw, path, &entry))?;
-    request.guard.bound_sockets.add_file(&entry, socket.as_fd());
+    request.guard.created.sockets.add_file(&entry, socket.as_fd());
     Ok(done)
 }
 

@@ -1,0 +1,42 @@
+//! What stays the same in a session, whatever the policy: its name, who answers, and what is recorded where.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use guard_approvals::Approvals;
+
+use super::moving::Moving;
+use super::recorder::Recorder;
+use crate::config::answered_writes::AnsweredWrites;
+use crate::web::WebClients;
+
+/// A session without its policy. The default has no name and nobody to ask, and records nothing.
+#[derive(Default)]
+pub struct SessionContext {
+    /// The name of this run.
+    pub name: String,
+    /// `--observe`: nothing is blocked.
+    pub observe: bool,
+    /// Records what the tree does, if the session learns.
+    pub recorder: Option<Recorder>,
+    /// The approvals to ask, if there are any.
+    pub approvals: Option<Arc<Approvals>>,
+    /// The tree's connections to the guard's proxy, if there is one.
+    pub web: Option<Arc<WebClients>>,
+    /// The state directory; `None` if there is no approvals page to look for.
+    pub state: Option<PathBuf>,
+    /// Held from judgement to operation by calls that move rights: rename and link.
+    pub moving: Moving,
+    /// Records what answers let the tree write.
+    pub answered_writes: AnsweredWrites,
+}
+
+impl SessionContext {
+    /// The tree's connections to the guard's proxy, if this is where it listens.
+    pub fn proxy_at(&self, address: SocketAddr) -> Option<&WebClients> {
+        let is_here =
+            |web: &&WebClients| address.ip().to_canonical().is_loopback() && address.port() == web.port();
+        self.web.as_deref().filter(is_here)
+    }
+}
