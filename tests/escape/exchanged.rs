@@ -32,10 +32,13 @@ fn run(world: &World, line: &str, answer: &str, meanwhile: impl FnOnce()) -> (us
 
 const WAIT: &str = "until [ -e go ]; do sleep 0.05; done";
 
+/// Whatever is answered: the question is asked again, about what has the name by now.
 #[test]
 fn while_the_question_waits() {
-    let moves = ["mv -T $A/y/f $A/x/f", "mv $A/x $A/z; mv $A/y $A/x"];
-    for moved in moves {
+    let moves = ["mv -T $A/y/f $A/x/f", "mv $A/x $A/z; mv $A/y $A/x", "rm $A/x/f; ln $A/y/f $A/x/f"];
+    let answers =
+        ["allow-once", "allow-session", "allow-directory-session", "allow-always", "allow-always-directory"];
+    for (moved, answer) in moves.iter().flat_map(|moved| answers.map(|answer| (moved, answer))) {
         let world = world();
         let line =
             format!("A={}/asked; cat $A/x/f & {WAIT}; {moved}; touch moved; wait", world.root().display());
@@ -43,10 +46,11 @@ fn while_the_question_waits() {
         let question = world.wait_for(1).remove(0);
         world.write("work/go", "");
         until("it is moved", || world.read("work/moved").is_some());
-        assert_eq!(world.resolve(&question, "allow-once").status, 0);
+        assert_ne!(world.resolve(&question, answer).status, 0, "{moved}, {answer}");
         let (questions, ended) = held.answer_all(|_| "deny");
-        assert!(!ended.stdout.contains("TOPSECRET"), "{moved}: {}", ended.stdout);
-        assert_eq!(questions.len(), 1, "{moved}: {}", ended.stderr);
+        assert!(!ended.stdout.contains("TOPSECRET"), "{moved}, {answer}: {}", ended.stdout);
+        // It may have looked while there was no such directory.
+        assert!(questions.len() <= 1, "{moved}, {answer}: {}", ended.stderr);
     }
 }
 

@@ -230,6 +230,23 @@ impl Manager {
         self.with(|state, now| state.pending.lets_move(bit, old, new, now))
     }
 
+    /// Names are about to lead elsewhere: from now on no answer is taken to a question about a file at one of these paths,
+    /// or below it. Returns whether there is one; then [`Manager::moved`] must follow, whatever became of the move.
+    pub fn moving(&self, paths: &[&[u8]]) -> bool {
+        self.with(|state, _| state.pending.moving(paths))
+    }
+
+    /// Withdraws the questions whose files have been moved: their calls ask again, about what is there now.
+    pub fn moved(&self) {
+        self.with(|state, now| state.pending.moved(now));
+    }
+
+    /// Whether a file or directory may get the path `new` without coming under an "always" of a moment ago, which was given
+    /// for what was there then.
+    pub fn is_clear_of_fresh_rules(&self, old: &[u8], new: &[u8]) -> bool {
+        self.with(|state, now| state.pending.is_clear_of_fresh_rules(old, new, now))
+    }
+
     /// Whether a kept answer lets somebody write a file that the policy asks about.
     pub fn lets_write(&self, file: AskedFile<'_>) -> bool {
         self.with(|state, now| state.pending.lets_write(&file, now))

@@ -12,6 +12,7 @@ use super::super::host_grants::HostGrant;
 use super::super::outcome::{Lookup, Resolved, SaveError, SaveRequest, saves};
 use super::super::question::{Id, Question, Repeat};
 use super::super::resolved::Record;
+use super::moves::FreshRule;
 use super::{Pending, PendingApprovals};
 
 /// How long a denial also applies to equal calls, so that a retry loop does not ask a human again. Also how long equal
@@ -53,8 +54,17 @@ impl PendingApprovals {
         };
         let questions = answered.iter().filter_map(|id| Some((*id, &self.pending.get(id)?.request.question)));
         let saves = saves(questions, decision, pattern)?;
+        if answered.iter().any(|id| self.pending.get(id).is_some_and(|pending| pending.is_moved)) {
+            return Err(ResolveError::Withdrawn);
+        }
         let mut cards = self.listings();
         for id in &answered {
+            let question = self.pending.get(id).map(|pending| &pending.request.question);
+            let saved = saves.iter().filter(|save| save.questions.contains(id));
+            let fresh = question.into_iter().flat_map(|question| {
+                saved.clone().filter_map(|save| FreshRule::new(&save.saving, question, now))
+            });
+            self.fresh_rules.extend(fresh);
             self.answer(*id, decision, by, now);
         }
         // Later questions that a wide answer covers are not asked any more.
@@ -84,7 +94,10 @@ impl PendingApprovals {
             }
             Decision::AllowOnce | Decision::AllowAlways(_) | Decision::Deny => false,
         };
-        let pending = self.pending.iter().filter(|(_, pending)| is_covered(&pending.request.question));
+        let pending = self
+            .pending
+            .iter()
+            .filter(|(_, pending)| !pending.is_moved && is_covered(&pending.request.question));
         pending.map(|(id, _)| *id).collect()
     }
 
@@ -118,7 +131,7 @@ impl PendingApprovals {
 
     pub(super) fn end(&mut self, id: Id, end: Resolution, what: QuestionChange, now: Instant) {
         let Some(pending) = self.pending.remove(&id) else { return };
-        let Pending { request, binding, card, size, calls, without: _, untaken: _ } = pending;
+        let Pending { request, binding, card, size, calls, without: _, untaken: _, is_moved: _ } = pending;
         self.bytes -= size;
         self.by_binding.remove(&binding);
         self.deadlines.remove(&(request.deadline, id));

@@ -5,6 +5,7 @@
 
 mod answer;
 mod late_yes;
+mod moves;
 mod register;
 mod withdraw;
 
@@ -20,6 +21,7 @@ pub use answer::BURST_INTERVAL;
 #[cfg(test)]
 pub use late_yes::LATE_YES_INTERVAL;
 use late_yes::LateAnswers;
+use moves::FreshRule;
 #[cfg(test)]
 pub use withdraw::LINGER_INTERVAL;
 
@@ -47,6 +49,8 @@ struct Pending {
     without: Vec<(Route, RouteFailure)>,
     /// The routes that have not shown it to anybody yet.
     untaken: Vec<Route>,
+    /// Whether the file that it is about is being moved: no answer is taken any more.
+    is_moved: bool,
 }
 
 /// One waiter for a call's answer.
@@ -74,6 +78,8 @@ pub struct PendingApprovals {
     file_grants: FileGrants,
     host_denials: TemporaryGrants<HostGrant>,
     host_grants: TemporaryGrants<HostGrant>,
+    /// What "always" was said of a moment ago.
+    fresh_rules: Vec<FreshRule>,
     late: LateAnswers,
     /// Questions that timed out a moment ago.
     expired: TemporaryGrants,

@@ -133,7 +133,16 @@ impl PendingApprovals {
         let (without, untaken) = (Vec::new(), Vec::new());
         self.pending.insert(
             id,
-            Pending { request: Arc::clone(request), binding, card, size, calls, without, untaken },
+            Pending {
+                request: Arc::clone(request),
+                binding,
+                card,
+                size,
+                calls,
+                without,
+                untaken,
+                is_moved: false,
+            },
         );
         self.note(id, QuestionChange::Requested { card: shown }, Some(request));
         self.wait(id, id)

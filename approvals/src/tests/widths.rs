@@ -235,6 +235,46 @@ async fn a_file_gains_nothing_by_another_name() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn no_answer_is_taken_for_a_file_that_is_moved() {
+    for moved in [&b"/d/a"[..], b"/d"] {
+        let (manager, _) = started(settings());
+        let asked = waiting(&manager, &used("/d/a", Access::READ));
+        let other = waiting(&manager, &used("/e/b", Access::READ));
+        assert!(!manager.moving(&[b"/d/aa", b"/d/a/b"]));
+        assert!(manager.moving(&[b"/f", moved]));
+        for decision in [ONCE, THIS_SESSION, Decision::Deny] {
+            assert_eq!(answer(&manager, &asked, decision), Err(ResolveError::Withdrawn));
+        }
+        // An answer to another question that would be for this file, too, leaves it out.
+        assert_eq!(answer(&manager, &other, SESSION), Ok(1));
+        manager.moved();
+        assert!(manager.snapshot().is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_comes_under_an_always_that_is_not_in_force_yet() {
+    let rule = |path: &str, pattern: &str, call| {
+        let subject =
+            Subject::File { path: path.as_bytes().to_vec(), access: Access::READ, call, change: None };
+        let rule = FileRule { pattern: pattern.to_owned(), bits: Bits::R };
+        Question { always: saves(vec![Saving::Rule(rule)]), subject, ..used(path, Access::READ) }
+    };
+    let manager = after(ALWAYS, &rule("/d/a", "/d/a", "open"));
+    let is_clear = |old: &str, new: &str| manager.is_clear_of_fresh_rules(old.as_bytes(), new.as_bytes());
+    assert!(!is_clear("/e/s", "/d/a") && !is_clear("/e", "/d"));
+    assert!(is_clear("/e/s", "/d/b") && is_clear("/d/a", "/e/a") && is_clear("/e", "/d/a/b"));
+    advance(Duration::from_secs(6)).await;
+    assert!(is_clear("/e/s", "/d/a"));
+    let manager = after(ALWAYS, &rule("/d/a", "/d/**", "open"));
+    assert!(!manager.is_clear_of_fresh_rules(b"/e/s", b"/d/b"));
+    assert!(manager.is_clear_of_fresh_rules(b"/d/s", b"/d/b"));
+    // The call that was asked about is repeated.
+    let manager = after(ALWAYS, &rule("/d/a", "/d/a", "rename"));
+    assert!(manager.is_clear_of_fresh_rules(b"/e/s", b"/d/a"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_new_directory_is_what_the_tree_makes_of_it() {
     let made = |is_made| {
         let which = WhichDirectory::There { device: 1, inode: 8, is_made };

@@ -57,16 +57,17 @@ const RISKS: &[Risk] = &[
     risk(
         &["rsync"],
         &[],
-        &["--delete", "--delete-after", "--delete-before", "--delete-during"],
+        &["--delete", "--delete-after", "--delete-before", "--delete-during", "--delete-excluded"],
         "deletes at the target",
     ),
     risk(&["rsync"], &[], &["--remove-source-files"], "deletes at the source"),
     risk(&["crontab"], &[], &["-r"], "deletes the table of cron"),
     risk(&["dropdb"], &[], &[], "deletes a database"),
     risk(&["git"], &["push"], &["-f", "--force", "--force-with-lease", "--mirror"], REPLACES),
-    risk(&["git"], &["push"], &["-d", "--delete", "--prune"], REPLACES),
+    risk(&["git"], &["push"], &["-d", "--delete", "--prune", "+", ":"], REPLACES),
     risk(&["git"], &["reset"], &["--hard"], "discards changes that are not committed"),
-    risk(&["git"], &["checkout"], &["-f", "--force"], "discards changes that are not committed"),
+    risk(&["git"], &["checkout"], &["-f", "--force", "."], "discards changes that are not committed"),
+    risk(&["git"], &["restore"], &["."], "discards changes that are not committed"),
     risk(
         &["git"],
         &["switch"],
@@ -105,11 +106,13 @@ const RISKS: &[Risk] = &[
     risk(&["bun"], &["x"], &[], FETCHES),
     risk(&["pipx"], &["run"], &[], FETCHES),
     risk(&["uv"], &["tool", "run"], &[], FETCHES),
+    risk(&["uv"], &["run"], &["--with"], FETCHES),
+    risk(&["npm", "yarn", "pnpm", "bun"], &["create"], &[], FETCHES),
     risk(&["deno"], &["run"], &["http://", "https://", "npm:", "jsr:"], "runs code from the network"),
     risk(&["npm", "pnpm", "yarn", "bun", "pip", "pipx", "cargo", "go", "gem"], &["install"], &[], INSTALLS),
     risk(&["npm", "pnpm", "bun"], &["i"], &[], INSTALLS),
     risk(&["npm"], &["ci"], &[], INSTALLS),
-    risk(&["pnpm", "yarn", "bun", "uv", "poetry"], &["add"], &[], INSTALLS),
+    risk(&["npm", "pnpm", "yarn", "bun", "uv", "poetry"], &["add"], &[], INSTALLS),
     risk(&["uv"], &["pip", "install"], &[], INSTALLS),
     risk(&["python"], &["pip", "install"], &[], INSTALLS),
 ];
@@ -127,7 +130,7 @@ pub fn risks(path: &[u8], argv: &[Vec<u8>]) -> Vec<String> {
     let mut remarks: Vec<String> = RISKS.iter().filter_map(|risk| risk.remark(&programs, &words)).collect();
     if remarks.is_empty() {
         let forced = FORCES.iter().find(|option| words.iter().any(|word| is_option(word, option)));
-        remarks.extend(forced.map(|option| format!("{option} overrides what {} checks", programs[1])));
+        remarks.extend(forced.map(|option| format!("{option} overrides what the program checks")));
     }
     remarks
 }
@@ -138,9 +141,14 @@ impl Risk {
         if !self.is_command(words) {
             return None;
         }
+        let options = words.split(|word| *word == "--").next().unwrap_or_default();
+        let is_there = |wanted: &&&str| {
+            let words = if wanted.starts_with('-') { options } else { words };
+            words.iter().any(|word| is_option(word, wanted))
+        };
         let word = match self.words {
             [] => None,
-            wanted => Some(*wanted.iter().find(|wanted| words.iter().any(|word| is_option(word, wanted)))?),
+            wanted => Some(*wanted.iter().find(is_there)?),
         };
         let named: Vec<_> = self.command.iter().copied().chain(word).collect();
         let named = if named.is_empty() { program.clone() } else { named.join(" ") };
@@ -152,7 +160,9 @@ impl Risk {
         let Some(first) = self.command.first() else { return true };
         // A global option may have a value (`git -C ../x push`), and which ones do is not known here.
         let operands = words.iter().enumerate().filter(|(_, word)| !word.starts_with('-'));
-        let mut starts = operands.take(3).filter(|(_, word)| *word == first).map(|(at, _)| at);
+        // A letter could be the name of anything.
+        let most = if first.len() == 1 { 1 } else { 3 };
+        let mut starts = operands.take(most).filter(|(_, word)| *word == first).map(|(at, _)| at);
         starts.any(|at| {
             words[at..].iter().zip(self.command).filter(|(word, part)| word == part).count()
                 == self.command.len()
@@ -160,14 +170,22 @@ impl Risk {
     }
 }
 
-/// Whether a word is this option, or begins with what is no option.
+/// The shortest long option that is taken for the beginning of a longer one, as getopt_long(3) and git do: `--for`.
+const MIN_ABBREVIATION: usize = 5;
+
+/// Whether a word is this option or an abbreviation of it, or begins with what is no option.
 fn is_option(word: &str, wanted: &str) -> bool {
     match wanted.strip_prefix('-') {
         None => word.starts_with(wanted),
         Some(letter) if letter.len() == 1 => word
             .strip_prefix('-')
             .is_some_and(|letters| !letters.starts_with('-') && letters.contains(letter)),
-        Some(_) => word.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('=')),
+        Some(_) => {
+            let name = word.split('=').next().unwrap_or_default();
+            let is_abbreviated =
+                wanted.starts_with("--") && name.len() >= MIN_ABBREVIATION && wanted.starts_with(name);
+            name == wanted || is_abbreviated
+        }
     }
 }
 
@@ -189,10 +207,14 @@ mod tests {
                 "push --force replaces or deletes what others have at the remote",
             ),
             ("git -c a.b=c reset --hard", "reset --hard discards changes that are not committed"),
+            ("git reset --har", "reset --hard discards changes that are not committed"),
+            ("git push origin +main", "push + replaces or deletes what others have at the remote"),
+            ("git push origin :main", "push : replaces or deletes what others have at the remote"),
+            ("git checkout .", "checkout . discards changes that are not committed"),
             ("git stash drop", "stash drop deletes stashed changes"),
             ("dd if=a of=/dev/sdb", "of= overwrites a file or a device"),
             ("mkfs.ext4 /dev/sdb", "mkfs.ext4 erases a file system or a device"),
-            ("/usr/bin/deploy --force", "--force overrides what deploy checks"),
+            ("/usr/bin/deploy --force", "--force overrides what the program checks"),
             ("npx cowsay", "npx runs code from a package registry"),
             ("npm install left-pad", "install installs packages from the network, whose scripts may run"),
             (
@@ -209,6 +231,10 @@ mod tests {
     fn ordinary_commands_have_no_remark() {
         for line in [
             "rm x",
+            "rm -- -r",
+            "npm run x",
+            "git push --follow-tags",
+            "git checkout -- x",
             "git push origin main",
             "git commit -m push",
             "git log --format=%h",

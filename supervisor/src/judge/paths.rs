@@ -294,6 +294,9 @@ impl Guard {
     /// Whether a file may get to the place `new` without gaining rights there by an answer of the operator's.
     pub fn moves_within_answers(&self, old: AnchoredPath<'_>, new: AnchoredPath<'_>) -> bool {
         let Some(approvals) = &self.approvals() else { return true };
+        if !approvals.manager().is_clear_of_fresh_rules(old.path, new.path) {
+            return false;
+        }
         [Access::READ, Access::WRITE].into_iter().all(|bit| {
             let verdict = |place, subject| {
                 let verdict = decide(self.policy(), &self.shapes().request(place, bit, subject));
@@ -317,6 +320,18 @@ impl Guard {
                 AskedFile { path: new.path, inside: &inside, rule: &rule },
             )
         })
+    }
+
+    /// Moves something, or gives it another name. Nobody answers meanwhile, for what had one of these paths, a question that is
+    /// about a file there or below: that is asked again.
+    pub fn move_asked<T>(&self, paths: &[&[u8]], perform: impl FnOnce() -> T) -> T {
+        let manager = self.approvals().map(|approvals| approvals.manager());
+        let is_asked = manager.is_some_and(|manager| manager.moving(paths));
+        let outcome = perform();
+        if let Some(manager) = manager.filter(|_| is_asked) {
+            manager.moved();
+        }
+        outcome
     }
 
     /// Drops the operator's answers for files that this policy does not ask about by the same rule.

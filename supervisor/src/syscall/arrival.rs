@@ -26,6 +26,11 @@ impl<'e> Move<'e> {
         Move { old, new, flags, judged: old.object.as_ref().map(Object::kind) }
     }
 
+    /// The old path and the new one.
+    pub fn paths(&self) -> [&'e [u8]; 2] {
+        [&self.old.path, &self.new.path]
+    }
+
     /// Moves it.
     ///
     /// # Errors

@@ -197,7 +197,7 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     }
     let judged = Move::new(&old, &mut new, flags);
     // The kernel reports a trailing slash on a non-directory, a directory moved below itself, and the like.
-    let outcome = request.perform(|| judged.run());
+    let outcome = request.guard.move_asked(&judged.paths(), || request.perform(|| judged.run()));
     if !exchange && is_git_file(&new.name) && matches!(outcome, Ok(Reply::Value(0))) {
         record_git_file(request, &old);
     }
@@ -261,7 +261,8 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> HandlerR
     request.guard.starts.scripts.changed(request.caller, &request.guard.tree, None, &new.path);
     // Link through the descriptor: the name that was judged may be another file's by now.
     let source = link_to(object.fd.as_fd());
-    request.perform(|| rustix::fs::linkat(CWD, source, &new.parent, new.written(), AtFlags::SYMLINK_FOLLOW))
+    let link = || rustix::fs::linkat(CWD, source, &new.parent, new.written(), AtFlags::SYMLINK_FOLLOW);
+    request.guard.move_asked(&[&new.path], || request.perform(link))
 }
 
 fn link_source(request: &Request<'_, '_>, (dirfd, path): At, flags: i32) -> Result<(Object, Vec<u8>), Errno> {

@@ -187,7 +187,9 @@ impl WebEndpoint {
     /// network, and that domain itself. What a registry or a host of pages gives to different owners (`*.co.uk`,
     /// `*.github.io`) is no domain of one.
     pub fn domain(&self, suffixes: &PublicSuffixes) -> Option<String> {
-        let is_name = self.address().is_none() && !self.is_local_name();
+        // RFC 8375: the network at home.
+        let is_at_home = self.text.ends_with(".home.arpa");
+        let is_name = self.address().is_none() && !self.is_local_name() && !is_at_home;
         let domain = suffixes.domain(&self.text).filter(|_| is_name)?;
         (domain != self.text).then(|| format!("*.{domain}"))
     }

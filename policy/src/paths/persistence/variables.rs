@@ -4,7 +4,9 @@
 //! (`LESSOPEN`, `LESSKEYIN`), vim's `:help startup` (`VIMINIT`), git(1), npm-config(7), "Environment Variables" of The Cargo Book
 //! (`CARGO_HOME`, `RUSTC_WRAPPER`), rustup's and pip's pages of that name, hgrc(5) (`HGRCPATH`), node(1) (`NODE_OPTIONS`), ruby(1)
 //! (`RUBYOPT`), environ(7) (`EDITOR`, `PAGER`), ssh(1) (`SSH_ASKPASS`), R's `?Startup`, psql(1), ansible's "Configuration Settings",
-//! rg(1) (`RIPGREP_CONFIG_PATH` may name a preprocessor), corepack's `folderUtils.ts`, Claude Code's and Codex's "Settings". Directories in which libraries are
+//! rg(1) (`RIPGREP_CONFIG_PATH` may name a preprocessor), corepack's `folderUtils.ts`, Claude Code's and Codex's "Settings",
+//! aider's "Options reference", opencode's "Config", ld.so(8), make(1) (`MAKEFILES`), openssl-env(7), perlrun(1), lua(1), java(1),
+//! rsync(1), sudo(8), gh's "Environment variables", fzf(1), .NET's "host startup hook". Directories in which libraries are
 //! searched for (`PYTHONPATH`, `RUBYLIB`, `LD_LIBRARY_PATH`) are not among them: they often are the work itself.
 
 use super::{PersistenceSites, Set};
@@ -14,38 +16,62 @@ use super::{PersistenceSites, Set};
 enum Value {
     /// One path, or several with colons between them.
     Paths,
+    /// Paths with blanks, colons or commas between them.
+    List,
     /// A command, or another text in which paths stand.
     Text,
 }
-use Value::{Paths, Text};
+use Value::{List, Paths, Text};
 
 /// Variables whose values name files.
 const NAMING: &[(Set, Value, &str)] = &[
-    (Set::Shell, Paths, "BASH_ENV ENV INPUTRC STARSHIP_CONFIG"),
-    (Set::Shell, Text, "LESSOPEN LESSCLOSE"),
-    (Set::Git, Text, "GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_PAGER GIT_EXTERNAL_DIFF HGEDITOR"),
+    (Set::Shell, Paths, "BASH_ENV ENV INPUTRC STARSHIP_CONFIG POSH_THEME SHELL"),
+    (
+        Set::Shell,
+        Text,
+        "LESSOPEN LESSCLOSE PROMPT_COMMAND FZF_DEFAULT_COMMAND FZF_CTRL_T_COMMAND FZF_ALT_C_COMMAND",
+    ),
+    (Set::Preload, List, "LD_PRELOAD LD_AUDIT"),
+    (Set::Git, Text, "GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_PAGER GIT_EXTERNAL_DIFF GIT_PROXY_COMMAND HGEDITOR"),
+    (Set::Git, Text, "GH_EDITOR GH_PAGER GH_BROWSER DELTA_PAGER"),
     (Set::Git, Paths, "GIT_TEMPLATE_DIR HGRCPATH JJ_CONFIG TIGRC_USER"),
-    (Set::Ssh, Text, "GIT_SSH GIT_SSH_COMMAND GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS"),
+    (
+        Set::Ssh,
+        Text,
+        "GIT_SSH GIT_SSH_COMMAND GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS RSYNC_RSH SVN_SSH CVS_RSH",
+    ),
     (
         Set::Editors,
         Paths,
-        "PYTHONSTARTUP LESSKEYIN SCREENRC PSQLRC R_PROFILE_USER R_ENVIRON_USER MAILCAPS TASKRC",
+        "PYTHONSTARTUP LESSKEYIN SCREENRC PSQLRC R_PROFILE_USER R_ENVIRON_USER MAILCAPS TASKRC WEZTERM_CONFIG_FILE \
+         OPENSSL_CONF",
     ),
     (
         Set::Editors,
         Text,
-        "EDITOR VISUAL FCEDIT PAGER MANPAGER SYSTEMD_PAGER SYSTEMD_EDITOR BAT_PAGER BROWSER VIMINIT GVIMINIT EXINIT",
+        "EDITOR VISUAL FCEDIT SUDO_EDITOR ALTERNATE_EDITOR KUBE_EDITOR PSQL_EDITOR SYSTEMD_EDITOR TEXEDIT PAGER MANPAGER \
+         SYSTEMD_PAGER BAT_PAGER PSQL_PAGER AWS_PAGER BROWSER TERMINAL VIMINIT GVIMINIT EXINIT LUA_INIT",
     ),
     (
         Set::Packages,
         Paths,
-        "npm_config_userconfig NPM_CONFIG_USERCONFIG npm_config_globalconfig NPM_CONFIG_GLOBALCONFIG PIP_CONFIG_FILE \
-         GOENV WGETRC KUBECONFIG AWS_CONFIG_FILE ANSIBLE_CONFIG RIPGREP_CONFIG_PATH BUNDLE_USER_CONFIG GEMRC CONDARC",
+        "npm_config_userconfig NPM_CONFIG_USERCONFIG npm_config_globalconfig NPM_CONFIG_GLOBALCONFIG \
+         npm_config_script_shell NPM_CONFIG_SCRIPT_SHELL PIP_CONFIG_FILE UV_CONFIG_FILE \
+         GOENV WGETRC KUBECONFIG AWS_CONFIG_FILE ANSIBLE_CONFIG RIPGREP_CONFIG_PATH BUNDLE_USER_CONFIG GEMRC CONDARC \
+         TF_CLI_CONFIG_FILE MISE_GLOBAL_CONFIG_FILE",
     ),
+    (Set::Packages, List, "MAKEFILES DOTNET_STARTUP_HOOKS"),
     (
         Set::Packages,
         Text,
-        "RUSTC RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER RUSTDOC NODE_OPTIONS RUBYOPT JAVA_TOOL_OPTIONS _JAVA_OPTIONS",
+        "RUSTC RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER RUSTDOC RUSTFMT NODE_OPTIONS NODE_REPL_EXTERNAL_MODULE RUBYOPT \
+         PERL5OPT JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS KUBECTL_EXTERNAL_DIFF",
+    ),
+    (Set::Agents, Paths, "CLAUDE_ENV_FILE OPENCODE_CONFIG"),
+    (
+        Set::Agents,
+        Text,
+        "CLAUDE_CODE_SHELL CLAUDE_CODE_SHELL_PREFIX AIDER_EDITOR AIDER_LINT_CMD AIDER_TEST_CMD AIDER_NOTIFICATIONS_COMMAND",
     ),
 ];
 
@@ -115,6 +141,7 @@ impl PersistenceSites {
         let paths = values.flat_map(|(kind, value)| {
             let is_between = move |byte: &u8| match kind {
                 Paths => *byte == b':',
+                List => b": \t,".contains(byte),
                 Text => b" \t\n'\"`|;&()<>=,".contains(byte),
             };
             value.split(is_between).filter_map(move |word| path(word, kind, home))
@@ -146,8 +173,8 @@ fn path(word: &[u8], kind: Value, home: &[u8]) -> Option<Vec<u8>> {
     }
     let path = match kind {
         Text if word.starts_with(b"-") => &word[word.iter().position(|byte| *byte == b'/')?..],
-        Text => word.strip_prefix(b"file://").unwrap_or(word),
-        Paths => word,
+        Text => word.strip_prefix(b"file://").or(word.strip_prefix(b"@")).unwrap_or(word),
+        Paths | List => word,
     };
     (path.starts_with(b"/") && path.len() > 1).then(|| path.to_vec())
 }
@@ -186,6 +213,9 @@ mod tests {
                 &["/w/a.js", "/w/b.mjs"],
             ),
             (Set::Packages, "RUBYOPT", "-r/w/x", &["/w/x"]),
+            (Set::Preload, "LD_PRELOAD", "/w/a.so:/w/b.so /w/c.so", &["/w/a.so", "/w/b.so", "/w/c.so"]),
+            (Set::Editors, "LUA_INIT", "@/w/init.lua", &["/w/init.lua"]),
+            (Set::Shell, "SHELL", "/w/fish", &["/w/fish"]),
             (Set::Packages, "npm_config_userconfig", "/dev/null", &[]),
         ] {
             assert_eq!(named(set, name, value), files, "{name}={value}");

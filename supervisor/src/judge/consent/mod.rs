@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use guard_approvals::{
     Approvals, AskOutcome, Binding, Decision, DenyReason, Going, Id, Lifecycle, Manager, Question, Refusal,
-    Resolution, Subject, Ticket,
+    Resolution, Subject, Ticket, WhichFile,
 };
 use guard_shim::failpoints::{Fallible, fail_point};
 use rustix::io::Errno;
@@ -31,10 +31,12 @@ pub use log::{Announce, AnswerHint, ApprovalLog};
 pub use question::{Background, about_exec, about_file, about_host, about_outside};
 pub use reach::directories_above;
 pub use state::{Consent, ConsentState};
+use which_file::is_replaced;
 pub use which_file::which_file;
 
 use crate::caller::Caller;
 use crate::judge::active::View;
+use crate::judge::guard::Guard;
 use crate::kernel::pidfd;
 use crate::reply::{HandlerResult, Reply};
 use crate::syscall::{Request, handle};
@@ -85,7 +87,7 @@ pub fn answer(worker: &Worker, current: &mut View, caller: &mut Caller<'_>) -> H
         // Only the binding is kept while the call waits: thousands may wait, each with long arguments.
         let binding = Binding::from_question(&question);
         let is_outside = matches!(&question.subject, Subject::Exec(exec) if exec.is_outside);
-        let (id, reply) = ask(worker, &approvals, caller, question)?;
+        let (id, reply) = ask(worker, &guard, &approvals, caller, question)?;
         match reply {
             ConsentOutcome::Settled(state) => caller.consent().settle(binding, state),
             ConsentOutcome::Interrupted => return Ok(Reply::Interrupted),
@@ -135,16 +137,33 @@ fn report(approvals: &Approvals, caller: &Caller<'_>, program: AskedProgram, out
 
 fn ask(
     worker: &Worker,
+    guard: &Guard,
     approvals: &Approvals,
     caller: &Caller<'_>,
     question: Question,
 ) -> Result<(Id, ConsentOutcome), Errno> {
     fail_point(Fallible::Asking, question.reason.text.as_bytes());
+    let file = match &question.subject {
+        Subject::File { path, .. } => Some((path.clone(), question.which)),
+        Subject::Exec(_) | Subject::Host(_) => None,
+    };
     let (id, asked) = approvals.ask(question);
     match settled(asked) {
         Ok(state) => Ok((id, ConsentOutcome::Settled(state))),
+        Err(ticket) if file.is_some_and(|(path, which)| is_moved(worker, guard, caller, &path, &which)) => {
+            ticket.canceller().cancel();
+            Ok((id, ConsentOutcome::Withdrawn))
+        }
         Err(ticket) => Ok((id, wait(worker, approvals.manager(), caller, ticket)?)),
     }
+}
+
+/// Whether a move that was judged before the question was there has changed what it is about. Later ones withdraw it.
+fn is_moved(worker: &Worker, guard: &Guard, caller: &Caller<'_>, path: &[u8], which: &WhichFile) -> bool {
+    let wait = |lock: &mut dyn FnMut() -> bool| worker.block(caller, || Ok(lock())).unwrap_or(false);
+    // While another guard keeps this one from moving anything, nothing is moved.
+    drop(guard.session.moving.alone(wait));
+    is_replaced(path, which)
 }
 
 /// The consent that asking has given at once.

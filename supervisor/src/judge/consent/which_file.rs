@@ -1,9 +1,13 @@
 //! Which file a question is about, whatever has its name later.
 
+use std::ffi::OsStr;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use guard_approvals::WhichFile;
-use rustix::fs::{AtFlags, StatxFlags, fstat, statx};
+use rustix::fs::{AtFlags, Stat, StatxFlags, fstat, lstat, stat, statx};
+use rustix::io::Errno;
 
 use crate::judge::anchored_path::AnchoredPath;
 use crate::resolve::{Identity, Object};
@@ -17,6 +21,20 @@ pub fn which_file(place: AnchoredPath<'_>) -> WhichFile {
         file: place.object.map(|object| numbers(Identity::from_stat(&object.stat))),
         born_ms: place.object.and_then(born_ms),
     }
+}
+
+/// Whether another file, or another directory, has the name by now. What has no name any more is still the one that was asked
+/// about.
+pub fn is_replaced(path: &[u8], asked: &WhichFile) -> bool {
+    let path = Path::new(OsStr::from_bytes(path));
+    let is_other = |found: Result<Stat, Errno>, asked: Option<(u64, u64)>| {
+        found.is_ok_and(|stat| {
+            let Identity { device, inode } = Identity::from_stat(&stat);
+            Some((device, inode)) != asked
+        })
+    };
+    let directory = path.parent().map_or(Err(Errno::NOENT), stat);
+    asked.directory.is_some() && (is_other(directory, asked.directory) || is_other(lstat(path), asked.file))
 }
 
 /// When a file was made, in milliseconds since 1970, if its file system says so.

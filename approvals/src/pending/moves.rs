@@ -1,0 +1,85 @@
+//! Moves of files that questions, or answers of a moment ago, are about.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use guard_policy::approval::{FileRule, Saving};
+use tokio::time::Instant;
+
+use super::super::decision::Resolution;
+use super::super::event::QuestionChange;
+use super::super::question::{Question, Subject};
+use super::answer::BURST_INTERVAL;
+use super::{Pending, PendingApprovals};
+
+fn is_at_or_below(path: &[u8], directory: &[u8]) -> bool {
+    Path::new(OsStr::from_bytes(path)).starts_with(OsStr::from_bytes(directory))
+}
+
+impl Pending {
+    fn is_about_file_below(&self, path: &[u8]) -> bool {
+        matches!(&self.request.question.subject, Subject::File { path: file, .. } if is_at_or_below(file, path))
+    }
+}
+
+/// A rule of an "always" that is saved, but maybe not in force yet.
+#[derive(Debug)]
+pub(super) struct FreshRule {
+    rule: FileRule,
+    /// The file that was asked about.
+    asked: Vec<u8>,
+    until: Instant,
+}
+
+impl FreshRule {
+    /// Returns `None` for what is no rule for files, and for a call that gives a name itself: it is repeated after the
+    /// answer.
+    pub(super) fn new(saving: &Saving, question: &Question, now: Instant) -> Option<FreshRule> {
+        let (Saving::Rule(rule), Subject::File { path, call, .. }) = (saving, &question.subject) else {
+            return None;
+        };
+        let gives_name = matches!(*call, "rename" | "link");
+        (!gives_name).then(|| FreshRule {
+            rule: rule.clone(),
+            asked: path.clone(),
+            until: now + BURST_INTERVAL,
+        })
+    }
+
+    /// Whether something gets to a path that the rule covers, or to that of a directory that the file is in.
+    fn gains(&self, old: &[u8], new: &[u8]) -> bool {
+        !self.rule.covers(old) && (self.rule.covers(new) || is_at_or_below(&self.asked, new))
+    }
+}
+
+impl PendingApprovals {
+    /// Names are about to lead elsewhere: from now on no answer is taken to a question about a file at one of these paths,
+    /// or below it. Returns whether there is one; then [`PendingApprovals::moved`] must follow, whatever became of the
+    /// move.
+    pub fn moving(&mut self, paths: &[&[u8]]) -> bool {
+        let mut is_asked = false;
+        for pending in self.pending.values_mut() {
+            if paths.iter().any(|path| pending.is_about_file_below(path)) {
+                pending.is_moved = true;
+                is_asked = true;
+            }
+        }
+        is_asked
+    }
+
+    /// Withdraws the questions whose files have been moved: their calls ask again, about what is there now.
+    pub fn moved(&mut self, now: Instant) {
+        let moved = self.pending.iter().filter(|(_, pending)| pending.is_moved).map(|(id, _)| *id);
+        for id in moved.collect::<Vec<_>>() {
+            self.end(id, Resolution::Withdrawn, QuestionChange::Withdrawn, now);
+        }
+    }
+
+    /// Whether a file or directory may get the path `new` without coming under an "always" of a moment ago, which was given
+    /// for what was there then.
+    pub fn is_clear_of_fresh_rules(&mut self, old: &[u8], new: &[u8], now: Instant) -> bool {
+        self.fresh_rules.retain(|rule| rule.until > now);
+        !self.fresh_rules.iter().any(|rule| rule.gains(old, new))
+    }
+}
