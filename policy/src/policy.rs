@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use crate::config::approvals::Approvals;
+use crate::config::approvals::{Approvals, TokenFileError};
 use crate::config::audit::AuditSettings;
 use crate::config::elevated::ElevatedSettings;
 use crate::config::layers::ExtendedTemplate;
@@ -38,7 +38,7 @@ pub struct Policy {
     pub(crate) timeout_ms: u64,
     pub(crate) running_notice_ms: u64,
     pub(crate) approvals: Approvals,
-    pub(crate) gateway_token: Option<Result<Vec<u8>, String>>,
+    pub(crate) gateway_token: Option<Result<Vec<u8>, TokenFileError>>,
     pub(crate) unix_datagram: bool,
     pub(crate) network: Network,
     pub(crate) tools: ToolLists,
@@ -123,8 +123,8 @@ impl Policy {
 
     /// The real path of `approvals.gateway.tokenFile`, which the tree cannot open; `Err` says why it is not to be used.
     /// `None` where guard.json names none.
-    pub fn gateway_token(&self) -> Option<Result<&[u8], &str>> {
-        self.gateway_token.as_ref().map(|path| path.as_deref().map_err(String::as_str))
+    pub fn gateway_token(&self) -> Option<Result<&[u8], &TokenFileError>> {
+        self.gateway_token.as_ref().map(|path| path.as_deref())
     }
 
     /// `permissions.filesystem.maxReadBytes`, or `tools.read.maxSizeBytes` if that is less: the largest file that is opened

@@ -123,7 +123,7 @@ fn token(rules: &Value, deny: &Value, file: &str) -> (Policy, Result<String, Str
     let host = Host { realpath: &realpath, ..host() };
     let policy = compile_with(&document, "main", &host, &Overrides::default());
     let token = policy.gateway_token().expect("a token file");
-    let path = token.map(|path| String::from_utf8_lossy(path).into_owned()).map_err(str::to_owned);
+    let path = token.map(|path| String::from_utf8_lossy(path).into_owned()).map_err(ToString::to_string);
     (policy, path)
 }
 

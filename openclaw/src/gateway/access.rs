@@ -7,14 +7,14 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use guard_policy::approval::{Fingerprint, GatewayUrl, Scheme};
+use guard_policy::approval::{Fingerprint, GatewayUrl, Scheme, TokenFileError};
 use guard_policy::text::shown;
 
-use super::identity::Identity;
+use super::identity::{Identity, IdentityError};
 use super::listens;
 use super::listens::URL;
 use super::role::{ClientRole, NodeClient};
-use super::secret::{self, Secret, SecretKind};
+use super::secret::{self, Secret, SecretError, SecretKind};
 use super::settings::GatewaySettings;
 use super::tls::Trust;
 use crate::config::{Config, REMOTE_URL, SecretInput};
@@ -58,7 +58,7 @@ impl fmt::Debug for Member {
 }
 
 /// Why no gateway can be asked: what was looked for and where.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum NoAccess {
     /// A setting that locates or identifies the gateway is missing or invalid.
     #[error("{setting}: {why}")]
@@ -70,14 +70,15 @@ pub enum NoAccess {
     },
     /// The guard's identity cannot be read or created.
     #[error("cannot use the guard's identity for gateways: {0}")]
-    Identity(String),
+    Identity(#[source] IdentityError),
     /// No secret was found.
     #[error("{at}: no token for the gateway: {why}")]
     Nowhere {
         /// The gateway's URL.
         at: String,
         /// Where a secret was looked for.
-        why: String,
+        #[source]
+        why: NoSecret,
     },
     /// The named gateway or the named source yields no secret.
     #[error("{at}: no token for the gateway: {why}")]
@@ -85,8 +86,54 @@ pub enum NoAccess {
         /// The gateway's URL.
         at: String,
         /// Why there is no secret.
-        why: String,
+        #[source]
+        why: NoSecret,
     },
+}
+
+/// Why there is no token or password for the gateway.
+#[derive(Debug, thiserror::Error)]
+pub enum NoSecret {
+    /// What was found is not a secret.
+    #[error(transparent)]
+    Unusable(#[from] SecretError),
+    /// The policy does not let the token's file be used.
+    #[error("approvals.gateway.tokenFile of guard.json is not used: {0}")]
+    NotVetted(#[source] TokenFileError),
+    /// openclaw.json names a variable that is not set.
+    #[error("{key} names the variable {}, which is not in the guard's environment", shown(name.as_bytes()))]
+    Unset {
+        /// The key, and its file.
+        key: String,
+        /// The variable.
+        name: String,
+    },
+    /// openclaw.json has a reference of a kind that only OpenClaw knows.
+    #[error(
+        "{key} is a reference that only OpenClaw can look up: name an approvals.gateway.tokenFile, or set {TOKEN}"
+    )]
+    Reference {
+        /// The key, and its file.
+        key: String,
+    },
+    /// openclaw.json, which may have one, cannot be read.
+    #[error("{0}")]
+    Config(String),
+    /// There is none in any of the places.
+    #[error(
+        "guard.json names no approvals.gateway.tokenFile, {TOKEN} and {PASSWORD} are not in the guard's environment, \
+         and {config} has none{}", for_this_url(*.owner)
+    )]
+    Nowhere {
+        /// openclaw.json.
+        config: String,
+        /// Whose secret openclaw.json would have.
+        owner: GatewayOwner,
+    },
+}
+
+fn for_this_url(owner: GatewayOwner) -> &'static str {
+    if owner == GatewayOwner::Elsewhere { " for this url" } else { "" }
 }
 
 impl NoAccess {
@@ -130,10 +177,8 @@ impl Credentials {
         let config = Config::read(&file);
         let (endpoint, owner) = endpoint(settings, &config, &file, &variable)?;
         let secret = match &settings.token_file {
-            Some(Ok(path)) => Some(secret::of_file(path)),
-            Some(Err(why)) => {
-                Some(Err(format!("approvals.gateway.tokenFile of guard.json is not used: {why}")))
-            }
+            Some(Ok(path)) => Some(secret::of_file(path).map_err(NoSecret::Unusable)),
+            Some(Err(error)) => Some(Err(NoSecret::NotVetted(error.clone()))),
             None => of_environment(&config, &variable).or_else(|| of_config(&config, owner, &variable)),
         };
         let secret =
@@ -202,7 +247,7 @@ impl Credentials {
 
 /// Which gateway of openclaw.json an endpoint is. Each gateway gets only its own secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum GatewayOwner {
+pub enum GatewayOwner {
     /// The one on this host.
     Local,
     /// The one of `gateway.remote`.
@@ -299,24 +344,19 @@ fn nowhere(
 ) -> NoAccess {
     let at = endpoint.as_str().to_owned();
     if let Some(why) = config.problem() {
-        return NoAccess::Secret { at, why };
+        return NoAccess::Secret { at, why: NoSecret::Config(why) };
     }
-    let for_this = if owner == GatewayOwner::Elsewhere { " for this url" } else { "" };
-    let why = format!(
-        "guard.json names no approvals.gateway.tokenFile, {TOKEN} and {PASSWORD} are not in the guard's environment, and {} \
-         has none{for_this}",
-        config.file
-    );
+    let why = NoSecret::Nowhere { config: config.file.clone(), owner };
     // With a gateway named in guard.json, a missing secret is an error.
     if settings.url.is_some() { NoAccess::Secret { at, why } } else { NoAccess::Nowhere { at, why } }
 }
 
-type Search = Option<Result<Secret, String>>;
+type Search = Option<Result<Secret, NoSecret>>;
 
 fn of_environment(config: &Config, variable: &dyn Fn(&str) -> Option<OsString>) -> Search {
     kinds(config).into_iter().find_map(|kind| {
         let name = if kind == SecretKind::Token { TOKEN } else { PASSWORD };
-        Some(secret::of_variable(kind, name, variable(name)?))
+        Some(secret::of_variable(kind, name, variable(name)?).map_err(NoSecret::Unusable))
     })
 }
 
@@ -331,17 +371,12 @@ fn of_config(config: &Config, owner: GatewayOwner, variable: &dyn Fn(&str) -> Op
         let source = format!("{path} of {}", config.file);
         match config.secret(&path) {
             SecretInput::Nothing => None,
-            SecretInput::Text(text) => Some(Secret::new(kind, text, source)),
+            SecretInput::Text(text) => Some(Secret::new(kind, text, source).map_err(NoSecret::Unusable)),
             SecretInput::Variable(name) => Some(match variable(&name) {
-                Some(value) => secret::of_variable(kind, &name, value),
-                None => Err(format!(
-                    "{source} names the variable {}, which is not in the guard's environment",
-                    shown(name.as_bytes())
-                )),
+                Some(value) => secret::of_variable(kind, &name, value).map_err(NoSecret::Unusable),
+                None => Err(NoSecret::Unset { key: source, name }),
             }),
-            SecretInput::Elsewhere => Some(Err(format!(
-                "{source} is a reference that only OpenClaw can look up: name an approvals.gateway.tokenFile, or set {TOKEN}"
-            ))),
+            SecretInput::Elsewhere => Some(Err(NoSecret::Reference { key: source })),
         }
     })
 }

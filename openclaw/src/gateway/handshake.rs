@@ -8,7 +8,7 @@ use super::access::{APPROVALS, Credentials};
 use super::dial::{Socket, message_text};
 use super::frames::{Frame, Refused, read, request};
 use super::hello::Hello;
-use super::identity::Identity;
+use super::identity::{Identity, IdentityError};
 use super::peer::{GatewayRejected, SocketPair};
 use super::problem::{Disconnected, OpenError};
 use super::role::ClientRole;
@@ -115,7 +115,7 @@ pub async fn greet(
 /// Changes the saved token of this gateway, on a blocking thread, as the disk may be slow.
 async fn remember(
     access: &Credentials,
-    change: impl FnOnce(&Identity, &str) -> Result<(), String> + Send + 'static,
+    change: impl FnOnce(&Identity, &str) -> Result<(), IdentityError> + Send + 'static,
 ) {
     let (identity, endpoint) = (access.identity.clone(), access.endpoint.as_str().to_owned());
     let changed = tokio::task::spawn_blocking(move || change(&identity, &endpoint)).await;

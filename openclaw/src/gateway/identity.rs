@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -49,6 +50,60 @@ struct StoredIdentity {
     tokens: BTreeMap<String, String>,
 }
 
+/// Why the identity cannot be read, created or changed.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {fault}", path = shown(path.as_os_str().as_bytes()))]
+pub struct IdentityError {
+    /// The identity's file.
+    pub path: PathBuf,
+    /// What went wrong.
+    #[source]
+    pub fault: IdentityFault,
+}
+
+/// What went wrong with an identity's file.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityFault {
+    /// The file or its directory cannot be read or written.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// What is there is not an identity that the guard has saved for itself alone.
+    #[error("{0}: remove it; the guard then creates a new one")]
+    Unusable(#[from] IdentityDefect),
+}
+
+/// What is wrong with an identity's file.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityDefect {
+    /// It leads elsewhere.
+    #[error("it is a symbolic link")]
+    Link,
+    /// It is a directory, a FIFO, …
+    #[error("it is not a regular file")]
+    NotRegular,
+    /// It is not this user's, or its mode gives others access.
+    #[error("others may read or write it")]
+    Exposed,
+    /// It is larger than [`MAX_BYTES`].
+    #[error("it is too long")]
+    TooLong,
+    /// It does not parse.
+    #[error("it cannot be read ({0})")]
+    Json(#[source] serde_json::Error),
+    /// The format has another version.
+    #[error("it is of another version of the guard")]
+    Version,
+    /// The seed is not one of an Ed25519 key.
+    #[error("its key is none")]
+    Key,
+}
+
+impl IdentityFault {
+    fn at(self, state: &Path, name: &str) -> IdentityError {
+        IdentityError { path: state.join(GUARD).join(name), fault: self }
+    }
+}
+
 /// The values that are signed for a connection.
 pub struct Claim<'a> {
     /// `gateway-client`, or `node-host`.
@@ -86,40 +141,45 @@ impl Identity {
     /// Returns the identity of this state directory, and creates it if there is none.
     ///
     /// # Errors
-    /// A sentence for a human.
+    /// Why the file cannot be used.
     #[cfg(test)]
-    pub fn find(state: &Path) -> Result<Identity, String> {
+    pub fn find(state: &Path) -> Result<Identity, IdentityError> {
         Identity::find_as(state, NAME)
     }
 
     /// Does as [`Identity::find`], for the identity in the file of this name.
     ///
     /// # Errors
-    /// A sentence for a human.
-    pub fn find_as(state: &Path, name: &'static str) -> Result<Identity, String> {
+    /// Why the file cannot be used.
+    pub fn find_as(state: &Path, name: &'static str) -> Result<Identity, IdentityError> {
         match Identity::known_as(state, name)? {
             Some(identity) => Ok(identity),
             None => make(state, name)
                 .and_then(|written| Identity::from_stored(written, state, name))
-                .map_err(|error| format!("{}: {error}", path(state, name))),
+                .map_err(|fault| fault.at(state, name)),
         }
     }
 
     /// Returns the identity in the file of this name, if there is one.
     ///
     /// # Errors
-    /// A sentence for a human.
-    pub fn known_as(state: &Path, name: &'static str) -> Result<Option<Identity>, String> {
-        let known = Directory::open_own(state).and_then(|own| {
+    /// Why the file cannot be used.
+    pub fn known_as(state: &Path, name: &'static str) -> Result<Option<Identity>, IdentityError> {
+        let known = || {
+            let own = Directory::open_own(state)?;
             let written = own.as_ref().map(|own| read(own, name)).transpose()?.flatten();
             written.map(|written| Identity::from_stored(written, state, name)).transpose()
-        });
-        known.map_err(|error| format!("{}: {error}", path(state, name)))
+        };
+        known().map_err(|fault: IdentityFault| fault.at(state, name))
     }
 
-    fn from_stored(written: StoredIdentity, state: &Path, name: &'static str) -> io::Result<Identity> {
-        let seed = BASE64URL_NOPAD.decode(written.seed.as_bytes()).map_err(|_| broken("its key is none"))?;
-        let key = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(|_| broken("its key is none"))?;
+    fn from_stored(
+        written: StoredIdentity,
+        state: &Path,
+        name: &'static str,
+    ) -> Result<Identity, IdentityFault> {
+        let seed = BASE64URL_NOPAD.decode(written.seed.as_bytes()).map_err(|_| IdentityDefect::Key)?;
+        let key = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(|_| IdentityDefect::Key)?;
         Ok(Identity { key: Arc::new(key), tokens: written.tokens, state: state.to_owned(), name })
     }
 
@@ -136,8 +196,8 @@ impl Identity {
     /// Saves the token that a gateway has issued.
     ///
     /// # Errors
-    /// A sentence for a human.
-    pub fn save(&self, endpoint: &str, token: &str) -> Result<(), String> {
+    /// Why the file cannot be used or written.
+    pub fn save(&self, endpoint: &str, token: &str) -> Result<(), IdentityError> {
         self.change(|tokens| {
             tokens.insert(endpoint.to_owned(), token.to_owned());
         })
@@ -146,8 +206,8 @@ impl Identity {
     /// Removes a token that a gateway has refused, unless the gateway has issued another since.
     ///
     /// # Errors
-    /// A sentence for a human.
-    pub fn forget(&self, endpoint: &str, token: &str) -> Result<(), String> {
+    /// Why the file cannot be used or written.
+    pub fn forget(&self, endpoint: &str, token: &str) -> Result<(), IdentityError> {
         self.change(|tokens| {
             if tokens.get(endpoint).is_some_and(|stored| stored == token) {
                 tokens.remove(endpoint);
@@ -155,16 +215,20 @@ impl Identity {
         })
     }
 
-    fn change(&self, change: impl FnOnce(&mut BTreeMap<String, String>)) -> Result<(), String> {
-        let changed = Directory::make_own(&self.state).and_then(|own| {
+    fn change(&self, change: impl FnOnce(&mut BTreeMap<String, String>)) -> Result<(), IdentityError> {
+        let change = || {
+            let own = Directory::make_own(&self.state)?;
             let _lock = Lock::acquire(&own)?;
             // Another guard may have changed the file. If it was removed, it is not recreated.
             let Some(mut written) = read(&own, self.name)? else { return Ok(()) };
             let before = written.tokens.clone();
             change(&mut written.tokens);
-            if written.tokens == before { Ok(()) } else { write(&own, self.name, &written) }
-        });
-        changed.map_err(|error| format!("{}: {error}", path(&self.state, self.name)))
+            if written.tokens != before {
+                write(&own, self.name, &written)?;
+            }
+            Ok(())
+        };
+        change().map_err(|fault: IdentityFault| fault.at(&self.state, self.name))
     }
 
     /// Signs version 3 of the text (facts of OpenClaw 2026.9.6 and 2026.7.35).
@@ -198,47 +262,37 @@ impl fmt::Debug for Identity {
     }
 }
 
-fn path(state: &Path, name: &str) -> String {
-    use std::os::unix::ffi::OsStrExt;
-    shown(state.join(GUARD).join(name).as_os_str().as_bytes())
-}
-
-fn broken(why: &str) -> io::Error {
-    io::Error::other(format!("{why}: remove it; the guard then creates a new one"))
-}
-
-fn read(own: &Directory, name: &str) -> io::Result<Option<StoredIdentity>> {
+fn read(own: &Directory, name: &str) -> Result<Option<StoredIdentity>, IdentityFault> {
     let file = match own.below(name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty()) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
-            return Err(broken("it is a symbolic link"));
+            return Err(IdentityDefect::Link.into());
         }
-        Err(error) => return Err(error),
+        Err(error) => return Err(error.into()),
     };
-    let stat = fstat(&file)?;
+    let stat = fstat(&file).map_err(io::Error::from)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Err(broken("it is not a regular file"));
+        return Err(IdentityDefect::NotRegular.into());
     }
     let uid = geteuid();
     if stat.st_mode & 0o077 != 0 || !(stat.st_uid == uid.as_raw() || uid.is_root()) {
-        return Err(broken("others may read or write it"));
+        return Err(IdentityDefect::Exposed.into());
     }
     let mut bytes = Vec::new();
     File::from(file).take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(broken("it is too long"));
+        return Err(IdentityDefect::TooLong.into());
     }
-    let written: StoredIdentity =
-        serde_json::from_slice(&bytes).map_err(|error| broken(&format!("it cannot be read ({error})")))?;
+    let written: StoredIdentity = serde_json::from_slice(&bytes).map_err(IdentityDefect::Json)?;
     if written.version != 1 {
-        return Err(broken("it is of another version of the guard"));
+        return Err(IdentityDefect::Version.into());
     }
     Ok(Some(written))
 }
 
 /// Creates the identity. Guards that start at the same time share one, which the first creates.
-fn make(state: &Path, name: &str) -> io::Result<StoredIdentity> {
+fn make(state: &Path, name: &str) -> Result<StoredIdentity, IdentityFault> {
     let own = Directory::make_own(state)?;
     let _lock = Lock::acquire(&own)?;
     if let Some(written) = read(&own, name)? {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -32,21 +32,50 @@ pub enum SecretKind {
     Password,
 }
 
+/// Why what was found is not a secret. Each variant holds where that was found, for display.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// It has nothing but white space.
+    #[error("{0} is empty")]
+    Empty(String),
+    /// It is longer than [`MAX_BYTES`].
+    #[error("{0} is longer than {MAX_BYTES} bytes")]
+    TooLong(String),
+    /// No header can carry it.
+    #[error("{0} has more than one line, or a control character in it")]
+    Control(String),
+    /// It is not text.
+    #[error("{0} is not UTF-8")]
+    NotText(String),
+    /// The file cannot be opened or read.
+    #[error("{0}: {1}")]
+    Unreadable(String, #[source] io::Error),
+    /// The file is a directory, a FIFO, …
+    #[error("{0} is not a regular file")]
+    NotRegular(String),
+    /// Neither this user nor root has the file.
+    #[error("{0} belongs to another user ({1})")]
+    OtherOwner(String, u32),
+    /// The file's mode gives others access.
+    #[error("others may read or write {0}: chmod 600 it")]
+    Exposed(String),
+}
+
 impl Secret {
     /// Creates a secret from a text, without the white space around it.
     ///
     /// # Errors
     /// Why the text is not a secret.
-    pub fn new(kind: SecretKind, text: &str, source: String) -> Result<Secret, String> {
+    pub fn new(kind: SecretKind, text: &str, source: String) -> Result<Secret, SecretError> {
         let text = text.trim();
         if text.is_empty() {
-            return Err(format!("{source} is empty"));
+            return Err(SecretError::Empty(source));
         }
         if text.len() as u64 > MAX_BYTES {
-            return Err(format!("{source} is longer than {MAX_BYTES} bytes"));
+            return Err(SecretError::TooLong(source));
         }
         if text.contains(char::is_control) {
-            return Err(format!("{source} has more than one line, or a control character in it"));
+            return Err(SecretError::Control(source));
         }
         Ok(Secret { kind, text: text.to_owned(), source })
     }
@@ -68,30 +97,31 @@ impl fmt::Debug for Secret {
 ///
 /// # Errors
 /// Why the file gives no secret.
-pub fn of_file(path: &Path) -> Result<Secret, String> {
+pub fn of_file(path: &Path) -> Result<Secret, SecretError> {
     let source = shown(path.as_os_str().as_bytes());
-    let failed = |error: rustix::io::Errno| format!("{source}: {}", std::io::Error::from(error));
+    let failed = |error: io::Error| SecretError::Unreadable(source.clone(), error);
     // Opening a FIFO would wait for a writer.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     // A link in a real path has been created since, and may be the tree's.
-    let file = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).map_err(failed)?;
-    let stat = fstat(&file).map_err(failed)?;
+    let file = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+    let file = file.map_err(|error| failed(error.into()))?;
+    let stat = fstat(&file).map_err(|error| failed(error.into()))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Err(format!("{source} is not a regular file"));
+        return Err(SecretError::NotRegular(source));
     }
     if stat.st_uid != geteuid().as_raw() && stat.st_uid != 0 {
-        return Err(format!("{source} belongs to another user ({})", stat.st_uid));
+        return Err(SecretError::OtherOwner(source, stat.st_uid));
     }
     if stat.st_mode & 0o077 != 0 {
-        return Err(format!("others may read or write {source}: chmod 600 it"));
+        return Err(SecretError::Exposed(source));
     }
     let mut bytes = Vec::new();
     let read = File::from(file).take(MAX_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|error| format!("{source}: {error}"))?;
+    read.map_err(failed)?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(format!("{source} is longer than {MAX_BYTES} bytes"));
+        return Err(SecretError::TooLong(source));
     }
-    let text = String::from_utf8(bytes).map_err(|_| format!("{source} is not UTF-8"))?;
+    let text = String::from_utf8(bytes).map_err(|_| SecretError::NotText(source.clone()))?;
     Secret::new(SecretKind::Token, &text, source)
 }
 
@@ -99,8 +129,10 @@ pub fn of_file(path: &Path) -> Result<Secret, String> {
 ///
 /// # Errors
 /// Why the variable gives no secret.
-pub fn of_variable(kind: SecretKind, name: &str, value: OsString) -> Result<Secret, String> {
+pub fn of_variable(kind: SecretKind, name: &str, value: OsString) -> Result<Secret, SecretError> {
     let source = format!("{name} of the guard's environment");
-    let text = value.into_string().map_err(|_| format!("{source} is not UTF-8"))?;
-    Secret::new(kind, &text, source)
+    match value.into_string() {
+        Ok(text) => Secret::new(kind, &text, source),
+        Err(_) => Err(SecretError::NotText(source)),
+    }
 }

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use guard_policy::Policy;
-use guard_policy::approval::{Fingerprint, GatewayUrl};
+use guard_policy::approval::{Fingerprint, GatewayUrl, TokenFileError};
 
 /// The address of the gateway and the access to it, as far as guard.json specifies them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct GatewaySettings {
     /// `approvals.gateway.url`.
     pub url: Option<GatewayUrl>,
     /// The real path of `approvals.gateway.tokenFile`, or why it must not be used.
-    pub token_file: Option<Result<PathBuf, String>>,
+    pub token_file: Option<Result<PathBuf, TokenFileError>>,
     /// `approvals.gateway.allowInsecure`: whether other hosts, too, may be contacted without TLS.
     pub allow_insecure: bool,
     /// `approvals.gateway.fingerprint`: the certificate of a `wss://` gateway.
@@ -26,7 +26,7 @@ impl GatewaySettings {
     /// Returns the settings in a policy.
     pub fn from_policy(policy: &Policy) -> GatewaySettings {
         let route = policy.approvals().gateway();
-        let token = policy.gateway_token().map(|path| path.map(OsStr::from_bytes).map_err(str::to_owned));
+        let token = policy.gateway_token().map(|path| path.map(OsStr::from_bytes).map_err(Clone::clone));
         GatewaySettings {
             url: route.url().cloned(),
             token_file: token.map(|path| path.map(PathBuf::from)),

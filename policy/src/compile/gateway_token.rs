@@ -1,7 +1,8 @@
 //! The file that holds the gateway's token: a process that reads it can answer the guard's questions.
 
 use super::builder::MapBuilder;
-use crate::paths::expansion::{Expanded, Paths, expand_home, replaceable_link, show};
+use crate::config::approvals::TokenFileError;
+use crate::paths::expansion::{Expanded, Paths, expand_home, replaceable_link};
 use crate::paths::path_rules::PathRules;
 use crate::verdict::CompiledReason;
 use crate::{Grant, Source};
@@ -33,38 +34,30 @@ impl<'d> TokenFile<'d> {
     /// Returns its real path, or why it must not be opened.
     ///
     /// # Errors
-    /// If the rules of the document open it: the tree could have read it, or put it there, before it was
-    /// denied.
-    pub(crate) fn vetted_path(&self, map: &PathRules, paths: &Paths<'_>) -> Result<Vec<u8>, String> {
+    /// If the rules of the document open it.
+    pub(crate) fn vetted_path(&self, map: &PathRules, paths: &Paths<'_>) -> Result<Vec<u8>, TokenFileError> {
         let without = map.without(|reason| reason.path == KEY);
         let written = [&self.expanded.literal, self.expanded.pattern.as_bytes()].concat();
         let real = self.expanded.resolved(paths, true);
         let real =
             real.map_or_else(|| written.clone(), |real| [&real.literal, real.pattern.as_bytes()].concat());
-        let elsewhere = "keep it where no rule grants access, such as OpenClaw's state directory, or name it in permissions.filesystem.deny";
         for path in [&written, &real] {
             let rights = without.find(path).rights;
             for (grant, verb) in [(rights.w, "write"), (rights.r, "read")] {
                 if grant == Grant::Yes {
-                    let path = show(path);
-                    return Err(format!(
-                        "without this key the guarded command could {verb} {path}: {elsewhere}"
-                    ));
+                    return Err(TokenFileError::Granted { verb, path: path.clone() });
                 }
             }
         }
         let is_the_trees = |path: &[u8]| without.find(path).is_the_trees();
         match replaceable_link(&written, paths, is_the_trees) {
-            Some(link) => Err(format!(
-                "{} is a symbolic link that the guarded command may replace: {elsewhere}",
-                show(&link)
-            )),
+            Some(link) => Err(TokenFileError::ReplaceableLink { link }),
             None => Ok(real),
         }
     }
 }
 
 /// Returns the refusal as a warning of the policy.
-pub(crate) fn warning(path: Option<&Result<Vec<u8>, String>>) -> Option<String> {
+pub(crate) fn warning(path: Option<&Result<Vec<u8>, TokenFileError>>) -> Option<String> {
     path?.as_ref().err().map(|why| format!("{KEY}: is not used: {why}"))
 }

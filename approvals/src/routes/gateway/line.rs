@@ -25,11 +25,17 @@ pub const RECONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug)]
 pub enum Down {
     /// The gateway's address or credentials are not known.
-    Access(NoAccess),
+    Access(Arc<NoAccess>),
     /// The connection cannot be opened.
     Open(Arc<OpenError>),
     /// The disk could not be read.
     Broken,
+}
+
+impl From<NoAccess> for Down {
+    fn from(error: NoAccess) -> Down {
+        Down::Access(Arc::new(error))
+    }
 }
 
 impl Down {
@@ -200,8 +206,7 @@ impl Connection {
     async fn open(&self) -> Result<Link, Down> {
         let find = Arc::clone(&self.find);
         // Reading the disk may block.
-        let access = tokio::task::spawn_blocking(move || find()).await.map_err(|_| Down::Broken)?;
-        let access = access.map_err(Down::Access)?;
+        let access = tokio::task::spawn_blocking(move || find()).await.map_err(|_| Down::Broken)??;
         Link::open(&access).await.map_err(|error| Down::Open(Arc::new(error)))
     }
 }

@@ -5,7 +5,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 
-use guard_policy::approval::{Fingerprint, GatewayUrl};
+use guard_policy::approval::{Fingerprint, GatewayUrl, TokenFileError};
 use tempfile::TempDir;
 
 use crate::gateway::role::ClientRole;
@@ -125,8 +125,8 @@ fn a_token_file_without_a_token_is_an_error() {
     nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
     assert!(fixture.problem().contains("not a regular file"));
     let mut fixture = AccessFixture::new(CONFIG);
-    fixture.settings.token_file = Some(Err("the guarded command could read it".to_owned()));
-    assert!(fixture.problem().contains("the guarded command could read it"));
+    fixture.settings.token_file = Some(Err(TokenFileError::Granted { verb: "read", path: b"/t".to_vec() }));
+    assert!(fixture.problem().contains("the guarded command could read /t"));
 }
 
 /// A link in the path of the token file may be the tree's.

@@ -9,7 +9,7 @@ use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 
-use crate::gateway::identity::{Claim, Identity};
+use crate::gateway::identity::{Claim, Identity, IdentityDefect, IdentityError, IdentityFault};
 
 const VECTORS: &str = include_str!("../../../../policy/tests/data/device-auth-signature.json");
 
@@ -122,19 +122,23 @@ fn a_broken_identity_file_is_reported_and_left_alone() {
     let long = format!("{whole}{}", " ".repeat(70_000));
     for text in ["", half, "[]", &other, &short, &long, "{\"version\": 1, \"seed\": \"!\"}"] {
         fs::write(&file, text).unwrap();
-        let why = Identity::find(&state).unwrap_err();
+        let why = Identity::find(&state).unwrap_err().to_string();
         assert!(why.contains("guard/device.json") && why.contains("remove it"), "{why}");
         assert_eq!(fs::read_to_string(&file).unwrap(), text);
     }
+    let defect = || match Identity::find(&state).unwrap_err() {
+        IdentityError { path, fault: IdentityFault::Unusable(defect) } if path == file => defect,
+        error => panic!("{error}"),
+    };
     fs::write(&file, &whole).unwrap();
     fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
-    assert!(Identity::find(&state).unwrap_err().contains("others may read"));
+    assert!(matches!(defect(), IdentityDefect::Exposed));
     fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
     Identity::find(&state).unwrap();
     fs::rename(&file, state.join("elsewhere")).unwrap();
     symlink(state.join("elsewhere"), &file).unwrap();
-    assert!(Identity::find(&state).unwrap_err().contains("symbolic link"));
+    assert!(matches!(defect(), IdentityDefect::Link));
     fs::remove_file(&file).unwrap();
     nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    assert!(Identity::find(&state).unwrap_err().contains("not a regular file"));
+    assert!(matches!(defect(), IdentityDefect::NotRegular));
 }

@@ -7,6 +7,11 @@ use serde::{Serialize, Serializer};
 
 use super::url::GatewayUrl;
 use crate::config::schema_patterns::{FILE, FINGERPRINT, GATEWAY_URL};
+use crate::paths::expansion::show;
+
+/// Where the file is out of the tree's reach.
+const ELSEWHERE: &str = "keep it where no rule grants access, such as OpenClaw's state directory, \
+     or name it in permissions.filesystem.deny";
 
 /// `approvals.gateway`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -32,6 +37,28 @@ pub struct GatewayRoute {
     /// false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) admin: Option<bool>,
+}
+
+/// Why the file of `tokenFile` must not be opened: the tree could have read it, or put it there, before it was denied.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TokenFileError {
+    /// Without the key, a rule grants the access.
+    #[error("without this key the guarded command could {verb} {path}: {ELSEWHERE}", path = show(path))]
+    Granted {
+        /// `read` or `write`.
+        verb: &'static str,
+        /// The file, as written or by its real path.
+        path: Vec<u8>,
+    },
+    /// A link on the way is in a directory of the tree's.
+    #[error(
+        "{link} is a symbolic link that the guarded command may replace: {ELSEWHERE}",
+        link = show(link)
+    )]
+    ReplaceableLink {
+        /// The link.
+        link: Vec<u8>,
+    },
 }
 
 impl GatewayRoute {

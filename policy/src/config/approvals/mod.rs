@@ -9,7 +9,7 @@ mod url;
 
 pub(crate) use forwarding::ForwardingMode;
 pub use forwarding::{Forwarding, Recipient, ThreadId, TurnSource};
-pub use gateway::{Fingerprint, GatewayRoute};
+pub use gateway::{Fingerprint, GatewayRoute, TokenFileError};
 pub use url::{GatewayHost, GatewayUrl, Scheme};
 
 /// A route to a human.

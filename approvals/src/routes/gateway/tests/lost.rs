@@ -191,8 +191,9 @@ fn a_local_error_does_not_count_as_an_absent_gateway() {
     );
     assert_eq!(down(OpenError::NoGateway { at: at(), why: String::new() }), RouteFailure::Failed);
     assert_eq!(Down::Broken.lack(), RouteFailure::Failed);
-    let missing = |why: &str| NoAccess::Secret { at: at(), why: why.to_owned() };
-    assert_eq!(Down::Access(missing("others may read it")).lack(), RouteFailure::Failed);
-    let nowhere = NoAccess::Nowhere { at: at(), why: String::new() };
-    assert_eq!(Down::Access(nowhere).lack(), RouteFailure::Nobody);
+    let missing = |why: &str| NoAccess::Secret { at: at(), why: NoSecret::Config(why.to_owned()) };
+    assert_eq!(Down::from(missing("others may read it")).lack(), RouteFailure::Failed);
+    let why = NoSecret::Nowhere { config: String::new(), owner: GatewayOwner::Local };
+    let nowhere = NoAccess::Nowhere { at: at(), why };
+    assert_eq!(Down::from(nowhere).lack(), RouteFailure::Nobody);
 }

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use guard_openclaw::gateway::testing::{Client as Peer, Gateway, admin_hello, hello};
-use guard_openclaw::gateway::{GatewayRejected, GatewaySettings, NoAccess, OpenError};
+use guard_openclaw::gateway::{
+    GatewayOwner, GatewayRejected, GatewaySettings, NoAccess, NoSecret, OpenError,
+};
 use guard_openclaw::ports::Warn;
 use guard_policy::approval::Route;
 use serde_json::{Value, json};
