@@ -17,7 +17,7 @@ use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 use super::access::Credentials;
 use super::frames::MAX_LEN;
 use super::peer::SocketPair;
-use super::problem::{Disconnected, OpenError};
+use super::problem::{Disconnected, NotGateway, NotPrivate, OpenError};
 use super::tls;
 
 /// How long a host may take to accept a connection.
@@ -57,22 +57,22 @@ pub async fn dial(access: &Credentials) -> Result<(Socket, Option<SocketPair>), 
         Scheme::Ws => (Box::new(stream), ends.are_here().then_some(ends)),
         Scheme::Wss => {
             let over = tls::over(stream, endpoint.host(), access.trust).await;
-            (Box::new(over.map_err(|why| OpenError::Insecure { at: at(), why })?), None)
+            (Box::new(over.map_err(|error| OpenError::Insecure { at: at(), why: error.into() })?), None)
         }
     };
     // No Origin header: with one, a gateway sees a browser and grants nothing (OpenClaw 2026.9.6).
-    let no_gateway = |why: String| OpenError::NoGateway { at: at(), why };
-    let request = endpoint.as_str().into_client_request().map_err(|error| no_gateway(error.to_string()))?;
+    let no_gateway = |why: NotGateway| OpenError::NoGateway { at: at(), why };
+    let request = endpoint.as_str().into_client_request().map_err(|error| no_gateway(error.into()))?;
     match client_async_with_config(request, stream, Some(limits())).await {
         Ok((socket, _)) => Ok((socket, ends)),
         Err(tungstenite::Error::Http(response)) if response.status() == StatusCode::SERVICE_UNAVAILABLE => {
             Err(OpenError::Busy { at: at() })
         }
         Err(tungstenite::Error::Http(response)) => {
-            Err(no_gateway(format!("it answers with HTTP {}", response.status().as_u16())))
+            Err(no_gateway(NotGateway::Http(response.status().as_u16())))
         }
         Err(tungstenite::Error::Io(error)) => Err(OpenError::Unreachable { at: at(), error }),
-        Err(error) => Err(no_gateway(error.to_string())),
+        Err(error) => Err(no_gateway(error.into())),
     }
 }
 
@@ -93,13 +93,7 @@ async fn connect(access: &Credentials) -> Result<TcpStream, OpenError> {
         && !access.allow_insecure
         && !addresses.iter().all(|address| address.ip().is_loopback())
     {
-        return Err(OpenError::Insecure {
-            at: at(),
-            why:
-                "without TLS the token would cross the network in plain text: use wss://, a tunnel from this \
-                  host, or approvals.gateway.allowInsecure"
-                    .to_owned(),
-        });
+        return Err(OpenError::Insecure { at: at(), why: NotPrivate::PlainText });
     }
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for address in addresses {

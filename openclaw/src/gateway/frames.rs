@@ -65,6 +65,17 @@ impl std::fmt::Display for Refused {
     }
 }
 
+/// Why a message is not a frame.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// It is JSON of another type, or none.
+    #[error("it is no object")]
+    NotObject,
+    /// It is no JSON, or a field has the wrong type.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+}
+
 /// A frame as it is sent.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
@@ -107,13 +118,12 @@ struct RequestFrame<'a> {
 ///
 /// # Errors
 /// Why it is not a frame.
-pub fn read(text: &str) -> Result<Frame, String> {
+pub fn read(text: &str) -> Result<Frame, FrameError> {
     // serde would accept an array of the fields in place of the object.
     if !text.trim_start().starts_with('{') {
-        return Err("it is no object".to_owned());
+        return Err(FrameError::NotObject);
     }
-    let written = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    Ok(match written {
+    Ok(match serde_json::from_str(text)? {
         RawFrame::Res { id, ok: true, payload, .. } => Frame::Answer { id, answer: Ok(payload) },
         RawFrame::Res { id, ok: false, error, .. } => {
             let WrittenError { code, message, details } = error.unwrap_or_default();

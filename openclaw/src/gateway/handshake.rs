@@ -10,7 +10,7 @@ use super::frames::{Frame, Refused, read, request};
 use super::hello::Hello;
 use super::identity::{Identity, IdentityError};
 use super::peer::{GatewayRejected, SocketPair};
-use super::problem::{Disconnected, OpenError};
+use super::problem::{Disconnected, NotGateway, OpenError};
 use super::role::ClientRole;
 use super::secret::SecretKind;
 use super::tls::Trust;
@@ -92,9 +92,9 @@ pub async fn greet(
         }
     };
     let (hello, issued) =
-        Hello::read(payload, now()).map_err(|why| OpenError::NoGateway { at: at(), why })?;
+        Hello::read(payload, now()).map_err(|error| OpenError::NoGateway { at: at(), why: error.into() })?;
     if hello.role.as_deref().is_some_and(|role| role != access.role.name()) {
-        let why = format!("it admits the guard in another role than {}", access.role.name());
+        let why = NotGateway::OtherRole(access.role.name());
         return Err(OpenError::NoGateway { at: at(), why }.into());
     }
     if access.role == ClientRole::Operator && !hello.grants(APPROVALS) {
@@ -185,7 +185,7 @@ async fn next(socket: &mut Socket) -> Result<Frame, Disconnected> {
         if text.len() > MAX_LEN {
             return Err(Disconnected::Broken(format!("a greeting of more than {} KiB", MAX_LEN >> 10)));
         }
-        return read(&text).map_err(Disconnected::Broken);
+        return read(&text).map_err(|error| Disconnected::Broken(error.to_string()));
     }
 }
 

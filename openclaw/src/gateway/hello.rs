@@ -104,23 +104,40 @@ pub struct Issued {
     pub device_token: Option<String>,
 }
 
+/// Why an answer to `connect` is not a greeting.
+#[derive(Debug, thiserror::Error)]
+pub enum HelloError {
+    /// It is JSON of another type.
+    #[error("it is no object")]
+    NotObject,
+    /// A field is missing, or has the wrong type.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// Its `type` is another.
+    #[error("it does not say hello-ok")]
+    OtherType,
+    /// The guard does not speak this protocol.
+    #[error("it uses protocol {0}; the guard supports 3 and 4")]
+    Protocol(u64),
+}
+
 impl Hello {
     /// Parses the payload of the answer to `connect`, which arrived at `now` (milliseconds since 1970).
     ///
     /// # Errors
     /// Why it is not a greeting.
-    pub fn read(payload: Value, now: i64) -> Result<(Hello, Issued), String> {
+    pub fn read(payload: Value, now: i64) -> Result<(Hello, Issued), HelloError> {
         // serde would accept an array of the fields in place of the object.
         if !payload.is_object() {
-            return Err("it is no object".to_owned());
+            return Err(HelloError::NotObject);
         }
-        let written: RawHello = serde_json::from_value(payload).map_err(|error| error.to_string())?;
+        let written: RawHello = serde_json::from_value(payload)?;
         if written.r#type != "hello-ok" {
-            return Err("it does not say hello-ok".to_owned());
+            return Err(HelloError::OtherType);
         }
         let RawHello { protocol, server, snapshot, auth, policy, .. } = written;
         if !(3..=4).contains(&protocol) {
-            return Err(format!("it uses protocol {protocol}; the guard supports 3 and 4"));
+            return Err(HelloError::Protocol(protocol));
         }
         let run = match (server.boot_id, snapshot.uptime_ms) {
             (Some(id), _) if !id.is_empty() => Run::Boot(id),

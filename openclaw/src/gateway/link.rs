@@ -183,7 +183,7 @@ impl Driver {
                         Ok(Some(text)) => match read(&text) {
                             Ok(frame) => self.receive(frame),
                             Err(why) if self.events.is_some() => tracing::info!("the gateway's message is ignored: {why}"),
-                            Err(why) => return Disconnected::Broken(why),
+                            Err(why) => return Disconnected::Broken(why.to_string()),
                         },
                         Ok(None) => {}
                         Err(lost) => return lost,

@@ -43,7 +43,7 @@ pub use link::{Events, Link};
 pub use listens::{config, copies, find};
 pub use pause::Pause;
 pub use peer::{GatewayRejected, SocketPair};
-pub use problem::{CallError, Disconnected, OpenError};
+pub use problem::{CallError, Disconnected, NotGateway, NotPrivate, OpenError};
 pub use role::NodeClient;
 pub use secret_env::SecretVariables;
 pub use settings::GatewaySettings;

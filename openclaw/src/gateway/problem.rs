@@ -4,9 +4,12 @@
 use std::io;
 
 use guard_policy::text::shown;
+use tokio_tungstenite::tungstenite;
 
 use super::frames::Refused;
+use super::hello::HelloError;
 use super::peer::GatewayRejected;
+use super::tls::TlsError;
 
 /// Why a connection was not opened or not admitted.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +34,8 @@ pub enum OpenError {
         /// The gateway's URL.
         at: String,
         /// What is not private about it, or what is wrong with its certificate.
-        why: String,
+        #[source]
+        why: NotPrivate,
     },
     /// No secret may be sent to the process at the other end.
     #[error("{at}: {rejected}")]
@@ -47,7 +51,8 @@ pub enum OpenError {
         /// The gateway's URL.
         at: String,
         /// What it does that a gateway does not.
-        why: String,
+        #[source]
+        why: NotGateway,
     },
     /// The gateway accepts no connection at the moment (OpenClaw 2026.9.6 while it starts or stops, or while
     /// too many clients have not identified themselves yet).
@@ -98,6 +103,43 @@ pub enum OpenError {
         /// What to do next.
         next: Option<String>,
     },
+}
+
+/// Why a connection would not be private.
+#[derive(Debug, thiserror::Error)]
+pub enum NotPrivate {
+    /// The URL is that of another host, without TLS.
+    #[error(
+        "without TLS the token would cross the network in plain text: use wss://, a tunnel from this \
+         host, or approvals.gateway.allowInsecure"
+    )]
+    PlainText,
+    /// TLS cannot be established.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+}
+
+/// What the other end does that a gateway does not.
+#[derive(Debug, thiserror::Error)]
+pub enum NotGateway {
+    /// It speaks HTTP, but opens no WebSocket; holds the status.
+    #[error("it answers with HTTP {0}")]
+    Http(u16),
+    /// It does not follow the protocol of WebSockets.
+    #[error(transparent)]
+    WebSocket(Box<tungstenite::Error>),
+    /// Its greeting is none.
+    #[error(transparent)]
+    Hello(#[from] HelloError),
+    /// It admits the guard, but not in the requested role, which this holds.
+    #[error("it admits the guard in another role than {0}")]
+    OtherRole(&'static str),
+}
+
+impl From<tungstenite::Error> for NotGateway {
+    fn from(error: tungstenite::Error) -> NotGateway {
+        NotGateway::WebSocket(Box::new(error))
+    }
 }
 
 fn advice(next: &Option<String>) -> String {

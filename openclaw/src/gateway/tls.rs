@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use guard_policy::approval::{Fingerprint, GatewayHost};
 use sha2::{Digest, Sha256};
+use tokio::task::JoinError;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::client::WebPkiServerVerifier;
 use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use tokio_rustls::rustls::client::{VerifierBuilderError, WebPkiServerVerifier};
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{
@@ -29,25 +30,58 @@ pub enum Trust {
 /// The key of guard.json with the fingerprint of a gateway's certificate.
 const PIN: &str = "approvals.gateway.fingerprint";
 
+/// Why TLS is not established.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// No certificate can be for this name.
+    #[error("it is not the name of a host")]
+    NotHostName,
+    /// The thread that reads the certificates has failed.
+    #[error(transparent)]
+    Thread(#[from] JoinError),
+    /// There is no authority to vouch for a certificate.
+    #[error("this host trusts no certificate authority{}: install ca-certificates{}", reason(.why), or_set(.pin))]
+    NoAuthorities {
+        /// Why one could not be read.
+        why: Option<rustls_native_certs::Error>,
+        /// The key of guard.json that can name a certificate instead.
+        pin: Option<&'static str>,
+    },
+    /// The authorities' certificates cannot be used.
+    #[error(transparent)]
+    Verifier(#[from] VerifierBuilderError),
+    /// The library does not support what the guard requires.
+    #[error(transparent)]
+    Config(#[from] Error),
+    /// The other end's certificate is not the right one, or the connection has failed.
+    #[error("{}", error_text(.0))]
+    Handshake(#[source] io::Error),
+}
+
+fn reason(why: &Option<rustls_native_certs::Error>) -> String {
+    why.as_ref().map(|error| format!(" ({error})")).unwrap_or_default()
+}
+
+fn or_set(pin: &Option<&'static str>) -> String {
+    pin.map(|key| format!(", or set {key}")).unwrap_or_default()
+}
+
 /// Establishes TLS over a connection.
 ///
 /// # Errors
-/// Why that failed, for people.
-pub async fn over<S>(stream: S, host: &GatewayHost, trust: Trust) -> Result<TlsStream<S>, String>
+/// Why that failed.
+pub async fn over<S>(stream: S, host: &GatewayHost, trust: Trust) -> Result<TlsStream<S>, TlsError>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
 {
     let name = match host {
         GatewayHost::Address(address) => ServerName::from(*address),
-        GatewayHost::Name(name) => {
-            ServerName::try_from(name.clone()).map_err(|_| "it is not the name of a host".to_owned())?
-        }
+        GatewayHost::Name(name) => ServerName::try_from(name.clone()).map_err(|_| TlsError::NotHostName)?,
     };
     // The disk may be slow.
-    let config = tokio::task::spawn_blocking(move || config(trust)).await;
-    let config = config.map_err(|error| error.to_string())??;
+    let config = tokio::task::spawn_blocking(move || config(trust)).await??;
     let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);
-    connecting.await.map_err(|error| error_text(&error))
+    connecting.await.map_err(TlsError::Handshake)
 }
 
 /// Returns the text of an error; for one of [`Looks`], only its own words.
@@ -63,7 +97,7 @@ pub fn fingerprint(certificate: &CertificateDer<'_>) -> Fingerprint {
     Fingerprint::new(Sha256::digest(certificate).into())
 }
 
-fn config(trust: Trust) -> Result<ClientConfig, String> {
+fn config(trust: Trust) -> Result<ClientConfig, TlsError> {
     let provider = Arc::new(ring::default_provider());
     let at = match trust {
         Trust::Authorities | Trust::AuthoritiesAlone => {
@@ -74,24 +108,20 @@ fn config(trust: Trust) -> Result<ClientConfig, String> {
     };
     let verifier = Arc::new(Looks { at, provider: Arc::clone(&provider) });
     let config = ClientConfig::builder_with_provider(provider).with_protocol_versions(&[&version::TLS13]);
-    let config = config.map_err(|error| error.to_string())?;
-    Ok(config.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
+    Ok(config?.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
 }
 
 fn authorities(
     provider: &Arc<CryptoProvider>,
-    pin: Option<&str>,
-) -> Result<Arc<WebPkiServerVerifier>, String> {
+    pin: Option<&'static str>,
+) -> Result<Arc<WebPkiServerVerifier>, TlsError> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(found.certs);
     if roots.is_empty() {
-        let why = found.errors.first().map(|error| format!(" ({error})")).unwrap_or_default();
-        let or = pin.map(|key| format!(", or set {key}")).unwrap_or_default();
-        return Err(format!("this host trusts no certificate authority{why}: install ca-certificates{or}"));
+        return Err(TlsError::NoAuthorities { why: found.errors.into_iter().next(), pin });
     }
-    let built = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
-    built.map_err(|error| error.to_string())
+    Ok(WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build()?)
 }
 
 /// A verifier of the certificate. The handshake proves that the other end has its key.

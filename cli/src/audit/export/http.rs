@@ -56,7 +56,8 @@ pub async fn post(endpoint: &Endpoint, headers: &Headers, body: Vec<u8>) -> Resu
     let answered = async {
         if endpoint.is_secure {
             let stream = tls_over(stream, &endpoint.host, Trust::AuthoritiesAlone).await;
-            send(stream.map_err(|why| Failure::Never { why })?, endpoint, headers, body).await
+            send(stream.map_err(|error| Failure::Never { why: error.to_string() })?, endpoint, headers, body)
+                .await
         } else {
             send(stream, endpoint, headers, body).await
         }

@@ -43,7 +43,7 @@ fn recorded_frames_are_read() {
                 }
                 other => panic!("{other}"),
             };
-            assert_eq!(read(&frame.to_string()), Ok(expected), "{frame}");
+            assert_eq!(read(&frame.to_string()).unwrap(), expected, "{frame}");
             right += 1;
         }
         println!("{name}: {right} of {}", heard.len());
@@ -165,7 +165,7 @@ fn malformed_frames_are_rejected() {
     let both = "{\"type\":\"res\",\"id\":\"1\",\"ok\":false,\"payload\":{\"decision\":\"allow-once\"}}";
     assert_eq!(refused(both), bare);
     assert_eq!(bare.to_string(), "it gives no reason");
-    assert_eq!(read("{\"type\":\"x\",\"id\":1}"), Ok(Frame::Other));
+    assert_eq!(read("{\"type\":\"x\",\"id\":1}").unwrap(), Frame::Other);
 }
 
 #[test]
@@ -216,13 +216,13 @@ proptest! {
     #[test]
     fn every_answer_frame_is_read_as_written(id in any::<String>(), payload in values(), more in values()) {
         let text = json!({"type": "res", "id": id, "ok": true, "payload": payload, "more": more}).to_string();
-        prop_assert_eq!(read(&text), Ok(Frame::Answer { id, answer: Ok(payload) }));
+        prop_assert_eq!(read(&text).unwrap(), Frame::Answer { id, answer: Ok(payload) });
     }
 
     #[test]
     fn every_event_frame_is_read_as_written(event in any::<String>(), payload in values(), seq in any::<u64>()) {
         let text = json!({"seq": seq, "payload": payload, "event": event, "type": "event"}).to_string();
-        prop_assert_eq!(read(&text), Ok(Frame::Event(GatewayEvent { event, payload })));
+        prop_assert_eq!(read(&text).unwrap(), Frame::Event(GatewayEvent { event, payload }));
     }
 
     #[test]

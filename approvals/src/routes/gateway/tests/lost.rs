@@ -189,7 +189,7 @@ fn a_local_error_does_not_count_as_an_absent_gateway() {
         down(OpenError::Rejected { at: at(), rejected: GatewayRejected::Member(1) }),
         RouteFailure::Failed
     );
-    assert_eq!(down(OpenError::NoGateway { at: at(), why: String::new() }), RouteFailure::Failed);
+    assert_eq!(down(OpenError::NoGateway { at: at(), why: NotGateway::Http(404) }), RouteFailure::Failed);
     assert_eq!(Down::Broken.lack(), RouteFailure::Failed);
     let missing = |why: &str| NoAccess::Secret { at: at(), why: NoSecret::Config(why.to_owned()) };
     assert_eq!(Down::from(missing("others may read it")).lack(), RouteFailure::Failed);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use guard_openclaw::gateway::testing::{Client as Peer, Gateway, admin_hello, hello};
 use guard_openclaw::gateway::{
-    GatewayOwner, GatewayRejected, GatewaySettings, NoAccess, NoSecret, OpenError,
+    GatewayOwner, GatewayRejected, GatewaySettings, NoAccess, NoSecret, NotGateway, OpenError,
 };
 use guard_openclaw::ports::Warn;
 use guard_policy::approval::Route;
