@@ -276,7 +276,7 @@ fn find_policy(options: &Options, paths: &mut Paths, name: &OsStr) -> Result<Sta
         stores.gateways = approvals_store::load_gateways(&paths.state_directory);
         policy = compile(paths, &stores)?;
         if let Err(why) = asked {
-            eprintln!("openclaw-guard: {}", shown(why.as_bytes()));
+            eprintln!("openclaw-guard: {}", shown(why.to_string().as_bytes()));
         }
     }
     Ok(StartPolicy { policy, text, stores, profile })

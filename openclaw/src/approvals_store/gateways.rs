@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+use guard_policy::Problem;
 use guard_policy::store::{Store, StoreContents};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -56,28 +57,48 @@ impl Snapshot {
     ///
     /// # Errors
     /// Why it is not a store.
-    pub fn reading(&self) -> Result<StoreContents, String> {
-        let text = serde_json::to_string_pretty(&self.file).map_err(|error| error.to_string())?;
+    pub fn reading(&self) -> Result<StoreContents, Problem> {
+        // Indented, so that a problem's line is the value's.
+        let text = format!("{:#}", self.file);
         Store::parse("the gateway's exec approvals", &text, &mut new_id)
-            .map_err(|problem| problem.to_string())
     }
+}
+
+/// Why the store that governs a policy is not known.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotGoverned {
+    /// Another gateway has reported its store.
+    #[error("the saved exec approvals are those of another gateway ({}, not {})", name(.saved), name(.asked))]
+    OtherGateway {
+        /// The gateway that has, as [`Snapshot::gateway`].
+        saved: Option<String>,
+        /// The policy's.
+        asked: Option<String>,
+    },
+    /// No gateway has reported its store yet.
+    #[error("the gateway's exec approvals were never fetched")]
+    NeverFetched,
+    /// The saved file cannot be read; holds a line that says why.
+    #[error("{0}")]
+    Broken(String),
+}
+
+fn name(gateway: &Option<String>) -> &str {
+    gateway.as_deref().unwrap_or("the one of this host")
 }
 
 /// Returns the store that governs a policy with this gateway.
 ///
 /// # Errors
-/// A sentence that says why the store is not known.
-pub fn governing<'g>(known: &'g Gateways, asked: Option<&str>) -> Result<&'g StoreContents, String> {
-    let name = |gateway: Option<&str>| gateway.unwrap_or("the one of this host").to_owned();
+/// Why the store is not known.
+pub fn governing<'g>(known: &'g Gateways, asked: Option<&str>) -> Result<&'g StoreContents, NotGoverned> {
     match known {
         Gateways::Said { gateway, reading } if gateway.as_deref() == asked => Ok(reading),
-        Gateways::Said { gateway, .. } => Err(format!(
-            "the saved exec approvals are those of another gateway ({}, not {})",
-            name(gateway.as_deref()),
-            name(asked)
-        )),
-        Gateways::Never => Err("the gateway's exec approvals were never fetched".to_owned()),
-        Gateways::Broken(why) => Err(why.clone()),
+        Gateways::Said { gateway, .. } => {
+            Err(NotGoverned::OtherGateway { saved: gateway.clone(), asked: asked.map(str::to_owned) })
+        }
+        Gateways::Never => Err(NotGoverned::NeverFetched),
+        Gateways::Broken(why) => Err(NotGoverned::Broken(why.clone())),
     }
 }
 
@@ -98,7 +119,7 @@ pub fn load(state: &Path) -> Gateways {
     match serde_json::from_slice::<Snapshot>(&bytes) {
         Ok(snapshot) if snapshot.version == VERSION => match snapshot.reading() {
             Ok(reading) => Gateways::Said { gateway: snapshot.gateway, reading: Box::new(reading) },
-            Err(why) => broken(why),
+            Err(problem) => broken(problem.to_string()),
         },
         Ok(snapshot) => broken(format!("version {} is of another guard", snapshot.version)),
         Err(error) => broken(error.to_string()),

@@ -1,7 +1,8 @@
 //! Reads the stores at startup.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use guard_policy::Problem;
 use guard_policy::store::{Store, StoreContents};
 
 use super::directory::{Directory, StoreKind};
@@ -69,7 +70,7 @@ pub fn load(state: &Path) -> File {
             }
             File::Present(reading)
         }
-        Err(problem) => File::Broken(problem),
+        Err(error) => File::Broken(error.to_string()),
     }
 }
 
@@ -79,24 +80,41 @@ pub fn load_own(state: &Path) -> File {
     let unreadable = |error: std::io::Error| File::Broken(format!("{}: {error}", path.display()));
     match Directory::open_own(state).and_then(|directory| directory.map_or(Ok(None), |own| own.read())) {
         Ok(Some(content)) => {
-            parse(&path, content.bytes, StoreKind::Guard).map_or_else(File::Broken, File::Present)
+            let parsed = parse(&path, content.bytes, StoreKind::Guard);
+            parsed.map_or_else(|error| File::Broken(error.to_string()), File::Present)
         }
         Ok(None) => File::Absent,
         Err(error) => unreadable(error),
     }
 }
 
-/// Parses a file's content as a store; the error is a line that says what is wrong with it.
-pub(super) fn parse(path: &Path, bytes: Vec<u8>, kind: StoreKind) -> Result<StoreContents, String> {
+/// Why a file's content is not a store.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// It is not text.
+    #[error("{path}:{line}: not UTF-8 text", path = path.display())]
+    NotText {
+        /// The file.
+        path: PathBuf,
+        /// The first line that is not text, from 1.
+        line: usize,
+    },
+    /// It is not of the format.
+    #[error(transparent)]
+    Problem(#[from] Problem),
+}
+
+/// Parses a file's content as a store.
+pub(super) fn parse(path: &Path, bytes: Vec<u8>, kind: StoreKind) -> Result<StoreContents, StoreError> {
     let shown = path.display().to_string();
     let text = String::from_utf8(bytes).map_err(|error| {
         let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        format!("{shown}:{line}: not UTF-8 text")
+        StoreError::NotText { path: path.to_owned(), line }
     })?;
     let read = match kind {
         StoreKind::OpenClaw | StoreKind::Gateway => Store::parse,
         StoreKind::Guard => Store::parse_own,
     };
-    read(&shown, &text, &mut new_id).map_err(|problem| problem.to_string())
+    Ok(read(&shown, &text, &mut new_id)?)
 }

@@ -23,9 +23,10 @@ pub use answer_store::AnswerStore;
 pub use directory::{Directory, Owner, below};
 pub use disk::{Disk, Kernel, PRIVATE};
 pub use gateways::{
-    Gateways, Snapshot, governing, load as load_gateways, path as gateways, save as save_gateways,
+    Gateways, NotGoverned, Snapshot, governing, load as load_gateways, path as gateways,
+    save as save_gateways,
 };
-pub use load::{File, Stores, load, load_own};
+pub use load::{File, StoreError, Stores, load, load_own};
 pub(crate) use lock::Lock;
 pub use update::{UpdateError, apply, apply_own};
 

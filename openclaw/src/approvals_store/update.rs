@@ -8,7 +8,7 @@ use guard_policy::store::{BaseHash, Store};
 
 use super::directory::{Content, Directory, Owner, StoreKind};
 use super::disk::{Disk, Kernel, PRIVATE};
-use super::load::parse;
+use super::load::{StoreError, parse};
 use super::lock::Lock;
 use super::{DATABASE, GUARD, NAME, stale};
 
@@ -38,11 +38,8 @@ pub enum UpdateError {
         path: PathBuf,
     },
     /// The store's text is not of the format.
-    #[error("{problem}: the store cannot be read, so nothing is written: repair it first")]
-    Broken {
-        /// What is wrong with it, with its path.
-        problem: String,
-    },
+    #[error("{0}: the store cannot be read, so nothing is written: repair it first")]
+    Broken(#[source] StoreError),
     /// Another writer has changed the store; [`apply`] tries again before it returns this.
     #[error("{path} has changed since it was read: repeat the change", path = path.display())]
     Conflict {
@@ -176,7 +173,7 @@ impl LockedStore {
         let Content { bytes, owner } = content;
         let before = BaseHash::new(&bytes);
         let old = parse(&self.path(), bytes, self.directory.kind());
-        let old = old.map_err(|problem| UpdateError::Broken { problem })?.store;
+        let old = old.map_err(UpdateError::Broken)?.store;
         let mut store = old.clone();
         let result = change(&mut store);
         if store == old {

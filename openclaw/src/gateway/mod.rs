@@ -47,7 +47,7 @@ pub use problem::{CallError, Disconnected, NotGateway, NotPrivate, OpenError};
 pub use role::NodeClient;
 pub use secret_env::SecretVariables;
 pub use settings::GatewaySettings;
-pub use sync::{SyncThread, Unsaved, ask_first};
+pub use sync::{InitialSyncError, SyncThread, Unsaved, ask_first};
 pub use tls::{Trust, over as tls_over};
 
 /// The items that the fuzz targets use.

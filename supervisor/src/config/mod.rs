@@ -236,6 +236,7 @@ fn with_host<T>(
     let former_policies = policies.flat_map(with_new).collect();
     let asked = document.and_then(|document| document.approvals().gateway().url());
     let gateways = approvals_store::governing(&stores.gateways, asked.map(GatewayUrl::as_str));
+    let gateways = gateways.map_err(|error| error.to_string());
     let asked = ask(Host {
         home: paths.home.as_os_str().as_bytes(),
         cwd: paths.cwd.as_os_str().as_bytes(),

@@ -11,5 +11,5 @@ mod tests;
 mod thread;
 mod wire;
 
-pub use initial::ask_first;
+pub use initial::{InitialSyncError, ask_first};
 pub use thread::{SyncThread, Unsaved};

@@ -16,10 +16,10 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
-use super::wire::{SyncError, add, fetch};
-use crate::approvals_store::{self, Snapshot};
+use super::wire::{SyncError, add, fetch, save};
+use crate::approvals_store::Snapshot;
 use crate::clock::now_ms;
-use crate::gateway::{Credentials, GatewaySettings, Link, NoAccess, Pause};
+use crate::gateway::{Credentials, GatewaySettings, Link, Pause};
 use crate::ports::{IsMember, Warn};
 use crate::tasks::restart_task_on_panic;
 
@@ -58,16 +58,16 @@ enum Ask {
     /// Fetch the store now.
     Look(SyncSender<()>),
     /// Add an entry.
-    Add { agent: String, entry: NewEntry, done: SyncSender<Result<(), String>> },
+    Add { agent: String, entry: NewEntry, done: SyncSender<Result<(), Arc<SyncError>>> },
 }
 
 /// Why an entry is not at the gateway.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Unsaved {
     /// The policy does not want it there.
     Elsewhere,
-    /// It could not be saved there; holds the reason.
-    Failed(String),
+    /// It could not be saved there.
+    Failed(Arc<SyncError>),
 }
 
 impl std::fmt::Debug for SyncThread {
@@ -123,7 +123,7 @@ impl SyncThread {
         let add = |done| Ask::Add { agent: agent.to_owned(), entry: entry.clone(), done };
         match self.ask(add, SAVE_TIMEOUT) {
             Some(done) => done.map_err(Unsaved::Failed),
-            None if self.is_wanted() => Err(Unsaved::Failed("the gateway does not answer".to_owned())),
+            None if self.is_wanted() => Err(Unsaved::Failed(Arc::new(SyncError::NoReply))),
             None => Err(Unsaved::Elsewhere),
         }
     }
@@ -194,7 +194,7 @@ impl Work {
         loop {
             let settings = self.settings.borrow_and_update().clone();
             if !settings.admin {
-                self.refuse("approvals.gateway.admin is off", None).await;
+                self.refuse(&Arc::new(SyncError::Off), None).await;
                 continue;
             }
             match self.visit(&settings, std::mem::take(&mut asks)).await {
@@ -208,7 +208,7 @@ impl Work {
                     }
                 }
                 Err(why) => {
-                    self.warn_once(&why);
+                    self.warn_once(&why.to_string());
                     let pause = self.pause.next_wait();
                     self.refuse(&why, Some(pause)).await;
                 }
@@ -217,10 +217,11 @@ impl Work {
     }
 
     /// Connects, adds the requested entries, fetches the store, and disconnects before it replies.
-    async fn visit(&self, settings: &GatewaySettings, asks: Vec<Ask>) -> Result<(), String> {
+    async fn visit(&self, settings: &GatewaySettings, asks: Vec<Ask>) -> Result<(), Arc<SyncError>> {
         let link = match self.open(settings).await {
             Ok(link) => link,
-            Err(why) => {
+            Err(error) => {
+                let why = Arc::new(error);
                 asks.into_iter().for_each(|ask| ask.refuse(&why));
                 return Err(why);
             }
@@ -242,19 +243,18 @@ impl Work {
             match ask {
                 // A caller that has stopped waiting saves elsewhere.
                 Ask::Look(done) => drop(done.try_send(())),
-                Ask::Add { done, .. } => drop(done.try_send(added.map_err(|error| error.to_string()))),
+                Ask::Add { done, .. } => drop(done.try_send(added.map_err(Arc::new))),
             }
         }
-        looked.map_err(|error| error.to_string())
+        looked.map_err(Arc::new)
     }
 
-    async fn open(&self, settings: &GatewaySettings) -> Result<Link, String> {
+    async fn open(&self, settings: &GatewaySettings) -> Result<Link, SyncError> {
         let (shared, settings) = (Arc::clone(&self.sync.0), settings.clone());
-        let find = move || Ok(Credentials::find(&settings, &shared.state)?.apart_from(&shared.is_member));
+        let find = move || Credentials::find(&settings, &shared.state);
         // The disk may be slow.
-        let access = tokio::task::spawn_blocking(find).await.map_err(|error| error.to_string())?;
-        let access = access.map_err(|error: NoAccess| error.to_string())?;
-        Link::open(&access).await.map_err(|error| error.to_string())
+        let access = tokio::task::spawn_blocking(find).await??.apart_from(&self.sync.0.is_member);
+        Ok(Link::open(&access).await?)
     }
 
     async fn add(
@@ -269,10 +269,7 @@ impl Work {
     }
 
     fn save(&self, snapshot: &Snapshot) -> Result<(), SyncError> {
-        let state = &self.sync.0.state;
-        approvals_store::save_gateways(state, snapshot).map_err(|error| {
-            SyncError::NotKept(format!("{}: {error}", approvals_store::gateways(state).display()))
-        })
+        save(&self.sync.0.state, snapshot)
     }
 
     async fn next(&mut self, time: impl Future<Output = ()>) -> Next {
@@ -290,7 +287,7 @@ impl Work {
     }
 
     /// Waits until the settings change or the pause ends. Requests meanwhile are refused with this reason.
-    async fn refuse(&mut self, why: &str, pause: Option<Duration>) {
+    async fn refuse(&mut self, why: &Arc<SyncError>, pause: Option<Duration>) {
         let time = async {
             match pause {
                 Some(pause) => sleep(pause).await,
@@ -313,10 +310,10 @@ impl Work {
 
 impl Ask {
     /// Answers a request that cannot be met with the reason.
-    fn refuse(self, why: &str) {
+    fn refuse(self, why: &Arc<SyncError>) {
         match self {
             Ask::Look(done) => drop(done.try_send(())),
-            Ask::Add { done, .. } => drop(done.try_send(Err(why.to_owned()))),
+            Ask::Add { done, .. } => drop(done.try_send(Err(Arc::clone(why)))),
         }
     }
 }

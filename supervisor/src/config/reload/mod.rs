@@ -310,7 +310,7 @@ impl PolicyReader {
         let had = approvals_store::governing(&self.source.stores.gateways, url).is_ok();
         match approvals_store::governing(&known, url) {
             Err(why) if asked.admin() && had => {
-                self.refuse(&why, &file);
+                self.refuse(&why.to_string(), &file);
                 None
             }
             _ => Some(known),
@@ -333,7 +333,7 @@ impl PolicyReader {
             beside.gateways = approvals_store::load_gateways(&paths.state_directory);
             policy = compile(&beside)?;
             if let Err(why) = asked {
-                self.reporter.problem(format!("openclaw-guard: {}", shown(why.as_bytes())));
+                self.reporter.problem(format!("openclaw-guard: {}", shown(why.to_string().as_bytes())));
             }
         }
         fail_point(Fallible::Policy, now.unwrap_or_default());

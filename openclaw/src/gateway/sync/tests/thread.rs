@@ -76,7 +76,7 @@ async fn the_sync_thread_stores_what_it_receives() {
     let (fixture, gateway) = (SyncFixture::new(), Gateway::new().await);
     let sync = fixture.sync();
     let entry = always("/b");
-    assert_eq!(sync.add("main", &entry), Err(Unsaved::Elsewhere));
+    assert!(matches!(sync.add("main", &entry), Err(Unsaved::Elsewhere)));
     sync.want(fixture.settings(&gateway));
     visited(&gateway, "h1", store_with(&["/a"])).await;
     assert_eq!(fixture.known(), ["/a"]);
@@ -108,7 +108,7 @@ async fn the_sync_thread_stores_what_it_receives() {
         client.gone().await;
     };
     let (added, ()) = join!(added, talk);
-    assert_eq!(added, Ok(()));
+    assert!(added.is_ok(), "{added:?}");
     assert_eq!(fixture.known(), ["/a", "/b"]);
     assert!(fixture.warnings.lock().unwrap().is_empty());
 }
@@ -148,14 +148,15 @@ async fn a_missing_admin_scope_is_reported_once() {
     let Err(Unsaved::Failed(why)) = plainly(move || adding.add("main", &always("/x"))).await else {
         panic!("it is nowhere")
     };
-    assert!(why.contains("does not grant operator.admin"), "{why}");
+    assert!(matches!(*why, SyncError::NoAdmin), "{why}");
     assert_eq!(fixture.warnings.lock().unwrap().len(), 1);
     assert_eq!(approvals_store::load_gateways(&fixture.state()), Gateways::Never);
     // Without the setting, nothing is tried.
     sync.want(GatewaySettings::default());
     let (looking, adding) = (sync.clone(), sync);
     plainly(move || looking.look()).await;
-    assert_eq!(plainly(move || adding.add("main", &always("/x"))).await, Err(Unsaved::Elsewhere));
+    let added = plainly(move || adding.add("main", &always("/x"))).await;
+    assert!(matches!(added, Err(Unsaved::Elsewhere)), "{added:?}");
 }
 
 fn governed(url: &str, token: &Path, state: &Path) -> Policy {
@@ -164,7 +165,7 @@ fn governed(url: &str, token: &Path, state: &Path) -> Policy {
         "permissions": { "filesystem": { "rules": { "/usr/**": "r-x" } } } });
     let document = Document::parse("guard.json", &document.to_string()).unwrap();
     let gateways = approvals_store::load_gateways(state);
-    let gateways = approvals_store::governing(&gateways, Some(url));
+    let gateways = approvals_store::governing(&gateways, Some(url)).map_err(|error| error.to_string());
     let host = Host {
         gateways: gateways
             .as_ref()
@@ -199,14 +200,14 @@ async fn the_gateway_is_asked_before_the_tree_starts() {
         answer_get(&mut client, "h1", store_with(&[])).await;
         client.gone().await;
     };
-    assert_eq!(join!(ask(), talk).0, Ok(()));
+    join!(ask(), talk).0.unwrap();
     assert_eq!(starts(&governed(&url, &token, &state)), Outcome::Allow);
     let talk = async {
         let mut client = gateway.welcome_by(admin_hello()).await;
         let denying = json!({ "version": 1, "defaults": { "security": "deny" }, "agents": {} });
         answer_get(&mut client, "h2", denying).await;
     };
-    assert_eq!(join!(ask(), talk).0, Ok(()));
+    join!(ask(), talk).0.unwrap();
     assert_eq!(starts(&governed(&url, &token, &state)), Outcome::Deny);
 
     // Blocking the gateway does not change that.
@@ -214,14 +215,14 @@ async fn the_gateway_is_asked_before_the_tree_starts() {
         let mut client = gateway.welcome_by(hello()).await;
         client.gone().await;
     };
-    let why = join!(ask(), talk).0.unwrap_err();
+    let why = join!(ask(), talk).0.unwrap_err().to_string();
     assert!(
         why.contains("does not grant operator.admin") && why.ends_with("the last ones from it stay in force"),
         "{why}"
     );
     let asked = ask();
     drop(gateway);
-    let why = asked.await.unwrap_err();
+    let why = asked.await.unwrap_err().to_string();
     assert!(why.contains("nobody listens") || why.contains("closed") || why.contains("ended"), "{why}");
     assert_eq!(starts(&governed(&url, &token, &state)), Outcome::Deny);
     // The store does not count for another gateway.
