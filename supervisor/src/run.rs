@@ -15,7 +15,7 @@ use guard_policy::{
 use guard_shim::LaunchPlan;
 use guard_shim::failpoints::{self, Layer, is_layer_off};
 use guard_shim::filter::{FilterOptions, FilterProgram};
-use guard_shim::landlock::LandlockStatus;
+use guard_shim::landlock::{LandlockStatus, RulesetError};
 
 use crate::audit::{self, AuditLog, Journal, Writer};
 use crate::config::environment::{self, candidates};
@@ -47,9 +47,9 @@ pub enum RunError {
     /// An argument or a variable cannot be passed to execve(2).
     #[error("a NUL byte in the command or the environment")]
     Nul(#[from] std::ffi::NulError),
-    /// The Landlock domain could not be created; contains the reason.
+    /// The Landlock domain could not be created.
     #[error("cannot build the Landlock floor: {0}")]
-    Floor(String),
+    Floor(#[source] RulesetError),
     /// --require-floor was given, and the kernel lacks Landlock or a part of it; contains which, in words.
     #[error("the Landlock floor is incomplete ({0}) and --require-floor was given")]
     FloorRequired(String),

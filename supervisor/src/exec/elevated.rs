@@ -81,7 +81,8 @@ fn judge(request: &Request<'_, '_>, words: &[Vec<u8>]) -> Result<Approved, NotRu
     }
     let directory = caller.directory(libc::AT_FDCWD)?;
     let cwd = real_path(directory.as_fd())?;
-    let found = find(&elevated, words, directory.as_fd(), outside.path()).map_err(NotRun::Refused)?;
+    let found = find(&elevated, words, directory.as_fd(), outside.path());
+    let found = found.map_err(|error| NotRun::Refused(error.to_string()))?;
     let asks = asks(request, &elevated, &found, &cwd, level)?;
     match outside.link() {
         Err(Unavailable::Observes) => {

@@ -1,9 +1,11 @@
 //! The program that a command outside the guard runs: found as the operator would find it, and held.
 
 use std::fs::File;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use guard_policy::analysis::{mentioned_files, script_operands};
+use guard_policy::text::shown;
 use guard_policy::{Policy, Role};
 use rustix::fs::{Access, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -50,17 +52,76 @@ pub struct OutsideProgram {
     pub others: Vec<HeldFile>,
 }
 
+/// Why a command does not run outside the guard.
+#[derive(Debug, thiserror::Error)]
+pub enum OutsideProgramError {
+    /// It has no words, or an empty name.
+    #[error("the command is empty")]
+    Empty,
+    /// A file that it names cannot be found, read or run.
+    #[error("{path}: {error}", path = shown(path))]
+    Unusable {
+        /// The file, as named.
+        path: Vec<u8>,
+        /// Why.
+        #[source]
+        error: io::Error,
+    },
+    /// A file that was found cannot be held.
+    #[error("a file of the command cannot be used: {0}")]
+    Unheld(#[source] io::Error),
+    /// No directory of PATH has it.
+    #[error("{name}: not found in the operator's PATH", name = shown(name))]
+    NotInPath {
+        /// The command's name.
+        name: Vec<u8>,
+    },
+    /// A script's first line names a file below the current directory.
+    #[error("{script}: its interpreter has no absolute path", script = shown(script))]
+    RelativeInterpreter {
+        /// The script.
+        script: Vec<u8>,
+    },
+    /// A script of the tree's is another script's interpreter.
+    #[error("{script}: an interpreter that the tree may write", script = shown(script))]
+    InterpreterOfTree {
+        /// The interpreter.
+        script: Vec<u8>,
+    },
+    /// The kernel does not run the file.
+    #[error("{path}: neither a program for this machine nor a script", path = shown(path))]
+    NotProgram {
+        /// The file.
+        path: Vec<u8>,
+    },
+    /// More than [`MAX_SCRIPTS`] scripts are each other's interpreters.
+    #[error("too many interpreters")]
+    TooManyInterpreters,
+    /// The interpreter would run another file than the script.
+    #[error("the options in its first line make another file the script")]
+    OtherScript,
+    /// More than [`MAX_OTHERS`] files of the tree's are named.
+    #[error("too many arguments name files that could run")]
+    TooManyFiles,
+    /// The tree may change the program's loader, or where its name leads.
+    #[error("{loader}: a loader that the tree may write", loader = shown(loader))]
+    LoaderOfTree {
+        /// The loader, as the program names it.
+        loader: Vec<u8>,
+    },
+}
+
 /// Finds what `words` would run in this directory. `path` is the operator's PATH.
 ///
 /// # Errors
-/// Why nothing is found, in words.
+/// Why nothing is found, or what is found must not run.
 pub fn find(
     policy: &Policy,
     words: &[Vec<u8>],
     directory: BorrowedFd<'_>,
     path: &[u8],
-) -> Result<OutsideProgram, String> {
-    let name = words.first().filter(|name| !name.is_empty()).ok_or("the command is empty")?;
+) -> Result<OutsideProgram, OutsideProgramError> {
+    let name = words.first().filter(|name| !name.is_empty()).ok_or(OutsideProgramError::Empty)?;
     let (mut fd, mut role) = (lookup(name, directory, path)?, Role::Program);
     let mut argv = words.to_vec();
     let (mut scripts, mut script_at): (Vec<HeldFile>, _) = (Vec::new(), None);
@@ -75,10 +136,10 @@ pub fn find(
             }
             Image::Script { interpreter, argument } => {
                 if !interpreter.starts_with(b"/") {
-                    return Err(format!("{}: its interpreter has no absolute path", shown(&held.path)));
+                    return Err(OutsideProgramError::RelativeInterpreter { script: held.path });
                 }
                 if held.is_of_tree && !scripts.is_empty() {
-                    return Err(format!("{}: an interpreter that the tree may write", shown(&held.path)));
+                    return Err(OutsideProgramError::InterpreterOfTree { script: held.path });
                 }
                 // The real path: nothing of the tree's can lead elsewhere from it.
                 script_at = script_at.or(Some(0)).map(|at| at + 1 + usize::from(argument.is_some()));
@@ -89,14 +150,11 @@ pub fn find(
                 scripts.push(held);
             }
             Image::Foreign | Image::Unknown => {
-                return Err(format!(
-                    "{}: neither a program for this machine nor a script",
-                    shown(&held.path)
-                ));
+                return Err(OutsideProgramError::NotProgram { path: held.path });
             }
         }
     }
-    Err("too many interpreters".to_owned())
+    Err(OutsideProgramError::TooManyInterpreters)
 }
 
 /// Adds the files that the program's arguments name.
@@ -106,13 +164,13 @@ fn operands(
     scripts: Vec<HeldFile>,
     mut script_at: Option<usize>,
     directory: BorrowedFd<'_>,
-) -> Result<OutsideProgram, String> {
+) -> Result<OutsideProgram, OutsideProgramError> {
     let named = script_operands(&program.path, &program.argv);
     let mentioned = mentioned_files(&program.path, &program.argv, &named);
     let mut operand = None;
     let path = named.script_path(&program.argv);
     if named.script.is_some() && script_at.is_some() && named.script != script_at {
-        return Err("the options in its first line make another file the script".to_owned());
+        return Err(OutsideProgramError::OtherScript);
     }
     if let (Some(at), Some(written), true) = (named.script, path, scripts.is_empty()) {
         let fd = opened(directory, &written).map_err(|error| cannot(&written, error))?;
@@ -123,7 +181,7 @@ fn operands(
         script_at = Some(at);
     }
     let mut others = Vec::new();
-    let too_many = || Err("too many arguments name files that could run".to_owned());
+    let too_many = || Err(OutsideProgramError::TooManyFiles);
     if !mentioned.more.is_empty() {
         return too_many();
     }
@@ -142,7 +200,7 @@ fn operands(
 
 /// Looks a command up in the operator's PATH, or in the asker's directory if its name has a slash. Directories of PATH that
 /// are not absolute would be the tree's.
-fn lookup(name: &[u8], directory: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, String> {
+fn lookup(name: &[u8], directory: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, OutsideProgramError> {
     if name.contains(&b'/') {
         let fd = opened(directory, name).map_err(|error| cannot(name, error))?;
         return runnable(&fd).map(|()| fd).map_err(|error| cannot(name, error));
@@ -152,7 +210,7 @@ fn lookup(name: &[u8], directory: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd
     let mut found = candidates.filter_map(|path| opened(directory, &path).ok());
     found
         .find(|fd| runnable(fd).is_ok())
-        .ok_or_else(|| format!("{}: not found in the operator's PATH", shown(name)))
+        .ok_or_else(|| OutsideProgramError::NotInPath { name: name.to_vec() })
 }
 
 fn runnable(fd: &OwnedFd) -> Result<(), Errno> {
@@ -167,7 +225,7 @@ fn opened(directory: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(directory, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
 }
 
-fn hold(policy: &Policy, fd: OwnedFd, argv: &[Vec<u8>], role: Role) -> Result<HeldFile, String> {
+fn hold(policy: &Policy, fd: OwnedFd, argv: &[Vec<u8>], role: Role) -> Result<HeldFile, OutsideProgramError> {
     let held = || {
         let path = real_path(fd.as_fd())?;
         let object = Object::from_fd(fd)?;
@@ -178,26 +236,22 @@ fn hold(policy: &Policy, fd: OwnedFd, argv: &[Vec<u8>], role: Role) -> Result<He
         let is_of_tree = policy.writable(&path);
         Ok(HeldFile { path, object, file, argv: argv.to_vec(), role, is_of_tree })
     };
-    held().map_err(|error| format!("a file of the command cannot be used: {}", std::io::Error::from(error)))
+    held().map_err(|error: Errno| OutsideProgramError::Unheld(error.into()))
 }
 
 /// The loader runs first. The tree must not be able to write it.
-fn check_loader(policy: &Policy, loader: &[u8]) -> Result<(), String> {
+fn check_loader(policy: &Policy, loader: &[u8]) -> Result<(), OutsideProgramError> {
     let open = || real_path(rustix::fs::open(loader, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?.as_fd());
     let path = open().map_err(|error| cannot(loader, error))?;
     // Its name is looked up again: no part of it may be the tree's, or mean another file in another process.
     let parts = (1..=loader.len()).filter(|&end| end == loader.len() || loader[end] == b'/');
     let is_of_tree = parts.map(|end| &loader[..end]).any(|part| policy.writable(part));
     match !loader.starts_with(b"/") || loader.starts_with(b"/proc/") || is_of_tree || policy.writable(&path) {
-        true => Err(format!("{}: a loader that the tree may write", shown(loader))),
+        true => Err(OutsideProgramError::LoaderOfTree { loader: loader.to_vec() }),
         false => Ok(()),
     }
 }
 
-fn cannot(name: &[u8], error: Errno) -> String {
-    format!("{}: {}", shown(name), std::io::Error::from(error))
-}
-
-fn shown(bytes: &[u8]) -> String {
-    guard_policy::text::shown(bytes)
+fn cannot(path: &[u8], error: Errno) -> OutsideProgramError {
+    OutsideProgramError::Unusable { path: path.to_vec(), error: error.into() }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use guard_policy::{Access, Hierarchy, HierarchyKind, Policy, Tiers};
-use guard_shim::landlock;
+use guard_shim::landlock::{self, RulesetError};
 
 use super::plan::{HeldCall, Untrapped};
 use super::{Grants, LandlockPlan, Names};
@@ -68,8 +68,8 @@ impl BuiltDomain {
     /// Builds the floor from what a policy allows as a whole, for these tiers.
     ///
     /// # Errors
-    /// Landlock's errors, as text.
-    pub fn build(policy: &Policy, tiers: &[Tier], entered: Use) -> Result<BuiltDomain, String> {
+    /// Landlock's.
+    pub fn build(policy: &Policy, tiers: &[Tier], entered: Use) -> Result<BuiltDomain, RulesetError> {
         let mut roots = policy.exec_roots();
         let abi = landlock::abi();
         let mut untrapped = Untrapped::default();
@@ -89,7 +89,7 @@ impl BuiltDomain {
         }
         let roots: Vec<PathBuf> =
             roots.into_iter().map(|root| PathBuf::from(OsString::from_vec(root))).collect();
-        let floor = landlock::plan(&roots, beneath, policy.tcp_ports()).map_err(|error| error.to_string())?;
+        let floor = landlock::plan(&roots, beneath, policy.tcp_ports())?;
         let status = floor.status().clone();
         let grants = grants.with_roots(&roots);
         let is_entered = entered == Use::Entered && status != landlock::LandlockStatus::None;

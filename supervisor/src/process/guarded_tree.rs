@@ -23,7 +23,7 @@ use rustix::process::Pid;
 use super::hardening::become_supervisor;
 use super::message::{CommandEnd, Message, ProcessMessage, ToldToEnd};
 use super::running_command::{RunningCommand, explain};
-use super::{SessionSettings, ending, limits as session_limits, session_socket};
+use super::{ProcessError, SessionSettings, ending, limits as session_limits, session_socket};
 use crate::audit::report::{ReportOptions, Reporter, hint};
 use crate::audit::{Context, Secrets, Writer};
 use crate::config::answered_writes::AnsweredWrites;
@@ -62,6 +62,29 @@ pub struct FrontLinks {
     pub outside: Result<OwnedFd, Unavailable>,
 }
 
+/// Why the supervisor cannot start to guard the tree.
+#[derive(Debug, thiserror::Error)]
+pub enum SupervisionError {
+    /// A step of the start failed.
+    #[error("cannot {step}: {error}")]
+    Step {
+        /// The step, in words that follow "cannot".
+        step: &'static str,
+        /// Why it failed.
+        #[source]
+        error: std::io::Error,
+    },
+    /// A pipe cannot be made.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// The reaper has started nothing that leads the session on the guard's terminal.
+    #[error("the leader of the terminal's session did not start")]
+    NoLeader,
+    /// The child has no filter.
+    #[error(transparent)]
+    NoListener(#[from] Failure),
+}
+
 /// A command that the reaper sets up, until it is released.
 pub struct StartingCommand {
     /// Its name, as it was given.
@@ -87,7 +110,7 @@ pub fn guard_tree(
     settings: SessionSettings,
     links: FrontLinks,
     to_front: &mut Option<File>,
-) -> Result<Option<CommandEnd>, String> {
+) -> Result<Option<CommandEnd>, SupervisionError> {
     let SessionSettings {
         policy,
         source,
@@ -116,7 +139,7 @@ pub fn guard_tree(
     let secrets = Secrets::of_environment();
     let context = context(&policy, &source, &session, &secrets);
     let reporter = start_reporter(manner, audit, context, tree, &source.options)?;
-    let resolver = Resolver::new().map_err(|error| format!("cannot open /: {error}"))?;
+    let resolver = Resolver::new().map_err(|error| cannot("open /")(error.into()))?;
     let mode = session_mode(observe, recorder.as_ref());
     let started = session_socket::started(&source, &argv, &secrets, limits, mode);
     let state = source.paths.state_directory.clone();
@@ -197,10 +220,10 @@ pub fn guard_tree(
 }
 
 /// Receives the process that leads the session on the guard's terminal.
-fn receive_leader(from_reaper: &mut File) -> Result<i32, String> {
+fn receive_leader(from_reaper: &mut File) -> Result<i32, SupervisionError> {
     match ProcessMessage::receive(from_reaper) {
         Some(ProcessMessage::Leads(leader)) => Ok(leader),
-        _ => Err("the leader of the terminal's session did not start".to_owned()),
+        _ => Err(SupervisionError::NoLeader),
     }
 }
 
@@ -211,7 +234,7 @@ fn start_reporter(
     context: Context,
     tree: Tree,
     options: &Options,
-) -> Result<Reporter, String> {
+) -> Result<Reporter, SupervisionError> {
     let reporter = Reporter::start(manner, audit, context, tree).map_err(cannot("start a thread"))?;
     Ok(match std::io::stderr().is_terminal() {
         true => reporter.hinting(hint(options)),
@@ -229,7 +252,7 @@ fn session_mode(observe: bool, recorder: Option<&Recorder>) -> SessionMode {
 }
 
 /// Lets the child, which waits with the filter in force, go on to the command.
-fn release(ours: &OwnedFd) -> Result<(), String> {
+fn release(ours: &OwnedFd) -> Result<(), SupervisionError> {
     match guard_shim::release(ours.as_fd()) {
         // A signal has ended the child already; the reaper reports its wait status.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
@@ -244,9 +267,9 @@ fn save_uses(guard: &Guard, state: &Path, secrets: &Secrets) {
     }
 }
 
-/// Makes an error's text of the step that failed, in words that follow "cannot".
-pub fn cannot(step: &'static str) -> impl FnOnce(std::io::Error) -> String {
-    move |error| format!("cannot {step}: {error}")
+/// Adds the step that failed, in words that follow "cannot".
+pub fn cannot(step: &'static str) -> impl FnOnce(std::io::Error) -> SupervisionError {
+    move |error| SupervisionError::Step { step, error }
 }
 
 /// What each line of the audit log says of the session.
@@ -266,16 +289,16 @@ fn receive_listener(
     ours: &OwnedFd,
     name: &OsString,
     from_reaper: &mut File,
-) -> Result<Result<Listener, CommandEnd>, String> {
+) -> Result<Result<Listener, CommandEnd>, SupervisionError> {
     match guard_shim::receive_listener(ours.as_fd()) {
         Ok(listener) => Ok(Ok(Listener::new(listener))),
         Err(Failure::Child(report)) => Ok(Err(CommandEnd::Status(explain(name, report)))),
         Err(Failure::Gone) => match ended(from_reaper) {
             // Ends as the command itself would have.
             Some(end @ CommandEnd::Signal(_)) => Ok(Err(end)),
-            _ => Err(Failure::Gone.to_string()),
+            _ => Err(Failure::Gone.into()),
         },
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::fd::OwnedFd;
 
-use super::guarded_tree::{FrontLinks, StartingCommand, cannot, guard_tree};
+use super::guarded_tree::{FrontLinks, StartingCommand, SupervisionError, cannot, guard_tree};
 use super::message::{CommandEnd, ProcessMessage};
 use super::reaper::{self, ReaperLinks};
 use super::running_command::{FAILED, send};
@@ -33,7 +33,7 @@ fn supervise(
     order: Spawn,
     to_front: &mut Option<File>,
     mut links: FrontLinks,
-) -> Result<Option<CommandEnd>, String> {
+) -> Result<Option<CommandEnd>, SupervisionError> {
     let Spawn {
         name,
         plan,
@@ -45,16 +45,16 @@ fn supervise(
         session,
     } = order;
     let (ours, theirs) = guard_shim::channel().map_err(cannot("make a channel"))?;
-    let (from_reaper, to_supervisor) = pipe().map_err(|error| error.to_string())?;
+    let (from_reaper, to_supervisor) = pipe()?;
     let jobs = links.jobs.take();
     let has_leader = jobs.is_some();
     let front_handle = ProcessHandle::open(links.front.as_raw_nonzero().get())
-        .map_err(|error| format!("cannot watch the front: {error}"))?;
+        .map_err(|error| cannot("watch the front")(error.into()))?;
     if rustix::process::getppid() != Some(links.front) {
         // It was killed already.
         quit();
     }
-    let reaper = match split().map_err(|error| format!("cannot start the reaper: {error}"))? {
+    let reaper = match split().map_err(|error| cannot("start the reaper")(error.into()))? {
         Side::Child => {
             let FrontLinks { from_front, prompt: link, outside, .. } = links;
             let SessionSettings { recorder, approval, proxy, audit, floor, .. } = session;
