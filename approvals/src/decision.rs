@@ -135,10 +135,15 @@ impl fmt::Display for Decision {
     }
 }
 
-impl FromStr for Decision {
-    type Err = String;
+/// A word that is no decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("one of {WORDS}")]
+pub struct UnknownDecision;
 
-    fn from_str(word: &str) -> Result<Decision, String> {
+impl FromStr for Decision {
+    type Err = UnknownDecision;
+
+    fn from_str(word: &str) -> Result<Decision, UnknownDecision> {
         match word {
             "allow-once" => Ok(Decision::AllowOnce),
             "allow-always" => Ok(Decision::AllowAlways(GrantWidth::Narrow)),
@@ -149,7 +154,7 @@ impl FromStr for Decision {
                 let deny = word.strip_prefix("deny-").and_then(read_width);
                 let allow = allow.map(|(width, span)| Decision::AllowFor(width, span));
                 let deny = deny.map(|(width, span)| Decision::DenyFor(width, span));
-                allow.or(deny).ok_or_else(|| format!("one of {WORDS}"))
+                allow.or(deny).ok_or(UnknownDecision)
             }
         }
     }

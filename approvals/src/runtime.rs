@@ -1,5 +1,6 @@
 //! The thread that expires questions and runs the routes. The first question starts it, because most runs ask nothing.
 
+use std::io;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -37,7 +38,7 @@ pub struct Approvals {
     around: Surroundings,
     find: Find,
     probe: Probe,
-    started: OnceLock<Result<(), String>>,
+    started: OnceLock<Result<(), Arc<io::Error>>>,
     handle: OnceLock<Handle>,
     ending: Arc<Notify>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -74,7 +75,7 @@ impl Approvals {
                 self.look_for_routes();
                 self.manager.register(&request)
             }
-            Err(why) => AskOutcome::Refused(Refusal::Broken(why)),
+            Err(why) => AskOutcome::Refused(Refusal::Broken(why.to_string())),
         };
         (request.id, asked)
     }
@@ -105,12 +106,12 @@ impl Approvals {
     ///
     /// # Errors
     /// Why the thread cannot run. It is not tried again.
-    pub fn start(&self) -> Result<(), String> {
-        let started = self.started.get_or_init(|| self.spawn().map_err(|error| error.to_string()));
+    pub fn start(&self) -> Result<(), Arc<io::Error>> {
+        let started = self.started.get_or_init(|| self.spawn().map_err(Arc::new));
         started.clone()
     }
 
-    fn spawn(&self) -> std::io::Result<()> {
+    fn spawn(&self) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (manager, around) = (self.manager.clone(), self.around.clone());
         let socket =

@@ -1,6 +1,7 @@
 //! Asks one question until somebody answers or nobody can.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use guard_openclaw::gateway::{CallError, Link, Refused, Run};
@@ -11,7 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::card::{CardContext, GatewayCard};
 use super::line::{Connection, Down, RECONNECT_TIMEOUT, UNAVAILABLE};
-use super::reply::{self, GatewayReply, Meaning};
+use super::reply::{self, GatewayReply, Meaning, ReplyError};
 use crate::decision::{Decision, RouteFailure};
 use crate::question::{Id, PendingRequest};
 
@@ -56,7 +57,7 @@ pub enum Nobody {
     /// The gateway rejects the question.
     Refused(Refused),
     /// The gateway's reply is not valid.
-    Unreadable(String),
+    Unreadable(Arc<ReplyError>),
     /// The gateway had accepted the question but no longer knows it: any answer is lost.
     Forgotten,
     /// The gateway has not accepted the question in time.
@@ -64,6 +65,10 @@ pub enum Nobody {
 }
 
 impl Nobody {
+    fn unreadable(error: ReplyError) -> Nobody {
+        Nobody::Unreadable(Arc::new(error))
+    }
+
     /// Whether nobody is there, or asking failed.
     pub fn lack(&self) -> RouteFailure {
         match self {
@@ -195,7 +200,7 @@ impl PendingCall<'_> {
                 _ => return Attempt::Nobody(Nobody::Refused(refused)),
             }
         }
-        Attempt::Nobody(Nobody::Unreadable("it knows none of the parameters".to_owned()))
+        Attempt::Nobody(Nobody::unreadable(ReplyError::UnknownParameters))
     }
 
     async fn read(&self, link: &Link, there: &mut There, payload: &serde_json::Value) -> Attempt {
@@ -205,9 +210,7 @@ impl PendingCall<'_> {
                 (self.taken)();
                 self.wait(link, there).await
             }
-            Ok(GatewayReply::Accepted) => Attempt::Nobody(Nobody::Unreadable(
-                "it says that it waits when asked for the answer".to_owned(),
-            )),
+            Ok(GatewayReply::Accepted) => Attempt::Nobody(Nobody::unreadable(ReplyError::NotAnswer)),
             Ok(GatewayReply::Decided(decision)) => {
                 there.stage = Stage::Over;
                 Attempt::Decided(decision)
@@ -216,7 +219,7 @@ impl PendingCall<'_> {
                 there.stage = Stage::Over;
                 Attempt::Nobody(Nobody::NoClient(why))
             }
-            Err(why) => Attempt::Nobody(Nobody::Unreadable(why)),
+            Err(error) => Attempt::Nobody(Nobody::unreadable(error)),
         }
     }
 

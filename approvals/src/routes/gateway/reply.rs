@@ -34,37 +34,64 @@ fn present<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Option<Stri
     Option::deserialize(from).map(Some)
 }
 
+/// Why a reply says nothing of the question.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplyError {
+    /// It is JSON of another type.
+    #[error("it is no object")]
+    NotObject,
+    /// A field is missing, or has the wrong type.
+    #[error("{}", shown(.0.to_string().as_bytes()))]
+    Json(#[from] serde_json::Error),
+    /// It is about another question.
+    #[error("it answers for {} when asked for {asked}", shown(answered.as_bytes()))]
+    OtherQuestion {
+        /// The id in the reply.
+        answered: String,
+        /// The question's.
+        asked: String,
+    },
+    /// It has neither a state nor an answer.
+    #[error("it neither takes the question nor answers it")]
+    Nothing,
+    /// It has a word that is no answer.
+    #[error("it decides {:?}", shown(.0.as_bytes()))]
+    UnknownDecision(String),
+    /// It is the reply to a question, not to a request for its answer.
+    #[error("it says that it waits when asked for the answer")]
+    NotAnswer,
+    /// The gateway has rejected each parameter of the question.
+    #[error("it knows none of the parameters")]
+    UnknownParameters,
+}
+
 /// Reads a reply about the question `id`.
 ///
 /// # Errors
-/// A sentence for a human: the reply is about something else, or is not understood.
-pub fn read(id: &str, payload: &Value) -> Result<GatewayReply, String> {
+/// If the reply is about something else, or is not understood.
+pub fn read(id: &str, payload: &Value) -> Result<GatewayReply, ReplyError> {
     // serde would accept an array of the fields as well.
     if !payload.is_object() {
-        return Err("it is no object".to_owned());
+        return Err(ReplyError::NotObject);
     }
-    // serde would accept an array of the fields as well.
-    if !payload.is_object() {
-        return Err("it is no object".to_owned());
-    }
-    let raw = Raw::deserialize(payload).map_err(|error| shown(error.to_string().as_bytes()))?;
+    let raw = Raw::deserialize(payload)?;
     if raw.id != id {
-        return Err(format!("it answers for {} when asked for {id}", shown(raw.id.as_bytes())));
+        return Err(ReplyError::OtherQuestion { answered: raw.id, asked: id.to_owned() });
     }
     match (raw.decision, raw.status.as_deref()) {
         (Some(Some(word)), _) => decision(&word).map(GatewayReply::Decided),
         (Some(None), _) => Ok(GatewayReply::Nobody(raw.terminal_reason)),
         (None, Some("accepted")) => Ok(GatewayReply::Accepted),
-        (None, _) => Err("it neither takes the question nor answers it".to_owned()),
+        (None, _) => Err(ReplyError::Nothing),
     }
 }
 
-fn decision(word: &str) -> Result<Decision, String> {
+fn decision(word: &str) -> Result<Decision, ReplyError> {
     match word {
         "allow-once" => Ok(Decision::AllowOnce),
         "allow-always" => Ok(Decision::AllowAlways(GrantWidth::Narrow)),
         "deny" => Ok(Decision::Deny),
-        other => Err(format!("it decides {:?}", shown(other.as_bytes()))),
+        other => Err(ReplyError::UnknownDecision(other.to_owned())),
     }
 }
 

@@ -12,12 +12,32 @@ use guard_policy::Policy;
 use guard_policy::text::shown;
 use rustix::fs::MemfdFlags;
 
+/// Why the program is not run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotifyError {
+    /// The tree could have it run something else.
+    #[error(
+        "{file} may be written by the guarded command, and would run unguarded: put it elsewhere",
+        file = shown(file.as_os_str().as_bytes())
+    )]
+    OfTree {
+        /// The program, or a file among its arguments.
+        file: PathBuf,
+    },
+    /// There is none of this name.
+    #[error("there is no program {name}", name = shown(name.as_bytes()))]
+    NotFound {
+        /// The name, as in the policy.
+        name: String,
+    },
+}
+
 /// A program with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     pub(super) argv: Vec<String>,
     /// The real path of its file, or the reason why it is not run.
-    file: Result<PathBuf, String>,
+    file: Result<PathBuf, NotifyError>,
 }
 
 impl Program {
@@ -30,12 +50,9 @@ impl Program {
         let named = argv[1..].iter().filter_map(|argument| Path::new("/").join(argument).canonicalize().ok());
         let files = found.iter().cloned().chain(named.filter(|path| path.is_file()));
         let file = match (&found, files.into_iter().find(may_be_the_trees)) {
-            (_, Some(file)) => Err(format!(
-                "{} may be written by the guarded command, and would run unguarded: put it elsewhere",
-                shown(file.as_os_str().as_bytes())
-            )),
+            (_, Some(file)) => Err(NotifyError::OfTree { file }),
             (Some(file), None) => Ok(file.clone()),
-            (None, None) => Err(format!("there is no program {}", shown(argv[0].as_bytes()))),
+            (None, None) => Err(NotifyError::NotFound { name: argv[0].clone() }),
         };
         Some(Program { argv, file })
     }
@@ -43,13 +60,13 @@ impl Program {
     #[cfg(test)]
     pub fn new(argv: &[&str]) -> Program {
         let argv: Vec<_> = argv.iter().map(|argument| (*argument).to_owned()).collect();
-        let file = find(&argv[0]).ok_or_else(|| format!("there is no program {}", argv[0]));
+        let file = find(&argv[0]).ok_or_else(|| NotifyError::NotFound { name: argv[0].clone() });
         Program { argv, file }
     }
 
     /// Starts it with `text` as its standard input.
     pub(super) fn start(&self, text: &[u8]) -> io::Result<Child> {
-        let file = self.file.as_ref().map_err(|why| io::Error::other(why.clone()))?;
+        let file = self.file.as_ref().map_err(|error| io::Error::other(error.clone()))?;
         // Not a pipe: a program that does not read would leave it full.
         let mut input = File::from(rustix::fs::memfd_create("openclaw-guard-approval", MemfdFlags::CLOEXEC)?);
         input.write_all(text)?;

@@ -12,7 +12,7 @@ use tokio::net::UnixStream;
 use tokio::time::{sleep, timeout};
 
 use super::super::peer::{Peer, PeerRejected};
-use super::paths::{Endpoint, Find};
+use super::paths::{Endpoint, EndpointError, Find};
 use super::wire::{ApprovalRequest, ClientMessage, Word, answer};
 
 /// How long connecting and sending may take, as in OpenClaw's client. The answer may take as long as the question
@@ -31,8 +31,11 @@ pub enum NoAnswer {
     Failed { path: String, error: io::Error },
     #[error("{path}: {rejected}")]
     Rejected { path: String, rejected: PeerRejected },
-    #[error("{0}")]
-    Unknown(String),
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+    /// The thread that looks for the endpoint has failed.
+    #[error("the store cannot be read")]
+    Thread,
 }
 
 /// Asks again and again with the same id until somebody answers. Dropping the future closes the connection and so
@@ -49,10 +52,10 @@ pub async fn ask(
         let find = Arc::clone(&find);
         // Reading the disk may block.
         let found = tokio::task::spawn_blocking(move || find()).await;
-        let found = found.unwrap_or_else(|_| Err("the store cannot be read".to_owned()));
-        let outcome = match found.map_err(NoAnswer::Unknown) {
-            Ok(endpoint) => once(&endpoint, is_member, id, asked).await,
-            Err(problem) => Err(problem),
+        let outcome = match found {
+            Ok(Ok(endpoint)) => once(&endpoint, is_member, id, asked).await,
+            Ok(Err(error)) => Err(error.into()),
+            Err(_) => Err(NoAnswer::Thread),
         };
         match outcome {
             Ok(word) => return word,

@@ -13,7 +13,7 @@ mod tests;
 mod text;
 pub mod wire;
 
-pub use paths::{Endpoint, Find, SocketToken, make};
+pub use paths::{Endpoint, EndpointError, Find, SocketToken, make};
 pub use probe::Probe;
 pub use route::SocketAsker;
 pub use wire::{ApprovalRequest, ClientMessage, Problem, ServerMessage, Word};

@@ -51,8 +51,32 @@ impl fmt::Debug for SocketToken {
     }
 }
 
+/// Why the endpoint is not known.
+#[derive(Debug, thiserror::Error)]
+pub enum EndpointError {
+    /// OpenClaw's store is not valid; holds a line that says where and why.
+    #[error("{0}")]
+    Store(String),
+    /// The store names a socket that has no absolute path.
+    #[error(
+        "socket.path of {} is {}: an absolute path to a socket is needed",
+        approvals_store::NAME,
+        shown(.0.as_bytes())
+    )]
+    NotAbsolute(String),
+    /// The guard's own token cannot be used.
+    #[error("{path}: {error}", path = shown(path.as_os_str().as_encoded_bytes()))]
+    Token {
+        /// The token's file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        error: io::Error,
+    },
+}
+
 /// Finds the endpoint. Called for each connection, because the token or the store may have changed.
-pub type Find = Arc<dyn Fn() -> Result<Endpoint, String> + Send + Sync>;
+pub type Find = Arc<dyn Fn() -> Result<Endpoint, EndpointError> + Send + Sync>;
 
 /// The approvals socket: its path and token.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,12 +92,12 @@ impl Endpoint {
     /// state directory, `home` the directory that `~` stands for.
     ///
     /// # Errors
-    /// A sentence for a human.
-    pub fn find(state: &Path, home: &Path) -> Result<Endpoint, String> {
+    /// Why the endpoint is not known.
+    pub fn find(state: &Path, home: &Path) -> Result<Endpoint, EndpointError> {
         let reading = match approvals_store::load(state) {
             approvals_store::File::Present(reading) => Some(reading),
             approvals_store::File::Absent | approvals_store::File::Elsewhere => None,
-            approvals_store::File::Broken(line) => return Err(line),
+            approvals_store::File::Broken(line) => return Err(EndpointError::Store(line)),
         };
         let store = reading.as_ref().map(|reading| &reading.store);
         let path = match store.and_then(|store| store.socket_path()) {
@@ -82,9 +106,8 @@ impl Endpoint {
         };
         let token = match store.and_then(|store| store.socket_token()) {
             Some(token) => Some(SocketToken(token.to_owned())),
-            None => read(state).map_err(|error| {
-                format!("{}: {error}", shown(state.join(GUARD).join(TOKEN).as_os_str().as_encoded_bytes()))
-            })?,
+            None => read(state)
+                .map_err(|error| EndpointError::Token { path: state.join(GUARD).join(TOKEN), error })?,
         };
         Ok(Endpoint { path, token })
     }
@@ -123,16 +146,12 @@ fn is_ours(stat: &Stat) -> bool {
 }
 
 /// The path that the store names, with its directory resolved.
-fn named(path: &str, home: &Path) -> Result<PathBuf, String> {
+fn named(path: &str, home: &Path) -> Result<PathBuf, EndpointError> {
     let socket = approvals_store::socket(path, home);
     let parts = socket.as_deref().and_then(|path| path.parent().zip(path.file_name()));
     match parts {
         Some((directory, name)) => Ok(guard_openclaw::real_path::real(directory).join(name)),
-        None => Err(format!(
-            "socket.path of {} is {}: an absolute path to a socket is needed",
-            approvals_store::NAME,
-            shown(path.as_bytes())
-        )),
+        None => Err(EndpointError::NotAbsolute(path.to_owned())),
     }
 }
 

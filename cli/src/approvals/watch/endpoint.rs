@@ -7,7 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use guard_approvals::routes::openclaw_socket::{Endpoint, SocketToken, make};
+use guard_approvals::routes::openclaw_socket::{Endpoint, EndpointError, SocketToken, make};
 use guard_openclaw::approvals_store::Directory;
 use guard_policy::text::shown;
 use rustix::fs::{
@@ -32,8 +32,8 @@ pub enum WatchSocketError {
     Open { path: String, why: &'static str },
     #[error("cannot {what} {path}: {error}")]
     Failed { what: &'static str, path: String, error: io::Error },
-    #[error("{0}")]
-    Store(String),
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
 }
 
 /// The listening socket. Dropping it removes the socket file.
@@ -59,7 +59,7 @@ impl WatchSocket {
     /// When another process serves the socket already, or something else is at its path.
     pub fn bind(state: &Path, home: &Path) -> Result<WatchSocket, WatchSocketError> {
         let lock = lock(state)?;
-        let Endpoint { path, token } = Endpoint::find(state, home).map_err(WatchSocketError::Store)?;
+        let Endpoint { path, token } = Endpoint::find(state, home)?;
         let at = || shown(path.as_os_str().as_bytes());
         let failed = |what| move |error: io::Error| WatchSocketError::Failed { what, path: at(), error };
         let token = match token {

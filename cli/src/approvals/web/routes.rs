@@ -14,7 +14,7 @@ use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures_util::Stream;
-use guard_approvals::decision::Decision;
+use guard_approvals::decision::{Decision, UnknownDecision};
 use guard_openclaw::clock::now_ms;
 use guard_supervisor::config::options::Options;
 use serde::{Deserialize, Serialize};
@@ -94,7 +94,8 @@ async fn read<T: Send + 'static>(
 /// Sends an answer, and waits for the result.
 async fn choose(app: &AppState, _: &Admitted, answer: AnswerBody) -> Result<String, Unanswered> {
     let AnswerBody { guard, id, version, decision } = answer;
-    let decision: Decision = decision.parse().map_err(Unanswered::Refused)?;
+    let decision: Decision =
+        decision.parse().map_err(|error: UnknownDecision| Unanswered::Refused(error.to_string()))?;
     let (outcome, result) = oneshot::channel();
     let choice = Choice { key: Key { pid: guard, id }, version, decision, outcome };
     app.events.send(WatchEvent::Chosen(choice)).map_err(|_| Unanswered::Gone)?;

@@ -96,10 +96,10 @@ fn where_the_socket_is_and_what_opens_it() {
     fs::remove_file(state.join("exec-approvals.json")).unwrap();
     // A token that others can read, no token, or something that is not a file.
     fs::set_permissions(&own, fs::Permissions::from_mode(0o640)).unwrap();
-    assert!(find().unwrap_err().contains("others may read it"));
+    assert!(find().unwrap_err().to_string().contains("others may read it"));
     fs::set_permissions(&own, fs::Permissions::from_mode(0o600)).unwrap();
     fs::write(&own, " \n").unwrap();
-    assert!(find().unwrap_err().contains("it is empty"));
+    assert!(find().unwrap_err().to_string().contains("it is empty"));
     fs::remove_file(&own).unwrap();
     symlink("/dev/zero", &own).unwrap();
     assert!(find().is_err());

@@ -320,5 +320,5 @@ fn the_socket_is_at_the_path_in_the_store() {
     assert!(!state.join("guard/socket-token").exists());
     drop(socket);
     fs::write(state.join("exec-approvals.json"), "{").unwrap();
-    assert!(matches!(WatchSocket::bind(&state, &home), Err(WatchSocketError::Store(_))));
+    assert!(matches!(WatchSocket::bind(&state, &home), Err(WatchSocketError::Endpoint(_))));
 }
