@@ -62,44 +62,68 @@ fn agent<'c>(name: &str, path: String, value: &'c Value) -> Result<ListedAgent<'
     Ok(ListedAgent { id: agent_id(name), is_default, section: SettingSection::new(path, Some(value))? })
 }
 
+/// Why a session's agent is not clear, in OpenClaw's words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SessionAgentError {
+    /// The key begins like an agent's, and is none.
+    #[error("Malformed agent session key; refusing default-agent resolution.")]
+    MalformedKey,
+    /// The key names another agent than the requested one.
+    #[error(
+        "Multiple agents are configured, but session agent resolution has no explicit owner. \
+         The agent-scoped session key belongs to \"{of_key}\", not \"{requested}\"."
+    )]
+    OtherAgent {
+        /// The id in the key.
+        of_key: String,
+        /// The requested id.
+        requested: String,
+    },
+    /// Neither names an agent, and several are listed.
+    #[error(
+        "Multiple agents are configured, but session agent resolution has no explicit owner. \
+         Pass an agentId, an agent-scoped session key, or a prepared fallbackAgentId."
+    )]
+    NoOwner,
+    /// The list of agents cannot be read.
+    #[error(transparent)]
+    List(#[from] SettingError),
+}
+
 /// The agent that a session belongs to: the one in its key `agent:ID:…`, the requested one, or the only one
 /// (src/agents/agent-scope.ts).
 ///
 /// # Errors
-/// OpenClaw's sentence, or what is wrong with the list of agents.
+/// If that is not clear.
 pub fn session_agent(
     config: &Value,
     session_key: Option<&str>,
     requested: Option<&str>,
-) -> Result<String, String> {
+) -> Result<String, SessionAgentError> {
     let key = trim(session_key.unwrap_or_default());
     let of_key = session_key_parts(key).map(|(id, _)| agent_id(id));
     if of_key.is_none() && folded(key).starts_with("agent:") {
-        return Err("Malformed agent session key; refusing default-agent resolution.".to_owned());
+        return Err(SessionAgentError::MalformedKey);
     }
     let requested = requested.map(agent_id);
     if let (Some(of_key), Some(requested)) = (&of_key, &requested)
         && of_key != requested
     {
-        let hint = format!("The agent-scoped session key belongs to \"{of_key}\", not \"{requested}\".");
-        return Err(no_owner(&hint));
+        let (of_key, requested) = (of_key.clone(), requested.clone());
+        return Err(SessionAgentError::OtherAgent { of_key, requested });
     }
     if let Some(id) = of_key.or(requested) {
         return Ok(id);
     }
-    let Some(agents) = listed(config).map_err(|error| error.to_string())? else {
+    let Some(agents) = listed(config)? else {
         return Ok("main".to_owned());
     };
     let has_owners = config.pointer("/agents/ownership").and_then(Value::as_str) == Some("explicit");
     let mut marked = agents.iter().filter(|agent| agent.is_default && !has_owners);
     match (marked.next(), marked.next(), &agents[..]) {
         (Some(agent), None, _) | (_, _, [agent]) => Ok(agent.id.clone()),
-        _ => Err(no_owner("Pass an agentId, an agent-scoped session key, or a prepared fallbackAgentId.")),
+        _ => Err(SessionAgentError::NoOwner),
     }
-}
-
-fn no_owner(hint: &str) -> String {
-    format!("Multiple agents are configured, but session agent resolution has no explicit owner. {hint}")
 }
 
 /// Splits `agent:ID:REST`; `None` for other keys.
@@ -114,7 +138,7 @@ pub(crate) fn session_key_parts(key: &str) -> Option<(&str, &str)> {
 mod tests {
     use serde_json::json;
 
-    use super::{agent_id, session_agent};
+    use super::{SessionAgentError, agent_id, session_agent};
 
     #[test]
     fn ids() {
@@ -139,9 +163,10 @@ mod tests {
         let of = |key, agent| session_agent(&two, key, agent);
         assert_eq!(of(Some("agent:work:main"), None), Ok("work".to_owned()));
         assert_eq!(of(Some("main"), Some("Work")), Ok("work".to_owned()));
-        assert!(of(Some("agent::x"), Some("main")).unwrap_err().starts_with("Malformed"));
-        assert!(of(Some("agent:work:main"), Some("main")).unwrap_err().contains("belongs to \"work\""));
-        assert!(of(None, None).unwrap_err().contains("no explicit owner"));
+        assert_eq!(of(Some("agent::x"), Some("main")), Err(SessionAgentError::MalformedKey));
+        let other = of(Some("agent:work:main"), Some("main")).unwrap_err().to_string();
+        assert!(other.contains("belongs to \"work\""), "{other}");
+        assert_eq!(of(None, None), Err(SessionAgentError::NoOwner));
         let marked = json!({"agents": {"list": [{"id": "main"}, {"id": "work", "default": true}]}});
         assert_eq!(session_agent(&marked, None, None), Ok("work".to_owned()));
         assert_eq!(session_agent(&json!({}), Some("main"), None), Ok("main".to_owned()));

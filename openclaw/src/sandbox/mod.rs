@@ -19,7 +19,7 @@ mod session;
 mod settings;
 mod unread;
 
-pub use agents::{agent_id, session_agent};
+pub use agents::{SessionAgentError, agent_id, session_agent};
 pub use bind::BindSpec;
 pub use binds::{BindCheck, BindReason, BindRules, RefusedBind, StricterReason};
 pub use blocked::{BlockedPaths, Overlap};

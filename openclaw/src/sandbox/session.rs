@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::agents::{agent_id, session_agent};
+use super::agents::{SessionAgentError, agent_id, session_agent};
 use super::settings::SandboxMode;
 use crate::ecmascript::{folded, trim};
 
@@ -27,8 +27,12 @@ impl SandboxSession {
     /// colon, or no key, means the agent's main session.
     ///
     /// # Errors
-    /// OpenClaw's sentence, where the agent is not clear.
-    pub fn new(config: &Value, key: Option<&str>, agent: Option<&str>) -> Result<SandboxSession, String> {
+    /// If the agent is not clear.
+    pub fn new(
+        config: &Value,
+        key: Option<&str>,
+        agent: Option<&str>,
+    ) -> Result<SandboxSession, SessionAgentError> {
         let agent = session_agent(config, key, agent)?;
         let is_global = config.pointer("/session/scope").and_then(Value::as_str) == Some("global");
         let main_of = |agent: &str, name: &str| format!("agent:{agent}:{name}");

@@ -143,7 +143,7 @@ fn sessions_in_a_sandbox() {
         let mode: SandboxMode = serde_json::from_value(row["mode"].clone()).unwrap();
         match SandboxSession::new(&config, row["sessionKey"].as_str(), None) {
             Ok(session) => assert_eq!(session.is_sandboxed(mode), row["sandboxed"] == true, "{row}"),
-            Err(error) => assert_eq!(error, row["error"], "{row}"),
+            Err(error) => assert_eq!(error.to_string(), row["error"], "{row}"),
         }
     }
     println!("modes and sessions: {0} of {0}", rows.len());

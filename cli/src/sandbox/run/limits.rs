@@ -15,11 +15,22 @@ pub struct KeptLimits {
     pub dropped: Vec<&'static str>,
 }
 
+/// A value that docker could not read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DockerLimitError {
+    /// `memory`; holds the value as it is written.
+    #[error("docker.memory {0}: docker could not read this size: write it as \"512m\" or \"2g\"")]
+    Memory(String),
+    /// `nofile` of `ulimits`.
+    #[error("docker.ulimits.nofile: this is no number above 0: write it as 1024")]
+    OpenFiles,
+}
+
 /// Reads the limits.
 ///
 /// # Errors
-/// The key whose value docker could not read, with a sentence.
-pub fn kept(docker: &DockerSettings) -> Result<KeptLimits, String> {
+/// If docker could not read the value of one.
+pub fn kept(docker: &DockerSettings) -> Result<KeptLimits, DockerLimitError> {
     let memory = match &docker.memory {
         None => None,
         Some(size) => bytes(size)?,
@@ -50,14 +61,13 @@ pub fn kept(docker: &DockerSettings) -> Result<KeptLimits, String> {
 }
 
 /// A size in bytes, as docker reads it: `512m`, `1.5g`, `2GiB`. Zero is no limit.
-fn bytes(size: &DockerSize) -> Result<Option<u64>, String> {
-    let wrong = |shown: String| {
-        format!("docker.memory {shown}: docker could not read this size: write it as \"512m\" or \"2g\"")
-    };
+fn bytes(size: &DockerSize) -> Result<Option<u64>, DockerLimitError> {
     let bytes = match size {
-        DockerSize::Bytes(bytes) => whole(bytes).ok_or_else(|| wrong(bytes.to_string()))?,
+        DockerSize::Bytes(bytes) => {
+            whole(bytes).ok_or_else(|| DockerLimitError::Memory(bytes.to_string()))?
+        }
         DockerSize::Text(text) if text.trim().is_empty() => 0,
-        DockerSize::Text(text) => read(text).ok_or_else(|| wrong(format!("{text:?}")))?,
+        DockerSize::Text(text) => read(text).ok_or_else(|| DockerLimitError::Memory(format!("{text:?}")))?,
     };
     Ok((bytes > 0).then_some(bytes))
 }
@@ -78,15 +88,14 @@ fn read(text: &str) -> Option<u64> {
     (bytes.is_finite() && (0.0..9e15).contains(&bytes)).then_some(bytes as u64)
 }
 
-fn descriptors(limit: &Ulimit) -> Result<u64, String> {
+fn descriptors(limit: &Ulimit) -> Result<u64, DockerLimitError> {
     let read = |text: &str| text.trim().parse::<u64>().ok();
     let number = match limit {
         Ulimit::Text(text) => text.split(':').map(read).min().flatten(),
         Ulimit::Both(number) => whole(number),
         Ulimit::Each { soft, hard } => [soft, hard].into_iter().flatten().filter_map(whole).min(),
     };
-    let wrong = "docker.ulimits.nofile: this is no number above 0: write it as 1024";
-    number.filter(|number| *number > 0).ok_or_else(|| wrong.to_owned())
+    number.filter(|number| *number > 0).ok_or(DockerLimitError::OpenFiles)
 }
 
 /// A number that is not negative, without its fraction.
