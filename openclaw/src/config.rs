@@ -1,9 +1,11 @@
 //! OpenClaw's own configuration, openclaw.json, as far as a client of its gateway needs it.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
+use std::str::Utf8Error;
 
 use guard_policy::text::shown;
+use jsonc_parser::errors::ParseError;
 use serde_json::Value;
 
 use crate::plain_file::read as read_plain;
@@ -15,7 +17,20 @@ pub const REMOTE_URL: &str = "gateway.remote.url";
 pub struct Config {
     /// The file's path, for display.
     pub file: String,
-    content: Result<Option<Value>, String>,
+    content: Result<Option<Value>, ConfigError>,
+}
+
+/// Why openclaw.json cannot be read.
+#[derive(Debug, thiserror::Error)]
+enum ConfigError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("it is not UTF-8 text")]
+    NotText(#[from] Utf8Error),
+    #[error(transparent)]
+    Syntax(#[from] ParseError),
+    #[error("it is no object")]
+    NotObject,
 }
 
 /// The value of a key that holds a secret.
@@ -38,7 +53,7 @@ impl Config {
         let content = match read_plain(path) {
             Ok(bytes) => parse(&bytes).map(Some),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(error.into()),
         };
         Config { file, content }
     }
@@ -46,7 +61,7 @@ impl Config {
     /// Returns why the file cannot be read, if it exists and cannot.
     pub fn problem(&self) -> Option<String> {
         let why = self.content.as_ref().err()?;
-        Some(format!("{} cannot be read: {}", self.file, shown(why.as_bytes())))
+        Some(format!("{} cannot be read: {}", self.file, shown(why.to_string().as_bytes())))
     }
 
     /// Returns whether the file exists and could be parsed.
@@ -96,12 +111,11 @@ impl Config {
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<Value, String> {
-    let text = str::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
+fn parse(bytes: &[u8]) -> Result<Value, ConfigError> {
+    let text = str::from_utf8(bytes)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     // By default the parser allows all of JSON5.
     let value: Option<Value> =
-        jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default())
-            .map_err(|error| error.to_string())?;
-    value.filter(Value::is_object).ok_or_else(|| "it is no object".to_owned())
+        jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default())?;
+    value.filter(Value::is_object).ok_or(ConfigError::NotObject)
 }
