@@ -20,6 +20,8 @@ use guard_supervisor::config::options::Options;
 use guard_supervisor::config::{Paths, SetupError};
 use guard_supervisor::exit::Exit;
 
+use sources::SourceError;
+
 /// The socket's name in `guard/run` of the state directory.
 pub const SOCKET: &str = "gate.sock";
 
@@ -95,7 +97,7 @@ pub enum GateError {
     #[error("OpenClaw could not take the plugin (status {status}): {output}")]
     Openclaw { status: String, output: String },
     #[error("cannot read {0}, so it is not known which tools OpenClaw allows")]
-    Config(String),
+    Config(#[source] SourceError),
     #[error("cannot write: {0}")]
     Output(#[from] io::Error),
 }

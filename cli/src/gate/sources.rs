@@ -11,11 +11,12 @@ use std::time::Duration;
 use guard_openclaw::approvals_store::Stores;
 use guard_openclaw::gateway::{self, Config};
 use guard_openclaw::real_path::real;
+use guard_openclaw::sandbox::SettingError;
 use guard_policy::Policy;
 use guard_policy::text::shown;
-use guard_policy::tools::{Release, ToolSettings};
+use guard_policy::tools::{Release, ToolIssue, ToolSettings};
 use guard_supervisor::config::options::Options;
-use guard_supervisor::config::{self, Disk, Paths, Stamps};
+use guard_supervisor::config::{self, Disk, Paths, SetupError, Stamps};
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -77,6 +78,29 @@ pub struct AgentPolicy {
     is_refreshed: AtomicBool,
 }
 
+/// Why a source cannot be used, or a policy cannot be compiled from them.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// guard.json, or a project's file.
+    #[error(transparent)]
+    Policy(#[from] SetupError),
+    /// openclaw.json does not parse; says where and why.
+    #[error("{0}")]
+    Openclaw(String),
+    /// A key of openclaw.json about tools.
+    #[error("{file}: {issue}")]
+    Tools {
+        /// openclaw.json.
+        file: String,
+        /// The key, and what is wrong with it.
+        #[source]
+        issue: ToolIssue,
+    },
+    /// A key of openclaw.json about directories.
+    #[error(transparent)]
+    Directory(#[from] SettingError),
+}
+
 /// A change that the operator should know of.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Changed {
@@ -93,7 +117,7 @@ impl Sources {
     ///
     /// # Errors
     /// What is invalid.
-    pub fn read(options: &Options, paths: &Paths) -> Result<Sources, String> {
+    pub fn read(options: &Options, paths: &Paths) -> Result<Sources, SourceError> {
         let stamps = stamps(paths);
         let current = Arc::new(Loaded::read(options, paths)?);
         let plugin = plugin::state(&paths.state_directory);
@@ -121,7 +145,7 @@ impl Sources {
                 tell(Changed { path, applied: true, text: String::new() });
             }
             Ok(_) => {}
-            Err(text) => tell(Changed { path, applied: false, text }),
+            Err(error) => tell(Changed { path, applied: false, text: error.to_string() }),
         }
         Arc::clone(&state.current)
     }
@@ -134,16 +158,15 @@ fn stamps(paths: &Paths) -> Stamps {
 }
 
 impl Loaded {
-    fn read(options: &Options, paths: &Paths) -> Result<Loaded, String> {
-        let text =
-            config::read(paths, |path: &Path| std::fs::read(path)).map_err(|error| error.to_string())?;
+    fn read(options: &Options, paths: &Paths) -> Result<Loaded, SourceError> {
+        let text = config::read(paths, |path: &Path| std::fs::read(path))?;
         let stores = Stores::load(&paths.state_directory);
         let file = Config::read(&gateway::config(&paths.state));
         if let Some(problem) = file.problem() {
-            return Err(problem);
+            return Err(SourceError::Openclaw(problem));
         }
         let content = file.content().cloned().unwrap_or_else(|| Value::Object(serde_json::Map::new()));
-        let wrong = |issue| format!("{}: {issue}", file.file);
+        let wrong = |issue| SourceError::Tools { file: file.file.clone(), issue };
         let settings = ToolSettings::from_config(&content).map_err(wrong)?;
         if let Some(issue) = settings.issues().first() {
             return Err(wrong(issue.clone()));
@@ -174,7 +197,7 @@ impl Loaded {
     ///
     /// # Errors
     /// Why the policy cannot be compiled.
-    pub fn agent(self: &Arc<Self>, id: &str) -> Result<Arc<AgentPolicy>, String> {
+    pub fn agent(self: &Arc<Self>, id: &str) -> Result<Arc<AgentPolicy>, SourceError> {
         let place = self.place(id);
         let Some(kept) = place.current() else { return self.compiled(id, &place) };
         if kept.is_due() && !kept.is_refreshed.swap(true, Ordering::Relaxed) {
@@ -192,7 +215,7 @@ impl Loaded {
     }
 
     /// The policy of an agent that has none that counts.
-    fn compiled(&self, id: &str, place: &KeptPolicy) -> Result<Arc<AgentPolicy>, String> {
+    fn compiled(&self, id: &str, place: &KeptPolicy) -> Result<Arc<AgentPolicy>, SourceError> {
         let _compiling = place.compiling.lock();
         if let Some(by_another_call) = place.current() {
             return Ok(by_another_call);
@@ -215,22 +238,21 @@ impl Loaded {
         let _ = std::thread::Builder::new().name("compile".to_owned()).spawn(work);
     }
 
-    fn compile(&self, id: &str) -> Result<AgentPolicy, String> {
+    fn compile(&self, id: &str) -> Result<AgentPolicy, SourceError> {
         let directories = directories(&self.paths);
-        let workspace = directories.agent_workspace(&self.content, id).map_err(|error| error.to_string())?;
-        let cwd = directories.agent_cwd(&self.content, id).map_err(|error| error.to_string())?;
+        let workspace = directories.agent_workspace(&self.content, id)?;
+        let cwd = directories.agent_cwd(&self.content, id)?;
         let mut bases = vec![real(Path::new(&workspace))];
         bases.extend(cwd.map(|cwd| real(Path::new(&cwd))).filter(|cwd| *cwd != bases[0]));
-        let mut paths = self.paths.at(&bases[0]).map_err(|error| error.to_string())?;
+        let mut paths = self.paths.at(&bases[0])?;
         // Before the files are read: a change while they are is one.
         let projects = Stamps::read(paths.project_sources());
         let options = Options { agent: id.to_owned(), agent_is_named: true, ..self.options.clone() };
         config::settle_workspace(&options, &mut paths, self.text.as_deref(), &self.stores);
-        let policy = config::compile(&options, &paths, Disk::Used, self.text.as_deref(), &self.stores)
-            .map_err(|error| error.to_string())?;
+        let policy = config::compile(&options, &paths, Disk::Used, self.text.as_deref(), &self.stores)?;
         // What it lets OpenClaw's tools write is the tree's for guarded runs.
         let recorded = config::record_workspace(&options, &mut paths, &policy);
-        if let Some(problem) = recorded.map_err(|error| error.to_string())? {
+        if let Some(problem) = recorded? {
             tracing::warn!("{problem}");
         }
         let took = projects.age();
