@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
+use super::batch::error::QuestionError;
 use super::output::ReasonOutput;
 use super::{CheckError, lookup};
 
@@ -156,10 +157,10 @@ pub struct CommandQuestion {
 }
 
 impl CommandQuestion {
-    pub fn answer(self, policy: &Policy, home: &Path) -> Result<String, String> {
+    pub fn answer(self, policy: &Policy, home: &Path) -> Result<String, QuestionError> {
         let cwd = self.cwd.as_deref().unwrap_or("/");
         if !cwd.starts_with('/') {
-            return Err(format!("{cwd:?} is not an absolute path"));
+            return Err(QuestionError::NotAbsolute(cwd.to_owned()));
         }
         let env = self.path.map(|path| [(b"PATH".to_vec(), path.into_bytes())]);
         let env = env.as_ref().map(<[Variable; 1]>::as_slice);

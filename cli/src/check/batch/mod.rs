@@ -2,6 +2,7 @@
 //! `sandbox-docker` look at the disk.
 
 mod environment;
+pub mod error;
 mod formats;
 mod network;
 mod paths;
@@ -20,6 +21,7 @@ use super::CheckError;
 use super::command::CommandQuestion;
 use super::output::{json, written};
 use environment::{BindingQuestion, EnvBindingQuestion, EnvQuestion};
+use error::QuestionError;
 use formats::{AllowlistQuestion, ArgPatternQuestion, CwdArgvQuestion, DisplayQuestion, SafeBinQuestion};
 use network::{BindQuestion, ConnectQuestion, UrlQuestion};
 use paths::{ExecQuestion, FileQuestion};
@@ -85,7 +87,7 @@ pub fn answer(policy: &Policy, home: &Path) -> Result<Exit, CheckError> {
 ///
 /// # Errors
 /// What is wrong with the question.
-pub fn ask(policy: &Policy, home: &Path, line: &[u8]) -> Result<String, String> {
+pub fn ask(policy: &Policy, home: &Path, line: &[u8]) -> Result<String, QuestionError> {
     match question::<QuestionHeader>(line)?.op {
         Op::Read => question::<FileQuestion>(line)?.answer(policy, home, Access::READ),
         Op::Write => question::<FileQuestion>(line)?.answer(policy, home, Access::WRITE),
@@ -110,6 +112,6 @@ pub fn ask(policy: &Policy, home: &Path, line: &[u8]) -> Result<String, String> 
     }
 }
 
-fn question<'l, Q: Deserialize<'l>>(line: &'l [u8]) -> Result<Q, String> {
-    serde_json::from_slice(line).map_err(|error| error.to_string())
+fn question<'l, Q: Deserialize<'l>>(line: &'l [u8]) -> Result<Q, QuestionError> {
+    Ok(serde_json::from_slice(line)?)
 }

@@ -7,6 +7,7 @@ use guard_policy::{Access, Exec, Policy, Request, Role, decide};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::error::QuestionError;
 use crate::check::output::json;
 
 /// `read` and `write`.
@@ -34,14 +35,14 @@ pub struct ExecQuestion {
 }
 
 impl FileQuestion {
-    pub fn answer(&self, policy: &Policy, home: &Path, access: Access) -> Result<String, String> {
+    pub fn answer(&self, policy: &Policy, home: &Path, access: Access) -> Result<String, QuestionError> {
         let path = cleaned(policy, home, &self.path)?;
         Ok(json(&decide(policy, &Request::File { path: &path, access })))
     }
 }
 
 impl ExecQuestion {
-    pub fn answer(self, policy: &Policy, home: &Path) -> Result<String, String> {
+    pub fn answer(self, policy: &Policy, home: &Path) -> Result<String, QuestionError> {
         // As written: the allowlist and the directory's hash distinguish spellings.
         let path = absolute(policy, home, &self.path)?;
         let cwd = self.cwd.map_or(Ok(b"/".to_vec()), |cwd| absolute(policy, home, &cwd))?;
@@ -55,7 +56,7 @@ impl ExecQuestion {
 }
 
 /// An absolute path; a leading `~` stands for the home, `${workspace}` for the workspace.
-fn absolute(policy: &Policy, home: &Path, path: &str) -> Result<Vec<u8>, String> {
+fn absolute(policy: &Policy, home: &Path, path: &str) -> Result<Vec<u8>, QuestionError> {
     let workspace = policy.workspace().map(|workspace| ("${workspace}", workspace));
     let bases = [Some(("~", home.as_os_str().as_bytes())), workspace];
     let found = bases.into_iter().flatten().find_map(|(name, base)| {
@@ -64,13 +65,13 @@ fn absolute(policy: &Policy, home: &Path, path: &str) -> Result<Vec<u8>, String>
     });
     let expanded = found.unwrap_or_else(|| path.as_bytes().to_vec());
     if expanded.first() != Some(&b'/') {
-        return Err(format!("{path:?} is not an absolute path"));
+        return Err(QuestionError::NotAbsolute(path.to_owned()));
     }
     Ok(expanded)
 }
 
 /// The absolute path without `.`, `..` and repeated slashes.
-fn cleaned(policy: &Policy, home: &Path, path: &str) -> Result<Vec<u8>, String> {
+fn cleaned(policy: &Policy, home: &Path, path: &str) -> Result<Vec<u8>, QuestionError> {
     let expanded = absolute(policy, home, path)?;
     let mut names: Vec<&[u8]> = Vec::new();
     for name in expanded.split(|&byte| byte == b'/') {
@@ -98,15 +99,15 @@ mod tests {
         let host = Host { workspace: Workspace::at(*b"/w"), ..Host::bare(b"/home/u", b"/w/x") };
         let policy = Policy::compile(&document, "main", &host, &Overrides::default()).unwrap();
         let of = |path: &str| {
-            cleaned(&policy, "/home/u".as_ref(), path).map(|path| String::from_utf8(path).unwrap())
+            cleaned(&policy, "/home/u".as_ref(), path).map(|path| String::from_utf8(path).unwrap()).ok()
         };
-        assert_eq!(of("${workspace}/a/../b"), Ok("/w/b".to_owned()));
-        assert_eq!(of("${workspace}"), Ok("/w".to_owned()));
-        assert!(of("${workspace}x").is_err());
-        assert_eq!(of("~/a/./b/../c//d/"), Ok("/home/u/a/c/d".to_owned()));
-        assert_eq!(of("/../.."), Ok("/".to_owned()));
-        assert_eq!(of("~"), Ok("/home/u".to_owned()));
-        assert!(of("~other/x").is_err());
-        assert!(of("a").is_err());
+        assert_eq!(of("${workspace}/a/../b").unwrap(), "/w/b");
+        assert_eq!(of("${workspace}").unwrap(), "/w");
+        assert!(of("${workspace}x").is_none());
+        assert_eq!(of("~/a/./b/../c//d/").unwrap(), "/home/u/a/c/d");
+        assert_eq!(of("/../..").unwrap(), "/");
+        assert_eq!(of("~").unwrap(), "/home/u");
+        assert!(of("~other/x").is_none());
+        assert!(of("a").is_none());
     }
 }

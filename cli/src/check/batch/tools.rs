@@ -10,6 +10,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
+use super::error::QuestionError;
+
 /// The plugins of a question that names none: those for which OpenClaw's own answers were computed.
 const EXAMPLE_PLUGINS: [(&str, &str); 6] = [
     ("my_tool", "my-plugin"),
@@ -79,11 +81,10 @@ enum CalledFrom {
 impl ToolsQuestion {
     /// # Errors
     /// What is wrong with the configuration or the context.
-    pub fn answer(self) -> Result<String, String> {
-        let settings = ToolSettings::from_config(&self.config).map_err(|issue| issue.to_string())?;
+    pub fn answer(self) -> Result<String, QuestionError> {
+        let settings = ToolSettings::from_config(&self.config)?;
         let release = match self.release {
-            Some(version) => Release::parse(&version)
-                .ok_or_else(|| format!("the tools of release {version} are not known"))?,
+            Some(version) => Release::parse(&version).ok_or(QuestionError::UnknownRelease(version))?,
             None => Release::default(),
         };
         let mut inventory = Inventory::of_release(release);
@@ -94,7 +95,7 @@ impl ToolsQuestion {
             None => EXAMPLE_PLUGINS.iter().for_each(|(tool, plugin)| inventory.add_plugin_tool(tool, plugin)),
         }
         let tools = effective(&settings, &self.context.into(), &inventory, &mut SeenWarnings::default());
-        Ok(to_json(&tools.map_err(|issue| issue.to_string())?).to_string())
+        Ok(to_json(&tools?).to_string())
     }
 }
 
