@@ -21,7 +21,7 @@ use super::super::client::Guards;
 use super::act::Act;
 use super::admission::Admission;
 use super::endpoint::{WatchSocket, WatchSocketError};
-use super::event::{Choice, Sender, Unanswered, WatchEvent};
+use super::event::{AnswerOutcome, Choice, NotTaken, Sender, Unanswered, WatchEvent};
 use super::guards;
 use super::lines::{Form, LineView};
 use super::queue::{AnswerRoute, Key, Queue};
@@ -204,7 +204,7 @@ impl Watching {
         decision: Decision,
         outcome: Option<oneshot::Sender<Result<String, Unanswered>>>,
     ) -> io::Result<()> {
-        let report = move |result: &Result<String, String>| {
+        let report = move |result: &AnswerOutcome| {
             if let Some(outcome) = outcome {
                 // The receiver may have gone.
                 let _ = outcome.send(result.clone().map_err(Unanswered::Refused));
@@ -214,7 +214,7 @@ impl Watching {
             Ok(AnswerRoute::Guard(decision)) => {
                 let (state, events) = (self.state.clone(), self.events.clone());
                 tokio::spawn(async move {
-                    let result = resolve(&state, &key, decision).await;
+                    let result = resolve(&state, &key, decision).await.map_err(Arc::new);
                     report(&result);
                     // At shutdown there is no receiver.
                     let _ = events.send(WatchEvent::Answered { key, outcome: result });
@@ -222,7 +222,7 @@ impl Watching {
                 return Ok(());
             }
             Ok(AnswerRoute::Socket) => Ok(decision.to_string()),
-            Err(why) => Err(why.to_string()),
+            Err(error) => Err(Arc::new(error.into())),
         };
         report(&result);
         self.view.answered(&key, &result)
@@ -230,18 +230,18 @@ impl Watching {
 }
 
 /// Sends the decision to a guard, and returns the guard's reply.
-async fn resolve(state: &Path, key: &Key, decision: Decision) -> Result<String, String> {
+async fn resolve(state: &Path, key: &Key, decision: Decision) -> Result<String, NotTaken> {
     let method =
         Method::Resolve { id: key.id.clone(), decision: decision.to_string(), revision: None, pattern: None };
-    let guards = Guards::find(state).map_err(|error| error.to_string())?;
+    let guards = Guards::find(state).map_err(NotTaken::Guards)?;
     match guards.ask_one(key.pid, &method).await {
         Ok(Body::Resolved { saved, unsaved, .. }) => {
             let saved = saved.iter().map(|path| format!(", saved in {path}"));
             let unsaved = unsaved.iter().map(|why| format!(", but not saved: {why}"));
             Ok(decision.to_string() + &saved.chain(unsaved).collect::<String>())
         }
-        Ok(Body::Error { message, .. }) => Err(message),
-        Ok(_) => Err("the guard sent an unexpected reply".to_owned()),
-        Err(error) => Err(format!("cannot reach the guard: {error}")),
+        Ok(Body::Error { message, .. }) => Err(NotTaken::Refused(message)),
+        Ok(_) => Err(NotTaken::Unexpected),
+        Err(error) => Err(NotTaken::Unreachable(error)),
     }
 }

@@ -1,12 +1,15 @@
 //! The events that change the queue or come from its view.
 
-use guard_approvals::decision::Decision;
+use std::io;
+use std::sync::Arc;
+
+use guard_approvals::decision::{Decision, UnknownDecision};
 use guard_approvals::routes::guard_socket::{Approval, QuestionState};
 use guard_approvals::routes::openclaw_socket::{ApprovalRequest, Word};
 use ratatui::crossterm::event::Event;
 use tokio::sync::{mpsc, oneshot};
 
-use super::queue::Key;
+use super::queue::{CannotAnswer, Key};
 
 /// One event.
 #[derive(Debug)]
@@ -75,8 +78,8 @@ pub enum WatchEvent {
     Answered {
         /// The row that was answered.
         key: Key,
-        /// One line for a human: what the answer did, or why it was not taken.
-        outcome: Result<String, String>,
+        /// What the answer did, in one line for a human, or why it was not taken.
+        outcome: AnswerOutcome,
     },
     /// A key, or a new size of the terminal.
     Typed(Event),
@@ -101,8 +104,31 @@ pub struct Choice {
     pub outcome: oneshot::Sender<Result<String, Unanswered>>,
 }
 
+/// What an answer did, in one line for a human.
+pub type AnswerOutcome = Result<String, Arc<NotTaken>>;
+
+/// Why an answer was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum NotTaken {
+    /// The row does not permit it.
+    #[error(transparent)]
+    Row(#[from] CannotAnswer),
+    /// The guards' sockets cannot be listed.
+    #[error(transparent)]
+    Guards(io::Error),
+    /// The guard's socket is gone, or does not answer.
+    #[error("cannot reach the guard: {0}")]
+    Unreachable(#[source] io::Error),
+    /// The guard refused it; holds the guard's message.
+    #[error("{0}")]
+    Refused(String),
+    /// The guard's reply is one to another request.
+    #[error("the guard sent an unexpected reply")]
+    Unexpected,
+}
+
 /// Why an answer from the page had no effect.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum Unanswered {
     /// The row is not in the queue.
     #[error("the question is no longer pending")]
@@ -112,7 +138,16 @@ pub enum Unanswered {
     Changed,
     /// The row does not permit this answer, or the guard refused it.
     #[error("{0}")]
-    Refused(String),
+    Refused(#[source] Arc<NotTaken>),
+    /// The page sent a word that is no answer.
+    #[error(transparent)]
+    NoDecision(UnknownDecision),
+    /// The program ends, and may have sent the answer.
+    #[error("openclaw-guard is ending")]
+    Ending,
+    /// The guard's reply took too long.
+    #[error("the guard did not confirm the answer: look at the pending questions")]
+    Unconfirmed,
 }
 
 /// Sends events to the queue.

@@ -11,7 +11,7 @@ use serde_json::ser::{CompactFormatter, Formatter};
 use serde_json::{Value, json};
 
 use super::act::Act;
-use super::event::{Sender, WatchEvent};
+use super::event::{AnswerOutcome, Sender, WatchEvent};
 use super::queue::{Key, Queue, QueueChange};
 use super::row_text::text;
 
@@ -90,10 +90,10 @@ impl LineView {
         )
     }
 
-    pub fn answered(&mut self, key: &Key, outcome: &Result<String, String>) -> io::Result<()> {
+    pub fn answered(&mut self, key: &Key, outcome: &AnswerOutcome) -> io::Result<()> {
         let (is_done, what) = match outcome {
-            Ok(what) => (true, what),
-            Err(why) => (false, why),
+            Ok(what) => (true, what.clone()),
+            Err(error) => (false, error.to_string()),
         };
         self.print(
             || json!({"event": "answered", "id": key.id, "pid": key.pid, "ok": is_done, "message": what}),

@@ -6,7 +6,7 @@ use ratatui::crossterm::event::Event;
 use tokio::time::Instant;
 
 use super::act::Act;
-use super::event::Sender;
+use super::event::{AnswerOutcome, Sender};
 use super::lines::LineView;
 use super::queue::{Key, Queue, QueueChange};
 use crate::approvals::tui::Screen;
@@ -81,12 +81,13 @@ impl WatchView {
         }
     }
 
-    pub fn answered(&mut self, key: &Key, outcome: &Result<String, String>) -> io::Result<()> {
+    pub fn answered(&mut self, key: &Key, outcome: &AnswerOutcome) -> io::Result<()> {
         match self {
             WatchView::Screen(screen) => {
-                screen.note(match outcome {
-                    Ok(text) | Err(text) => text,
-                });
+                match outcome {
+                    Ok(text) => screen.note(text),
+                    Err(error) => screen.note(&error.to_string()),
+                }
                 Ok(())
             }
             WatchView::Lines(lines) => lines.answered(key, outcome),

@@ -3,8 +3,8 @@
 use guard_policy::text::shown;
 use guard_supervisor::audit::reader::{AuditEntry, EntryBody, Log, ReadError};
 use guard_supervisor::audit::summary;
-use guard_supervisor::config;
 use guard_supervisor::config::options::Options;
+use guard_supervisor::config::{self, SetupError};
 use serde::{Deserialize, Serialize};
 
 /// Entries in one response.
@@ -53,17 +53,28 @@ struct Item {
     text: String,
 }
 
+/// Why the log cannot be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// The policy, which names the log, cannot be read.
+    #[error(transparent)]
+    Policy(#[from] SetupError),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Log(#[from] ReadError),
+}
+
 /// Reads the log that the policy names.
 ///
 /// # Errors
-/// A sentence for a human.
-pub fn read(options: &Options, query: &HistoryQuery) -> Result<History, String> {
-    let path = config::audit_log(options).map_err(|error| shown(error.to_string().as_bytes()))?;
+/// If the policy or the log cannot be read.
+pub fn read(options: &Options, query: &HistoryQuery) -> Result<History, HistoryError> {
+    let path = config::audit_log(options)?;
     let name = shown(path.as_os_str().as_encoded_bytes());
     match Log::open(&path) {
-        Ok(log) => from(&log, query, name).map_err(|error| error.to_string()),
+        Ok(log) => Ok(from(&log, query, name)?),
         Err(ReadError::NoLog(_)) => Ok(History { entries: Vec::new(), before: None, log: name }),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error.into()),
     }
 }
 

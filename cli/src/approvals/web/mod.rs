@@ -35,7 +35,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::watch::event::Sender;
+use super::watch::event::{AnswerOutcome, Sender};
 use super::watch::queue::{Key, Queue, QueueChange, QueueRow};
 use cards::WebCard;
 use listen::Service;
@@ -174,10 +174,10 @@ impl WebView {
     }
 
     /// Notes the result of an answer.
-    pub fn answered(&mut self, key: &Key, outcome: &Result<String, String>) {
+    pub fn answered(&mut self, key: &Key, outcome: &AnswerOutcome) {
         match outcome {
             Ok(text) => self.note(NoteKind::Answered, Some(key), text),
-            Err(why) => self.note(NoteKind::Refused, Some(key), why),
+            Err(error) => self.note(NoteKind::Refused, Some(key), &error.to_string()),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The routes, and the handler of each.
 
 use std::convert::Infallible;
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures_util::Stream;
-use guard_approvals::decision::{Decision, UnknownDecision};
+use guard_approvals::decision::Decision;
 use guard_openclaw::clock::now_ms;
 use guard_supervisor::config::options::Options;
 use serde::{Deserialize, Serialize};
@@ -94,16 +94,14 @@ async fn read<T: Send + 'static>(
 /// Sends an answer, and waits for the result.
 async fn choose(app: &AppState, _: &Admitted, answer: AnswerBody) -> Result<String, Unanswered> {
     let AnswerBody { guard, id, version, decision } = answer;
-    let decision: Decision =
-        decision.parse().map_err(|error: UnknownDecision| Unanswered::Refused(error.to_string()))?;
+    let decision: Decision = decision.parse().map_err(Unanswered::NoDecision)?;
     let (outcome, result) = oneshot::channel();
     let choice = Choice { key: Key { pid: guard, id }, version, decision, outcome };
     app.events.send(WatchEvent::Chosen(choice)).map_err(|_| Unanswered::Gone)?;
-    let silence = |why: &str| Unanswered::Refused(why.to_owned());
     match timeout(IO_TIMEOUT, result).await {
         Ok(Ok(outcome)) => outcome,
-        Ok(Err(_)) => Err(silence("openclaw-guard is ending")),
-        Err(_) => Err(silence("the guard did not confirm the answer: look at the pending questions")),
+        Ok(Err(_)) => Err(Unanswered::Ending),
+        Err(_) => Err(Unanswered::Unconfirmed),
     }
 }
 
@@ -193,7 +191,10 @@ async fn answer(State(app): State<Arc<AppState>>, admitted: Admitted, body: Byte
             let code = match why {
                 Unanswered::Gone => "gone",
                 Unanswered::Changed => "changed",
-                Unanswered::Refused(_) => "refused",
+                Unanswered::Refused(_)
+                | Unanswered::NoDecision(_)
+                | Unanswered::Ending
+                | Unanswered::Unconfirmed => "refused",
             };
             problem(StatusCode::CONFLICT, code, &guard_policy::text::shown(why.to_string().as_bytes()))
         }
@@ -215,10 +216,13 @@ async fn policy(State(app): State<Arc<AppState>>, admitted: Admitted) -> Respons
     json_reply(read(&app, &admitted, rules::read).await)
 }
 
-fn json_reply<T: Serialize>(read: Option<Result<T, String>>) -> Response {
+fn json_reply<T: Serialize>(read: Option<Result<T, impl Display>>) -> Response {
     match read {
         Some(Ok(value)) => object(StatusCode::OK, &value),
-        Some(Err(why)) => problem(StatusCode::INTERNAL_SERVER_ERROR, "read", &why),
+        Some(Err(error)) => {
+            let why = guard_policy::text::shown(error.to_string().as_bytes());
+            problem(StatusCode::INTERNAL_SERVER_ERROR, "read", &why)
+        }
         None => problem(StatusCode::INTERNAL_SERVER_ERROR, "read", "the guard failed: see its audit log"),
     }
 }

@@ -4,7 +4,7 @@ use guard_policy::text::shown;
 use guard_supervisor::config::options::Options;
 use serde::Serialize;
 
-use crate::policy::{Effective, by, effective, title};
+use crate::policy::{Effective, PolicyError, by, effective, title};
 
 /// A policy, for a human.
 #[derive(Debug, Serialize)]
@@ -33,10 +33,9 @@ struct SettingLine {
 /// Reads the policy in force.
 ///
 /// # Errors
-/// A sentence for a human.
-pub fn read(options: &Options) -> Result<Rules, String> {
-    let Effective { agent, file, settings, warnings } =
-        effective(options).map_err(|error| shown(error.to_string().as_bytes()))?;
+/// If it cannot be read, or is invalid.
+pub fn read(options: &Options) -> Result<Rules, PolicyError> {
+    let Effective { agent, file, settings, warnings } = effective(options)?;
     let mut sections: Vec<RuleSection> = Vec::new();
     for setting in settings {
         let title = title(setting.section);
