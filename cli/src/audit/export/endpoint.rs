@@ -24,30 +24,43 @@ pub struct Endpoint {
     pub authority: String,
 }
 
+/// Why a text is not the address of a collector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CollectorUrlError {
+    /// It is no URL of HTTP, or has no host.
+    #[error("it must be http://HOST:4318 or https://HOST")]
+    Form,
+    /// It would show a secret where the URL is shown.
+    #[error("it must not contain a name or password: set OTEL_EXPORTER_OTLP_HEADERS")]
+    Password,
+    /// Nothing can be appended to its path.
+    #[error("it must not contain a query")]
+    Query,
+}
+
 impl Endpoint {
     /// Reads `http://host:4318`, `https://host/otlp` or `https://host/v1/logs`.
     ///
     /// # Errors
-    /// A sentence that says what is wrong.
-    pub fn parse(text: &str) -> Result<Endpoint, String> {
-        const EXPECTED: &str = "it must be http://HOST:4318 or https://HOST";
-        let uri: Uri = text.parse().map_err(|_| EXPECTED.to_owned())?;
+    /// If it is not such a URL.
+    pub fn parse(text: &str) -> Result<Endpoint, CollectorUrlError> {
+        let uri: Uri = text.parse().map_err(|_| CollectorUrlError::Form)?;
         let is_secure = match uri.scheme_str() {
             Some("http") => false,
             Some("https") => true,
-            _ => return Err(EXPECTED.to_owned()),
+            _ => return Err(CollectorUrlError::Form),
         };
-        let authority = uri.authority().ok_or(EXPECTED)?;
+        let authority = uri.authority().ok_or(CollectorUrlError::Form)?;
         if authority.as_str().contains('@') {
-            return Err("it must not contain a name or password: set OTEL_EXPORTER_OTLP_HEADERS".to_owned());
+            return Err(CollectorUrlError::Password);
         }
         if uri.query().is_some() {
-            return Err("it must not contain a query".to_owned());
+            return Err(CollectorUrlError::Query);
         }
         let name = authority.host().trim_start_matches('[').trim_end_matches(']');
         let host = match name.parse::<IpAddr>() {
             Ok(address) => GatewayHost::Address(address),
-            Err(_) if name.is_empty() => return Err(EXPECTED.to_owned()),
+            Err(_) if name.is_empty() => return Err(CollectorUrlError::Form),
             Err(_) => GatewayHost::Name(name.to_ascii_lowercase()),
         };
         let port = authority.port_u16().unwrap_or(if is_secure { 443 } else { 80 });

@@ -18,7 +18,7 @@ use jiff::Timestamp;
 
 use super::follow::{Follow, FollowPart};
 use cursor::{Cursor, Sent};
-use endpoint::Endpoint;
+use endpoint::{CollectorUrlError, Endpoint};
 use http::{Failure, Headers, post};
 
 /// The limits of a batch: lines, and bytes.
@@ -37,7 +37,7 @@ const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     #[error("--otlp {}: {why}", shown(url.as_bytes()))]
-    Url { url: String, why: String },
+    Url { url: String, why: CollectorUrlError },
     #[error("--since {}: give a time (2026-11-22T02:00:00Z) or how long ago (90m, 12h, 7d)", shown(.0.as_bytes()))]
     Since(String),
     #[error("{HEADERS}: {0}; write a list such as authorization=Bearer%20TOKEN,x-tenant=7")]
