@@ -43,7 +43,29 @@ pub struct Recorded {
     pub decision: LoggedDecision,
 }
 
-type ParsedQuestion = Result<(EditContext, WhyQuery), String>;
+type ParsedQuestion = Result<(EditContext, WhyQuery), NoSubject>;
+
+/// Why there is nothing to explain.
+#[derive(Debug, thiserror::Error)]
+pub enum NoSubject {
+    /// Nothing was denied yet.
+    #[error("the audit log has no denials")]
+    NoDenials,
+    /// The question is pending, or ended without a decision; holds its id and its last event.
+    #[error(
+        "question {id} is not decided yet ({event}): `openclaw-guard approvals list` shows the pending questions"
+    )]
+    Undecided { id: String, event: String },
+    /// Neither the log nor a question has the id.
+    #[error(
+        "no line of the audit log and no question has an id that begins with {id}: `openclaw-guard audit tail \
+         --denied` shows the last ids"
+    )]
+    NoId { id: String },
+    /// The line with this id records something else; holds what.
+    #[error("that line is not about a call ({operation}): `openclaw-guard audit tail` shows it")]
+    NoCall { operation: String },
+}
 
 /// Finds the subject of the question. The inner error means that there is none.
 ///
@@ -54,7 +76,7 @@ pub fn find(context: EditContext, options: &Options, question: &WhyArgs) -> Resu
         let log = Log::open(&audit_log(options)?)?;
         return Ok(match last(&log)? {
             Some(entry) => Ok(recorded(context, options, entry)),
-            None => Err("the audit log has no denials".to_owned()),
+            None => Err(NoSubject::NoDenials),
         });
     }
     if let Some(id) = &question.id {
@@ -85,7 +107,7 @@ fn last(log: &Log) -> Result<Option<AuditEntry>, ReadError> {
 }
 
 /// The line with this id, or the decision on the question with this id.
-fn named(log: &Log, id: &str) -> Result<Result<AuditEntry, String>, WhyError> {
+fn named(log: &Log, id: &str) -> Result<Result<AuditEntry, NoSubject>, WhyError> {
     match log.find(id) {
         Ok(entry) => match entry.what {
             EntryBody::Decision(_) => return Ok(Ok(entry)),
@@ -101,7 +123,7 @@ fn named(log: &Log, id: &str) -> Result<Result<AuditEntry, String>, WhyError> {
 }
 
 /// The decision that ended a question: the next one of that session on that file.
-fn asked_of(log: &Log, id: &str, operation: &str) -> Result<Result<AuditEntry, String>, WhyError> {
+fn asked_of(log: &Log, id: &str, operation: &str) -> Result<Result<AuditEntry, NoSubject>, WhyError> {
     let is_it = |fields: &Map<String, Value>| {
         fields.get("id").and_then(Value::as_str).is_some_and(|own| !id.is_empty() && own.starts_with(id))
     };
@@ -130,21 +152,14 @@ fn asked_of(log: &Log, id: &str, operation: &str) -> Result<Result<AuditEntry, S
             EntryBody::Other(_) => {}
         }
     }
-    let shown_id = shown(id.as_bytes());
+    let id = shown(id.as_bytes());
     Ok(Err(match (question, operation) {
         (Some((_, fields)), _) => {
             let event = fields.get("event").and_then(Value::as_str).unwrap_or_default();
-            format!(
-                "question {shown_id} is not decided yet ({event}): `openclaw-guard approvals list` shows the pending questions"
-            )
+            NoSubject::Undecided { id, event: event.to_owned() }
         }
-        (None, "") => format!(
-            "no line of the audit log and no question has an id that begins with {shown_id}: `openclaw-guard audit tail --denied` shows the last ids"
-        ),
-        (None, operation) => format!(
-            "that line is not about a call ({}): `openclaw-guard audit tail` shows it",
-            shown(operation.as_bytes())
-        ),
+        (None, "") => NoSubject::NoId { id },
+        (None, operation) => NoSubject::NoCall { operation: shown(operation.as_bytes()) },
     }))
 }
 
