@@ -23,7 +23,7 @@ use super::files::FilesError;
 #[command(args_conflicts_with_subcommands = true)]
 pub struct NodeArgs {
     /// The gateway's URL [default: that of approvals.gateway]
-    #[arg(long, value_name = "WS", value_parser = url, value_hint = ValueHint::Url)]
+    #[arg(long, value_name = "WS", value_parser = GatewayUrl::parse, value_hint = ValueHint::Url)]
     pub url: Option<GatewayUrl>,
     /// The node's name there [default: node.displayName, or the host's name]
     #[arg(long, value_name = "NAME")]
@@ -68,10 +68,6 @@ pub enum NodeError {
     Start(io::Error),
     #[error("cannot write: {0}")]
     Output(io::Error),
-}
-
-fn url(text: &str) -> Result<GatewayUrl, String> {
-    GatewayUrl::parse(text)
 }
 
 fn command(name: &str) -> Result<NodeCommand, String> {

@@ -264,7 +264,8 @@ fn endpoint(
 ) -> Result<(GatewayUrl, GatewayOwner), NoAccess> {
     let remote = config.is_remote().then(|| config.text(REMOTE_URL)).flatten();
     let parse = |setting: String, url: &str| {
-        GatewayUrl::parse(url).map_err(|why| NoAccess::Where { setting, why: shown(why.as_bytes()) })
+        GatewayUrl::parse(url)
+            .map_err(|error| NoAccess::Where { setting, why: shown(error.to_string().as_bytes()) })
     };
     let named = match (&settings.url, variable(URL), remote) {
         (Some(url), _, _) => Some(url.clone()),

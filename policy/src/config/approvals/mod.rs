@@ -10,7 +10,7 @@ mod url;
 pub(crate) use forwarding::ForwardingMode;
 pub use forwarding::{Forwarding, Recipient, ThreadId, TurnSource};
 pub use gateway::{Fingerprint, GatewayRoute, TokenFileError};
-pub use url::{GatewayHost, GatewayUrl, Scheme};
+pub use url::{GatewayHost, GatewayUrl, GatewayUrlError, Scheme};
 
 /// A route to a human.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]

@@ -36,39 +36,71 @@ pub enum GatewayHost {
     Name(String),
 }
 
+/// Why a text is not the URL of a gateway.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GatewayUrlError {
+    /// It is no URL of a WebSocket, or has no host.
+    #[error("must be ws://HOST:PORT or wss://HOST:PORT, optionally with a path")]
+    Form,
+    /// It would show a secret where the URL is shown.
+    #[error("must not contain a name or password: put the token into tokenFile")]
+    Password,
+    /// It goes on after its path.
+    #[error("must end with the path: no query, no fragment")]
+    Query,
+    /// A character of its path must be quoted.
+    #[error("has a character in its path that must be written as %XX")]
+    Path,
+    /// An IPv6 address without its end.
+    #[error("the bracket is not closed")]
+    Bracket,
+    /// The text between the brackets is something else.
+    #[error("[{0}] is not an IPv6 address")]
+    NotIpv6(String),
+    /// The host is a name in other letters.
+    #[error("\"{0}\": write the name in ASCII (xn--…)")]
+    NotAscii(String),
+    /// The host is neither a name nor an address.
+    #[error("\"{0}\" is not a host name")]
+    NotHostName(String),
+    /// Some parsers would read the host as an address.
+    #[error("\"{0}\" is not an address: write all four numbers")]
+    ShortAddress(String),
+    /// The text after the colon is no port.
+    #[error("\"{0}\" is not a port from 1 to 65535")]
+    Port(String),
+}
+
 const LOCALHOST: &str = "localhost";
 /// The longest DNS name, in bytes (RFC 1035, 2.3.4).
 const MAX_NAME_LEN: usize = 253;
-const EXPECTED: &str = "must be ws://HOST:PORT or wss://HOST:PORT, optionally with a path";
 
 impl GatewayUrl {
     /// Parses a URL.
     ///
     /// # Errors
-    /// A sentence that says what is wrong.
-    pub fn parse(text: &str) -> Result<GatewayUrl, String> {
+    /// If it is not one.
+    pub fn parse(text: &str) -> Result<GatewayUrl, GatewayUrlError> {
         let (scheme, rest) = match text.split_once("://") {
             Some(("ws", rest)) => (Scheme::Ws, rest),
             Some(("wss", rest)) => (Scheme::Wss, rest),
-            _ => return Err(EXPECTED.to_owned()),
+            _ => return Err(GatewayUrlError::Form),
         };
         let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
         if authority.contains('@') {
-            return Err("must not contain a name or password: put the token into tokenFile".to_owned());
+            return Err(GatewayUrlError::Password);
         }
         if path.contains(['?', '#']) {
-            return Err("must end with the path: no query, no fragment".to_owned());
+            return Err(GatewayUrlError::Query);
         }
         if !path.bytes().all(is_of_a_path) {
-            return Err("has a character in its path that must be written as %XX".to_owned());
+            return Err(GatewayUrlError::Path);
         }
         let (host, port) = match authority.strip_prefix('[') {
             Some(rest) => {
-                let (address, port) = rest.split_once(']').ok_or("the bracket is not closed")?;
-                let address = address.parse().ok().filter(IpAddr::is_ipv6);
-                let address = address.ok_or_else(|| {
-                    format!("[{}] is not an IPv6 address", &rest[..rest.find(']').unwrap_or(0)])
-                })?;
+                let (written, port) = rest.split_once(']').ok_or(GatewayUrlError::Bracket)?;
+                let address = written.parse().ok().filter(IpAddr::is_ipv6);
+                let address = address.ok_or_else(|| GatewayUrlError::NotIpv6(written.to_owned()))?;
                 (GatewayHost::Address(address.to_canonical()), port)
             }
             None => {
@@ -77,10 +109,11 @@ impl GatewayUrl {
             }
         };
         let port = match port.strip_prefix(':') {
-            Some(digits) => crate::network::port(digits)
-                .ok_or_else(|| format!("\"{digits}\" is not a port from 1 to 65535"))?,
+            Some(digits) => {
+                crate::network::port(digits).ok_or_else(|| GatewayUrlError::Port(digits.to_owned()))?
+            }
             None if port.is_empty() => scheme.default_port(),
-            None => return Err(EXPECTED.to_owned()),
+            None => return Err(GatewayUrlError::Form),
         };
         Ok(GatewayUrl { scheme, host, port, path: path.to_owned(), text: text.to_owned() })
     }
@@ -129,7 +162,7 @@ impl Scheme {
 }
 
 impl GatewayHost {
-    fn parse(text: &str) -> Result<GatewayHost, String> {
+    fn parse(text: &str) -> Result<GatewayHost, GatewayUrlError> {
         if let Ok(address) = text.parse::<IpAddr>() {
             return Ok(GatewayHost::Address(address.to_canonical()));
         }
@@ -139,15 +172,15 @@ impl GatewayHost {
         };
         if text.len() > MAX_NAME_LEN || !text.split('.').all(is_label) {
             return Err(match text {
-                "" => EXPECTED.to_owned(),
-                _ if !text.is_ascii() => format!("\"{text}\": write the name in ASCII (xn--…)"),
-                _ => format!("\"{text}\" is not a host name"),
+                "" => GatewayUrlError::Form,
+                _ if !text.is_ascii() => GatewayUrlError::NotAscii(text.to_owned()),
+                _ => GatewayUrlError::NotHostName(text.to_owned()),
             });
         }
         // Some parsers read `127.1` and `0x7f000001` as addresses, others as names.
         let last = text.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
         if last.bytes().all(|byte| byte.is_ascii_digit()) || last.starts_with("0x") {
-            return Err(format!("\"{text}\" is not an address: write all four numbers"));
+            return Err(GatewayUrlError::ShortAddress(text.to_owned()));
         }
         Ok(GatewayHost::Name(text.to_ascii_lowercase()))
     }

@@ -29,7 +29,7 @@ impl Reader<'_> {
                 "fingerprint" => {
                     let expected = "must be the SHA-256 of a certificate: 64 hexadecimal digits, AB:CD:…";
                     route.fingerprint =
-                        self.read(value, &key, |text| Fingerprint::parse(text).ok_or(expected.to_owned()));
+                        self.read(value, &key, |text| Fingerprint::parse(text).ok_or(expected));
                     fingerprint = Some((value, key));
                 }
                 _ => route.admin = self.boolean(value, &key),
@@ -59,14 +59,14 @@ impl Reader<'_> {
     }
 
     /// Reads a string and parses it.
-    fn read<T>(
+    fn read<T, E: ToString>(
         &mut self,
         value: &Value<'_>,
         key: &str,
-        read: impl Fn(&str) -> Result<T, String>,
+        read: impl Fn(&str) -> Result<T, E>,
     ) -> Option<T> {
         let text = self.string(value, key)?;
-        read(&text).map_err(|problem| self.wrong(value, key, problem)).ok()
+        read(&text).map_err(|error| self.wrong(value, key, error.to_string())).ok()
     }
 }
 
