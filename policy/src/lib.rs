@@ -39,7 +39,9 @@ pub use compile::project::ProjectGrant;
 pub use config::audit::{AuditSettings, OnError};
 pub use config::document::Document;
 pub use config::edit::{BadPattern, Change, Draft, Scope};
-pub use config::elevated::{ElevatedLevel, ElevatedSender, ElevatedSettings, FailedGate, LOCAL, unavailable};
+pub use config::elevated::{
+    ElevatedLevel, ElevatedSender, ElevatedSettings, FailedGate, LOCAL, SenderError, unavailable,
+};
 pub use config::examples::{EntryExample, Example};
 pub use config::explain::{Section, Setting};
 pub use config::limits::{LimitError, Limits};

@@ -10,7 +10,8 @@ use guard_openclaw::gateway;
 use guard_policy::environment::{Inherited, Variable};
 use guard_policy::text::shown;
 use guard_policy::{
-    Access, AuditSettings, ElevatedSender, Enclosure, Limits, OnError, Outcome, Policy, Request, decide,
+    Access, AuditSettings, ElevatedSender, Enclosure, Limits, OnError, Outcome, Policy, Request, SenderError,
+    decide,
 };
 use guard_shim::LaunchPlan;
 use guard_shim::failpoints::{self, Layer, is_layer_off};
@@ -76,9 +77,9 @@ pub enum RunError {
     /// What a node hands to the guard of a run is lost.
     #[error("cannot read what the node hands over: {0}")]
     HandedOver(std::io::Error),
-    /// Two senders are of different channels; holds what is wrong.
-    #[error("{0}")]
-    Sender(String),
+    /// Two senders are of different channels.
+    #[error(transparent)]
+    Sender(#[from] SenderError),
     /// The policy in force denies what a sandbox is to have; holds the path and the rule.
     #[error(
         "the policy keeps {path} from every command, so a sandbox cannot have it ({rule}): change that rule, or name another directory in openclaw.json",
@@ -221,7 +222,7 @@ fn start(
         ignored_signals: process::ignored_signals(),
         terminal: None,
     };
-    let sender = ElevatedSender::joined(&options.senders).map_err(RunError::Sender)?;
+    let sender = ElevatedSender::joined(&options.senders)?;
     let is_attended = !options.observe && !options.unattended && recorder.is_none();
     let order = Spawn {
         name: name.clone(),

@@ -92,6 +92,17 @@ pub struct ElevatedSender {
 const KINDS: [&str; 6] = ["id", "from", "e164", "name", "username", "tag"];
 const FIXED: usize = 3;
 
+/// Why there is no such sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SenderError {
+    /// A sender is written in another form.
+    #[error("must be CHANNEL:WHO or CHANNEL:KIND:WHO, such as telegram:42")]
+    Form,
+    /// Several senders have no channel in common.
+    #[error("--sender: all must be of one channel")]
+    Channels,
+}
+
 impl ElevatedSender {
     /// The sender of a guard that was started without one.
     pub fn local() -> ElevatedSender {
@@ -101,13 +112,12 @@ impl ElevatedSender {
     /// Reads `CHANNEL:WHO` or `CHANNEL:KIND:WHO`.
     ///
     /// # Errors
-    /// What it must be.
-    pub fn parse(text: &str) -> Result<ElevatedSender, String> {
-        let wrong = || "must be CHANNEL:WHO or CHANNEL:KIND:WHO, such as telegram:42".to_owned();
-        let (channel, who) = text.split_once(':').ok_or_else(wrong)?;
+    /// [`SenderError::Form`].
+    pub fn parse(text: &str) -> Result<ElevatedSender, SenderError> {
+        let (channel, who) = text.split_once(':').ok_or(SenderError::Form)?;
         let (kind, name) = kind_of(who).unwrap_or(("id", who));
         if channel.trim().is_empty() || name.trim().is_empty() || channel == LOCAL {
-            return Err(wrong());
+            return Err(SenderError::Form);
         }
         let names = vec![(kind.to_owned(), name.trim().to_owned())];
         Ok(ElevatedSender { channel: channel.trim().to_owned(), names })
@@ -116,11 +126,11 @@ impl ElevatedSender {
     /// All names of several senders, if they are of one channel.
     ///
     /// # Errors
-    /// If they are not.
-    pub fn joined(all: &[ElevatedSender]) -> Result<ElevatedSender, String> {
+    /// [`SenderError::Channels`].
+    pub fn joined(all: &[ElevatedSender]) -> Result<ElevatedSender, SenderError> {
         let Some(first) = all.first() else { return Ok(ElevatedSender::local()) };
         if all.iter().any(|one| one.channel != first.channel) {
-            return Err("--sender: all must be of one channel".to_owned());
+            return Err(SenderError::Channels);
         }
         let names = all.iter().flat_map(|one| one.names.clone()).collect();
         Ok(ElevatedSender { channel: first.channel.clone(), names })
