@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::address::AddressClass;
-use super::prefix::{Prefix, digits};
+use super::prefix::{Prefix, PrefixError, digits};
 use crate::config::problem::nearest;
 
 /// A set of addresses, with one port or all ports.
@@ -26,18 +26,57 @@ enum Hosts {
 const LOCALHOST: &str = "localhost";
 const EXPECTED: &str = "an address, a prefix (10.0.0.0/8), localhost or *, optionally with :PORT";
 
+/// Why a text is not a destination, or not one of an exception.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum DestinationError {
+    /// An IPv6 address without its end.
+    #[error("the bracket is not closed")]
+    Bracket,
+    /// The text between the brackets is something else.
+    #[error("[{0}] is not an IPv6 address")]
+    NotIpv6(String),
+    /// It is not clear where the port begins.
+    #[error("IPv6 with a port is written with brackets, [fd00::]/8:443")]
+    Ipv6Port,
+    /// Something else than a length follows the address.
+    #[error("\"{0}\" after an address: write {EXPECTED}")]
+    After(String),
+    /// The text after the colon is no port.
+    #[error("\"{0}\" is not a port from 1 to 65535")]
+    Port(String),
+    /// A word that is nearly `localhost`.
+    #[error("\"{host}\" is not an address; did you mean \"{near}\"?")]
+    Misspelled { host: String, near: String },
+    /// A host's name.
+    #[error("\"{0}\" is not an address, and names are not resolved: write {EXPECTED}")]
+    Name(String),
+    /// Any other text.
+    #[error("\"{0}\" is not an address: write {EXPECTED}")]
+    NotAddress(String),
+    /// The address and the length do not fit.
+    #[error(transparent)]
+    Prefix(#[from] PrefixError),
+    /// An exception for `*` or `localhost`.
+    #[error("\"{0}\" is not an address or a prefix")]
+    NotPrefix(String),
+    /// An exception for what is allowed anyway.
+    #[error("{network} is {class}, and needs no exception")]
+    NoException { network: IpAddr, class: AddressClass },
+    /// An exception for many addresses that can give away credentials.
+    #[error("\"{text}\" is not one address: {class} addresses are named each by itself")]
+    NotOne { text: String, class: AddressClass },
+}
+
 impl Destination {
     /// Parses a destination. IPv6 with a port needs brackets, as in a URL: `[fd00::]/8:443`.
     ///
     /// # Errors
-    /// A sentence that says what is wrong.
-    pub(crate) fn parse(text: &str) -> Result<Destination, String> {
+    /// If it is not one.
+    pub(crate) fn parse(text: &str) -> Result<Destination, DestinationError> {
         let Parts { host, length, port } = split(text)?;
         let port = match port {
             None | Some("*") => None,
-            Some(text) => {
-                Some(self::port(text).ok_or_else(|| format!("\"{text}\" is not a port from 1 to 65535"))?)
-            }
+            Some(text) => Some(self::port(text).ok_or_else(|| DestinationError::Port(text.to_owned()))?),
         };
         let hosts = match (host, length) {
             ("*", None) => Hosts::All,
@@ -51,18 +90,18 @@ impl Destination {
     /// named each by itself.
     ///
     /// # Errors
-    /// A sentence that says what is wrong.
-    pub(crate) fn parse_exception(text: &str) -> Result<Destination, String> {
+    /// If it is not one.
+    pub(crate) fn parse_exception(text: &str) -> Result<Destination, DestinationError> {
         let destination = Destination::parse(text)?;
         let Hosts::Prefix(prefix) = &destination.hosts else {
-            return Err(format!("\"{text}\" is not an address or a prefix"));
+            return Err(DestinationError::NotPrefix(text.to_owned()));
         };
         match AddressClass::from_ip(prefix.network()) {
             class @ (AddressClass::Public | AddressClass::Loopback) => {
-                Err(format!("{} is {class}, and needs no exception", prefix.network()))
+                Err(DestinationError::NoException { network: prefix.network(), class })
             }
             class @ (AddressClass::LinkLocal | AddressClass::Metadata) if prefix.address().is_none() => {
-                Err(format!("\"{text}\" is not one address: {class} addresses are named each by itself"))
+                Err(DestinationError::NotOne { text: text.to_owned(), class })
             }
             _ => Ok(destination),
         }
@@ -116,12 +155,12 @@ struct Parts<'t> {
     port: Option<&'t str>,
 }
 
-fn split(text: &str) -> Result<Parts<'_>, String> {
+fn split(text: &str) -> Result<Parts<'_>, DestinationError> {
     let (host, after) = match text.strip_prefix('[') {
         Some(rest) => {
-            let (address, after) = rest.split_once(']').ok_or("the bracket is not closed")?;
+            let (address, after) = rest.split_once(']').ok_or(DestinationError::Bracket)?;
             if address.parse::<Ipv6Addr>().is_err() {
-                return Err(format!("[{address}] is not an IPv6 address"));
+                return Err(DestinationError::NotIpv6(address.to_owned()));
             }
             (address, after)
         }
@@ -133,7 +172,7 @@ fn split(text: &str) -> Result<Parts<'_>, String> {
     };
     let (length, port) = match after.split_once(':') {
         Some(_) if text.matches(':').count() > 1 && !text.starts_with('[') => {
-            return Err("IPv6 with a port is written with brackets, [fd00::]/8:443".to_owned());
+            return Err(DestinationError::Ipv6Port);
         }
         Some((length, port)) => (length, Some(port)),
         None => (after, None),
@@ -141,22 +180,23 @@ fn split(text: &str) -> Result<Parts<'_>, String> {
     match length.strip_prefix('/') {
         None if length.is_empty() => Ok(Parts { host, length: None, port }),
         Some(length) => Ok(Parts { host, length: Some(length), port }),
-        None => Err(format!("\"{length}\" after an address: write {EXPECTED}")),
+        None => Err(DestinationError::After(length.to_owned())),
     }
 }
 
-fn prefix(host: &str, length: Option<&str>) -> Result<Prefix, String> {
-    Prefix::parse(host.parse().map_err(|_| unknown(host))?, length)
+fn prefix(host: &str, length: Option<&str>) -> Result<Prefix, DestinationError> {
+    Ok(Prefix::parse(host.parse().map_err(|_| unknown(host))?, length)?)
 }
 
-fn unknown(host: &str) -> String {
-    if let Some(near) = nearest(host, &[LOCALHOST]) {
-        return format!("\"{host}\" is not an address; did you mean \"{near}\"?");
+fn unknown(host: &str) -> DestinationError {
+    let text = host.to_owned();
+    match nearest(host, &[LOCALHOST]) {
+        Some(near) => DestinationError::Misspelled { host: text, near },
+        None if host.contains(|c: char| c.is_ascii_alphabetic()) && !host.contains(':') => {
+            DestinationError::Name(text)
+        }
+        None => DestinationError::NotAddress(text),
     }
-    if host.contains(|c: char| c.is_ascii_alphabetic()) && !host.contains(':') {
-        return format!("\"{host}\" is not an address, and names are not resolved: write {EXPECTED}");
-    }
-    format!("\"{host}\" is not an address: write {EXPECTED}")
 }
 
 /// Parses a port, which must not be 0.

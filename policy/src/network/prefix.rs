@@ -10,6 +10,27 @@ pub(crate) struct Prefix {
     length: u8,
 }
 
+/// Why an address and a length are not a prefix.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum PrefixError {
+    /// The length is no number, or larger than an address.
+    #[error("\"/{text}\" is not a length from 0 to {most}")]
+    Length {
+        /// As it is written.
+        text: String,
+        /// The length of an address.
+        most: u8,
+    },
+    /// The address has bits after the length.
+    #[error("{address} is not the beginning of such a prefix; did you mean \"{whole}\"?")]
+    NotBeginning {
+        /// As it is written.
+        address: IpAddr,
+        /// The prefix of that length that contains it.
+        whole: Prefix,
+    },
+}
+
 impl Prefix {
     /// A prefix of IPv4 addresses. The bits after its length must be 0.
     pub(super) const fn v4(octets: [u8; 4], length: u8) -> Prefix {
@@ -32,22 +53,20 @@ impl Prefix {
     /// Takes an address and the text of a length; without one, the address alone. An IPv4-mapped prefix becomes IPv4.
     ///
     /// # Errors
-    /// A sentence that says what is wrong.
-    pub(super) fn parse(address: IpAddr, length: Option<&str>) -> Result<Prefix, String> {
+    /// If they are not a prefix.
+    pub(super) fn parse(address: IpAddr, length: Option<&str>) -> Result<Prefix, PrefixError> {
         let most = if address.is_ipv4() { 32 } else { 128 };
         let length = match length {
             None => most,
             Some(text) => digits(text)
                 .filter(|length| *length <= u32::from(most))
                 .map(|length| length as u8)
-                .ok_or_else(|| format!("\"/{text}\" is not a length from 0 to {most}"))?,
+                .ok_or_else(|| PrefixError::Length { text: text.to_owned(), most })?,
         };
         let network = masked(address, length);
         if network != address {
             let whole = Prefix { network, length };
-            return Err(format!(
-                "{address} is not the beginning of such a prefix; did you mean \"{whole}\"?"
-            ));
+            return Err(PrefixError::NotBeginning { address, whole });
         }
         Ok(Prefix { network, length }.canonical())
     }

@@ -39,11 +39,12 @@ impl Reader<'_> {
             let value = &property.value;
             match name.as_str() {
                 "deny" => {
-                    let problem = |text: &str| Destination::parse(text).err();
+                    let problem = |text: &str| Destination::parse(text).err().map(|error| error.to_string());
                     connect.deny = self.strings(value, &key, problem).unwrap_or_default();
                 }
                 "allow" => {
-                    let problem = |text: &str| Destination::parse_exception(text).err();
+                    let problem =
+                        |text: &str| Destination::parse_exception(text).err().map(|error| error.to_string());
                     connect.allow = self.strings(value, &key, problem).unwrap_or_default();
                 }
                 "ports" => connect.ports = self.ports(value, &key),
@@ -63,7 +64,7 @@ impl Reader<'_> {
                     web.allowed_domains = self.strings(value, &key, allowed_problem).unwrap_or_default();
                 }
                 "deniedDomains" => {
-                    let problem = |text: &str| DomainRule::parse(text).err();
+                    let problem = |text: &str| DomainRule::parse(text).err().map(|error| error.to_string());
                     web.denied_domains = self.strings(value, &key, problem).unwrap_or_default();
                 }
                 "allowedOrigins" => {
@@ -110,7 +111,7 @@ impl Reader<'_> {
 /// What is wrong with an entry of `allowedDomains`, if anything is.
 fn allowed_problem(text: &str) -> Option<String> {
     match DomainRule::parse(text) {
-        Err(problem) => Some(problem),
+        Err(error) => Some(error.to_string()),
         Ok(rule) => rule
             .private_class()
             .map(|class| format!("a {class} address is opened by network.connect.allow, not here")),

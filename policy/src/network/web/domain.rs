@@ -5,11 +5,11 @@ use std::fmt;
 use std::net::IpAddr;
 
 use super::name::is_name;
-use super::registries::NamedHosts;
+use super::registries::{NamedHosts, UnknownNamedHosts};
 use super::target::WebEndpoint;
 use crate::network::address::AddressClass;
 use crate::network::hostname_pattern::HostnamePattern;
-use crate::network::prefix::Prefix;
+use crate::network::prefix::{Prefix, PrefixError};
 use crate::paths::expansion::trim;
 
 /// A host, every host below a domain (`*.example.com`), the hosts of a package registry (`@npm`), or the hosts at addresses
@@ -26,38 +26,63 @@ pub(crate) enum DomainRule {
 
 const EXPECTED: &str = "write a host (example.com), *.example.com for every host below it, or an address";
 
+/// Why a text is not an entry.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum DomainRuleError {
+    /// A name with `@` that stands for nothing.
+    #[error(transparent)]
+    NamedHosts(#[from] UnknownNamedHosts),
+    /// An address with a length that does not fit.
+    #[error(transparent)]
+    Prefix(#[from] PrefixError),
+    /// A URL, or a host with a path.
+    #[error("this is not a host: {EXPECTED}; whole URLs go into allowedOrigins or deniedOrigins")]
+    Url,
+    /// A host with a port.
+    #[error("this has a port: {EXPECTED}; network.connect.ports has the ports")]
+    Port,
+    /// A star in a part of a name.
+    #[error("a star stands for whole names only: {EXPECTED}")]
+    Star,
+    /// A name that is looked up in another form, which this holds.
+    #[error("this is looked up as \"{0}\": write that")]
+    OtherForm(String),
+    /// No pattern matches it.
+    #[error("{EXPECTED}")]
+    NoPattern,
+    /// Any other text.
+    #[error("this is not a host: {EXPECTED}")]
+    NotHost,
+}
+
 impl DomainRule {
     /// Parses an entry.
     ///
     /// # Errors
-    /// A sentence that says what is wrong.
-    pub(crate) fn parse(text: &str) -> Result<DomainRule, String> {
+    /// If it is not one.
+    pub(crate) fn parse(text: &str) -> Result<DomainRule, DomainRuleError> {
         let text = trim(text);
         if text.starts_with('@') {
-            return NamedHosts::parse(text).map(DomainRule::Named);
+            return Ok(DomainRule::Named(NamedHosts::parse(text)?));
         }
         if let Some(prefix) = prefix(text)? {
             return Ok(DomainRule::Prefix(prefix));
         }
         if text.contains("://") || text.contains('/') {
-            return Err(format!(
-                "this is not a host: {EXPECTED}; whole URLs go into allowedOrigins or deniedOrigins"
-            ));
+            return Err(DomainRuleError::Url);
         }
         if text.contains(':') {
-            return Err(format!("this has a port: {EXPECTED}; network.connect.ports has the ports"));
+            return Err(DomainRuleError::Port);
         }
         let name = text.strip_prefix("*.").unwrap_or(text);
         match url::Host::parse(name) {
-            _ if name.contains('*') => Err(format!("a star stands for whole names only: {EXPECTED}")),
+            _ if name.contains('*') => Err(DomainRuleError::Star),
             Ok(url::Host::Domain(ascii)) if ascii == name.to_ascii_lowercase() && is_name(&ascii) => {
                 let pattern = HostnamePattern::list(&[text.to_owned()]).pop();
-                pattern.map(DomainRule::Name).ok_or_else(|| EXPECTED.to_owned())
+                pattern.map(DomainRule::Name).ok_or(DomainRuleError::NoPattern)
             }
-            Ok(url::Host::Domain(ascii)) if is_name(&ascii) => {
-                Err(format!("this is looked up as \"{ascii}\": write that"))
-            }
-            _ => Err(format!("this is not a host: {EXPECTED}")),
+            Ok(url::Host::Domain(ascii)) if is_name(&ascii) => Err(DomainRuleError::OtherForm(ascii)),
+            _ => Err(DomainRuleError::NotHost),
         }
     }
 
@@ -96,7 +121,7 @@ impl DomainRule {
 }
 
 /// An address or a prefix, if the text is one.
-fn prefix(text: &str) -> Result<Option<Prefix>, String> {
+fn prefix(text: &str) -> Result<Option<Prefix>, PrefixError> {
     let (address, length) =
         text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
     let address = address.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(address);

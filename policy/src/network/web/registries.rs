@@ -36,16 +36,23 @@ pub(crate) struct NamedHosts {
     patterns: Vec<HostnamePattern>,
 }
 
+/// A name that stands for no hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no list of hosts has this name; there are {}", names())]
+pub(crate) struct UnknownNamedHosts;
+
+fn names() -> String {
+    let names: Vec<_> = REGISTRIES.iter().map(|registry| registry.name).collect();
+    names.join(", ")
+}
+
 impl NamedHosts {
     /// The hosts of a name, which begins with `@`.
     ///
     /// # Errors
-    /// A sentence that lists the names there are.
-    pub(super) fn parse(text: &str) -> Result<NamedHosts, String> {
-        let Some(registry) = REGISTRIES.iter().find(|registry| registry.name == text) else {
-            let names: Vec<_> = REGISTRIES.iter().map(|registry| registry.name).collect();
-            return Err(format!("no list of hosts has this name; there are {}", names.join(", ")));
-        };
+    /// If there is no such name.
+    pub(super) fn parse(text: &str) -> Result<NamedHosts, UnknownNamedHosts> {
+        let registry = REGISTRIES.iter().find(|registry| registry.name == text).ok_or(UnknownNamedHosts)?;
         let domains: Vec<_> = registry.domains.iter().map(|domain| (*domain).to_owned()).collect();
         Ok(NamedHosts { name: registry.name, patterns: HostnamePattern::list(&domains) })
     }
