@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use guard_policy::remedy::{Coverage, exactly, sample, tilde, width};
+use guard_policy::remedy::{ArgumentNotText, Coverage, exactly, sample, tilde, width};
 use guard_policy::text::shown;
 use guard_policy::{Access, Bits, Policy, Role};
 use guard_supervisor::config::realpath::Links;
@@ -20,7 +20,13 @@ pub enum EditRequestError {
     #[error("{}: a pattern must be UTF-8", shown(.0.as_bytes()))]
     NoText(OsString),
     #[error("{}: {why}", shown(pattern.as_bytes()))]
-    NoPattern { pattern: String, why: String },
+    NoPattern { pattern: String, why: &'static str },
+    #[error("{}: {error}", shown(words.as_bytes()))]
+    NoExpression {
+        words: String,
+        #[source]
+        error: ArgumentNotText,
+    },
     #[error(
         "{} is too wide: it covers every file that will ever be in {area}. Name the files that are needed, or give --force",
         shown(pattern.as_bytes())
@@ -170,9 +176,9 @@ impl EditRequest {
         let program = find(&name, policy, paths)?;
         let program = request.led(&program);
         let argv: Vec<_> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
-        let arguments = exactly(&argv[1..]).map_err(|why| EditRequestError::NoPattern {
-            pattern: String::from_utf8_lossy(&argv.join(&b' ')).into_owned(),
-            why,
+        let arguments = exactly(&argv[1..]).map_err(|error| EditRequestError::NoExpression {
+            words: String::from_utf8_lossy(&argv.join(&b' ')).into_owned(),
+            error,
         })?;
         request.program(&program, argv, Some(arguments), bits, paths);
         Ok(request)
@@ -203,7 +209,7 @@ impl EditRequest {
 
     fn pattern(&mut self, word: &OsStr, paths: &Paths) -> Result<Meant, EditRequestError> {
         let text = word.to_str().ok_or_else(|| EditRequestError::NoText(word.to_owned()))?;
-        let wrong = |why: &str| EditRequestError::NoPattern { pattern: text.to_owned(), why: why.to_owned() };
+        let wrong = |why: &'static str| EditRequestError::NoPattern { pattern: text.to_owned(), why };
         if text.is_empty() {
             return Err(wrong("the pattern is empty"));
         }

@@ -105,14 +105,27 @@ impl fmt::Display for Saving {
 /// OpenClaw's words (2026.9.6) after "allow-always is unavailable".
 const EACH_TIME: &str = "the effective policy requires approval every time";
 const NOTHING_MISSED: &str = "no saved rule or entry would change the answer";
-const IS_PATTERN: &str = "its path contains * or ?, which a rule would treat as a pattern";
-const NO_TEXT: &str = "its path is not UTF-8, but a rule must be";
-const OF_PROCESS: &str = "another process may get that id later";
 const PERSISTENCE: &str = "it would run outside the guard, so it is asked about each time";
 const IN_POLICY: &str =
     "addresses that are not public are allowed in guard.json (network.connect.allow, network.web.private)";
 const WRITABLE_LIBRARY: &str = "a guarded run may write the library, so it could replace it";
-const NO_RULE: &str = "no rule can match only its path";
+
+/// Why no pattern matches a path alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LiteralError {
+    /// The path is not text.
+    #[error("its path is not UTF-8, but a rule must be")]
+    NotText,
+    /// A character of the path is a wildcard.
+    #[error("its path contains * or ?, which a rule would treat as a pattern")]
+    Wildcard,
+    /// The path is that of a process in /proc.
+    #[error("another process may get that id later")]
+    OfProcess,
+    /// The path is relative, or a pattern for it would match more.
+    #[error("no rule can match only its path")]
+    NoRule,
+}
 
 /// Returns what "allow always" saves for the requests of one question. Requests that are already allowed need nothing.
 /// If one of the others cannot be saved, nothing is: the question would be asked again anyway. `world` reports what the
@@ -226,7 +239,7 @@ impl Savings {
             let r = if found.is_protected() { Grant::Yes } else { found.rights.r };
             let missing = Rights { r, w: Grant::Yes, x: found.rights.x };
             if let Some(bits) = Bits::from_rights(missing, |grant| grant == Grant::Ask) {
-                add(&mut self.narrow, Saving::Rule(FileRule { pattern: literal(exec.path)?, bits }));
+                add(&mut self.narrow, Saving::Rule(FileRule { pattern: only(exec.path)?, bits }));
             }
         }
         Ok(())
@@ -250,7 +263,7 @@ impl Savings {
         if requested.x == Grant::Ask && is_library_of_the_tree(policy, path, world) {
             return Err(WRITABLE_LIBRARY.to_owned());
         }
-        let pattern = literal(path)?;
+        let pattern = only(path)?;
         let is_directory = world.on_disk(path) == OnDisk::Directory;
         let directory = if is_directory { &*pattern } else { parent(&pattern) };
         let wide = hierarchy(directory).filter(|_| !policy.is_home_or_above(directory.as_bytes()));
@@ -353,19 +366,24 @@ fn add(savings: &mut Vec<Saving>, new: Saving) {
     }
 }
 
+/// Does as [`literal`], for a call that is never saved otherwise.
+fn only(path: &[u8]) -> Result<String, String> {
+    literal(path).map_err(|error| error.to_string())
+}
+
 /// The pattern that matches this real path and nothing else. Fails for a path with a wildcard: patterns have no way to
 /// quote one.
-pub(crate) fn literal(path: &[u8]) -> Result<String, String> {
-    let text = str::from_utf8(path).map_err(|_| NO_TEXT)?;
+pub(crate) fn literal(path: &[u8]) -> Result<String, LiteralError> {
+    let text = str::from_utf8(path).map_err(|_| LiteralError::NotText)?;
     if text.contains(['*', '?']) {
-        return Err(IS_PATTERN.to_owned());
+        return Err(LiteralError::Wildcard);
     }
     if text.strip_prefix("/proc/").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
-        return Err(OF_PROCESS.to_owned());
+        return Err(LiteralError::OfProcess);
     }
     // A trailing slash would also match everything below.
     if !text.starts_with('/') || text.ends_with('/') || problem(text).is_some() {
-        return Err(NO_RULE.to_owned());
+        return Err(LiteralError::NoRule);
     }
     Ok(text.to_owned())
 }

@@ -1,6 +1,6 @@
 //! Suggests a pattern for a path, and measures how much a pattern covers.
 
-use super::always::literal;
+use super::always::{LiteralError, literal};
 use crate::compile::builtin::system::DENIED;
 use crate::learn::secrets::is_named_so;
 use crate::paths::exec_roots::is_below;
@@ -50,8 +50,8 @@ const TEMPORARY: &str = "/var/tmp";
 /// broad, the path alone: the home and above, system directories, direct children of `/`, and known places of secrets.
 ///
 /// # Errors
-/// A sentence, if no pattern can name the path.
-pub fn fitting(path: &[u8], object: FileKind, home: &[u8]) -> Result<Fitting, String> {
+/// If no pattern can name the path.
+pub fn fitting(path: &[u8], object: FileKind, home: &[u8]) -> Result<Fitting, LiteralError> {
     let whole = literal(path)?;
     let directory = match object {
         FileKind::Directory => path,
@@ -141,15 +141,19 @@ pub fn sample<'b>(pattern: &str, bases: impl Into<Bases<'b>>) -> Vec<u8> {
     path
 }
 
+/// An argument that no expression can match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an argument is not UTF-8, but an expression must be")]
+pub struct ArgumentNotText;
+
 /// An `argPattern` for exactly these arguments. (OpenClaw does not tell two empty arguments from none.)
 ///
 /// # Errors
-/// A sentence, if no expression can match exactly these arguments.
-pub fn exactly(arguments: &[Vec<u8>]) -> Result<String, String> {
+/// If one of them is not text.
+pub fn exactly(arguments: &[Vec<u8>]) -> Result<String, ArgumentNotText> {
     let mut pattern = "^".to_owned();
     for argument in arguments {
-        let text =
-            str::from_utf8(argument).map_err(|_| "an argument is not UTF-8, but an expression must be")?;
+        let text = str::from_utf8(argument).map_err(|_| ArgumentNotText)?;
         for character in text.chars() {
             if "\\^$.*+?()[]{}|/".contains(character) {
                 pattern.push('\\');

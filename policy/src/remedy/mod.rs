@@ -5,5 +5,6 @@ pub(crate) mod always;
 mod fitting;
 mod nearest;
 
-pub use fitting::{Coverage, FileKind, Fitting, exactly, fitting, sample, tilde, width};
+pub use always::LiteralError;
+pub use fitting::{ArgumentNotText, Coverage, FileKind, Fitting, exactly, fitting, sample, tilde, width};
 pub use nearest::{Near, Nearest};
