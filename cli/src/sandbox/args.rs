@@ -51,7 +51,7 @@ pub fn args(options: &Options, arguments: &ArgsArgs) -> Result<Exit, SandboxErro
     }
     let container = match Container::new(&sandbox, guard_openclaw::clock::now_ms()) {
         Ok(container) => container,
-        Err(problem) => return Ok(refused(&problem)),
+        Err(error) => return Ok(refused(&error.to_string())),
     };
     if !session.is_sandboxed(settings.mode) {
         eprintln!("openclaw-guard: this session runs without a sandbox; its container would get:");

@@ -1,7 +1,7 @@
 //! The arguments with which docker or podman makes the container of a session: OpenClaw's, and those of a command that
 //! runs in a container of its own.
 
-use guard_openclaw::sandbox::{ContainerArgs, ContainerIdentity, MountOrigin};
+use guard_openclaw::sandbox::{ContainerArgs, ContainerIdentity, MountOrigin, VariableError};
 
 use super::question::SessionSandbox;
 
@@ -35,8 +35,8 @@ impl<'s> Container<'s> {
     /// Computes it.
     ///
     /// # Errors
-    /// OpenClaw's sentence about a variable that docker could not read.
-    pub fn new(sandbox: &'s SessionSandbox, created_at_ms: u64) -> Result<Container<'s>, String> {
+    /// If docker could not read a variable.
+    pub fn new(sandbox: &'s SessionSandbox, created_at_ms: u64) -> Result<Container<'s>, VariableError> {
         let mut docker = sandbox.settings.docker.clone();
         // OpenClaw gives mounts after the working directory, binds last.
         let binds = docker.binds.take().unwrap_or_default();

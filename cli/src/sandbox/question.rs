@@ -88,7 +88,7 @@ impl SandboxConfig {
             unknown_keys(&self.content, &sandbox.session.agent).map_err(|error| self.wrong(error))?;
         let unknown = unknown.into_iter().map(|key| format!("{key}: OpenClaw does not know this key"));
         let refused = self.refusal(sandbox).map(|refusal| refusal.to_string());
-        let variables = sandbox.container_args(0).variable_problem();
+        let variables = sandbox.container_args(0).variable_problem().map(|error| error.to_string());
         Ok(refused.into_iter().chain(variables).chain(unknown).collect())
     }
 

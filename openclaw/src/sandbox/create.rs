@@ -113,26 +113,35 @@ impl ContainerArgs {
 
     /// Returns why docker could not read the variables from a file with one variable on each line
     /// (src/infra/container-env-file.ts).
-    pub fn variable_problem(&self) -> Option<String> {
+    pub fn variable_problem(&self) -> Option<VariableError> {
         let is_name = |name: &str| {
             name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
                 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         };
         self.env.iter().find_map(|(name, value)| {
             if !is_name(name) {
-                return Some(format!(
-                    "Invalid container environment variable name {name:?}; use letters, digits, and underscores \
-                     without a leading digit."
-                ));
+                return Some(VariableError::Name(name.to_owned()));
             }
-            value.contains(['\r', '\n']).then(|| {
-                format!(
-                    "Container environment variable {name} must have a single-line value because Docker and Podman \
-                     --env-file entries are line-delimited."
-                )
-            })
+            value.contains(['\r', '\n']).then(|| VariableError::Lines(name.to_owned()))
         })
     }
+}
+
+/// Why docker could not read a variable from a file, in OpenClaw's words. Each variant holds its name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum VariableError {
+    /// A shell could not set it.
+    #[error(
+        "Invalid container environment variable name {0:?}; use letters, digits, and underscores \
+         without a leading digit."
+    )]
+    Name(String),
+    /// Its value would end the line.
+    #[error(
+        "Container environment variable {0} must have a single-line value because Docker and Podman \
+         --env-file entries are line-delimited."
+    )]
+    Lines(String),
 }
 
 /// A number above zero.

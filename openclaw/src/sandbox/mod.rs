@@ -23,7 +23,7 @@ pub use agents::{SessionAgentError, agent_id, session_agent};
 pub use bind::BindSpec;
 pub use binds::{BindCheck, BindReason, BindRules, RefusedBind, StricterReason};
 pub use blocked::{BlockedPaths, Overlap};
-pub use create::{ContainerArgs, ContainerIdentity};
+pub use create::{ContainerArgs, ContainerIdentity, VariableError};
 pub use isolation::{Isolation, RefusedIsolation};
 pub use layout::{MountOrigin, OpenclawDirectories, SandboxLayout, SandboxMount};
 pub use links::{HostDisk, HostPaths, PathEntry, Route};

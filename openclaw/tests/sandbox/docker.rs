@@ -118,7 +118,8 @@ fn values_that_cannot_be_used_are_named() {
 fn variables_that_a_file_cannot_hold() {
     let problem = |name: &str, value: &str| {
         let settings = settings(&json!({ "docker": { "env": { name: value } } })).unwrap();
-        ContainerArgs::new(&settings.docker, &IDENTITY).variable_problem()
+        let problem = ContainerArgs::new(&settings.docker, &IDENTITY).variable_problem();
+        problem.map(|problem| problem.to_string())
     };
     assert_eq!(problem("A_1", "x y"), None);
     assert!(problem("1A", "x").unwrap().starts_with("Invalid container environment variable name \"1A\""));

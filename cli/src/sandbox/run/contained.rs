@@ -67,7 +67,8 @@ pub fn run(
         return Err(SandboxError::Run(guard_supervisor::run::RunError::Observed));
     }
     let found = find(program).ok_or(SandboxError::NotInstalled(program))?;
-    let container = Container::new(sandbox, 0).map_err(|problem| SandboxError::Refused(vec![problem]))?;
+    let container =
+        Container::new(sandbox, 0).map_err(|error| SandboxError::Refused(vec![error.to_string()]))?;
     has_image(&found, program, container.image())?;
     make_workspace(sandbox)?;
     let scope = &sandbox.layout.scope_key;
