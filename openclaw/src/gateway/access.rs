@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use guard_policy::approval::{Fingerprint, GatewayUrl, Scheme, TokenFileError};
+use guard_policy::approval::{Fingerprint, GatewayUrl, GatewayUrlError, Scheme, TokenFileError};
 use guard_policy::text::shown;
 
 use super::identity::{Identity, IdentityError};
@@ -66,7 +66,8 @@ pub enum NoAccess {
         /// The setting: a file's key, or "the gateway's url".
         setting: String,
         /// What is wrong with it.
-        why: String,
+        #[source]
+        why: GatewayAddressError,
     },
     /// The guard's identity cannot be read or created.
     #[error("cannot use the guard's identity for gateways: {0}")]
@@ -89,6 +90,26 @@ pub enum NoAccess {
         #[source]
         why: NoSecret,
     },
+}
+
+/// What is wrong with a setting that locates or identifies the gateway.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayAddressError {
+    /// It is no URL of a gateway.
+    #[error("{}", shown(.0.to_string().as_bytes()))]
+    Url(#[from] GatewayUrlError),
+    /// openclaw.json, which may have the URL, cannot be read; says why.
+    #[error("{0}")]
+    Config(String),
+    /// The gateway is another host's, and no URL is known.
+    #[error("it is not set, and gateway.mode is \"remote\"")]
+    NoRemote,
+    /// It is no fingerprint.
+    #[error("a SHA-256 fingerprint has 64 hexadecimal digits")]
+    Fingerprint,
+    /// It is a fingerprint, but the gateway at this URL does not speak TLS.
+    #[error("{0} has no certificate: it would be wss://")]
+    NoCertificate(String),
 }
 
 /// Why there is no token or password for the gateway.
@@ -264,8 +285,7 @@ fn endpoint(
 ) -> Result<(GatewayUrl, GatewayOwner), NoAccess> {
     let remote = config.is_remote().then(|| config.text(REMOTE_URL)).flatten();
     let parse = |setting: String, url: &str| {
-        GatewayUrl::parse(url)
-            .map_err(|error| NoAccess::Where { setting, why: shown(error.to_string().as_bytes()) })
+        GatewayUrl::parse(url).map_err(|error| NoAccess::Where { setting, why: error.into() })
     };
     let named = match (&settings.url, variable(URL), remote) {
         (Some(url), _, _) => Some(url.clone()),
@@ -286,11 +306,12 @@ fn endpoint(
     }
     // A file that cannot be read may name another host.
     if let Some(why) = config.problem() {
-        return Err(NoAccess::Where { setting: "the gateway's url".to_owned(), why });
+        let setting = "the gateway's url".to_owned();
+        return Err(NoAccess::Where { setting, why: GatewayAddressError::Config(why) });
     }
     if config.is_remote() {
-        let why = "it is not set, and gateway.mode is \"remote\"".to_owned();
-        return Err(NoAccess::Where { setting: format!("gateway.remote.url of {}", config.file), why });
+        let setting = format!("gateway.remote.url of {}", config.file);
+        return Err(NoAccess::Where { setting, why: GatewayAddressError::NoRemote });
     }
     let tls = config.at("gateway.tls.enabled").and_then(serde_json::Value::as_bool) == Some(true);
     let scheme = if tls { "wss" } else { "ws" };
@@ -318,10 +339,7 @@ fn trust(
             let setting = format!("{KEY} of {}", config.file);
             match Fingerprint::parse(text.strip_prefix("sha256:").unwrap_or(text)) {
                 Some(fingerprint) => Some((fingerprint, setting)),
-                None => {
-                    let why = "a SHA-256 fingerprint has 64 hexadecimal digits".to_owned();
-                    return Err(NoAccess::Where { setting, why });
-                }
+                None => return Err(NoAccess::Where { setting, why: GatewayAddressError::Fingerprint }),
             }
         }
         (None, None) => None,
@@ -331,7 +349,7 @@ fn trust(
         Some((fingerprint, _)) if endpoint.scheme() == Scheme::Wss => Ok(Trust::Pinned(fingerprint)),
         Some((_, setting)) => Err(NoAccess::Where {
             setting,
-            why: format!("{} has no certificate: it would be wss://", endpoint.as_str()),
+            why: GatewayAddressError::NoCertificate(endpoint.as_str().to_owned()),
         }),
     }
 }

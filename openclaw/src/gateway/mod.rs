@@ -35,7 +35,7 @@ pub mod testing;
 mod tls;
 
 pub use crate::config::Config;
-pub use access::{ADMIN, Credentials, GatewayOwner, NoAccess, NoSecret};
+pub use access::{ADMIN, Credentials, GatewayAddressError, GatewayOwner, NoAccess, NoSecret};
 pub use frames::{GatewayEvent, Refused};
 pub use hello::Run;
 pub use identity::{NAME as DEVICE, NODE as NODE_DEVICE};
