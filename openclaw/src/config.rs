@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::str::Utf8Error;
+use std::sync::Arc;
 
 use guard_policy::text::shown;
 use jsonc_parser::errors::ParseError;
@@ -17,18 +18,33 @@ pub const REMOTE_URL: &str = "gateway.remote.url";
 pub struct Config {
     /// The file's path, for display.
     pub file: String,
-    content: Result<Option<Value>, ConfigError>,
+    content: Result<Option<Value>, ConfigProblem>,
+}
+
+/// An openclaw.json that cannot be read.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{file} cannot be read: {}", shown(error.to_string().as_bytes()))]
+pub struct ConfigProblem {
+    /// The file's path, for display.
+    pub file: String,
+    /// Why it cannot be read.
+    #[source]
+    pub error: Arc<ConfigError>,
 }
 
 /// Why openclaw.json cannot be read.
 #[derive(Debug, thiserror::Error)]
-enum ConfigError {
+pub enum ConfigError {
+    /// The disk does not give it.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// It is not text.
     #[error("it is not UTF-8 text")]
     NotText(#[from] Utf8Error),
+    /// It is not JSON5.
     #[error(transparent)]
     Syntax(#[from] ParseError),
+    /// It is JSON5 of another type.
     #[error("it is no object")]
     NotObject,
 }
@@ -55,13 +71,13 @@ impl Config {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),
         };
-        Config { file, content }
+        let problem = |error| ConfigProblem { file: file.clone(), error: Arc::new(error) };
+        Config { content: content.map_err(problem), file }
     }
 
     /// Returns why the file cannot be read, if it exists and cannot.
-    pub fn problem(&self) -> Option<String> {
-        let why = self.content.as_ref().err()?;
-        Some(format!("{} cannot be read: {}", self.file, shown(why.to_string().as_bytes())))
+    pub fn problem(&self) -> Option<&ConfigProblem> {
+        self.content.as_ref().err()
     }
 
     /// Returns whether the file exists and could be parsed.

@@ -18,7 +18,7 @@ pub fn look(paths: &Paths, policy: Option<&Policy>, findings: &mut Findings) {
     let file = gateway::config(&paths.state);
     let config = Config::read(&file);
     match config.problem() {
-        Some(why) => findings.problem("config", why, "openclaw doctor"),
+        Some(problem) => findings.problem("config", problem.to_string(), "openclaw doctor"),
         None if config.is_there() => {
             let by = config.text("meta.lastTouchedVersion");
             let by = by.map_or_else(String::new, |version| format!(", written by OpenClaw {version}"));

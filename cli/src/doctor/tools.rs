@@ -25,7 +25,7 @@ pub fn check(options: &Options) -> Result<Findings, DoctorError> {
     super::gate::look(&paths, &mut findings);
     let config = Config::read(&gateway::config(&paths.state));
     if let Some(problem) = config.problem() {
-        findings.problem("config", problem, "openclaw doctor");
+        findings.problem("config", problem.to_string(), "openclaw doctor");
         return Ok(findings);
     }
     let Some(content) = config.content() else {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use guard_openclaw::approvals_store::Stores;
-use guard_openclaw::gateway::{self, Config};
+use guard_openclaw::gateway::{self, Config, ConfigProblem};
 use guard_openclaw::real_path::real;
 use guard_openclaw::sandbox::SettingError;
 use guard_policy::Policy;
@@ -84,9 +84,9 @@ pub enum SourceError {
     /// guard.json, or a project's file.
     #[error(transparent)]
     Policy(#[from] SetupError),
-    /// openclaw.json does not parse; says where and why.
-    #[error("{0}")]
-    Openclaw(String),
+    /// openclaw.json, as a whole.
+    #[error(transparent)]
+    Openclaw(ConfigProblem),
     /// A key of openclaw.json about tools.
     #[error("{file}: {issue}")]
     Tools {
@@ -163,7 +163,7 @@ impl Loaded {
         let stores = Stores::load(&paths.state_directory);
         let file = Config::read(&gateway::config(&paths.state));
         if let Some(problem) = file.problem() {
-            return Err(SourceError::Openclaw(problem));
+            return Err(SourceError::Openclaw(problem.clone()));
         }
         let content = file.content().cloned().unwrap_or_else(|| Value::Object(serde_json::Map::new()));
         let wrong = |issue| SourceError::Tools { file: file.file.clone(), issue };

@@ -94,7 +94,7 @@ fn host(call: &LoggedDecision) -> Option<WebEndpoint> {
 pub fn agent_and_paths(options: &Options, paths: &Paths) -> Result<(String, Paths), LearnError> {
     let file = Config::read(&gateway::config(&paths.state));
     if let Some(problem) = file.problem() {
-        return Err(LearnError::Openclaw(problem));
+        return Err(LearnError::Openclaw(problem.to_string()));
     }
     let wrong = |error: &dyn ToString| LearnError::Openclaw(error.to_string());
     let empty = Value::Object(serde_json::Map::new());

@@ -1,5 +1,6 @@
 //! Why `sandbox` has no answer, or does not run what it should.
 
+use guard_openclaw::gateway::ConfigProblem;
 use guard_policy::text::shown;
 use guard_supervisor::config::SetupError;
 use guard_supervisor::run::RunError;
@@ -13,8 +14,8 @@ pub enum SandboxError {
     Setup(#[from] SetupError),
     #[error("there is no {0}: give the path of OpenClaw's configuration")]
     NoFile(String),
-    #[error("{0}")]
-    Unreadable(String),
+    #[error(transparent)]
+    Unreadable(ConfigProblem),
     #[error("{file}: {problem}")]
     Setting { file: String, problem: String },
     #[error(

@@ -41,7 +41,7 @@ impl SandboxConfig {
         let path = file.map_or_else(|| gateway::config(&paths.state), PathBuf::from);
         let config = Config::read(&path);
         if let Some(problem) = config.problem() {
-            return Err(SandboxError::Unreadable(problem));
+            return Err(SandboxError::Unreadable(problem.clone()));
         }
         let Some(content) = config.content().cloned() else { return Err(SandboxError::NoFile(config.file)) };
         let directories = directories(&paths);

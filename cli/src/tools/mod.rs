@@ -10,6 +10,7 @@ mod source;
 use std::io;
 
 use clap::Subcommand;
+use guard_openclaw::gateway::ConfigProblem;
 use guard_policy::tools::{RemovedBy, ToolIssue};
 use guard_supervisor::config::SetupError;
 use guard_supervisor::config::options::Options;
@@ -31,8 +32,8 @@ pub enum ToolsCommand {
 pub enum ToolsError {
     #[error(transparent)]
     Setup(#[from] SetupError),
-    #[error("{0}")]
-    Config(String),
+    #[error(transparent)]
+    Config(ConfigProblem),
     #[error("there is no {0}")]
     NoConfig(String),
     #[error("{file}: {issue}")]

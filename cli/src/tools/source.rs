@@ -37,7 +37,7 @@ pub fn compute(options: &Options, whose: &AskerArgs, tool: Option<&str>) -> Resu
     let config = Config::read(&path);
     let file = config.file.clone();
     if let Some(problem) = config.problem() {
-        return Err(ToolsError::Config(problem));
+        return Err(ToolsError::Config(problem.clone()));
     }
     let mut warnings = Vec::new();
     let mut warn = |text: String| warnings.push(text);

@@ -17,7 +17,7 @@ use super::role::{ClientRole, NodeClient};
 use super::secret::{self, Secret, SecretError, SecretKind};
 use super::settings::GatewaySettings;
 use super::tls::Trust;
-use crate::config::{Config, REMOTE_URL, SecretInput};
+use crate::config::{Config, ConfigProblem, REMOTE_URL, SecretInput};
 use crate::ports::IsMember;
 
 /// The scope that a client needs to request approvals.
@@ -98,9 +98,9 @@ pub enum GatewayAddressError {
     /// It is no URL of a gateway.
     #[error("{}", shown(.0.to_string().as_bytes()))]
     Url(#[from] GatewayUrlError),
-    /// openclaw.json, which may have the URL, cannot be read; says why.
-    #[error("{0}")]
-    Config(String),
+    /// openclaw.json, which may have the URL, cannot be read.
+    #[error(transparent)]
+    Config(ConfigProblem),
     /// The gateway is another host's, and no URL is known.
     #[error("it is not set, and gateway.mode is \"remote\"")]
     NoRemote,
@@ -138,8 +138,8 @@ pub enum NoSecret {
         key: String,
     },
     /// openclaw.json, which may have one, cannot be read.
-    #[error("{0}")]
-    Config(String),
+    #[error(transparent)]
+    Config(ConfigProblem),
     /// There is none in any of the places.
     #[error(
         "guard.json names no approvals.gateway.tokenFile, {TOKEN} and {PASSWORD} are not in the guard's environment, \
@@ -307,7 +307,7 @@ fn endpoint(
     // A file that cannot be read may name another host.
     if let Some(why) = config.problem() {
         let setting = "the gateway's url".to_owned();
-        return Err(NoAccess::Where { setting, why: GatewayAddressError::Config(why) });
+        return Err(NoAccess::Where { setting, why: GatewayAddressError::Config(why.clone()) });
     }
     if config.is_remote() {
         let setting = format!("gateway.remote.url of {}", config.file);
@@ -363,7 +363,7 @@ fn nowhere(
 ) -> NoAccess {
     let at = endpoint.as_str().to_owned();
     if let Some(why) = config.problem() {
-        return NoAccess::Secret { at, why: NoSecret::Config(why) };
+        return NoAccess::Secret { at, why: NoSecret::Config(why.clone()) };
     }
     let why = NoSecret::Nowhere { config: config.file.clone(), owner };
     // With a gateway named in guard.json, a missing secret is an error.

@@ -191,8 +191,8 @@ fn a_local_error_does_not_count_as_an_absent_gateway() {
     );
     assert_eq!(down(OpenError::NoGateway { at: at(), why: NotGateway::Http(404) }), RouteFailure::Failed);
     assert_eq!(Down::Broken.lack(), RouteFailure::Failed);
-    let missing = |why: &str| NoAccess::Secret { at: at(), why: NoSecret::Config(why.to_owned()) };
-    assert_eq!(Down::from(missing("others may read it")).lack(), RouteFailure::Failed);
+    let missing = |key: &str| NoAccess::Secret { at: at(), why: NoSecret::Reference { key: key.to_owned() } };
+    assert_eq!(Down::from(missing("gateway.auth.token")).lack(), RouteFailure::Failed);
     let why = NoSecret::Nowhere { config: String::new(), owner: GatewayOwner::Local };
     let nowhere = NoAccess::Nowhere { at: at(), why };
     assert_eq!(Down::from(nowhere).lack(), RouteFailure::Nobody);
