@@ -37,18 +37,19 @@ mod tls;
 pub use crate::config::{Config, ConfigError, ConfigProblem};
 pub use access::{ADMIN, Credentials, GatewayAddressError, GatewayOwner, NoAccess, NoSecret};
 pub use frames::{GatewayEvent, Refused};
-pub use hello::Run;
-pub use identity::{NAME as DEVICE, NODE as NODE_DEVICE};
+pub use hello::{HelloError, Run};
+pub use identity::{IdentityDefect, IdentityError, IdentityFault, NAME as DEVICE, NODE as NODE_DEVICE};
 pub use link::{Events, Link};
 pub use listens::{config, copies, find};
 pub use pause::Pause;
 pub use peer::{GatewayRejected, SocketPair};
 pub use problem::{CallError, Disconnected, NotGateway, NotPrivate, OpenError};
 pub use role::NodeClient;
+pub use secret::SecretError;
 pub use secret_env::SecretVariables;
 pub use settings::GatewaySettings;
-pub use sync::{InitialSyncError, SyncThread, Unsaved, ask_first};
-pub use tls::{Trust, over as tls_over};
+pub use sync::{InitialSyncError, InitialSyncFault, SyncError, SyncThread, Unsaved, ask_first};
+pub use tls::{TlsError, Trust, over as tls_over};
 
 /// The items that the fuzz targets use.
 #[cfg(any(test, feature = "test-support"))]

@@ -11,5 +11,6 @@ mod tests;
 mod thread;
 mod wire;
 
-pub use initial::{InitialSyncError, ask_first};
+pub use initial::{InitialSyncError, InitialSyncFault, ask_first};
 pub use thread::{SyncThread, Unsaved};
+pub use wire::SyncError;
