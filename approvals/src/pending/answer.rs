@@ -12,7 +12,7 @@ use super::super::host_grants::HostGrant;
 use super::super::outcome::{Lookup, Resolved, SaveError, SaveRequest, saves};
 use super::super::question::{Id, Question, Repeat};
 use super::super::resolved::Record;
-use super::moves::FreshRule;
+use super::rename::FreshRule;
 use super::{Pending, PendingApprovals};
 
 /// How long a denial also applies to equal calls, so that a retry loop does not ask a human again. Also how long equal
@@ -62,7 +62,7 @@ impl PendingApprovals {
             let question = self.pending.get(id).map(|pending| &pending.request.question);
             let saved = saves.iter().filter(|save| save.questions.contains(id));
             let fresh = question.into_iter().flat_map(|question| {
-                saved.clone().filter_map(|save| FreshRule::new(&save.saving, question, now))
+                saved.clone().filter_map(|save| FreshRule::new(&save.saving, question, now + BURST_INTERVAL))
             });
             self.fresh_rules.extend(fresh);
             self.answer(*id, decision, by, now);

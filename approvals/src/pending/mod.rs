@@ -5,8 +5,8 @@
 
 mod answer;
 mod late_yes;
-mod moves;
 mod register;
+mod rename;
 mod withdraw;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -21,7 +21,7 @@ pub use answer::BURST_INTERVAL;
 #[cfg(test)]
 pub use late_yes::LATE_YES_INTERVAL;
 use late_yes::LateAnswers;
-use moves::FreshRule;
+use rename::FreshRule;
 #[cfg(test)]
 pub use withdraw::LINGER_INTERVAL;
 

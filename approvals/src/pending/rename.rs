@@ -1,4 +1,4 @@
-//! Moves of files that questions, or answers of a moment ago, are about.
+//! Renames and links of files that questions, or answers of a moment ago, are about.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -10,7 +10,6 @@ use tokio::time::Instant;
 use super::super::decision::Resolution;
 use super::super::event::QuestionChange;
 use super::super::question::{Question, Subject};
-use super::answer::BURST_INTERVAL;
 use super::{Pending, PendingApprovals};
 
 fn is_at_or_below(path: &[u8], directory: &[u8]) -> bool {
@@ -35,16 +34,12 @@ pub(super) struct FreshRule {
 impl FreshRule {
     /// Returns `None` for what is no rule for files, and for a call that gives a name itself: it is repeated after the
     /// answer.
-    pub(super) fn new(saving: &Saving, question: &Question, now: Instant) -> Option<FreshRule> {
+    pub(super) fn new(saving: &Saving, question: &Question, until: Instant) -> Option<FreshRule> {
         let (Saving::Rule(rule), Subject::File { path, call, .. }) = (saving, &question.subject) else {
             return None;
         };
         let gives_name = matches!(*call, "rename" | "link");
-        (!gives_name).then(|| FreshRule {
-            rule: rule.clone(),
-            asked: path.clone(),
-            until: now + BURST_INTERVAL,
-        })
+        (!gives_name).then(|| FreshRule { rule: rule.clone(), asked: path.clone(), until })
     }
 
     /// Whether something gets to a path that the rule covers, or to that of a directory that the file is in.
