@@ -39,6 +39,7 @@ mod resources;
 mod runs;
 mod services;
 mod set_id;
+mod settings;
 mod shapes;
 mod shells;
 mod shuffled;

@@ -1,195 +1,225 @@
 //! Files that the settings of agents and editors name: status lines, helpers, servers, hooks. The agent starts them outside of
 //! the guard. Some lie in the directories of agents, which the profiles of these open, others in projects.
 
+mod claude_state;
 mod command_keys;
 mod command_lines;
 mod hook_commands;
+mod looking_programs;
 mod mentioned_scripts;
+mod opening_tasks;
+mod packages;
+mod programs_of_words;
 mod settings_files;
+mod settings_table;
+mod settings_text;
+mod shell_commands;
 mod shell_words;
+mod started_commands;
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use guard_openclaw::plain_file;
-use jsonc_parser::{CollectOptions, ParseOptions};
+use guard_policy::text::shown;
 use serde_json::Value;
 
 use crate::config::realpath::Links;
-use command_keys::{NamedCommand, Part};
+use claude_state::STATE;
+use hook_commands::{Places, scripts};
+use settings_files::SettingsFile;
 pub use settings_files::is_name_of_project;
+use started_commands::StartedCommand;
 
 /// The directories, below the home.
 const DIRECTORIES: [&str; 6] = [".claude", ".codex", ".gemini", ".aider", ".qwen", ".local/share/opencode"];
-/// The settings, by the manual of each agent. All text in them counts.
-const SETTINGS: [&str; 9] = [
-    ".claude/settings.json",
-    ".claude/settings.local.json",
-    ".codex/config.toml",
-    ".gemini/settings.json",
-    ".qwen/settings.json",
-    ".aider.conf.yml",
-    ".config/opencode/opencode.json",
-    ".config/opencode/opencode.jsonc",
-    ".config/opencode/config.json",
-];
-/// The settings in a home in which commands count wherever the script is that they name.
-const WITH_COMMANDS: [&str; 16] = [
-    ".claude/settings.json",
-    ".claude/settings.local.json",
-    ".codex/config.toml",
-    ".codex/hooks.json",
-    ".cursor/hooks.json",
-    ".cursor/mcp.json",
-    ".gemini/settings.json",
-    ".qwen/settings.json",
-    ".aider.conf.yml",
-    ".config/opencode/opencode.json",
-    ".config/opencode/opencode.jsonc",
-    ".config/crush/crush.json",
-    ".config/amp/settings.json",
-    ".copilot/mcp-config.json",
-    ".factory/settings.json",
-    ".kiro/settings/mcp.json",
-];
-/// Directories of editors' settings, which another set protects: what they name is looked for where something is written.
-const OF_EDITORS: [&str; 2] = [".vscode", ".zed"];
-/// What a task of VS Code's has that starts where the folder is opened. Other tasks are the work itself.
-const ON_OPENING: &str = "folderOpen";
-/// Holds the state of Claude Code, too: only what it says of servers counts.
-const STATE: &str = ".claude.json";
+/// What editors' settings in a project are called, which another set protects: what they name is looked for where something is
+/// written.
+const OF_EDITORS: [&str; 4] = [".vscode", ".zed", ".devcontainer", ".devcontainer.json"];
+/// How further settings of editors end.
+const END_OF_EDITORS: &str = ".code-workspace";
 /// How many files the state may name: more than anybody has.
 const MAX_FILES: usize = 4096;
+/// The same for the scripts of servers, with what each name may stand for.
+const MAX_SCRIPTS: usize = 1 << 16;
+/// The longest settings that are read, and the longest that a state may be which is no JSON.
+const MAX_SETTINGS: u64 = 2 << 20;
+const MAX_STATE: u64 = 16 << 20;
 /// How the names of files end that an agent itself keeps there and writes all the time.
 const DATA: [&str; 5] = [".jsonl", ".log", ".lock", ".sqlite", ".db"];
 
-/// Returns the paths that settings in a home name.
+/// Settings of an agent that cannot be read as a whole. Whoever wrote them could name so much there that a file would not be found.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnreadSettings {
+    /// The settings, or a directory of them.
+    #[error(
+        "{path} names too many files: the guard cannot tell which of them the agent starts outside of it. Remove what you do not know",
+        path = shown(.0.as_os_str().as_bytes())
+    )]
+    Many(PathBuf),
+    /// They are longer than any, or a command in them is.
+    #[error(
+        "{path} is too long, or a command in it is: the guard cannot tell what it has the agent start outside of it. Shorten it, or move it away",
+        path = shown(.0.as_os_str().as_bytes())
+    )]
+    Long(PathBuf),
+}
+
+impl UnreadSettings {
+    fn many(path: &Path) -> UnreadSettings {
+        UnreadSettings::Many(path.to_owned())
+    }
+
+    fn long(path: &Path) -> UnreadSettings {
+        UnreadSettings::Long(path.to_owned())
+    }
+}
+
+/// Returns the paths that settings in a home name, also as each of these projects would understand them.
 ///
 /// # Errors
-/// The file that names too much, or is too long to be read. The agent may write its own state, and could name so much there
-/// that a file would not be found.
-pub fn named_files(links: &Links, home: &Path) -> Result<Vec<PathBuf>, PathBuf> {
-    let (mut words, mut scripts) = (Vec::new(), Vec::new());
-    for settings in SETTINGS {
-        let text = text(links, &home.join(settings))?;
-        words_of(&text, &mut words);
-        if WITH_COMMANDS.contains(&settings) {
-            scripts.extend(scripts_in(&text, Path::new(settings), home, home));
+/// What names too much, or is too long to be read.
+pub fn named_files(links: &Links, home: &Path, projects: &[PathBuf]) -> Result<Vec<PathBuf>, UnreadSettings> {
+    let (mut words, mut files) = (Vec::new(), Vec::new());
+    for settings in settings_files::of_home(links, home)? {
+        let text = text_of(links, &settings.path)?;
+        if settings.path.extension().is_none_or(|end| end != "md") {
+            words_of(&text, &mut words);
         }
-    }
-    for settings in WITH_COMMANDS.iter().filter(|settings| !SETTINGS.contains(settings)) {
-        scripts.extend(scripts_of(links, &home.join(settings), home, home)?);
-    }
-    let state = home.join(STATE);
-    let text = text(links, &state)?;
-    let before = words.len();
-    match serde_json::from_str(&text) {
-        Ok(state) => servers(&state, false, &mut words),
-        Err(_) => words_of(&text, &mut words),
-    }
-    let mut of_state: Vec<String> = words.split_off(before);
-    of_state.sort();
-    of_state.dedup();
-    let mut files: Vec<PathBuf> = of_state.iter().filter_map(|word| path(word, home)).collect();
-    if files.len() > MAX_FILES {
-        return Err(state);
+        files.extend(scripts_for_each(&text, &settings, home, projects)?);
     }
     files.extend(words.iter().filter_map(|word| path(word, home)));
-    files.extend(scripts);
+    files.extend(named_by_state(links, home, projects)?);
     files.sort();
     files.dedup();
     Ok(files)
 }
 
-/// Returns the scripts that settings in a home have started, wherever they are.
+/// The files that the state of Claude Code names.
+fn named_by_state(links: &Links, home: &Path, projects: &[PathBuf]) -> Result<Vec<PathBuf>, UnreadSettings> {
+    let at = home.join(STATE);
+    let (mut words, mut files) = (Vec::new(), Vec::new());
+    match claude_state::read(&at) {
+        Ok(state) => {
+            let servers = |servers: &Value| {
+                command_keys::commands(&Value::Object(
+                    [("mcpServers".to_owned(), servers.clone())].into_iter().collect(),
+                ))
+            };
+            all_words(&state.servers, &mut words);
+            for project in [home].into_iter().chain(projects.iter().map(PathBuf::as_path)) {
+                let places = Places { home, project, roots: projects };
+                files.extend(scripts_of_all(&servers(&state.servers), places, &at)?);
+            }
+            for (project, of_project) in &state.projects {
+                all_words(&of_project.servers, &mut words);
+                let places = Places { home, project: Path::new(project), roots: projects };
+                files.extend(scripts_of_all(&servers(&of_project.servers), places, &at)?);
+            }
+        }
+        // The agent could repair it: all of it counts.
+        Err(_) => words_of(&settings_text::read(links, &at, MAX_STATE)?, &mut words),
+    }
+    words.sort();
+    words.dedup();
+    let of_agents: Vec<PathBuf> = words.iter().filter_map(|word| path(word, home)).collect();
+    if of_agents.len() > MAX_FILES || files.len() > MAX_SCRIPTS {
+        return Err(UnreadSettings::many(&at));
+    }
+    Ok([files, of_agents].concat())
+}
+
+/// Returns the scripts that settings in a home have started, wherever they are, also as a project would understand them.
 ///
 /// # Errors
 /// As [`named_files`].
-pub fn named_scripts_of_home(links: &Links, home: &Path) -> Result<Vec<PathBuf>, PathBuf> {
-    let mut scripts = Vec::new();
-    for settings in WITH_COMMANDS {
-        scripts.extend(scripts_of(links, &home.join(settings), home, home)?);
+pub fn named_scripts_of_home(
+    links: &Links,
+    home: &Path,
+    project: &Path,
+) -> Result<Vec<PathBuf>, UnreadSettings> {
+    let mut found = Vec::new();
+    for settings in settings_files::of_home(links, home)? {
+        let text = text_of(links, &settings.path)?;
+        let places = Places { home, project, roots: &[] };
+        found.extend(scripts_of_all(&settings_text::commands_in(&text, &settings), places, &settings.path)?);
     }
-    Ok(scripts)
+    Ok(found)
 }
 
 /// Returns the scripts that the settings of agents in a project have started. What ends with a slash is a directory of plugins.
+/// Settings that cannot be read are left out: where something is written, all around them is protected.
 ///
 /// # Errors
-/// As [`named_files`], and a directory of settings with too many names.
-pub fn named_scripts(links: &Links, home: &Path, project: &Path) -> Result<Vec<PathBuf>, PathBuf> {
-    let mut scripts = Vec::new();
-    for name in settings_files::names_of_projects().filter(|name| !OF_EDITORS.contains(name)) {
-        scripts.extend(named_scripts_of(links, home, project, name)?);
-    }
-    Ok(scripts)
+/// A directory of settings with too many names.
+pub fn named_scripts(links: &Links, home: &Path, project: &Path) -> Vec<PathBuf> {
+    let settings = settings_files::of_project(links, project).unwrap_or_default();
+    let is_of_agents = |settings: &SettingsFile| {
+        let below = settings.path.strip_prefix(project).unwrap_or(&settings.path);
+        let first = below.iter().next().and_then(|name| name.to_str()).unwrap_or_default();
+        !OF_EDITORS.contains(&first) && !first.ends_with(END_OF_EDITORS)
+    };
+    let of_agents = settings.iter().filter(|settings| is_of_agents(settings));
+    of_agents.flat_map(|settings| scripts_of(links, settings, home, project).unwrap_or_default()).collect()
 }
 
 /// Returns the scripts that those settings of a project have started which are, or lie in, what has this name there.
 ///
 /// # Errors
-/// As [`named_scripts`].
+/// What cannot be read as a whole.
 pub fn named_scripts_of(
     links: &Links,
     home: &Path,
     project: &Path,
     name: &str,
-) -> Result<Vec<PathBuf>, PathBuf> {
-    let mut scripts = Vec::new();
-    for settings in settings_files::of_project(links, project, name)? {
-        scripts.extend(scripts_of(links, &settings, home, project)?);
+) -> Result<Vec<PathBuf>, UnreadSettings> {
+    let mut found = Vec::new();
+    for settings in settings_files::of_project_in(links, project, name)? {
+        found.extend(scripts_of(links, &settings, home, project)?);
     }
-    Ok(scripts)
+    Ok(found)
 }
 
 /// The scripts that such settings name.
-fn scripts_of(links: &Links, settings: &Path, home: &Path, project: &Path) -> Result<Vec<PathBuf>, PathBuf> {
-    Ok(scripts_in(&text(links, settings)?, settings, home, project))
+fn scripts_of(
+    links: &Links,
+    settings: &SettingsFile,
+    home: &Path,
+    project: &Path,
+) -> Result<Vec<PathBuf>, UnreadSettings> {
+    let text = text_of(links, &settings.path)?;
+    let places = Places { home, project, roots: &[] };
+    scripts_of_all(&settings_text::commands_in(&text, settings), places, &settings.path)
 }
 
-/// The scripts that the text of such settings names.
-fn scripts_in(text: &str, settings: &Path, home: &Path, project: &Path) -> Vec<PathBuf> {
-    let is_meant = !settings.ends_with(".vscode/tasks.json") || text.contains(ON_OPENING);
-    let commands = if is_meant { commands_in(text, settings) } else { Vec::new() };
-    commands.iter().flat_map(|command| hook_commands::scripts(command, home, project)).collect()
-}
-
-/// The commands in the text of settings, by what they are. Where JSON cannot be read, each word counts that may be one.
-fn commands_in(text: &str, settings: &Path) -> Vec<NamedCommand> {
-    match settings.extension().and_then(|end| end.to_str()) {
-        Some("md") => return command_lines::of_markdown(text),
-        Some("toml" | "yml" | "yaml") => return command_lines::of_lines(text),
-        _ => {}
+/// The scripts that settings of a home name: relative to the home, and in each project, where the agent starts.
+fn scripts_for_each(
+    text: &str,
+    settings: &SettingsFile,
+    home: &Path,
+    projects: &[PathBuf],
+) -> Result<Vec<PathBuf>, UnreadSettings> {
+    let commands = settings_text::commands_in(text, settings);
+    let mut found = Vec::new();
+    for project in [home].into_iter().chain(projects.iter().map(PathBuf::as_path)) {
+        found.extend(scripts_of_all(&commands, Places { home, project, roots: projects }, &settings.path)?);
     }
-    let Some(settings) = json(text) else {
-        let mut words = Vec::new();
-        words_of(text, &mut words);
-        return words.into_iter().map(NamedCommand::Text).collect();
-    };
-    let mut commands = Vec::new();
-    command_keys::add(&settings, Part::Data, &mut commands);
-    commands
+    Ok(found)
 }
 
-/// The value of JSON, which may have comments and commas at the end: editors and some agents take both for their settings.
-fn json(text: &str) -> Option<Value> {
-    let text = text.trim_start_matches('\u{feff}');
-    // Not by serde: the syntax tree has a bound for its depth.
-    let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
-    parsed.ok()?.value.map(Value::from)
-}
-
-/// The text of a file; none if it is not there.
-fn text(links: &Links, path: &Path) -> Result<String, PathBuf> {
-    match plain_file::read(path) {
-        Ok(text) => Ok(String::from_utf8_lossy(&text).into_owned()),
-        Err(_) if path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() > plain_file::MAX_BYTES) => {
-            Err(path.to_owned())
-        }
-        Err(error) => {
-            links.unreadable(path, &error);
-            Ok(String::new())
-        }
+fn scripts_of_all(
+    commands: &[StartedCommand],
+    places: Places<'_>,
+    settings: &Path,
+) -> Result<Vec<PathBuf>, UnreadSettings> {
+    let mut found = Vec::new();
+    for command in commands {
+        found.extend(scripts(command, places).map_err(|_| UnreadSettings::long(settings))?);
     }
+    Ok(found)
+}
+
+fn text_of(links: &Links, path: &Path) -> Result<String, UnreadSettings> {
+    settings_text::read(links, path, MAX_SETTINGS)
 }
 
 fn words_of(text: &str, words: &mut Vec<String>) {
@@ -199,16 +229,12 @@ fn words_of(text: &str, words: &mut Vec<String>) {
     words.extend(text.split(is_between).filter(|word| word.contains('/')).map(str::to_owned));
 }
 
-/// Adds the words of `mcpServers`, at any depth.
-fn servers(value: &Value, is_inside: bool, words: &mut Vec<String>) {
+/// Adds the words of all texts in a value.
+fn all_words(value: &Value, words: &mut Vec<String>) {
     match value {
-        Value::String(text) if is_inside => words_of(text, words),
-        Value::Array(values) => values.iter().for_each(|value| servers(value, is_inside, words)),
-        Value::Object(entries) => {
-            for (key, value) in entries {
-                servers(value, is_inside || key == "mcpServers", words);
-            }
-        }
+        Value::String(text) => words_of(text, words),
+        Value::Array(values) => values.iter().for_each(|value| all_words(value, words)),
+        Value::Object(entries) => entries.values().for_each(|value| all_words(value, words)),
         _ => {}
     }
 }
@@ -248,7 +274,7 @@ mod tests {
             ".claude/settings.json",
             r#"{"hooks": {"Stop": [{"command": "~/work/project/tools/stop"}]}}"#,
         );
-        let of = |project: &Path| named_scripts(&Links::default(), &home, project).unwrap();
+        let of = |project: &Path| named_scripts(&Links::default(), &home, project);
         let expected = [".claude/line.sh", "tools/check.sh"].map(|name| project.join(name));
         let mut found = of(&project);
         found.sort();
@@ -257,7 +283,7 @@ mod tests {
         sorted.sort();
         assert_eq!(found, sorted);
         let stop = [home.join("work/project/tools/stop")];
-        assert_eq!(named_files(&Links::default(), &home).unwrap(), stop);
+        assert_eq!(named_files(&Links::default(), &home, &[]).unwrap(), stop);
     }
 
     /// What these settings of a project name, of files in `tools` and `src` and of directories of plugins.
@@ -282,13 +308,6 @@ mod tests {
         found.sort();
         found.dedup();
         found
-    }
-
-    #[test]
-    fn json_of_any_depth_is_read_or_not() {
-        assert_eq!(json("{// c\n\"a\": [1,],}"), Some(serde_json::json!({"a": [1]})));
-        assert_eq!(json(&"[".repeat(100_000)), None);
-        assert_eq!(json(""), None);
     }
 
     #[test]
@@ -395,14 +414,17 @@ mod tests {
         );
         let expected =
             [".claude/helpers/key", ".claude/line", ".claude/y", ".codex/notify", ".gemini/servers/x"];
-        let named = |home: &Path| named_files(&Links::default(), home);
-        assert_eq!(named(home).unwrap(), expected.map(|name| home.join(name)));
+        let named = |home: &Path| named_files(&Links::default(), home, &[]);
+        let mut found = named(home).unwrap();
+        // What the names may stand for if they are directories.
+        found.retain(|path| path.extension().is_none());
+        assert_eq!(found, expected.map(|name| home.join(name)));
         assert!(named(&home.join("none")).unwrap().is_empty());
         // A state that is no JSON could be repaired by the agent: all of it counts.
         write(".claude.json", "{\"mcpServers\": {\"y\": {\"args\": [\"~/.claude/y\"]}");
         assert!(named(home).unwrap().contains(&home.join(".claude/y")));
         let many: Vec<String> = (0..=MAX_FILES).map(|number| format!("\"~/.claude/{number}\"")).collect();
         write(".claude.json", &format!("{{\"mcpServers\": [{}]}}", many.join(",")));
-        assert_eq!(named(home), Err(home.join(".claude.json")));
+        assert_eq!(named(home), Err(UnreadSettings::many(&home.join(".claude.json"))));
     }
 }

@@ -104,11 +104,8 @@ pub enum SetupError {
     )]
     Shut(PathBuf),
     /// The settings of an agent that cannot be read as a whole.
-    #[error(
-        "{path} names too many files: the guard cannot tell which of them the agent starts outside of it. Remove what you do not know",
-        path = shown(.0.as_os_str().as_bytes())
-    )]
-    NamesTooMuch(PathBuf),
+    #[error(transparent)]
+    Unread(agent_settings::UnreadSettings),
     /// The current directory has no path, so relative paths cannot be resolved.
     #[error("cannot find the current directory: {0}")]
     NoDirectory(std::io::Error),

@@ -174,7 +174,7 @@ impl Paths {
             ),
             persistence_sites: PersistenceSites {
                 start_link,
-                ..persistence_sites::find(&links, &record, &cwd, &home).map_err(SetupError::NamesTooMuch)?
+                ..persistence_sites::find(&links, &record, &cwd, &home).map_err(SetupError::Unread)?
             },
             // Somebody other than the operator chose the current directory, so it must not become the workspace.
             cwd: if options.untrusted_environment { home.clone() } else { cwd },
@@ -343,7 +343,7 @@ impl Paths {
         let links = Links::default();
         let runs = self.runs();
         let found = persistence_sites::find(&links, &runs, directory, &self.home);
-        let persistence_sites = found.map_err(SetupError::NamesTooMuch)?;
+        let persistence_sites = found.map_err(SetupError::Unread)?;
         let earlier_runs = runs.to_earlier_runs();
         let (projects, workspace) = (None, None);
         let paths =

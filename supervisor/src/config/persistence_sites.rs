@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use guard_policy::PersistenceSites;
 use nix::unistd::{User, getuid};
 
-use crate::config::agent_settings;
+use crate::config::agent_settings::{self, UnreadSettings};
 use crate::config::git_repositories::{MAX_INCLUDES, Repositories};
 use crate::config::host_names;
 use crate::config::realpath::Links;
@@ -23,7 +23,7 @@ pub(super) fn find(
     record: &RunRecord,
     cwd: &Path,
     home: &Path,
-) -> Result<PersistenceSites, PathBuf> {
+) -> Result<PersistenceSites, UnreadSettings> {
     let variable = |name| env::var_os(name).filter(|value| value.as_bytes().starts_with(b"/"));
     let real = |path: &OsStr| links.real(path.as_bytes()).unwrap_or_else(|| path.as_bytes().to_vec());
     // As written: a link on the way is protected, too.
@@ -56,9 +56,9 @@ pub(super) fn find(
     // Programs in an environment of the workspace are the work itself, so a guarded program must not choose the workspace.
     let mut workspaces = vec![cwd.to_owned()];
     workspaces.extend(found.tops.into_iter().filter(|top| top != cwd && record.vouches_for(top)));
-    let mut of_agents = agent_settings::named_files(links, home)?;
+    let mut of_agents = agent_settings::named_files(links, home, &workspaces)?;
     for project in &workspaces {
-        of_agents.extend(agent_settings::named_scripts(links, home, project)?);
+        of_agents.extend(agent_settings::named_scripts(links, home, project));
     }
     Ok(PersistenceSites {
         homes,

@@ -15,7 +15,7 @@ use super::git_look::Look;
 use super::link_text::absolute;
 use super::listing::{ListedName, names_if};
 use super::made_directories::MadeDirectories;
-use crate::config::agent_settings;
+use crate::config::agent_settings::{self, UnreadSettings};
 use crate::config::git_repositories::named_by_git_directory;
 use crate::config::realpath::Links;
 
@@ -37,6 +37,8 @@ pub enum LinkedPlace {
     /// A directory of this user's that holds such names, or is on the way from a link, and cannot be searched: everything
     /// in `place` may be what they lead to.
     Hidden { place: Vec<u8>, set: LinkedSet },
+    /// A project with settings that cannot be read: everything in `place` may be what they start.
+    Unread { place: Vec<u8>, set: LinkedSet, why: UnreadSettings },
 }
 
 impl LinkedPlace {
@@ -45,7 +47,8 @@ impl LinkedPlace {
         let (LinkedPlace::End { place, .. }
         | LinkedPlace::Configured { place, .. }
         | LinkedPlace::Passed { place, .. }
-        | LinkedPlace::Hidden { place, .. }) = self;
+        | LinkedPlace::Hidden { place, .. }
+        | LinkedPlace::Unread { place, .. }) = self;
         place
     }
 }
@@ -96,8 +99,8 @@ impl Search<'_> {
             && let Some(set) = self.set_of(OF_AGENTS, None)
         {
             let links = Links::default();
-            let scripts = agent_settings::named_scripts_of_home(&links, as_path(top));
-            self.scripts_of_agents(&links, scripts, set);
+            let scripts = agent_settings::named_scripts_of_home(&links, as_path(top), as_path(top));
+            self.scripts_of_agents(&links, scripts, top, set);
         }
         for (name, kind) in listed {
             let path = [top, b"/", &*name].concat();
@@ -114,7 +117,7 @@ impl Search<'_> {
                 let links = Links::default();
                 let home = as_path(self.policy.home());
                 let scripts = agent_settings::named_scripts_of(&links, home, as_path(top), name);
-                self.scripts_of_agents(&links, scripts, set);
+                self.scripts_of_agents(&links, scripts, top, set);
             }
             match readlinkat(directory, &*name, Vec::new()) {
                 Ok(_) => {
@@ -185,12 +188,20 @@ impl Search<'_> {
     }
 
     /// Adds the scripts that the settings of agents have started by themselves.
-    fn scripts_of_agents(&mut self, links: &Links, scripts: Result<Vec<PathBuf>, PathBuf>, set: LinkedSet) {
+    fn scripts_of_agents(
+        &mut self,
+        links: &Links,
+        scripts: Result<Vec<PathBuf>, UnreadSettings>,
+        project: &[u8],
+        set: LinkedSet,
+    ) {
         match scripts {
             Ok(scripts) if links.shut().is_none() => {
                 scripts.iter().for_each(|script| self.named(links, script, set));
             }
-            _ => self.found.push(LinkedPlace::Hidden { place: self.top.to_vec(), set }),
+            // What is in another project is not what these settings are for.
+            Ok(_) => self.found.push(LinkedPlace::Hidden { place: project.to_vec(), set }),
+            Err(why) => self.found.push(LinkedPlace::Unread { place: project.to_vec(), set, why }),
         }
     }
 

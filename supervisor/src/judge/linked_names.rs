@@ -7,22 +7,29 @@
 //!
 //! Why: docs/decisions.md, "A protected name that is a link protects what is behind it"
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use guard_policy::text::shown;
 use guard_policy::{LinkedSet, Policy};
 use parking_lot::Mutex;
 
 use super::link_search::{LinkedPlace, search};
 use super::made_directories::MadeDirectories;
+use crate::config::agent_settings::UnreadSettings;
 
 /// How long a directory is not searched again. The operator may make such a link at any time.
 const FRESH: Duration = Duration::from_secs(1);
 /// The same as a multiple of the time that the search took: a tree may have filled the directory.
 const FRESH_LOOKS: u32 = 20;
+/// The longest such time: what the operator puts there meanwhile is not seen.
+const MAX_FRESH: Duration = Duration::from_secs(2);
 /// How many directories are remembered.
 const MAX_DIRECTORIES: usize = 4096;
+
+/// How many settings the operator is told of.
+const MAX_TOLD: usize = 16;
 
 /// What a protected name that is a link makes of a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,9 +47,21 @@ type DatedPlaces = (Instant, Arc<Vec<LinkedPlace>>);
 
 /// What such links lead to, by the directory around them.
 #[derive(Debug, Default)]
-pub struct LinkedNames(Mutex<HashMap<Vec<u8>, DatedPlaces>>);
+pub struct LinkedNames {
+    places: Mutex<HashMap<Vec<u8>, DatedPlaces>>,
+    /// The settings that the operator has been told of.
+    told: Mutex<HashSet<String>>,
+}
 
 impl LinkedNames {
+    /// Tells the operator once why nothing in a place is written: a denial names the set alone.
+    fn tell(&self, place: &[u8], why: &UnreadSettings) {
+        let mut told = self.told.lock();
+        if told.len() < MAX_TOLD && told.insert(why.to_string()) {
+            tracing::error!("nothing in {} may be written: {why}", shown(place));
+        }
+    }
+
     /// What such links make of a real path.
     pub fn other_names(&self, policy: &Policy, made: &MadeDirectories, path: &[u8]) -> Vec<OtherName> {
         let mut names = Vec::new();
@@ -53,6 +72,10 @@ impl LinkedNames {
                 LinkedPlace::Passed { set, .. } => rest.is_empty().then_some(OtherName::Way(*set)),
                 LinkedPlace::Configured { set, .. } => Some(OtherName::Configured(*set)),
                 LinkedPlace::Hidden { set, .. } => Some(OtherName::Way(*set)),
+                LinkedPlace::Unread { place, set, why } => {
+                    self.tell(place, why);
+                    Some(OtherName::Way(*set))
+                }
             }));
         });
         names
@@ -62,7 +85,10 @@ impl LinkedNames {
     pub fn lead_below(&self, policy: &Policy, made: &MadeDirectories, path: &[u8]) -> bool {
         let mut found = false;
         self.each(policy, made, path, |linked| {
-            let is_all = matches!(linked, LinkedPlace::Hidden { .. } | LinkedPlace::Configured { .. });
+            let is_all = matches!(
+                linked,
+                LinkedPlace::Hidden { .. } | LinkedPlace::Unread { .. } | LinkedPlace::Configured { .. }
+            );
             let may_be_above = is_all && below(path, linked.path()).is_some();
             found |= may_be_above || below(linked.path(), path).is_some();
         });
@@ -90,15 +116,15 @@ impl LinkedNames {
     ) -> Arc<Vec<LinkedPlace>> {
         let now = Instant::now();
         let is_fresh = |found: &&DatedPlaces| now < found.0;
-        if let Some((_, places)) = self.0.lock().get(directory).filter(is_fresh) {
+        if let Some((_, places)) = self.places.lock().get(directory).filter(is_fresh) {
             return Arc::clone(places);
         }
         let places = Arc::new(search(policy, made, directory));
-        let mut known = self.0.lock();
+        let mut known = self.places.lock();
         if known.len() >= MAX_DIRECTORIES {
             known.clear();
         }
-        let until = Instant::now() + FRESH.max(now.elapsed() * FRESH_LOOKS);
+        let until = Instant::now() + FRESH.max((now.elapsed() * FRESH_LOOKS).min(MAX_FRESH));
         known.insert(directory.to_vec(), (until, Arc::clone(&places)));
         places
     }

@@ -39,6 +39,12 @@ pub(super) fn paths_of(set: Set) -> impl Iterator<Item = (Start, &'static str)> 
     })
 }
 
+/// Returns the places of the agents' set, as they are listed.
+pub(super) fn listed_of_agents() -> impl Iterator<Item = &'static str> {
+    let lists = LISTS.iter().filter(|(set, _)| *set == Set::Agents);
+    lists.flat_map(|(_, list)| list.split_whitespace())
+}
+
 /// The sets with files that change in ordinary work on a project: they are asked about where somebody can be asked. The
 /// others decide what runs in the whole account.
 const ASKED: [Set; 5] = [Set::Git, Set::Direnv, Set::Editors, Set::Packages, Set::Agents];

@@ -9,6 +9,7 @@
 //! rsync(1), sudo(8), gh's "Environment variables", fzf(1), .NET's "host startup hook". Directories in which libraries are
 //! searched for (`PYTHONPATH`, `RUBYLIB`, `LD_LIBRARY_PATH`) are not among them: they often are the work itself.
 
+use super::lists::listed_of_agents;
 use super::{PersistenceSites, Set};
 
 /// What the values are.
@@ -126,6 +127,11 @@ impl PersistenceSites {
     pub fn names_of_variables() -> impl Iterator<Item = &'static str> {
         let naming = NAMING.iter().flat_map(|(.., names)| names.split_whitespace());
         naming.chain(MOVING.into_iter().map(|(name, _)| name))
+    }
+
+    /// Returns the places of the agents' set, as they are listed: each has its reader where settings are read.
+    pub fn places_of_agents() -> impl Iterator<Item = &'static str> {
+        listed_of_agents()
     }
 
     fn value(&self, name: &str) -> Option<&[u8]> {

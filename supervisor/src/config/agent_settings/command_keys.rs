@@ -3,38 +3,14 @@
 use guard_policy::PersistenceSites;
 use serde_json::Value;
 
-/// What settings have started.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NamedCommand {
-    /// A text of shell.
-    Text(String),
-    /// A program with its arguments.
-    Argv(Vec<String>),
-    /// Arguments alone.
-    Words(String),
-    /// What a program loads: a file whatever its name is.
-    Loaded(String),
-    /// A directory of programs, or a file.
-    Place(String),
-}
-
-#[cfg(test)]
-impl NamedCommand {
-    /// Its words as one text.
-    pub fn into_text(self) -> String {
-        match self {
-            NamedCommand::Argv(words) => words.join(" "),
-            NamedCommand::Text(text)
-            | NamedCommand::Words(text)
-            | NamedCommand::Loaded(text)
-            | NamedCommand::Place(text) => text,
-        }
-    }
-}
+use super::started_commands::{NamedCommand, StartedCommand};
 
 /// Keys whose text, or list of words, is a command.
-const COMMANDS: [&str; 7] = [
+const COMMANDS: [&str; 10] = [
     "command",
+    "cmd",
+    "install",
+    "start",
     "bash",
     "powershell",
     "notify",
@@ -43,12 +19,14 @@ const COMMANDS: [&str; 7] = [
     "awsCredentialExport",
 ];
 /// Keys with commands at any depth.
-const AROUND_COMMANDS: [&str; 3] = ["hooks", "statusLine", "fileSuggestion"];
+const AROUND_COMMANDS: [&str; 4] = ["hooks", "statusLine", "fileSuggestion", "binary"];
 /// How further keys with commands at any depth end: `apiKeyHelper`, `gcpAuthRefresh`, `discoveryCommand`, `subagentStatusLine`,
-/// aider's `lint-cmd`.
-const ENDS: [&str; 5] = ["Helper", "Refresh", "Command", "StatusLine", "-cmd"];
+/// aider's `lint-cmd` and `notifications-command`, `rust-analyzer.check.overrideCommand` of editors.
+const ENDS: [&str; 7] = ["Helper", "Refresh", "Command", "StatusLine", "-cmd", "-command", ".command"];
+/// How keys of editors end whose text may be a program, or a file or directory that is none.
+const ENDS_OF_PATHS: [&str; 4] = ["Path", ".path", ".executable", "Executable"];
 /// Keys with what is loaded as code: opencode's plugins, and the commands that aider loads at its start.
-const LOADED: [&str; 2] = ["plugin", "load"];
+const LOADED: [&str; 3] = ["plugin", "load", "CLAUDE_ENV_FILE"];
 /// Claude Code's key with directories of plugins, in `path`.
 const MARKETPLACES: &str = "extraKnownMarketplaces";
 /// Keys around which there is text for humans, for a model, or data, and no command, also below the keys above.
@@ -78,6 +56,8 @@ pub enum Part {
     /// Commands at any depth.
     Around,
     Arguments,
+    /// Paths, which may be programs.
+    Paths,
     Loaded,
     Marketplaces,
     Place,
@@ -98,6 +78,7 @@ impl Part {
             // As VS Code writes a word with its quoting.
             "value" => self,
             _ if matches!(self, Part::Around | Part::Marketplaces) => self,
+            _ if ENDS_OF_PATHS.iter().any(|end| key.ends_with(end)) => Part::Paths,
             _ => Part::Data,
         }
     }
@@ -107,32 +88,50 @@ impl Part {
         match self {
             Part::Data | Part::Marketplaces => None,
             Part::Command | Part::Around => Some(NamedCommand::Text(text)),
-            Part::Arguments => Some(NamedCommand::Words(text)),
+            Part::Arguments | Part::Paths => Some(NamedCommand::Words(text)),
             Part::Loaded => Some(NamedCommand::Loaded(text)),
             Part::Place => Some(NamedCommand::Place(text)),
         }
     }
 }
 
-/// Adds what a value of settings has started.
-pub fn add(value: &Value, part: Part, found: &mut Vec<NamedCommand>) {
+/// Returns what a value of settings has started.
+pub fn commands(value: &Value) -> Vec<StartedCommand> {
+    let mut found = Vec::new();
+    add(value, Part::Data, None, &mut found);
+    found
+}
+
+/// Adds what a value of settings has started, in a directory that the settings around it name.
+fn add(value: &Value, part: Part, directory: Option<&str>, found: &mut Vec<StartedCommand>) {
+    let started = |command: NamedCommand| StartedCommand { command, directory: directory.map(str::to_owned) };
     match value {
-        Value::String(text) => found.extend(part.text(text.clone())),
+        Value::String(text) => found.extend(part.text(text.clone()).map(started)),
         Value::Array(values) => {
             let argv = words(values).filter(|_| matches!(part, Part::Command | Part::Around));
-            found.extend(argv.map(NamedCommand::Argv));
-            values.iter().for_each(|value| add(value, part, found));
+            found.extend(argv.map(NamedCommand::Argv).map(started));
+            values.iter().for_each(|value| add(value, part, directory, found));
         }
         Value::Object(entries) => {
-            let program = entries.get("command").and_then(Value::as_str);
-            let arguments = entries.get("args").and_then(Value::as_array).and_then(|args| words(args));
+            let directory = directory_in(value).or(directory);
+            let text = |key: &str| entries.get(key).and_then(Value::as_str);
+            let list = |key: &str| entries.get(key).and_then(Value::as_array).and_then(|list| words(list));
+            let program = text("command").or(text("cmd")).or(text("path"));
+            let arguments = list("args").or(list("arguments"));
             if let (Some(program), Some(arguments)) = (program, arguments) {
-                found.push(NamedCommand::Argv([vec![program.to_owned()], arguments].concat()));
+                let command = NamedCommand::Argv([vec![program.to_owned()], arguments].concat());
+                found.push(StartedCommand { command, directory: directory.map(str::to_owned) });
             }
-            entries.iter().for_each(|(key, value)| add(value, part.at(key), found));
+            entries.iter().for_each(|(key, value)| add(value, part.at(key), directory, found));
         }
         _ => {}
     }
+}
+
+/// The directory that settings name for the commands in them: VS Code's tasks do so in `options`.
+fn directory_in(value: &Value) -> Option<&str> {
+    let own = ["cwd", "working_directory", "workingDirectory"].into_iter().find_map(|key| value.get(key));
+    own.or_else(|| value.get("options")?.get("cwd"))?.as_str()
 }
 
 /// A list of words, if it is nothing else.
@@ -147,9 +146,7 @@ mod tests {
     use super::*;
 
     fn found(value: Value) -> Vec<String> {
-        let mut found = Vec::new();
-        add(&value, Part::Data, &mut found);
-        let mut found: Vec<_> = found.into_iter().map(NamedCommand::into_text).collect();
+        let mut found: Vec<_> = commands(&value).into_iter().map(StartedCommand::into_text).collect();
         found.sort();
         found.dedup();
         found

@@ -1,31 +1,51 @@
-//! Commands in settings that are TOML, YAML or Markdown. Only lines with a key and a value are understood, and those that go
-//! on with a value: how these agents' manuals write commands.
+//! Commands in settings that are YAML or Markdown, or TOML that cannot be read as such. Only lines with a key and a value are
+//! understood, and those that go on with a value: how these agents' manuals write commands.
 
-use super::command_keys::{NamedCommand, Part};
+use super::command_keys::Part;
+use super::started_commands::{NamedCommand, StartedCommand};
 
-/// Returns the commands of settings in TOML or YAML.
-pub fn of_lines(text: &str) -> Vec<NamedCommand> {
+/// Returns the commands of settings in YAML.
+pub fn of_lines(text: &str) -> Vec<StartedCommand> {
     let mut reader = LineReader::default();
     text.lines().for_each(|row| reader.row(row));
+    reader.end_entry();
     reader.found
 }
 
 /// Returns the commands of an agent, a command or a skill in Markdown: those of the settings at its beginning, and those whose
 /// output takes their place in the text (``!`…` ``).
-pub fn of_markdown(text: &str) -> Vec<NamedCommand> {
+pub fn of_markdown(text: &str) -> Vec<StartedCommand> {
     let front =
         text.trim_start_matches('\u{feff}').strip_prefix("---").and_then(|rest| rest.split_once("\n---"));
     let mut found = front.map(|(front, _)| of_lines(front)).unwrap_or_default();
     let spans = text.split("!`").skip(1).filter_map(|rest| rest.split('`').next());
-    found.extend(spans.map(|span| NamedCommand::Text(span.to_owned())));
+    found.extend(spans.map(|span| started(NamedCommand::Text(span.to_owned()))));
     found
+}
+
+/// Returns the commands of a prompt whose output takes their place in the text (`!{…}`, as Gemini CLI's manual writes them).
+pub fn of_prompt(text: &str) -> Vec<StartedCommand> {
+    let spans = text.split("!{").skip(1).filter_map(|rest| rest.split(['}', '\n']).next());
+    spans.map(|span| started(NamedCommand::Text(span.to_owned()))).collect()
+}
+
+fn started(command: NamedCommand) -> StartedCommand {
+    StartedCommand { command, directory: None }
 }
 
 #[derive(Default)]
 struct LineReader {
     /// The keys around the next line, with how far each is indented.
     around: Vec<(Option<usize>, Part)>,
-    found: Vec<NamedCommand>,
+    /// The program, the arguments and the directory of the entry that the lines are in.
+    program: Option<String>,
+    arguments: Vec<String>,
+    directory: Option<String>,
+    /// Where the commands of that entry begin.
+    from: usize,
+    /// Whether the lines go on with arguments.
+    is_arguments: bool,
+    found: Vec<StartedCommand>,
 }
 
 impl LineReader {
@@ -34,6 +54,7 @@ impl LineReader {
         let mut indent = row.len() - rest.len();
         let is_section = row.starts_with('[') && rest.trim_end().ends_with(']') && !rest.contains([',', '=']);
         if is_section {
+            self.end_entry();
             let part = rest
                 .trim()
                 .trim_matches(['[', ']'])
@@ -43,6 +64,10 @@ impl LineReader {
             return;
         }
         while let Some(item) = rest.strip_prefix("- ") {
+            // A list of entries, and no arguments of one.
+            if entry(item).is_some() {
+                self.end_entry();
+            }
             indent += rest.len() - item.trim_start().len();
             rest = item.trim_start();
         }
@@ -60,6 +85,17 @@ impl LineReader {
         let around = self.around.last().map_or(Part::Data, |(_, part)| *part);
         let part = key.split('.').fold(around, |part, key| part.at(bare(key)));
         self.around.push((Some(indent), part));
+        let name = bare(key);
+        if value.trim().is_empty() && part != Part::Arguments {
+            self.end_entry();
+        }
+        let text = || quoted(value).into_iter().next().unwrap_or_else(|| value.trim().to_owned());
+        self.is_arguments = part == Part::Arguments;
+        match name {
+            "command" | "cmd" => self.program = Some(text()),
+            "cwd" => self.directory = Some(text()),
+            _ => {}
+        }
         self.value(value, part);
     }
 
@@ -67,13 +103,28 @@ impl LineReader {
         let value = value.trim().trim_end_matches(',');
         // A table on one line has its own keys: what it holds counts if one of them may hold a command.
         if value.starts_with('{') && (part != Part::Data || value.contains("command")) {
-            return self.found.push(NamedCommand::Words(value.to_owned()));
+            return self.found.push(started(NamedCommand::Words(value.to_owned())));
         }
         let words = if value.starts_with(['[', '"', '\'']) { quoted(value) } else { vec![value.to_owned()] };
         if value.starts_with('[') && matches!(part, Part::Command | Part::Around) {
-            self.found.push(NamedCommand::Argv(words.clone()));
+            self.found.push(started(NamedCommand::Argv(words.clone())));
         }
-        self.found.extend(words.into_iter().filter_map(|word| part.text(word)));
+        if self.is_arguments {
+            self.arguments.extend(words.iter().filter(|word| !word.is_empty()).cloned());
+        }
+        self.found.extend(words.into_iter().filter_map(|word| part.text(word)).map(started));
+    }
+
+    /// Ends an entry: its program has its arguments, and each command its directory.
+    fn end_entry(&mut self) {
+        let (program, arguments) = (self.program.take(), std::mem::take(&mut self.arguments));
+        if let Some(program) = program.filter(|_| !arguments.is_empty()) {
+            self.found.push(started(NamedCommand::Argv([vec![program], arguments].concat())));
+        }
+        if let Some(directory) = self.directory.take() {
+            self.found[self.from..].iter_mut().for_each(|found| found.directory = Some(directory.clone()));
+        }
+        (self.from, self.is_arguments) = (self.found.len(), false);
     }
 }
 
@@ -117,19 +168,22 @@ fn quoted(value: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn texts(found: Vec<NamedCommand>) -> Vec<String> {
-        found.into_iter().map(NamedCommand::into_text).collect()
+    fn texts(found: Vec<StartedCommand>) -> Vec<String> {
+        found.into_iter().map(StartedCommand::into_text).collect()
     }
 
     #[test]
     fn commands_in_toml_and_yaml_are_found() {
         for (text, expected) in [
             ("notify = [\"bash\", \"a.sh\"]", &["bash a.sh", "bash", "a.sh"][..]),
-            ("[mcp_servers.x]\ncommand = \"./a\"\nargs = [\n  \"b\",\n]\ncwd = \"c\"", &["./a", "b"]),
+            (
+                "[mcp_servers.x]\ncommand = \"./a\"\nargs = [\n  \"b\",\n]\ncwd = \"c\"",
+                &["./a", "b", "./a b"],
+            ),
             ("[[hooks.Stop]]\ncommand = './a' # b", &["./a"]),
             ("lint-cmd: ./a", &["./a"]),
             ("lint-cmd:\n- \"python: ./a\"\nread: b", &["", "python: ./a"]),
-            ("mcpServers:\n  - name: x\n    command: a\n    args:\n      - \"b\"\n", &["a", "", "b"]),
+            ("mcpServers:\n  - name: x\n    command: a\n    args:\n      - \"b\"\n", &["a", "", "b", "a b"]),
             ("x = { command = \"a\" }", &["{ command = \"a\" }"]),
         ] {
             assert_eq!(texts(of_lines(text)), expected, "{text}");

@@ -1,114 +1,141 @@
-//! The settings of agents and editors in a project that have programs started by themselves. The lists of persistence
-//! (`listed_places.rs` of guard-policy) protect each of them, and say where its agent's manual describes it.
+//! The files of the table of settings that are there.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
+use super::UnreadSettings;
+use super::settings_table::{Reader, SettingsRow, of_homes, of_projects, of_system};
 use crate::config::realpath::Links;
 
-/// A star stands for any text in one name.
-const OF_PROJECTS: &[&str] = &[
-    ".claude/settings.json",
-    ".claude/settings.local.json",
-    ".claude/agents/*.md",
-    ".claude/commands/*.md",
-    ".claude/skills/*/SKILL.md",
-    ".mcp.json",
-    ".cursor/mcp.json",
-    ".cursor/hooks.json",
-    ".cursor/worktrees.json",
-    ".gemini/settings.json",
-    ".qwen/settings.json",
-    ".codex/config.toml",
-    ".codex/hooks.json",
-    ".roo/mcp.json",
-    ".kiro/settings/mcp.json",
-    ".kiro/agents/*.json",
-    ".kiro/hooks/*",
-    "opencode.json",
-    "opencode.jsonc",
-    ".opencode.json",
-    ".opencode/opencode.json",
-    ".opencode/opencode.jsonc",
-    ".crush.json",
-    "crush.json",
-    ".amp/settings.json",
-    ".amp/settings.jsonc",
-    ".github/hooks/*.json",
-    ".github/mcp.json",
-    ".github/lsp.json",
-    ".gitlab/duo/mcp.json",
-    ".windsurf/hooks.json",
-    ".factory/settings.json",
-    ".factory/settings.local.json",
-    ".factory/mcp.json",
-    ".iflow/settings.json",
-    ".codebuddy/settings.json",
-    ".qoder/settings.json",
-    ".kilocode/mcp.json",
-    ".trae/mcp.json",
-    ".junie/mcp/mcp.json",
-    ".amazonq/mcp.json",
-    ".amazonq/cli-agents/*.json",
-    ".continue/mcpServers/*",
-    ".vibe/config.toml",
-    ".agents/hooks.json",
-    ".agent/hooks.json",
-    ".aider.conf.yml",
-    ".vscode/mcp.json",
-    ".vscode/tasks.json",
-    ".zed/settings.json",
-];
-/// How many names of a directory are looked at: more than anybody has.
-const MAX_NAMES: usize = 1024;
+/// How many names of directories are looked at for one row: more than anybody has.
+const MAX_NAMES: usize = 4096;
+/// How deep directories are looked into.
+const MAX_DEPTH: usize = 8;
+
+/// Settings that are there, or may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingsFile {
+    pub path: PathBuf,
+    pub reader: Reader,
+}
 
 /// Returns whether such settings may be a name in a project, or below it.
 pub fn is_name_of_project(name: &[u8]) -> bool {
-    OF_PROJECTS.iter().any(|settings| first_of(settings).as_bytes() == name)
+    static PLAIN: LazyLock<HashSet<&[u8]>> = LazyLock::new(|| firsts(|name| !name.contains('*')));
+    static PATTERNS: LazyLock<HashSet<&[u8]>> = LazyLock::new(|| firsts(|name| name.contains('*')));
+    PLAIN.contains(name)
+        || PATTERNS.iter().any(|pattern| str::from_utf8(pattern).is_ok_and(|one| fits(one, name)))
 }
 
-/// Returns the names of a project that are, or hold, such settings.
-pub fn names_of_projects() -> impl Iterator<Item = &'static str> {
-    let first = |at: usize| first_of(OF_PROJECTS[at]);
-    (0..OF_PROJECTS.len()).filter(move |at| (0..*at).all(|before| first(before) != first(*at))).map(first)
+fn firsts(is_meant: impl Fn(&str) -> bool) -> HashSet<&'static [u8]> {
+    of_projects().map(|row| first_of(row.names)).filter(|name| is_meant(name)).map(str::as_bytes).collect()
 }
 
-fn first_of(settings: &'static str) -> &'static str {
-    settings.split('/').next().unwrap_or_default()
+/// Returns whether such settings are called so in a project: not below it.
+fn fits(pattern: &str, name: &[u8]) -> bool {
+    match pattern.split_once('*') {
+        None => pattern.as_bytes() == name,
+        Some((start, end)) => {
+            name.strip_prefix(start.as_bytes()).is_some_and(|rest| rest.ends_with(end.as_bytes()))
+        }
+    }
+}
+
+fn first_of(names: &'static str) -> &'static str {
+    names.split('/').next().unwrap_or_default()
+}
+
+/// Returns the settings of a project.
+///
+/// # Errors
+/// A directory with too many names.
+pub fn of_project(links: &Links, project: &Path) -> Result<Vec<SettingsFile>, UnreadSettings> {
+    found(links, project, of_projects())
 }
 
 /// Returns the settings of a project that are, or lie in, what has this name there.
 ///
 /// # Errors
-/// A directory with too many names.
-pub fn of_project(links: &Links, project: &Path, name: &str) -> Result<Vec<PathBuf>, PathBuf> {
-    let mut found = Vec::new();
-    for settings in OF_PROJECTS.iter().filter(|settings| first_of(settings) == name) {
-        let parts: Vec<&str> = settings.split('/').collect();
-        add(links, project.to_owned(), &parts, &mut found)?;
+/// As [`of_project`].
+pub fn of_project_in(links: &Links, project: &Path, name: &str) -> Result<Vec<SettingsFile>, UnreadSettings> {
+    let rows = of_projects().filter(|row| fits(first_of(row.names), name.as_bytes()));
+    let rest = |row: &SettingsRow| row.names.split_once('/').map(|(_, rest)| rest);
+    let mut all = Vec::new();
+    for row in rows {
+        let at = project.join(name);
+        match rest(&row) {
+            None => all.push(SettingsFile { path: at, reader: row.reader }),
+            Some(rest) => all.extend(found(links, &at, [SettingsRow { names: rest, ..row }].into_iter())?),
+        }
     }
-    Ok(found)
+    Ok(all)
 }
 
-fn add(links: &Links, at: PathBuf, parts: &[&str], found: &mut Vec<PathBuf>) -> Result<(), PathBuf> {
-    let Some((part, rest)) = parts.split_first() else {
-        found.push(at);
-        return Ok(());
-    };
-    let Some((start, end)) = part.split_once('*') else { return add(links, at.join(part), rest, found) };
-    let mut names = match std::fs::read_dir(&at) {
-        Ok(names) => names.flatten(),
-        Err(error) => {
-            links.unreadable(&at, &error);
-            return Ok(());
-        }
-    };
-    for name in names.by_ref().take(MAX_NAMES) {
-        let is_meant = |name: &str| name.strip_prefix(start).is_some_and(|name| name.ends_with(end));
-        if name.file_name().to_str().is_some_and(is_meant) {
-            add(links, name.path(), rest, found)?;
-        }
+/// Returns the settings of a home, and those of the system.
+///
+/// # Errors
+/// As [`of_project`].
+pub fn of_home(links: &Links, home: &Path) -> Result<Vec<SettingsFile>, UnreadSettings> {
+    Ok([found(links, home, of_homes())?, found(links, Path::new("/"), of_system())?].concat())
+}
+
+fn found(
+    links: &Links,
+    start: &Path,
+    rows: impl Iterator<Item = SettingsRow>,
+) -> Result<Vec<SettingsFile>, UnreadSettings> {
+    let mut all = Vec::new();
+    for row in rows {
+        let parts: Vec<&str> = row.names.split('/').collect();
+        let mut search = RowSearch { links, left: MAX_NAMES, found: Vec::new() };
+        search.add(start.to_owned(), &parts, 0)?;
+        all.extend(search.found.into_iter().map(|path| SettingsFile { path, reader: row.reader }));
     }
-    if names.next().is_some() { Err(at) } else { Ok(()) }
+    Ok(all)
+}
+
+struct RowSearch<'l> {
+    links: &'l Links,
+    left: usize,
+    found: Vec<PathBuf>,
+}
+
+impl RowSearch<'_> {
+    fn add(&mut self, at: PathBuf, parts: &[&str], depth: usize) -> Result<(), UnreadSettings> {
+        let Some((part, rest)) = parts.split_first() else {
+            self.found.push(at);
+            return Ok(());
+        };
+        if !part.contains('*') {
+            return self.add(at.join(part), rest, depth);
+        }
+        let is_deep = *part == "**";
+        if is_deep {
+            self.add(at.clone(), rest, depth)?;
+        }
+        let names = match std::fs::read_dir(&at) {
+            Ok(names) => names.flatten(),
+            Err(error) => {
+                self.links.unreadable(&at, &error);
+                return Ok(());
+            }
+        };
+        for name in names {
+            self.left = self.left.checked_sub(1).ok_or_else(|| UnreadSettings::many(&at))?;
+            let is_meant = |name: &std::fs::DirEntry| fits(part, name.file_name().as_encoded_bytes());
+            if is_deep {
+                // Not by a link, which may lead anywhere.
+                let is_directory = name.file_type().is_ok_and(|kind| kind.is_dir());
+                if is_directory && depth < MAX_DEPTH {
+                    self.add(name.path(), parts, depth + 1)?;
+                }
+            } else if is_meant(&name) {
+                self.add(name.path(), rest, depth)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -121,21 +148,25 @@ mod tests {
     fn settings_are_found_by_their_names() {
         let directory = tempfile::tempdir().unwrap();
         let project = directory.path();
-        for name in [".claude/skills/a", ".claude/skills/b", ".claude/agents", ".github/hooks"] {
+        for name in [".claude/skills/a", ".claude/skills/b", ".claude/agents/sub", ".github/hooks"] {
             fs::create_dir_all(project.join(name)).unwrap();
         }
-        for name in [".claude/agents/x.md", ".claude/agents/x.txt", ".github/hooks/a.json"] {
+        for name in
+            [".claude/agents/x.md", ".claude/agents/x.txt", ".github/hooks/a.json", ".claude/agents/sub/y.md"]
+        {
             fs::write(project.join(name), "").unwrap();
         }
         let of = |name: &str| {
-            let found = of_project(&Links::default(), project, name).unwrap();
-            let mut found: Vec<_> =
-                found.iter().map(|path| path.strip_prefix(project).unwrap().display().to_string()).collect();
+            let found = of_project_in(&Links::default(), project, name).unwrap();
+            let name = |file: &SettingsFile| file.path.strip_prefix(project).unwrap().display().to_string();
+            let mut found: Vec<_> = found.iter().map(name).collect();
             found.sort();
             found
         };
         let expected = [
+            ".claude/agents/sub/y.md",
             ".claude/agents/x.md",
+            ".claude/launch.json",
             ".claude/settings.json",
             ".claude/settings.local.json",
             ".claude/skills/a/SKILL.md",
@@ -145,10 +176,10 @@ mod tests {
         assert_eq!(of(".github"), [".github/hooks/a.json", ".github/lsp.json", ".github/mcp.json"]);
         assert_eq!(of("src"), [""; 0]);
         assert!(is_name_of_project(b".mcp.json") && !is_name_of_project(b"src"));
-        assert_eq!(names_of_projects().filter(|name| *name == ".claude").count(), 1);
+        assert!(is_name_of_project(b"x.code-workspace"));
         (0..=MAX_NAMES)
             .for_each(|at| fs::write(project.join(format!(".claude/agents/{at}.txt")), "").unwrap());
         let agents = project.join(".claude/agents");
-        assert_eq!(of_project(&Links::default(), project, ".claude"), Err(agents));
+        assert_eq!(of_project_in(&Links::default(), project, ".claude"), Err(UnreadSettings::many(&agents)));
     }
 }

@@ -1,0 +1,85 @@
+//! The state of Claude Code in a home, of which only the servers count: everybody's, and those of each project. It may be large,
+//! so it is read without what is around them.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The file.
+pub const STATE: &str = ".claude.json";
+/// The longest state that is read: more than anybody has.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// The servers of a state.
+#[derive(Debug, Default, Deserialize)]
+pub struct ClaudeState {
+    /// Those of each project.
+    #[serde(default, rename = "mcpServers")]
+    pub servers: Value,
+    /// By the directory of a project.
+    #[serde(default)]
+    pub projects: HashMap<String, StateOfProject>,
+}
+
+/// What the state says of a project.
+#[derive(Debug, Default, Deserialize)]
+pub struct StateOfProject {
+    /// Its servers.
+    #[serde(default, rename = "mcpServers")]
+    pub servers: Value,
+}
+
+/// Returns the servers of a state; none if there is no such file.
+///
+/// # Errors
+/// The file cannot be read, is too long, or is no JSON of this form.
+pub fn read(path: &Path) -> io::Result<ClaudeState> {
+    let file = match open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ClaudeState::default()),
+        Err(error) => return Err(error),
+    };
+    let length = file.metadata()?.len();
+    if length > MAX_BYTES {
+        return Err(io::Error::from(io::ErrorKind::FileTooLarge));
+    }
+    Ok(serde_json::from_reader(BufReader::with_capacity(1 << 16, file.take(MAX_BYTES)))?)
+}
+
+/// Opens a regular file. A FIFO would block.
+fn open(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::from(io::ErrorKind::NotFound)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_of_a_long_state_are_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(STATE);
+        assert!(read(&path).unwrap().projects.is_empty());
+        let text = "x".repeat(20 << 20);
+        let servers = r#"{"x": {"command": "a"}}"#;
+        std::fs::write(
+            &path,
+            format!(r#"{{"history": "{text}", "projects": {{"/p": {{"mcpServers": {servers}, "n": 1}}}}, "mcpServers": {servers}}}"#),
+        )
+        .unwrap();
+        let state = read(&path).unwrap();
+        assert_eq!(state.servers["x"]["command"], "a");
+        assert_eq!(state.projects["/p"].servers["x"]["command"], "a");
+        std::fs::write(&path, "{\"mcpServers\"").unwrap();
+        assert!(read(&path).is_err());
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        assert!(read(&path).unwrap().projects.is_empty());
+    }
+}

@@ -1,0 +1,138 @@
+//! The commands in the text of settings, by what they are and how they are written.
+
+use std::path::Path;
+
+use guard_openclaw::plain_file;
+use jsonc_parser::{CollectOptions, ParseOptions};
+use serde_json::Value;
+
+use super::opening_tasks::{ON_OPENING, keep_opening};
+use super::settings_files::SettingsFile;
+use super::settings_table::Reader;
+use super::started_commands::{NamedCommand, StartedCommand};
+use super::{UnreadSettings, command_keys, command_lines};
+use crate::config::realpath::Links;
+
+/// What a development container has that starts on the host.
+const ON_HOST: &str = "initializeCommand";
+
+/// Returns the text of a file; none if it is not there.
+///
+/// # Errors
+/// It is longer than that.
+pub fn read(links: &Links, path: &Path, most: u64) -> Result<String, UnreadSettings> {
+    match plain_file::read_at_most(path, most) {
+        Ok(text) => Ok(String::from_utf8_lossy(&text).into_owned()),
+        Err(_) if path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() > most) => {
+            Err(UnreadSettings::long(path))
+        }
+        Err(error) => {
+            links.unreadable(path, &error);
+            Ok(String::new())
+        }
+    }
+}
+
+/// Returns the commands in the text of settings. Where JSON cannot be read, each word counts that may be one.
+pub fn commands_in(text: &str, settings: &SettingsFile) -> Vec<StartedCommand> {
+    let end = settings.path.extension().and_then(|end| end.to_str());
+    match (settings.reader, end) {
+        (Reader::Nothing, _) => return Vec::new(),
+        (Reader::Prompt, _) => return command_lines::of_prompt(text),
+        (_, Some("md")) => return command_lines::of_markdown(text),
+        (_, Some("yml" | "yaml")) => return command_lines::of_lines(text),
+        (_, Some("toml")) => {
+            return toml(text)
+                .map_or_else(|| command_lines::of_lines(text), |value| command_keys::commands(&value));
+        }
+        _ => {}
+    }
+    match json(text) {
+        Some(value) => command_keys::commands(&meant(value, settings.reader)),
+        None if settings.reader == Reader::Tasks && !text.contains(ON_OPENING) => Vec::new(),
+        None => {
+            let started =
+                |word: &str| StartedCommand { command: NamedCommand::Text(word.to_owned()), directory: None };
+            let is_between = |letter: char| {
+                letter.is_whitespace() || letter.is_control() || "\"'`=,:;|&()[]{}<>".contains(letter)
+            };
+            let words = text.split(is_between).filter(|word| word.contains('/'));
+            words.map(started).collect()
+        }
+    }
+}
+
+/// What counts of a value, by what it is.
+fn meant(mut value: Value, reader: Reader) -> Value {
+    match reader {
+        Reader::Tasks => keep_opening(&mut value),
+        Reader::CodeWorkspace => value.get_mut("tasks").into_iter().for_each(keep_opening),
+        Reader::Devcontainer => {
+            let on_host = value.get(ON_HOST).cloned().unwrap_or_default();
+            return Value::Object([(ON_HOST.to_owned(), on_host)].into_iter().collect());
+        }
+        Reader::Keys | Reader::Prompt | Reader::Nothing => {}
+    }
+    value
+}
+
+/// The value of JSON, which may have comments and commas at the end: editors and some agents take both for their settings.
+fn json(text: &str) -> Option<Value> {
+    let text = text.trim_start_matches('\u{feff}');
+    // Not by serde: the syntax tree has a bound for its depth.
+    let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
+    parsed.ok()?.value.map(Value::from)
+}
+
+/// The value of TOML.
+fn toml(text: &str) -> Option<Value> {
+    let document: toml_edit::DocumentMut = text.parse().ok()?;
+    Some(of_table(document.as_table()))
+}
+
+fn of_table(table: &dyn toml_edit::TableLike) -> Value {
+    Value::Object(table.iter().map(|(key, item)| (key.to_owned(), of_item(item))).collect())
+}
+
+fn of_item(item: &toml_edit::Item) -> Value {
+    if let Some(table) = item.as_table_like() {
+        return of_table(table);
+    }
+    if let Some(tables) = item.as_array_of_tables() {
+        return Value::Array(tables.iter().map(|table| of_table(table)).collect());
+    }
+    item.as_value().map(of_value).unwrap_or_default()
+}
+
+fn of_value(value: &toml_edit::Value) -> Value {
+    match value {
+        toml_edit::Value::String(text) => Value::String(text.value().clone()),
+        toml_edit::Value::Array(values) => Value::Array(values.iter().map(of_value).collect()),
+        toml_edit::Value::InlineTable(table) => of_table(table),
+        _ => Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn json_of_any_depth_is_read_or_not() {
+        assert_eq!(json("{// c\n\"a\": [1,],}"), Some(json!({"a": [1]})));
+        assert_eq!(json(&"[".repeat(100_000)), None);
+        assert_eq!(json(""), None);
+    }
+
+    #[test]
+    fn toml_is_read_as_json_is() {
+        let text = "notify = [\"a\"]\n[[hooks]]\ncommand = '''\nb'''\n[x]\ny = { command = \"c\", n = 1 }\n";
+        let expected =
+            json!({"notify": ["a"], "hooks": [{"command": "b"}], "x": {"y": {"command": "c", "n": null}}});
+        assert_eq!(toml(text), Some(expected));
+        assert_eq!(toml("a = "), None);
+        assert_eq!(toml(&format!("a = {}", "[".repeat(100_000))), None);
+    }
+}

@@ -1,0 +1,51 @@
+//! What settings have started.
+
+/// What a setting has started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NamedCommand {
+    /// A text of shell.
+    Text(String),
+    /// A program with its arguments.
+    Argv(Vec<String>),
+    /// Arguments alone.
+    Words(String),
+    /// What a program loads: a file whatever its name is.
+    Loaded(String),
+    /// A directory of programs, or a file.
+    Place(String),
+}
+
+impl NamedCommand {
+    /// How long it is.
+    pub fn len(&self) -> usize {
+        match self {
+            NamedCommand::Argv(words) => words.iter().map(|word| word.len() + 1).sum(),
+            NamedCommand::Text(text)
+            | NamedCommand::Words(text)
+            | NamedCommand::Loaded(text)
+            | NamedCommand::Place(text) => text.len(),
+        }
+    }
+}
+
+/// A command, and where it starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartedCommand {
+    pub command: NamedCommand,
+    /// The directory that the settings name for it.
+    pub directory: Option<String>,
+}
+
+#[cfg(test)]
+impl StartedCommand {
+    /// Its words as one text.
+    pub fn into_text(self) -> String {
+        match self.command {
+            NamedCommand::Argv(words) => words.join(" "),
+            NamedCommand::Text(text)
+            | NamedCommand::Words(text)
+            | NamedCommand::Loaded(text)
+            | NamedCommand::Place(text) => text,
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The settings of agents and editors: what they have started, and what they only look at.
+
+use guard_tests::{Ended, World, ended};
+
+use crate::planted::operator;
+
+/// Runs a line under the guard, in a directory below the world's.
+fn run(world: &World, directory: &str, line: &str) -> Ended {
+    let mut command = world.command();
+    operator(world, &mut command).current_dir(world.root().join(directory));
+    ended(command.args(["--", "sh", "-c", line]))
+}
+
+/// A world in which the operator has run a line in `work`.
+fn made(before: &str) -> World {
+    let world = World::bare();
+    let mut command = world.native_command();
+    let done = ended(operator(&world, &mut command).args(["sh", "-c", &format!("set -e; {before}")]));
+    assert_eq!(done.status, 0, "{}", done.stderr);
+    world
+}
+
+/// Each with what the tree does.
+#[test]
+fn what_settings_only_look_at_stays_the_work() {
+    const EDIT: &str = "echo x >> src/main.py";
+    const PACKAGES: &str = "mkdir -p node_modules/.bin node_modules/p; echo x > node_modules/p/p.js; ln -sf ../p/p.js node_modules/.bin/p";
+    let hook =
+        |command: &str| format!(r#"{{"hooks": {{"Stop": [{{"hooks": [{{"command": "{command}"}}]}}]}}}}"#);
+    for (command, line) in [
+        ("node_modules/.bin/p --check .", PACKAGES),
+        ("source .venv/bin/activate && pytest", "mkdir -p .venv/bin; echo x > .venv/bin/activate"),
+        ("npm run lint -- src/main.py", EDIT),
+        ("python -m pytest src/main.py", EDIT),
+        ("uv run --frozen ruff check src/main.py", EDIT),
+        ("git diff --stat -- src/main.py; cp src/main.py /tmp/x; sha256sum src/main.py", EDIT),
+        ("[ $f = src/main.py ] && make", EDIT),
+        ("node --check src/main.py; bash -n src/main.py", EDIT),
+    ] {
+        let world = made("mkdir -p .claude src; echo : > src/main.py");
+        world.write("work/.claude/settings.json", &hook(command));
+        let done = run(&world, "work", &format!("set -e; {line}; echo done > end"));
+        assert!(world.read("work/end").is_some(), "{command}: {}", done.stderr);
+    }
+    let tasks = r#"{"tasks": [{"label": "a", "command": "./tools/x.sh", "runOptions": {"runOn": "folderOpen"}, "dependsOn": "b"},
+        {"label": "b", "command": "./tools/y.sh"}, {"label": "c", "command": "python3 src/main.py"}]}"#;
+    let world =
+        made("mkdir -p .vscode src tools; for f in src/main.py tools/x.sh tools/y.sh; do echo : > $f; done");
+    world.write("work/.vscode/tasks.json", tasks);
+    let done = run(&world, "work", "for f in src/main.py tools/x.sh tools/y.sh; do echo x >> $f; done");
+    for (file, expected) in [("src/main.py", ":\nx\n"), ("tools/x.sh", ":\n"), ("tools/y.sh", ":\n")] {
+        assert_eq!(world.read(format!("work/{file}")).as_deref(), Some(expected), "{file}: {}", done.stderr);
+    }
+}
+
+/// In a repository beside the project, with a command of such a length.
+#[test]
+fn settings_that_cannot_be_read_close_their_repository_alone() {
+    let world = made("mkdir -p a b/.git; echo : > a/f");
+    world.write(
+        "work/b/.mcp.json",
+        &format!(r#"{{"mcpServers": {{"x": {{"command": "{}"}}}}}}"#, "$(".repeat(300_000)),
+    );
+    let begin = std::time::Instant::now();
+    let done = run(&world, "work/a", "echo x >> f; echo y > new; echo z > ../b/new");
+    assert!(begin.elapsed().as_secs() < 20);
+    assert_eq!(world.read("work/a/f").as_deref(), Some(":\nx\n"), "{}", done.stderr);
+    assert!(world.read("work/a/new").is_some(), "{}", done.stderr);
+    let done = run(&world, "work", "echo z > b/new");
+    assert!(world.read("work/b/new").is_none(), "{}", done.stderr);
+    assert!(done.stderr.contains("b/.mcp.json is too long, or a command in it is"), "{}", done.stderr);
+}
+
+#[test]
+fn a_long_state_of_claude_keeps_nothing_from_starting() {
+    let world = made("mkdir -p tools; echo : > tools/x.sh");
+    let project = world.root().join("work");
+    let state = format!(
+        r#"{{"history": "{}", "projects": {{"{}": {{"mcpServers": {{"x": {{"command": "bash", "args": ["./tools/x.sh"]}}}}}}}}}}"#,
+        "x".repeat(17 << 20),
+        project.display()
+    );
+    world.write("home/.claude.json", &state);
+    let done = run(&world, "work", "echo x >> tools/x.sh; echo x > tools/y");
+    assert_eq!(world.read("work/tools/x.sh").as_deref(), Some(":\n"), "{}", done.stderr);
+    assert!(world.read("work/tools/y").is_some(), "{}", done.stderr);
+}
+
+#[test]
+fn each_place_of_settings_is_read() {
+    const SERVER: &str = r#"{"mcpServers": {"x": {"command": "bash", "args": ["./tools/x.sh"]}}}"#;
+    const HOOK: &str = r#"{"hooks": {"Stop": [{"hooks": [{"command": "./tools/x.sh"}]}]}}"#;
+    for (settings, text) in [
+        (".devcontainer/devcontainer.json", r#"{"initializeCommand": "bash tools/x.sh"}"#),
+        (".zed/settings.json", r#"{"lsp": {"x": {"binary": {"path": "./tools/x.sh", "arguments": []}}}}"#),
+        (".aider.conf.yml", "notifications-command: ./tools/x.sh"),
+        (".openhands/hooks.json", HOOK),
+        (".augment/settings.json", HOOK),
+        (".vibe/hooks.toml", "[[hooks]]\ncommand = \"./tools/x.sh\""),
+        (".agents/mcp_config.json", SERVER),
+        ("kilo.json", r#"{"mcp": {"x": {"command": ["./tools/x.sh"]}}}"#),
+        (".cursor/environment.json", r#"{"install": "./tools/x.sh"}"#),
+        (".claude/agents/a/x.md", "---\nhooks:\n  Stop:\n    - command: ./tools/x.sh\n---\n"),
+        (".opencode/command/x.md", "!`./tools/x.sh`"),
+    ] {
+        let world = made(&format!("mkdir -p tools $(dirname {settings}); echo : > tools/x.sh"));
+        world.write(format!("work/{settings}"), text);
+        let done = run(&world, "work", "echo x >> tools/x.sh");
+        assert_eq!(world.read("work/tools/x.sh").as_deref(), Some(":\n"), "{settings}: {}", done.stderr);
+    }
+}
+
+#[test]
+fn a_command_is_read_in_its_directory() {
+    for (settings, text, file) in [
+        (
+            ".gemini/settings.json",
+            r#"{"mcpServers": {"x": {"command": "node", "args": ["s.js"], "cwd": "./mcp"}}}"#,
+            "mcp/s.js",
+        ),
+        (
+            ".codex/config.toml",
+            "[mcp_servers.x]\ncommand = \"node\"\nargs = [\"s.js\"]\ncwd = \"mcp\"",
+            "mcp/s.js",
+        ),
+        (
+            ".mcp.json",
+            r#"{"mcpServers": {"x": {"command": "uv", "args": ["--directory", "mcp", "run", "s.py"]}}}"#,
+            "mcp/s.py",
+        ),
+        (".mcp.json", r#"{"mcpServers": {"x": {"command": "node", "args": ["./mcp"]}}}"#, "mcp/index.js"),
+        (
+            ".mcp.json",
+            r#"{"mcpServers": {"x": {"command": "node", "args": ["mcp/server"]}}}"#,
+            "mcp/server.js",
+        ),
+        (".mcp.json", r#"{"mcpServers": {"x": {"command": "python3", "args": ["mcp"]}}}"#, "mcp/__main__.py"),
+        (
+            ".cursor/hooks.json",
+            r#"{"hooks": {"stop": [{"command": "cd mcp && cd sub && node s.js"}]}}"#,
+            "mcp/sub/s.js",
+        ),
+        (".cursor/hooks.json", r#"{"hooks": {"stop": [{"command": "env -C mcp ./x.sh"}]}}"#, "mcp/x.sh"),
+    ] {
+        let world = made(&format!("mkdir -p mcp/sub $(dirname {settings})"));
+        world.write(format!("work/{settings}"), text);
+        let done = run(&world, "work", &format!("echo x > {file}; echo x > mcp/other"));
+        assert!(world.read(format!("work/{file}")).is_none(), "{settings}: {text}: {}", done.stderr);
+        assert!(world.read("work/mcp/other").is_some(), "{settings}: {text}: {}", done.stderr);
+    }
+}
