@@ -24,7 +24,8 @@ fn made(before: &str) -> World {
 #[test]
 fn what_settings_only_look_at_stays_the_work() {
     const EDIT: &str = "echo x >> src/main.py";
-    const PACKAGES: &str = "mkdir -p node_modules/.bin node_modules/p; echo x > node_modules/p/p.js; ln -sf ../p/p.js node_modules/.bin/p";
+    const PACKAGES: &str = "mkdir -p node_modules/.bin node_modules/p; echo x > node_modules/p/p.js; \
+        ln -sf ../p/p.js node_modules/.bin/p";
     let hook =
         |command: &str| format!(r#"{{"hooks": {{"Stop": [{{"hooks": [{{"command": "{command}"}}]}}]}}}}"#);
     for (command, line) in [
@@ -42,7 +43,8 @@ fn what_settings_only_look_at_stays_the_work() {
         let done = run(&world, "work", &format!("set -e; {line}; echo done > end"));
         assert!(world.read("work/end").is_some(), "{command}: {}", done.stderr);
     }
-    let tasks = r#"{"tasks": [{"label": "a", "command": "./tools/x.sh", "runOptions": {"runOn": "folderOpen"}, "dependsOn": "b"},
+    let tasks = r#"{"tasks": [{"label": "a", "command": "./tools/x.sh", "dependsOn": "b",
+        "runOptions": {"runOn": "folderOpen"}},
         {"label": "b", "command": "./tools/y.sh"}, {"label": "c", "command": "python3 src/main.py"}]}"#;
     let world =
         made("mkdir -p .vscode src tools; for f in src/main.py tools/x.sh tools/y.sh; do echo : > $f; done");
@@ -75,8 +77,9 @@ fn settings_that_cannot_be_read_close_their_repository_alone() {
 fn a_long_state_of_claude_keeps_nothing_from_starting() {
     let world = made("mkdir -p tools; echo : > tools/x.sh");
     let project = world.root().join("work");
+    let servers = r#"{"x": {"command": "bash", "args": ["./tools/x.sh"]}}"#;
     let state = format!(
-        r#"{{"history": "{}", "projects": {{"{}": {{"mcpServers": {{"x": {{"command": "bash", "args": ["./tools/x.sh"]}}}}}}}}}}"#,
+        r#"{{"history": "{}", "projects": {{"{}": {{"mcpServers": {servers}}}}}}}"#,
         "x".repeat(17 << 20),
         project.display()
     );

@@ -1,5 +1,5 @@
-//! Files that the settings of agents and editors name: status lines, helpers, servers, hooks. The agent starts them outside of
-//! the guard. Some lie in the directories of agents, which the profiles of these open, others in projects.
+//! Files that the settings of agents and editors name: status lines, helpers, servers, hooks. The agent starts them
+//! outside of the guard. Some lie in the directories of agents, which the profiles of these open, others in projects.
 
 mod claude_state;
 mod command_keys;
@@ -7,6 +7,7 @@ mod command_lines;
 mod hook_commands;
 mod looking_programs;
 mod mentioned_scripts;
+mod nested_projects;
 mod opening_tasks;
 mod packages;
 mod programs_of_words;
@@ -16,11 +17,10 @@ mod settings_text;
 mod shell_commands;
 mod shell_words;
 mod started_commands;
+mod unread_settings;
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use guard_policy::text::shown;
 use serde_json::Value;
 
 use crate::config::realpath::Links;
@@ -29,11 +29,12 @@ use hook_commands::{Places, scripts};
 use settings_files::SettingsFile;
 pub use settings_files::is_name_of_project;
 use started_commands::StartedCommand;
+pub use unread_settings::UnreadSettings;
 
 /// The directories, below the home.
 const DIRECTORIES: [&str; 6] = [".claude", ".codex", ".gemini", ".aider", ".qwen", ".local/share/opencode"];
-/// What editors' settings in a project are called, which another set protects: what they name is looked for where something is
-/// written.
+/// What editors' settings in a project are called, which another set protects: what they name is looked for where
+/// something is written.
 const OF_EDITORS: [&str; 4] = [".vscode", ".zed", ".devcontainer", ".devcontainer.json"];
 /// How further settings of editors end.
 const END_OF_EDITORS: &str = ".code-workspace";
@@ -46,33 +47,6 @@ const MAX_SETTINGS: u64 = 2 << 20;
 const MAX_STATE: u64 = 16 << 20;
 /// How the names of files end that an agent itself keeps there and writes all the time.
 const DATA: [&str; 5] = [".jsonl", ".log", ".lock", ".sqlite", ".db"];
-
-/// Settings of an agent that cannot be read as a whole. Whoever wrote them could name so much there that a file would not be found.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum UnreadSettings {
-    /// The settings, or a directory of them.
-    #[error(
-        "{path} names too many files: the guard cannot tell which of them the agent starts outside of it. Remove what you do not know",
-        path = shown(.0.as_os_str().as_bytes())
-    )]
-    Many(PathBuf),
-    /// They are longer than any, or a command in them is.
-    #[error(
-        "{path} is too long, or a command in it is: the guard cannot tell what it has the agent start outside of it. Shorten it, or move it away",
-        path = shown(.0.as_os_str().as_bytes())
-    )]
-    Long(PathBuf),
-}
-
-impl UnreadSettings {
-    fn many(path: &Path) -> UnreadSettings {
-        UnreadSettings::Many(path.to_owned())
-    }
-
-    fn long(path: &Path) -> UnreadSettings {
-        UnreadSettings::Long(path.to_owned())
-    }
-}
 
 /// Returns the paths that settings in a home name, also as each of these projects would understand them.
 ///
@@ -128,7 +102,8 @@ fn named_by_state(links: &Links, home: &Path, projects: &[PathBuf]) -> Result<Ve
     Ok([files, of_agents].concat())
 }
 
-/// Returns the scripts that settings in a home have started, wherever they are, also as a project would understand them.
+/// Returns the scripts that settings in a home have started, wherever they are, also as a project would understand
+/// them.
 ///
 /// # Errors
 /// As [`named_files`].
@@ -146,12 +121,18 @@ pub fn named_scripts_of_home(
     Ok(found)
 }
 
-/// Returns the scripts that the settings of agents in a project have started. What ends with a slash is a directory of plugins.
-/// Settings that cannot be read are left out: where something is written, all around them is protected.
-///
-/// # Errors
-/// A directory of settings with too many names.
+/// Returns the scripts that the settings of agents in a project, and in directories below it, have started. What ends
+/// with a slash is a directory of plugins. Settings that cannot be read are left out: where something is written, all
+/// around them is protected.
 pub fn named_scripts(links: &Links, home: &Path, project: &Path) -> Vec<PathBuf> {
+    let mut found = scripts_of_agents(links, home, project);
+    for nested in nested_projects::projects_below(project, home) {
+        found.extend(scripts_of_agents(links, home, &nested));
+    }
+    found
+}
+
+fn scripts_of_agents(links: &Links, home: &Path, project: &Path) -> Vec<PathBuf> {
     let settings = settings_files::of_project(links, project).unwrap_or_default();
     let is_of_agents = |settings: &SettingsFile| {
         let below = settings.path.strip_prefix(project).unwrap_or(&settings.path);

@@ -1,5 +1,5 @@
-//! The state of Claude Code in a home, of which only the servers count: everybody's, and those of each project. It may be large,
-//! so it is read without what is around them.
+//! The state of Claude Code in a home, of which only the servers count: everybody's, and those of each project. It may
+//! be large, so it is read without what is around them.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -68,11 +68,9 @@ mod tests {
         assert!(read(&path).unwrap().projects.is_empty());
         let text = "x".repeat(20 << 20);
         let servers = r#"{"x": {"command": "a"}}"#;
-        std::fs::write(
-            &path,
-            format!(r#"{{"history": "{text}", "projects": {{"/p": {{"mcpServers": {servers}, "n": 1}}}}, "mcpServers": {servers}}}"#),
-        )
-        .unwrap();
+        let projects = format!(r#"{{"/p": {{"mcpServers": {servers}, "n": 1}}}}"#);
+        let state = format!(r#"{{"history": "{text}", "projects": {projects}, "mcpServers": {servers}}}"#);
+        std::fs::write(&path, state).unwrap();
         let state = read(&path).unwrap();
         assert_eq!(state.servers["x"]["command"], "a");
         assert_eq!(state.projects["/p"].servers["x"]["command"], "a");

@@ -20,8 +20,9 @@ const COMMANDS: [&str; 10] = [
 ];
 /// Keys with commands at any depth.
 const AROUND_COMMANDS: [&str; 4] = ["hooks", "statusLine", "fileSuggestion", "binary"];
-/// How further keys with commands at any depth end: `apiKeyHelper`, `gcpAuthRefresh`, `discoveryCommand`, `subagentStatusLine`,
-/// aider's `lint-cmd` and `notifications-command`, `rust-analyzer.check.overrideCommand` of editors.
+/// How further keys with commands at any depth end: `apiKeyHelper`, `gcpAuthRefresh`, `discoveryCommand`,
+/// `subagentStatusLine`, aider's `lint-cmd` and `notifications-command`, `rust-analyzer.check.overrideCommand` of
+/// editors.
 const ENDS: [&str; 7] = ["Helper", "Refresh", "Command", "StatusLine", "-cmd", "-command", ".command"];
 /// How keys of editors end whose text may be a program, or a file or directory that is none.
 const ENDS_OF_PATHS: [&str; 4] = ["Path", ".path", ".executable", "Executable"];

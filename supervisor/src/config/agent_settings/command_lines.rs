@@ -1,5 +1,5 @@
-//! Commands in settings that are YAML or Markdown, or TOML that cannot be read as such. Only lines with a key and a value are
-//! understood, and those that go on with a value: how these agents' manuals write commands.
+//! Commands in settings that are YAML or Markdown, or TOML that cannot be read as such. Only lines with a key and a
+//! value are understood, and those that go on with a value: how these agents' manuals write commands.
 
 use super::command_keys::Part;
 use super::started_commands::{NamedCommand, StartedCommand};
@@ -12,8 +12,8 @@ pub fn of_lines(text: &str) -> Vec<StartedCommand> {
     reader.found
 }
 
-/// Returns the commands of an agent, a command or a skill in Markdown: those of the settings at its beginning, and those whose
-/// output takes their place in the text (``!`…` ``).
+/// Returns the commands of an agent, a command or a skill in Markdown: those of the settings at its beginning, and
+/// those whose output takes their place in the text (``!`…` ``).
 pub fn of_markdown(text: &str) -> Vec<StartedCommand> {
     let front =
         text.trim_start_matches('\u{feff}').strip_prefix("---").and_then(|rest| rest.split_once("\n---"));
@@ -23,7 +23,8 @@ pub fn of_markdown(text: &str) -> Vec<StartedCommand> {
     found
 }
 
-/// Returns the commands of a prompt whose output takes their place in the text (`!{…}`, as Gemini CLI's manual writes them).
+/// Returns the commands of a prompt whose output takes their place in the text (`!{…}`, as Gemini CLI's manual writes
+/// them).
 pub fn of_prompt(text: &str) -> Vec<StartedCommand> {
     let spans = text.split("!{").skip(1).filter_map(|rest| rest.split(['}', '\n']).next());
     spans.map(|span| started(NamedCommand::Text(span.to_owned()))).collect()

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::looking_programs::{Use, is_before, is_option, is_starting, name_of, use_of};
+use super::looking_programs::{FileUse, is_before, is_option, is_starting, name_of, use_of};
 use super::mentioned_scripts::{self, add_all_parts, add_parts, has_end_of_script, is_script};
 use super::packages;
 use super::programs_of_words::programs_in;
@@ -77,8 +77,9 @@ impl Places<'_> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct TooLong;
 
-/// Returns the files of the home or the project that a command has run: its programs and the scripts of interpreters, also
-/// where they are missing, and each further word that names a script. Other files that a command reads or writes are none.
+/// Returns the files of the home or the project that a command has run: its programs and the scripts of interpreters,
+/// also where they are missing, and each further word that names a script. Other files that a command reads or writes
+/// are none.
 ///
 /// # Errors
 /// The command is too long.
@@ -181,14 +182,14 @@ impl<'p> CommandReader<'p> {
             self.add(first);
         }
         let used = use_of(&command.words);
-        if used == Use::Looks {
+        if used == FileUse::Looks {
             // `tee < FILE | sh`
             command.inputs.iter().for_each(|file| add_parts(file, &mut self.passed));
             return;
         }
-        let parts = if used == Use::Passes { &mut self.passed } else { &mut self.mentioned };
+        let parts = if used == FileUse::Passes { &mut self.passed } else { &mut self.mentioned };
         command.words.iter().chain(&command.inputs).for_each(|word| add_parts(word, parts));
-        if used == Use::Passes {
+        if used == FileUse::Passes {
             return;
         }
         self.runs = true;

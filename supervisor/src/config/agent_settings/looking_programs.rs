@@ -1,12 +1,12 @@
-//! Programs that only look at the files that they are given, or check, format or write them. What a checker loads with its
-//! sources is the work itself.
+//! Programs that only look at the files that they are given, or check, format or write them. What a checker loads with
+//! its sources is the work itself.
 
 use super::shell_commands::HOLE;
 use super::shell_words::{BEFORE, is_assignment};
 
 /// What a command does with the files that its words name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Use {
+pub enum FileUse {
     /// It may run them.
     Runs,
     /// It gives their content, or a copy, to whatever is around it.
@@ -15,22 +15,26 @@ pub enum Use {
     Looks,
 }
 
-const LOOKING: &str = "tee touch rm rmdir mkdir chmod chown ls stat wc grep egrep fgrep rg ag diff cmp echo printf prettier eslint biome tsc \
-    ruff black isort mypy pyright basedpyright flake8 rustfmt shellcheck shfmt pytest py.test jest vitest pylint bandit oxlint stylelint \
-    dprint djlint gofmt goimports gofumpt golangci-lint clang-format clang-tidy cpplint cppcheck rubocop standardrb php-cs-fixer phpstan \
-    psalm phpcs phpcbf sqlfluff markdownlint markdownlint-cli2 yamllint hadolint actionlint codespell cspell typos semgrep autopep8 yapf \
-    pyflakes pycodestyle pydocstyle vulture radon ktlint swiftlint swiftformat standard xo svelte-check vue-tsc stylua luacheck selene \
-    nixfmt alejandra statix taplo buf ktfmt google-java-format scalafmt mix-format pre-commit lint-staged tsd knip ty pyrefly \
-    sha1sum sha256sum sha512sum md5sum b2sum cksum file du test [ [[ case basename dirname realpath readlink true false : cd pushd popd \
-    unset set read exit return sleep date pwd which type hash wait kill id whoami uname hostname fi done esac }";
-const PASSING: &str = "cat tac head tail sed awk gawk mawk nl sort uniq cut tr jq yq rev paste join column fold fmt expand tr bat less more \
-    cp mv ln install rsync export for select base64 od xxd hexdump strings";
+const LOOKING: &str = "tee touch rm rmdir mkdir chmod chown ls stat wc grep egrep fgrep rg ag diff cmp echo printf \
+    prettier eslint biome tsc ruff black isort mypy pyright basedpyright flake8 rustfmt shellcheck shfmt pytest \
+    py.test jest vitest pylint bandit oxlint stylelint dprint djlint gofmt goimports gofumpt golangci-lint \
+    clang-format clang-tidy cpplint cppcheck rubocop standardrb php-cs-fixer phpstan psalm phpcs phpcbf sqlfluff \
+    markdownlint markdownlint-cli2 yamllint hadolint actionlint codespell cspell typos semgrep autopep8 yapf \
+    pyflakes pycodestyle pydocstyle vulture radon ktlint swiftlint swiftformat standard xo svelte-check vue-tsc \
+    stylua luacheck selene nixfmt alejandra statix taplo buf ktfmt google-java-format scalafmt mix-format pre-commit \
+    lint-staged tsd knip ty pyrefly sha1sum sha256sum sha512sum md5sum b2sum cksum file du test [ [[ case basename \
+    dirname realpath readlink true false : cd pushd popd unset set read exit return sleep date pwd which type hash \
+    wait kill id whoami uname hostname fi done esac }";
+const PASSING: &str = "cat tac head tail sed awk gawk mawk nl sort uniq cut tr jq yq rev paste join column fold fmt \
+    expand tr bat less more cp mv ln install rsync export for select base64 od xxd hexdump strings";
 /// What git does with the files of a work tree, and runs nothing by their names.
-const OF_GIT: &str = "add diff status log show blame annotate stash checkout commit rm mv restore reset ls-files check-ignore rev-parse \
-    hash-object diff-files diff-index diff-tree grep switch branch fetch pull push tag cat-file ls-tree describe clean update-index";
+const OF_GIT: &str = "add diff status log show blame annotate stash checkout commit rm mv restore reset ls-files \
+    check-ignore rev-parse hash-object diff-files diff-index diff-tree grep switch branch fetch pull push tag \
+    cat-file ls-tree describe clean update-index";
 /// Modules of python that are such programs.
-const MODULES: &str = "pytest black py_compile compileall mypy ruff isort flake8 pylint bandit unittest pyflakes pycodestyle pydocstyle \
-    autopep8 yapf json.tool tabnanny ast tokenize doctest pyright basedpyright vulture radon codespell djlint sqlfluff pre_commit";
+const MODULES: &str = "pytest black py_compile compileall mypy ruff isort flake8 pylint bandit unittest pyflakes \
+    pycodestyle pydocstyle autopep8 yapf json.tool tabnanny ast tokenize doctest pyright basedpyright vulture radon \
+    codespell djlint sqlfluff pre_commit";
 /// What scripts of a package are called that check or format.
 const TASKS: &str =
     "lint format fmt check typecheck type-check types test tests tsc prettier eslint stylelint spellcheck";
@@ -48,17 +52,17 @@ pub fn is_starting(name: &str) -> bool {
 }
 
 /// Returns what a command does with the files that its words name.
-pub fn use_of(words: &[String]) -> Use {
+pub fn use_of(words: &[String]) -> FileUse {
     let mut words = words;
     loop {
-        let Some((first, rest)) = words.split_first() else { return Use::Looks };
+        let Some((first, rest)) = words.split_first() else { return FileUse::Looks };
         let name = name_of(first);
         let is_package = matches!(name, "npm" | "pnpm" | "yarn" | "bun");
         if is_package && let Some(task) = rest.iter().find(|word| !is_option(word) && *word != "run") {
             let task = task.split(':').next().unwrap_or_default();
             let is_run = rest.first().is_some_and(|word| word == "run" || word == task) || name == "yarn";
             if is_run && is_one(TASKS, task) {
-                return Use::Looks;
+                return FileUse::Looks;
             }
         }
         if is_before(name, first) {
@@ -73,7 +77,7 @@ pub fn use_of(words: &[String]) -> Use {
     }
 }
 
-fn with_program(name: &str, first: &str, rest: &[String]) -> Use {
+fn with_program(name: &str, first: &str, rest: &[String]) -> FileUse {
     let options = || rest.iter().filter(|word| is_option(word));
     let first_is = |option: &[&str]| {
         rest.first().is_some_and(|word| option.contains(&word.as_str())) && options().count() == 1
@@ -101,9 +105,9 @@ fn with_program(name: &str, first: &str, rest: &[String]) -> Use {
         _ => is_one(LOOKING, name),
     };
     match looks {
-        true => Use::Looks,
-        false if is_one(PASSING, name) => Use::Passes,
-        false => Use::Runs,
+        true => FileUse::Looks,
+        false if is_one(PASSING, name) => FileUse::Passes,
+        false => FileUse::Runs,
     }
 }
 
@@ -139,7 +143,7 @@ fn is_one(list: &str, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn of_text(text: &str) -> Use {
+    fn of_text(text: &str) -> FileUse {
         use_of(&text.split(' ').map(str::to_owned).collect::<Vec<_>>())
     }
 
@@ -164,9 +168,9 @@ mod tests {
             "sudo sha256sum a",
             "X=1 oxlint a.ts",
         ] {
-            assert_eq!(of_text(text), Use::Looks, "{text}");
+            assert_eq!(of_text(text), FileUse::Looks, "{text}");
         }
-        assert_eq!(of_text("cat a.py"), Use::Passes);
+        assert_eq!(of_text("cat a.py"), FileUse::Passes);
     }
 
     #[test]
@@ -187,7 +191,7 @@ mod tests {
             "make a.sh",
             "uv run a.py",
         ] {
-            assert_eq!(of_text(text), Use::Runs, "{text}");
+            assert_eq!(of_text(text), FileUse::Runs, "{text}");
         }
     }
 }

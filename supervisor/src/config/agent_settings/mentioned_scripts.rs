@@ -1,5 +1,6 @@
-//! The words of a command that name scripts. Which program runs a script cannot be listed (`npx tsx X`, `nix develop -c X`, `sh < X`),
-//! so each word counts that names a file which may be one, but for those of programs that only check or write files.
+//! The words of a command that name scripts. Which program runs a script cannot be listed (`npx tsx X`, `nix develop -c
+//! X`, `sh < X`), so each word counts that names a file which may be one, but for those of programs that only check or
+//! write files.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,5 @@
-//! The tasks of VS Code's that start by themselves where a folder is opened, with those that they depend on. The others are the
-//! work itself.
+//! The tasks of VS Code's that start by themselves where a folder is opened, with those that they depend on. The others
+//! are the work itself.
 
 use std::collections::BTreeSet;
 

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use super::UnreadSettings;
-use super::settings_table::{Reader, SettingsRow, of_homes, of_projects, of_system};
+use super::settings_table::{SettingsReader, SettingsRow, of_homes, of_projects, of_system};
+use super::unread_settings::UnreadSettings;
 use crate::config::realpath::Links;
 
 /// How many names of directories are looked at for one row: more than anybody has.
@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsFile {
     pub path: PathBuf,
-    pub reader: Reader,
+    pub reader: SettingsReader,
 }
 
 /// Returns whether such settings may be a name in a project, or below it.

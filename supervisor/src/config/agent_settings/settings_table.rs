@@ -1,106 +1,117 @@
-//! The settings of agents and editors, and how each is read: one row for each place that the lists of persistence protect as an
-//! agent's (`listed_places.rs` of guard-policy, which says where its manual describes it), and the editors' in which programs are named.
+//! The settings of agents and editors, and how each is read: one row for each place that the lists of persistence
+//! protect as an agent's (`listed_places.rs` of guard-policy, which says where its manual describes it), and the
+//! editors' in which programs are named.
 
 /// How what settings start is found in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reader {
+pub enum SettingsReader {
     /// By the keys around it, or by what Markdown has run.
     Keys,
-    /// As [`Reader::Keys`], but of tasks only those that start when the folder is opened.
+    /// As [`SettingsReader::Keys`], but of tasks only those that start when the folder is opened.
     Tasks,
-    /// As [`Reader::Tasks`], for what is at the key `tasks` of it.
+    /// As [`SettingsReader::Tasks`], for what is at the key `tasks` of it.
     CodeWorkspace,
     /// What starts on this host (`initializeCommand`). The rest runs in the container.
     Devcontainer,
     /// By `!{…}` in a prompt.
     Prompt,
-    /// It names nothing that starts: it is the program itself, text for a model, state, or what names files beside it, which the place
-    /// protects as well.
+    /// It names nothing that starts: it is the program itself, text for a model, state, or what names files beside it,
+    /// which the place protects as well.
     Nothing,
 }
 
-/// A name of an agent's settings, below its start: `~`, `WORK` or the root. A star stands for any text in one name, and two of them for
-/// directories of any depth.
-const TABLE: &[(Reader, &str)] = &[
+/// A name of an agent's settings, below its start: `~`, `WORK` or the root. A star stands for any text in one name, and
+/// two of them for directories of any depth.
+const TABLE: &[(SettingsReader, &str)] = &[
     (
-        Reader::Keys,
-        "~/.claude/settings.json ~/.claude/settings.local.json ~/.claude/managed-settings.json ~/.claude/remote-settings.json \
-         ~/.claude/.mcp.json ~/.claude/agents/**/*.md ~/.claude/commands/**/*.md ~/.claude/skills/*/SKILL.md ~/.codex/config.toml \
-         ~/.codex/*.config.toml ~/.codex/environments.toml ~/.codex/managed_config.toml ~/.codex/requirements.toml ~/.codex/hooks.json \
-         ~/.codex/agents/*.toml ~/.cursor/mcp.json ~/.cursor/hooks.json ~/.gemini/settings.json ~/.gemini/antigravity/mcp_config.json \
+        SettingsReader::Keys,
+        "~/.claude/settings.json ~/.claude/settings.local.json ~/.claude/managed-settings.json \
+         ~/.claude/remote-settings.json ~/.claude/.mcp.json ~/.claude/agents/**/*.md ~/.claude/commands/**/*.md \
+         ~/.claude/skills/*/SKILL.md ~/.codex/config.toml ~/.codex/*.config.toml ~/.codex/environments.toml \
+         ~/.codex/managed_config.toml ~/.codex/requirements.toml ~/.codex/hooks.json ~/.codex/agents/*.toml \
+         ~/.cursor/mcp.json ~/.cursor/hooks.json ~/.gemini/settings.json ~/.gemini/antigravity/mcp_config.json \
          ~/.gemini/config/hooks.json ~/.gemini/config/mcp_config.json ~/.gemini/antigravity-cli/settings.json \
          ~/.gemini/antigravity-cli/hooks.json ~/.gemini/antigravity-cli/mcp_config.json ~/.qwen/settings.json \
          ~/.config/opencode/opencode.json ~/.config/opencode/opencode.jsonc ~/.config/opencode/config.json \
-         ~/.config/opencode/command/**/*.md ~/.config/opencode/commands/**/*.md ~/.config/goose/config.yaml ~/.config/amp/settings.json \
-         ~/.config/amp/settings.jsonc ~/.config/crush/crush.json ~/.config/mcp/*.json ~/.config/Claude/claude_desktop_config.json \
-         ~/.continue/config.yaml ~/.continue/config.json ~/.continue/mcpServers/* ~/.aider.conf.yml \
-         ~/.codeium/windsurf/mcp_config.json ~/.copilot/config.json ~/.copilot/mcp-config.json ~/.config/github-copilot/*.json \
-         ~/.config/github-copilot/intellij/mcp.json ~/.kiro/settings/mcp.json ~/.kiro/agents/*.json ~/.roo/mcp.json ~/.factory/settings.json \
-         ~/.factory/settings.local.json ~/.factory/hooks.json ~/.factory/mcp.json ~/.agents/hooks.json ~/.agents/mcp_config.json ~/.mcp.json \
-         ~/.windsurf/hooks.json ~/.windsurf/mcp_config.json ~/.pi/agent/settings.json ~/.aws/amazonq/mcp.json \
-         ~/.aws/amazonq/cli-agents/*.json ~/.config/Code/User/mcp.json ~/.config/Code/User/settings.json ~/.config/Cursor/User/mcp.json \
+         ~/.config/opencode/command/**/*.md ~/.config/opencode/commands/**/*.md ~/.config/goose/config.yaml \
+         ~/.config/amp/settings.json ~/.config/amp/settings.jsonc ~/.config/crush/crush.json ~/.config/mcp/*.json \
+         ~/.config/Claude/claude_desktop_config.json ~/.continue/config.yaml ~/.continue/config.json \
+         ~/.continue/mcpServers/* ~/.aider.conf.yml ~/.codeium/windsurf/mcp_config.json ~/.copilot/config.json \
+         ~/.copilot/mcp-config.json ~/.config/github-copilot/*.json ~/.config/github-copilot/intellij/mcp.json \
+         ~/.kiro/settings/mcp.json ~/.kiro/agents/*.json ~/.roo/mcp.json ~/.factory/settings.json \
+         ~/.factory/settings.local.json ~/.factory/hooks.json ~/.factory/mcp.json ~/.agents/hooks.json \
+         ~/.agents/mcp_config.json ~/.mcp.json ~/.windsurf/hooks.json ~/.windsurf/mcp_config.json \
+         ~/.pi/agent/settings.json ~/.aws/amazonq/mcp.json ~/.aws/amazonq/cli-agents/*.json \
+         ~/.config/Code/User/mcp.json ~/.config/Code/User/settings.json ~/.config/Cursor/User/mcp.json \
          ~/.config/Cursor/User/settings.json ~/.config/VSCodium/User/mcp.json ~/.config/VSCodium/User/settings.json \
-         ~/.config/Windsurf/User/settings.json ~/.config/zed/settings.json \
-         /etc/claude-code/managed-settings.json /etc/claude-code/managed-mcp.json /etc/codex/config.toml /etc/codex/managed_config.toml \
+         ~/.config/Windsurf/User/settings.json ~/.config/zed/settings.json /etc/claude-code/managed-settings.json \
+         /etc/claude-code/managed-mcp.json /etc/codex/config.toml /etc/codex/managed_config.toml \
          /etc/codex/requirements.toml /etc/gemini-cli/settings.json",
     ),
     (
-        Reader::Keys,
-        "WORK/.claude/settings.json WORK/.claude/settings.local.json WORK/.claude/agents/**/*.md WORK/.claude/commands/**/*.md \
-         WORK/.claude/skills/*/SKILL.md WORK/.claude/launch.json WORK/.mcp.json WORK/.cursor/mcp.json WORK/.cursor/hooks.json \
-         WORK/.cursor/worktrees.json WORK/.cursor/environment.json WORK/.gemini/settings.json WORK/.qwen/settings.json \
-         WORK/.codex/config.toml WORK/.codex/hooks.json WORK/.codex/agents/*.toml WORK/.roo/mcp.json WORK/.kiro/settings/mcp.json \
-         WORK/.kiro/agents/*.json WORK/.kiro/hooks/* WORK/opencode.json WORK/opencode.jsonc WORK/.opencode.json \
-         WORK/.opencode/opencode.json WORK/.opencode/opencode.jsonc WORK/.opencode/command/**/*.md WORK/.opencode/commands/**/*.md \
-         WORK/kilo.json WORK/kilo.jsonc WORK/.kilo/kilo.json WORK/.kilo/kilo.jsonc WORK/.kilo/command/**/*.md WORK/.kilocode/mcp.json \
-         WORK/.crush.json WORK/crush.json WORK/.amp/settings.json WORK/.amp/settings.jsonc WORK/.github/hooks/*.json \
-         WORK/.github/mcp.json WORK/.github/lsp.json WORK/.gitlab/duo/mcp.json WORK/.windsurf/hooks.json WORK/.factory/settings.json \
-         WORK/.factory/settings.local.json WORK/.factory/hooks.json WORK/.factory/mcp.json WORK/.iflow/settings.json \
-         WORK/.iflow/settings.local.json WORK/.codebuddy/settings.json WORK/.codebuddy/settings.local.json WORK/.qoder/settings.json \
+        SettingsReader::Keys,
+        "WORK/.claude/settings.json WORK/.claude/settings.local.json WORK/.claude/agents/**/*.md \
+         WORK/.claude/commands/**/*.md WORK/.claude/skills/*/SKILL.md WORK/.claude/launch.json WORK/.mcp.json \
+         WORK/.cursor/mcp.json WORK/.cursor/hooks.json WORK/.cursor/worktrees.json WORK/.cursor/environment.json \
+         WORK/.gemini/settings.json WORK/.qwen/settings.json WORK/.codex/config.toml WORK/.codex/hooks.json \
+         WORK/.codex/agents/*.toml WORK/.roo/mcp.json WORK/.kiro/settings/mcp.json WORK/.kiro/agents/*.json \
+         WORK/.kiro/hooks/* WORK/opencode.json WORK/opencode.jsonc WORK/.opencode.json WORK/.opencode/opencode.json \
+         WORK/.opencode/opencode.jsonc WORK/.opencode/command/**/*.md WORK/.opencode/commands/**/*.md WORK/kilo.json \
+         WORK/kilo.jsonc WORK/.kilo/kilo.json WORK/.kilo/kilo.jsonc WORK/.kilo/command/**/*.md \
+         WORK/.kilocode/mcp.json WORK/.crush.json WORK/crush.json WORK/.amp/settings.json WORK/.amp/settings.jsonc \
+         WORK/.github/hooks/*.json WORK/.github/mcp.json WORK/.github/lsp.json WORK/.gitlab/duo/mcp.json \
+         WORK/.windsurf/hooks.json WORK/.factory/settings.json WORK/.factory/settings.local.json \
+         WORK/.factory/hooks.json WORK/.factory/mcp.json WORK/.iflow/settings.json WORK/.iflow/settings.local.json \
+         WORK/.codebuddy/settings.json WORK/.codebuddy/settings.local.json WORK/.qoder/settings.json \
          WORK/.qoder/settings.local.json WORK/.trae/mcp.json WORK/.junie/mcp/mcp.json WORK/.amazonq/mcp.json \
-         WORK/.amazonq/cli-agents/*.json WORK/.continue/mcpServers/* WORK/.continue/config.yaml WORK/.continuerc.json WORK/.vibe/config.toml \
-         WORK/.vibe/hooks.toml WORK/.agents/hooks.json WORK/.agents/mcp_config.json WORK/.agents/skills/*/SKILL.md WORK/.agent/hooks.json \
+         WORK/.amazonq/cli-agents/*.json WORK/.continue/mcpServers/* WORK/.continue/config.yaml \
+         WORK/.continuerc.json WORK/.vibe/config.toml WORK/.vibe/hooks.toml WORK/.agents/hooks.json \
+         WORK/.agents/mcp_config.json WORK/.agents/skills/*/SKILL.md WORK/.agent/hooks.json \
          WORK/.agent/mcp_config.json WORK/.aider.conf.yml WORK/.openhands/hooks.json WORK/.augment/settings.json \
          WORK/.augment/settings.local.json WORK/.grok/hooks/* WORK/.rovodev/config.yml WORK/.pi/settings.json \
          WORK/.tabnine/agent/settings.json WORK/gptme.toml WORK/.copilot/mcp-config.json WORK/.vscode/mcp.json \
          WORK/.vscode/settings.json WORK/.zed/settings.json",
     ),
-    (Reader::Tasks, "WORK/.vscode/tasks.json"),
-    (Reader::CodeWorkspace, "WORK/*.code-workspace"),
+    (SettingsReader::Tasks, "WORK/.vscode/tasks.json"),
+    (SettingsReader::CodeWorkspace, "WORK/*.code-workspace"),
     (
-        Reader::Devcontainer,
+        SettingsReader::Devcontainer,
         "WORK/.devcontainer/devcontainer.json WORK/.devcontainer/*/devcontainer.json WORK/.devcontainer.json",
     ),
     (
-        Reader::Prompt,
-        "~/.gemini/commands/**/*.toml WORK/.gemini/commands/**/*.toml ~/.qwen/commands/**/*.toml WORK/.qwen/commands/**/*.toml",
+        SettingsReader::Prompt,
+        "~/.gemini/commands/**/*.toml WORK/.gemini/commands/**/*.toml ~/.qwen/commands/**/*.toml \
+         WORK/.qwen/commands/**/*.toml",
     ),
     // Texts for a model.
     (
-        Reader::Nothing,
-        "~/.claude/CLAUDE.md ~/.claude/rules/ ~/.claude/output-styles/ ~/.codex/AGENTS.md ~/.codex/AGENTS.override.md ~/.codex/prompts/ \
-         ~/.codex/rules/ ~/.cursor/rules/ ~/.cursor/commands/ ~/.gemini/GEMINI.md ~/.qwen/QWEN.md ~/.copilot/agents/ ~/.gemini/agents/ \
-         WORK/.gemini/agents/",
+        SettingsReader::Nothing,
+        "~/.claude/CLAUDE.md ~/.claude/rules/ ~/.claude/output-styles/ ~/.codex/AGENTS.md \
+         ~/.codex/AGENTS.override.md ~/.codex/prompts/ ~/.codex/rules/ ~/.cursor/rules/ ~/.cursor/commands/ \
+         ~/.gemini/GEMINI.md ~/.qwen/QWEN.md ~/.copilot/agents/ ~/.gemini/agents/ WORK/.gemini/agents/",
     ),
     // What may be done, keys, and variables.
     (
-        Reader::Nothing,
-        "~/.claude/keybindings.json ~/.codex/.env ~/.cursor/cli-config.json ~/.cursor/permissions.json ~/.gemini/trustedFolders.json \
-         ~/.gemini/policies/ ~/.gemini/.env ~/.gemini/mcp-server-enablement.json ~/.gemini/trusted_hooks.json ~/.aider/oauth-keys.env \
-         WORK/.cursor/cli.json WORK/.gemini/.env WORK/.gemini/policies/",
+        SettingsReader::Nothing,
+        "~/.claude/keybindings.json ~/.codex/.env ~/.cursor/cli-config.json ~/.cursor/permissions.json \
+         ~/.gemini/trustedFolders.json ~/.gemini/policies/ ~/.gemini/.env ~/.gemini/mcp-server-enablement.json \
+         ~/.gemini/trusted_hooks.json ~/.aider/oauth-keys.env WORK/.cursor/cli.json WORK/.gemini/.env \
+         WORK/.gemini/policies/",
     ),
     // Programs themselves, and plugins that name what is in them.
     (
-        Reader::Nothing,
-        "~/.claude/hooks/ ~/.claude/plugins/ ~/.claude/local/ ~/.claude/statusline* ~/.claude/workflows/ ~/.claude/chrome/ \
-         ~/.claude/scripts/ ~/.claude/bin/ ~/.codex/plugins/ ~/.codex/scripts/ ~/.codex/bin/ ~/.codex/automations/ ~/.codex/hooks/ \
-         ~/.codex/skills/ ~/.cursor/hooks/ ~/.gemini/extensions/ ~/.gemini/skills/ ~/.gemini/hooks/ ~/.gemini/scripts/ ~/.gemini/bin/ \
-         ~/.gemini/tmp/bin/ ~/.gemini/antigravity/skills/ ~/.gemini/config/plugins/ ~/.gemini/config/skills/ \
-         ~/.gemini/antigravity-cli/plugins/ ~/.gemini/antigravity-cli/skills/ ~/.gemini/antigravity-cli/bin/ ~/.qwen/extensions/ \
-         ~/.opencode/ ~/.local/share/opencode/bin/ ~/.cache/opencode/ ~/.cache/copilot/pkg/ ~/.cache/github-copilot-sdk*/ \
-         ~/.cache/codex-runtimes/ /etc/openclaw/ WORK/.claude/hooks/ WORK/.claude/plugins/ WORK/.claude/workflows/ WORK/.cursor/hooks/ \
-         WORK/.gemini/extensions/ WORK/.gemini/hooks/ WORK/.gemini/skills/ WORK/.clinerules/hooks/ WORK/.github/extensions/ \
-         WORK/.roo/tools/ WORK/.vibe/tools/ WORK/.vibe/agents/ WORK/.openhands/setup.sh WORK/.openhands/pre-commit.sh WORK/.mux/init \
+        SettingsReader::Nothing,
+        "~/.claude/hooks/ ~/.claude/plugins/ ~/.claude/local/ ~/.claude/statusline* ~/.claude/workflows/ \
+         ~/.claude/chrome/ ~/.claude/scripts/ ~/.claude/bin/ ~/.codex/plugins/ ~/.codex/scripts/ ~/.codex/bin/ \
+         ~/.codex/automations/ ~/.codex/hooks/ ~/.codex/skills/ ~/.cursor/hooks/ ~/.gemini/extensions/ \
+         ~/.gemini/skills/ ~/.gemini/hooks/ ~/.gemini/scripts/ ~/.gemini/bin/ ~/.gemini/tmp/bin/ \
+         ~/.gemini/antigravity/skills/ ~/.gemini/config/plugins/ ~/.gemini/config/skills/ \
+         ~/.gemini/antigravity-cli/plugins/ ~/.gemini/antigravity-cli/skills/ ~/.gemini/antigravity-cli/bin/ \
+         ~/.qwen/extensions/ ~/.opencode/ ~/.local/share/opencode/bin/ ~/.cache/opencode/ ~/.cache/copilot/pkg/ \
+         ~/.cache/github-copilot-sdk*/ ~/.cache/codex-runtimes/ /etc/openclaw/ WORK/.claude/hooks/ \
+         WORK/.claude/plugins/ WORK/.claude/workflows/ WORK/.cursor/hooks/ WORK/.gemini/extensions/ \
+         WORK/.gemini/hooks/ WORK/.gemini/skills/ WORK/.clinerules/hooks/ WORK/.github/extensions/ WORK/.roo/tools/ \
+         WORK/.vibe/tools/ WORK/.vibe/agents/ WORK/.openhands/setup.sh WORK/.openhands/pre-commit.sh WORK/.mux/init \
          WORK/.kilocode/setup-script WORK/.openclaw/",
     ),
 ];
@@ -110,7 +121,7 @@ const TABLE: &[(Reader, &str)] = &[
 pub struct SettingsRow {
     /// The names, each of which may have a star.
     pub names: &'static str,
-    pub reader: Reader,
+    pub reader: SettingsReader,
 }
 
 /// Returns the rows of a project that are read.
@@ -129,7 +140,7 @@ pub fn of_system() -> impl Iterator<Item = SettingsRow> {
 }
 
 fn below(start: &'static str) -> impl Iterator<Item = SettingsRow> {
-    let read = TABLE.iter().filter(|(reader, _)| *reader != Reader::Nothing);
+    let read = TABLE.iter().filter(|(reader, _)| *reader != SettingsReader::Nothing);
     read.flat_map(move |(reader, list)| {
         let names = list.split_ascii_whitespace().filter_map(move |place| place.strip_prefix(start));
         names.map(|names| SettingsRow { names, reader: *reader })

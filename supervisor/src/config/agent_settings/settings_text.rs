@@ -8,9 +8,10 @@ use serde_json::Value;
 
 use super::opening_tasks::{ON_OPENING, keep_opening};
 use super::settings_files::SettingsFile;
-use super::settings_table::Reader;
+use super::settings_table::SettingsReader;
 use super::started_commands::{NamedCommand, StartedCommand};
-use super::{UnreadSettings, command_keys, command_lines};
+use super::unread_settings::UnreadSettings;
+use super::{command_keys, command_lines};
 use crate::config::realpath::Links;
 
 /// What a development container has that starts on the host.
@@ -37,8 +38,8 @@ pub fn read(links: &Links, path: &Path, most: u64) -> Result<String, UnreadSetti
 pub fn commands_in(text: &str, settings: &SettingsFile) -> Vec<StartedCommand> {
     let end = settings.path.extension().and_then(|end| end.to_str());
     match (settings.reader, end) {
-        (Reader::Nothing, _) => return Vec::new(),
-        (Reader::Prompt, _) => return command_lines::of_prompt(text),
+        (SettingsReader::Nothing, _) => return Vec::new(),
+        (SettingsReader::Prompt, _) => return command_lines::of_prompt(text),
         (_, Some("md")) => return command_lines::of_markdown(text),
         (_, Some("yml" | "yaml")) => return command_lines::of_lines(text),
         (_, Some("toml")) => {
@@ -49,7 +50,7 @@ pub fn commands_in(text: &str, settings: &SettingsFile) -> Vec<StartedCommand> {
     }
     match json(text) {
         Some(value) => command_keys::commands(&meant(value, settings.reader)),
-        None if settings.reader == Reader::Tasks && !text.contains(ON_OPENING) => Vec::new(),
+        None if settings.reader == SettingsReader::Tasks && !text.contains(ON_OPENING) => Vec::new(),
         None => {
             let started =
                 |word: &str| StartedCommand { command: NamedCommand::Text(word.to_owned()), directory: None };
@@ -63,20 +64,21 @@ pub fn commands_in(text: &str, settings: &SettingsFile) -> Vec<StartedCommand> {
 }
 
 /// What counts of a value, by what it is.
-fn meant(mut value: Value, reader: Reader) -> Value {
+fn meant(mut value: Value, reader: SettingsReader) -> Value {
     match reader {
-        Reader::Tasks => keep_opening(&mut value),
-        Reader::CodeWorkspace => value.get_mut("tasks").into_iter().for_each(keep_opening),
-        Reader::Devcontainer => {
+        SettingsReader::Tasks => keep_opening(&mut value),
+        SettingsReader::CodeWorkspace => value.get_mut("tasks").into_iter().for_each(keep_opening),
+        SettingsReader::Devcontainer => {
             let on_host = value.get(ON_HOST).cloned().unwrap_or_default();
             return Value::Object([(ON_HOST.to_owned(), on_host)].into_iter().collect());
         }
-        Reader::Keys | Reader::Prompt | Reader::Nothing => {}
+        SettingsReader::Keys | SettingsReader::Prompt | SettingsReader::Nothing => {}
     }
     value
 }
 
-/// The value of JSON, which may have comments and commas at the end: editors and some agents take both for their settings.
+/// The value of JSON, which may have comments and commas at the end: editors and some agents take both for their
+/// settings.
 fn json(text: &str) -> Option<Value> {
     let text = text.trim_start_matches('\u{feff}');
     // Not by serde: the syntax tree has a bound for its depth.

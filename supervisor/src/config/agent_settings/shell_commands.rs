@@ -37,11 +37,11 @@ pub fn commands_of(text: &str) -> ShellText {
             (_, '$') => match letters.peek() {
                 Some('(') => {
                     letters.next();
-                    split.begin(Around::Parentheses);
+                    split.begin(Nesting::Parentheses);
                 }
                 Some('{') => {
                     letters.next();
-                    split.begin(Around::Braces);
+                    split.begin(Nesting::Braces);
                     while letters.next_if(|letter| is_of_name(*letter) || "#!".contains(*letter)).is_some() {}
                     // What separates the name from another value.
                     while letters.next_if(|letter| ":-=?+#%/^,@".contains(*letter)).is_some() {}
@@ -54,12 +54,12 @@ pub fn commands_of(text: &str) -> ShellText {
                 }
                 _ => split.push(letter),
             },
-            (_, '`') if split.is_in(Around::Backquotes) => split.end(),
-            (_, '`') => split.begin(Around::Backquotes),
-            (_, '}') if split.is_in(Around::Braces) => split.end(),
+            (_, '`') if split.is_in(Nesting::Backquotes) => split.end(),
+            (_, '`') => split.begin(Nesting::Backquotes),
+            (_, '}') if split.is_in(Nesting::Braces) => split.end(),
             (Some(_), _) => split.push(letter),
             (None, '\'' | '"') => split.open(letter),
-            (None, '#') if split.word.is_none() && !split.is_in(Around::Braces) => {
+            (None, '#') if split.word.is_none() && !split.is_in(Nesting::Braces) => {
                 while letters.next_if(|letter| *letter != '\n').is_some() {}
             }
             (None, '(') => split.begin_group(),
@@ -113,7 +113,7 @@ fn is_of_name(letter: char) -> bool {
 
 /// What a part of a text is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Around {
+enum Nesting {
     /// `$(…)`
     Parentheses,
     /// `${…}`
@@ -126,7 +126,7 @@ enum Around {
 
 /// What a substitution interrupts.
 struct Outer {
-    around: Around,
+    around: Nesting,
     command: ShellCommand,
     word: Option<String>,
     quote: Option<char>,
@@ -155,11 +155,11 @@ impl Split {
         self.quote = Some(quote);
     }
 
-    fn is_in(&self, around: Around) -> bool {
+    fn is_in(&self, around: Nesting) -> bool {
         self.outer.last().is_some_and(|outer| outer.around == around)
     }
 
-    fn begin(&mut self, around: Around) {
+    fn begin(&mut self, around: Nesting) {
         self.outer.push(Outer {
             around,
             command: std::mem::take(&mut self.command),
@@ -171,7 +171,7 @@ impl Split {
 
     fn begin_group(&mut self) {
         self.end_command();
-        self.begin(Around::Group);
+        self.begin(Nesting::Group);
     }
 
     fn end(&mut self) {
@@ -181,14 +181,14 @@ impl Split {
         let Some(outer) = self.outer.pop() else { return };
         (self.command, self.word, self.quote) = (outer.command, outer.word, outer.quote);
         self.redirected = outer.redirected;
-        if outer.around != Around::Group {
+        if outer.around != Nesting::Group {
             self.push(HOLE);
         }
     }
 
     fn end_parentheses(&mut self) {
         match self.outer.last().map(|outer| outer.around) {
-            Some(Around::Parentheses | Around::Group) => self.end(),
+            Some(Nesting::Parentheses | Nesting::Group) => self.end(),
             // A pattern of `case`.
             None => self.end_command(),
             Some(_) => self.is_odd = true,
@@ -213,7 +213,7 @@ impl Split {
         self.is_odd |= !self.outer.is_empty() && command.words.first().is_some_and(|word| word == "case");
         // The value of a variable, where the text says another one for it (`${X:-$Y}`).
         let is_value =
-            self.is_in(Around::Braces) && command.words.iter().all(|word| word.chars().all(|c| c == HOLE));
+            self.is_in(Nesting::Braces) && command.words.iter().all(|word| word.chars().all(|c| c == HOLE));
         if command != ShellCommand::default() && !is_value {
             self.commands.push(command);
         }
