@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::looking_programs::{FileUse, is_before, is_option, is_starting, name_of, use_of};
+use super::looking_programs::{
+    DIRECTORIES, FileUse, after_options, is_before, is_option, is_starting, name_of, use_of,
+};
 use super::mentioned_scripts::{self, add_all_parts, add_parts, has_end_of_script, is_script};
 use super::packages;
 use super::programs_of_words::programs_in;
@@ -35,22 +37,6 @@ const MAX_DEPTH: usize = 4;
 const MAX_COMMAND: usize = 64 << 10;
 /// How many directories a command may start in.
 const MAX_DIRECTORIES: usize = 8;
-/// Options whose value is the directory that a program starts in, or looks for its files in.
-const DIRECTORIES: [&str; 12] = [
-    "-C",
-    "--directory",
-    "--project",
-    "--prefix",
-    "--cwd",
-    "--chdir",
-    "--dir",
-    "--cd",
-    "-D",
-    "--app-dir",
-    "--rootdir",
-    "--workdir",
-];
-
 /// Where the names in settings are looked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Places<'p> {
@@ -84,7 +70,7 @@ pub struct TooLong;
 /// # Errors
 /// The command is too long.
 pub fn scripts(started: &StartedCommand, places: Places<'_>) -> Result<Vec<PathBuf>, TooLong> {
-    if started.command.len() > MAX_COMMAND {
+    if started.command.length() > MAX_COMMAND {
         return Err(TooLong);
     }
     let mut reader = CommandReader::new(places);
@@ -174,9 +160,7 @@ impl<'p> CommandReader<'p> {
             } else if !is_before(name_of(first), first) {
                 break;
             }
-            let is_before_next =
-                |word: &&String| is_option(word) || word.starts_with(|letter: char| letter.is_ascii_digit());
-            words = &rest[rest.iter().take_while(is_before_next).count()..];
+            words = after_options(rest);
         }
         if let Some(first) = words.first().filter(|first| first.contains('/')) {
             self.add(first);

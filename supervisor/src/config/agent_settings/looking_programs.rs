@@ -41,9 +41,39 @@ const TASKS: &str =
 /// Words before such a program, beside those before every command.
 const STARTING: &str = "npx bunx uvx pipx pnpm yarn npm bun uv poetry pdm hatch rye pixi run dlx exec x tool";
 
-/// What may stand before a program.
+/// Options whose value is the directory that a program starts in, or looks for its files in.
+pub const DIRECTORIES: [&str; 12] = [
+    "-C",
+    "--directory",
+    "--project",
+    "--prefix",
+    "--cwd",
+    "--chdir",
+    "--dir",
+    "--cd",
+    "-D",
+    "--app-dir",
+    "--rootdir",
+    "--workdir",
+];
+
+/// Returns what follows the options of a program that starts another one. A number is the value of one.
+pub fn after_options(words: &[String]) -> &[String] {
+    let mut words = words;
+    while let Some((first, rest)) =
+        words.split_first().filter(|(first, _)| is_option(first) || is_number(first))
+    {
+        let has_value = DIRECTORIES.contains(&first.as_str());
+        words = &rest[usize::from(has_value).min(rest.len())..];
+    }
+    words
+}
+
+/// What may stand before a program. Aider writes the language of the files there (`python: ruff check`).
 pub fn is_before(name: &str, word: &str) -> bool {
-    BEFORE.contains(&name) || is_assignment(word)
+    let is_language =
+        || word.strip_suffix(':').is_some_and(|name| name.bytes().all(|c| c.is_ascii_alphanumeric()));
+    BEFORE.contains(&name) || is_assignment(word) || word.len() > 1 && is_language()
 }
 
 /// Whether a program starts another one of a project, or a script.
@@ -66,11 +96,10 @@ pub fn use_of(words: &[String]) -> FileUse {
             }
         }
         if is_before(name, first) {
-            let count = rest.iter().take_while(|word| is_option(word) || is_number(word)).count();
-            words = &rest[count..];
+            words = after_options(rest);
         } else if is_starting(name) {
-            // An option may have a value: what follows is no program then, and the command counts as one that runs.
-            words = &rest[rest.iter().take_while(|word| is_option(word)).count()..];
+            // Another option may have a value: what follows is no program then, and the command counts as one that runs.
+            words = after_options(rest);
         } else {
             return with_program(name, first, rest);
         }
@@ -167,6 +196,7 @@ mod tests {
             "[ ? = a.py ]",
             "sudo sha256sum a",
             "X=1 oxlint a.ts",
+            "python: ruff check a.py",
         ] {
             assert_eq!(of_text(text), FileUse::Looks, "{text}");
         }

@@ -46,7 +46,7 @@ pub fn keep_opening(settings: &mut Value) {
 
 fn add_names(needs: &Value, names: &mut BTreeSet<String>) {
     match needs {
-        Value::String(name) => drop(names.insert(name.clone())),
+        Value::String(name) => names.extend([name.clone()]),
         Value::Array(all) => all.iter().for_each(|one| add_names(one, names)),
         Value::Object(one) => {
             ["task", "label"].iter().filter_map(|key| one.get(*key)).for_each(|one| add_names(one, names))

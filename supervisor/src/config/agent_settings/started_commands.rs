@@ -17,7 +17,7 @@ pub enum NamedCommand {
 
 impl NamedCommand {
     /// How long it is.
-    pub fn len(&self) -> usize {
+    pub fn length(&self) -> usize {
         match self {
             NamedCommand::Argv(words) => words.iter().map(|word| word.len() + 1).sum(),
             NamedCommand::Text(text)
