@@ -110,8 +110,15 @@ fn add(value: &Value, part: Part, directory: Option<&str>, found: &mut Vec<Start
         Value::String(text) => found.extend(part.text(text.clone()).map(started)),
         Value::Array(values) => {
             let argv = words(values).filter(|_| matches!(part, Part::Command | Part::Around));
+            // A single word of a list is no command of itself, unless it is a path or has words.
+            let is_whole = |value: &&Value| {
+                argv.is_none()
+                    || value
+                        .as_str()
+                        .is_some_and(|text| text.contains(|c: char| c == '/' || c.is_whitespace()))
+            };
+            values.iter().filter(is_whole).for_each(|value| add(value, part, directory, found));
             found.extend(argv.map(NamedCommand::Argv).map(started));
-            values.iter().for_each(|value| add(value, part, directory, found));
         }
         Value::Object(entries) => {
             let directory = directory_in(value).or(directory);
@@ -160,7 +167,7 @@ mod tests {
                 json!({"mcpServers": {"x": {"command": "sh", "args": ["a.sh"]}}}),
                 &["a.sh", "sh", "sh a.sh"][..],
             ),
-            (json!({"mcp": {"x": {"type": "local", "command": ["sh", "a"]}}}), &["a", "sh", "sh a"]),
+            (json!({"mcp": {"x": {"type": "local", "command": ["sh", "a"]}}}), &["sh a"]),
             (json!({"hooks": {"Stop": [{"hooks": [{"type": "x", "command": "a"}]}]}}), &["a", "x"]),
             (json!({"gcpAuthRefresh": "a", "subagentStatusLine": {"command": "b"}}), &["a", "b"]),
             (json!({"env": {"BASH_ENV": "a", "NODE_OPTIONS": "-r b", "MODE": "c"}}), &["-r b", "a"]),

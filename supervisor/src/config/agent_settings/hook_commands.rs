@@ -177,7 +177,7 @@ impl<'p> CommandReader<'p> {
             return;
         }
         self.runs = true;
-        for program in programs_in(words) {
+        for program in programs_in(&command.words, command.words.len() - words.len()) {
             program.files(&self.bases).iter().for_each(|file| self.add(file));
             program.directories(&self.bases).into_iter().for_each(|directory| self.found.push(directory));
         }

@@ -32,9 +32,9 @@ pub struct ProgramOfWords<'w> {
     language: Language,
 }
 
-/// Returns the programs among the words of a command: the first one, and interpreters that it starts.
-pub fn programs_in(words: &[String]) -> impl Iterator<Item = ProgramOfWords<'_>> {
-    let is_program = |at: &usize| *at == 0 || language(&words[*at..]) != Language::Other;
+/// Returns the programs among the words of a command: the one at a place, and interpreters before and after it.
+pub fn programs_in(words: &[String], first: usize) -> impl Iterator<Item = ProgramOfWords<'_>> {
+    let is_program = move |at: &usize| *at == first || language(&words[*at..]) != Language::Other;
     let program = |at: usize| ProgramOfWords { words: &words[at..], language: language(&words[at..]) };
     (0..words.len()).filter(is_program).take(MAX_PROGRAMS).map(program)
 }
@@ -101,7 +101,11 @@ impl ProgramOfWords<'_> {
         }
         let mut words = self.words.iter().skip(1).filter(|word| !is_option(word) && *word != "run");
         let is_module = self.words.iter().any(|word| word == "-m");
-        words.next().map(String::as_str).filter(|word| !is_module && !word.contains(char::is_whitespace))
+        let has_commands = self.words.first().is_some_and(|word| matches!(name_of(word), "bun" | "deno"));
+        // `bun install` is no script.
+        let is_script = |word: &&str| !has_commands || word.contains(['/', '.']);
+        let script = words.next().map(String::as_str).filter(is_script);
+        script.filter(|word| !is_module && !word.contains(char::is_whitespace))
     }
 
     /// What a script's name may stand for: a directory, or a name without its end.
@@ -122,7 +126,7 @@ impl ProgramOfWords<'_> {
             return files;
         }
         files.extend(OF_NODE.iter().map(|end| below(&format!("index.{end}"))));
-        if script.trim_matches(['.', '/']) != "" {
+        if !script.trim_matches(['.', '/']).is_empty() {
             files.extend(OF_NODE.iter().map(|end| format!("{script}.{end}")));
         }
         files.extend(bases.iter().filter_map(|base| main_of(&base.join(script))).map(|main| below(&main)));

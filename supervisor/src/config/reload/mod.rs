@@ -441,7 +441,7 @@ fn remains(guard: &Guard, policy: &Policy) -> Vec<String> {
     if policy.allow_ptrace() != guard.policy().allow_ptrace() {
         lines.push("exec.allowPtrace: counts in full only after a restart of the guard".to_owned());
     }
-    if policy.has_web_rules() && !guard.policy().has_web_rules() && !guard.session.web.is_some() {
+    if policy.has_web_rules() && !guard.policy().has_web_rules() && guard.session.web.is_none() {
         let line =
             "network.web: there is no proxy until a restart of the guard, so nothing leads to other hosts";
         lines.push(line.to_owned());
