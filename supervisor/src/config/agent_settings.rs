@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use crate::config::realpath::Links;
 use claude_state::STATE;
-use hook_commands::{Places, scripts};
+use hook_commands::{NamePaths, scripts};
 use settings_files::SettingsFile;
 pub use settings_files::is_name_of_project;
 use started_commands::StartedCommand;
@@ -81,12 +81,12 @@ fn named_by_state(links: &Links, home: &Path, projects: &[PathBuf]) -> Result<Ve
             };
             all_words(&state.servers, &mut words);
             for project in [home].into_iter().chain(projects.iter().map(PathBuf::as_path)) {
-                let places = Places { home, project, roots: projects };
+                let places = NamePaths { home, project, roots: projects };
                 files.extend(scripts_of_all(&servers(&state.servers), places, &at)?);
             }
             for (project, of_project) in &state.projects {
                 all_words(&of_project.servers, &mut words);
-                let places = Places { home, project: Path::new(project), roots: projects };
+                let places = NamePaths { home, project: Path::new(project), roots: projects };
                 files.extend(scripts_of_all(&servers(&of_project.servers), places, &at)?);
             }
         }
@@ -115,7 +115,7 @@ pub fn named_scripts_of_home(
     let mut found = Vec::new();
     for settings in settings_files::of_home(links, home)? {
         let text = text_of(links, &settings.path)?;
-        let places = Places { home, project, roots: &[] };
+        let places = NamePaths { home, project, roots: &[] };
         found.extend(scripts_of_all(&settings_text::commands_in(&text, &settings), places, &settings.path)?);
     }
     Ok(found)
@@ -168,7 +168,7 @@ fn scripts_of(
     project: &Path,
 ) -> Result<Vec<PathBuf>, UnreadSettings> {
     let text = text_of(links, &settings.path)?;
-    let places = Places { home, project, roots: &[] };
+    let places = NamePaths { home, project, roots: &[] };
     scripts_of_all(&settings_text::commands_in(&text, settings), places, &settings.path)
 }
 
@@ -182,14 +182,18 @@ fn scripts_for_each(
     let commands = settings_text::commands_in(text, settings);
     let mut found = Vec::new();
     for project in [home].into_iter().chain(projects.iter().map(PathBuf::as_path)) {
-        found.extend(scripts_of_all(&commands, Places { home, project, roots: projects }, &settings.path)?);
+        found.extend(scripts_of_all(
+            &commands,
+            NamePaths { home, project, roots: projects },
+            &settings.path,
+        )?);
     }
     Ok(found)
 }
 
 fn scripts_of_all(
     commands: &[StartedCommand],
-    places: Places<'_>,
+    places: NamePaths<'_>,
     settings: &Path,
 ) -> Result<Vec<PathBuf>, UnreadSettings> {
     let mut found = Vec::new();

@@ -55,7 +55,7 @@ pub struct LinkedNames {
 
 impl LinkedNames {
     /// Tells the operator once why nothing in a place is written: a denial names the set alone.
-    fn tell(&self, place: &[u8], why: &UnreadSettings) {
+    fn report(&self, place: &[u8], why: &UnreadSettings) {
         let mut told = self.told.lock();
         if told.len() < MAX_TOLD && told.insert(why.to_string()) {
             tracing::error!("nothing in {} may be written: {why}", shown(place));
@@ -73,7 +73,7 @@ impl LinkedNames {
                 LinkedPlace::Configured { set, .. } => Some(OtherName::Configured(*set)),
                 LinkedPlace::Hidden { set, .. } => Some(OtherName::Way(*set)),
                 LinkedPlace::Unread { place, set, why } => {
-                    self.tell(place, why);
+                    self.report(place, why);
                     Some(OtherName::Way(*set))
                 }
             }));

@@ -39,7 +39,7 @@ const MAX_COMMAND: usize = 64 << 10;
 const MAX_DIRECTORIES: usize = 8;
 /// Where the names in settings are looked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Places<'p> {
+pub struct NamePaths<'p> {
     pub home: &'p Path,
     /// The project that the settings are for; the home for what they name in it.
     pub project: &'p Path,
@@ -47,7 +47,7 @@ pub struct Places<'p> {
     pub roots: &'p [PathBuf],
 }
 
-impl Places<'_> {
+impl NamePaths<'_> {
     fn of_word(&self, word: &str, around: &[PathBuf]) -> Vec<PathBuf> {
         mentioned_scripts::places(word, self.home, self.project, around)
     }
@@ -69,7 +69,7 @@ pub struct TooLong;
 ///
 /// # Errors
 /// The command is too long.
-pub fn scripts(started: &StartedCommand, places: Places<'_>) -> Result<Vec<PathBuf>, TooLong> {
+pub fn scripts(started: &StartedCommand, places: NamePaths<'_>) -> Result<Vec<PathBuf>, TooLong> {
     if started.command.length() > MAX_COMMAND {
         return Err(TooLong);
     }
@@ -110,7 +110,7 @@ fn top_of(project: &Path) -> Option<PathBuf> {
 }
 
 struct CommandReader<'p> {
-    places: Places<'p>,
+    places: NamePaths<'p>,
     /// Where the command may start. What is not there yet may come in each of them.
     bases: Vec<PathBuf>,
     /// Where `cd` has gone.
@@ -125,7 +125,7 @@ struct CommandReader<'p> {
 }
 
 impl<'p> CommandReader<'p> {
-    fn new(places: Places<'p>) -> CommandReader<'p> {
+    fn new(places: NamePaths<'p>) -> CommandReader<'p> {
         let here = places.project.to_owned();
         CommandReader {
             places,
@@ -255,7 +255,7 @@ impl<'p> CommandReader<'p> {
 
     /// The files that were found, by what the command is.
     fn found_of(self, command: &NamedCommand) -> Vec<PathBuf> {
-        let Places { home, project, .. } = self.places;
+        let NamePaths { home, project, .. } = self.places;
         let is_meant = |path: &PathBuf| match command {
             NamedCommand::Loaded(_) => path.is_file(),
             // A directory around the project holds the work, and so may one that a home names.
@@ -282,7 +282,8 @@ mod tests {
     use super::*;
 
     fn scripts_in(command: NamedCommand, home: &Path, project: &Path) -> Vec<PathBuf> {
-        scripts(&StartedCommand { command, directory: None }, Places { home, project, roots: &[] }).unwrap()
+        scripts(&StartedCommand { command, directory: None }, NamePaths { home, project, roots: &[] })
+            .unwrap()
     }
 
     fn found(text: &str) -> Vec<String> {
