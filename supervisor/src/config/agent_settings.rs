@@ -7,7 +7,6 @@ mod command_lines;
 mod hook_commands;
 mod looking_programs;
 mod mentioned_scripts;
-mod nested_projects;
 mod opening_tasks;
 mod packages;
 mod programs_of_words;
@@ -121,18 +120,9 @@ pub fn named_scripts_of_home(
     Ok(found)
 }
 
-/// Returns the scripts that the settings of agents in a project, and in directories below it, have started. What ends
-/// with a slash is a directory of plugins. Settings that cannot be read are left out: where something is written, all
-/// around them is protected.
+/// Returns the scripts that the settings of agents in a project have started. What ends with a slash is a directory of
+/// plugins. Settings that cannot be read are left out: where something is written, all around them is protected.
 pub fn named_scripts(links: &Links, home: &Path, project: &Path) -> Vec<PathBuf> {
-    let mut found = scripts_of_agents(links, home, project);
-    for nested in nested_projects::projects_below(project, home) {
-        found.extend(scripts_of_agents(links, home, &nested));
-    }
-    found
-}
-
-fn scripts_of_agents(links: &Links, home: &Path, project: &Path) -> Vec<PathBuf> {
     let settings = settings_files::of_project(links, project).unwrap_or_default();
     let is_of_agents = |settings: &SettingsFile| {
         let below = settings.path.strip_prefix(project).unwrap_or(&settings.path);
