@@ -39,7 +39,7 @@ fn what_settings_only_look_at_stays_the_work() {
         ("node --check src/main.py; bash -n src/main.py", EDIT),
     ] {
         let world = made("mkdir -p .claude src; echo : > src/main.py");
-        world.write("work/.claude/settings.json", &hook(command));
+        world.write("work/.claude/settings.json", hook(command));
         let done = run(&world, "work", &format!("set -e; {line}; echo done > end"));
         assert!(world.read("work/end").is_some(), "{command}: {}", done.stderr);
     }
@@ -61,7 +61,7 @@ fn settings_that_cannot_be_read_close_their_repository_alone() {
     let world = made("mkdir -p a b/.git; echo : > a/f");
     world.write(
         "work/b/.mcp.json",
-        &format!(r#"{{"mcpServers": {{"x": {{"command": "{}"}}}}}}"#, "$(".repeat(300_000)),
+        format!(r#"{{"mcpServers": {{"x": {{"command": "{}"}}}}}}"#, "$(".repeat(300_000)),
     );
     let done = run(&world, "work/a", "echo x >> f; echo y > new; echo z > ../b/new");
     assert_eq!(world.read("work/a/f").as_deref(), Some(":\nx\n"), "{}", done.stderr);

@@ -28,8 +28,8 @@ const MAX_FRESH: Duration = Duration::from_secs(2);
 /// How many directories are remembered.
 const MAX_DIRECTORIES: usize = 4096;
 
-/// How many settings the operator is told of.
-const MAX_TOLD: usize = 16;
+/// How many settings are reported to the operator.
+const MAX_REPORTED: usize = 16;
 
 /// What a protected name that is a link makes of a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,15 +49,15 @@ type DatedPlaces = (Instant, Arc<Vec<LinkedPlace>>);
 #[derive(Debug, Default)]
 pub struct LinkedNames {
     places: Mutex<HashMap<Vec<u8>, DatedPlaces>>,
-    /// The settings that the operator has been told of.
-    told: Mutex<HashSet<String>>,
+    /// The settings that were reported.
+    reported: Mutex<HashSet<String>>,
 }
 
 impl LinkedNames {
-    /// Tells the operator once why nothing in a place is written: a denial names the set alone.
+    /// Reports once why nothing in a place is written: a denial names the set alone.
     fn report(&self, place: &[u8], why: &UnreadSettings) {
-        let mut told = self.told.lock();
-        if told.len() < MAX_TOLD && told.insert(why.to_string()) {
+        let mut reported = self.reported.lock();
+        if reported.len() < MAX_REPORTED && reported.insert(why.to_string()) {
             tracing::error!("nothing in {} may be written: {why}", shown(place));
         }
     }

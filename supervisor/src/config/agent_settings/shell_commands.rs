@@ -222,8 +222,6 @@ impl Split {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
-
     use super::*;
 
     fn words(text: &str) -> Vec<String> {
@@ -258,12 +256,11 @@ mod tests {
         assert!(commands_of("case a in b) c;; esac").is_understood);
     }
 
+    /// If each took a look at all that follows, this would not end.
     #[test]
-    fn a_text_takes_time_by_its_length() {
+    fn a_text_is_read_in_one_pass() {
         for part in ["$(", "${", "`", "\"", "$(\"", "(", "a$(`"] {
-            let begin = Instant::now();
-            commands_of(&part.repeat(100_000));
-            assert!(begin.elapsed() < Duration::from_secs(2), "{part}");
+            assert!(!commands_of(&part.repeat(300_001)).is_understood, "{part}");
         }
     }
 }
