@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 
 use super::link_search::{LinkedPlace, search};
 use super::made_directories::MadeDirectories;
+use crate::audit::report::print;
 use crate::config::agent_settings::UnreadSettings;
 
 /// How long a directory is not searched again. The operator may make such a link at any time.
@@ -58,7 +59,7 @@ impl LinkedNames {
     fn report(&self, place: &[u8], why: &UnreadSettings) {
         let mut reported = self.reported.lock();
         if reported.len() < MAX_REPORTED && reported.insert(why.to_string()) {
-            tracing::error!("nothing in {} may be written: {why}", shown(place));
+            print(&format!("openclaw-guard: nothing in {} may be written: {why}", shown(place)));
         }
     }
 
