@@ -27,6 +27,7 @@ use claude_state::STATE;
 use hook_commands::{NamePaths, scripts};
 use settings_files::SettingsFile;
 pub use settings_files::is_name_of_project;
+use settings_text::words_of;
 use started_commands::StartedCommand;
 pub use unread_settings::UnreadSettings;
 
@@ -56,9 +57,10 @@ pub fn named_files(links: &Links, home: &Path, projects: &[PathBuf]) -> Result<V
     for settings in settings_files::of_home(links, home)? {
         let text = text_of(links, &settings.path)?;
         if settings.path.extension().is_none_or(|end| end != "md") {
-            words_of(&text, &mut words);
+            words.extend(words_of(&text));
         }
-        files.extend(scripts_for_each(&text, &settings, home, projects)?);
+        let commands = settings_text::commands_in(&text, &settings);
+        files.extend(scripts_for_each(&commands, &settings.path, home, projects)?);
     }
     files.extend(words.iter().filter_map(|word| path(word, home)));
     files.extend(named_by_state(links, home, projects)?);
@@ -73,24 +75,17 @@ fn named_by_state(links: &Links, home: &Path, projects: &[PathBuf]) -> Result<Ve
     let (mut words, mut files) = (Vec::new(), Vec::new());
     match claude_state::read(&at) {
         Ok(state) => {
-            let servers = |servers: &Value| {
-                command_keys::commands(&Value::Object(
-                    [("mcpServers".to_owned(), servers.clone())].into_iter().collect(),
-                ))
-            };
             all_words(&state.servers, &mut words);
-            for project in [home].into_iter().chain(projects.iter().map(PathBuf::as_path)) {
-                let places = NamePaths { home, project, roots: projects };
-                files.extend(scripts_of_all(&servers(&state.servers), places, &at)?);
-            }
+            let commands = command_keys::commands(&state.servers);
+            files.extend(scripts_for_each(&commands, &at, home, projects)?);
             for (project, of_project) in &state.projects {
                 all_words(&of_project.servers, &mut words);
                 let places = NamePaths { home, project: Path::new(project), roots: projects };
-                files.extend(scripts_of_all(&servers(&of_project.servers), places, &at)?);
+                files.extend(scripts_of_all(&command_keys::commands(&of_project.servers), places, &at)?);
             }
         }
         // The agent could repair it: all of it counts.
-        Err(_) => words_of(&settings_text::read(links, &at, MAX_STATE)?, &mut words),
+        Err(_) => words.extend(words_of(&settings_text::read(links, &at, MAX_STATE)?)),
     }
     words.sort();
     words.dedup();
@@ -101,21 +96,14 @@ fn named_by_state(links: &Links, home: &Path, projects: &[PathBuf]) -> Result<Ve
     Ok([files, of_agents].concat())
 }
 
-/// Returns the scripts that settings in a home have started, wherever they are, also as a project would understand
-/// them.
+/// Returns the scripts that settings in a home have started, wherever they are.
 ///
 /// # Errors
 /// As [`named_files`].
-pub fn named_scripts_of_home(
-    links: &Links,
-    home: &Path,
-    project: &Path,
-) -> Result<Vec<PathBuf>, UnreadSettings> {
+pub fn named_scripts_of_home(links: &Links, home: &Path) -> Result<Vec<PathBuf>, UnreadSettings> {
     let mut found = Vec::new();
     for settings in settings_files::of_home(links, home)? {
-        let text = text_of(links, &settings.path)?;
-        let places = NamePaths { home, project, roots: &[] };
-        found.extend(scripts_of_all(&settings_text::commands_in(&text, &settings), places, &settings.path)?);
+        found.extend(scripts_of(links, &settings, home, home)?);
     }
     Ok(found)
 }
@@ -162,21 +150,17 @@ fn scripts_of(
     scripts_of_all(&settings_text::commands_in(&text, settings), places, &settings.path)
 }
 
-/// The scripts that settings of a home name: relative to the home, and in each project, where the agent starts.
+/// The scripts of commands in settings of a home: relative to the home, and in each project, where the agent starts.
 fn scripts_for_each(
-    text: &str,
-    settings: &SettingsFile,
+    commands: &[StartedCommand],
+    settings: &Path,
     home: &Path,
     projects: &[PathBuf],
 ) -> Result<Vec<PathBuf>, UnreadSettings> {
-    let commands = settings_text::commands_in(text, settings);
     let mut found = Vec::new();
     for project in [home].into_iter().chain(projects.iter().map(PathBuf::as_path)) {
-        found.extend(scripts_of_all(
-            &commands,
-            NamePaths { home, project, roots: projects },
-            &settings.path,
-        )?);
+        let places = NamePaths { home, project, roots: projects };
+        found.extend(scripts_of_all(commands, places, settings)?);
     }
     Ok(found)
 }
@@ -197,17 +181,10 @@ fn text_of(links: &Links, path: &Path) -> Result<String, UnreadSettings> {
     settings_text::read(links, path, MAX_SETTINGS)
 }
 
-fn words_of(text: &str, words: &mut Vec<String>) {
-    let is_between =
-        |letter: char| letter.is_whitespace() || letter.is_control() || "\"'`=,:;|&()[]{}<>".contains(letter);
-    let text = text.replace("${HOME}", "$HOME");
-    words.extend(text.split(is_between).filter(|word| word.contains('/')).map(str::to_owned));
-}
-
 /// Adds the words of all texts in a value.
 fn all_words(value: &Value, words: &mut Vec<String>) {
     match value {
-        Value::String(text) => words_of(text, words),
+        Value::String(text) => words.extend(words_of(text)),
         Value::Array(values) => values.iter().for_each(|value| all_words(value, words)),
         Value::Object(entries) => entries.values().for_each(|value| all_words(value, words)),
         _ => {}

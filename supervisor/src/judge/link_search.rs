@@ -99,7 +99,7 @@ impl Search<'_> {
             && let Some(set) = self.set_of(OF_AGENTS, None)
         {
             let links = Links::default();
-            let scripts = agent_settings::named_scripts_of_home(&links, as_path(top), as_path(top));
+            let scripts = agent_settings::named_scripts_of_home(&links, as_path(top));
             self.scripts_of_agents(&links, scripts, top, set);
         }
         for (name, kind) in listed {

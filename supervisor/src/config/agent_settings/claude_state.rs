@@ -2,11 +2,10 @@
 //! be large, so it is read without what is around them.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use guard_openclaw::plain_file;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -34,14 +33,17 @@ pub struct StateOfProject {
     pub servers: Value,
 }
 
-/// Returns the servers of a state; none if there is no such file.
+/// Returns the servers of a state; none if there is no such file, or something else in its place.
 ///
 /// # Errors
 /// The file cannot be read, is too long, or is no JSON of this form.
 pub fn read(path: &Path) -> io::Result<ClaudeState> {
-    let file = match open(path) {
+    let is_other = || path.metadata().is_ok_and(|meta| !meta.is_file());
+    let file = match plain_file::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ClaudeState::default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound || is_other() => {
+            return Ok(ClaudeState::default());
+        }
         Err(error) => return Err(error),
     };
     let length = file.metadata()?.len();
@@ -49,12 +51,6 @@ pub fn read(path: &Path) -> io::Result<ClaudeState> {
         return Err(io::Error::from(io::ErrorKind::FileTooLarge));
     }
     Ok(serde_json::from_reader(BufReader::with_capacity(1 << 16, file.take(MAX_BYTES)))?)
-}
-
-/// Opens a regular file. A FIFO would block.
-fn open(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::from(io::ErrorKind::NotFound)) }
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub fn of_markdown(text: &str) -> Vec<StartedCommand> {
         text.trim_start_matches('\u{feff}').strip_prefix("---").and_then(|rest| rest.split_once("\n---"));
     let mut found = front.map(|(front, _)| of_lines(front)).unwrap_or_default();
     let spans = text.split("!`").skip(1).filter_map(|rest| rest.split('`').next());
-    found.extend(spans.map(|span| started(NamedCommand::Text(span.to_owned()))));
+    found.extend(spans.map(|span| NamedCommand::Text(span.to_owned()).into()));
     found
 }
 
@@ -27,11 +27,7 @@ pub fn of_markdown(text: &str) -> Vec<StartedCommand> {
 /// them).
 pub fn of_prompt(text: &str) -> Vec<StartedCommand> {
     let spans = text.split("!{").skip(1).filter_map(|rest| rest.split(['}', '\n']).next());
-    spans.map(|span| started(NamedCommand::Text(span.to_owned()))).collect()
-}
-
-fn started(command: NamedCommand) -> StartedCommand {
-    StartedCommand { command, directory: None }
+    spans.map(|span| NamedCommand::Text(span.to_owned()).into()).collect()
 }
 
 #[derive(Default)]
@@ -104,23 +100,23 @@ impl LineReader {
         let value = value.trim().trim_end_matches(',');
         // A table on one line has its own keys: what it holds counts if one of them may hold a command.
         if value.starts_with('{') && (part != Part::Data || value.contains("command")) {
-            return self.found.push(started(NamedCommand::Words(value.to_owned())));
+            return self.found.push(NamedCommand::Words(value.to_owned()).into());
         }
         let words = if value.starts_with(['[', '"', '\'']) { quoted(value) } else { vec![value.to_owned()] };
         if value.starts_with('[') && matches!(part, Part::Command | Part::Around) {
-            self.found.push(started(NamedCommand::Argv(words.clone())));
+            self.found.push(NamedCommand::Argv(words.clone()).into());
         }
         if self.is_arguments {
             self.arguments.extend(words.iter().filter(|word| !word.is_empty()).cloned());
         }
-        self.found.extend(words.into_iter().filter_map(|word| part.text(word)).map(started));
+        self.found.extend(words.into_iter().filter_map(|word| part.text(word)).map(StartedCommand::from));
     }
 
     /// Ends an entry: its program has its arguments, and each command its directory.
     fn end_entry(&mut self) {
         let (program, arguments) = (self.program.take(), std::mem::take(&mut self.arguments));
         if let Some(program) = program.filter(|_| !arguments.is_empty()) {
-            self.found.push(started(NamedCommand::Argv([vec![program], arguments].concat())));
+            self.found.push(NamedCommand::Argv([vec![program], arguments].concat()).into());
         }
         if let Some(directory) = self.directory.take() {
             self.found[self.from..].iter_mut().for_each(|found| found.directory = Some(directory.clone()));

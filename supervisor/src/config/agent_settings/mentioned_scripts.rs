@@ -61,7 +61,10 @@ pub fn places(word: &str, home: &Path, project: &Path, around: &[PathBuf]) -> Ve
         _ if word.starts_with('/') => vec![PathBuf::from(word)],
         _ => around.iter().map(|directory| directory.join(word)).collect(),
     };
-    // A path with `.` in it would be another text.
-    let plain = |path: PathBuf| path.components().filter(|part| *part != Component::CurDir).collect();
-    paths.into_iter().map(plain).collect()
+    paths.iter().map(|path| plain(path)).collect()
+}
+
+/// Returns a path without `.` in it, which would be another text.
+pub fn plain(path: &Path) -> PathBuf {
+    path.components().filter(|part| *part != Component::CurDir).collect()
 }

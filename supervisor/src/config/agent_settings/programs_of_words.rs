@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use guard_policy::analysis::script_operands;
 
 use super::looking_programs::{is_option, name_of};
+use super::mentioned_scripts::plain;
 use super::shell_commands::HOLE;
 
 /// How many programs of one command are looked at.
@@ -147,8 +148,4 @@ fn main_of(directory: &Path) -> Option<String> {
     let text = guard_openclaw::plain_file::read_at_most(&directory.join("package.json"), MAX_PACKAGE).ok()?;
     let package: serde_json::Value = serde_json::from_slice(&text).ok()?;
     package.get("main")?.as_str().map(str::to_owned)
-}
-
-fn plain(path: &Path) -> PathBuf {
-    path.components().filter(|part| *part != std::path::Component::CurDir).collect()
 }

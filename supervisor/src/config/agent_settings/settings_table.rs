@@ -116,7 +116,7 @@ const TABLE: &[(SettingsReader, &str)] = &[
     ),
 ];
 
-/// A row: what it is relative to, the names below that, and how it is read.
+/// A place of the table: the names below its start, and how it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SettingsRow {
     /// The names, each of which may have a star.

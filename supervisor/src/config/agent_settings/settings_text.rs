@@ -51,16 +51,16 @@ pub fn commands_in(text: &str, settings: &SettingsFile) -> Vec<StartedCommand> {
     match json(text) {
         Some(value) => command_keys::commands(&meant(value, settings.reader)),
         None if settings.reader == SettingsReader::Tasks && !text.contains(ON_OPENING) => Vec::new(),
-        None => {
-            let started =
-                |word: &str| StartedCommand { command: NamedCommand::Text(word.to_owned()), directory: None };
-            let is_between = |letter: char| {
-                letter.is_whitespace() || letter.is_control() || "\"'`=,:;|&()[]{}<>".contains(letter)
-            };
-            let words = text.split(is_between).filter(|word| word.contains('/'));
-            words.map(started).collect()
-        }
+        None => words_of(text).into_iter().map(|word| NamedCommand::Text(word).into()).collect(),
     }
+}
+
+/// Returns the words of a text that may be paths.
+pub fn words_of(text: &str) -> Vec<String> {
+    let is_between =
+        |letter: char| letter.is_whitespace() || letter.is_control() || "\"'`=,:;|&()[]{}<>".contains(letter);
+    let text = text.replace("${HOME}", "$HOME");
+    text.split(is_between).filter(|word| word.contains('/')).map(str::to_owned).collect()
 }
 
 /// What counts of a value, by what it is.

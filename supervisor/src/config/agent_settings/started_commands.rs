@@ -36,6 +36,13 @@ pub struct StartedCommand {
     pub directory: Option<String>,
 }
 
+/// A command that starts in the project.
+impl From<NamedCommand> for StartedCommand {
+    fn from(command: NamedCommand) -> StartedCommand {
+        StartedCommand { command, directory: None }
+    }
+}
+
 #[cfg(test)]
 impl StartedCommand {
     /// Its words as one text.
