@@ -26,9 +26,11 @@ use super::exec_roots::is_below;
 use super::glob::Glob;
 use crate::config::persistence::Protection;
 use crate::paths::entry::CompiledPattern;
+use crate::programs::name::basename;
 use crate::verdict::CompiledReason;
 use crate::{Grant, Host, Rights, Source};
 pub use components::{Shape, ShapeKind};
+use git_locked::is_config;
 pub use git_locked::{GitContent, GitLockedNames};
 pub use git_parts::{GitLook, GitPart};
 use lists::{Start, paths_of};
@@ -55,9 +57,6 @@ pub(crate) enum Asking {
 
 /// The usual directories of programs of a Python environment (venv(3py), virtualenv, uv).
 const ENVIRONMENTS: [&[u8]; 2] = [b"/venv/bin", b"/.venv/bin"];
-
-/// The configuration of a repository, and that of a work tree, in a git directory.
-const GIT_CONFIGS: [&str; 2] = ["/config", "/config.worktree"];
 
 /// What a denial suggests to allow the write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +110,7 @@ pub(crate) fn protected_paths(
                 }
                 let path = [top, rest.as_bytes()].concat();
                 let reason = match &config_reason {
-                    Some(config) if start == Start::Git && GIT_CONFIGS.contains(&rest) => {
+                    Some(config) if start == Start::Git && is_config(&rest.as_bytes()[1..]) => {
                         configs.insert(path.clone());
                         making.own = Some(path.clone());
                         config
@@ -262,10 +261,6 @@ fn around(dir: &[u8]) -> &[u8] {
     dir.iter().rposition(|byte| *byte == b'/').map_or(dir, |at| &dir[..at])
 }
 
-fn is_git_config(path: &[u8]) -> bool {
-    GIT_CONFIGS.iter().any(|name| path.ends_with(name.as_bytes()))
-}
-
 struct Making<'a> {
     host: &'a Host<'a>,
     entries: Vec<CompiledPattern>,
@@ -273,7 +268,7 @@ struct Making<'a> {
     seen: HashSet<(Vec<u8>, Grant)>,
     /// The configuration of git's that is being added.
     own: Option<Vec<u8>>,
-    /// Those of [`GIT_CONFIGS`] that were added as something else, and so are not only a configuration.
+    /// Files with the name of a configuration of git's that were added as something else, and so are not only that.
     others: HashSet<Vec<u8>>,
     /// What `w` becomes at most where places are added.
     w: Grant,
@@ -334,7 +329,7 @@ impl Making<'_> {
     }
 
     fn pattern(&mut self, literal: &[u8], pattern: &str, reason: &Arc<CompiledReason>) {
-        if pattern.is_empty() && is_git_config(literal) && self.own.as_deref() != Some(literal) {
+        if pattern.is_empty() && is_config(basename(literal)) && self.own.as_deref() != Some(literal) {
             self.others.insert(literal.to_vec());
         }
         if self.seen.insert(([literal, b"\0", pattern.as_bytes()].concat(), self.w)) {
