@@ -57,14 +57,15 @@ impl PendingApprovals {
         if answered.iter().any(|id| self.pending.get(id).is_some_and(|pending| pending.is_moved)) {
             return Err(ResolveError::Withdrawn);
         }
+        for save in &saves {
+            let questions =
+                save.questions.iter().filter_map(|id| Some(&self.pending.get(id)?.request.question));
+            let until = now + BURST_INTERVAL;
+            let fresh = questions.filter_map(|question| FreshRule::new(&save.saving, question, until));
+            self.fresh_rules.extend(fresh);
+        }
         let mut cards = self.listings();
         for id in &answered {
-            let question = self.pending.get(id).map(|pending| &pending.request.question);
-            let saved = saves.iter().filter(|save| save.questions.contains(id));
-            let fresh = question.into_iter().flat_map(|question| {
-                saved.clone().filter_map(|save| FreshRule::new(&save.saving, question, now + BURST_INTERVAL))
-            });
-            self.fresh_rules.extend(fresh);
             self.answer(*id, decision, by, now);
         }
         // Later questions that a wide answer covers are not asked any more.

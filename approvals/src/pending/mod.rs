@@ -123,6 +123,7 @@ impl PendingApprovals {
         self.host_denials.forget(now);
         self.host_grants.forget(now);
         self.expired.forget(now);
+        self.fresh_rules.retain(|rule| rule.until > now);
         self.late.forget(now);
     }
 

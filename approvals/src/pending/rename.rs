@@ -28,7 +28,7 @@ pub(super) struct FreshRule {
     rule: FileRule,
     /// The file that was asked about.
     asked: Vec<u8>,
-    until: Instant,
+    pub(super) until: Instant,
 }
 
 impl FreshRule {
@@ -74,7 +74,7 @@ impl PendingApprovals {
     /// Whether a file or directory may get the path `new` without coming under an "always" of a moment ago, which was given
     /// for what was there then.
     pub fn is_clear_of_fresh_rules(&mut self, old: &[u8], new: &[u8], now: Instant) -> bool {
-        self.fresh_rules.retain(|rule| rule.until > now);
+        self.pass(now);
         !self.fresh_rules.iter().any(|rule| rule.gains(old, new))
     }
 }

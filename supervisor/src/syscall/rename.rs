@@ -26,8 +26,7 @@ type At = (i32, u64);
 /// # Errors
 /// EACCES if another guard does not let this one move anything.
 pub fn alone<'g>(request: &Request<'g, '_>) -> Result<Alone<'g>, Errno> {
-    let wait =
-        |lock: &mut dyn FnMut() -> bool| request.worker.block(request.caller, || Ok(lock())).unwrap_or(false);
+    let wait = |lock: &mut dyn FnMut() -> bool| request.worker.wait_for_lock(request.caller, lock);
     request.guard.session.moving.alone(wait).map_err(|lock| {
         let text = "another guard of this user holds this lock, and is stopped or hangs: nothing is moved or made meanwhile";
         let path = lock.as_os_str().as_encoded_bytes();

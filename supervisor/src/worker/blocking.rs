@@ -143,6 +143,11 @@ impl Worker {
         result
     }
 
+    /// Waits for a lock, by trying to take it. Returns whether it is taken.
+    pub fn wait_for_lock(&self, caller: &Caller<'_>, lock: &mut dyn FnMut() -> bool) -> bool {
+        self.block(caller, || Ok(lock())).unwrap_or(false)
+    }
+
     /// Waits for a human. The wait is cancelled if the caller died or has a pending signal.
     pub fn wait_for_answer<T>(&self, caller: &Caller<'_>, cancel: Cancel, wait: impl FnOnce() -> T) -> T {
         self.ensure_spare();

@@ -160,9 +160,8 @@ fn ask(
 
 /// Whether a move that was judged before the question was there has changed what it is about. Later ones withdraw it.
 fn is_moved(worker: &Worker, guard: &Guard, caller: &Caller<'_>, path: &[u8], which: &WhichFile) -> bool {
-    let wait = |lock: &mut dyn FnMut() -> bool| worker.block(caller, || Ok(lock())).unwrap_or(false);
     // While another guard keeps this one from moving anything, nothing is moved.
-    drop(guard.session.moving.alone(wait));
+    drop(guard.session.moving.alone(|lock| worker.wait_for_lock(caller, lock)));
     is_replaced(path, which)
 }
 

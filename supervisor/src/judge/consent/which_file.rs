@@ -14,11 +14,10 @@ use crate::resolve::{Identity, Object};
 
 /// The file at a place, and the directory that has its name, by the descriptors with which the call will act.
 pub fn which_file(place: AnchoredPath<'_>) -> WhichFile {
-    let numbers = |identity: Identity| (identity.device, identity.inode);
     let directory = place.parent().ok().and_then(|parent| fstat(parent).ok());
     WhichFile {
-        directory: directory.map(|stat| numbers(Identity::from_stat(&stat))),
-        file: place.object.map(|object| numbers(Identity::from_stat(&object.stat))),
+        directory: directory.map(|stat| numbers(&stat)),
+        file: place.object.map(|object| numbers(&object.stat)),
         born_ms: place.object.and_then(born_ms),
     }
 }
@@ -28,13 +27,15 @@ pub fn which_file(place: AnchoredPath<'_>) -> WhichFile {
 pub fn is_replaced(path: &[u8], asked: &WhichFile) -> bool {
     let path = Path::new(OsStr::from_bytes(path));
     let is_other = |found: Result<Stat, Errno>, asked: Option<(u64, u64)>| {
-        found.is_ok_and(|stat| {
-            let Identity { device, inode } = Identity::from_stat(&stat);
-            Some((device, inode)) != asked
-        })
+        found.is_ok_and(|stat| Some(numbers(&stat)) != asked)
     };
     let directory = path.parent().map_or(Err(Errno::NOENT), stat);
     asked.directory.is_some() && (is_other(directory, asked.directory) || is_other(lstat(path), asked.file))
+}
+
+fn numbers(stat: &Stat) -> (u64, u64) {
+    let Identity { device, inode } = Identity::from_stat(stat);
+    (device, inode)
 }
 
 /// When a file was made, in milliseconds since 1970, if its file system says so.
