@@ -17,6 +17,7 @@ use super::git_look::{
 };
 use super::linked_names::{LinkedNames, OtherName};
 use super::listing::names;
+use super::made_directories::MadeDirectories;
 use crate::resolve::Object;
 
 /// How many names are looked at below a directory that is to be moved. Beyond that, it stays.
@@ -58,9 +59,14 @@ pub struct Shapes<'a> {
 }
 
 impl Shapes<'_> {
+    /// The directories that the tree has made.
+    fn own_directories(&self) -> &MadeDirectories {
+        &self.created.directories
+    }
+
     /// Whether a protected name leads to a place at or below a path, so that no link may stand there.
     pub fn is_led_to(&self, path: &[u8]) -> bool {
-        self.policy.protects_shapes() && self.linked.lead_below(self.policy, &self.created.directories, path)
+        self.policy.protects_shapes() && self.linked.lead_below(self.policy, self.own_directories(), path)
     }
 
     /// Returns the question for an access to a place.
@@ -147,7 +153,7 @@ impl Shapes<'_> {
                 .find(|shape| !is_own(shape) && !self.is_the_trees(shape, other))
                 .map(|shape| Site::Linked(shape.linked()))
         };
-        self.linked.other_names(self.policy, &self.created.directories, path).iter().find_map(protecting)
+        self.linked.other_names(self.policy, self.own_directories(), path).iter().find_map(protecting)
     }
 
     /// What a place is part of in the operator's git directories of any name, without what lies in work trees there.
@@ -158,8 +164,8 @@ impl Shapes<'_> {
         let place = place.in_directory(parent.as_ref());
         parts.retain(|part| {
             is_part_of_repository(part, place)
-                && !self.created.directories.has_above(place, part.directory)
-                && !is_in_work_tree(part, place, &self.created.directories)
+                && !self.own_directories().has_above(place, part.directory)
+                && !is_in_work_tree(part, place, self.own_directories())
         });
         // The tree may have made the directory itself, if the configuration names it.
         for part in parts.iter_mut().filter(|part| part.may_be_work_tree) {
@@ -170,8 +176,8 @@ impl Shapes<'_> {
 
     /// Whether the tree made the directory that holds a shape, and nobody else put a `.git` file there.
     fn is_the_trees(&self, shape: &Shape<'_>, place: AnchoredPath<'_>) -> bool {
-        self.created.directories.has_above(place, shape.holder)
-            && !is_of_others(place, &self.created.directories, &self.created.git_files)
+        self.own_directories().has_above(place, shape.holder)
+            && !is_of_others(place, self.own_directories(), &self.created.git_files)
     }
 
     /// Whether a place is that of a git configuration, or of its lock, and protected for that.
@@ -202,7 +208,7 @@ impl Shapes<'_> {
         !is_named
             && is_configured
             && !is_certainly_repository(place, directory)
-            && !self.created.directories.has_above(place, directory)
+            && !self.own_directories().has_above(place, directory)
     }
 
     /// Whether a directory is a git repository only because of this name in it. Without the name its hooks would lose
@@ -214,7 +220,7 @@ impl Shapes<'_> {
             let look = look_of(place, directory);
             look.is_configured()
                 && look.is_repository()
-                && !self.created.directories.has_above(place, directory)
+                && !self.own_directories().has_above(place, directory)
         })
     }
 
@@ -225,7 +231,7 @@ impl Shapes<'_> {
         let inside = AnchoredPath::named(&inside, directory.fd.as_fd());
         let is_repository = || look_of(inside, place.path).is_repository();
         self.policy.protects_shapes()
-            && !self.created.directories.contains_open(directory.fd.as_fd())
+            && !self.own_directories().contains_open(directory.fd.as_fd())
             && (is_repository() || self.git_directory_around(place).is_some())
     }
 
@@ -233,7 +239,7 @@ impl Shapes<'_> {
     /// directory is not the tree's own any more, the tree could write the file by its first name.
     pub fn names(&self, place: AnchoredPath<'_>) -> bool {
         let is_part = |part: &GitPart<'_>| {
-            is_part_of_repository(part, place) && !is_in_work_tree(part, place, &self.created.directories)
+            is_part_of_repository(part, place) && !is_in_work_tree(part, place, self.own_directories())
         };
         self.policy.protects_shapes()
             && (!self.policy.shapes(place.path).is_empty()
@@ -265,12 +271,12 @@ impl Shapes<'_> {
         let parts = self.policy.git_parts(place.path);
         let is_apart = |directory: &[u8]| {
             let mut of_it = parts.iter().filter(|part| part.directory == directory);
-            of_it.any(|part| is_in_work_tree(part, place, &self.created.directories))
+            of_it.any(|part| is_in_work_tree(part, place, self.own_directories()))
         };
         let mut around = self.policy.directories_around(place.path).into_iter();
         around.find(|shape| {
             is_git(shape.holder)
-                && !self.created.directories.has_above(place, shape.holder)
+                && !self.own_directories().has_above(place, shape.holder)
                 && !is_apart(shape.holder)
         })
     }
@@ -281,7 +287,7 @@ impl Shapes<'_> {
             // A link does not hold files itself: its directory counts.
             let end = path.iter().rposition(|byte| *byte == b'/').unwrap_or_default().max(1);
             let holder = if shape.holder == path { &path[..end] } else { shape.holder };
-            !self.created.directories.has_above(place, holder)
+            !self.own_directories().has_above(place, holder)
         })
     }
 
@@ -323,9 +329,9 @@ impl Shapes<'_> {
             // The new name is not there yet. If it would be the holder, that is the directory that is moved.
             match shape.holder == new.path {
                 true => {
-                    old.object.is_some_and(|moved| self.created.directories.contains_open(moved.fd.as_fd()))
+                    old.object.is_some_and(|moved| self.own_directories().contains_open(moved.fd.as_fd()))
                 }
-                false => self.created.directories.has_above(new, shape.holder),
+                false => self.own_directories().has_above(new, shape.holder),
             }
         });
         // A directory beside git's own could have links.
@@ -346,19 +352,19 @@ impl Shapes<'_> {
     /// configuration of a repository names is not looked into: the files come along unjudged.
     fn may_lead_into_git(&self, old: AnchoredPath<'_>, new: AnchoredPath<'_>) -> bool {
         let made = |holder: &[u8]| match holder == new.path {
-            true => old.object.is_some_and(|moved| self.created.directories.contains_open(moved.fd.as_fd())),
-            false => self.created.directories.has_above(new, holder),
+            true => old.object.is_some_and(|moved| self.own_directories().contains_open(moved.fd.as_fd())),
+            false => self.own_directories().has_above(new, holder),
         };
         let is_named = |part: &GitPart<'_>| {
             part.may_be_work_tree
                 && is_part_of_repository(part, new)
-                && !self.created.directories.has_above(new, part.directory)
+                && !self.own_directories().has_above(new, part.directory)
                 && is_named_by_configuration(part, new.path)
         };
         !self.policy.git_parts(new.path).iter().any(is_named)
             && self.policy.git_leads(new.path).into_iter().all(|(directory, holder)| {
                 made(holder)
-                    || self.created.directories.has_above(new, directory)
+                    || self.own_directories().has_above(new, directory)
                     || !look_of(new, directory).is_whole()
             })
     }
@@ -390,7 +396,7 @@ impl Shapes<'_> {
             let look = Look(has);
             if look.is_repository()
                 && look.is_configured()
-                && !self.created.directories.contains_open(open.as_fd())
+                && !self.own_directories().contains_open(open.as_fd())
             {
                 return false;
             }
