@@ -10,7 +10,13 @@ use guard_tests::{Ended, World, ended};
 use crate::planted::operator;
 
 /// Runs a line under the guard, in a directory below the world's, with these variables and arguments.
-fn run(world: &World, directory: &str, variables: &[(&str, &str)], arguments: &[&str], line: &str) -> Ended {
+pub fn run(
+    world: &World,
+    directory: &str,
+    variables: &[(&str, &str)],
+    arguments: &[&str],
+    line: &str,
+) -> Ended {
     let mut command = world.command();
     operator(world, &mut command).current_dir(world.root().join(directory));
     command.envs(variables.iter().copied());
@@ -27,7 +33,8 @@ fn native(world: &World, line: &str) -> Ended {
 const NAMED: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"filesystem": {"rules":
     {"/usr/**": "r-x", "/bin/**": "r-x", "/lib/**": "r-x", "/lib64/**": "r-x", "/etc/**": "r--"}}}}"#;
 
-fn made(before: &str) -> World {
+/// A world in which the operator has run a line in `work`.
+pub fn made(before: &str) -> World {
     let world = World::bare();
     let done = native(&world, before);
     assert_eq!(done.status, 0, "{}", done.stderr);

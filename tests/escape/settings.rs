@@ -1,23 +1,12 @@
 //! The settings of agents and editors: what they have started, and what they only look at.
 
-use guard_tests::{Ended, World, ended};
+use guard_tests::{Ended, World};
 
-use crate::planted::operator;
+use crate::runs::{self, made};
 
 /// Runs a line under the guard, in a directory below the world's.
 fn run(world: &World, directory: &str, line: &str) -> Ended {
-    let mut command = world.command();
-    operator(world, &mut command).current_dir(world.root().join(directory));
-    ended(command.args(["--", "sh", "-c", line]))
-}
-
-/// A world in which the operator has run a line in `work`.
-fn made(before: &str) -> World {
-    let world = World::bare();
-    let mut command = world.native_command();
-    let done = ended(operator(&world, &mut command).args(["sh", "-c", &format!("set -e; {before}")]));
-    assert_eq!(done.status, 0, "{}", done.stderr);
-    world
+    runs::run(world, directory, &[], &[], line)
 }
 
 /// Each with what the tree does.
