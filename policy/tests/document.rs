@@ -251,13 +251,13 @@ fn settings_without_effect_are_warnings() {
     let policy = compile(&json!({
         "version": 1,
         "exec": { "safeBins": ["cut", "cat", "AWK"], "strictInlineEval": true, "skills": {} },
-        "network": { "unixDatagram": true },
+        "network": { "unixDatagram": false },
         "audit": { "path": "/var/log/a", "onError": "continue", "maxBytes": 65536, "keep": 0, "journald": true },
         "agents": { "main": { "allowlist": [
             { "pattern": "  " }, { "pattern": "/usr/bin/git", "argPattern": "^(?=status)" },
         ] } },
     }));
-    assert!(policy.unix_datagram());
+    assert!(!policy.unix_datagram());
     let audit = AuditSettings {
         path: Some("/var/log/a".to_owned()),
         on_error: OnError::Continue,
@@ -269,8 +269,6 @@ fn settings_without_effect_are_warnings() {
     assert_eq!(
         policy.warnings(),
         [
-            "network.unixDatagram: has no effect: a datagram may name its receiver, which the guard cannot judge, so these \
-             sockets are refused",
             "agents.main.allowlist[0]: a blank pattern matches nothing",
             "agents.main.allowlist[1]: its argPattern is not a regular expression, or could take forever: \
              look-around, back-references and repetitions that share characters are not allowed",

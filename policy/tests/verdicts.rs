@@ -305,7 +305,7 @@ fn defaults_are_closed() {
     assert_eq!(policy.ask(), Ask::OnMiss);
     assert_eq!(policy.ask_fallback(), Security::Deny);
     assert_eq!((policy.timeout_ms(), policy.running_notice_ms()), (120_000, 10_000));
-    assert!(!policy.unix_datagram() && !policy.allow_ptrace());
+    assert!(policy.unix_datagram() && !policy.allow_ptrace());
     let verdict = file(&policy, "/srv/x", Access::WRITE);
     assert_eq!(verdict.reason.rule(), "permissions.filesystem.default \"---\"");
     assert_eq!(verdict.reason.source, Source::Default);

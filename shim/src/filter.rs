@@ -26,7 +26,6 @@ const fn i(code: u16, jt: u8, jf: u8, k: u32) -> sock_filter {
 #[derive(Clone, Copy, Debug)]
 pub struct FilterProgram {
     instructions: &'static [sock_filter],
-    options: FilterOptions,
 }
 
 /// A part of the filter that a test can switch off.
@@ -43,7 +42,7 @@ impl FilterProgram {
     /// The table's filter for these options.
     #[must_use]
     pub fn new(options: FilterOptions) -> FilterProgram {
-        FilterProgram { instructions: PROGRAMS[options.number()], options }
+        FilterProgram { instructions: PROGRAMS[options.number()] }
     }
 
     /// The instructions as passed to the kernel.
@@ -70,12 +69,7 @@ impl FilterProgram {
             }
             other => other,
         });
-        FilterProgram { instructions: instructions.collect::<Vec<_>>().leak(), ..self }
-    }
-
-    /// Whether `sendmsg` waits for the supervisor.
-    pub(crate) fn holds_messages(&self) -> bool {
-        self.options.unix_datagram
+        FilterProgram { instructions: instructions.collect::<Vec<_>>().leak() }
     }
 
     /// Installs the filter on the calling thread for good, and returns its listener.

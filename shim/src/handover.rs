@@ -2,21 +2,20 @@
 //!
 //! A successful exec closes the child's end, which is how the supervisor learns of it.
 //!
-//! A filter may hold `sendmsg`, and until the supervisor has the listener nobody could answer that call. Then a
-//! [`Courier`] sends the listener: a process forked before the filter is loaded that shares the child's descriptors.
+//! The filter holds `sendmsg`, and until the supervisor has the listener nobody can answer that call. So a [`Courier`] sends
+//! the listener.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::mpsc::{self, SyncSender};
+use std::thread::JoinHandle;
 
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
-use rustix::pipe::PipeFlags;
-use rustix::process::{Pid, Signal};
 
 const LISTENER: u8 = b'L';
 const GO: u8 = b'G';
@@ -182,98 +181,45 @@ pub(crate) fn wait_for_release(channel: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
-/// Child side: sends the listener. Only valid if the filter does not hold `sendmsg`.
-pub(crate) fn send_listener(channel: BorrowedFd<'_>, listener: BorrowedFd<'_>) -> io::Result<()> {
+/// A thread of the child that sends the listener. The filter is loaded on the thread that becomes the command alone, so
+/// it does not hold what this one does.
+pub(crate) struct Courier {
+    listener: SyncSender<OwnedFd>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl Courier {
+    /// Starts the thread.
+    pub(crate) fn hire(channel: BorrowedFd<'_>) -> io::Result<Courier> {
+        let channel = channel.try_clone_to_owned()?;
+        let (listener, orders) = mpsc::sync_channel(1);
+        let deliver = move || {
+            // Without a listener the child has failed, and reports that itself.
+            orders.recv().map_or(Ok(()), |listener: OwnedFd| send_listener(channel.as_fd(), listener.as_fd()))
+        };
+        let thread = std::thread::Builder::new().stack_size(STACK_SIZE).spawn(deliver)?;
+        Ok(Courier { listener, thread })
+    }
+
+    /// Makes the courier send the listener, and waits until it has ended.
+    pub(crate) fn send(self, listener: OwnedFd) -> io::Result<()> {
+        let gone = |_| io::Error::from_raw_os_error(libc::ECHILD);
+        self.listener.send(listener).map_err(|_| gone(()))?;
+        drop(self.listener);
+        self.thread.join().map_err(|_| gone(()))?
+    }
+}
+
+/// A courier calls little.
+const STACK_SIZE: usize = 64 << 10;
+
+fn send_listener(channel: BorrowedFd<'_>, listener: BorrowedFd<'_>) -> io::Result<()> {
     let descriptors = [listener];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     control.push(SendAncillaryMessage::ScmRights(&descriptors));
     retry(|| rustix::net::sendmsg(channel, &[IoSlice::new(&[LISTENER])], &mut control, SendFlags::NOSIGNAL))?;
     Ok(())
-}
-
-/// A process that sends the listener for the child.
-pub(crate) struct Courier {
-    process: Option<Pid>,
-    orders: OwnedFd,
-    /// The courier's end. The descriptor table is shared, so closing it here would close it for the courier.
-    _read: OwnedFd,
-}
-
-impl Courier {
-    /// Forks the courier. It shares the caller's descriptor table, so it has the listener as soon as the caller has.
-    pub(crate) fn hire(channel: BorrowedFd<'_>) -> io::Result<Courier> {
-        let (read, orders) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        let hirer = rustix::process::getpid();
-        // Without an exit signal: if the caller ignores SIGCHLD, the courier's status would be lost.
-        let flags = libc::CLONE_FILES as libc::c_ulong;
-        // SAFETY: without CLONE_VM this is a fork; the caller has one thread, and the new process returns into its copy.
-        let process = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
-        if process < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let Some(process) = Pid::from_raw(process as i32) else {
-            let delivered = end_with(hirer).and_then(|()| deliver(read.as_fd(), channel));
-            let errno = delivered.err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
-            // SAFETY: `_exit` ends this process; nothing of the child's is dropped or flushed twice.
-            unsafe { libc::_exit(errno) }
-        };
-        Ok(Courier { process: Some(process), orders, _read: read })
-    }
-
-    /// Makes the courier send the listener, and waits until it has ended.
-    pub(crate) fn send(mut self, listener: BorrowedFd<'_>) -> io::Result<()> {
-        retry(|| rustix::io::write(&self.orders, &listener.as_raw_fd().to_ne_bytes()))?;
-        let Some(process) = self.process.take() else { return Ok(()) };
-        match see_gone(process)? {
-            WaitStatus::Exited(_, 0) => Ok(()),
-            WaitStatus::Exited(_, errno) => Err(io::Error::from_raw_os_error(errno)),
-            _ => Err(io::Error::from_raw_os_error(libc::ECHILD)),
-        }
-    }
-}
-
-impl Drop for Courier {
-    /// Without a listener there is nothing to send: ends the courier, and reaps it so that the supervisor gets no
-    /// zombie.
-    fn drop(&mut self) {
-        if let Some(process) = self.process {
-            let _ = rustix::process::kill_process(process, Signal::KILL);
-            let _ = see_gone(process);
-        }
-    }
-}
-
-fn see_gone(process: Pid) -> io::Result<WaitStatus> {
-    let process = nix::unistd::Pid::from_raw(process.as_raw_nonzero().get());
-    loop {
-        match waitpid(process, Some(WaitPidFlag::__WALL)) {
-            Err(nix::errno::Errno::EINTR) => {}
-            other => return Ok(other?),
-        }
-    }
-}
-
-/// Ends the courier when its parent ends. It would wait for ever otherwise, because it holds a copy of the pipe itself.
-fn end_with(hirer: Pid) -> io::Result<()> {
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    if rustix::process::getppid() == Some(hirer) {
-        Ok(())
-    } else {
-        Err(io::Error::from_raw_os_error(libc::ESRCH))
-    }
-}
-
-/// The courier's work: waits for a descriptor number, and sends that descriptor.
-fn deliver(orders: BorrowedFd<'_>, channel: BorrowedFd<'_>) -> io::Result<()> {
-    let mut number = [0; size_of::<RawFd>()];
-    if retry(|| rustix::io::read(orders, &mut number))? != number.len() {
-        return Err(io::Error::from_raw_os_error(libc::EPIPE));
-    }
-    // SAFETY: this process shares the descriptor table of the child, which keeps the listener open until this process
-    // has ended.
-    let listener = unsafe { BorrowedFd::borrow_raw(RawFd::from_ne_bytes(number)) };
-    send_listener(channel, listener)
 }
 
 fn retry<T>(call: impl FnMut() -> Result<T, Errno>) -> io::Result<T> {

@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use nix::unistd::execve;
 
 use crate::filter::FilterProgram;
-use crate::handover::{Courier, LaunchReport, Stage, send_listener, send_report, wait_for_release};
+use crate::handover::{Courier, LaunchReport, Stage, send_report, wait_for_release};
 use crate::landlock::Floor;
 use crate::{descriptors, privileges};
 
@@ -105,6 +105,8 @@ fn prepare(plan: LaunchPlan, channel: BorrowedFd<'_>) -> Result<Infallible, Laun
     let ruleset = floor.as_ref().and_then(Floor::descriptor);
     let mut keep: Vec<_> = ruleset.into_iter().chain([channel.as_raw_fd()]).collect();
     at(Stage::Descriptors, descriptors::close_all_but(&mut keep))?;
+    // Before the limits, which may allow no further thread.
+    let courier = at(Stage::Handover, Courier::hire(channel))?;
     at(Stage::Limits, privileges::set_limits(nofile, processes))?;
     at(Stage::Signals, privileges::reset_signals(&ignored_signals))?;
     at(Stage::NoNewPrivileges, privileges::set_no_new_privileges())?;
@@ -112,15 +114,8 @@ fn prepare(plan: LaunchPlan, channel: BorrowedFd<'_>) -> Result<Infallible, Laun
     if let Some(floor) = floor {
         at(Stage::Floor, floor.enter())?;
     }
-    let courier = filter.holds_messages().then(|| Courier::hire(channel)).transpose();
-    let courier = at(Stage::Handover, courier)?;
     let listener = at(Stage::Filter, filter.load())?;
-    let sent = match courier {
-        Some(courier) => courier.send(listener.as_fd()),
-        None => send_listener(channel, listener.as_fd()),
-    };
-    at(Stage::Handover, sent)?;
-    drop(listener);
+    at(Stage::Handover, courier.send(listener))?;
     at(Stage::Release, wait_for_release(channel))?;
     Err(LaunchReport { stage: Stage::Exec, errno: exec(&candidates, argv, &envp) as i32 })
 }

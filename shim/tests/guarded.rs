@@ -395,8 +395,18 @@ fn options_open_what_they_name() {
     let outcome = run(probe(&options, "probe_calls"));
     assert_eq!(outcome.value("unix_datagram"), "0");
     assert_eq!(outcome.value("ptrace"), libc::ESRCH.to_string());
+}
+
+#[test]
+fn messages_that_may_name_their_receiver_are_judged() {
+    let outcome = run(probe(&FilterOptions::default(), "probe_calls"));
     assert_eq!(outcome.value("unix_send"), "0");
-    assert!(outcome.notified.contains(&44), "sendto is judged");
+    assert_eq!(outcome.notified.iter().filter(|&&number| number == 44).count(), 1, "sendto with an address");
+    assert!(outcome.notified.contains(&46), "sendmsg");
+    assert!(outcome.notified.contains(&307), "sendmmsg");
+    assert_eq!(outcome.value("zero_copy"), libc::EOPNOTSUPP.to_string());
+    assert_eq!(outcome.value("source_route"), libc::EPERM.to_string());
+    assert_eq!(outcome.value("no_route"), "0");
 }
 
 #[test]
@@ -441,6 +451,32 @@ fn probe_calls() {
         nix::sys::socket::send(b.as_raw_fd(), b"y", nix::sys::socket::MsgFlags::empty()).map_err(Into::into)
     });
     println!("unix_send={}", sent.err().and_then(|error| error.raw_os_error()).unwrap_or(0));
+    let _ = nix::sys::socket::sendto(
+        b.as_raw_fd(),
+        b"z",
+        &nix::sys::socket::UnixAddr::new("nowhere").unwrap(),
+        nix::sys::socket::MsgFlags::empty(),
+    );
+    call("sendmsg", libc::SYS_sendmsg, [-1, 0, 0, 0]);
+    call("sendmmsg", libc::SYS_sendmmsg, [-1, 0, 0, 0]);
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0");
+    let set = |level: i32, option: i32, value: &[u8]| {
+        let Ok(socket) = &socket else { return libc::ENOTSOCK };
+        // SAFETY: pointer and length are those of a live slice.
+        let done = unsafe {
+            libc::setsockopt(
+                socket.as_raw_fd(),
+                level,
+                option,
+                value.as_ptr().cast(),
+                value.len() as libc::socklen_t,
+            )
+        };
+        if done == 0 { 0 } else { std::io::Error::last_os_error().raw_os_error().unwrap_or(0) }
+    };
+    println!("zero_copy={}", set(libc::SOL_SOCKET, libc::SO_ZEROCOPY, &[1, 0, 0, 0]));
+    println!("source_route={}", set(libc::IPPROTO_IP, libc::IP_OPTIONS, &[131, 7, 4, 127, 0, 0, 1, 0]));
+    println!("no_route={}", set(libc::IPPROTO_IP, libc::IP_OPTIONS, &[]));
 }
 
 /// Not a test: what the guarded child runs.

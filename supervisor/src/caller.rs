@@ -145,12 +145,32 @@ impl<'k> Caller<'k> {
     /// # Errors
     /// EFAULT when less can be read; ESRCH when the caller is gone.
     pub fn bytes(&self, address: u64, buffer: &mut [u8]) -> Result<(), Errno> {
+        self.peek_bytes(address, buffer)?;
+        self.check()
+    }
+
+    /// Reads exactly `buffer.len()` bytes. Does not check liveness: see [`Caller::peek`].
+    ///
+    /// # Errors
+    /// EFAULT when less can be read.
+    pub fn peek_bytes(&self, address: u64, buffer: &mut [u8]) -> Result<(), Errno> {
         let mut length = 0;
         while length < buffer.len() {
             let at = address.checked_add(length as u64).ok_or(Errno::FAULT)?;
             length += self.kernel.read(self.tid(), at, &mut buffer[length..])?;
         }
-        self.check()
+        Ok(())
+    }
+
+    /// Writes a result of the call to the caller's memory.
+    ///
+    /// # Errors
+    /// EFAULT; ESRCH when the caller is gone.
+    pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Errno> {
+        // The kernel gives out the numbers of threads in turn: this one would have to end, and all others to be used up,
+        // before the next line.
+        self.check()?;
+        self.kernel.write(self.tid(), address, bytes)
     }
 
     /// Checks that all these bytes are 0: they are fields of a structure that this version does not know.

@@ -298,8 +298,7 @@ fn build_floor(options: &Options, policy: &Policy) -> Result<BuiltDomain, RunErr
 fn filter_program(policy: &Policy, floor: &BuiltDomain) -> FilterProgram {
     let untrapped = floor.plan.untrapped();
     failpoints::filter(FilterProgram::new(FilterOptions {
-        // Refused: a send on such a socket names its peer in memory, and the supervisor does not rebuild messages.
-        unix_datagram: false,
+        unix_datagram: policy.unix_datagram(),
         // Without the floor, ptrace would reach processes outside the tree.
         allow_ptrace: policy.allow_ptrace() && floor.domain.is_some(),
         scoped_signals: floor.scopes_signals(),

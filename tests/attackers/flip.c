@@ -238,7 +238,7 @@ int main(int argc, char **argv) {
         word = (volatile uint32_t *)&how->flags;
         one = O_PATH, two = O_RDONLY;
         flipper = flip_word;
-    } else if (MODE("connect")) {
+    } else if (MODE("connect") || MODE("sendmsg")) {
         // The path follows the family: two bytes, so the flipped word is found by what it holds.
         memset(address, 0, sizeof *address);
         address->sun_family = AF_UNIX;
@@ -247,7 +247,7 @@ int main(int argc, char **argv) {
         word = (volatile uint32_t *)(address->sun_path + 2);
         memcpy(&one, "work", 4), memcpy(&two, "shut", 4);
         flipper = flip_word;
-    } else if (MODE("connect-tcp")) {
+    } else if (MODE("connect-tcp") || MODE("sendto-udp")) {
         // The four bytes of the address; the port is in work/port.
         FILE *file = fopen(path("work/port"), "r");
         unsigned port;
@@ -357,6 +357,16 @@ int main(int argc, char **argv) {
         } else if (MODE("connect")) {
             int fd = socket(AF_UNIX, SOCK_STREAM, 0);
             connect(fd, (struct sockaddr *)address, sizeof *address);
+            close(fd);
+        } else if (MODE("sendmsg")) {
+            struct iovec text = {(void *)"x", 1};
+            struct msghdr message = {address, sizeof *address, &text, 1, 0, 0, 0};
+            int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+            sendmsg(fd, &message, MSG_DONTWAIT);
+            close(fd);
+        } else if (MODE("sendto-udp")) {
+            int fd = socket(AF_INET, SOCK_DGRAM, 0);
+            sendto(fd, "x", 1, MSG_DONTWAIT, (struct sockaddr *)internet, sizeof *internet);
             close(fd);
         } else if (MODE("connect-tcp")) {
             struct linger at_once = {1, 0};

@@ -6,6 +6,7 @@ mod edge;
 mod files;
 mod limits;
 mod many;
+mod messages;
 mod modes;
 mod names;
 mod own;

@@ -1,7 +1,7 @@
 //! Opening, creating, changing and removing.
 
-use std::net::TcpListener;
-use std::os::unix::net::UnixListener;
+use std::net::{TcpListener, UdpSocket};
+use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -117,6 +117,55 @@ fn connect() {
         }
     };
     race_prepared("connect", "thread", listen, move |_| {
+        (seen.swap(0, Ordering::Relaxed) > 0).then(|| "reached the closed socket".to_owned())
+    });
+}
+
+/// As [`connect_tcp`], for datagrams.
+#[test]
+fn sendto_udp() {
+    let reached = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&reached);
+    let listen = move |arena: &Arena| {
+        let (open, closed) = (0..)
+            .find_map(|_| {
+                let open = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+                let port = open.local_addr().expect("an address").port();
+                Some((open, UdpSocket::bind(("127.0.0.2", port)).ok()?))
+            })
+            .expect("a port that is free at both");
+        arena.world.write("work/port", open.local_addr().expect("an address").port().to_string());
+        for (socket, is_closed) in [(open, false), (closed, true)] {
+            let reached = Arc::clone(&reached);
+            std::thread::spawn(move || {
+                while socket.recv(&mut [0; 9]).is_ok() {
+                    reached.fetch_add(usize::from(is_closed), Ordering::Relaxed);
+                }
+            });
+        }
+    };
+    race_prepared("sendto-udp", "thread", listen, move |_| {
+        (seen.swap(0, Ordering::Relaxed) > 0).then(|| "reached the closed address".to_owned())
+    });
+}
+
+/// As [`connect`], for datagrams.
+#[test]
+fn sendmsg() {
+    let reached = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&reached);
+    let listen = move |arena: &Arena| {
+        for (name, closed) in [("work/sock", false), ("shut/sock", true)] {
+            let socket = UnixDatagram::bind(arena.root().join(name)).expect("a socket");
+            let reached = Arc::clone(&reached);
+            std::thread::spawn(move || {
+                while socket.recv(&mut [0; 9]).is_ok() {
+                    reached.fetch_add(usize::from(closed), Ordering::Relaxed);
+                }
+            });
+        }
+    };
+    race_prepared("sendmsg", "thread", listen, move |_| {
         (seen.swap(0, Ordering::Relaxed) > 0).then(|| "reached the closed socket".to_owned())
     });
 }

@@ -47,10 +47,6 @@ use gateway_token::TokenFile;
 use modes::modes;
 use stores::openclaw::Stores;
 
-/// The warning about `network.unixDatagram: true`.
-const NO_DATAGRAMS: &str = "network.unixDatagram: has no effect: a datagram may name its receiver, which the guard cannot judge, \
-                            so these sockets are refused";
-
 impl Policy {
     /// Compiles a document for one agent.
     pub fn compile(
@@ -70,9 +66,6 @@ impl Policy {
         warnings.extend(host.profile.and_then(|profile| profile.warning(&map, host.home)));
         let gateway_token = token.map(|token| token.vetted_path(&map, &paths));
         warnings.extend(gateway_token::warning(gateway_token.as_ref()));
-        if doc.network.unix_datagram == Some(true) {
-            warnings.push(NO_DATAGRAMS.to_owned());
-        }
         let is_of_workspaces = doc.names_workspace();
         warnings.extend(host.workspace.note.clone().filter(|_| is_of_workspaces));
         let written = Paths { workspace: host.workspace.root.as_deref(), ..paths };
@@ -110,7 +103,7 @@ impl Policy {
             running_notice_ms: doc.exec.running_notice_ms.unwrap_or(DEFAULT_RUNNING_NOTICE_MS),
             approvals: approvals(doc, extended.as_ref()),
             gateway_token,
-            unix_datagram: doc.network.unix_datagram.unwrap_or(false),
+            unix_datagram: doc.network.unix_datagram.unwrap_or(true),
             network,
             tools: ToolLists {
                 allow: doc.tools.allow.clone(),

@@ -206,15 +206,26 @@ fn there_is_a_program_for_each_choice() {
     assert_eq!(numbers, (0..FilterOptions::CHOICES).collect());
 }
 
-/// If `holds_messages` is false, the child sends the listener itself.
 #[test]
-fn messages_are_held_where_an_option_says_so() {
-    let number = libc::SYS_sendmsg as u32;
+fn messages_are_held_where_they_may_name_their_receiver() {
     for options in all_options() {
         let program = FilterProgram::new(options);
-        let answer = interpret(program.instructions(), &native(number, [3, 0x7fff_0000, 0, 0, 0, 0]));
-        let expected = if program.holds_messages() { Action::Notify } else { Action::Allow };
-        assert_eq!(answer, returned(expected), "{options:?}");
+        let answer = |number, arguments| interpret(program.instructions(), &native(number as u32, arguments));
+        for (number, length, expected) in [
+            (libc::SYS_sendmsg, 0, Action::Notify),
+            (libc::SYS_sendmmsg, 0, Action::Notify),
+            (libc::SYS_sendto, 16, Action::Notify),
+            (libc::SYS_sendto, GARBAGE | 16, Action::Notify),
+            (libc::SYS_sendto, 0, Action::Allow),
+            // The length is an int.
+            (libc::SYS_sendto, GARBAGE, Action::Allow),
+        ] {
+            assert_eq!(
+                answer(number, [3, 0x7fff_0000, 0, 0, 0x7fff_1000, length]),
+                returned(expected),
+                "{number}"
+            );
+        }
     }
 }
 
@@ -371,9 +382,9 @@ fn known_calls_are_decided_as_intended() {
         ("sendto", [3, 0, 0x2000_0000, 0], Allow),
         ("sendto", [3, 0, 0, 0xf_2000_4000], NO_FASTOPEN),
         ("sendmsg", [3, 0, 0x2000_0040, 0], NO_FASTOPEN),
-        ("sendmsg", [3, 0, 0x4000, 0x2000_0000], Allow),
+        ("sendmsg", [3, 0, 0x4000, 0x2000_0000], Notify),
         ("sendmmsg", [3, 0, 0x2000_0000, 0x2000_0000], NO_FASTOPEN),
-        ("sendmmsg", [3, 0, 0x2000_0000, 0], Allow),
+        ("sendmmsg", [3, 0, 0x2000_0000, 0], Notify),
         ("setsockopt", [3, 6, 30, 0], NO_FASTOPEN),
         ("setsockopt", [3, 0xf_0000_0006, 0xf_0000_001e, 0], NO_FASTOPEN),
         ("setsockopt", [3, 6, 23, 0], Allow),

@@ -5,7 +5,7 @@ use super::Switch;
 /// The options of the filter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FilterOptions {
-    /// Allow AF_UNIX datagram sockets. Every `sendto`, `sendmsg` and `sendmmsg` is then judged.
+    /// Allow AF_UNIX datagram sockets.
     pub unix_datagram: bool,
     /// Allow `ptrace` within the tree.
     pub allow_ptrace: bool,

@@ -253,7 +253,7 @@ const NETLINK: &[u32] = &[libc::AF_NETLINK as u32];
 const ROUTE: &[u32] = &[libc::NETLINK_ROUTE as u32];
 const TYPE: u32 = 0xf;
 
-/// Each message of a datagram socket can name a peer in memory. The kernel turns `SOCK_RAW` into a datagram socket too.
+/// The kernel turns `SOCK_RAW` into a datagram socket too.
 const UNIX_DATAGRAM: Rule =
     rule(&[one_of(0, UNIX), masked(1, TYPE, libc::SOCK_DGRAM as u32)], Action::Errno(EACCES));
 const UNIX_RAW: Rule =
@@ -330,34 +330,48 @@ pub(super) const SOCKETPAIR: RowAction = RowAction::Option(
 /// With this flag a message opens its own connection, and names a peer without connect(2).
 const FASTOPEN: u32 = libc::MSG_FASTOPEN as u32;
 
-/// The action for a call with its `MSG_*` flags in this argument. EOPNOTSUPP is the error of a kernel with TCP fast
-/// open disabled (net.ipv4.tcp_fastopen); programs then connect first. With datagram sockets, every message may name a
-/// peer.
-macro_rules! send_by {
+/// The rule for a call with its `MSG_*` flags in this argument. EOPNOTSUPP is the error of a kernel with TCP fast open
+/// disabled (net.ipv4.tcp_fastopen); programs then connect first.
+macro_rules! no_fastopen {
     ($flags:literal) => {
-        RowAction::Option(
-            Switch::UnixDatagram,
-            &RowAction::First(
-                &[rule(&[any_of($flags, FASTOPEN)], Action::Errno(libc::EOPNOTSUPP))],
-                Action::Notify,
-            ),
-            &RowAction::First(
-                &[rule(&[any_of($flags, FASTOPEN)], Action::Errno(libc::EOPNOTSUPP))],
-                Action::Allow,
-            ),
-        )
+        rule(&[any_of($flags, FASTOPEN)], Action::Errno(libc::EOPNOTSUPP))
     };
 }
 
-/// With this option connect(2) takes effect at the first message, long after it was judged. EOPNOTSUPP as above.
+/// Without an address, whose length is in argument 5, everything goes along the connection. So it is for send(2).
+pub(super) const SENDTO: RowAction =
+    RowAction::First(&[no_fastopen!(3), rule(&[one_of(5, &[0])], Action::Allow)], Action::Notify);
+/// Each message may name its receiver in memory.
+pub(super) const SENDMSG: RowAction = RowAction::First(&[no_fastopen!(2)], Action::Notify);
+pub(super) const SENDMMSG: RowAction = RowAction::First(&[no_fastopen!(3)], Action::Notify);
+
+const TCP: &[u32] = &[libc::IPPROTO_TCP as u32];
+const SOCKET_LEVEL: &[u32] = &[libc::SOL_SOCKET as u32];
+const IP: &[u32] = &[libc::IPPROTO_IP as u32];
+const IPV6: &[u32] = &[libc::IPPROTO_IPV6 as u32];
+/// Options that lead what is sent another way than to the address that was judged: IP's source routes, and the routing
+/// headers of IPv6, the last two by the names of RFC 2292.
+const IP_ROUTES: &[u32] = &[libc::IP_OPTIONS as u32];
+const IPV6_ROUTES: &[u32] =
+    &[libc::IPV6_RTHDR as u32, libc::IPV6_2292RTHDR as u32, libc::IPV6_2292PKTOPTIONS as u32];
+
 pub(super) const SETSOCKOPT: RowAction = RowAction::First(
-    &[rule(
-        &[one_of(1, &[libc::IPPROTO_TCP as u32]), one_of(2, &[libc::TCP_FASTOPEN_CONNECT as u32])],
-        Action::Errno(libc::EOPNOTSUPP),
-    )],
+    &[
+        // With this option connect(2) takes effect at the first message, long after it was judged.
+        rule(
+            &[one_of(1, TCP), one_of(2, &[libc::TCP_FASTOPEN_CONNECT as u32])],
+            Action::Errno(libc::EOPNOTSUPP),
+        ),
+        // The supervisor sends from its own memory, and only sendmsg(2) has a use for this.
+        rule(
+            &[one_of(1, SOCKET_LEVEL), one_of(2, &[libc::SO_ZEROCOPY as u32])],
+            Action::Errno(libc::EOPNOTSUPP),
+        ),
+        // Without a value, the options are cleared.
+        rule(&[one_of(1, IP), one_of(2, IP_ROUTES), one_of(4, &[0])], Action::Allow),
+        rule(&[one_of(1, IPV6), one_of(2, IPV6_ROUTES), one_of(4, &[0])], Action::Allow),
+        rule(&[one_of(1, IP), one_of(2, IP_ROUTES)], REFUSE),
+        rule(&[one_of(1, IPV6), one_of(2, IPV6_ROUTES)], REFUSE),
+    ],
     Action::Allow,
 );
-
-pub(super) const SENDTO: RowAction = send_by!(3);
-pub(super) const SENDMSG: RowAction = send_by!(2);
-pub(super) const SENDMMSG: RowAction = send_by!(3);

@@ -27,6 +27,10 @@ pub struct Fake {
     pub answers: Mutex<Vec<Response>>,
     /// The files installed in the caller, and whether installing was also the reply.
     pub installed: Mutex<Vec<(OwnedFd, bool)>>,
+    /// What was written to the caller's memory, with its addresses.
+    pub written: Mutex<Vec<(u64, Vec<u8>)>>,
+    /// The signals sent to the caller.
+    pub signals: Mutex<Vec<i32>>,
     /// Whether an exec was continued.
     pub followed: AtomicBool,
 }
@@ -93,6 +97,11 @@ impl Kernel for Fake {
         Ok(count)
     }
 
+    fn write(&self, _: Tid, address: u64, bytes: &[u8]) -> Result<(), Errno> {
+        self.written.lock().unwrap().push((address, bytes.to_vec()));
+        Ok(())
+    }
+
     fn directory(&self, _: Tid, dirfd: i32) -> Result<OwnedFd, Errno> {
         let path = self.directories.get(&dirfd).ok_or(Errno::BADF)?;
         rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
@@ -138,6 +147,10 @@ impl Kernel for Fake {
 
     fn is_signalled(&self, _: Tid) -> bool {
         false
+    }
+
+    fn signal(&self, _: Tid, _: Tid, signal: i32) {
+        self.signals.lock().unwrap().push(signal);
     }
 
     fn follow_exec(&self, _: u64, _: Tid, _: &mut dyn FnMut(Tid) -> bool) -> Result<Followed, Errno> {

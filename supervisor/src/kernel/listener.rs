@@ -115,6 +115,10 @@ impl Kernel for Listener {
         memory::read(tid, address, buffer)
     }
 
+    fn write(&self, tid: Tid, address: u64, bytes: &[u8]) -> Result<(), Errno> {
+        memory::write(tid, address, bytes)
+    }
+
     fn directory(&self, tid: Tid, dirfd: i32) -> Result<OwnedFd, Errno> {
         descriptors::directory(tid, dirfd)
     }
@@ -159,6 +163,10 @@ impl Kernel for Listener {
 
     fn is_signalled(&self, tid: Tid) -> bool {
         signals::is_signalled(tid)
+    }
+
+    fn signal(&self, process: Tid, tid: Tid, signal: i32) {
+        signals::send(process, tid, signal);
     }
 
     fn follow_exec(&self, id: u64, tid: Tid, check: &mut dyn FnMut(Tid) -> bool) -> Result<Followed, Errno> {

@@ -13,6 +13,7 @@ pub(crate) mod limits;
 pub(crate) mod listener;
 pub mod maps;
 pub(crate) mod memory;
+pub(crate) mod messages;
 pub(crate) mod pidfd;
 pub mod probe;
 pub(crate) mod requests;
@@ -78,6 +79,8 @@ pub trait Kernel: Send + Sync {
     fn install(&self, id: u64, fd: BorrowedFd<'_>, cloexec: bool, reply: bool) -> Result<i64, Errno>;
     /// Reads the caller's memory up to the first unreadable byte. EFAULT if not even the first can be read.
     fn read(&self, tid: Tid, address: u64, buffer: &mut [u8]) -> Result<usize, Errno>;
+    /// Writes all of `bytes` to the caller's memory. EFAULT if that cannot be, and then maybe a part of them.
+    fn write(&self, tid: Tid, address: u64, bytes: &[u8]) -> Result<(), Errno>;
     /// An O_PATH descriptor of the caller's directory `dirfd` (or any file it has open), AT_FDCWD included.
     fn directory(&self, tid: Tid, dirfd: i32) -> Result<OwnedFd, Errno>;
     /// Writes the kernel's path of the caller's `dirfd`, AT_FDCWD included, into `buffer`; returns its length. For a
@@ -97,6 +100,8 @@ pub trait Kernel: Send + Sync {
     fn arguments(&self, pid: Tid) -> Result<Vec<Vec<u8>>, Errno>;
     /// Whether the caller has a pending signal that would end a wait in the kernel.
     fn is_signalled(&self, tid: Tid) -> bool;
+    /// Sends a signal to a thread of the process.
+    fn signal(&self, process: Tid, tid: Tid, signal: i32);
     /// Continues a held exec under ptrace; `check` gets the pid of the new program before it runs.
     fn follow_exec(&self, id: u64, tid: Tid, check: &mut dyn FnMut(Tid) -> bool) -> Result<Followed, Errno>;
 }

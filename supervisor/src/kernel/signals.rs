@@ -12,6 +12,12 @@ pub fn is_leader(tid: Tid) -> bool {
     unsafe { libc::syscall(libc::SYS_tgkill, tid, tid, NOTHING) == 0 }
 }
 
+/// Sends a signal to a thread of the process. Nothing happens if there is no such thread any more.
+pub fn send(process: Tid, tid: Tid, signal: i32) {
+    // SAFETY: tgkill takes three integers and touches no memory of ours.
+    let _ = unsafe { libc::syscall(libc::SYS_tgkill, process, tid, signal) };
+}
+
 /// The signals in a thread's `/proc/TID/status`, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Signals {

@@ -100,6 +100,9 @@ pub fn handle(request: &Request<'_, '_>) -> HandlerResult {
         libc::SYS_socket => socket::datagrams(request),
         libc::SYS_connect => socket::connect(request, int(0), word(1), word(2)),
         libc::SYS_bind => socket::bind(request, int(0), word(1), word(2)),
+        libc::SYS_sendto => socket::sendto(request, int(0), (word(1), word(2)), int(3), (word(4), word(5))),
+        libc::SYS_sendmsg => socket::sendmsg(request, int(0), word(1), int(2)),
+        libc::SYS_sendmmsg => socket::sendmmsg(request, int(0), word(1), int(2) as u32, int(3)),
 
         libc::SYS_ioctl => ioctl::ioctl(request, int(0), word(1) as u32, word(2)),
         libc::SYS_fcntl => match int(1) {

@@ -21,6 +21,7 @@ pub fn name(number: i64) -> &'static str {
         libc::SYS_removexattr | libc::SYS_lremovexattr | libc::SYS_fremovexattr => "removexattr",
         libc::SYS_connect => "connect",
         libc::SYS_bind => "bind",
+        libc::SYS_sendto | libc::SYS_sendmsg | libc::SYS_sendmmsg => "send",
         libc::SYS_ioctl => "ioctl",
         libc::SYS_mmap | libc::SYS_mprotect | libc::SYS_pkey_mprotect => "mmap",
         libc::SYS_execve | libc::SYS_execveat => "execve",

@@ -113,6 +113,28 @@ fn without_a_policy_file_metadata_and_link_local_addresses_are_denied() {
     }
 }
 
+/// Datagrams to each address, by every call that may name one; and those that are to arrive.
+#[test]
+fn datagrams_that_name_their_receiver() {
+    let names = ["169.254.169.254", "::ffff:169.254.169.254", "fd00:ec2::254", "169.254.1.1", "fe80::77%v0"];
+    let open = ["93.184.216.34", "2a00::1", "10.0.0.1"];
+    let tries: Vec<String> = ["sendto", "sendmsg", "sendmmsg", "control", "connected", "unspecified"]
+        .iter()
+        .flat_map(|by| names.iter().chain(&open).map(move |host| format!("udp-{by} {host} 80")))
+        .collect();
+    let tries: Vec<&str> = tries.iter().map(String::as_str).collect();
+    let world = World::bare();
+    let Some(native) = tried(&world, false, "", &tries) else { return };
+    let refused =
+        |ended: &Ended| tries.iter().zip(ended.stdout.lines()).filter(|(_, result)| *result != "ok").count();
+    assert_eq!(refused(&native), 0, "{}{}", native.stdout, native.stderr);
+    let Some(guarded) = tried(&world, true, "", &tries) else { return };
+    let expected: Vec<&str> =
+        (0..6).flat_map(|_| [words("EACCES", names.len()), words("ok", open.len())].concat()).collect();
+    assert_eq!(guarded.stdout.lines().collect::<Vec<_>>(), expected, "{}", guarded.stderr);
+    assert!(guarded.stderr.contains("denied connect 169.254.169.254:80 ("), "{}", guarded.stderr);
+}
+
 #[test]
 fn curl_does_not_reach_a_metadata_service() {
     let world = World::bare();

@@ -55,7 +55,22 @@ impl Listener {
 
 /// Tries each `KIND HOST PORT`, and prints the result of each on a line.
 const TRY: &str = r#"
-import errno, socket, sys
+import ctypes, errno, socket, struct, sys
+def send(s, by, address):
+    control = [(socket.IPPROTO_IPV6, 67, struct.pack("i", 0))] if s.family == socket.AF_INET6 else [(socket.IPPROTO_IP, socket.IP_TTL, struct.pack("i", 64))]
+    if by == "sendto": s.sendto(b"x", address)
+    elif by == "sendmsg": s.sendmsg([b"x"], [], 0, address)
+    elif by == "control": s.sendmsg([b"x"], control, 0, address)
+    elif by == "connected": s.connect(("2a00::1" if s.family == socket.AF_INET6 else "93.184.216.34", 9)); s.sendto(b"x", address)
+    else:
+        raw = struct.pack("=H", s.family) + struct.pack(">H", address[1])
+        raw += struct.pack("=I", 0) + socket.inet_pton(s.family, address[0].split("%")[0]) + struct.pack("=I", address[3]) if len(address) > 2 else socket.inet_aton(address[0]) + bytes(8)
+        if by == "unspecified" and s.family == socket.AF_INET: raw = bytes(2) + raw[2:]
+        libc = ctypes.CDLL(None, use_errno=True)
+        name, text = ctypes.create_string_buffer(raw, len(raw)), ctypes.create_string_buffer(b"x")
+        part = (ctypes.c_size_t * 2)(ctypes.addressof(text), 1)
+        message = ctypes.create_string_buffer(struct.pack("=QIIQQQQIIII", ctypes.addressof(name), len(raw), 0, ctypes.addressof(part), 1, 0, 0, 0, 0, 0, 0), 64)
+        if libc.sendmmsg(s.fileno(), message, 1, 0) < 0: raise OSError(ctypes.get_errno(), "")
 for words in sys.argv[1:]:
     kind, host, port = words.split()
     family, _, _, _, address = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)[0]
@@ -63,6 +78,7 @@ for words in sys.argv[1:]:
         if kind == "mptcp": s = socket.socket(family, socket.SOCK_STREAM, 262)
         else: s = socket.socket(family, socket.SOCK_DGRAM if kind[:3] == "udp" else socket.SOCK_STREAM)
         if kind[3:] == "bind": s.bind(address)
+        elif kind[3:4] == "-": send(s, kind[4:], address)
         else: s.connect(address)
         print("ok")
     except OSError as e: print(errno.errorcode[e.errno])

@@ -98,7 +98,7 @@ impl Policy {
             approvals: Approvals::default(),
             gateway_token: None,
             read_bound: None,
-            unix_datagram: false,
+            unix_datagram: true,
             tools: ToolLists::default(),
             network,
             allow_ptrace: false,

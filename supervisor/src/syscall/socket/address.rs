@@ -25,6 +25,9 @@ pub enum Use {
     /// bind(2), for which AF_UNSPEC means AF_INET on an AF_INET socket. A socket may become AF_INET while it is judged
     /// (IPV6_ADDRFORM).
     Bind,
+    /// sendto(2) and its relatives, for which AF_UNSPEC means AF_INET on an AF_INET socket, and nothing on an AF_INET6
+    /// socket, which may become AF_INET.
+    Send,
 }
 
 /// An address as the caller gave it.
@@ -51,7 +54,7 @@ impl<'a> Address<'a> {
             return unix(raw, family);
         }
         match i32::from(family) {
-            libc::AF_UNSPEC if to == Use::Bind => ipv4(raw),
+            libc::AF_UNSPEC if to != Use::Connect => ipv4(raw),
             libc::AF_INET => ipv4(raw),
             libc::AF_INET6 => ipv6(raw),
             _ => Address::Other,
@@ -112,7 +115,7 @@ mod tests {
                 *start = family.to_ne_bytes();
             }
             let socket = [AddressFamily::UNIX, AddressFamily::INET, AddressFamily::INET6][inner];
-            for to in [Use::Connect, Use::Bind] {
+            for to in [Use::Connect, Use::Bind, Use::Send] {
                 if let Address::Internet(address) = Address::parse(&raw, socket, to) {
                     let at = if address.is_ipv4() { IPV4_AT } else { IPV6_AT };
                     let octets = match address.ip() {
@@ -148,7 +151,7 @@ mod tests {
     #[test]
     fn internet_addresses_are_read_on_every_socket_but_those_of_unix() {
         for family in [AddressFamily::INET, AddressFamily::INET6, AddressFamily::NETLINK] {
-            for to in [Use::Connect, Use::Bind] {
+            for to in [Use::Connect, Use::Bind, Use::Send] {
                 assert_eq!(Address::parse(&v4(libc::AF_INET), family, to), internet("127.0.0.1:18789"));
                 assert_eq!(Address::parse(&v6(), family, to), internet("[fe80::1%7]:18789"));
             }
@@ -185,6 +188,8 @@ mod tests {
         assert_eq!(read(AddressFamily::INET6, Use::Connect), Address::Other);
         assert_eq!(read(AddressFamily::INET6, Use::Bind), internet("127.0.0.1:18789"));
         assert_eq!(read(AddressFamily::INET, Use::Bind), internet("127.0.0.1:18789"));
+        assert_eq!(read(AddressFamily::INET, Use::Send), internet("127.0.0.1:18789"));
+        assert_eq!(read(AddressFamily::INET6, Use::Send), internet("127.0.0.1:18789"));
     }
 
     #[test]

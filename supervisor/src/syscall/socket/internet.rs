@@ -48,6 +48,21 @@ fn note_client(request: &Request<'_, '_>, socket: BorrowedFd<'_>, to: SocketAddr
     }
 }
 
+/// Judges the receiver that a datagram names. Returns its address for the kernel.
+///
+/// # Errors
+/// EACCES if the policy refuses it.
+pub fn receiver(
+    request: &Request<'_, '_>,
+    socket: BorrowedFd<'_>,
+    raw: &[u8],
+    to: SocketAddr,
+) -> Result<Vec<u8>, Errno> {
+    let to = aimed(to, bound(socket)?);
+    request.guard.judge_connection(request.caller, to, Transport::Udp, request.guard.page(Transport::Udp))?;
+    Ok(readdressed(raw, to.ip()))
+}
+
 /// Binds to the address, if the policy allows it.
 pub fn bind(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8], at: SocketAddr) -> HandlerResult {
     request.guard.judge_bind(request.caller, at, transport(socket)?)?;

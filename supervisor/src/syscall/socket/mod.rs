@@ -1,7 +1,11 @@
-//! connect and bind, and socket where the policy may refuse it. The supervisor performs the first two on the caller's own socket, with the address that it read.
+//! connect, bind, sendto, sendmsg and sendmmsg, which the supervisor performs on the caller's own socket, with the address
+//! that it read. And socket, where the policy may refuse it.
 
 pub mod address;
+mod control;
 mod internet;
+mod message;
+mod send;
 mod unix;
 
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,6 +18,7 @@ use super::Request;
 use crate::kernel::requests;
 use crate::reply::{ContinueReason, HandlerResult, Reply};
 use address::{Address, Use};
+pub(crate) use send::{sendmmsg, sendmsg, sendto};
 
 /// `sizeof(struct sockaddr_storage)`: the kernel accepts no longer address.
 const ADDRESS_MAX: u64 = 128;

@@ -8,7 +8,7 @@ use guard_shim::failpoints::{Fallible, fail_point};
 use guard_shim::landlock;
 use rustix::fs::{Access as Mode, AtFlags, CWD, FileType};
 use rustix::io::Errno;
-use rustix::net::Shutdown;
+use rustix::net::{Shutdown, SocketType, sockopt};
 
 use super::address::FAMILY;
 use crate::audit::Operation;
@@ -31,26 +31,54 @@ fn unix_address(path: &[u8]) -> Vec<u8> {
 /// Connects to a socket in the file system.
 pub fn connect_path(request: &Request<'_, '_>, socket: BorrowedFd<'_>, path: &[u8]) -> HandlerResult {
     let there = find_server(request, path)?;
-    request.connect(socket, &unix_address(link_to(there.fd.as_fd()).as_bytes()))
+    let address = unix_address(link_to(there.fd.as_fd()).as_bytes());
+    request.guard.created.sockets.naming(socket, || request.connect(socket, &address))
 }
 
 /// Connects to a socket by its abstract name.
 pub fn connect_name(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8]) -> HandlerResult {
-    let name = &raw[FAMILY..];
-    match request.guard.created.sockets.owner_of_name(name) {
-        NameOwner::Tree => {}
-        NameOwner::Nobody => return Err(Errno::CONNREFUSED),
-        NameOwner::Outside => refuse_outsider(request, name)?,
-    }
-    let done = request.connect(socket, raw)?;
+    judge_name(request, raw)?;
+    let done = request.guard.created.sockets.naming(socket, || request.connect(socket, raw))?;
     // Another server may have the name by now.
-    if !request.guard.tree.contains(peer(socket)?)
-        && let Err(error) = refuse_outsider(request, name)
+    if sockopt::socket_type(socket)? == SocketType::DGRAM {
+        // The kernel does not tell who receives its datagrams.
+        if let Err(error) = judge_name(request, raw) {
+            requests::connect(socket, &NO_ADDRESS)?;
+            return Err(error);
+        }
+    } else if !request.guard.tree.contains(peer(socket)?)
+        && let Err(error) = refuse_outsider(request, &raw[FAMILY..])
     {
         rustix::net::shutdown(socket, Shutdown::Both)?;
         return Err(error);
     }
     Ok(done)
+}
+
+/// An address of no family, which ends a connection.
+const NO_ADDRESS: [u8; FAMILY] = (libc::AF_UNSPEC as u16).to_ne_bytes();
+
+/// Judges the socket with the abstract name in `raw`, an address: it must be the tree's own.
+///
+/// # Errors
+/// ECONNREFUSED.
+pub fn judge_name(request: &Request<'_, '_>, raw: &[u8]) -> Result<(), Errno> {
+    let name = &raw[FAMILY..];
+    match request.guard.created.sockets.owner_of_name(name) {
+        NameOwner::Tree => Ok(()),
+        NameOwner::Nobody => Err(Errno::CONNREFUSED),
+        NameOwner::Outside => refuse_outsider(request, name),
+    }
+}
+
+/// Judges the socket in the file system that a datagram names as its receiver. Returns its address for the kernel, which
+/// leads to that socket as long as the object is open.
+///
+/// # Errors
+/// EACCES if the policy refuses it, ECONNREFUSED if it is no socket, and what the way there returns.
+pub fn receiver(request: &Request<'_, '_>, path: &[u8]) -> Result<(Vec<u8>, Object), Errno> {
+    let there = find_server(request, path)?;
+    Ok((unix_address(link_to(there.fd.as_fd()).as_bytes()), there))
 }
 
 /// Resolves a path to the socket that the caller may connect to. Most sockets of a host act for their clients, outside

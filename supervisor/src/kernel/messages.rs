@@ -1,0 +1,72 @@
+//! sendmsg(2) on a caller's socket.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use rustix::io::Errno;
+
+use super::errno;
+
+/// A message whose parts are all in our own memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Message<'m> {
+    /// The receiver's address; empty for none.
+    pub name: &'m [u8],
+    /// The content.
+    pub data: &'m [u8],
+    /// The control messages, each padded to whole words; empty for none.
+    pub control: &'m [u64],
+}
+
+/// Sends a message and returns how many bytes of it the kernel took. `flags` are `MSG_*`. Never raises SIGPIPE.
+///
+/// # Errors
+/// The kernel's.
+pub fn send(socket: BorrowedFd<'_>, message: Message<'_>, flags: i32) -> Result<usize, Errno> {
+    let mut data = libc::iovec { iov_base: message.data.as_ptr() as *mut _, iov_len: message.data.len() };
+    // SAFETY: the structure has only integers and pointers, for which zero is a valid value.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    header.msg_iov = &raw mut data;
+    header.msg_iovlen = 1;
+    if !message.name.is_empty() {
+        header.msg_name = message.name.as_ptr() as *mut _;
+        header.msg_namelen = message.name.len() as libc::socklen_t;
+    }
+    if !message.control.is_empty() {
+        header.msg_control = message.control.as_ptr() as *mut _;
+        header.msg_controllen = size_of_val(message.control);
+    }
+    // SAFETY: every pointer is that of a live slice, with that slice's length, and the kernel only reads.
+    let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const header, flags | libc::MSG_NOSIGNAL) };
+    usize::try_from(sent).map_err(|_| errno::from_io(io::Error::last_os_error()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+    use std::os::unix::net::{UnixDatagram, UnixStream};
+
+    use super::*;
+
+    #[test]
+    fn a_message_arrives_at_the_address_that_it_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let receiver = UnixDatagram::bind(&path).unwrap();
+        let sender = UnixDatagram::unbound().unwrap();
+        let name = [&1u16.to_ne_bytes()[..], path.to_str().unwrap().as_bytes()].concat();
+        let message = Message { name: &name, data: b"hello", ..Message::default() };
+        assert_eq!(send(sender.as_fd(), message, 0), Ok(5));
+        let mut text = [0; 16];
+        assert_eq!(receiver.recv(&mut text).unwrap(), 5);
+        assert_eq!(&text[..5], b"hello");
+    }
+
+    #[test]
+    fn a_closed_stream_is_an_error_and_no_signal() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        drop(theirs);
+        let message = Message { data: b"hello", ..Message::default() };
+        assert_eq!(send(ours.as_fd(), message, 0), Err(Errno::PIPE));
+    }
+}

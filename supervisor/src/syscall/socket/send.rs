@@ -1,0 +1,283 @@
+//! sendto, sendmsg and sendmmsg: each message may name its receiver, in memory. The supervisor reads the whole message,
+//! judges the receiver, and sends on the caller's own socket.
+//!
+//! The filter sees neither the kind of a socket nor a message in memory, so sendmsg(2) of a stream comes here, too.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use guard_shim::failpoints::{Layer, is_layer_off};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketType, sockopt};
+
+use super::address::{Address, Use};
+use super::control::Control;
+use super::message::{CallerMessage, Content, MAX_PARTS};
+use super::{internet, unix};
+use crate::kernel::messages::{self, Message};
+use crate::reply::{ContinueReason, HandlerResult, Reply};
+use crate::resolve::Object;
+use crate::syscall::Request;
+
+/// How much of a stream is read and sent at once.
+const STREAM_CHUNK: u64 = 256 << 10;
+/// The longest message of the internet's sockets.
+const MAX_INTERNET_MESSAGE: u64 = 0xffff;
+/// The longest message of any socket, however large its buffer.
+const MAX_MESSAGE: u64 = 16 << 20;
+/// `sizeof(struct mmsghdr)`, and where in it the kernel writes how much it sent.
+const MMSGHDR: u64 = 64;
+const MSG_LEN_AT: u64 = 56;
+/// Flags that are meant for the end of what is sent.
+const LAST_ONLY: i32 = libc::MSG_OOB | libc::MSG_EOR;
+
+/// sendto(2), with start and length of the content and of the address.
+pub(crate) fn sendto(
+    request: &Request<'_, '_>,
+    fd: i32,
+    content: (u64, u64),
+    flags: i32,
+    name: (u64, u64),
+) -> HandlerResult {
+    let socket = Socket::find(request, fd)?;
+    let message = CallerMessage::from_arguments(request, content, name)?;
+    send_one(request, &socket, message, flags)
+}
+
+/// sendmsg(2), with the address of the message.
+pub(crate) fn sendmsg(request: &Request<'_, '_>, fd: i32, message: u64, flags: i32) -> HandlerResult {
+    let socket = Socket::find(request, fd)?;
+    let message = CallerMessage::read(request.caller, message)?;
+    send_one(request, &socket, message, flags)
+}
+
+fn send_one(request: &Request<'_, '_>, socket: &Socket, message: CallerMessage, flags: i32) -> HandlerResult {
+    let message = socket.judge(request, message)?;
+    if is_layer_off(Layer::Broker) {
+        return Ok(Reply::Continue(ContinueReason::BrokerOff));
+    }
+    reply(socket.send(request, message, flags).map(|sent| sent as i64))
+}
+
+/// sendmmsg(2), with the address of the first message. After an error it returns how many were sent, if any.
+pub(crate) fn sendmmsg(
+    request: &Request<'_, '_>,
+    fd: i32,
+    messages: u64,
+    count: u32,
+    flags: i32,
+) -> HandlerResult {
+    let socket = Socket::find(request, fd)?;
+    let mut done = 0;
+    for index in 0..u64::from(count).min(MAX_PARTS) {
+        match socket.send_one_of(request, messages, index, flags) {
+            Ok(Sent::Wholly) => done += 1,
+            Ok(Sent::Partly) => return Ok(Reply::Value(done + 1)),
+            Err(error) if done == 0 => return reply(Err(error)),
+            Err(_) => break,
+        }
+    }
+    Ok(Reply::Value(done))
+}
+
+/// EINTR becomes an interrupted call.
+fn reply(result: Result<i64, Errno>) -> HandlerResult {
+    match result {
+        Ok(value) => Ok(Reply::Value(value)),
+        Err(Errno::INTR) => Ok(Reply::Interrupted),
+        Err(error) => Err(error),
+    }
+}
+
+/// How much of a message was sent.
+enum Sent {
+    Wholly,
+    Partly,
+}
+
+/// The caller's socket.
+struct Socket {
+    fd: OwnedFd,
+    family: AddressFamily,
+    kind: SocketType,
+}
+
+/// A message that may be sent.
+struct JudgedMessage {
+    /// The receiver's address for the kernel; empty if the message names none.
+    name: Vec<u8>,
+    /// The socket in the file system to which the address leads.
+    _receiver: Option<Object>,
+    content: Content,
+    control: Control,
+}
+
+impl Socket {
+    fn find(request: &Request<'_, '_>, fd: i32) -> Result<Socket, Errno> {
+        let fd = request.caller.descriptor(fd)?;
+        let (family, kind) = match sockopt::socket_domain(&fd) {
+            Ok(family) => (family, sockopt::socket_type(&fd)?),
+            // send(2) rejects an O_PATH descriptor before anything else.
+            Err(_) if rustix::fs::fcntl_getfl(&fd)?.contains(OFlags::PATH) => return Err(Errno::BADF),
+            Err(error) => return Err(error),
+        };
+        Ok(Socket { fd, family, kind })
+    }
+
+    /// Sends message `index` of those at `messages`.
+    fn send_one_of(
+        &self,
+        request: &Request<'_, '_>,
+        messages: u64,
+        index: u64,
+        flags: i32,
+    ) -> Result<Sent, Errno> {
+        let at = messages.checked_add(index * MMSGHDR).ok_or(Errno::FAULT)?;
+        let message = CallerMessage::read(request.caller, at)?;
+        let length = message.content.length();
+        let sent = self.send(request, self.judge(request, message)?, flags)?;
+        let field = at.checked_add(MSG_LEN_AT).ok_or(Errno::FAULT)?;
+        request.caller.write(field, &(sent as u32).to_ne_bytes())?;
+        Ok(if (sent as u64) < length { Sent::Partly } else { Sent::Wholly })
+    }
+
+    /// Sends a judged message. Returns how many bytes were sent.
+    fn send(&self, request: &Request<'_, '_>, message: JudgedMessage, flags: i32) -> Result<usize, Errno> {
+        let JudgedMessage { name, _receiver: _held, content, control } = message;
+        // The kernel would wait for the network before it lets go of the supervisor's memory.
+        let flags = flags & !libc::MSG_ZEROCOPY;
+        let outgoing = Outgoing { socket: self.fd.as_fd(), name: &name, control: &control, flags };
+        if self.kind != SocketType::STREAM {
+            if content.length() > self.max_message()? {
+                return Err(Errno::MSGSIZE);
+            }
+            let send = || outgoing.send_whole(request, content);
+            return match self.family {
+                AddressFamily::UNIX => request.guard.created.sockets.naming(self.fd.as_fd(), send),
+                _ => send(),
+            };
+        }
+        let sent = outgoing.send_stream(request, content);
+        if sent == Err(Errno::PIPE) && flags & libc::MSG_NOSIGNAL == 0 {
+            let process = request.caller.process()?;
+            request.caller.kernel().signal(process, request.caller.tid(), libc::SIGPIPE);
+        }
+        sent
+    }
+
+    /// The longest message that the kernel may take: longer ones need not be read.
+    fn max_message(&self) -> Result<u64, Errno> {
+        let buffer = sockopt::socket_send_buffer_size(&self.fd)? as u64;
+        Ok(buffer.clamp(MAX_INTERNET_MESSAGE, MAX_MESSAGE))
+    }
+
+    /// Judges the receiver of a message, and translates its control messages.
+    fn judge(&self, request: &Request<'_, '_>, message: CallerMessage) -> Result<JudgedMessage, Errno> {
+        let CallerMessage { name, content, control } = message;
+        let (name, receiver) = self.judge_receiver(request, name)?;
+        let control = Control::translate(request.caller, self.family, &control)?;
+        Ok(JudgedMessage { name, _receiver: receiver, content, control })
+    }
+
+    /// Judges the receiver that a message names. Returns its address for the kernel, and its socket in the file system.
+    fn judge_receiver(
+        &self,
+        request: &Request<'_, '_>,
+        name: Vec<u8>,
+    ) -> Result<(Vec<u8>, Option<Object>), Errno> {
+        // These send along their connection, whatever the message names. The filter refuses the flag that makes one.
+        if [SocketType::STREAM, SocketType::SEQPACKET].contains(&self.kind) {
+            return Ok((name, None));
+        }
+        if [AddressFamily::INET, AddressFamily::INET6].contains(&self.family) {
+            request.guard.judge_datagrams(request.caller)?;
+        }
+        match Address::parse(&name, self.family, Use::Send) {
+            Address::Path(path) => {
+                let (name, receiver) = unix::receiver(request, path)?;
+                Ok((name, Some(receiver)))
+            }
+            Address::Abstract => unix::judge_name(request, &name).map(|()| (name, None)),
+            Address::Internet(to) => Ok((internet::receiver(request, self.fd.as_fd(), &name, to)?, None)),
+            Address::Other => Ok((name, None)),
+        }
+    }
+}
+
+/// A judged message on its way.
+struct Outgoing<'m> {
+    socket: BorrowedFd<'m>,
+    name: &'m [u8],
+    control: &'m Control,
+    flags: i32,
+}
+
+impl Outgoing<'_> {
+    /// Sends the content as one message.
+    fn send_whole(&self, request: &Request<'_, '_>, mut content: Content) -> Result<usize, Errno> {
+        let data = content.next(request.caller, content.length())?;
+        request.caller.check()?;
+        self.transmit(request, &data, self.control.words(), self.flags)
+    }
+
+    /// Sends the content in pieces. After an error it returns how much was sent, if anything.
+    fn send_stream(&self, request: &Request<'_, '_>, mut content: Content) -> Result<usize, Errno> {
+        let mut sent = 0;
+        let mut control = self.control.words();
+        loop {
+            let (count, length) = match self.send_piece(request, &mut content, control) {
+                Err(_) if sent > 0 => return Ok(sent),
+                piece => piece?,
+            };
+            sent += count;
+            if count < length || content.length() == 0 {
+                return Ok(sent);
+            }
+            control = &[];
+        }
+    }
+
+    /// Sends the next piece of a stream. Returns how much of it was sent, and its length.
+    fn send_piece(
+        &self,
+        request: &Request<'_, '_>,
+        content: &mut Content,
+        mut control: &[u64],
+    ) -> Result<(usize, usize), Errno> {
+        let data = content.next(request.caller, STREAM_CHUNK)?;
+        request.caller.check()?;
+        let flags = if content.length() > 0 { self.flags & !LAST_ONLY } else { self.flags };
+        let mut sent = 0;
+        loop {
+            let count = match self.transmit(request, &data[sent..], control, flags) {
+                Err(_) if sent > 0 => break,
+                count => count?,
+            };
+            sent += count;
+            if count == 0 || sent == data.len() {
+                break;
+            }
+            control = &[];
+        }
+        Ok((sent, data.len()))
+    }
+
+    /// One message to the kernel. Blocks only after the kernel says that it would.
+    fn transmit(
+        &self,
+        request: &Request<'_, '_>,
+        data: &[u8],
+        control: &[u64],
+        flags: i32,
+    ) -> Result<usize, Errno> {
+        let message = Message { name: self.name, data, control };
+        let sent = messages::send(self.socket, message, flags | libc::MSG_DONTWAIT);
+        let waits = sent == Err(Errno::AGAIN)
+            && flags & libc::MSG_DONTWAIT == 0
+            && !rustix::fs::fcntl_getfl(self.socket)?.contains(OFlags::NONBLOCK);
+        if waits {
+            return request.worker.block(request.caller, || messages::send(self.socket, message, flags));
+        }
+        sent
+    }
+}
