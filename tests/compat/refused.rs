@@ -41,6 +41,30 @@ fn programs_whose_name_is_gone() {
     assert_eq!(attempted(source), ["runs", "EACCES"]);
 }
 
+/// A source route would lead elsewhere than to the address that is judged.
+#[test]
+fn source_routes() {
+    let source =
+        "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.setsockopt(0, 4, b''); print('cleared')
+s.setsockopt(0, 4, bytes([7, 7, 4, 0, 0, 0, 0, 0])); print('recorded')";
+    assert_eq!(attempted(source), ["cleared\nrecorded", "cleared\nEPERM"]);
+}
+
+#[test]
+fn messages_without_a_copy() {
+    let source = "socket.socket().setsockopt(socket.SOL_SOCKET, 60, 1); print('set')";
+    assert_eq!(attempted(source), ["set", "ENOTSUP"]);
+}
+
+/// The user is the same: only the process is the supervisor.
+#[test]
+fn the_sender_of_a_message() {
+    let source = "a, b = socket.socketpair(); b.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+for send in a.send, lambda text: a.sendmsg([text]):
+  send(b'x'); pid, uid, _ = struct.unpack('3i', b.recvmsg(9, 99)[1][0][2]); print(pid == os.getpid(), uid == os.getuid())";
+    assert_eq!(attempted(source), ["True True\nTrue True", "True True\nFalse True"]);
+}
+
 #[test]
 fn other_families() {
     let source = "socket.socket(40, socket.SOCK_STREAM); print('AF_VSOCK')";

@@ -195,17 +195,14 @@ impl Network {
         if interface == Interface::Own || destination::is_loopback(ip) {
             return judged;
         }
-        let is_tcp = transport == Transport::Tcp;
-        verdict(Outcome::Deny, if is_tcp { &self.by_web } else { &self.by_lookup })
+        verdict(Outcome::Deny, &self.by_web)
     }
 
-    /// Decides whether a UDP socket may be made. Its messages are not judged, and each of them can go to another
-    /// receiver.
+    /// Decides whether a UDP socket may be made, and used. Where its messages go is decided for each.
     pub(crate) fn datagrams(&self) -> Verdict<'_> {
-        match (&self.closed, &self.web) {
-            (Some(reason), _) => verdict(Outcome::Deny, reason),
-            (None, Some(_)) => verdict(Outcome::Deny, &self.by_lookup),
-            (None, None) => verdict(Outcome::Allow, &self.allowed),
+        match &self.closed {
+            Some(reason) => verdict(Outcome::Deny, reason),
+            None => verdict(Outcome::Allow, &self.allowed),
         }
     }
 

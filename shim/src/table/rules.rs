@@ -274,8 +274,7 @@ const DATAGRAMS: &[u32] = &[
 ];
 const INTERNET_STREAM: Rule =
     rule(&[one_of(0, INTERNET), masked(1, TYPE, STREAM), one_of(2, STREAMS)], Action::Allow);
-/// Each message can name a receiver and is not judged. So the supervisor refuses such sockets if the policy has
-/// `network.web`.
+/// The supervisor refuses such sockets where there is no network at all: messages to this host would pass.
 const INTERNET_DATAGRAM: Rule =
     rule(&[one_of(0, INTERNET), masked(1, TYPE, DATAGRAM), one_of(2, DATAGRAMS)], Action::Notify);
 /// The kernel itself refuses this without CAP_NET_RAW.

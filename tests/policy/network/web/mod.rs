@@ -116,7 +116,8 @@ fn no_socket_leads_past_the_proxy() {
     assert!(open.is_empty(), "{open:?}");
     for line in [
         "denied connect 93.184.216.35:80 (network.web: only the guard's proxy (HTTPS_PROXY) leads to other hosts)",
-        "denied connect udp (network.web: the guard's proxy looks names up, and no program does)",
+        "denied connect 93.184.216.35:9 (network.web: only the guard's proxy (HTTPS_PROXY) leads to other hosts)",
+        "denied connect 10.53.0.1:53 (network.web: the guard's proxy looks names up, and no program does)",
     ] {
         assert!(guarded.stderr.contains(line), "{}", guarded.stderr);
     }
