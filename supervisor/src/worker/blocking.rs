@@ -49,24 +49,27 @@ const RESERVED_DESCRIPTORS: usize = 64;
 /// Descriptors that a blocked call may hold: the directories on its way, its object, and what it opens.
 const DESCRIPTORS_PER_CALL: usize = 4;
 
-/// The number of calls that block.
+/// The number of calls that block. One that holds many descriptors counts as several.
 static BLOCKED: AtomicUsize = AtomicUsize::new(0);
 
-/// One of the calls that may block at once, until dropped.
-struct BlockedCall;
+/// A call that may block, until dropped, and as how many it counts.
+struct BlockedCall(usize);
 
 impl BlockedCall {
+    /// For a call that holds so many descriptors.
+    ///
     /// # Errors
     /// ENFILE if the maximum number of calls blocks already.
-    fn begin() -> Result<BlockedCall, Errno> {
-        let call = BlockedCall;
-        if BLOCKED.fetch_add(1, Ordering::Relaxed) < max_blocked() { Ok(call) } else { Err(Errno::NFILE) }
+    fn begin(descriptors: usize) -> Result<BlockedCall, Errno> {
+        let call = BlockedCall(descriptors.div_ceil(DESCRIPTORS_PER_CALL).max(1));
+        let before = BLOCKED.fetch_add(call.0, Ordering::Relaxed);
+        if before + call.0 <= max_blocked() { Ok(call) } else { Err(Errno::NFILE) }
     }
 }
 
 impl Drop for BlockedCall {
     fn drop(&mut self) {
-        BLOCKED.fetch_sub(1, Ordering::Relaxed);
+        BLOCKED.fetch_sub(self.0, Ordering::Relaxed);
     }
 }
 
@@ -134,7 +137,20 @@ impl Worker {
     /// The call's own. EINTR if the caller died or has a pending signal. ENFILE if the maximum number of calls blocks
     /// already.
     pub fn block<T>(&self, caller: &Caller<'_>, call: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
-        let _blocked = BlockedCall::begin()?;
+        self.block_with(caller, DESCRIPTORS_PER_CALL, call)
+    }
+
+    /// The same for a call that holds so many descriptors.
+    ///
+    /// # Errors
+    /// As [`Worker::block`].
+    pub fn block_with<T>(
+        &self,
+        caller: &Caller<'_>,
+        descriptors: usize,
+        call: impl FnOnce() -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        let _blocked = BlockedCall::begin(descriptors)?;
         self.ensure_spare();
         self.slot.set_caller(caller);
         self.slot.blocked.store(true, Ordering::Release);

@@ -90,6 +90,11 @@ impl Control {
         &self.words
     }
 
+    /// How many files are passed on.
+    pub fn count_files(&self) -> usize {
+        self.files.len()
+    }
+
     fn push(&mut self, level: i32, kind: i32, content: &[u8]) {
         self.words.push((HEADER + content.len()) as u64);
         let [level, kind] = [level.to_ne_bytes(), kind.to_ne_bytes()];

@@ -20,7 +20,7 @@ use crate::resolve::Object;
 use crate::syscall::Request;
 
 /// How much of a stream is read and sent at once.
-const STREAM_CHUNK: u64 = 256 << 10;
+const STREAM_CHUNK: u64 = 64 << 10;
 /// The longest message of the internet's sockets.
 const MAX_INTERNET_MESSAGE: u64 = 0xffff;
 /// The longest message of any socket, however large its buffer.
@@ -276,7 +276,11 @@ impl Outgoing<'_> {
             && flags & libc::MSG_DONTWAIT == 0
             && !rustix::fs::fcntl_getfl(self.socket)?.contains(OFlags::NONBLOCK);
         if waits {
-            return request.worker.block(request.caller, || messages::send(self.socket, message, flags));
+            // The socket, the receiver's file, and those that are passed on.
+            let descriptors = 2 + self.control.count_files();
+            return request
+                .worker
+                .block_with(request.caller, descriptors, || messages::send(self.socket, message, flags));
         }
         sent
     }
