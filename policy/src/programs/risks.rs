@@ -120,14 +120,29 @@ const RISKS: &[Risk] = &[
 /// Options of any program that say the same.
 const FORCES: &[&str] = &["--force", "--no-preserve-root"];
 
+/// Programs that start a script.
+const STARTERS: &[&str] = &["env", "node", "nodejs", "python", "ruby", "perl", "sh", "bash", "dash"];
+
 /// Returns a remark for each risk of a program at this path with these arguments, `argv[0]` among them: `push --force
 /// replaces or deletes what others have at the remote`. A script or an applet goes by `argv[0]`.
 pub fn risks(path: &[u8], argv: &[Vec<u8>]) -> Vec<String> {
     let called = argv.first().map_or_else(|| program_name(path), program_name);
-    let programs = [program_name(path), called];
     let words: Vec<_> = argv.iter().skip(1).map(|word| String::from_utf8_lossy(word)).collect();
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
-    let mut remarks: Vec<String> = RISKS.iter().filter_map(|risk| risk.remark(&programs, &words)).collect();
+    let known = |programs: &[String; 2], words: &[&str]| -> Vec<String> {
+        RISKS.iter().filter_map(|risk| risk.remark(programs, words)).collect()
+    };
+    let mut remarks = known(&[program_name(path), called.clone()], &words);
+    // A script goes by its own name, too, behind its interpreter's: `env node /usr/bin/npm ci`.
+    let (mut starter, mut rest) = (called, &words[..]);
+    while remarks.is_empty() && is_of(&starter, STARTERS) {
+        let Some(at) = rest.iter().position(|word| !word.starts_with('-') && !word.contains('=')) else {
+            break;
+        };
+        starter = program_name(rest[at].as_bytes());
+        rest = &rest[at + 1..];
+        remarks = known(&[starter.clone(), starter.clone()], rest);
+    }
     if remarks.is_empty() {
         let forced = FORCES.iter().find(|option| words.iter().any(|word| is_option(word, option)));
         remarks.extend(forced.map(|option| format!("{option} overrides what the program checks")));
@@ -216,6 +231,8 @@ mod tests {
             ("mkfs.ext4 /dev/sdb", "mkfs.ext4 erases a file system or a device"),
             ("/usr/bin/deploy --force", "--force overrides what the program checks"),
             ("npx cowsay", "npx runs code from a package registry"),
+            ("/usr/bin/env node /usr/bin/npx cowsay", "npx runs code from a package registry"),
+            ("/usr/bin/node --no-warnings /usr/bin/npx cowsay", "npx runs code from a package registry"),
             ("npm install left-pad", "install installs packages from the network, whose scripts may run"),
             (
                 "python3.12 -m pip install x",
