@@ -274,6 +274,11 @@ impl Policy {
         self.map.protected.shapes().all(path)
     }
 
+    /// Whether a real path lies among installed packages, where only git's shapes count.
+    pub fn lies_in_packages(path: &[u8]) -> bool {
+        crate::paths::persistence::lies_in_packages(path)
+    }
+
     /// Why a shape is protected; `None` if its set is off.
     pub fn shape_reason(&self, shape: &Shape<'_>) -> Option<Reason<'_>> {
         self.map.protected.shapes().reason(shape.set).map(CompiledReason::to_reason)

@@ -384,6 +384,8 @@ impl Shapes<'_> {
     /// from the directory's new path and, if it must have none, no link at all. False if that cannot be found out.
     fn is_free(&self, top: AnchoredPath<'_>, new: &[u8], must_have_no_link: bool) -> bool {
         let Some(moved) = top.object else { return false };
+        // What a package ships is protected elsewhere, and may be the tree's.
+        let leaves_packages = Policy::lies_in_packages(top.path) && !Policy::lies_in_packages(new);
         let mut left = MAX_NAMES;
         let mut directories = vec![(b".".to_vec(), top.path.to_vec(), 0)];
         while let Some((below, path, depth)) = directories.pop() {
@@ -413,7 +415,14 @@ impl Shapes<'_> {
                 if kind == FileType::Socket && !self.may_displace(place) {
                     return false;
                 }
-                if !self.may_take_file(&[new, below.get(1..).unwrap_or_default()].concat(), place, kind) {
+                let new = [new, below.get(1..).unwrap_or_default()].concat();
+                if !self.may_take_file(&new, place, kind) {
+                    return false;
+                }
+                if leaves_packages
+                    && !self.own_directories().contains_open(open.as_fd())
+                    && !self.policy.shapes(&new).is_empty()
+                {
                     return false;
                 }
                 let is_directory = kind == FileType::Directory;

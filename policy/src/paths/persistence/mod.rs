@@ -38,7 +38,7 @@ pub(crate) use protected::ProtectedPaths;
 pub use protected::REPLACEMENT;
 pub use set::LinkedSet;
 pub(crate) use set::Set;
-pub(crate) use shapes::Shapes;
+pub(crate) use shapes::{Shapes, lies_in_packages};
 pub use sites::PersistenceSites;
 
 /// The most that a protected place grants: everything, but `w` is denied or asked about.

@@ -22,6 +22,14 @@ use crate::verdict::CompiledReason;
 /// What makes a directory look like a git directory (git's setup.c, `is_git_directory`).
 const GIT_MARKS: [&[u8]; 4] = [b"HEAD", b"objects", b"refs", b"commondir"];
 
+/// Directories of installed packages, by the names that npm and pip give them.
+const PACKAGES: [&[u8]; 2] = [b"node_modules", b"site-packages"];
+
+/// Returns whether a real path is such a directory, or lies in one.
+pub(crate) fn lies_in_packages(path: &[u8]) -> bool {
+    path.split(|byte| *byte == b'/').any(|name| PACKAGES.contains(&name))
+}
+
 /// The shapes that a policy protects.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shapes {
@@ -191,9 +199,11 @@ impl Shapes {
         self.hooks.iter().any(leads) && found(Shape::of_git(at.holder(), ShapeKind::All, at))
     }
 
-    /// Whether a tail counts in a directory: in a home, the home's own lists come first.
+    /// Whether a tail counts in a directory: in a home, the home's own lists come first. Among installed packages only git
+    /// counts: whoever installs and removes them there writes all of them.
     fn counts(&self, tail: &ShapeTail, holder: &[u8]) -> bool {
-        tail.is_also_of_homes || self.homes.iter().all(|home| home != holder)
+        let is_of_packages = tail.set != Set::Git && lies_in_packages(holder);
+        !is_of_packages && (tail.is_also_of_homes || self.homes.iter().all(|home| home != holder))
     }
 
     /// Returns what a directory or a link at a path would lead to, if that is protected: the path ends before its tail
