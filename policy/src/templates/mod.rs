@@ -127,11 +127,16 @@ impl Template {
 }
 
 /// What a template says of questions, and what it says where nobody is asked.
-const UNASKED: [(&str, &str); 4] = [
+const UNASKED: [(&str, &str); 5] = [
     ("\"on-miss\"", "\"off\""),
     ("\"???\"", "\"---\""),
     ("is asked for, wherever", "is denied, wherever"),
     ("  // asked for, as exec.ask says", ""),
+    (
+        "    // A change of what runs outside the guard is shown, and asked for: hooks, .vscode, .envrc, keys of .git/config.\n    \
+         \"persistence\": \"ask\",\n",
+        "",
+    ),
 ];
 
 /// A template's text for a policy that asks nobody. Only the examples of what is denied stay: what is allowed depends on
