@@ -139,3 +139,35 @@ fn a_command_is_read_in_its_directory() {
         assert!(world.read("work/mcp/other").is_some(), "{settings}: {text}: {}", done.stderr);
     }
 }
+
+/// What one run leaves in a repository of the workspace is read at each write of the next one.
+#[test]
+fn settings_that_nest_deeply_end_no_guard() {
+    let world = made("");
+    for text in ["[".repeat(500) + &"]".repeat(500), "[".repeat(60_000), "{\"a\":".repeat(500)] {
+        world.write("work/pkg/.mcp.json", format!("{{\"a\": {text}}}"));
+        let next = run(&world, "work", "mkdir -p pkg/.git; echo x > file; echo y > pkg/file; cat file");
+        assert_eq!((next.status, next.stdout.as_str()), (0, "x\n"), "{}", next.stderr);
+        assert!(!next.stderr.contains("was killed"), "{}", next.stderr);
+    }
+}
+
+/// Packages ship what a project protects. Whoever installs them removes them, too.
+#[test]
+fn packages_are_removed_with_what_they_ship() {
+    let world = made(
+        "mkdir -p node_modules/x/.vscode node_modules/x/.claude .venv/lib/python3/site-packages/y; git init -q
+         for name in .vscode/settings.json .claude/settings.json .nvmrc .mcp.json .envrc; do echo x > node_modules/x/$name; done
+         echo x > .venv/lib/python3/site-packages/y/.envrc; echo x > .nvmrc",
+    );
+    let next = run(&world, "work", "rm -rf node_modules .venv; rm -f .nvmrc; ls -A");
+    assert_eq!(next.stdout, ".git\n.nvmrc\n", "{}", next.stderr);
+    // What is moved out of them could be the tree's. mv(1) copies it, into a directory that the tree has made then.
+    let world =
+        made("mkdir -p node_modules/x/.vscode sub; echo x > node_modules/x/.vscode/tasks.json; git init -q");
+    let rename = "python3 -c 'import os; os.rename(\"node_modules/x\", \"sub/x\")'";
+    let next = run(&world, "work", &format!("mv node_modules/x/.vscode .; {rename}; ls -A sub"));
+    assert_eq!(next.stdout, "", "{}", next.stderr);
+    assert!(next.stderr.contains("Invalid cross-device link"), "{}", next.stderr);
+    assert!(!world.root().join("work/.vscode").exists(), "{}", next.stderr);
+}

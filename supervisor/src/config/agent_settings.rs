@@ -42,6 +42,8 @@ const END_OF_EDITORS: &str = ".code-workspace";
 const MAX_FILES: usize = 4096;
 /// The same for the scripts of servers, with what each name may stand for.
 const MAX_SCRIPTS: usize = 1 << 16;
+/// How many commands settings may have: more than anybody has.
+const MAX_COMMANDS: usize = 4096;
 /// The longest settings that are read, and the longest that a state may be which is no JSON.
 const MAX_SETTINGS: u64 = 2 << 20;
 const MAX_STATE: u64 = 16 << 20;
@@ -59,7 +61,7 @@ pub fn named_files(links: &Links, home: &Path, projects: &[PathBuf]) -> Result<V
         if settings.path.extension().is_none_or(|end| end != "md") {
             words.extend(words_of(&text));
         }
-        let commands = settings_text::commands_in(&text, &settings);
+        let commands = settings_text::commands_in(&text, &settings)?;
         files.extend(scripts_for_each(&commands, &settings.path, home, projects)?);
     }
     files.extend(words.iter().filter_map(|word| path(word, home)));
@@ -147,7 +149,7 @@ fn scripts_of(
 ) -> Result<Vec<PathBuf>, UnreadSettings> {
     let text = text_of(links, &settings.path)?;
     let places = NamePaths { home, project, roots: &[] };
-    scripts_of_all(&settings_text::commands_in(&text, settings), places, &settings.path)
+    scripts_of_all(&settings_text::commands_in(&text, settings)?, places, &settings.path)
 }
 
 /// The scripts of commands in settings of a home: relative to the home, and in each project, where the agent starts.
@@ -170,6 +172,9 @@ fn scripts_of_all(
     places: NamePaths<'_>,
     settings: &Path,
 ) -> Result<Vec<PathBuf>, UnreadSettings> {
+    if commands.len() > MAX_COMMANDS {
+        return Err(UnreadSettings::many(settings));
+    }
     let mut found = Vec::new();
     for command in commands {
         found.extend(scripts(command, places).map_err(|_| UnreadSettings::long(settings))?);
@@ -305,6 +310,20 @@ mod tests {
                 "---\nhooks:\n  Stop:\n    - command: \"./tools/x.sh\"\n---\nSee src/main.ts\n",
             ),
             (".aider.conf.yml", "lint-cmd: ./tools/x.sh\n"),
+            (".crushrc", "export X=1\nsource ./tools/x.sh\n"),
+            (".devin/config.json", r#"{"mcpServers": {"x": {"command": "./tools/x.sh"}}}"#),
+            (".codex/environments/environment.toml", "[setup]\nscript = \"./tools/x.sh\"\n"),
+            (".qwen/commands/x.md", "See !{./tools/x.sh | awk '{print $1}'}\n"),
+            (
+                ".gemini/commands/x.toml",
+                "prompt = \"\"\"See !{date | awk '{print $1}' | ./tools/x.sh}\"\"\"\n",
+            ),
+            (".claude/commands/x.md", "See\n```!\n./tools/x.sh\n```\n"),
+            (
+                ".vscode/settings.json",
+                r#"{"terminal.integrated.profiles.linux": {"x": {"path": "./tools/x.sh", "icon": "y"}}}"#,
+            ),
+            (".zed/settings.json", r#"{"terminal": {"shell": {"program": "./tools/x.sh"}}}"#),
         ] {
             assert_eq!(named_by(settings, text), ["tools/x.sh"], "{settings}: {text}");
         }
@@ -313,6 +332,8 @@ mod tests {
         let local =
             r#"{"extraKnownMarketplaces": {"l": {"source": {"source": "directory", "path": "./plugins"}}}}"#;
         assert_eq!(named_by(".claude/settings.json", local), ["plugins"]);
+        let path = r#"{"env": {"PATH": "./plugins:/usr/bin"}}"#;
+        assert_eq!(named_by(".claude/settings.json", path), ["plugins"]);
     }
 
     #[test]

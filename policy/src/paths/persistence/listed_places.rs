@@ -87,6 +87,9 @@
 //!   "Workflows"), `.continuerc.json` (Continue's reference), `.lite_project.lua` (Lite XL's `core.load_project_module`).
 //! - `*.code-workspace`: tasks and settings as in `.vscode/` (Visual Studio Code's "Multi-root workspaces"); `*.sublime-project`, `.kateproject`: build
 //!   commands and language servers (Sublime Text's "Projects", LSP's "Client Configuration"; Kate's "Project plugin", "LSP Client plugin").
+//! - `.crushrc`, `crushrc`: Bash that Crush runs at its start (its `docs/config/README.md`, "Where config lives"); `.cline/`: hooks, plugins
+//!   and tasks of a project (Cline's "CLI configuration"); `.devin/`: servers and hooks (Devin CLI's "Configuration"); `~/.copilot/settings.json`,
+//!   `~/.copilot/hooks/`: those of Copilot CLI.
 //! - `~/.claude/workflows/`: scripts that Claude Code runs ("Workflows"); `~/.codex/automations/`: what Codex starts at its time ("Automations");
 //!   `trusted_hooks.json`: which hooks of projects Gemini CLI runs without a warning (its `trustedHooks.ts`); `config/`, `antigravity-cli/`: hooks,
 //!   servers and plugins of Antigravity and its CLI, which share Gemini CLI's directory (Antigravity's "Hooks", "MCP").
@@ -315,7 +318,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          ~/.gemini/antigravity-cli/skills/ ~/.gemini/antigravity-cli/bin/ ~/.aider/oauth-keys.env ~/.qwen/settings.json \
          ~/.qwen/QWEN.md ~/.qwen/commands/ ~/.qwen/extensions/ ~/.config/opencode/ ~/.opencode/ ~/.local/share/opencode/bin/ ~/.cache/opencode/ ~/.cache/copilot/pkg/ ~/.cache/github-copilot-sdk*/ ~/.cache/codex-runtimes/ ~/.config/goose/ \
          ~/.config/amp/ ~/.config/crush/ ~/.config/mcp/ ~/.config/Claude/claude_desktop_config.json ~/.continue/ \
-         ~/.aider.conf.yml ~/.codeium/windsurf/mcp_config.json ~/.copilot/config.json ~/.copilot/mcp-config.json \
+         ~/.aider.conf.yml ~/.codeium/windsurf/mcp_config.json ~/.copilot/config.json ~/.copilot/settings.json ~/.copilot/hooks/ ~/.config/devin/config.json ~/.copilot/mcp-config.json \
          ~/.copilot/agents/ ~/.config/github-copilot/ ~/.kiro/settings/ ~/.kiro/agents/ ~/.roo/ ~/.factory/ \
          ~/.agents/ ~/.mcp.json /etc/claude-code/ /etc/codex/ /etc/gemini-cli/ /etc/openclaw/ WORK/.mcp.json \
          WORK/.claude/settings.json WORK/.claude/settings.local.json WORK/.claude/hooks/ WORK/.claude/commands/ \
@@ -323,7 +326,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          WORK/.cursor/hooks.json WORK/.cursor/hooks/ WORK/.cursor/cli.json WORK/.cursor/environment.json \
          WORK/.gemini/settings.json WORK/.gemini/commands/ WORK/.gemini/extensions/ WORK/.gemini/hooks/ \
          WORK/.gemini/agents/ WORK/.gemini/skills/ WORK/.gemini/.env WORK/.qwen/ \
-         WORK/.opencode/ WORK/opencode.json WORK/opencode.jsonc WORK/.opencode.json WORK/.agents/skills/ WORK/.crush.json WORK/crush.json WORK/.amp/ \
+         WORK/.opencode/ WORK/opencode.json WORK/opencode.jsonc WORK/.opencode.json WORK/.agents/skills/ WORK/.crush.json WORK/crush.json WORK/.crushrc WORK/crushrc WORK/.cline/ WORK/.devin/config.json WORK/.devin/config.local.json WORK/.devin/hooks.v1.json WORK/.amp/ \
          WORK/.aider.conf.yml WORK/.roo/mcp.json WORK/.kiro/settings/ WORK/.kiro/hooks/ WORK/.factory/ \
          WORK/.github/hooks/ WORK/.continue/ \
          WORK/.windsurf/hooks.json WORK/.clinerules/hooks/ WORK/.kilocode/mcp.json WORK/.junie/mcp/ \

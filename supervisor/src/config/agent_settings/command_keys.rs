@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::started_commands::{NamedCommand, StartedCommand};
 
 /// Keys whose text, or list of words, is a command.
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 13] = [
     "command",
     "cmd",
     "install",
@@ -17,6 +17,9 @@ const COMMANDS: [&str; 10] = [
     "setup-worktree",
     "setup-worktree-unix",
     "awsCredentialExport",
+    "program",
+    "script",
+    "editor",
 ];
 /// Keys with commands at any depth.
 const AROUND_COMMANDS: [&str; 4] = ["hooks", "statusLine", "fileSuggestion", "binary"];
@@ -25,9 +28,13 @@ const AROUND_COMMANDS: [&str; 4] = ["hooks", "statusLine", "fileSuggestion", "bi
 /// editors.
 const ENDS: [&str; 7] = ["Helper", "Refresh", "Command", "StatusLine", "-cmd", "-command", ".command"];
 /// How keys of editors end whose text may be a program, or a file or directory that is none.
-const ENDS_OF_PATHS: [&str; 4] = ["Path", ".path", ".executable", "Executable"];
+const ENDS_OF_PATHS: [&str; 4] = ["Path", ".path", "executable", "Executable"];
 /// Keys with what is loaded as code: opencode's plugins, and the commands that aider loads at its start.
-const LOADED: [&str; 3] = ["plugin", "load", "CLAUDE_ENV_FILE"];
+const LOADED: [&str; 5] = ["plugin", "plugins", "load", "env-file", "CLAUDE_ENV_FILE"];
+/// Variables with directories, from which programs come before those of the system, or what a shell reads at its start.
+const PLACES: [&str; 3] = ["PATH", "ZDOTDIR", "GIT_EXEC_PATH"];
+/// How the keys of VS Code's terminals begin that hold programs.
+const TERMINALS: [&str; 2] = ["terminal.integrated.profiles.", "terminal.integrated.automationProfile."];
 /// Claude Code's key with directories of plugins, in `path`.
 const MARKETPLACES: &str = "extraKnownMarketplaces";
 /// Keys around which there is text for humans, for a model, or data, and no command, also below the keys above.
@@ -73,6 +80,8 @@ impl Part {
             "args" => Part::Arguments,
             MARKETPLACES => Part::Marketplaces,
             "path" if self == Part::Marketplaces => Part::Place,
+            _ if PLACES.contains(&key) => Part::Place,
+            _ if TERMINALS.iter().any(|start| key.starts_with(start)) => Part::Around,
             _ if LOADED.contains(&key) || is_variable() => Part::Loaded,
             _ if COMMANDS.contains(&key) && self != Part::Around => Part::Command,
             _ if AROUND_COMMANDS.contains(&key) || ENDS.iter().any(|end| key.ends_with(end)) => Part::Around,

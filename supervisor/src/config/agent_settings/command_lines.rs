@@ -13,21 +13,43 @@ pub fn of_lines(text: &str) -> Vec<StartedCommand> {
 }
 
 /// Returns the commands of an agent, a command or a skill in Markdown: those of the settings at its beginning, and
-/// those whose output takes their place in the text (``!`…` ``).
+/// those whose output takes their place in the text (``!`…` ``, and blocks that begin with ```` ```! ````).
 pub fn of_markdown(text: &str) -> Vec<StartedCommand> {
     let front =
         text.trim_start_matches('\u{feff}').strip_prefix("---").and_then(|rest| rest.split_once("\n---"));
     let mut found = front.map(|(front, _)| of_lines(front)).unwrap_or_default();
-    let spans = text.split("!`").skip(1).filter_map(|rest| rest.split('`').next());
-    found.extend(spans.map(|span| NamedCommand::Text(span.to_owned()).into()));
+    found.extend(of_spans(text));
+    let blocks = text.split("```!").skip(1).filter_map(|rest| rest.split("```").next());
+    found.extend(blocks.map(|block| NamedCommand::Text(block.to_owned()).into()));
+    found.extend(of_prompt(text));
     found
 }
 
+/// Returns the commands whose output takes their place in a text for a model (``!`…` ``).
+pub fn of_spans(text: &str) -> impl Iterator<Item = StartedCommand> {
+    let spans = text.split("!`").skip(1).filter_map(|rest| rest.split('`').next());
+    spans.map(|span| NamedCommand::Text(span.to_owned()).into())
+}
+
 /// Returns the commands of a prompt whose output takes their place in the text (`!{…}`, as Gemini CLI's manual writes
-/// them).
+/// them: braces in them are balanced).
 pub fn of_prompt(text: &str) -> Vec<StartedCommand> {
-    let spans = text.split("!{").skip(1).filter_map(|rest| rest.split(['}', '\n']).next());
+    let spans = text.split("!{").skip(1).map(|rest| &rest[..end_of_braces(rest)]);
     spans.map(|span| NamedCommand::Text(span.to_owned()).into()).collect()
+}
+
+/// Where the brace ends in which a text begins.
+fn end_of_braces(text: &str) -> usize {
+    let mut depth = 1usize;
+    let end = text.char_indices().find(|(_, letter)| {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    });
+    end.map_or(text.len(), |(at, _)| at)
 }
 
 #[derive(Default)]

@@ -33,8 +33,9 @@ const TOP: &str = "--show-toplevel";
 const HOME: [&str; 4] = ["${HOME}", "$HOME", "${env:HOME}", "${userHome}"];
 /// How deep a text in a text is read (`bash -c "sh -c …"`).
 const MAX_DEPTH: usize = 4;
-/// The longest command that is read.
+/// The longest command that is read, and the most words of it that may be paths.
 const MAX_COMMAND: usize = 64 << 10;
+const MAX_PATHS: usize = 1024;
 /// How many directories a command may start in.
 const MAX_DIRECTORIES: usize = 8;
 /// Where the names in settings are looked for.
@@ -92,7 +93,8 @@ pub fn scripts(started: &StartedCommand, places: NamePaths<'_>) -> Result<Vec<Pa
             add_parts(&with_holes(&with_places(text)), &mut reader.mentioned);
         }
     }
-    Ok(reader.found_of(&started.command))
+    let count = reader.mentioned.len() + reader.passed.len() + reader.found.len();
+    if count > MAX_PATHS { Err(TooLong) } else { Ok(reader.found_of(&started.command)) }
 }
 
 fn with_places(text: &str) -> String {
@@ -219,8 +221,14 @@ impl<'p> CommandReader<'p> {
                 self.add_base(&directory);
             }
         }
-        if let [first, to, ..] = words
+        let mut words = words;
+        while let Some((_, rest)) = words.split_first().filter(|(first, _)| is_before(name_of(first), first))
+        {
+            words = rest;
+        }
+        if let Some((first, rest)) = words.split_first()
             && matches!(first.as_str(), "cd" | "pushd")
+            && let Some(to) = rest.iter().find(|word| !is_option(word))
         {
             self.enter(to);
         }
@@ -246,7 +254,7 @@ impl<'p> CommandReader<'p> {
     }
 
     fn add(&mut self, word: &str) {
-        if word.is_empty() || word.contains(['*', HOLE]) {
+        if word.is_empty() || word.contains(['*', HOLE]) || self.found.len() > MAX_PATHS {
             return;
         }
         let paths = self.places.of_word(word, &self.bases);
@@ -257,7 +265,8 @@ impl<'p> CommandReader<'p> {
     fn found_of(self, command: &NamedCommand) -> Vec<PathBuf> {
         let NamePaths { home, project, .. } = self.places;
         let is_meant = |path: &PathBuf| match command {
-            NamedCommand::Loaded(_) => path.is_file(),
+            // The name of a package is none of a file.
+            NamedCommand::Loaded(text) => path.is_file() || text.contains('/') && !path.is_dir(),
             // A directory around the project holds the work, and so may one that a home names.
             NamedCommand::Place(_) => path.exists() && project != home && !project.starts_with(path),
             _ => is_script(path),
@@ -372,6 +381,16 @@ mod tests {
             "trap 'tools/x.sh' EXIT",
             "python3 -c \"exec(open('tools/x.sh').read())\"",
             "docker run -v ./tools/x.sh:/x y",
+            "cd -- tools && bash x.sh",
+            "cd -P tools && ./x.sh",
+            "command cd tools; ./x.sh",
+            "if cd tools; then ./x.sh; fi",
+            "{ cd tools; ./x.sh; }",
+            "X=1 cd tools && ./x.sh",
+            "bash \"$(realpath tools/x.sh)\"",
+            "echo tools/x.sh | xargs bash",
+            "bash $'tools/x.sh'",
+            "git fetch --upload-pack=tools/x.sh",
         ] {
             let found = found_of(&NamedCommand::Text(text.to_owned()));
             assert!(found.contains(&"tools/x.sh".to_owned()), "{text}: {found:?}");
@@ -387,6 +406,7 @@ mod tests {
         }
         assert_eq!(found_of(&NamedCommand::Loaded("-r ./notes.md".to_owned())), ["notes.md"]);
         assert_eq!(found_of(&NamedCommand::Place("./plugins".to_owned())), ["plugins"]);
+        assert_eq!(found_of(&NamedCommand::Loaded("./tools/new".to_owned())), ["tools/new"]);
         assert_eq!(found_of(&NamedCommand::Place("./".to_owned())), [""; 0]);
     }
 

@@ -15,7 +15,7 @@ pub enum FileUse {
     Looks,
 }
 
-const LOOKING: &str = "tee touch rm rmdir mkdir chmod chown ls stat wc grep egrep fgrep rg ag diff cmp echo printf \
+const LOOKING: &str = "tee touch rm rmdir mkdir chmod chown stat wc grep egrep fgrep rg ag diff cmp \
     prettier eslint biome tsc ruff black isort mypy pyright basedpyright flake8 rustfmt shellcheck shfmt pytest \
     py.test jest vitest pylint bandit oxlint stylelint dprint djlint gofmt goimports gofumpt golangci-lint \
     clang-format clang-tidy cpplint cppcheck rubocop standardrb php-cs-fixer phpstan psalm phpcs phpcbf sqlfluff \
@@ -23,14 +23,17 @@ const LOOKING: &str = "tee touch rm rmdir mkdir chmod chown ls stat wc grep egre
     pyflakes pycodestyle pydocstyle vulture radon ktlint swiftlint swiftformat standard xo svelte-check vue-tsc \
     stylua luacheck selene nixfmt alejandra statix taplo buf ktfmt google-java-format scalafmt mix-format pre-commit \
     lint-staged tsd knip ty pyrefly sha1sum sha256sum sha512sum md5sum b2sum cksum file du test [ [[ case basename \
-    dirname realpath readlink true false : cd pushd popd unset set read exit return sleep date pwd which type hash \
+    dirname true false : cd pushd popd unset set read exit return sleep date pwd which type hash \
     wait kill id whoami uname hostname fi done esac }";
-const PASSING: &str = "cat tac head tail sed awk gawk mawk nl sort uniq cut tr jq yq rev paste join column fold fmt \
+const PASSING: &str = "ls echo printf realpath readlink cat tac head tail sed awk gawk mawk nl sort uniq cut tr jq yq rev paste join column fold fmt \
     expand tr bat less more cp mv ln install rsync export for select base64 od xxd hexdump strings";
 /// What git does with the files of a work tree, and runs nothing by their names.
 const OF_GIT: &str = "add diff status log show blame annotate stash checkout commit rm mv restore reset ls-files \
     check-ignore rev-parse hash-object diff-files diff-index diff-tree grep switch branch fetch pull push tag \
     cat-file ls-tree describe clean update-index";
+/// Its options with a program.
+const STARTING_OF_GIT: [&str; 6] =
+    ["--ext-diff", "--upload-pack", "--receive-pack", "--exec", "-O", "--open-files-in-pager"];
 /// Modules of python that are such programs.
 const MODULES: &str = "pytest black py_compile compileall mypy ruff isort flake8 pylint bandit unittest pyflakes \
     pycodestyle pydocstyle autopep8 yapf json.tool tabnanny ast tokenize doctest pyright basedpyright vulture radon \
@@ -120,7 +123,8 @@ fn with_program(name: &str, first: &str, rest: &[String]) -> FileUse {
                 words.next();
             }
             let command = words.next().map(String::as_str).unwrap_or_default();
-            is_one(OF_GIT, command) && !rest.iter().any(|word| word.starts_with("--ext-diff"))
+            is_one(OF_GIT, command)
+                && !rest.iter().any(|word| STARTING_OF_GIT.iter().any(|option| word.starts_with(option)))
         }
         "node" | "nodejs" => first_is(&["--check", "-c"]),
         "bash" | "sh" | "dash" | "zsh" | "ksh" => first_is(&["-n"]),

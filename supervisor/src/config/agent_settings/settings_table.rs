@@ -13,6 +13,8 @@ pub enum SettingsReader {
     CodeWorkspace,
     /// What starts on this host (`initializeCommand`). The rest runs in the container.
     Devcontainer,
+    /// A text of shell.
+    Shell,
     /// By `!{…}` in a prompt.
     Prompt,
     /// It names nothing that starts: it is the program itself, text for a model, state, or what names files beside it,
@@ -46,7 +48,8 @@ const TABLE: &[(SettingsReader, &str)] = &[
          ~/.config/Cursor/User/settings.json ~/.config/VSCodium/User/mcp.json ~/.config/VSCodium/User/settings.json \
          ~/.config/Windsurf/User/settings.json ~/.config/zed/settings.json /etc/claude-code/managed-settings.json \
          /etc/claude-code/managed-mcp.json /etc/codex/config.toml /etc/codex/managed_config.toml \
-         /etc/codex/requirements.toml /etc/gemini-cli/settings.json",
+         /etc/codex/requirements.toml /etc/gemini-cli/settings.json ~/.copilot/settings.json ~/.copilot/hooks/*.json \
+         ~/.config/devin/config.json",
     ),
     (
         SettingsReader::Keys,
@@ -70,9 +73,11 @@ const TABLE: &[(SettingsReader, &str)] = &[
          WORK/.agent/mcp_config.json WORK/.aider.conf.yml WORK/.openhands/hooks.json WORK/.augment/settings.json \
          WORK/.augment/settings.local.json WORK/.grok/hooks/* WORK/.rovodev/config.yml WORK/.pi/settings.json \
          WORK/.tabnine/agent/settings.json WORK/gptme.toml WORK/.copilot/mcp-config.json WORK/.vscode/mcp.json \
-         WORK/.vscode/settings.json WORK/.zed/settings.json",
+         WORK/.vscode/settings.json WORK/.zed/settings.json WORK/.devin/config.json WORK/.devin/config.local.json \
+         WORK/.devin/hooks.v1.json WORK/.codex/environments/*.toml WORK/.qwen/commands/**/*.md",
     ),
-    (SettingsReader::Tasks, "WORK/.vscode/tasks.json"),
+    (SettingsReader::Tasks, "WORK/.vscode/tasks.json ~/.config/Code/User/tasks.json"),
+    (SettingsReader::Shell, "WORK/.crushrc WORK/crushrc ~/.config/crush/crushrc"),
     (SettingsReader::CodeWorkspace, "WORK/*.code-workspace"),
     (
         SettingsReader::Devcontainer,
@@ -112,7 +117,7 @@ const TABLE: &[(SettingsReader, &str)] = &[
          WORK/.claude/plugins/ WORK/.claude/workflows/ WORK/.cursor/hooks/ WORK/.gemini/extensions/ \
          WORK/.gemini/hooks/ WORK/.gemini/skills/ WORK/.clinerules/hooks/ WORK/.github/extensions/ WORK/.roo/tools/ \
          WORK/.vibe/tools/ WORK/.vibe/agents/ WORK/.openhands/setup.sh WORK/.openhands/pre-commit.sh WORK/.mux/init \
-         WORK/.kilocode/setup-script WORK/.openclaw/",
+         WORK/.kilocode/setup-script WORK/.openclaw/ WORK/.cline/",
     ),
 ];
 

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use guard_openclaw::plain_file;
-use jsonc_parser::{CollectOptions, ParseOptions};
+use jsonc_parser::tokens::Token;
+use jsonc_parser::{CollectOptions, ParseOptions, Scanner, ScannerOptions};
 use serde_json::Value;
 
 use super::opening_tasks::{ON_OPENING, keep_opening};
@@ -14,6 +15,9 @@ use super::unread_settings::UnreadSettings;
 use super::{command_keys, command_lines};
 use crate::config::realpath::Links;
 
+/// How deep values in values are read: deeper than anybody writes. A worker of the supervisor, whose stack is small, calls
+/// itself once for each.
+const MAX_NESTING: usize = 64;
 /// What a development container has that starts on the host.
 const ON_HOST: &str = "initializeCommand";
 
@@ -35,23 +39,29 @@ pub fn read(links: &Links, path: &Path, most: u64) -> Result<String, UnreadSetti
 }
 
 /// Returns the commands in the text of settings. Where JSON cannot be read, each word counts that may be one.
-pub fn commands_in(text: &str, settings: &SettingsFile) -> Vec<StartedCommand> {
+///
+/// # Errors
+/// JSON nests too deeply.
+pub fn commands_in(text: &str, settings: &SettingsFile) -> Result<Vec<StartedCommand>, UnreadSettings> {
     let end = settings.path.extension().and_then(|end| end.to_str());
     match (settings.reader, end) {
-        (SettingsReader::Nothing, _) => return Vec::new(),
-        (SettingsReader::Prompt, _) => return command_lines::of_prompt(text),
-        (_, Some("md")) => return command_lines::of_markdown(text),
-        (_, Some("yml" | "yaml")) => return command_lines::of_lines(text),
+        (SettingsReader::Nothing, _) => return Ok(Vec::new()),
+        (SettingsReader::Prompt, _) => return Ok(command_lines::of_prompt(text)),
+        (SettingsReader::Shell, _) => return Ok(vec![NamedCommand::Text(text.to_owned()).into()]),
+        (_, Some("md")) => return Ok(command_lines::of_markdown(text)),
+        (_, Some("yml" | "yaml")) => return Ok(command_lines::of_lines(text)),
         (_, Some("toml")) => {
-            return toml(text)
-                .map_or_else(|| command_lines::of_lines(text), |value| command_keys::commands(&value));
+            let value = toml(text);
+            return Ok(
+                value.map_or_else(|| command_lines::of_lines(text), |value| command_keys::commands(&value))
+            );
         }
         _ => {}
     }
-    match json(text) {
-        Some(value) => command_keys::commands(&meant(value, settings.reader)),
-        None if settings.reader == SettingsReader::Tasks && !text.contains(ON_OPENING) => Vec::new(),
-        None => words_of(text).into_iter().map(|word| NamedCommand::Text(word).into()).collect(),
+    match json(text).map_err(|TooDeep| UnreadSettings::deep(&settings.path))? {
+        Some(value) => Ok(command_keys::commands(&meant(value, settings.reader))),
+        None if settings.reader == SettingsReader::Tasks && !text.contains(ON_OPENING) => Ok(Vec::new()),
+        None => Ok(words_of(text).into_iter().map(|word| NamedCommand::Text(word).into()).collect()),
     }
 }
 
@@ -72,18 +82,41 @@ fn meant(mut value: Value, reader: SettingsReader) -> Value {
             let on_host = value.get(ON_HOST).cloned().unwrap_or_default();
             return Value::Object([(ON_HOST.to_owned(), on_host)].into_iter().collect());
         }
-        SettingsReader::Keys | SettingsReader::Prompt | SettingsReader::Nothing => {}
+        SettingsReader::Keys | SettingsReader::Prompt | SettingsReader::Shell | SettingsReader::Nothing => {}
     }
     value
 }
 
+/// JSON has values in values beyond [`MAX_NESTING`].
+#[derive(Debug, PartialEq, Eq)]
+struct TooDeep;
+
 /// The value of JSON, which may have comments and commas at the end: editors and some agents take both for their
-/// settings.
-fn json(text: &str) -> Option<Value> {
+/// settings. None if it is no JSON.
+fn json(text: &str) -> Result<Option<Value>, TooDeep> {
     let text = text.trim_start_matches('\u{feff}');
-    // Not by serde: the syntax tree has a bound for its depth.
+    if nests_beyond(text, MAX_NESTING) {
+        return Err(TooDeep);
+    }
     let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
-    parsed.ok()?.value.map(Value::from)
+    Ok(parsed.ok().and_then(|parsed| parsed.value).map(Value::from))
+}
+
+/// Whether JSON has values in values beyond this depth. What is behind an error counts no more: no parser gets there.
+fn nests_beyond(text: &str, most: usize) -> bool {
+    let mut scanner = Scanner::new(text, &ScannerOptions::default());
+    let mut depth = 0usize;
+    while let Ok(Some(token)) = scanner.scan() {
+        match token {
+            Token::OpenBrace | Token::OpenBracket => depth += 1,
+            Token::CloseBrace | Token::CloseBracket => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > most {
+            return true;
+        }
+    }
+    false
 }
 
 /// The value of TOML.
@@ -123,9 +156,34 @@ mod tests {
 
     #[test]
     fn json_of_any_depth_is_read_or_not() {
-        assert_eq!(json("{// c\n\"a\": [1,],}"), Some(json!({"a": [1]})));
-        assert_eq!(json(&"[".repeat(100_000)), None);
-        assert_eq!(json(""), None);
+        assert_eq!(json("{// c\n\"a\": [1,],}"), Ok(Some(json!({"a": [1]}))));
+        assert_eq!(json(&"[".repeat(100_000)), Err(TooDeep));
+        assert_eq!(json(""), Ok(None));
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        for (depth, is_read) in [(MAX_NESTING, true), (MAX_NESTING + 1, false), (500, false)] {
+            assert_eq!(json(&nested(depth)).is_ok(), is_read, "{depth}");
+        }
+        // Neither a text nor a comment ends a value.
+        for hidden in ["\"]\",", "/*]*/", "//]\n"] {
+            assert_eq!(json(&format!("[{hidden}").repeat(100)), Err(TooDeep), "{hidden}");
+        }
+    }
+
+    /// On a stack of a worker's size.
+    #[test]
+    fn what_is_read_fits_the_stack_of_a_worker() {
+        let texts = [("[", "]"), ("{\"a\":", "}"), ("{\"hooks\":[", "]}")].map(|(open, close)| {
+            let depth = MAX_NESTING / open.matches(['[', '{']).count();
+            format!("{}\"./x.sh\"{}", open.repeat(depth), close.repeat(depth))
+        });
+        let read = move || {
+            for text in texts {
+                let settings = SettingsFile { path: "x.json".into(), reader: SettingsReader::Keys };
+                assert!(commands_in(&text, &settings).is_ok(), "{text}");
+            }
+        };
+        let worker = std::thread::Builder::new().stack_size(256 << 10).spawn(read);
+        worker.unwrap().join().unwrap();
     }
 
     #[test]

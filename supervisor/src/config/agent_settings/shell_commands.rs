@@ -52,6 +52,8 @@ pub fn commands_of(text: &str) -> ShellText {
                     while letters.next_if(|letter| is_named && is_of_name(*letter)).is_some() {}
                     split.push(HOLE);
                 }
+                // Quotes of bash, with escapes or a translation.
+                Some('\'' | '"') if split.quote.is_none() => {}
                 _ => split.push(letter),
             },
             (_, '`') if split.is_in(Nesting::Backquotes) => split.end(),

@@ -23,12 +23,24 @@ pub enum UnreadSettings {
         path = shown(.0.as_os_str().as_bytes())
     )]
     Long(PathBuf),
+    /// They have values in values deeper than anybody writes.
+    #[error(
+        "{path} nests too deeply: the guard cannot tell what it has the agent start outside of it. Remove what you do \
+         not know",
+        path = shown(.0.as_os_str().as_bytes())
+    )]
+    Deep(PathBuf),
 }
 
 impl UnreadSettings {
     /// Those at a path that name too much.
     pub fn many(path: &Path) -> UnreadSettings {
         UnreadSettings::Many(path.to_owned())
+    }
+
+    /// Those at a path that nest too deeply.
+    pub fn deep(path: &Path) -> UnreadSettings {
+        UnreadSettings::Deep(path.to_owned())
     }
 
     /// Those at a path that are too long.
