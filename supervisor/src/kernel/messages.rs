@@ -9,7 +9,7 @@ use super::errno;
 
 /// A message whose parts are all in our own memory.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Message<'m> {
+pub struct OutgoingMessage<'m> {
     /// The receiver's address; empty for none.
     pub name: &'m [u8],
     /// The content.
@@ -22,7 +22,7 @@ pub struct Message<'m> {
 ///
 /// # Errors
 /// The kernel's.
-pub fn send(socket: BorrowedFd<'_>, message: Message<'_>, flags: i32) -> Result<usize, Errno> {
+pub fn send(socket: BorrowedFd<'_>, message: OutgoingMessage<'_>, flags: i32) -> Result<usize, Errno> {
     let mut data = libc::iovec { iov_base: message.data.as_ptr() as *mut _, iov_len: message.data.len() };
     // SAFETY: the structure has only integers and pointers, for which zero is a valid value.
     let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
@@ -55,7 +55,7 @@ mod tests {
         let receiver = UnixDatagram::bind(&path).unwrap();
         let sender = UnixDatagram::unbound().unwrap();
         let name = [&1u16.to_ne_bytes()[..], path.to_str().unwrap().as_bytes()].concat();
-        let message = Message { name: &name, data: b"hello", ..Message::default() };
+        let message = OutgoingMessage { name: &name, data: b"hello", ..OutgoingMessage::default() };
         assert_eq!(send(sender.as_fd(), message, 0), Ok(5));
         let mut text = [0; 16];
         assert_eq!(receiver.recv(&mut text).unwrap(), 5);
@@ -66,7 +66,7 @@ mod tests {
     fn a_closed_stream_is_an_error_and_no_signal() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         drop(theirs);
-        let message = Message { data: b"hello", ..Message::default() };
+        let message = OutgoingMessage { data: b"hello", ..OutgoingMessage::default() };
         assert_eq!(send(ours.as_fd(), message, 0), Err(Errno::PIPE));
     }
 }

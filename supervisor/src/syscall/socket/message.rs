@@ -25,7 +25,7 @@ pub struct CallerMessage {
     /// The address of its receiver; empty for none.
     pub name: Vec<u8>,
     /// Its content.
-    pub content: Content,
+    pub content: MessageContent,
     /// Its control messages, as the caller wrote them.
     pub control: Vec<u8>,
 }
@@ -41,7 +41,7 @@ impl CallerMessage {
         (name, length): (u64, u64),
     ) -> Result<CallerMessage, Errno> {
         let name = if name == 0 { Vec::new() } else { super::read_address(request, name, length)? };
-        Ok(CallerMessage { name, content: Content::new([content]), control: Vec::new() })
+        Ok(CallerMessage { name, content: MessageContent::new([content]), control: Vec::new() })
     }
 
     /// The message that the structure at this address describes.
@@ -82,7 +82,7 @@ fn read_name(caller: &Caller<'_>, (address, length): (u64, u64)) -> Result<Vec<u
 }
 
 /// `msg_iov` and `msg_iovlen`.
-fn read_parts(caller: &Caller<'_>, (address, count): (u64, u64)) -> Result<Content, Errno> {
+fn read_parts(caller: &Caller<'_>, (address, count): (u64, u64)) -> Result<MessageContent, Errno> {
     if count > MAX_PARTS {
         return Err(Errno::MSGSIZE);
     }
@@ -94,21 +94,21 @@ fn read_parts(caller: &Caller<'_>, (address, count): (u64, u64)) -> Result<Conte
     if parts.iter().any(|&(_, length)| i64::try_from(length).is_err()) {
         return Err(Errno::INVAL);
     }
-    Ok(Content::new(parts))
+    Ok(MessageContent::new(parts))
 }
 
 /// Ranges of the caller's memory, which are read piece by piece.
 #[derive(Debug, Default)]
-pub struct Content {
+pub struct MessageContent {
     /// Start and length of each range; none is empty.
     parts: VecDeque<(u64, u64)>,
     length: u64,
 }
 
-impl Content {
+impl MessageContent {
     /// The ranges, given by start and length, as far as the kernel takes them in one call.
-    fn new(parts: impl IntoIterator<Item = (u64, u64)>) -> Content {
-        let mut content = Content::default();
+    fn new(parts: impl IntoIterator<Item = (u64, u64)>) -> MessageContent {
+        let mut content = MessageContent::default();
         for (start, length) in parts {
             let length = length.min(MAX_CONTENT - content.length);
             if length > 0 {
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn no_more_is_taken_than_the_kernel_takes() {
-        let content = Content::new([(0x1000, 0x7fff_0000), (0x2000, 0x7fff_0000), (0x3000, 1)]);
+        let content = MessageContent::new([(0x1000, 0x7fff_0000), (0x2000, 0x7fff_0000), (0x3000, 1)]);
         assert_eq!(content.length(), MAX_CONTENT);
     }
 }

@@ -2,7 +2,7 @@
 //! that it read. And socket, where the policy may refuse it.
 
 pub mod address;
-mod control;
+mod control_messages;
 mod internet;
 mod message;
 mod send;

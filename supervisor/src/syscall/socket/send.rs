@@ -11,10 +11,10 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
 use super::address::{Address, Use};
-use super::control::Control;
-use super::message::{CallerMessage, Content, MAX_PARTS};
+use super::control_messages::ControlMessages;
+use super::message::{CallerMessage, MAX_PARTS, MessageContent};
 use super::{internet, unix};
-use crate::kernel::messages::{self, Message};
+use crate::kernel::messages::{self, OutgoingMessage};
 use crate::reply::{ContinueReason, HandlerResult, Reply};
 use crate::resolve::Object;
 use crate::syscall::Request;
@@ -39,19 +39,24 @@ pub(crate) fn sendto(
     flags: i32,
     name: (u64, u64),
 ) -> HandlerResult {
-    let socket = Socket::find(request, fd)?;
+    let socket = CallerSocket::find(request, fd)?;
     let message = CallerMessage::from_arguments(request, content, name)?;
     send_one(request, &socket, message, flags)
 }
 
 /// sendmsg(2), with the address of the message.
 pub(crate) fn sendmsg(request: &Request<'_, '_>, fd: i32, message: u64, flags: i32) -> HandlerResult {
-    let socket = Socket::find(request, fd)?;
+    let socket = CallerSocket::find(request, fd)?;
     let message = CallerMessage::read(request.caller, message)?;
     send_one(request, &socket, message, flags)
 }
 
-fn send_one(request: &Request<'_, '_>, socket: &Socket, message: CallerMessage, flags: i32) -> HandlerResult {
+fn send_one(
+    request: &Request<'_, '_>,
+    socket: &CallerSocket,
+    message: CallerMessage,
+    flags: i32,
+) -> HandlerResult {
     let message = socket.judge(request, message)?;
     if is_layer_off(Layer::Broker) {
         return Ok(Reply::Continue(ContinueReason::BrokerOff));
@@ -67,7 +72,7 @@ pub(crate) fn sendmmsg(
     count: u32,
     flags: i32,
 ) -> HandlerResult {
-    let socket = Socket::find(request, fd)?;
+    let socket = CallerSocket::find(request, fd)?;
     let mut done = 0;
     for index in 0..u64::from(count).min(MAX_PARTS) {
         match socket.send_one_of(request, messages, index, flags) {
@@ -96,7 +101,7 @@ enum Sent {
 }
 
 /// The caller's socket.
-struct Socket {
+struct CallerSocket {
     fd: OwnedFd,
     family: AddressFamily,
     kind: SocketType,
@@ -108,12 +113,12 @@ struct JudgedMessage {
     name: Vec<u8>,
     /// The socket in the file system to which the address leads.
     _receiver: Option<Object>,
-    content: Content,
-    control: Control,
+    content: MessageContent,
+    control: ControlMessages,
 }
 
-impl Socket {
-    fn find(request: &Request<'_, '_>, fd: i32) -> Result<Socket, Errno> {
+impl CallerSocket {
+    fn find(request: &Request<'_, '_>, fd: i32) -> Result<CallerSocket, Errno> {
         let fd = request.caller.descriptor(fd)?;
         let (family, kind) = match sockopt::socket_domain(&fd) {
             Ok(family) => (family, sockopt::socket_type(&fd)?),
@@ -121,7 +126,7 @@ impl Socket {
             Err(_) if rustix::fs::fcntl_getfl(&fd)?.contains(OFlags::PATH) => return Err(Errno::BADF),
             Err(error) => return Err(error),
         };
-        Ok(Socket { fd, family, kind })
+        Ok(CallerSocket { fd, family, kind })
     }
 
     /// Sends message `index` of those at `messages`.
@@ -146,18 +151,18 @@ impl Socket {
         let JudgedMessage { name, _receiver: _held, content, control } = message;
         // The kernel would wait for the network before it lets go of the supervisor's memory.
         let flags = flags & !libc::MSG_ZEROCOPY;
-        let outgoing = Outgoing { socket: self.fd.as_fd(), name: &name, control: &control, flags };
+        let transmission = Transmission { socket: self.fd.as_fd(), name: &name, control: &control, flags };
         if self.kind != SocketType::STREAM {
             if content.length() > self.max_message()? {
                 return Err(Errno::MSGSIZE);
             }
-            let send = || outgoing.send_whole(request, content);
+            let send = || transmission.send_whole(request, content);
             return match self.family {
                 AddressFamily::UNIX => request.guard.created.sockets.naming(self.fd.as_fd(), send),
                 _ => send(),
             };
         }
-        let sent = outgoing.send_stream(request, content);
+        let sent = transmission.send_stream(request, content);
         if sent == Err(Errno::PIPE) && flags & libc::MSG_NOSIGNAL == 0 {
             let process = request.caller.process()?;
             request.caller.kernel().signal(process, request.caller.tid(), libc::SIGPIPE);
@@ -175,7 +180,7 @@ impl Socket {
     fn judge(&self, request: &Request<'_, '_>, message: CallerMessage) -> Result<JudgedMessage, Errno> {
         let CallerMessage { name, content, control } = message;
         let (name, receiver) = self.judge_receiver(request, name)?;
-        let control = Control::translate(request.caller, self.family, &control)?;
+        let control = ControlMessages::translate(request.caller, self.family, &control)?;
         Ok(JudgedMessage { name, _receiver: receiver, content, control })
     }
 
@@ -205,23 +210,23 @@ impl Socket {
 }
 
 /// A judged message on its way.
-struct Outgoing<'m> {
+struct Transmission<'m> {
     socket: BorrowedFd<'m>,
     name: &'m [u8],
-    control: &'m Control,
+    control: &'m ControlMessages,
     flags: i32,
 }
 
-impl Outgoing<'_> {
+impl Transmission<'_> {
     /// Sends the content as one message.
-    fn send_whole(&self, request: &Request<'_, '_>, mut content: Content) -> Result<usize, Errno> {
+    fn send_whole(&self, request: &Request<'_, '_>, mut content: MessageContent) -> Result<usize, Errno> {
         let data = content.next(request.caller, content.length())?;
         request.caller.check()?;
         self.transmit(request, &data, self.control.words(), self.flags)
     }
 
     /// Sends the content in pieces. After an error it returns how much was sent, if anything.
-    fn send_stream(&self, request: &Request<'_, '_>, mut content: Content) -> Result<usize, Errno> {
+    fn send_stream(&self, request: &Request<'_, '_>, mut content: MessageContent) -> Result<usize, Errno> {
         let mut sent = 0;
         let mut control = self.control.words();
         loop {
@@ -241,7 +246,7 @@ impl Outgoing<'_> {
     fn send_piece(
         &self,
         request: &Request<'_, '_>,
-        content: &mut Content,
+        content: &mut MessageContent,
         mut control: &[u64],
     ) -> Result<(usize, usize), Errno> {
         let data = content.next(request.caller, STREAM_CHUNK)?;
@@ -270,7 +275,7 @@ impl Outgoing<'_> {
         control: &[u64],
         flags: i32,
     ) -> Result<usize, Errno> {
-        let message = Message { name: self.name, data, control };
+        let message = OutgoingMessage { name: self.name, data, control };
         let sent = messages::send(self.socket, message, flags | libc::MSG_DONTWAIT);
         let waits = sent == Err(Errno::AGAIN)
             && flags & libc::MSG_DONTWAIT == 0

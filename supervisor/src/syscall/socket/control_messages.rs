@@ -25,7 +25,7 @@ const IP_RETOPTS: i32 = 7;
 
 /// Control messages, and the files that they pass on.
 #[derive(Debug, Default)]
-pub struct Control {
+pub struct ControlMessages {
     words: Vec<u64>,
     files: Vec<OwnedFd>,
 }
@@ -57,14 +57,18 @@ fn split(buffer: &[u8]) -> Result<Vec<ControlMessage<'_>>, Errno> {
     Ok(messages)
 }
 
-impl Control {
+impl ControlMessages {
     /// Translates the caller's control messages for a socket of this family.
     ///
     /// # Errors
     /// EINVAL for messages without a proper form, EBADF for a descriptor that the caller does not have, EPERM for a
     /// message that would choose another way through the network, ESRCH if the caller is gone.
-    pub fn translate(caller: &Caller<'_>, family: AddressFamily, buffer: &[u8]) -> Result<Control, Errno> {
-        let mut control = Control::default();
+    pub fn translate(
+        caller: &Caller<'_>,
+        family: AddressFamily,
+        buffer: &[u8],
+    ) -> Result<ControlMessages, Errno> {
+        let mut control = ControlMessages::default();
         for message in split(buffer)? {
             let ControlMessage { level, kind, content } = message;
             match (level, kind) {
@@ -144,20 +148,20 @@ mod tests {
     use crate::kernel::fake::Fake;
 
     fn message(level: i32, kind: i32, content: &[u8]) -> Vec<u8> {
-        let mut control = Control::default();
+        let mut control = ControlMessages::default();
         control.push(level, kind, content);
         bytes(&control)
     }
 
-    fn bytes(control: &Control) -> Vec<u8> {
+    fn bytes(control: &ControlMessages) -> Vec<u8> {
         control.words().iter().flat_map(|word| word.to_ne_bytes()).collect()
     }
 
-    fn translate(family: AddressFamily, buffer: &[u8]) -> Result<Control, Errno> {
+    fn translate(family: AddressFamily, buffer: &[u8]) -> Result<ControlMessages, Errno> {
         let mut fake = Fake::new(std::path::Path::new("/"), &[]);
         fake.descriptors.insert(5, std::fs::File::open("/dev/null").unwrap().into());
         let call = Fake::call(libc::SYS_sendmsg, &[]);
-        Control::translate(&Caller::new(&fake, call), family, buffer)
+        ControlMessages::translate(&Caller::new(&fake, call), family, buffer)
     }
 
     #[test]
