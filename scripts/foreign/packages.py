@@ -18,7 +18,10 @@ Debug::NoLocking "true";
 
 
 def output(*argv: str) -> str:
-    done = subprocess.run(argv, capture_output=True, text=True)
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True)
+    except FileNotFoundError:
+        return ""
     return done.stdout.strip() if done.returncode == 0 else ""
 
 

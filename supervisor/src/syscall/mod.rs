@@ -18,6 +18,7 @@ pub mod open_how;
 mod outside;
 mod own_copy;
 mod passthrough;
+mod plain_path;
 mod process;
 mod rename;
 mod replacement;

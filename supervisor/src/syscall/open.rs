@@ -2,25 +2,25 @@
 //!
 //! Why: docs/decisions.md, "An existing file is opened by the descriptor that was judged"
 
-use std::borrow::Cow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use guard_policy::Access;
 use guard_shim::failpoints::{Fallible, Layer, fail_point, is_layer_off};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::open_how::OpenHow;
+use super::plain_path::PlainPath;
 use super::{Request, git_config, rename, set_id};
 use crate::audit::Operation;
 use crate::audit::report::LAST_DENIAL;
-use crate::caller::{CallerPath, PATH_MAX};
+use crate::caller::CallerPath;
 use crate::judge::anchored_path::{AnchoredPath, last_name, open_directory};
 use crate::judge::git_files::is_git_file;
 use crate::outside::CHANNEL;
 use crate::reply::{ContinueReason, HandlerResult, Reply, SupervisorCopy};
 use crate::resolve::special_files::controlling_terminal;
-use crate::resolve::{DirEntry, Identity, Last, Object, Target, link_to, real_path};
+use crate::resolve::{DirEntry, Identity, Last, Object, Target, link_to};
 
 /// How often an open is retried when names change under it.
 const MAX_TRIES: usize = 16;
@@ -133,59 +133,6 @@ fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHo
 fn is_made_alone(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> bool {
     let is_made = how.creates() && entry.object.is_none();
     is_made && (request.guard.shapes().looks_around(&entry.path) || git_config::may_be_lock(&entry.name))
-}
-
-/// Whether the path is a real path if none of its components is a link: it is absolute, already normalised, and not in
-/// a place whose meaning depends on the caller.
-fn is_plain(path: &[u8]) -> bool {
-    path.len() > 1
-        && path[0] == b'/'
-        && !path.starts_with(b"/proc/")
-        && !path.starts_with(b"/dev/")
-        && are_plain_names(&path[1..])
-}
-
-fn are_plain_names(path: &[u8]) -> bool {
-    path.split(|&byte| byte == b'/').all(|name| !matches!(name, b"" | b"." | b".."))
-}
-
-/// A path. If none of its components is a link, it is its own real path.
-struct PlainPath<'p> {
-    /// The caller's directory, if the path is relative.
-    directory: Option<OwnedFd>,
-    written: &'p [u8],
-    real: Cow<'p, [u8]>,
-}
-
-impl<'p> PlainPath<'p> {
-    fn new(request: &Request<'_, '_>, dirfd: i32, path: &'p [u8]) -> Option<PlainPath<'p>> {
-        if path.starts_with(b"/") {
-            return is_plain(path).then_some(PlainPath { directory: None, written: path, real: path.into() });
-        }
-        if !are_plain_names(path) {
-            return None;
-        }
-        let directory = request.caller.directory(dirfd).ok()?;
-        let mut real = real_path(directory.as_fd()).ok()?;
-        if !real.ends_with(b"/") {
-            real.push(b'/');
-        }
-        real.extend_from_slice(path);
-        let is_usable = real.len() < PATH_MAX && is_plain(&real);
-        is_usable.then_some(PlainPath { directory: Some(directory), written: path, real: real.into() })
-    }
-
-    fn start(&self) -> BorrowedFd<'_> {
-        self.directory.as_ref().map_or(CWD, AsFd::as_fd)
-    }
-
-    /// The path of the directory as written, if it is not the caller's own, and the last name.
-    fn split(&self) -> (Option<&'p [u8]>, &'p [u8]) {
-        match self.written.iter().rposition(|byte| *byte == b'/') {
-            None => (None, self.written),
-            Some(end) => (Some(&self.written[..end.max(1)]), &self.written[end + 1..]),
-        }
-    }
 }
 
 /// The fast path: the policy allows the path as written, and the kernel finds no link in it. Returns `None` if the full
@@ -474,21 +421,4 @@ fn hand_over(opened: Object, how: OpenHow) -> HandlerResult {
         _ => SupervisorCopy::CloseBeforeReply,
     };
     Ok(Reply::Descriptor { file: opened.fd, cloexec: how.has(libc::O_CLOEXEC), copy })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_absolute_and_normal_paths_are_plain() {
-        for plain in ["/etc/passwd", "/a", "/home/u/..x", "/procs/x"] {
-            assert!(is_plain(plain.as_bytes()), "{plain}");
-        }
-        for other in
-            ["", "/", "a", "a/b", "/a//b", "/a/./b", "/a/../b", "/a/", "/a/.", "/proc/self/mem", "/dev/tty"]
-        {
-            assert!(!is_plain(other.as_bytes()), "{other}");
-        }
-    }
 }
