@@ -162,6 +162,16 @@ impl<'k> Caller<'k> {
         Ok(())
     }
 
+    /// Reads several parts, given by start and length, until `buffer` is full. Does not check liveness: see
+    /// [`Caller::peek`].
+    ///
+    /// # Errors
+    /// EFAULT when less can be read.
+    pub fn peek_parts(&self, parts: &[(u64, u64)], buffer: &mut [u8]) -> Result<(), Errno> {
+        let count = self.kernel.read_parts(self.tid(), parts, buffer)?;
+        if count < buffer.len() { Err(Errno::FAULT) } else { Ok(()) }
+    }
+
     /// Writes a result of the call to the caller's memory.
     ///
     /// # Errors

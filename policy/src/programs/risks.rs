@@ -186,7 +186,7 @@ impl Risk {
 }
 
 /// The shortest long option that is taken for the beginning of a longer one, as getopt_long(3) and git do: `--for`.
-const MIN_ABBREVIATION: usize = 5;
+const MIN_ABBREVIATION: usize = 4;
 
 /// Whether a word is this option or an abbreviation of it, or begins with what is no option.
 fn is_option(word: &str, wanted: &str) -> bool {

@@ -349,10 +349,25 @@ const SOCKET_LEVEL: &[u32] = &[libc::SOL_SOCKET as u32];
 const IP: &[u32] = &[libc::IPPROTO_IP as u32];
 const IPV6: &[u32] = &[libc::IPPROTO_IPV6 as u32];
 /// Options that lead what is sent another way than to the address that was judged: IP's source routes, and the routing
-/// headers of IPv6, the last two by the names of RFC 2292.
+/// headers of IPv6, the next two by the names of RFC 2292, and the labels that hold such headers.
 const IP_ROUTES: &[u32] = &[libc::IP_OPTIONS as u32];
-const IPV6_ROUTES: &[u32] =
-    &[libc::IPV6_RTHDR as u32, libc::IPV6_2292RTHDR as u32, libc::IPV6_2292PKTOPTIONS as u32];
+const IPV6_ROUTES: &[u32] = &[
+    libc::IPV6_RTHDR as u32,
+    libc::IPV6_2292RTHDR as u32,
+    libc::IPV6_2292PKTOPTIONS as u32,
+    IPV6_FLOWLABEL_MGR,
+];
+/// linux/in6.h
+const IPV6_FLOWLABEL_MGR: u32 = 32;
+/// Options that choose an interface: an address of this host then leads out of it, past the local routes. EPERM is what
+/// the first one gave before Linux 5.7 without CAP_NET_RAW.
+const DEVICES: &[u32] = &[libc::SO_BINDTODEVICE as u32, SO_BINDTOIFINDEX];
+/// asm-generic/socket.h
+const SO_BINDTOIFINDEX: u32 = 62;
+const IP_DEVICES: &[u32] = &[libc::IP_UNICAST_IF as u32];
+const IPV6_DEVICES: &[u32] = &[IPV6_UNICAST_IF];
+/// linux/in6.h
+const IPV6_UNICAST_IF: u32 = 76;
 
 pub(super) const SETSOCKOPT: RowAction = RowAction::First(
     &[
@@ -366,6 +381,9 @@ pub(super) const SETSOCKOPT: RowAction = RowAction::First(
             &[one_of(1, SOCKET_LEVEL), one_of(2, &[libc::SO_ZEROCOPY as u32])],
             Action::Errno(libc::EOPNOTSUPP),
         ),
+        rule(&[one_of(1, SOCKET_LEVEL), one_of(2, DEVICES)], REFUSE),
+        rule(&[one_of(1, IP), one_of(2, IP_DEVICES)], REFUSE),
+        rule(&[one_of(1, IPV6), one_of(2, IPV6_DEVICES)], REFUSE),
         // Without a value, the options are cleared.
         rule(&[one_of(1, IP), one_of(2, IP_ROUTES), one_of(4, &[0])], Action::Allow),
         rule(&[one_of(1, IPV6), one_of(2, IPV6_ROUTES), one_of(4, &[0])], Action::Allow),

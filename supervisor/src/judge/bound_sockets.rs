@@ -9,7 +9,7 @@ use nix::sys::socket::UnixAddr;
 use parking_lot::Mutex;
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use crate::judge::bound_file::is_bound_to;
 use crate::resolve::{DirEntry, Object, link_to};
@@ -129,18 +129,17 @@ impl BoundSockets {
         }
     }
 
-    /// Runs what may give an AF_UNIX socket its first name, and remembers that. With SO_PASSCRED the kernel gives one to
-    /// a socket that connects or sends, so that it can be answered (unix(7), "Autobind feature").
+    /// Runs what may give an AF_UNIX socket its first name, and remembers that. With SO_PASSCRED or SO_PASSPIDFD the kernel
+    /// gives one to a socket that connects or sends, so that it can be answered (unix(7), "Autobind feature").
     pub fn naming<T>(
         &self,
         socket: BorrowedFd<'_>,
         act: impl FnOnce() -> Result<T, Errno>,
     ) -> Result<T, Errno> {
-        let is_named_now = sockopt::socket_passcred(socket).unwrap_or(false)
-            && nix::sys::socket::getsockname::<UnixAddr>(socket.as_raw_fd())
-                .is_ok_and(|address| address.path().is_none() && address.as_abstract().is_none());
+        let is_unnamed = nix::sys::socket::getsockname::<UnixAddr>(socket.as_raw_fd())
+            .is_ok_and(|address| address.path().is_none() && address.as_abstract().is_none());
         let done = act()?;
-        if is_named_now {
+        if is_unnamed {
             self.add_name(socket);
         }
         Ok(done)

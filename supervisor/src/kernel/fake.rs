@@ -97,6 +97,15 @@ impl Kernel for Fake {
         Ok(count)
     }
 
+    fn read_parts(&self, tid: Tid, parts: &[(u64, u64)], buffer: &mut [u8]) -> Result<usize, Errno> {
+        let mut done = 0;
+        for &(address, length) in parts {
+            let end = buffer.len().min(done + length as usize);
+            done += self.read(tid, address, &mut buffer[done..end])?;
+        }
+        Ok(done)
+    }
+
     fn write(&self, _: Tid, address: u64, bytes: &[u8]) -> Result<(), Errno> {
         self.written.lock().unwrap().push((address, bytes.to_vec()));
         Ok(())

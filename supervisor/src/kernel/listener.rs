@@ -115,6 +115,10 @@ impl Kernel for Listener {
         memory::read(tid, address, buffer)
     }
 
+    fn read_parts(&self, tid: Tid, parts: &[(u64, u64)], buffer: &mut [u8]) -> Result<usize, Errno> {
+        memory::read_parts(tid, parts, buffer)
+    }
+
     fn write(&self, tid: Tid, address: u64, bytes: &[u8]) -> Result<(), Errno> {
         memory::write(tid, address, bytes)
     }

@@ -37,3 +37,18 @@ pub fn write(tid: Tid, address: u64, bytes: &[u8]) -> Result<(), Errno> {
         Err(error) => Err(errno::from_nix(error)),
     }
 }
+
+/// Reads several parts, one behind the other, up to the first unreadable byte. There are at most IOV_MAX (1,024).
+///
+/// # Errors
+/// As [`read`].
+pub fn read_parts(tid: Tid, parts: &[(u64, u64)], buffer: &mut [u8]) -> Result<usize, Errno> {
+    let part = |&(address, length): &(u64, u64)| {
+        Ok(RemoteIoVec {
+            base: usize::try_from(address).map_err(|_| Errno::FAULT)?,
+            len: usize::try_from(length).map_err(|_| Errno::FAULT)?,
+        })
+    };
+    let remote: Vec<RemoteIoVec> = parts.iter().map(part).collect::<Result<_, Errno>>()?;
+    process_vm_readv(Pid::from_raw(tid), &mut [IoSliceMut::new(buffer)], &remote).map_err(errno::from_nix)
+}

@@ -79,6 +79,8 @@ pub trait Kernel: Send + Sync {
     fn install(&self, id: u64, fd: BorrowedFd<'_>, cloexec: bool, reply: bool) -> Result<i64, Errno>;
     /// Reads the caller's memory up to the first unreadable byte. EFAULT if not even the first can be read.
     fn read(&self, tid: Tid, address: u64, buffer: &mut [u8]) -> Result<usize, Errno>;
+    /// Reads several parts, given by start and length, one behind the other, up to the first unreadable byte.
+    fn read_parts(&self, tid: Tid, parts: &[(u64, u64)], buffer: &mut [u8]) -> Result<usize, Errno>;
     /// Writes all of `bytes` to the caller's memory. EFAULT if that cannot be, and then maybe a part of them.
     fn write(&self, tid: Tid, address: u64, bytes: &[u8]) -> Result<(), Errno>;
     /// An O_PATH descriptor of the caller's directory `dirfd` (or any file it has open), AT_FDCWD included.

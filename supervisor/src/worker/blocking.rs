@@ -56,20 +56,51 @@ static BLOCKED: AtomicUsize = AtomicUsize::new(0);
 struct BlockedCall(usize);
 
 impl BlockedCall {
-    /// For a call that holds so many descriptors.
-    ///
     /// # Errors
     /// ENFILE if the maximum number of calls blocks already.
-    fn begin(descriptors: usize) -> Result<BlockedCall, Errno> {
-        let call = BlockedCall(descriptors.div_ceil(DESCRIPTORS_PER_CALL).max(1));
-        let before = BLOCKED.fetch_add(call.0, Ordering::Relaxed);
-        if before + call.0 <= max_blocked() { Ok(call) } else { Err(Errno::NFILE) }
+    fn begin(count: usize) -> Result<BlockedCall, Errno> {
+        let before = BLOCKED.fetch_add(count, Ordering::Relaxed);
+        let call = BlockedCall(count);
+        if before + count <= max_blocked() { Ok(call) } else { Err(Errno::NFILE) }
     }
 }
 
 impl Drop for BlockedCall {
     fn drop(&mut self) {
         BLOCKED.fetch_sub(self.0, Ordering::Relaxed);
+    }
+}
+
+/// The most bytes of messages that wait to be sent.
+const MAX_WAITING_BYTES: usize = 64 << 20;
+/// How many calls the messages count as that wait to be sent, and their bytes.
+static SENDS: AtomicUsize = AtomicUsize::new(0);
+static SENT_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// A message that waits to be sent, until dropped. Sends have half of the calls that may block: opens go on, however many
+/// messages nobody reads.
+#[derive(Debug)]
+struct WaitingSend {
+    bytes: usize,
+    count: usize,
+}
+
+impl WaitingSend {
+    /// # Errors
+    /// ENOBUFS if too many wait already.
+    fn begin(descriptors: usize, bytes: usize) -> Result<WaitingSend, Errno> {
+        let send = WaitingSend { bytes, count: descriptors.div_ceil(DESCRIPTORS_PER_CALL).max(1) };
+        let sends = SENDS.fetch_add(send.count, Ordering::Relaxed) + send.count;
+        let waiting = SENT_BYTES.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let fits = sends <= max_blocked() / 2 && waiting <= MAX_WAITING_BYTES;
+        if fits { Ok(send) } else { Err(Errno::NOBUFS) }
+    }
+}
+
+impl Drop for WaitingSend {
+    fn drop(&mut self) {
+        SENDS.fetch_sub(self.count, Ordering::Relaxed);
+        SENT_BYTES.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -137,20 +168,31 @@ impl Worker {
     /// The call's own. EINTR if the caller died or has a pending signal. ENFILE if the maximum number of calls blocks
     /// already.
     pub fn block<T>(&self, caller: &Caller<'_>, call: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
-        self.block_with(caller, DESCRIPTORS_PER_CALL, call)
+        self.block_as(1, caller, call)
     }
 
-    /// The same for a call that holds so many descriptors.
+    /// Sends a message that may wait for long. It holds so many descriptors, and its bytes.
     ///
     /// # Errors
-    /// As [`Worker::block`].
-    pub fn block_with<T>(
+    /// As [`Worker::block`]; ENOBUFS if too many wait already.
+    pub fn block_send<T>(
         &self,
         caller: &Caller<'_>,
         descriptors: usize,
+        bytes: usize,
+        send: impl FnOnce() -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        let waiting = WaitingSend::begin(descriptors, bytes)?;
+        self.block_as(waiting.count, caller, send)
+    }
+
+    fn block_as<T>(
+        &self,
+        count: usize,
+        caller: &Caller<'_>,
         call: impl FnOnce() -> Result<T, Errno>,
     ) -> Result<T, Errno> {
-        let _blocked = BlockedCall::begin(descriptors)?;
+        let _blocked = BlockedCall::begin(count)?;
         self.ensure_spare();
         self.slot.set_caller(caller);
         self.slot.blocked.store(true, Ordering::Release);
@@ -178,6 +220,23 @@ impl Worker {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_that_wait_leave_room_for_opens() {
+        let half = max_blocked() / 2;
+        let held: Vec<_> = (0..half).map_while(|_| WaitingSend::begin(1, 1).ok()).collect();
+        assert_eq!(held.len(), half);
+        assert_eq!(WaitingSend::begin(1, 1).err(), Some(Errno::NOBUFS));
+        drop(held);
+        // As many as its descriptors need.
+        let one = WaitingSend::begin(255, 1).unwrap();
+        assert_eq!(one.count, 64);
+        drop(one);
+        let large = WaitingSend::begin(1, MAX_WAITING_BYTES).unwrap();
+        assert_eq!(WaitingSend::begin(1, 1).err(), Some(Errno::NOBUFS));
+        drop(large);
+        assert!(WaitingSend::begin(1, 1).is_ok());
+    }
 
     #[test]
     fn some_workers_and_descriptors_are_left() {

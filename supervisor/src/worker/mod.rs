@@ -271,20 +271,33 @@ impl Pool {
         let mut seen = Vec::new();
         let mut glanced = Instant::now();
         let mut turn = 0;
+        // Where the next look at what blocks starts: at some of it each time.
+        let (mut first, mut next) = (0, 0);
         let mut counts = Counts::default();
         loop {
             std::thread::sleep(if seen.is_empty() { IDLE_POLL_INTERVAL } else { WATCH_INTERVAL });
             fail_point(Fallible::Watch, b"");
             let slots = self.slots.lock().clone();
-            let mut now = Vec::new();
-            for slot in slots.iter().filter(|slot| slot.blocked.load(Ordering::Acquire)) {
+            let (mut now, mut looks) = (Vec::new(), 0);
+            for at in 0..slots.len() {
+                let slot = &slots[(first + at) % slots.len()];
+                if !slot.blocked.load(Ordering::Acquire) {
+                    continue;
+                }
                 let call = slot.call.load(Ordering::Relaxed);
                 now.push(call);
-                if seen.contains(&call) && self.is_moot(call, slot.caller.load(Ordering::Relaxed) as i32) {
+                if looks == MAX_POLLS || !seen.contains(&call) {
+                    continue;
+                }
+                looks += 1;
+                if looks == MAX_POLLS {
+                    next = first + at + 1;
+                }
+                if self.is_moot(call, slot.caller.load(Ordering::Relaxed) as i32) {
                     requests::wake_thread(slot.worker.load(Ordering::Relaxed) as i32);
                 }
             }
-            seen = now;
+            (seen, first) = (now, next);
             if glanced.elapsed() >= IDLE_POLL_INTERVAL {
                 turn = self.cancel_moot(&slots, turn);
                 counts = self.adapt(counts);

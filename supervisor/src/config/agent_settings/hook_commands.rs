@@ -421,6 +421,11 @@ mod tests {
             "cat notes.md",
             "jq . < plugins/p/hooks.json",
             "ls src tools",
+            "node --test src/main.ts",
+            "bundle exec rspec src/main.ts",
+            "uv run --group dev ruff check src/main.ts",
+            "npx -p typescript tsc src/main.ts",
+            "pnpm --filter web exec eslint src/main.ts",
         ] {
             assert_eq!(found_of(&NamedCommand::Text(text.to_owned())), [""; 0], "{text}");
         }

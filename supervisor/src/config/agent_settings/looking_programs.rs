@@ -22,7 +22,7 @@ const LOOKING: &str = "tee touch rm rmdir mkdir chmod chown stat wc grep egrep f
     markdownlint markdownlint-cli2 yamllint hadolint actionlint codespell cspell typos semgrep autopep8 yapf \
     pyflakes pycodestyle pydocstyle vulture radon ktlint swiftlint swiftformat standard xo svelte-check vue-tsc \
     stylua luacheck selene nixfmt alejandra statix taplo buf ktfmt google-java-format scalafmt mix-format pre-commit \
-    lint-staged tsd knip ty pyrefly sha1sum sha256sum sha512sum md5sum b2sum cksum file du test [ [[ case basename \
+    lint-staged tsd knip ty pyrefly mocha playwright cypress oxfmt madge gotestsum tox nox rspec sha1sum sha256sum sha512sum md5sum b2sum cksum file du test [ [[ case basename \
     dirname true false : cd pushd popd unset set read exit return sleep date pwd which type hash \
     wait kill id whoami uname hostname fi done esac }";
 const PASSING: &str = "ls echo printf realpath readlink cat tac head tail sed awk gawk mawk nl sort uniq cut tr jq yq rev paste join column fold fmt \
@@ -42,7 +42,11 @@ const MODULES: &str = "pytest black py_compile compileall mypy ruff isort flake8
 const TASKS: &str =
     "lint format fmt check typecheck type-check types test tests tsc prettier eslint stylelint spellcheck";
 /// Words before such a program, beside those before every command.
-const STARTING: &str = "npx bunx uvx pipx pnpm yarn npm bun uv poetry pdm hatch rye pixi run dlx exec x tool";
+const STARTING: &str =
+    "npx bunx uvx pipx pnpm yarn npm bun uv poetry pdm hatch rye pixi bundle run dlx exec x tool";
+/// Their options with a value.
+const WITH_VALUE: [&str; 8] =
+    ["--group", "--extra", "--package", "-p", "--filter", "--with", "--environment", "--from"];
 
 /// Options whose value is the directory that a program starts in, or looks for its files in.
 pub const DIRECTORIES: [&str; 12] = [
@@ -62,12 +66,19 @@ pub const DIRECTORIES: [&str; 12] = [
 
 /// Returns what follows the options of a program that starts another one. A number is the value of one.
 pub fn after_options(words: &[String]) -> &[String] {
+    after_options_with(words, is_directory)
+}
+
+fn is_directory(option: &str) -> bool {
+    DIRECTORIES.contains(&option)
+}
+
+fn after_options_with(words: &[String], has_value: impl Fn(&str) -> bool) -> &[String] {
     let mut words = words;
     while let Some((first, rest)) =
         words.split_first().filter(|(first, _)| is_option(first) || is_number(first))
     {
-        let has_value = DIRECTORIES.contains(&first.as_str());
-        words = &rest[usize::from(has_value).min(rest.len())..];
+        words = &rest[usize::from(has_value(first)).min(rest.len())..];
     }
     words
 }
@@ -102,7 +113,7 @@ pub fn use_of(words: &[String]) -> FileUse {
             words = after_options(rest);
         } else if is_starting(name) {
             // Another option may have a value: what follows is no program then, and the command counts as one that runs.
-            words = after_options(rest);
+            words = after_options_with(rest, |option| is_directory(option) || WITH_VALUE.contains(&option));
         } else {
             return with_program(name, first, rest);
         }
@@ -126,11 +137,14 @@ fn with_program(name: &str, first: &str, rest: &[String]) -> FileUse {
             is_one(OF_GIT, command)
                 && !rest.iter().any(|word| STARTING_OF_GIT.iter().any(|option| word.starts_with(option)))
         }
-        "node" | "nodejs" => first_is(&["--check", "-c"]),
+        "node" | "nodejs" => first_is(&["--check", "-c", "--test"]),
         "bash" | "sh" | "dash" | "zsh" | "ksh" => first_is(&["-n"]),
         "ruby" => first_is(&["-c", "-wc"]),
         "php" => first_is(&["-l"]),
-        "deno" => rest.first().is_some_and(|word| is_one("fmt lint check", word)),
+        "deno" => rest.first().is_some_and(|word| is_one("fmt lint check test", word)),
+        "terraform" | "tofu" | "zig" | "dart" | "mix" => {
+            rest.first().is_some_and(|word| is_one("fmt format test validate", word))
+        }
         "go" => rest.first().is_some_and(|word| is_one("fmt vet test build list", word)),
         "cargo" => rest.first().is_some_and(|word| is_one("fmt check clippy test build", word)),
         "dotnet" => rest.first().is_some_and(|word| is_one("format build test", word)),

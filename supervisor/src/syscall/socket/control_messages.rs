@@ -22,6 +22,9 @@ const CREDENTIALS: usize = 12;
 const IPV6_ROUTES: [i32; 2] = [libc::IPV6_RTHDR, libc::IPV6_2292RTHDR];
 /// IP options in a control message, which may be a source route (linux/in.h).
 const IP_RETOPTS: i32 = 7;
+/// Where the index of an interface is in `struct in_pktinfo` and in `struct in6_pktinfo`, which begins with an address.
+const IN_PKTINFO_INDEX_AT: usize = 0;
+const IN6_PKTINFO_INDEX_AT: usize = 16;
 
 /// Control messages, and the files that they pass on.
 #[derive(Debug, Default)]
@@ -72,6 +75,9 @@ impl ControlMessages {
         for message in split(buffer)? {
             let ControlMessage { level, kind, content } = message;
             match (level, kind) {
+                (libc::SOL_SOCKET, libc::SCM_RIGHTS) if family == AddressFamily::NETLINK => {
+                    return Err(Errno::INVAL);
+                }
                 // Other families ignore it.
                 (libc::SOL_SOCKET, libc::SCM_RIGHTS) if family != AddressFamily::UNIX => {}
                 (libc::SOL_SOCKET, libc::SCM_RIGHTS) => {
@@ -80,6 +86,12 @@ impl ControlMessages {
                 }
                 (libc::SOL_SOCKET, libc::SCM_CREDENTIALS) => {
                     control.push(level, kind, &credentials(caller, content)?);
+                }
+                (libc::SOL_IP, libc::IP_PKTINFO) => {
+                    control.push(level, kind, &without_interface(content, IN_PKTINFO_INDEX_AT));
+                }
+                (libc::SOL_IPV6, libc::IPV6_PKTINFO | libc::IPV6_2292PKTINFO) => {
+                    control.push(level, kind, &without_interface(content, IN6_PKTINFO_INDEX_AT));
                 }
                 (libc::SOL_IPV6, kind) if IPV6_ROUTES.contains(&kind) => return Err(Errno::PERM),
                 (libc::SOL_IP, IP_RETOPTS) => return Err(Errno::PERM),
@@ -124,6 +136,13 @@ impl ControlMessages {
         }
         Ok(own)
     }
+}
+
+/// Packet information whose interface the kernel chooses: by another one, an address of this host leads out of it.
+fn without_interface(content: &[u8], at: usize) -> Vec<u8> {
+    let mut content = content.to_vec();
+    content.iter_mut().skip(at).take(size_of::<i32>()).for_each(|byte| *byte = 0);
+    content
 }
 
 /// Credentials (`struct ucred`) that name the caller's process name the supervisor's instead: the kernel accepts no
@@ -185,9 +204,26 @@ mod tests {
     #[test]
     fn families_without_passed_files_get_none() {
         let buffer = message(libc::SOL_SOCKET, libc::SCM_RIGHTS, &5i32.to_ne_bytes());
-        for family in [AddressFamily::INET, AddressFamily::INET6, AddressFamily::NETLINK] {
+        for family in [AddressFamily::INET, AddressFamily::INET6] {
             assert!(translate(family, &buffer).unwrap().words().is_empty());
         }
+        assert_eq!(translate(AddressFamily::NETLINK, &buffer).unwrap_err(), Errno::INVAL);
+    }
+
+    #[test]
+    fn the_kernel_chooses_the_interface() {
+        let v4 = [7i32.to_ne_bytes(), [127, 0, 0, 1], [0; 4]].concat();
+        let sent =
+            bytes(&translate(AddressFamily::INET, &message(libc::SOL_IP, libc::IP_PKTINFO, &v4)).unwrap());
+        let expected = [[0; 4], [127, 0, 0, 1], [0; 4]].concat();
+        assert_eq!(sent, message(libc::SOL_IP, libc::IP_PKTINFO, &expected));
+        let v6 = [&[1; 16][..], &7i32.to_ne_bytes()].concat();
+        for kind in [libc::IPV6_PKTINFO, libc::IPV6_2292PKTINFO] {
+            let sent = translate(AddressFamily::INET6, &message(libc::SOL_IPV6, kind, &v6)).unwrap();
+            assert_eq!(bytes(&sent), message(libc::SOL_IPV6, kind, &[&[1; 16][..], &[0; 4]].concat()));
+        }
+        // What is too short is the kernel's to refuse.
+        assert!(translate(AddressFamily::INET, &message(libc::SOL_IP, libc::IP_PKTINFO, &[1])).is_ok());
     }
 
     #[test]

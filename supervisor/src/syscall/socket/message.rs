@@ -130,16 +130,19 @@ impl MessageContent {
     /// EFAULT if one of them cannot be read.
     pub fn next(&mut self, caller: &Caller<'_>, max: u64) -> Result<Vec<u8>, Errno> {
         let mut bytes = vec![0; self.length.min(max) as usize];
-        let mut done = 0;
-        while done < bytes.len() {
+        let (mut parts, mut left) = (Vec::new(), bytes.len() as u64);
+        while left > 0 {
             let Some((start, length)) = self.parts.pop_front() else { break };
-            let count = length.min((bytes.len() - done) as u64);
-            caller.peek_bytes(start, &mut bytes[done..][..count as usize])?;
-            done += count as usize;
+            let count = length.min(left);
+            parts.push((start, count));
+            left -= count;
             self.length -= count;
             if count < length {
                 self.parts.push_front((start + count, length - count));
             }
+        }
+        if !parts.is_empty() {
+            caller.peek_parts(&parts, &mut bytes)?;
         }
         Ok(bytes)
     }

@@ -8,7 +8,7 @@ mod message;
 mod send;
 mod unix;
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -41,12 +41,18 @@ pub fn read_address(request: &Request<'_, '_>, address: u64, length: u64) -> Res
 
 pub(crate) fn connect(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> HandlerResult {
     let socket = request.caller.descriptor(fd)?;
+    let done = connect_to(request, &socket, address, length);
+    close(request, socket)?;
+    done
+}
+
+fn connect_to(request: &Request<'_, '_>, socket: &OwnedFd, address: u64, length: u64) -> HandlerResult {
     let raw = match read_address(request, address, length) {
         // connect(2) rejects an O_PATH descriptor before anything else.
-        Err(_) if rustix::fs::fcntl_getfl(&socket)?.contains(OFlags::PATH) => return Err(Errno::BADF),
+        Err(_) if rustix::fs::fcntl_getfl(socket)?.contains(OFlags::PATH) => return Err(Errno::BADF),
         read => read?,
     };
-    match Address::parse(&raw, sockopt::socket_domain(&socket)?, Use::Connect) {
+    match Address::parse(&raw, sockopt::socket_domain(socket)?, Use::Connect) {
         Address::Path(path) => unix::connect_path(request, socket.as_fd(), path),
         Address::Abstract => unix::connect_name(request, socket.as_fd(), &raw),
         Address::Internet(to) => internet::connect(request, socket.as_fd(), &raw, to),
@@ -74,6 +80,22 @@ pub(crate) fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64
             Ok(done)
         }
     }
+}
+
+/// Closes the supervisor's descriptor of a caller's socket. It may be the last one, and the kernel then waits as long as
+/// SO_LINGER says: where a signal of the caller's ends that.
+///
+/// # Errors
+/// ENFILE if the maximum number of calls blocks already.
+fn close(request: &Request<'_, '_>, socket: OwnedFd) -> Result<(), Errno> {
+    let lingers = sockopt::socket_linger(&socket).is_ok_and(|time| time.is_some_and(|time| !time.is_zero()));
+    if !lingers {
+        return Ok(());
+    }
+    request.worker.block(request.caller, || {
+        drop(socket);
+        Ok(())
+    })
 }
 
 impl Request<'_, '_> {

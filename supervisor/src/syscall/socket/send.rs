@@ -8,12 +8,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use guard_shim::failpoints::{Layer, is_layer_off};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketType, sockopt};
+use rustix::net::sockopt::{self, Timeout};
+use rustix::net::{AddressFamily, SocketType};
 
 use super::address::{Address, Use};
 use super::control_messages::ControlMessages;
 use super::message::{CallerMessage, MAX_PARTS, MessageContent};
-use super::{internet, unix};
+use super::{close, internet, unix};
 use crate::kernel::messages::{self, OutgoingMessage};
 use crate::reply::{ContinueReason, HandlerResult, Reply};
 use crate::resolve::Object;
@@ -40,28 +41,29 @@ pub(crate) fn sendto(
     name: (u64, u64),
 ) -> HandlerResult {
     let socket = CallerSocket::find(request, fd)?;
-    let message = CallerMessage::from_arguments(request, content, name)?;
-    send_one(request, &socket, message, flags)
+    let message = CallerMessage::from_arguments(request, content, name);
+    send_one(request, socket, message, flags)
 }
 
 /// sendmsg(2), with the address of the message.
 pub(crate) fn sendmsg(request: &Request<'_, '_>, fd: i32, message: u64, flags: i32) -> HandlerResult {
     let socket = CallerSocket::find(request, fd)?;
-    let message = CallerMessage::read(request.caller, message)?;
-    send_one(request, &socket, message, flags)
+    let message = CallerMessage::read(request.caller, message);
+    send_one(request, socket, message, flags)
 }
 
 fn send_one(
     request: &Request<'_, '_>,
-    socket: &CallerSocket,
-    message: CallerMessage,
+    socket: CallerSocket,
+    message: Result<CallerMessage, Errno>,
     flags: i32,
 ) -> HandlerResult {
-    let message = socket.judge(request, message)?;
-    if is_layer_off(Layer::Broker) {
+    let message = message.and_then(|message| socket.judge(request, message));
+    if message.is_ok() && is_layer_off(Layer::Broker) {
         return Ok(Reply::Continue(ContinueReason::BrokerOff));
     }
-    reply(socket.send(request, message, flags).map(|sent| sent as i64))
+    let sent = message.and_then(|message| socket.send(request, message, flags));
+    socket.reply(request, sent.map(|sent| sent as i64))
 }
 
 /// sendmmsg(2), with the address of the first message. After an error it returns how many were sent, if any.
@@ -75,23 +77,20 @@ pub(crate) fn sendmmsg(
     let socket = CallerSocket::find(request, fd)?;
     let mut done = 0;
     for index in 0..u64::from(count).min(MAX_PARTS) {
+        if index == 1 {
+            request.worker.ensure_spare();
+        }
         match socket.send_one_of(request, messages, index, flags) {
             Ok(Sent::Wholly) => done += 1,
-            Ok(Sent::Partly) => return Ok(Reply::Value(done + 1)),
-            Err(error) if done == 0 => return reply(Err(error)),
+            Ok(Sent::Partly) => {
+                done += 1;
+                break;
+            }
+            Err(error) if done == 0 => return socket.reply(request, Err(error)),
             Err(_) => break,
         }
     }
-    Ok(Reply::Value(done))
-}
-
-/// EINTR becomes an interrupted call.
-fn reply(result: Result<i64, Errno>) -> HandlerResult {
-    match result {
-        Ok(value) => Ok(Reply::Value(value)),
-        Err(Errno::INTR) => Ok(Reply::Interrupted),
-        Err(error) => Err(error),
-    }
+    socket.reply(request, Ok(done))
 }
 
 /// How much of a message was sent.
@@ -127,6 +126,20 @@ impl CallerSocket {
             Err(error) => return Err(error),
         };
         Ok(CallerSocket { fd, family, kind })
+    }
+
+    /// Ends the call. EINTR becomes an interrupted call, unless the socket has a timeout: it is not restarted then
+    /// (signal(7)).
+    fn reply(self, request: &Request<'_, '_>, result: Result<i64, Errno>) -> HandlerResult {
+        let restarts =
+            || sockopt::socket_timeout(&self.fd, Timeout::Send).is_ok_and(|timeout| timeout.is_none());
+        let result = match result {
+            Ok(value) => Ok(Reply::Value(value)),
+            Err(Errno::INTR) if restarts() => Ok(Reply::Interrupted),
+            Err(error) => Err(error),
+        };
+        close(request, self.fd)?;
+        result
     }
 
     /// Sends message `index` of those at `messages`.
@@ -283,9 +296,10 @@ impl Transmission<'_> {
         if waits {
             // The socket, the receiver's file, and those that are passed on.
             let descriptors = 2 + self.control.count_files();
-            return request
-                .worker
-                .block_with(request.caller, descriptors, || messages::send(self.socket, message, flags));
+            let bytes = data.len() + size_of_val(control);
+            return request.worker.block_send(request.caller, descriptors, bytes, || {
+                messages::send(self.socket, message, flags)
+            });
         }
         sent
     }
