@@ -205,6 +205,29 @@ for kind in S, D, Q:
     );
 }
 
+/// The supervisor's descriptor may be the last one of a socket whose close waits.
+#[test]
+fn a_socket_that_lingers_keeps_nobody_waiting() {
+    same(
+        r#"
+class Woken(Exception): pass
+def wake(*_): raise Woken
+signal.signal(signal.SIGALRM, wake)
+server = socket.create_server(("127.0.0.1", 0)); a = socket.create_connection(server.getsockname()); b = server.accept()[0]
+a.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 60)); a.setblocking(False)
+try:
+    while True: a.sendmsg([bytes(100_000)])
+except BlockingIOError: a.setblocking(True)
+def close():
+    time.sleep(0.5); os.close(number); os.kill(os.getpid(), signal.SIGALRM)
+number = a.fileno(); started = time.monotonic(); threading.Thread(target=close).start()
+try: a.sendmsg([b"x"]); print("sent")
+except Woken: print("woken", time.monotonic() - started < 30)
+a.detach()
+"#,
+    );
+}
+
 #[test]
 fn udp_on_this_host() {
     let same = same(
@@ -257,6 +280,38 @@ print(sorted(set(map(got.count, got))))
 "#,
     );
     assert!(same.native.stdout.contains("1600 True\n[100]"), "{}", same.native.stdout);
+}
+
+/// Each holds a worker of the supervisor and 253 descriptors. Where there are too many, the rest fails.
+#[test]
+fn messages_that_nobody_reads_keep_no_file_from_opening() {
+    let world = World::open();
+    let script = format!(
+        "{HEAD}{}",
+        r#"
+a, b = socket.socketpair(); a.setblocking(False)
+try:
+    while True: a.send(bytes(1000))
+except BlockingIOError: a.setblocking(True)
+null = array.array("i", [os.open("/dev/null", os.O_RDONLY)] * 253); children = []
+for _ in range(60):
+    children.append(os.fork())
+    if children[-1] == 0:
+        try: a.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, null)])
+        except OSError as e: os._exit(e.errno)
+ended = []
+for _ in range(600):
+    ended += [status for pid, status in (os.waitpid(pid, os.WNOHANG) for pid in list(children)) if pid and (children.remove(pid) or True)]
+    if ended: break
+    time.sleep(0.1)
+print({errno.errorcode[os.waitstatus_to_exitcode(status)] for status in ended})
+for index in range(100): open(f"file{index}", "w").write("x")
+print("opened", os.system("true")); [os.kill(pid, signal.SIGKILL) for pid in children]
+"#
+    );
+    let file = world.write("work/t.py", script);
+    let guarded = world.guarded(&["python3", file.to_str().expect("a plain path")]);
+    assert_eq!(guarded.stdout, "{'ENOBUFS'}\nopened 0\n", "{}", guarded.stderr);
 }
 
 /// getaddrinfo(3) asks the kernel for the host's addresses.
