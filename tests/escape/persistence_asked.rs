@@ -400,3 +400,16 @@ attempt(lambda: os.rename('.git/config.lock', '.git/config'))",
     assert!(asked.shown(1).contains("core.fsmonitor"), "{:#?}", asked.questions);
     assert!(!world.read("work/project/.git/config").unwrap().contains("pager"));
 }
+
+/// git makes the lock of a configuration, which is never asked about, the configuration, which may be.
+#[test]
+fn in_a_repository_that_the_tree_has_made_nothing_is_asked() {
+    if !has(&["git"]) {
+        return guard_tests::skip("git");
+    }
+    let world = world();
+    let line = "git init -q new && git -C new config core.editor x && git -C new config --get core.editor";
+    let ended = world.guarded(&["sh", "-c", line]);
+    assert_eq!((ended.status, ended.stdout.as_str()), (0, "x\n"), "{}", ended.stderr);
+    assert_eq!(ended.guard_lines(), Vec::<&str>::new());
+}

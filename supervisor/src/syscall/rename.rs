@@ -108,6 +108,9 @@ fn keep_rights(
         let is_directory = moved == Moved::Directory;
         let within_rules = match moved {
             Moved::OwnFile => guard.policy().may_move_own(old.path, new.path),
+            // The lock of a configuration in a repository that the tree has made: the configuration may be asked about,
+            // its lock never is.
+            Moved::File if shapes.is_own(old) => guard.policy().may_move_own(old.path, new.path),
             Moved::File | Moved::Directory => guard.policy().may_move(old.path, new.path, is_directory),
         };
         within_rules
