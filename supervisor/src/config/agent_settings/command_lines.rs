@@ -32,14 +32,21 @@ pub fn of_spans(text: &str) -> impl Iterator<Item = StartedCommand> {
 }
 
 /// Returns the commands of a prompt whose output takes their place in the text (`!{…}`, as Gemini CLI's manual writes
-/// them: braces in them are balanced).
+/// them: braces in them are balanced). Where a brace has no end, a command ends with its line, and so do all behind it.
 pub fn of_prompt(text: &str) -> Vec<StartedCommand> {
-    let spans = text.split("!{").skip(1).map(|rest| &rest[..end_of_braces(rest)]);
-    spans.map(|span| NamedCommand::Text(span.to_owned()).into()).collect()
+    let (mut found, mut rest, mut are_balanced) = (Vec::new(), text, true);
+    while let Some((_, after)) = rest.split_once("!{") {
+        let end = if are_balanced { end_of_braces(after) } else { None };
+        are_balanced &= end.is_some();
+        let end = end.unwrap_or_else(|| after.find(['}', '\n']).unwrap_or(after.len()));
+        found.push(NamedCommand::Text(after[..end].to_owned()).into());
+        rest = &after[end..];
+    }
+    found
 }
 
 /// Where the brace ends in which a text begins.
-fn end_of_braces(text: &str) -> usize {
+fn end_of_braces(text: &str) -> Option<usize> {
     let mut depth = 1usize;
     let end = text.char_indices().find(|(_, letter)| {
         match letter {
@@ -49,7 +56,7 @@ fn end_of_braces(text: &str) -> usize {
         }
         depth == 0
     });
-    end.map_or(text.len(), |(at, _)| at)
+    end.map(|(at, _)| at)
 }
 
 #[derive(Default)]
@@ -228,5 +235,20 @@ mod tests {
         found.retain(|text| text.contains('/'));
         assert_eq!(found, ["./a.sh", "./c.sh"]);
         assert_eq!(texts(of_markdown("command: x")), [""; 0]);
+    }
+
+    #[test]
+    fn commands_in_prompts_have_balanced_braces() {
+        for (text, expected) in [
+            ("a !{x {1} y}\nb", &["x {1} y"][..]),
+            ("!{a\nb} !{c}", &["a\nb", "c"]),
+            ("!{a {\nb !{c}\n!{d\ne", &["a {", "c", "d"]),
+            ("!{", &[""]),
+            ("none", &[]),
+        ] {
+            assert_eq!(texts(of_prompt(text)), expected, "{text}");
+        }
+        // One pass, whatever has no end.
+        assert_eq!(of_prompt(&"!{\n".repeat(500_000)).len(), 500_000);
     }
 }
