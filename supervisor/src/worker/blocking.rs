@@ -49,59 +49,42 @@ const RESERVED_DESCRIPTORS: usize = 64;
 /// Descriptors that a blocked call may hold: the directories on its way, its object, and what it opens.
 const DESCRIPTORS_PER_CALL: usize = 4;
 
-/// The number of calls that block. One that holds many descriptors counts as several.
-static BLOCKED: AtomicUsize = AtomicUsize::new(0);
-
-/// A call that may block, until dropped, and as how many it counts.
-struct BlockedCall(usize);
-
-impl BlockedCall {
-    /// # Errors
-    /// ENFILE if the maximum number of calls blocks already.
-    fn begin(count: usize) -> Result<BlockedCall, Errno> {
-        let before = BLOCKED.fetch_add(count, Ordering::Relaxed);
-        let call = BlockedCall(count);
-        if before + count <= max_blocked() { Ok(call) } else { Err(Errno::NFILE) }
-    }
-}
-
-impl Drop for BlockedCall {
-    fn drop(&mut self) {
-        BLOCKED.fetch_sub(self.0, Ordering::Relaxed);
-    }
-}
-
 /// The most bytes of messages that wait to be sent.
 const MAX_WAITING_BYTES: usize = 64 << 20;
-/// How many calls the messages count as that wait to be sent, and their bytes.
+
+/// The number of calls that block. One that holds many descriptors counts as several.
+static BLOCKED: AtomicUsize = AtomicUsize::new(0);
+/// How many of them the messages count as that wait to be sent, and the bytes of these.
 static SENDS: AtomicUsize = AtomicUsize::new(0);
 static SENT_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// A message that waits to be sent, until dropped. Sends have half of the calls that may block: opens go on, however many
-/// messages nobody reads.
+/// A part of what may be in use at once, until dropped.
 #[derive(Debug)]
-struct WaitingSend {
-    bytes: usize,
-    count: usize,
+struct Share {
+    used: &'static AtomicUsize,
+    amount: usize,
 }
 
-impl WaitingSend {
-    /// # Errors
-    /// ENOBUFS if too many wait already.
-    fn begin(descriptors: usize, bytes: usize) -> Result<WaitingSend, Errno> {
-        let send = WaitingSend { bytes, count: descriptors.div_ceil(DESCRIPTORS_PER_CALL).max(1) };
-        let sends = SENDS.fetch_add(send.count, Ordering::Relaxed) + send.count;
-        let waiting = SENT_BYTES.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let fits = sends <= max_blocked() / 2 && waiting <= MAX_WAITING_BYTES;
-        if fits { Ok(send) } else { Err(Errno::NOBUFS) }
+impl Share {
+    /// Acquires so much of `used`; `None` if that is more than `most` together.
+    fn acquire(used: &'static AtomicUsize, amount: usize, most: usize) -> Option<Share> {
+        let before = used.fetch_add(amount, Ordering::Relaxed);
+        let share = Share { used, amount };
+        (before + amount <= most).then_some(share)
     }
 }
 
-impl Drop for WaitingSend {
+impl Drop for Share {
     fn drop(&mut self) {
-        SENDS.fetch_sub(self.count, Ordering::Relaxed);
-        SENT_BYTES.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.used.fetch_sub(self.amount, Ordering::Relaxed);
     }
+}
+
+/// Takes the place of a message that waits to be sent. Sends have half of the calls that may block: opens go on, however
+/// many messages nobody reads.
+fn wait_to_send(calls: usize, bytes: usize) -> Option<[Share; 2]> {
+    let calls = Share::acquire(&SENDS, calls, max_blocked() / 2)?;
+    Some([calls, Share::acquire(&SENT_BYTES, bytes, MAX_WAITING_BYTES)?])
 }
 
 /// How many calls may block at once.
@@ -182,8 +165,9 @@ impl Worker {
         bytes: usize,
         send: impl FnOnce() -> Result<T, Errno>,
     ) -> Result<T, Errno> {
-        let waiting = WaitingSend::begin(descriptors, bytes)?;
-        self.block_as(waiting.count, caller, send)
+        let calls = descriptors.div_ceil(DESCRIPTORS_PER_CALL);
+        let _waits = wait_to_send(calls, bytes).ok_or(Errno::NOBUFS)?;
+        self.block_as(calls, caller, send)
     }
 
     fn block_as<T>(
@@ -192,7 +176,7 @@ impl Worker {
         caller: &Caller<'_>,
         call: impl FnOnce() -> Result<T, Errno>,
     ) -> Result<T, Errno> {
-        let _blocked = BlockedCall::begin(count)?;
+        let _blocked = Share::acquire(&BLOCKED, count, max_blocked()).ok_or(Errno::NFILE)?;
         self.ensure_spare();
         self.slot.set_caller(caller);
         self.slot.blocked.store(true, Ordering::Release);
@@ -224,18 +208,16 @@ mod tests {
     #[test]
     fn messages_that_wait_leave_room_for_opens() {
         let half = max_blocked() / 2;
-        let held: Vec<_> = (0..half).map_while(|_| WaitingSend::begin(1, 1).ok()).collect();
+        let held: Vec<_> = (0..half).map_while(|_| wait_to_send(1, 1)).collect();
         assert_eq!(held.len(), half);
-        assert_eq!(WaitingSend::begin(1, 1).err(), Some(Errno::NOBUFS));
+        assert!(wait_to_send(1, 1).is_none());
         drop(held);
-        // As many as its descriptors need.
-        let one = WaitingSend::begin(255, 1).unwrap();
-        assert_eq!(one.count, 64);
-        drop(one);
-        let large = WaitingSend::begin(1, MAX_WAITING_BYTES).unwrap();
-        assert_eq!(WaitingSend::begin(1, 1).err(), Some(Errno::NOBUFS));
+        let large = wait_to_send(1, MAX_WAITING_BYTES).unwrap();
+        assert!(wait_to_send(1, 1).is_none());
         drop(large);
-        assert!(WaitingSend::begin(1, 1).is_ok());
+        assert!(wait_to_send(half, 1).is_some());
+        // What was refused counts no more.
+        assert_eq!([&SENDS, &SENT_BYTES].map(|used| used.load(Ordering::Relaxed)), [0, 0]);
     }
 
     #[test]

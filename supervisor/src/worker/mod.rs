@@ -51,8 +51,22 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(5);
 const MAX_EMPTY_RECEIVES: u32 = 16;
 /// How often to check whether any worker is blocked.
 const IDLE_POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Callers checked per poll among those that wait for a human: with hundreds of them, each is checked less often.
+/// Callers checked per poll among those that block or wait for a human: with hundreds of them, each is checked less often.
 const MAX_POLLS: usize = 32;
+
+/// Looks at slots from `turn` on, until [`MAX_POLLS`] of them counted: `look` says which do. Returns where the next poll
+/// starts.
+fn look_at_some(slots: &[Arc<Slot>], turn: usize, look: impl Fn(&Slot) -> bool) -> usize {
+    let mut looks = 0;
+    for at in 0..slots.len() {
+        let at = (turn + at) % slots.len();
+        looks += usize::from(look(&slots[at]));
+        if looks == MAX_POLLS {
+            return at + 1;
+        }
+    }
+    0
+}
 
 /// The workers of one tree.
 pub struct Pool {
@@ -270,67 +284,50 @@ impl Pool {
         // Calls that were in progress at the last check: most opens are over before a wake-up could be needed.
         let mut seen = Vec::new();
         let mut glanced = Instant::now();
-        let mut turn = 0;
-        // Where the next look at what blocks starts: at some of it each time.
-        let (mut first, mut next) = (0, 0);
+        let (mut wakes, mut cancels) = (0, 0);
         let mut counts = Counts::default();
         loop {
             std::thread::sleep(if seen.is_empty() { IDLE_POLL_INTERVAL } else { WATCH_INTERVAL });
             fail_point(Fallible::Watch, b"");
             let slots = self.slots.lock().clone();
-            let (mut now, mut looks) = (Vec::new(), 0);
-            for at in 0..slots.len() {
-                let slot = &slots[(first + at) % slots.len()];
-                if !slot.blocked.load(Ordering::Acquire) {
-                    continue;
-                }
-                let call = slot.call.load(Ordering::Relaxed);
-                now.push(call);
-                if looks == MAX_POLLS || !seen.contains(&call) {
-                    continue;
-                }
-                looks += 1;
-                if looks == MAX_POLLS {
-                    next = first + at + 1;
-                }
-                if self.is_moot(call, slot.caller.load(Ordering::Relaxed) as i32) {
-                    requests::wake_thread(slot.worker.load(Ordering::Relaxed) as i32);
-                }
-            }
-            (seen, first) = (now, next);
+            let blocked = slots.iter().filter(|slot| slot.blocked.load(Ordering::Acquire));
+            let now = blocked.map(|slot| slot.call.load(Ordering::Relaxed)).collect();
+            wakes = look_at_some(&slots, wakes, |slot| self.wake_moot(slot, &seen));
+            seen = now;
             if glanced.elapsed() >= IDLE_POLL_INTERVAL {
-                turn = self.cancel_moot(&slots, turn);
+                cancels = look_at_some(&slots, cancels, |slot| self.cancel_moot(slot));
                 counts = self.adapt(counts);
                 glanced = Instant::now();
             }
         }
     }
 
-    /// Cancels questions for callers that no longer wait. Checks some of them, starting at `turn`; returns where the
-    /// next check starts.
-    fn cancel_moot(&self, slots: &[Arc<Slot>], turn: usize) -> usize {
-        let mut looks = 0;
-        for at in 0..slots.len() {
-            let at = (turn + at) % slots.len();
-            let slot = &slots[at];
-            // Not under its lock: cancelling notifies others.
-            let asks = slot.asks().clone();
-            let Some(cancel) = asks else { continue };
-            looks += 1;
-            if looks > MAX_POLLS {
-                return at;
-            }
-            // If the worker has moved on to another call, nothing of that is cancelled: the handle is for this
-            // question.
-            let (call, caller) =
-                (slot.call.load(Ordering::Relaxed), slot.caller.load(Ordering::Relaxed) as i32);
-            if !self.kernel.valid(call) {
-                cancel.cancel();
-            } else if self.kernel.is_signalled(caller) {
-                cancel.pause();
-            }
+    /// Wakes a worker if it is blocked in one of the calls that were `seen`, and its caller no longer waits. Returns
+    /// whether that was looked at.
+    fn wake_moot(&self, slot: &Slot, seen: &[u64]) -> bool {
+        let call = slot.call.load(Ordering::Relaxed);
+        if !slot.blocked.load(Ordering::Acquire) || !seen.contains(&call) {
+            return false;
         }
-        0
+        if self.is_moot(call, slot.caller.load(Ordering::Relaxed) as i32) {
+            requests::wake_thread(slot.worker.load(Ordering::Relaxed) as i32);
+        }
+        true
+    }
+
+    /// Cancels a worker's question if its caller no longer waits. Returns whether there is one.
+    fn cancel_moot(&self, slot: &Slot) -> bool {
+        // Not under its lock: cancelling notifies others.
+        let asks = slot.asks().clone();
+        let Some(cancel) = asks else { return false };
+        // If the worker has moved on to another call, nothing of that is cancelled: the handle is for this question.
+        let (call, caller) = (slot.call.load(Ordering::Relaxed), slot.caller.load(Ordering::Relaxed) as i32);
+        if !self.kernel.valid(call) {
+            cancel.cancel();
+        } else if self.kernel.is_signalled(caller) {
+            cancel.pause();
+        }
+        true
     }
 
     /// Whether the caller is gone, or has a pending signal.
