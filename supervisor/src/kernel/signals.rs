@@ -72,23 +72,25 @@ fn has(mask: u64, signal: i32) -> bool {
 /// Whether a signal would by now have woken the call in the kernel. Ignored signals do not become pending.
 pub fn is_signalled(tid: Tid) -> bool {
     let Some(signals) = read(tid) else { return false };
-    // A stop is seen in any other thread; who takes a signal of the process, only in all.
-    let most = match (signals.is_alone, signals.shared) {
-        (true, _) => 0,
-        (false, 0) => 1,
-        (false, _) => usize::MAX,
-    };
+    // A stop shows in other threads that are not held; who takes a signal of the process, only in all of them.
+    let most = if signals.shared == 0 { MAX_OTHERS } else { usize::MAX };
     let others = || {
+        if signals.is_alone {
+            return Vec::new();
+        }
         let threads = std::fs::read_dir(format!("/proc/{}/task", signals.group)).into_iter().flatten();
         let numbers = threads.flatten().filter_map(|thread| thread.file_name().to_str()?.parse::<Tid>().ok());
         numbers.filter(|&other| other != tid).take(most).filter_map(read).collect()
     };
-    takes(tid, signals, if most == 0 { &Vec::new } else { &others })
+    takes(tid, signals, others)
 }
+
+/// In how many other threads a stop is looked for.
+const MAX_OTHERS: usize = 8;
 
 /// Whether this thread certainly takes the signal. A thread that is interrupted without finding a signal would see the
 /// errno of a restart, so doubtful cases do not count.
-fn takes(tid: Tid, signals: Signals, others: &dyn Fn() -> Vec<Signals>) -> bool {
+fn takes(tid: Tid, signals: Signals, others: impl FnOnce() -> Vec<Signals>) -> bool {
     let shared = signals.shared & !signals.blocked;
     // A signal to the process goes to its leader unless that blocks it (kernel/signal.c, complete_signal).
     if signals.own & !signals.blocked != 0 || (tid == signals.group && shared != 0) {
@@ -120,24 +122,24 @@ mod tests {
 
     #[test]
     fn a_blocked_signal_does_not_count() {
-        assert!(takes(3, thread(0, SIGNAL, 0), &Vec::new));
-        assert!(takes(4, thread(SIGNAL, 0, 0), &Vec::new));
-        assert!(!takes(3, thread(0, SIGNAL, SIGNAL), &Vec::new));
-        assert!(!takes(3, thread(SIGNAL, 0, SIGNAL), &Vec::new));
+        assert!(takes(3, thread(0, SIGNAL, 0), Vec::new));
+        assert!(takes(4, thread(SIGNAL, 0, 0), Vec::new));
+        assert!(!takes(3, thread(0, SIGNAL, SIGNAL), Vec::new));
+        assert!(!takes(3, thread(SIGNAL, 0, SIGNAL), Vec::new));
     }
 
     #[test]
     fn a_signal_of_the_process_is_a_threads_when_no_other_takes_it() {
         let waits = thread(0, SIGNAL, 0);
-        assert!(takes(4, waits, &|| vec![thread(0, SIGNAL, SIGNAL)]));
-        assert!(!takes(4, waits, &|| vec![thread(0, SIGNAL, SIGNAL), thread(0, SIGNAL, 0)]));
+        assert!(takes(4, waits, || vec![thread(0, SIGNAL, SIGNAL)]));
+        assert!(!takes(4, waits, || vec![thread(0, SIGNAL, SIGNAL), thread(0, SIGNAL, 0)]));
     }
 
     #[test]
     fn a_stop_is_for_every_thread() {
         let stopped = Signals { stopped: true, ..thread(0, 0, 0) };
-        assert!(takes(3, thread(0, 0, 0), &|| vec![stopped]));
-        assert!(!takes(3, thread(0, 0, 0), &|| vec![thread(0, 0, 0)]));
+        assert!(takes(3, thread(0, 0, 0), || vec![stopped]));
+        assert!(!takes(3, thread(0, 0, 0), || vec![thread(0, 0, 0)]));
     }
 
     #[test]
