@@ -18,17 +18,12 @@ pub fn of_markdown(text: &str) -> Vec<StartedCommand> {
     let front =
         text.trim_start_matches('\u{feff}').strip_prefix("---").and_then(|rest| rest.split_once("\n---"));
     let mut found = front.map(|(front, _)| of_lines(front)).unwrap_or_default();
-    found.extend(of_spans(text));
-    let blocks = text.split("```!").skip(1).filter_map(|rest| rest.split("```").next());
-    found.extend(blocks.map(|block| NamedCommand::Text(block.to_owned()).into()));
+    for (start, end) in [("!`", "`"), ("```!", "```")] {
+        let spans = text.split(start).skip(1).filter_map(|rest| rest.split(end).next());
+        found.extend(spans.map(|span| NamedCommand::Text(span.to_owned()).into()));
+    }
     found.extend(of_prompt(text));
     found
-}
-
-/// Returns the commands whose output takes their place in a text for a model (``!`…` ``).
-pub fn of_spans(text: &str) -> impl Iterator<Item = StartedCommand> {
-    let spans = text.split("!`").skip(1).filter_map(|rest| rest.split('`').next());
-    spans.map(|span| NamedCommand::Text(span.to_owned()).into())
 }
 
 /// Returns the commands of a prompt whose output takes their place in the text (`!{…}`, as Gemini CLI's manual writes

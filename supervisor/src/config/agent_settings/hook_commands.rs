@@ -164,6 +164,12 @@ impl<'p> CommandReader<'p> {
             }
             words = after_options(rest);
         }
+        if let [first, rest @ ..] = words
+            && matches!(first.as_str(), "cd" | "pushd")
+            && let Some(to) = rest.iter().find(|word| !is_option(word))
+        {
+            self.enter(to);
+        }
         if let Some(first) = words.first().filter(|first| first.contains('/')) {
             self.add(first);
         }
@@ -220,17 +226,6 @@ impl<'p> CommandReader<'p> {
             if let Some(directory) = named {
                 self.add_base(&directory);
             }
-        }
-        let mut words = words;
-        while let Some((_, rest)) = words.split_first().filter(|(first, _)| is_before(name_of(first), first))
-        {
-            words = rest;
-        }
-        if let Some((first, rest)) = words.split_first()
-            && matches!(first.as_str(), "cd" | "pushd")
-            && let Some(to) = rest.iter().find(|word| !is_option(word))
-        {
-            self.enter(to);
         }
     }
 

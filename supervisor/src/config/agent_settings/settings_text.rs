@@ -44,25 +44,21 @@ pub fn read(links: &Links, path: &Path, most: u64) -> Result<String, UnreadSetti
 /// JSON nests too deeply.
 pub fn commands_in(text: &str, settings: &SettingsFile) -> Result<Vec<StartedCommand>, UnreadSettings> {
     let end = settings.path.extension().and_then(|end| end.to_str());
-    match (settings.reader, end) {
-        (SettingsReader::Nothing, _) => return Ok(Vec::new()),
-        (SettingsReader::Prompt, _) => return Ok(command_lines::of_prompt(text)),
-        (SettingsReader::Shell, _) => return Ok(vec![NamedCommand::Text(text.to_owned()).into()]),
-        (_, Some("md")) => return Ok(command_lines::of_markdown(text)),
-        (_, Some("yml" | "yaml")) => return Ok(command_lines::of_lines(text)),
+    Ok(match (settings.reader, end) {
+        (SettingsReader::Nothing, _) => Vec::new(),
+        (SettingsReader::Prompt, _) => command_lines::of_prompt(text),
+        (SettingsReader::Shell, _) => vec![NamedCommand::Text(text.to_owned()).into()],
+        (_, Some("md")) => command_lines::of_markdown(text),
+        (_, Some("yml" | "yaml")) => command_lines::of_lines(text),
         (_, Some("toml")) => {
-            let value = toml(text);
-            return Ok(
-                value.map_or_else(|| command_lines::of_lines(text), |value| command_keys::commands(&value))
-            );
+            toml(text).map_or_else(|| command_lines::of_lines(text), |value| command_keys::commands(&value))
         }
-        _ => {}
-    }
-    match json(text).map_err(|TooDeep| UnreadSettings::deep(&settings.path))? {
-        Some(value) => Ok(command_keys::commands(&meant(value, settings.reader))),
-        None if settings.reader == SettingsReader::Tasks && !text.contains(ON_OPENING) => Ok(Vec::new()),
-        None => Ok(words_of(text).into_iter().map(|word| NamedCommand::Text(word).into()).collect()),
-    }
+        _ => match json(text).map_err(|TooDeep| UnreadSettings::deep(&settings.path))? {
+            Some(value) => command_keys::commands(&meant(value, settings.reader)),
+            None if settings.reader == SettingsReader::Tasks && !text.contains(ON_OPENING) => Vec::new(),
+            None => words_of(text).into_iter().map(|word| NamedCommand::Text(word).into()).collect(),
+        },
+    })
 }
 
 /// Returns the words of a text that may be paths.
