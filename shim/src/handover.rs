@@ -203,10 +203,9 @@ impl Courier {
 
     /// Makes the courier send the listener, and waits until it has ended.
     pub(crate) fn send(self, listener: OwnedFd) -> io::Result<()> {
-        let gone = |_| io::Error::from_raw_os_error(libc::ECHILD);
-        self.listener.send(listener).map_err(|_| gone(()))?;
-        drop(self.listener);
-        self.thread.join().map_err(|_| gone(()))?
+        let gone = || io::Error::from_raw_os_error(libc::ECHILD);
+        self.listener.send(listener).map_err(|_| gone())?;
+        self.thread.join().map_err(|_| gone())?
     }
 }
 

@@ -97,7 +97,7 @@ fn port(raw: &[u8]) -> u16 {
 }
 
 /// `N` bytes at offset `at`. The caller has checked that they exist.
-fn bytes<const N: usize>(raw: &[u8], at: usize) -> [u8; N] {
+pub(super) fn bytes<const N: usize>(raw: &[u8], at: usize) -> [u8; N] {
     std::array::from_fn(|index| raw[at + index])
 }
 

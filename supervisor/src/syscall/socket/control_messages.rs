@@ -8,10 +8,13 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::AddressFamily;
 
+use super::address::bytes;
 use crate::caller::Caller;
 
-/// `sizeof(struct cmsghdr)`.
+/// `sizeof(struct cmsghdr)`, and where its `cmsg_level` and `cmsg_type` are.
 const HEADER: usize = 16;
+const LEVEL_AT: usize = 8;
+const TYPE_AT: usize = 12;
 /// The alignment of control messages, and the size of a word.
 const WORD: usize = 8;
 /// `SCM_MAX_FD` (include/net/scm.h).
@@ -48,12 +51,10 @@ struct ControlMessage<'b> {
 fn split(buffer: &[u8]) -> Result<Vec<ControlMessage<'_>>, Errno> {
     let mut messages = Vec::new();
     let mut rest = buffer;
-    while let Some((header, _)) = rest.split_first_chunk::<HEADER>() {
-        let [a, b, c, d, e, f, g, h, level @ .., k0, k1, k2, k3] = *header;
-        let length =
-            usize::try_from(u64::from_ne_bytes([a, b, c, d, e, f, g, h])).map_err(|_| Errno::INVAL)?;
+    while let Some(header) = rest.first_chunk::<HEADER>() {
+        let length = usize::try_from(u64::from_ne_bytes(bytes(header, 0))).map_err(|_| Errno::INVAL)?;
         let content = rest.get(HEADER..length).ok_or(Errno::INVAL)?;
-        let (level, kind) = (i32::from_ne_bytes(level), i32::from_ne_bytes([k0, k1, k2, k3]));
+        let [level, kind] = [LEVEL_AT, TYPE_AT].map(|at| i32::from_ne_bytes(bytes(header, at)));
         messages.push(ControlMessage { level, kind, content });
         rest = rest.get(length.next_multiple_of(WORD)..).unwrap_or_default();
     }
@@ -169,10 +170,10 @@ mod tests {
     fn message(level: i32, kind: i32, content: &[u8]) -> Vec<u8> {
         let mut control = ControlMessages::default();
         control.push(level, kind, content);
-        bytes(&control)
+        built(&control)
     }
 
-    fn bytes(control: &ControlMessages) -> Vec<u8> {
+    fn built(control: &ControlMessages) -> Vec<u8> {
         control.words().iter().flat_map(|word| word.to_ne_bytes()).collect()
     }
 
@@ -189,7 +190,7 @@ mod tests {
         let control = translate(AddressFamily::UNIX, &buffer).unwrap();
         let own = control.files[0].as_raw_fd();
         assert_ne!(own, 5);
-        assert_eq!(bytes(&control), message(libc::SOL_SOCKET, libc::SCM_RIGHTS, &own.to_ne_bytes()));
+        assert_eq!(built(&control), message(libc::SOL_SOCKET, libc::SCM_RIGHTS, &own.to_ne_bytes()));
     }
 
     #[test]
@@ -214,13 +215,13 @@ mod tests {
     fn the_kernel_chooses_the_interface() {
         let v4 = [7i32.to_ne_bytes(), [127, 0, 0, 1], [0; 4]].concat();
         let sent =
-            bytes(&translate(AddressFamily::INET, &message(libc::SOL_IP, libc::IP_PKTINFO, &v4)).unwrap());
+            built(&translate(AddressFamily::INET, &message(libc::SOL_IP, libc::IP_PKTINFO, &v4)).unwrap());
         let expected = [[0; 4], [127, 0, 0, 1], [0; 4]].concat();
         assert_eq!(sent, message(libc::SOL_IP, libc::IP_PKTINFO, &expected));
         let v6 = [&[1; 16][..], &7i32.to_ne_bytes()].concat();
         for kind in [libc::IPV6_PKTINFO, libc::IPV6_2292PKTINFO] {
             let sent = translate(AddressFamily::INET6, &message(libc::SOL_IPV6, kind, &v6)).unwrap();
-            assert_eq!(bytes(&sent), message(libc::SOL_IPV6, kind, &[&[1; 16][..], &[0; 4]].concat()));
+            assert_eq!(built(&sent), message(libc::SOL_IPV6, kind, &[&[1; 16][..], &[0; 4]].concat()));
         }
         // What is too short is the kernel's to refuse.
         assert!(translate(AddressFamily::INET, &message(libc::SOL_IP, libc::IP_PKTINFO, &[1])).is_ok());
@@ -233,7 +234,7 @@ mod tests {
             let content = [pid.to_ne_bytes(), 1000i32.to_ne_bytes(), 1000i32.to_ne_bytes()].concat();
             message(libc::SOL_SOCKET, libc::SCM_CREDENTIALS, &content)
         };
-        assert_eq!(bytes(&translate(AddressFamily::UNIX, &of(own)).unwrap()), of(own));
+        assert_eq!(built(&translate(AddressFamily::UNIX, &of(own)).unwrap()), of(own));
         assert_eq!(translate(AddressFamily::UNIX, &of(1)).unwrap_err(), Errno::PERM);
         let short = message(libc::SOL_SOCKET, libc::SCM_CREDENTIALS, &[0; 8]);
         assert_eq!(translate(AddressFamily::UNIX, &short).unwrap_err(), Errno::INVAL);
@@ -250,7 +251,7 @@ mod tests {
             assert_eq!(translate(AddressFamily::INET6, &buffer).unwrap_err(), Errno::PERM);
         }
         let other = message(libc::SOL_IP, libc::IP_TTL, &[64, 0, 0, 0]);
-        assert_eq!(bytes(&translate(AddressFamily::INET, &other).unwrap()), other);
+        assert_eq!(built(&translate(AddressFamily::INET, &other).unwrap()), other);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use rustix::io::Errno;
 
 use super::ADDRESS_MAX;
+use super::address::bytes;
 use crate::caller::Caller;
 use crate::syscall::Request;
 
@@ -52,7 +53,7 @@ impl CallerMessage {
     pub fn read(caller: &Caller<'_>, address: u64) -> Result<CallerMessage, Errno> {
         let mut header = [0; HEADER];
         caller.peek_bytes(address, &mut header)?;
-        let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|index| header[at + index]));
+        let word = |at: usize| u64::from_ne_bytes(bytes(&header, at));
         let (name, parts, control) = ((word(0), word(8)), (word(16), word(24)), (word(32), word(40)));
         let name = read_name(caller, name)?;
         let content = read_parts(caller, parts)?;

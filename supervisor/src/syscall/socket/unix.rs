@@ -30,8 +30,7 @@ fn unix_address(path: &[u8]) -> Vec<u8> {
 
 /// Connects to a socket in the file system.
 pub fn connect_path(request: &Request<'_, '_>, socket: BorrowedFd<'_>, path: &[u8]) -> HandlerResult {
-    let there = find_server(request, path)?;
-    let address = unix_address(link_to(there.fd.as_fd()).as_bytes());
+    let (address, _server) = receiver(request, path)?;
     request.guard.created.sockets.naming(socket, || request.connect(socket, &address))
 }
 
@@ -71,8 +70,8 @@ pub fn judge_name(request: &Request<'_, '_>, raw: &[u8]) -> Result<(), Errno> {
     }
 }
 
-/// Judges the socket in the file system that a datagram names as its receiver. Returns its address for the kernel, which
-/// leads to that socket as long as the object is open.
+/// Judges the socket in the file system to which a call connects, or that a datagram names. Returns its address for the
+/// kernel, which leads to that socket as long as the object is open.
 ///
 /// # Errors
 /// EACCES if the policy refuses it, ECONNREFUSED if it is no socket, and what the way there returns.
