@@ -129,19 +129,16 @@ pub fn risks(path: &[u8], argv: &[Vec<u8>]) -> Vec<String> {
     let called = argv.first().map_or_else(|| program_name(path), program_name);
     let words: Vec<_> = argv.iter().skip(1).map(|word| String::from_utf8_lossy(word)).collect();
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
-    let known = |programs: &[String; 2], words: &[&str]| -> Vec<String> {
-        RISKS.iter().filter_map(|risk| risk.remark(programs, words)).collect()
-    };
-    let mut remarks = known(&[program_name(path), called.clone()], &words);
+    let mut remarks = of_program(&[program_name(path), called.clone()], &words);
     // A script goes by its own name, too, behind its interpreter's: `env node /usr/bin/npm ci`.
     let (mut starter, mut rest) = (called, &words[..]);
-    while remarks.is_empty() && is_of(&starter, STARTERS) {
-        let Some(at) = rest.iter().position(|word| !word.starts_with('-') && !word.contains('=')) else {
-            break;
-        };
-        starter = program_name(rest[at].as_bytes());
+    while remarks.is_empty()
+        && is_of(&starter, STARTERS)
+        && let Some(at) = rest.iter().position(|word| !word.starts_with('-') && !word.contains('='))
+    {
+        starter = program_name(rest[at]);
         rest = &rest[at + 1..];
-        remarks = known(&[starter.clone(), starter.clone()], rest);
+        remarks = of_program(std::slice::from_ref(&starter), rest);
     }
     if remarks.is_empty() {
         let forced = FORCES.iter().find(|option| words.iter().any(|word| is_option(word, option)));
@@ -150,8 +147,13 @@ pub fn risks(path: &[u8], argv: &[Vec<u8>]) -> Vec<String> {
     remarks
 }
 
+/// The remarks about a program of these names with these arguments.
+fn of_program(names: &[String], words: &[&str]) -> Vec<String> {
+    RISKS.iter().filter_map(|risk| risk.remark(names, words)).collect()
+}
+
 impl Risk {
-    fn remark(&self, programs: &[String; 2], words: &[&str]) -> Option<String> {
+    fn remark(&self, programs: &[String], words: &[&str]) -> Option<String> {
         let program = programs.iter().find(|program| is_of(program, self.programs))?;
         if !self.is_command(words) {
             return None;

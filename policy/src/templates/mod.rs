@@ -127,16 +127,11 @@ impl Template {
 }
 
 /// What a template says of questions, and what it says where nobody is asked.
-const UNASKED: [(&str, &str); 5] = [
+const UNASKED: [(&str, &str); 4] = [
     ("\"on-miss\"", "\"off\""),
     ("\"???\"", "\"---\""),
     ("is asked for, wherever", "is denied, wherever"),
     ("  // asked for, as exec.ask says", ""),
-    (
-        "    // A change of what runs outside the guard is shown, and asked for: hooks, .vscode, .envrc, keys of .git/config.\n    \
-         \"persistence\": \"ask\",\n",
-        "",
-    ),
 ];
 
 /// A template's text for a policy that asks nobody. Only the examples of what is denied stay: what is allowed depends on
@@ -144,7 +139,8 @@ const UNASKED: [(&str, &str); 5] = [
 fn unasked(text: &str) -> String {
     let is_kept = |line: &&str| {
         let line = line.trim_end_matches(',');
-        !line.ends_with("\"outcome\": \"allow\" }") && !line.ends_with("\"outcome\": \"ask\" }")
+        let asks = line.ends_with("\"outcome\": \"ask\" }") || line.contains("\"persistence\": \"ask\"");
+        !line.ends_with("\"outcome\": \"allow\" }") && !asks
     };
     let asked = "// asks   for everything else";
     let lines = text.lines().filter(is_kept).map(|line| match line.strip_prefix(asked) {
