@@ -1,6 +1,7 @@
 //! Opening, creating, changing and removing.
 
-use std::net::{TcpListener, UdpSocket};
+use std::io;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -72,100 +73,79 @@ mod over_the_floor {
     }
 }
 
-/// The same port at two addresses; only the open one may be reached.
+/// Waits for a client of a server; false when there will be no more.
+type NextClient = Box<dyn FnMut() -> bool + Send>;
+
+/// Races for the closed one of two servers, the first of which is open.
+fn race_for_closed(mode: &str, serve: impl Fn(&Arena) -> [NextClient; 2]) {
+    let reached = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&reached);
+    let listen = move |arena: &Arena| {
+        for (mut wait, is_closed) in serve(arena).into_iter().zip([false, true]) {
+            let reached = Arc::clone(&reached);
+            std::thread::spawn(move || {
+                while wait() {
+                    reached.fetch_add(usize::from(is_closed), Ordering::Relaxed);
+                }
+            });
+        }
+    };
+    race_prepared(mode, "thread", listen, move |_| {
+        (seen.swap(0, Ordering::Relaxed) > 0).then(|| "reached the closed server".to_owned())
+    });
+}
+
+/// Binds the same port at an open and at a closed address, and writes it down for the racer.
+fn at_two_addresses<S>(
+    arena: &Arena,
+    bind: impl Fn(SocketAddr) -> io::Result<S>,
+    address: impl Fn(&S) -> io::Result<SocketAddr>,
+) -> [S; 2] {
+    let both = (0..).find_map(|_| {
+        let open = bind(([127, 0, 0, 1], 0).into()).expect("a socket");
+        let port = address(&open).expect("an address").port();
+        let closed = bind(([127, 0, 0, 2], port).into()).ok()?;
+        arena.world.write("work/port", port.to_string());
+        Some([open, closed])
+    });
+    both.expect("a port that is free at both")
+}
+
+/// The paths of an open and of a closed socket.
+const SOCKETS: [&str; 2] = ["work/sock", "shut/sock"];
+
 #[test]
 fn connect_tcp() {
-    let reached = Arc::new(AtomicUsize::new(0));
-    let seen = Arc::clone(&reached);
-    let listen = move |arena: &Arena| {
-        let (open, closed) = (0..)
-            .find_map(|_| {
-                let open = TcpListener::bind("127.0.0.1:0").expect("a listener");
-                let port = open.local_addr().expect("an address").port();
-                Some((open, TcpListener::bind(("127.0.0.2", port)).ok()?))
-            })
-            .expect("a port that is free at both");
-        arena.world.write("work/port", open.local_addr().expect("an address").port().to_string());
-        for (listener, is_closed) in [(open, false), (closed, true)] {
-            let reached = Arc::clone(&reached);
-            std::thread::spawn(move || {
-                for _ in listener.incoming() {
-                    reached.fetch_add(usize::from(is_closed), Ordering::Relaxed);
-                }
-            });
-        }
-    };
-    race_prepared("connect-tcp", "thread", listen, move |_| {
-        (seen.swap(0, Ordering::Relaxed) > 0).then(|| "reached the closed address".to_owned())
+    race_for_closed("connect-tcp", |arena| {
+        at_two_addresses(arena, TcpListener::bind, TcpListener::local_addr)
+            .map(|listener| -> NextClient { Box::new(move || listener.incoming().next().is_some()) })
     });
 }
 
-/// Listens on an open and on a closed socket; only the open one may be reached.
 #[test]
 fn connect() {
-    let reached = Arc::new(AtomicUsize::new(0));
-    let seen = Arc::clone(&reached);
-    let listen = move |arena: &Arena| {
-        for (name, closed) in [("work/sock", false), ("shut/sock", true)] {
+    race_for_closed("connect", |arena| {
+        SOCKETS.map(|name| -> NextClient {
             let listener = UnixListener::bind(arena.root().join(name)).expect("a socket");
-            let reached = Arc::clone(&reached);
-            std::thread::spawn(move || {
-                for _ in listener.incoming() {
-                    reached.fetch_add(usize::from(closed), Ordering::Relaxed);
-                }
-            });
-        }
-    };
-    race_prepared("connect", "thread", listen, move |_| {
-        (seen.swap(0, Ordering::Relaxed) > 0).then(|| "reached the closed socket".to_owned())
+            Box::new(move || listener.incoming().next().is_some())
+        })
     });
 }
 
-/// As [`connect_tcp`], for datagrams.
 #[test]
 fn sendto_udp() {
-    let reached = Arc::new(AtomicUsize::new(0));
-    let seen = Arc::clone(&reached);
-    let listen = move |arena: &Arena| {
-        let (open, closed) = (0..)
-            .find_map(|_| {
-                let open = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-                let port = open.local_addr().expect("an address").port();
-                Some((open, UdpSocket::bind(("127.0.0.2", port)).ok()?))
-            })
-            .expect("a port that is free at both");
-        arena.world.write("work/port", open.local_addr().expect("an address").port().to_string());
-        for (socket, is_closed) in [(open, false), (closed, true)] {
-            let reached = Arc::clone(&reached);
-            std::thread::spawn(move || {
-                while socket.recv(&mut [0; 9]).is_ok() {
-                    reached.fetch_add(usize::from(is_closed), Ordering::Relaxed);
-                }
-            });
-        }
-    };
-    race_prepared("sendto-udp", "thread", listen, move |_| {
-        (seen.swap(0, Ordering::Relaxed) > 0).then(|| "reached the closed address".to_owned())
+    race_for_closed("sendto-udp", |arena| {
+        at_two_addresses(arena, UdpSocket::bind, UdpSocket::local_addr)
+            .map(|socket| -> NextClient { Box::new(move || socket.recv(&mut [0; 9]).is_ok()) })
     });
 }
 
-/// As [`connect`], for datagrams.
 #[test]
 fn sendmsg() {
-    let reached = Arc::new(AtomicUsize::new(0));
-    let seen = Arc::clone(&reached);
-    let listen = move |arena: &Arena| {
-        for (name, closed) in [("work/sock", false), ("shut/sock", true)] {
+    race_for_closed("sendmsg", |arena| {
+        SOCKETS.map(|name| -> NextClient {
             let socket = UnixDatagram::bind(arena.root().join(name)).expect("a socket");
-            let reached = Arc::clone(&reached);
-            std::thread::spawn(move || {
-                while socket.recv(&mut [0; 9]).is_ok() {
-                    reached.fetch_add(usize::from(closed), Ordering::Relaxed);
-                }
-            });
-        }
-    };
-    race_prepared("sendmsg", "thread", listen, move |_| {
-        (seen.swap(0, Ordering::Relaxed) > 0).then(|| "reached the closed socket".to_owned())
+            Box::new(move || socket.recv(&mut [0; 9]).is_ok())
+        })
     });
 }
