@@ -152,6 +152,27 @@ fn settings_that_nest_deeply_end_no_guard() {
     }
 }
 
+/// TOML has another parser, which bounds neither inline tables with keys of many parts nor their number.
+#[test]
+fn settings_of_toml_end_no_guard_and_keep_none_waiting() {
+    let world = made("git init -q");
+    let bomb =
+        (0..20).fold("\"x.sh\"".to_owned(), |inner, _| format!("{{{} = {inner}}}", ["a"; 20].join(".")));
+    let many: String = (0..8000).map(|i| format!("k{i}.{} = 'x.sh'\n", ["a"; 30].join("."))).collect();
+    for text in [format!("a = {bomb}\n"), "[".repeat(60_000), many] {
+        for repository in ["one", "two", "three", "four"] {
+            world.write(format!("work/{repository}/.codex/config.toml"), &text);
+            std::fs::create_dir_all(world.root().join(format!("work/{repository}/.git")))
+                .expect("a directory");
+        }
+        let next = run(&world, "work", "echo x > file; cat file");
+        assert_eq!((next.status, next.stdout.as_str()), (0, "x\n"), "{}", next.stderr);
+    }
+    // What is beyond the bound closes its own project.
+    let next = run(&world, "work", "echo y > one/new || echo no");
+    assert_eq!(next.stdout, "no\n", "{}", next.stderr);
+}
+
 /// Packages ship what a project protects. Whoever installs them removes them, too.
 #[test]
 fn packages_are_removed_with_what_they_ship() {

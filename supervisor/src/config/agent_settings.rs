@@ -10,12 +10,14 @@ mod mentioned_scripts;
 mod opening_tasks;
 mod packages;
 mod programs_of_words;
+mod read_budget;
 mod settings_files;
 mod settings_table;
 mod settings_text;
 mod shell_commands;
 mod shell_words;
 mod started_commands;
+mod toml_bounds;
 mod unread_settings;
 
 use std::path::{Path, PathBuf};
@@ -25,6 +27,7 @@ use serde_json::Value;
 use crate::config::realpath::Links;
 use claude_state::STATE;
 use hook_commands::{NamePaths, scripts};
+pub use read_budget::ReadBudget;
 use settings_files::SettingsFile;
 pub use settings_files::is_name_of_project;
 use settings_text::words_of;
@@ -57,11 +60,13 @@ const DATA: [&str; 5] = [".jsonl", ".log", ".lock", ".sqlite", ".db"];
 pub fn named_files(links: &Links, home: &Path, projects: &[PathBuf]) -> Result<Vec<PathBuf>, UnreadSettings> {
     let (mut words, mut files) = (Vec::new(), Vec::new());
     for settings in settings_files::of_home(links, home)? {
-        let text = text_of(links, &settings.path)?;
+        // A home has its settings from its user, who may have many.
+        let budget = ReadBudget::default();
+        let text = text_of(links, &settings.path, &budget)?;
         if settings.path.extension().is_none_or(|end| end != "md") {
             words.extend(words_of(&text));
         }
-        let commands = settings_text::commands_in(&text, &settings)?;
+        let commands = settings_text::commands_in(&text, &settings, &budget)?;
         files.extend(scripts_for_each(&commands, &settings.path, home, projects)?);
     }
     files.extend(words.iter().filter_map(|word| path(word, home)));
@@ -102,10 +107,14 @@ fn named_by_state(links: &Links, home: &Path, projects: &[PathBuf]) -> Result<Ve
 ///
 /// # Errors
 /// As [`named_files`].
-pub fn named_scripts_of_home(links: &Links, home: &Path) -> Result<Vec<PathBuf>, UnreadSettings> {
+pub fn named_scripts_of_home(
+    links: &Links,
+    home: &Path,
+    budget: &ReadBudget,
+) -> Result<Vec<PathBuf>, UnreadSettings> {
     let mut found = Vec::new();
     for settings in settings_files::of_home(links, home)? {
-        found.extend(scripts_of(links, &settings, home, home)?);
+        found.extend(scripts_of(links, &settings, (home, home), budget)?);
     }
     Ok(found)
 }
@@ -120,7 +129,9 @@ pub fn named_scripts(links: &Links, home: &Path, project: &Path) -> Vec<PathBuf>
         !OF_EDITORS.contains(&first) && !first.ends_with(END_OF_EDITORS)
     };
     let of_agents = settings.iter().filter(|settings| is_of_agents(settings));
-    of_agents.flat_map(|settings| scripts_of(links, settings, home, project).unwrap_or_default()).collect()
+    let budget = ReadBudget::default();
+    let scripts = |settings| scripts_of(links, settings, (home, project), &budget).unwrap_or_default();
+    of_agents.flat_map(scripts).collect()
 }
 
 /// Returns the scripts that those settings of a project have started which are, or lie in, what has this name there.
@@ -129,13 +140,13 @@ pub fn named_scripts(links: &Links, home: &Path, project: &Path) -> Vec<PathBuf>
 /// What cannot be read as a whole.
 pub fn named_scripts_of(
     links: &Links,
-    home: &Path,
-    project: &Path,
+    (home, project): (&Path, &Path),
     name: &str,
+    budget: &ReadBudget,
 ) -> Result<Vec<PathBuf>, UnreadSettings> {
     let mut found = Vec::new();
     for settings in settings_files::of_project_in(links, project, name)? {
-        found.extend(scripts_of(links, &settings, home, project)?);
+        found.extend(scripts_of(links, &settings, (home, project), budget)?);
     }
     Ok(found)
 }
@@ -144,12 +155,12 @@ pub fn named_scripts_of(
 fn scripts_of(
     links: &Links,
     settings: &SettingsFile,
-    home: &Path,
-    project: &Path,
+    (home, project): (&Path, &Path),
+    budget: &ReadBudget,
 ) -> Result<Vec<PathBuf>, UnreadSettings> {
-    let text = text_of(links, &settings.path)?;
+    let text = text_of(links, &settings.path, budget)?;
     let places = NamePaths { home, project, roots: &[] };
-    scripts_of_all(&settings_text::commands_in(&text, settings)?, places, &settings.path)
+    scripts_of_all(&settings_text::commands_in(&text, settings, budget)?, places, &settings.path)
 }
 
 /// The scripts of commands in settings of a home: relative to the home, and in each project, where the agent starts.
@@ -182,8 +193,10 @@ fn scripts_of_all(
     Ok(found)
 }
 
-fn text_of(links: &Links, path: &Path) -> Result<String, UnreadSettings> {
-    settings_text::read(links, path, MAX_SETTINGS)
+fn text_of(links: &Links, path: &Path, budget: &ReadBudget) -> Result<String, UnreadSettings> {
+    let text = settings_text::read(links, path, MAX_SETTINGS.min(budget.bytes()))?;
+    budget.take_bytes(text.len() as u64);
+    Ok(text)
 }
 
 /// Adds the words of all texts in a value.
@@ -258,7 +271,13 @@ mod tests {
         }
         std::fs::write(at, text).unwrap();
         let name = Path::new(settings).components().next().unwrap().as_os_str().to_str().unwrap();
-        let found = named_scripts_of(&Links::default(), Path::new("/nowhere"), &project, name).unwrap();
+        let found = named_scripts_of(
+            &Links::default(),
+            (Path::new("/nowhere"), &project),
+            name,
+            &ReadBudget::default(),
+        );
+        let found = found.unwrap();
         let name =
             |path: &PathBuf| path.strip_prefix(&project).unwrap().display().to_string().replace("./", "");
         let mut found: Vec<_> = found.iter().map(name).collect();

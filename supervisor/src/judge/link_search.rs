@@ -15,7 +15,7 @@ use super::git_look::Look;
 use super::link_text::absolute;
 use super::listing::{ListedName, names_if};
 use super::made_directories::MadeDirectories;
-use crate::config::agent_settings::{self, UnreadSettings};
+use crate::config::agent_settings::{self, ReadBudget, UnreadSettings};
 use crate::config::git_repositories::named_by_git_directory;
 use crate::config::realpath::Links;
 
@@ -57,7 +57,8 @@ impl LinkedPlace {
 /// to protected ones below it, and names of repositories in it. Of directories of the tree's, only repositories in them
 /// count that somebody else has made.
 pub fn search(policy: &Policy, made: &MadeDirectories, directory: &[u8]) -> Vec<LinkedPlace> {
-    let mut search = Search { policy, made, top: directory, found: Vec::new() };
+    let mut search =
+        Search { policy, made, top: directory, found: Vec::new(), budget: ReadBudget::default() };
     if let Ok(open) = open(CWD, directory) {
         search.run(open.as_fd(), directory, None, 0);
     }
@@ -69,6 +70,8 @@ struct Search<'p> {
     made: &'p MadeDirectories,
     top: &'p [u8],
     found: Vec<LinkedPlace>,
+    /// How much of settings is still read, of all repositories together.
+    budget: ReadBudget,
 }
 
 impl Search<'_> {
@@ -99,7 +102,7 @@ impl Search<'_> {
             && let Some(set) = self.set_of(OF_AGENTS, None)
         {
             let links = Links::default();
-            let scripts = agent_settings::named_scripts_of_home(&links, as_path(top));
+            let scripts = agent_settings::named_scripts_of_home(&links, as_path(top), &self.budget);
             self.scripts_of_agents(&links, scripts, top, set);
         }
         for (name, kind) in listed {
@@ -116,7 +119,8 @@ impl Search<'_> {
             {
                 let links = Links::default();
                 let home = as_path(self.policy.home());
-                let scripts = agent_settings::named_scripts_of(&links, home, as_path(top), name);
+                let scripts =
+                    agent_settings::named_scripts_of(&links, (home, as_path(top)), name, &self.budget);
                 self.scripts_of_agents(&links, scripts, top, set);
             }
             match readlinkat(directory, &*name, Vec::new()) {

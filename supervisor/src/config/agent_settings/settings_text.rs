@@ -8,11 +8,12 @@ use jsonc_parser::{CollectOptions, ParseOptions, Scanner, ScannerOptions};
 use serde_json::Value;
 
 use super::opening_tasks::{ON_OPENING, keep_opening};
+use super::read_budget::{Beyond, ReadBudget};
 use super::settings_files::SettingsFile;
 use super::settings_table::SettingsReader;
 use super::started_commands::{NamedCommand, StartedCommand};
 use super::unread_settings::UnreadSettings;
-use super::{command_keys, command_lines};
+use super::{command_keys, command_lines, toml_bounds};
 use crate::config::realpath::Links;
 
 /// How deep values in values are read: deeper than anybody writes. A worker of the supervisor, whose stack is small, calls
@@ -20,6 +21,10 @@ use crate::config::realpath::Links;
 const MAX_NESTING: usize = 64;
 /// What a development container has that starts on the host.
 const ON_HOST: &str = "initializeCommand";
+
+/// The stack on which TOML is read: its parser calls itself for each value in a value, and needs more for it than a worker
+/// has.
+const TOML_STACK: usize = 8 << 20;
 
 /// Returns the text of a file; none if it is not there.
 ///
@@ -41,8 +46,16 @@ pub fn read(links: &Links, path: &Path, most: u64) -> Result<String, UnreadSetti
 /// Returns the commands in the text of settings. Where JSON cannot be read, each word counts that may be one.
 ///
 /// # Errors
-/// JSON nests too deeply.
-pub fn commands_in(text: &str, settings: &SettingsFile) -> Result<Vec<StartedCommand>, UnreadSettings> {
+/// JSON or TOML nests too deeply, or has more values than `budget` allows.
+pub fn commands_in(
+    text: &str,
+    settings: &SettingsFile,
+    budget: &ReadBudget,
+) -> Result<Vec<StartedCommand>, UnreadSettings> {
+    let unread = |beyond| match beyond {
+        Beyond::Deep => UnreadSettings::deep(&settings.path),
+        Beyond::Many => UnreadSettings::many(&settings.path),
+    };
     let end = settings.path.extension().and_then(|end| end.to_str());
     Ok(match (settings.reader, end) {
         (SettingsReader::Nothing, _) => Vec::new(),
@@ -50,10 +63,11 @@ pub fn commands_in(text: &str, settings: &SettingsFile) -> Result<Vec<StartedCom
         (SettingsReader::Shell, _) => vec![NamedCommand::Text(text.to_owned()).into()],
         (_, Some("md")) => command_lines::of_markdown(text),
         (_, Some("yml" | "yaml")) => command_lines::of_lines(text),
-        (_, Some("toml")) => {
-            toml(text).map_or_else(|| command_lines::of_lines(text), |value| command_keys::commands(&value))
-        }
-        _ => match json(text).map_err(|TooDeep| UnreadSettings::deep(&settings.path))? {
+        (_, Some("toml")) => match toml(text, budget).map_err(unread)? {
+            Some(value) => command_keys::commands(&value),
+            None => command_lines::of_lines(text),
+        },
+        _ => match json(text, budget).map_err(unread)? {
             Some(value) => command_keys::commands(&meant(value, settings.reader)),
             None if settings.reader == SettingsReader::Tasks && !text.contains(ON_OPENING) => Vec::new(),
             None => words_of(text).into_iter().map(|word| NamedCommand::Text(word).into()).collect(),
@@ -83,42 +97,46 @@ fn meant(mut value: Value, reader: SettingsReader) -> Value {
     value
 }
 
-/// JSON has values in values beyond [`MAX_NESTING`].
-#[derive(Debug, PartialEq, Eq)]
-struct TooDeep;
-
 /// The value of JSON, which may have comments and commas at the end: editors and some agents take both for their
 /// settings. None if it is no JSON.
-fn json(text: &str) -> Result<Option<Value>, TooDeep> {
+fn json(text: &str, budget: &ReadBudget) -> Result<Option<Value>, Beyond> {
     let text = text.trim_start_matches('\u{feff}');
-    if nests_beyond(text, MAX_NESTING) {
-        return Err(TooDeep);
-    }
+    budget.take_values(count(text, MAX_NESTING)?)?;
     let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
     Ok(parsed.ok().and_then(|parsed| parsed.value).map(Value::from))
 }
 
-/// Whether JSON has values in values beyond this depth. What is behind an error counts no more: no parser gets there.
-fn nests_beyond(text: &str, most: usize) -> bool {
+/// Returns how many values JSON may have, if none lies deeper than `most`. What is behind an error counts no more: no parser
+/// gets there.
+fn count(text: &str, most: usize) -> Result<usize, Beyond> {
     let mut scanner = Scanner::new(text, &ScannerOptions::default());
-    let mut depth = 0usize;
+    let (mut depth, mut values) = (0usize, 1);
     while let Ok(Some(token)) = scanner.scan() {
         match token {
-            Token::OpenBrace | Token::OpenBracket => depth += 1,
+            Token::OpenBrace | Token::OpenBracket => (depth, values) = (depth + 1, values + 1),
             Token::CloseBrace | Token::CloseBracket => depth = depth.saturating_sub(1),
+            Token::Comma => values += 1,
             _ => {}
         }
         if depth > most {
-            return true;
+            return Err(Beyond::Deep);
         }
     }
-    false
+    Ok(values)
 }
 
-/// The value of TOML.
-fn toml(text: &str) -> Option<Value> {
-    let document: toml_edit::DocumentMut = text.parse().ok()?;
-    Some(of_table(document.as_table()))
+/// The value of TOML. None if it is no TOML.
+fn toml(text: &str, budget: &ReadBudget) -> Result<Option<Value>, Beyond> {
+    budget.take_values(toml_bounds::count(text, MAX_NESTING)?)?;
+    let read = || {
+        let document: toml_edit::DocumentMut = text.parse().ok()?;
+        Some(of_table(document.as_table()))
+    };
+    std::thread::scope(|scope| {
+        let reader = std::thread::Builder::new().stack_size(TOML_STACK).spawn_scoped(scope, read);
+        // Without a thread, and after a panic, nobody knows what is in it.
+        reader.map_err(|_| Beyond::Many)?.join().map_err(|_| Beyond::Many)
+    })
 }
 
 fn of_table(table: &dyn toml_edit::TableLike) -> Value {
@@ -150,18 +168,26 @@ mod tests {
 
     use super::*;
 
+    fn read_json(text: &str) -> Result<Option<Value>, Beyond> {
+        super::json(text, &ReadBudget::default())
+    }
+
+    fn read_toml(text: &str) -> Result<Option<Value>, Beyond> {
+        super::toml(text, &ReadBudget::default())
+    }
+
     #[test]
     fn json_of_any_depth_is_read_or_not() {
-        assert_eq!(json("{// c\n\"a\": [1,],}"), Ok(Some(json!({"a": [1]}))));
-        assert_eq!(json(&"[".repeat(100_000)), Err(TooDeep));
-        assert_eq!(json(""), Ok(None));
+        assert_eq!(read_json("{// c\n\"a\": [1,],}"), Ok(Some(json!({"a": [1]}))));
+        assert_eq!(read_json(&"[".repeat(100_000)), Err(Beyond::Deep));
+        assert_eq!(read_json(""), Ok(None));
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         for (depth, is_read) in [(MAX_NESTING, true), (MAX_NESTING + 1, false), (500, false)] {
-            assert_eq!(json(&nested(depth)).is_ok(), is_read, "{depth}");
+            assert_eq!(read_json(&nested(depth)).is_ok(), is_read, "{depth}");
         }
         // Neither a text nor a comment ends a value.
         for hidden in ["\"]\",", "/*]*/", "//]\n"] {
-            assert_eq!(json(&format!("[{hidden}").repeat(100)), Err(TooDeep), "{hidden}");
+            assert_eq!(read_json(&format!("[{hidden}").repeat(100)), Err(Beyond::Deep), "{hidden}");
         }
     }
 
@@ -175,7 +201,7 @@ mod tests {
         let read = move || {
             for text in texts {
                 let settings = SettingsFile { path: "x.json".into(), reader: SettingsReader::Keys };
-                assert!(commands_in(&text, &settings).is_ok(), "{text}");
+                assert!(commands_in(&text, &settings, &ReadBudget::default()).is_ok(), "{text}");
             }
         };
         let worker = std::thread::Builder::new().stack_size(256 << 10).spawn(read);
@@ -187,8 +213,38 @@ mod tests {
         let text = "notify = [\"a\"]\n[[hooks]]\ncommand = '''\nb'''\n[x]\ny = { command = \"c\", n = 1 }\n";
         let expected =
             json!({"notify": ["a"], "hooks": [{"command": "b"}], "x": {"y": {"command": "c", "n": null}}});
-        assert_eq!(toml(text), Some(expected));
-        assert_eq!(toml("a = "), None);
-        assert_eq!(toml(&format!("a = {}", "[".repeat(100_000))), None);
+        assert_eq!(read_toml(text), Ok(Some(expected)));
+        assert_eq!(read_toml("a = "), Ok(None));
+        assert_eq!(read_toml(&format!("a = {}", "[".repeat(100_000))), Err(Beyond::Deep));
+    }
+
+    /// Inline tables, each by a key of many parts, and all that is just allowed.
+    #[test]
+    fn toml_of_any_depth_is_read_or_not() {
+        let nested = |depth: usize, key: &str| {
+            let (open, close) = (format!("{{{key}=").repeat(depth - 1), "}".repeat(depth - 1));
+            format!("{key} = {open}\"./x.sh\"{close}\n")
+        };
+        let read = move || {
+            assert_eq!(read_toml(&nested(20, &["a"; 20].join("."))), Err(Beyond::Deep));
+            assert_eq!(read_toml(&["a"; 950_000].join(".")), Err(Beyond::Deep));
+            assert_eq!(read_toml(&format!("[{}]\na = 1", ["a"; 80].join("."))), Err(Beyond::Deep));
+            assert!(matches!(read_toml(&nested(MAX_NESTING / 2, "a")), Ok(Some(_))));
+            assert!(matches!(read_toml(&nested(MAX_NESTING / 4, "a.b")), Ok(Some(_))));
+            let many: String = (0..1000).map(|i| format!("k{i}.a.b = 1.5 # a.b.c [[[[\n")).collect();
+            assert!(matches!(read_toml(&many), Ok(Some(_))));
+        };
+        let worker = std::thread::Builder::new().stack_size(256 << 10).spawn(read);
+        worker.unwrap().join().unwrap();
+    }
+
+    #[test]
+    fn more_values_than_the_budget_has_are_not_read() {
+        let settings = SettingsFile { path: "x.json".into(), reader: SettingsReader::Keys };
+        let budget = ReadBudget::default();
+        let text = format!("[{}1]", "1,".repeat(60_000));
+        assert!(commands_in(&text, &settings, &budget).is_ok());
+        assert!(commands_in(&text, &settings, &budget).is_err(), "two of them are more");
+        assert!(commands_in("{\"a\": 1}", &settings, &budget).is_err(), "and then nothing is left");
     }
 }

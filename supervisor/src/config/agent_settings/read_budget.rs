@@ -1,0 +1,53 @@
+//! How much of settings is read in one go. An earlier run may have left many repositories with long settings, and each write
+//! near them waits until they are read.
+
+use std::cell::Cell;
+
+/// How many bytes are read: several of the longest settings.
+const MAX_BYTES: u64 = 8 << 20;
+/// How many values are looked at, of all settings together: more than a large project has.
+const MAX_VALUES: usize = 100_000;
+
+/// Why a text is not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beyond {
+    /// There are values in values deeper than anybody writes.
+    Deep,
+    /// There are more values than may be looked at.
+    Many,
+}
+
+/// What is left. Settings beyond it are unread, so their project is closed.
+#[derive(Debug)]
+pub struct ReadBudget {
+    bytes: Cell<u64>,
+    values: Cell<usize>,
+}
+
+impl Default for ReadBudget {
+    fn default() -> ReadBudget {
+        ReadBudget { bytes: Cell::new(MAX_BYTES), values: Cell::new(MAX_VALUES) }
+    }
+}
+
+impl ReadBudget {
+    /// How many bytes are left.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.get()
+    }
+
+    /// Takes bytes that were read.
+    pub fn take_bytes(&self, count: u64) {
+        self.bytes.set(self.bytes.get().saturating_sub(count));
+    }
+
+    /// Takes values.
+    ///
+    /// # Errors
+    /// There are not enough. Then none are left.
+    pub fn take_values(&self, count: usize) -> Result<(), Beyond> {
+        let left = self.values.get().checked_sub(count);
+        self.values.set(left.unwrap_or(0));
+        left.map(drop).ok_or(Beyond::Many)
+    }
+}

@@ -1,0 +1,154 @@
+//! How deep values in values of TOML are, and how many there are, before anything is parsed.
+
+use super::read_budget::Beyond;
+
+/// Returns how many values TOML may have, if none lies deeper than `most`: by the brackets that are open, and the dots in the
+/// keys and headers around. It counts rather too much than too little, such as the dot of a number. What is behind an error
+/// counts, too.
+///
+/// # Errors
+/// A value may lie deeper.
+pub fn count(text: &str, most: usize) -> Result<usize, Beyond> {
+    let mut depth = TomlDepth { open: vec![0], sum: 0, header: 0, in_header: false, is_start: true };
+    let mut values = 1;
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = match byte {
+            b'"' | b'\'' => {
+                depth.is_start = false;
+                after_string(rest, byte)
+            }
+            b'#' => &after[after.iter().position(|byte| *byte == b'\n').unwrap_or(after.len())..],
+            _ => {
+                depth.add(byte);
+                after
+            }
+        };
+        values += usize::from(b"[{.,=".contains(&byte));
+        if depth.total() > most {
+            return Err(Beyond::Deep);
+        }
+    }
+    Ok(values)
+}
+
+struct TomlDepth {
+    /// The dots since the last comma or line, for each open bracket, and for the line around them.
+    open: Vec<usize>,
+    /// All these dots.
+    sum: usize,
+    /// The depth of the table that the last header has opened.
+    header: usize,
+    in_header: bool,
+    /// Whether nothing was in the line yet.
+    is_start: bool,
+}
+
+impl TomlDepth {
+    fn total(&self) -> usize {
+        let header = if self.in_header { 0 } else { self.header };
+        header + self.inner()
+    }
+
+    /// The depth below the header.
+    fn inner(&self) -> usize {
+        self.open.len() - 1 + self.sum
+    }
+
+    fn add(&mut self, byte: u8) {
+        let is_line = self.open.len() == 1;
+        let is_first = self.is_start;
+        self.is_start &= byte.is_ascii_whitespace();
+        match byte {
+            b'[' | b'{' => {
+                if is_line && is_first && byte == b'[' {
+                    (self.in_header, self.header) = (true, 0);
+                }
+                self.open.push(0);
+            }
+            b']' | b'}' if !is_line => {
+                if self.in_header {
+                    self.header = self.header.max(self.inner());
+                }
+                self.forget();
+                self.open.pop();
+            }
+            b'.' => {
+                self.sum += 1;
+                if let Some(dots) = self.open.last_mut() {
+                    *dots += 1;
+                }
+            }
+            b',' => self.forget(),
+            b'\n' if is_line => {
+                (self.in_header, self.is_start) = (false, true);
+                self.forget();
+            }
+            _ => {}
+        }
+    }
+
+    fn forget(&mut self) {
+        if let Some(dots) = self.open.last_mut() {
+            self.sum -= std::mem::take(dots);
+        }
+    }
+}
+
+/// What follows a string that begins here. One of a single line ends with it, as the parser has it.
+fn after_string(text: &[u8], quote: u8) -> &[u8] {
+    let triple = [quote; 3];
+    let is_long = text.starts_with(&triple);
+    let mut rest = &text[if is_long { 3 } else { 1 }..];
+    while let Some((&byte, after)) = rest.split_first() {
+        match byte {
+            b'\\' if quote == b'"' => rest = after.get(1..).unwrap_or_default(),
+            _ if byte == quote && !is_long => return after,
+            _ if is_long && rest.starts_with(&triple) => return &rest[3..],
+            b'\n' if !is_long => return rest,
+            _ => rest = after,
+        }
+    }
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brackets_dots_and_headers_count() {
+        for (text, depth) in [
+            ("a = 1", 0),
+            ("a.b = 1", 1),
+            ("a = [1]", 1),
+            ("a.b = { c.d = [1] }", 4),
+            ("[a.b]\nc.d = [1]", 4),
+            ("[[a]]\nb = 1", 2),
+            ("a = [\n  [1],\n  [2],\n]\nb.c = 1", 2),
+            ("a = \"[[[.\\\"[[[\" # [[[", 0),
+            ("a = '''\n[[[\n'''\nb = \"\"\"x\n[[[\"\"\"", 0),
+            ("a = '[[[\\'\nb = [1]", 1),
+            ("a = 1.5\nb = 2.5", 1),
+            ("a = [1.5, 2.5, 3.5]", 2),
+        ] {
+            assert!(count(text, depth).is_ok(), "{text}");
+            assert!(depth == 0 || count(text, depth - 1) == Err(Beyond::Deep), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_table_ends_with_the_next_header() {
+        let header = format!("[{}]\n", ["a"; 30].join("."));
+        let text = format!("{header}a = 1\n[b]\n{} = 1\n", ["a"; 40].join("."));
+        assert!(count(&text, 64).is_ok());
+        assert_eq!(count(&format!("{header}{} = 1", ["a"; 40].join(".")), 64), Err(Beyond::Deep));
+    }
+
+    #[test]
+    fn each_part_of_a_key_and_of_a_list_is_a_value() {
+        for (text, values) in [("", 1), ("a = 1", 2), ("a.b = [1, 2]", 5), ("[a]\nb = { c = 1 }", 5)] {
+            assert_eq!(count(text, 64), Ok(values), "{text}");
+        }
+    }
+}
