@@ -2,11 +2,10 @@
 
 use guard_policy::Access;
 
+use super::asked_host::AskedHost;
 use super::code_input::CodeInput;
 use super::digest::Digest;
-use super::question::{
-    AskedDirectory, AskedHost, BoundScript, Executable, FileChange, Question, Subject, WhichFile,
-};
+use super::question::{AskedDirectory, BoundScript, Executable, FileChange, Question, Subject, WhichFile};
 
 /// Everything that identifies an approved call. Calls with equal bindings share one request and one answer. A grant
 /// covers exactly one binding.

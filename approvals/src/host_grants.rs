@@ -1,8 +1,8 @@
 //! Answers for hosts that reach beyond one host: for all hosts below its domain, for a time. Kept in memory only.
 
-use guard_policy::WebScheme;
 use tokio::time::Instant;
 
+use super::asked_host::HostProtocol;
 use super::decision::{Decision, GrantWidth};
 use super::grants::TemporaryGrants;
 use super::question::{Question, Subject};
@@ -22,8 +22,7 @@ struct DomainHosts {
     session: String,
     rule: String,
     domain: String,
-    scheme: WebScheme,
-    method: String,
+    by: HostProtocol,
     /// The port, as digits.
     port: String,
 }
@@ -38,8 +37,7 @@ impl DomainHosts {
             session: question.session.clone(),
             rule: question.rule(),
             domain: host.domain.clone()?,
-            scheme: host.scheme,
-            method: host.method.clone(),
+            by: host.by.clone(),
             port: port.to_owned(),
         })
     }

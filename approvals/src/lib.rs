@@ -5,6 +5,7 @@
 //! thread that expires questions and runs the [`routes`]. [`page_lock`] keeps guarded processes away from the approvals
 //! page.
 
+mod asked_host;
 mod binding;
 mod cards;
 mod code_input;
@@ -35,6 +36,7 @@ pub mod testing;
 mod tests;
 mod text;
 
+pub use asked_host::{AskedHost, HostProtocol};
 pub use binding::Binding;
 pub use code_input::{CodeInput, InputSource};
 pub use decision::{Decision, Refusal, Resolution};
@@ -45,8 +47,8 @@ pub use lifecycle::{DenyReason, Ending, Going, Lifecycle};
 pub use manager::{AskOutcome, Cancel, Manager, Ticket};
 pub use page_lock::served;
 pub use question::{
-    Always, AskedDirectory, AskedHost, BoundScript, Exec, Executable, FileChange, Id, Process, Question,
-    Reach, Repeat, Subject, WhichDirectory, WhichFile,
+    Always, AskedDirectory, BoundScript, Exec, Executable, FileChange, Id, Process, Question, Reach, Repeat,
+    Subject, WhichDirectory, WhichFile,
 };
 pub use routes::gateway::reply;
 pub use routes::guard_socket::protocol;

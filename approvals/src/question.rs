@@ -1,15 +1,15 @@
 //! What a human is asked, and who asks.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use guard_policy::analysis::quoted;
 use guard_policy::approval::Saving;
 pub use guard_policy::approval::{Always, Repeat};
-use guard_policy::{Access, Reason, WebScheme};
+use guard_policy::{Access, Reason};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::asked_host::AskedHost;
 use super::code_input::CodeInput;
 use super::digest::Digest;
 
@@ -123,36 +123,8 @@ pub enum Subject {
         /// How a file changes that would run outside the guard.
         change: Option<FileChange>,
     },
-    /// A host of the Web is reached.
+    /// Another host is reached.
     Host(AskedHost),
-}
-
-/// A host of the Web that a program wants to reach, through the guard's proxy.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct AskedHost {
-    /// The host and the port, as they were judged.
-    pub authority: String,
-    /// Whether it is for TLS.
-    pub scheme: WebScheme,
-    /// The method of a request of plain HTTP. Empty for a tunnel.
-    pub method: String,
-    /// The addresses of the host that are asked about. Empty if the name is.
-    pub addresses: Vec<IpAddr>,
-    /// The hosts that a wider answer may be for: `*.example.com`. `None` if the addresses are asked about.
-    pub domain: Option<String>,
-}
-
-impl AskedHost {
-    /// How the host is reached, and where: `TLS`, `plain HTTP GET`, `TLS at 10.0.0.1`.
-    pub fn way(&self) -> String {
-        let scheme = match (self.scheme, &self.method[..]) {
-            (WebScheme::Https, _) => "TLS".to_owned(),
-            (WebScheme::Http, "") => "plain HTTP".to_owned(),
-            (WebScheme::Http, method) => format!("plain HTTP {method}"),
-        };
-        let addresses: Vec<_> = self.addresses.iter().map(IpAddr::to_string).collect();
-        if addresses.is_empty() { scheme } else { format!("{scheme} at {}", addresses.join(", ")) }
-    }
 }
 
 /// How a file changes that would run outside the guard.
@@ -304,7 +276,8 @@ impl Question {
             }
             Subject::Host(host) => {
                 let domain = host.domain.as_ref().map_or(0, String::len);
-                host.authority.len() + host.method.len() + domain + size_of_val(host.addresses.as_slice())
+                let by = host.by.to_string().len();
+                host.authority.len() + by + domain + size_of_val(host.addresses.as_slice())
             }
         };
         let reason = self.reason.path.len() + self.reason.text.len() + self.reason.rule().len();

@@ -7,11 +7,12 @@ use std::time::Duration;
 use guard_openclaw::gateway::GatewaySettings;
 use guard_policy::analysis::BoundEntry;
 use guard_policy::approval::{Forwarding, Saving};
-use guard_policy::{Access, Reason, Source, WebScheme};
+use guard_policy::{Access, Reason, Source};
 
+use crate::asked_host::{AskedHost, HostProtocol};
 use crate::decision::{Decision, GrantWidth};
 use crate::digest::Digest;
-use crate::question::{Always, AskedHost, Exec, Executable, Process, Question, Repeat, Subject, WhichFile};
+use crate::question::{Always, Exec, Executable, Process, Question, Repeat, Subject, WhichFile};
 use crate::settings::Settings;
 
 /// The default of `exec.timeoutMs`.
@@ -94,8 +95,7 @@ pub fn host(authority: &str) -> Question {
     Question {
         subject: Subject::Host(AskedHost {
             authority: authority.to_owned(),
-            scheme: WebScheme::Https,
-            method: String::new(),
+            by: HostProtocol::Tls,
             addresses: Vec::new(),
             domain: None,
         }),

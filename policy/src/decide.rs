@@ -26,6 +26,7 @@ pub fn decide<'p>(policy: &'p Policy, request: &Request<'_>) -> Verdict<'p> {
         Request::Exec(exec) => decide_exec(policy, exec),
         Request::Connect(connection) => policy.network.connect(connection),
         Request::Web(request) => policy.network.web(request),
+        Request::Lookup(name) => policy.network.lookup(name),
         Request::Datagrams => policy.network.datagrams(),
         Request::Bind { address, transport, page } => policy.network.bind(*address, *transport, *page),
     }
@@ -170,6 +171,7 @@ impl Policy {
             Request::Connect(_)
             | Request::Bind { .. }
             | Request::Web(_)
+            | Request::Lookup(_)
             | Request::Datagrams
             | Request::Link(_)
             | Request::GitPaths { .. }

@@ -103,6 +103,6 @@ pub mod approval {
     pub use crate::paths::saved_rules::{FileRule, PatternError};
     pub use crate::redact::display::{OVERSIZED, TRUNCATED, display_text};
     pub use crate::remedy::always::{
-        Always, AlwaysContext, OnDisk, Repeat, Saving, always, always_host, edited_below,
+        Always, AlwaysContext, OnDisk, Repeat, Saving, always, always_address, always_host, edited_below,
     };
 }

@@ -328,6 +328,11 @@ impl Policy {
         self.network.web_rules().is_some()
     }
 
+    /// Whether this is a name server of the host, in place of which the guard's proxy answers with `network.web`.
+    pub fn is_resolver(&self, address: SocketAddr) -> bool {
+        self.network.is_resolver(address)
+    }
+
     /// `network.web.maxResponseBytes`: the longest response of plain HTTP.
     pub fn max_response_bytes(&self) -> Option<u64> {
         self.network.web_rules().and_then(WebRules::max_response_bytes)

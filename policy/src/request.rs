@@ -167,6 +167,8 @@ pub enum Request<'a> {
     Connect(Connection),
     /// May this host of the Web be reached?
     Web(WebRequest<'a>),
+    /// May this name be looked up? The guard's proxy answers, and asks no name server.
+    Lookup(&'a str),
     /// May a socket of UDP be made?
     Datagrams,
     /// May a socket be bound, to listen there?

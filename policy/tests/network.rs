@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::common::{compile, compile_with, host, parse};
 use guard_policy::{
-    Connection, Gateway, GatewayConfig, Host, Interface, Outcome, Overrides, Page, Policy, Request, Source,
-    Transport, Verdict, decide,
+    AddressClass, Connection, Gateway, GatewayConfig, Host, Interface, Outcome, Overrides, Page, Policy,
+    Request, Source, Transport, Verdict, decide,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -91,9 +91,9 @@ fn the_gateway_is_denied_by_default_and_nothing_else() {
         }
         for address in ELSEWHERE {
             let address = format!("{address}:18789");
-            assert_eq!(tcp(&policy, &address).outcome, Outcome::Allow, "{address}");
+            assert_ne!(tcp(&policy, &address).reason.path, "network.connect.gateway", "{address}");
             let own = connect_as(&policy, &address, Transport::Tcp, Interface::Own);
-            assert_eq!(own.outcome, Outcome::Deny, "{address}");
+            assert_eq!(own.reason.path, "network.connect.gateway", "{address}");
         }
         assert!(needs_interfaces(&policy, 18789) && !needs_interfaces(&policy, 80));
     }
@@ -191,7 +191,8 @@ fn denials_cover_the_addresses_that_they_name() {
         "[2001:db8::1]:25",
     ];
     let of = |deny: &str| {
-        denied_of(&policy(json!({ "deny": [deny], "allow": ["fe80::1"], "gateway": "allow" })), &addresses)
+        let connect = json!({ "deny": [deny], "allow": ["fe80::1"], "gateway": "allow", "private": "allow" });
+        denied_of(&policy(connect), &addresses)
     };
     assert_eq!(
         of("127.0.0.1:8080"),
@@ -451,14 +452,7 @@ fn link_local_and_metadata_addresses_need_an_entry_of_their_own() {
             let own = connect_as(&policy, &format!("{address}:80"), Transport::Tcp, Interface::Own);
             assert_eq!(own.outcome == Outcome::Deny, class == "metadata", "{address}");
         }
-        for address in [
-            "10.0.0.1:80",
-            "192.168.1.1:80",
-            "[fd00::1]:80",
-            "169.253.1.1:80",
-            "224.0.0.251:80",
-            "127.0.0.1:80",
-        ] {
+        for address in ["169.253.1.1:80", "224.0.0.251:80", "127.0.0.1:80"] {
             assert_eq!(tcp(&policy, address).outcome, Outcome::Allow, "{address}");
         }
     }
@@ -518,7 +512,7 @@ const PRIVATE: [&str; 12] = [
 
 #[test]
 fn private_networks_may_be_denied() {
-    let deny = policy(json!({ "private": "deny" }));
+    let [deny, ask, allow] = ["deny", "ask", "allow"].map(|access| policy(json!({ "private": access })));
     for address in PRIVATE {
         for transport in [Transport::Tcp, Transport::Udp] {
             let to = format!("{address}:443");
@@ -529,14 +523,15 @@ fn private_networks_may_be_denied() {
                 "{address}"
             );
             assert!(deny.needs_interfaces(to.parse().unwrap()), "{address}");
-            for allowing in [policy(json!({})), policy(json!({ "private": "allow" }))] {
-                assert_eq!(
-                    connect_as(&allowing, &to, transport, Interface::Unknown).outcome,
-                    Outcome::Allow,
-                    "{address}"
-                );
-                assert!(!allowing.needs_interfaces(to.parse().unwrap()), "{address}");
-            }
+            assert_eq!(
+                connect_as(&ask, &to, transport, Interface::Unknown).outcome,
+                Outcome::Ask,
+                "{address}"
+            );
+            assert!(ask.needs_interfaces(to.parse().unwrap()), "{address}");
+            let allowed = connect_as(&allow, &to, transport, Interface::Unknown);
+            assert_eq!(allowed.outcome, Outcome::Allow, "{address}");
+            assert!(!allow.needs_interfaces(to.parse().unwrap()), "{address}");
             assert_eq!(
                 connect_as(&deny, &to, transport, Interface::Own).outcome,
                 Outcome::Allow,
@@ -577,9 +572,68 @@ fn exceptions_to_a_denial_of_private_networks() {
         assert_eq!(tcp(&policy, address).outcome == Outcome::Allow, is_allowed, "{address}");
     }
     assert_eq!(
-        problem(json!({ "private": "ask" })),
-        "network.connect.private: \"ask\" is not one of deny, allow"
+        problem(json!({ "private": "maybe" })),
+        "network.connect.private: \"maybe\" is not one of deny, ask, allow"
     );
+}
+
+/// What a socket at such an address sends to this host would leave by the interface.
+#[test]
+fn no_socket_is_bound_to_a_link() {
+    let bind = |policy: &Policy, address: &str, transport| {
+        let address = address.parse().unwrap_or_else(|_| panic!("{address}"));
+        decide(policy, &Request::Bind { address, transport, page: Page::Down }).outcome
+    };
+    let web = compile(&json!({ "version": 1, "network": { "web": {}, "connect": { "private": "allow" } } }));
+    for transport in [Transport::Tcp, Transport::Udp] {
+        for address in ["[fe80::1%2]:80", "[febf::1]:0", "[ff02::fb%2]:5353", "[ff01::1%1]:9"] {
+            for closed in [&policy(json!({})), &policy(json!({ "private": "ask" })), &web] {
+                assert_eq!(bind(closed, address, transport), Outcome::Deny, "{address}");
+            }
+            assert_eq!(
+                bind(&policy(json!({ "private": "allow" })), address, transport),
+                Outcome::Allow,
+                "{address}"
+            );
+        }
+        for address in ["[::]:80", "[::1]:80", "[fd00::1]:80", "[ff05::1]:9", "[ff0e::1]:9", "169.254.1.1:9"]
+        {
+            assert_eq!(bind(&web, address, transport), Outcome::Allow, "{address}");
+        }
+    }
+}
+
+/// What is not written is about private networks alone: denied by a file, asked about where there is none.
+#[test]
+fn private_networks_are_closed_by_default() {
+    let builtin = Policy::without_file("main", &host(), &Overrides::default());
+    let web = compile(&json!({ "version": 1, "network": { "web": {} } }));
+    for address in PRIVATE {
+        let to: SocketAddr = format!("{address}:443").parse().unwrap();
+        let is_private =
+            matches!(AddressClass::from_ip(to.ip()), AddressClass::Private | AddressClass::Loopback);
+        for transport in [Transport::Tcp, Transport::Udp] {
+            for (policy, closed) in [(&policy(json!({})), Outcome::Deny), (&builtin, Outcome::Ask)] {
+                let expected = if is_private { closed } else { Outcome::Allow };
+                let verdict = connect_as(policy, &to.to_string(), transport, Interface::Unknown);
+                assert_eq!(verdict.outcome, expected, "{address}");
+                assert_eq!(policy.needs_interfaces(to), is_private, "{address}");
+                let own = connect_as(policy, &to.to_string(), transport, Interface::Own);
+                assert_eq!(own.outcome, Outcome::Allow, "{address}");
+            }
+            // Beside the proxy nothing is asked about.
+            let beside = connect_as(&web, &to.to_string(), transport, Interface::Unknown);
+            assert_eq!(beside.outcome, Outcome::Deny, "{address}");
+        }
+    }
+    let asked = tcp(&builtin, "10.0.0.1:443");
+    assert_eq!(asked.reason.rule(), "network.connect.private \"ask\"");
+    assert_eq!(
+        asked.reason.text,
+        "the address is in a private network, and network.connect.allow does not name it"
+    );
+    let both = compile(&json!({ "version": 1, "network": { "connect": { "private": "ask" }, "web": {} } }));
+    assert_eq!(tcp(&both, "10.0.0.1:443").outcome, Outcome::Deny);
 }
 
 /// Some clouds and links have their name server at such an address.

@@ -14,7 +14,7 @@ fn operators() -> Value {
             "rules": { "/usr/**": "r-x", "/w/p/**": "rwx", "/w/p/asked/**": "???", "/w/p/kept/**": "---" },
             "deny": ["/w/p/secret"],
         } },
-        "network": { "connect": { "ports": [80, 443] } },
+        "network": { "connect": { "ports": [80, 443], "private": "allow" } },
         "agents": { "main": { "allowlist": [{ "pattern": "/usr/bin/git" }] } },
     })
 }
@@ -85,6 +85,33 @@ fn what_it_takes_away_is_taken_and_named() {
     assert_eq!(connect("1.1.1.1:443").0, Outcome::Allow);
     let sources: Vec<_> = policy.explain(None).into_iter().map(|setting| setting.source).collect();
     assert!(sources.contains(&Source::Project));
+}
+
+#[test]
+fn the_strictest_answer_counts_for_private_networks() {
+    let outcome = |operators: Value, theirs: &str, address: &str| {
+        let own = json!({ "version": 1, "network": { "connect": { "private": theirs } } });
+        let project = project(ProjectTrust::Untrusted, &own);
+        let host = Host { projects: std::slice::from_ref(&project), ..host() };
+        let document = json!({ "version": 1, "network": { "connect": operators } });
+        let policy = compile_with(&document, "main", &host, &Overrides::default());
+        let connection = guard_policy::Connection::to(address.parse().unwrap());
+        decide(&policy, &Request::Connect(connection)).outcome
+    };
+    let (allow, ask) = (json!({ "private": "allow" }), json!({ "private": "ask" }));
+    for (operators, theirs, private, reserved) in [
+        (&allow, "allow", Outcome::Allow, Outcome::Allow),
+        (&allow, "ask", Outcome::Ask, Outcome::Ask),
+        (&allow, "deny", Outcome::Deny, Outcome::Deny),
+        (&ask, "allow", Outcome::Ask, Outcome::Ask),
+        (&ask, "deny", Outcome::Deny, Outcome::Deny),
+        // What the operator has not written is about private networks alone.
+        (&json!({}), "allow", Outcome::Deny, Outcome::Allow),
+        (&json!({}), "ask", Outcome::Deny, Outcome::Ask),
+    ] {
+        assert_eq!(outcome(operators.clone(), theirs, "10.1.1.1:443"), private, "{operators} {theirs}");
+        assert_eq!(outcome(operators.clone(), theirs, "240.0.0.1:443"), reserved, "{operators} {theirs}");
+    }
 }
 
 #[test]

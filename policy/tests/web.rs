@@ -228,7 +228,7 @@ fn an_authority_is_a_host_and_a_port() {
 
 #[test]
 fn with_rules_only_the_proxy_leads_out() {
-    let (ruled, free) = (web(json!({})), policy(json!({})));
+    let (ruled, free) = (web(json!({})), policy(json!({ "connect": { "private": "allow" } })));
     let judge = |policy: &Policy, address: &str, transport, interface| {
         let connection = Connection {
             transport,
@@ -427,6 +427,10 @@ fn names_lead_to_private_addresses_by_their_own_key() {
         (json!({}), json!("allow"), Outcome::Allow),
         (json!({ "private": "deny" }), json!("allow"), Outcome::Deny),
         (json!({ "private": "deny" }), json!("ask"), Outcome::Deny),
+        (json!({ "private": "deny" }), Value::Null, Outcome::Deny),
+        (json!({ "private": "ask" }), Value::Null, Outcome::Ask),
+        (json!({ "private": "ask" }), json!("allow"), Outcome::Ask),
+        (json!({ "private": "ask" }), json!("deny"), Outcome::Deny),
         (json!({ "deny": ["10.0.0.0/8"] }), json!("ask"), Outcome::Deny),
         (json!({ "allow": ["10.0.0.0/8"] }), json!("ask"), Outcome::Allow),
     ] {
@@ -444,6 +448,39 @@ fn names_lead_to_private_addresses_by_their_own_key() {
     let open = web(json!({ "private": "ask" }));
     assert_eq!(judged(&open, "https://db.internal/", &[]).0, Outcome::Ask);
     assert_eq!(judged(&open, "https://10.0.0.1/", &[]).0, Outcome::Ask);
+}
+
+/// A name may be looked up if any port of its host could be reached.
+#[test]
+fn names_that_could_be_reached_may_be_looked_up() {
+    let rules = web(json!({
+        "allowedDomains": ["good.example", "*.sub.example"],
+        "deniedDomains": ["bad.sub.example"],
+        "allowedOrigins": ["https://port.example:8443", "http://bad.sub.example:8080"],
+    }));
+    let outcome = |policy: &Policy, name: &str| decide(policy, &Request::Lookup(name)).outcome;
+    for name in ["good.example", "GOOD.example.", "a.sub.example", "port.example"] {
+        assert_eq!(outcome(&rules, name), Outcome::Allow, "{name}");
+    }
+    for name in [
+        "other.example",
+        "bad.sub.example",
+        "8.8.8.8",
+        "::1",
+        "",
+        "good.example:1",
+        "a b",
+        "good.example/x",
+        "1",
+    ] {
+        assert_eq!(outcome(&rules, name), Outcome::Deny, "{name}");
+    }
+    let asking = web(json!({ "ask": "on-miss", "deniedDomains": ["bad.example"] }));
+    assert_eq!(outcome(&asking, "other.example"), Outcome::Allow);
+    assert_eq!(outcome(&asking, "bad.example"), Outcome::Deny);
+    assert_eq!(outcome(&web(json!({})), "localhost"), Outcome::Deny);
+    let denied = decide(&rules, &Request::Lookup("other.example")).reason;
+    assert_eq!(denied.rule(), "add \"other.example\" to network.web.allowedDomains to allow it");
 }
 
 #[test]

@@ -31,7 +31,7 @@ use crate::landlock::{BuiltDomain, Use};
 use crate::outside::Unavailable;
 use crate::process::{self, SessionSettings, Spawn};
 use crate::terminal::Tty;
-use crate::web::{ProxyCommand, ProxyPort};
+use crate::web::{ProxyCommand, ProxySockets};
 
 /// Why a guarded command could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -177,7 +177,7 @@ fn start(
     // the only way out.
     let other = recorder.as_ref().and_then(|_| environment::proxy(&inherited));
     let is_proxied = other.is_none() && (recorder.is_some() || policy.has_web_rules());
-    let proxy = is_proxied.then(|| ProxyPort::bind(proxy.clone())).transpose().map_err(RunError::Proxy)?;
+    let proxy = is_proxied.then(|| ProxySockets::bind(proxy.clone())).transpose().map_err(RunError::Proxy)?;
     if let Some(proxy) = &proxy {
         environment::replace(&mut inherited, proxy.variables());
     }

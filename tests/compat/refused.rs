@@ -53,11 +53,11 @@ s.setsockopt(0, 4, bytes([7, 7, 4, 0, 0, 0, 0, 0])); print('recorded')";
 /// Past the local routes, an address of this host leads out of it.
 #[test]
 fn sockets_of_one_interface() {
-    let source = "for family, level, option, value in (2, 1, 25, b'lo'), (2, 1, 62, struct.pack('i', 1)), (2, 0, 50, struct.pack('!i', 1)), (10, 41, 76, struct.pack('!i', 1)), (10, 41, 32, bytes(32)):
+    let source = "for family, level, option, value in (2, 1, 25, b'lo'), (2, 1, 62, struct.pack('i', 1)), (2, 0, 50, struct.pack('!i', 1)), (10, 41, 76, struct.pack('!i', 1)), (10, 41, 50, bytes(16) + struct.pack('i', 1)), (10, 41, 32, bytes(32)):
   s = socket.socket(family, socket.SOCK_DGRAM); print(tried(s.setsockopt, level, option, value))";
     let [native, guarded] = attempted(source);
-    assert!(native.starts_with("done\ndone\ndone\ndone\n"), "{native}");
-    assert_eq!(guarded, "EPERM\n".repeat(5).trim());
+    assert!(native.starts_with("done\ndone\ndone\ndone\ndone\n"), "{native}");
+    assert_eq!(guarded, "EPERM\n".repeat(6).trim());
 }
 
 #[test]

@@ -3,17 +3,18 @@
 use std::num::NonZeroU16;
 use std::time::Duration;
 
+use guard_policy::Bits;
 use guard_policy::analysis::InputKind;
 use guard_policy::approval::{FileRule, Route};
-use guard_policy::{Bits, WebScheme};
 use tokio::time::{Instant, advance, sleep, timeout};
 
+use super::super::asked_host::{AskedHost, HostProtocol};
 use super::super::binding::Binding;
 use super::super::code_input::{CodeInput, InputSource};
 use super::super::decision::Span;
 use super::super::outcome::answers;
 use super::super::pending::BURST_INTERVAL;
-use super::super::question::{AskedHost, BoundScript};
+use super::super::question::BoundScript;
 use super::super::resolved::GRACE_INTERVAL;
 use super::*;
 
@@ -231,9 +232,11 @@ async fn any_difference_makes_another_question() {
         },
         host("a.test:443"),
         host("a.test:444"),
-        host_with(|host| host.scheme = WebScheme::Http),
-        host_with(|host| (host.scheme, host.method) = (WebScheme::Http, "GET".to_owned())),
-        host_with(|host| (host.scheme, host.method) = (WebScheme::Http, "POST".to_owned())),
+        host_with(|host| host.by = HostProtocol::Http(String::new())),
+        host_with(|host| host.by = HostProtocol::Http("GET".to_owned())),
+        host_with(|host| host.by = HostProtocol::Http("POST".to_owned())),
+        host_with(|host| host.by = HostProtocol::Tcp),
+        host_with(|host| host.by = HostProtocol::Udp),
         host_with(|host| host.addresses = vec!["10.0.0.1".parse().unwrap()]),
         host_with(|host| host.addresses = vec!["10.0.0.2".parse().unwrap()]),
     ];

@@ -2,14 +2,15 @@
 
 use std::num::NonZeroU16;
 
+use guard_policy::Bits;
 use guard_policy::approval::{FileRule, PatternError};
-use guard_policy::{Bits, WebScheme};
 use tokio::time::advance;
 
 use super::*;
+use crate::asked_host::{AskedHost, HostProtocol};
 use crate::decision::{OperatorAnswer, Span};
 use crate::file_grants::{AskedFile, MAX_FILE_GRANTS};
-use crate::question::{AskedDirectory, AskedHost, Process, Reach, WhichDirectory};
+use crate::question::{AskedDirectory, Process, Reach, WhichDirectory};
 
 const COMMAND: Decision = Decision::AllowFor(GrantWidth::Directory, Span::Command);
 const SESSION: Decision = Decision::AllowFor(GrantWidth::Directory, Span::Session);
@@ -329,12 +330,11 @@ fn every_answer_has_a_word() {
 }
 
 /// A host below `example.org` that curl wants to reach.
-fn reached(name: &str, scheme: WebScheme, method: &str) -> Question {
+fn reached(name: &str, by: HostProtocol) -> Question {
     let reach = Reach { command: Some(process(20, 2)), ..Reach::default() };
     let asked = AskedHost {
         authority: name.to_owned(),
-        scheme,
-        method: method.to_owned(),
+        by,
         addresses: Vec::new(),
         domain: Some("*.example.org".to_owned()),
     };
@@ -342,7 +342,7 @@ fn reached(name: &str, scheme: WebScheme, method: &str) -> Question {
 }
 
 fn tls(name: &str) -> Question {
-    reached(name, WebScheme::Https, "")
+    reached(name, HostProtocol::Tls)
 }
 
 #[tokio::test(start_paused = true)]
@@ -363,7 +363,7 @@ async fn a_domain_is_for_the_hosts_below_it() {
     };
     for no in [
         tls("b.example.org:8443"),
-        reached("b.example.org:443", WebScheme::Http, ""),
+        reached("b.example.org:443", HostProtocol::Http(String::new())),
         other_domain,
         at_address,
         Question { agent: "other".to_owned(), ..tls("b.example.org:443") },
@@ -372,8 +372,8 @@ async fn a_domain_is_for_the_hosts_below_it() {
     ] {
         assert!(!granted(&manager, &no), "{no:?}");
     }
-    let posts = after(SESSION, &reached("a.example.org:80", WebScheme::Http, "GET"));
-    assert!(!granted(&posts, &reached("b.example.org:80", WebScheme::Http, "POST")));
+    let posts = after(SESSION, &reached("a.example.org:80", HostProtocol::Http("GET".to_owned())));
+    assert!(!granted(&posts, &reached("b.example.org:80", HostProtocol::Http("POST".to_owned()))));
 }
 
 #[tokio::test(start_paused = true)]

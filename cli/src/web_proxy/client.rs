@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use guard_policy::WebScheme;
-use guard_supervisor::web::wire::{ProxyMessage, RefusalReason, WebGrant};
+use guard_supervisor::web::wire::{ProxyMessage, Redirected, RefusalReason, WebGrant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
@@ -40,6 +40,16 @@ impl Client {
     /// The port that it has connected from.
     pub(super) fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The channel to the supervisor.
+    pub(super) fn link(&self) -> &SupervisorLink {
+        &self.link
+    }
+
+    /// What its connection was for, if it was redirected; `None` if it is not of the tree.
+    pub(super) async fn redirected(&self) -> Option<Redirected> {
+        self.link.redirected(self.port).await
     }
 
     /// The number of a new request.

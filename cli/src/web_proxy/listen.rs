@@ -4,11 +4,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use super::client::Client;
-use super::connection;
 use super::supervisor_link::SupervisorLink;
 
 /// The maximum number of connections at a time. Further ones wait in the kernel's queue.
@@ -16,9 +15,17 @@ const MAX_CLIENTS: usize = 1024;
 /// The pause when there are no descriptors left.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
-/// Accepts and serves, without an end.
-pub(super) async fn accept(listener: TcpListener, link: Rc<SupervisorLink>) {
-    let seats = Arc::new(Semaphore::new(MAX_CLIENTS));
+/// The places of all connections.
+pub(super) fn seats() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(MAX_CLIENTS))
+}
+
+/// Accepts, and has `serve` serve each connection, without an end.
+pub(super) async fn accept(
+    listener: TcpListener,
+    (link, seats): (Rc<SupervisorLink>, Arc<Semaphore>),
+    serve: impl AsyncFn(TcpStream, &Rc<Client>) + Copy + 'static,
+) {
     loop {
         // The semaphore is never closed.
         let Ok(seat) = Arc::clone(&seats).acquire_owned().await else { return };
@@ -32,7 +39,7 @@ pub(super) async fn accept(listener: TcpListener, link: Rc<SupervisorLink>) {
         let link = Rc::clone(&link);
         tokio::task::spawn_local(async move {
             let client = Client::new(&link, (&stream, from.port()), seat);
-            connection::serve(stream, &client).await;
+            serve(stream, &client).await;
         });
     }
 }

@@ -3,7 +3,8 @@
 //! It is a process of its own, outside the tree and outside the trusted base. It asks the supervisor about every host,
 //! by name before the look-up and with all addresses before it connects, and connects to what was judged. In a tunnel,
 //! TLS must name the requested host, and anything else must be HTTP for that host. TLS itself stays between the program
-//! and its server.
+//! and its server. For programs that do not know the proxy it answers look-ups, and serves connections that the supervisor
+//! has redirected.
 
 mod client;
 mod client_hello;
@@ -12,8 +13,10 @@ mod exchange;
 mod forward;
 mod host;
 mod listen;
+mod lookups;
 mod metered;
 mod prefixed;
+mod redirected;
 mod socks;
 mod splice;
 mod supervisor_link;
@@ -21,15 +24,16 @@ mod tunnel;
 
 use std::ffi::OsString;
 use std::io;
-use std::net::TcpListener;
+use std::net::{TcpListener, UdpSocket};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use clap::Args;
 use guard_supervisor::exit::Exit;
-use guard_supervisor::web::ProxyCommand;
+use guard_supervisor::web::{ProxyCommand, receive_sockets};
 use rustix::net::{AddressFamily, sockopt};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::task::LocalSet;
@@ -64,13 +68,13 @@ pub fn command() -> ProxyCommand {
 /// # Errors
 /// If a guard has not started it, or it lacks what it needs.
 pub fn act(_: &WebProxyArgs) -> Result<Exit, ProxyError> {
-    let (channel, listener) = sockets()?;
+    let sockets = Sockets::receive()?;
     give_up_rights()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(host::MAX_LOOKUPS)
         .build()?;
-    let served = runtime.block_on(serve(channel, listener));
+    let served = runtime.block_on(serve(sockets));
     // A look-up may take longer than anybody waits.
     runtime.shutdown_background();
     served?;
@@ -78,14 +82,21 @@ pub fn act(_: &WebProxyArgs) -> Result<Exit, ProxyError> {
 }
 
 /// Serves until the guard ends. Then every connection ends, and the guard gets a report of each.
-async fn serve(channel: UnixStream, listener: TcpListener) -> io::Result<()> {
+async fn serve(sockets: Sockets) -> io::Result<()> {
+    let Sockets { channel, listener, redirected, lookups } = sockets;
     channel.set_nonblocking(true)?;
-    listener.set_nonblocking(true)?;
     let channel = tokio::net::UnixStream::from_std(channel)?;
-    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let (listener, redirected) = (listening(listener)?, listening(redirected)?);
+    lookups.set_nonblocking(true)?;
+    let lookups = tokio::net::UdpSocket::from_std(lookups)?;
     let (link, incoming, outgoing) = SupervisorLink::new(channel);
+    let (link, seats) = (Rc::new(link), listen::seats());
     let connections = LocalSet::new();
-    connections.spawn_local(listen::accept(listener, Rc::new(link)));
+    let places = || (Rc::clone(&link), Arc::clone(&seats));
+    connections.spawn_local(listen::accept(listener, places(), connection::serve));
+    connections.spawn_local(listen::accept(redirected, places(), redirected::serve));
+    connections.spawn_local(lookups::serve(lookups, Rc::clone(&link)));
+    drop(link);
     let mut sending = pin!(outgoing.run());
     let until_end = async { tokio::select!(end = incoming.run() => end, end = &mut sending => end) };
     let is_sending = connections.run_until(until_end).await.is_ok();
@@ -97,8 +108,33 @@ async fn serve(channel: UnixStream, listener: TcpListener) -> io::Result<()> {
     Ok(())
 }
 
+fn listening(listener: TcpListener) -> io::Result<tokio::net::TcpListener> {
+    listener.set_nonblocking(true)?;
+    tokio::net::TcpListener::from_std(listener)
+}
+
+/// The sockets that a guard gives to its proxy.
+struct Sockets {
+    /// To the supervisor.
+    channel: UnixStream,
+    /// For programs that know the proxy.
+    listener: TcpListener,
+    /// For connections that the supervisor has redirected.
+    redirected: TcpListener,
+    /// For look-ups that it has redirected.
+    lookups: UdpSocket,
+}
+
+impl Sockets {
+    fn receive() -> Result<Sockets, ProxyError> {
+        let (channel, listener) = standard_sockets()?;
+        let [redirected, lookups] = receive_sockets(&channel).map_err(|_| ProxyError::NotOfAGuard)?;
+        Ok(Sockets { channel, listener, redirected: redirected.into(), lookups: lookups.into() })
+    }
+}
+
 /// The guard's channel and the listening socket.
-fn sockets() -> Result<(UnixStream, TcpListener), ProxyError> {
+fn standard_sockets() -> Result<(UnixStream, TcpListener), ProxyError> {
     let is_of = |fd: &dyn AsFd, family| sockopt::socket_domain(fd).is_ok_and(|domain| domain == family);
     let is_channel = is_of(&io::stdin(), AddressFamily::UNIX);
     let is_listener = is_of(&io::stdout(), AddressFamily::INET)

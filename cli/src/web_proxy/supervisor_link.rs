@@ -3,12 +3,13 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use guard_policy::WebScheme;
 use guard_supervisor::web::wire::{
-    ProxyMessage, RefusalReason, WebAnswer, WebGrant, WebQuestion, WebRefusal, WebVerdict, line,
+    ProxyMessage, Redirected, RefusalReason, WebAnswer, WebGrant, WebLookup, WebQuestion, WebRefusal,
+    WebVerdict, line,
 };
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
@@ -97,12 +98,45 @@ impl SupervisorLink {
                 Some(WebVerdict::Allowed(grant)) => return Ok(grant),
                 Some(WebVerdict::Denied(rule)) => return Err(NotAllowed::ByRule(rule)),
                 Some(WebVerdict::UnknownClient) => tokio::time::sleep(UNKNOWN_RETRY).await,
-                Some(WebVerdict::Asked) | None => {
+                // These answer other questions.
+                Some(WebVerdict::Asked | WebVerdict::Redirected(_) | WebVerdict::Address(_)) | None => {
                     return Err(NotAllowed::ByRule("the guard has ended".to_owned()));
                 }
             }
         }
         Err(NotAllowed::Stranger)
+    }
+
+    /// What a redirected connection was for; `None` if it is not of the tree.
+    pub(super) async fn redirected(&self, client: u16) -> Option<Redirected> {
+        match self.known(|id| ProxyMessage::Accepts { id, client }).await? {
+            WebVerdict::Redirected(redirected) => Some(redirected),
+            _ => None,
+        }
+    }
+
+    /// The address that stands for a name, for a client with this port, which is one of TCP or UDP; `None` if none does.
+    pub(super) async fn look_up(
+        &self,
+        (client, is_tcp): (u16, bool),
+        name: &str,
+    ) -> Result<Option<Ipv4Addr>, NotAllowed> {
+        let lookup = |id| ProxyMessage::LooksUp(WebLookup { id, client, is_tcp, name: short(name) });
+        match self.known(lookup).await.ok_or(NotAllowed::Stranger)? {
+            WebVerdict::Address(address) => Ok(Some(address)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The answer to a message about a client; `None` if the client is not of the tree, or the guard has ended.
+    async fn known(&self, message: impl Fn(u64) -> ProxyMessage) -> Option<WebVerdict> {
+        for _ in 0..UNKNOWN_RETRIES {
+            match self.start(&message).next().await? {
+                WebVerdict::UnknownClient => tokio::time::sleep(UNKNOWN_RETRY).await,
+                answer => return Some(answer),
+            }
+        }
+        None
     }
 
     /// Reports a refusal. Returns when the supervisor has reported it, or has ended.

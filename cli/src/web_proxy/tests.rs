@@ -1,7 +1,7 @@
 //! The proxy against a supervisor and servers of the test's own, at the loopback address.
 
 use std::io::{BufReader, ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 
@@ -20,11 +20,13 @@ struct TestProxy {
 impl TestProxy {
     fn start() -> TestProxy {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let [listener, redirected] = ["127.0.0.1:0"; 2].map(|at| TcpListener::bind(at).unwrap());
+        let lookups = UdpSocket::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
+        let sockets = super::Sockets { channel: theirs, listener, redirected, lookups };
         let serving = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(super::serve(theirs, listener)).unwrap();
+            runtime.block_on(super::serve(sockets)).unwrap();
         });
         TestProxy { port, from: BufReader::new(ours.try_clone().unwrap()), to: ours, serving }
     }

@@ -22,7 +22,7 @@ use super::metered::{Meter, relay};
 use super::prefixed::Prefixed;
 
 /// How long a client may take to send its first bytes in the tunnel.
-const FIRST_BYTES_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const FIRST_BYTES_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A fatal alert of TLS: `access_denied` (RFC 8446, 6.2), in a record of its own.
 const ACCESS_DENIED: [u8; 7] = [21, 3, 3, 0, 2, 2, 49];

@@ -23,6 +23,7 @@ use crate::config::document::{Document, SkillBin};
 use crate::config::elevated_policy;
 use crate::config::layers::{ExtendedTemplate, Layer, layers};
 use crate::config::limits::Limits;
+use crate::config::network::PrivateAccess;
 use crate::config::node::NodeSettings;
 use crate::config::persistence::protection;
 use crate::environment::path_directories;
@@ -203,7 +204,8 @@ fn configured_roots(doc: &Document, home: &[u8]) -> Option<Vec<Vec<u8>>> {
 /// Compiles `network`, with the origins that a human has allowed "always". Returns warnings about it, too.
 fn network(doc: &Document, host: &Host<'_>, agent: &str) -> (Network, Vec<String>) {
     let asked = doc.approvals.gateway.url();
-    let (mut network, mut warnings) = Network::compile(&doc.network, &host.gateway, asked, &host.resolvers);
+    let (mut network, mut warnings) =
+        Network::compile(&doc.network, &host.gateway, asked, &host.resolvers, PrivateAccess::Deny);
     let (origins, notes) = host.own.origins(agent);
     network.answer(origins);
     warnings.extend(notes);

@@ -53,10 +53,10 @@ pub(crate) struct Web {
     /// Whether a human is asked about a host that no entry allows. Default: off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ask: Option<WebAsk>,
-    /// Whether names may lead to other hosts that are not public. Default: as `network.connect.private`, if that is `allow`,
+    /// Whether names may lead to other hosts that are not public. Default: as `network.connect.private`, if that is written,
     /// else deny.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) private: Option<WebPrivate>,
+    pub(crate) private: Option<PrivateAccess>,
 }
 
 /// `network.web.ask`.
@@ -82,10 +82,10 @@ impl WebAsk {
     }
 }
 
-/// `network.web.private`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+/// `network.connect.private` and `network.web.private`. A later one is less strict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum WebPrivate {
+pub(crate) enum PrivateAccess {
     /// Denied, but for the entries of `network.connect.allow`.
     Deny,
     /// A human is asked.
@@ -94,7 +94,7 @@ pub(crate) enum WebPrivate {
     Allow,
 }
 
-impl WebPrivate {
+impl PrivateAccess {
     /// Every value, as written.
     pub(crate) const NAMES: [&'static str; 3] = ["deny", "ask", "allow"];
 
@@ -103,8 +103,10 @@ impl WebPrivate {
         Self::NAMES[self as usize]
     }
 
-    pub(crate) fn from_name(name: &str) -> Option<WebPrivate> {
-        [WebPrivate::Deny, WebPrivate::Ask, WebPrivate::Allow].into_iter().find(|one| one.as_str() == name)
+    pub(crate) fn from_name(name: &str) -> Option<PrivateAccess> {
+        [PrivateAccess::Deny, PrivateAccess::Ask, PrivateAccess::Allow]
+            .into_iter()
+            .find(|one| one.as_str() == name)
     }
 }
 
@@ -130,9 +132,9 @@ pub(crate) struct Connect {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) gateway: Option<ConnectAccess>,
     /// Whether programs may connect to other hosts of private networks, and to reserved and multicast addresses. Default:
-    /// allow.
+    /// private networks are denied, the others allowed; with `network.web`, its `private` decides alone.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) private: Option<ConnectAccess>,
+    pub(crate) private: Option<PrivateAccess>,
 }
 
 impl Connect {
@@ -141,7 +143,7 @@ impl Connect {
     }
 }
 
-/// `network.connect.gateway` and `network.connect.private`.
+/// `network.connect.gateway`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ConnectAccess {

@@ -317,7 +317,9 @@ impl Merging<'_> {
 
     /// Adds the hosts that the policy does not allow. A policy without `network.web` allows every name, and stays so.
     fn hosts(&mut self, proposal: &Proposal) {
-        let Some(network) = self.policy.network.with_names_asked() else { return };
+        let Some(network) = self.policy.network.with_names_asked() else {
+            return self.addresses(self.session.reached.closed_by_default(self.policy));
+        };
         // What would become of a request if its name were allowed.
         let named = Policy { network, ..self.policy.clone() };
         let domains = proposal.network.domains.iter();
@@ -352,8 +354,12 @@ impl Merging<'_> {
                 self.added.push(Addition::Host(domain.clone()));
             }
         }
-        let proposed = |address: &String| proposal.network.addresses.contains(address);
-        for address in led_to.iter().map(SocketAddr::to_string).filter(proposed) {
+        led_to.retain(|address| proposal.network.addresses.contains(&address.to_string()));
+        self.addresses(led_to);
+    }
+
+    fn addresses(&mut self, addresses: BTreeSet<SocketAddr>) {
+        for address in addresses.iter().map(SocketAddr::to_string) {
             if self.draft.add_address(&address) == crate::Change::Made {
                 self.added.push(Addition::Host(address));
             }

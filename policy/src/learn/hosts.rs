@@ -6,7 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 use super::{LeftOut, Used, Why, Width};
 use crate::network::DomainRule;
 use crate::{
-    AddressClass, Connection, Outcome, Policy, Request, Verdict, WebEndpoint, WebRequest, WebTarget, decide,
+    AddressClass, Connection, Outcome, Policy, Request, Source, Verdict, WebEndpoint, WebRequest, WebTarget,
+    decide,
 };
 
 /// The other hosts that a session reached.
@@ -23,7 +24,8 @@ pub struct ReachedHosts {
 pub struct LearnedNetwork {
     /// `network.web.allowedDomains`.
     pub domains: Vec<String>,
-    /// `network.connect.allow`: the addresses that these names led to and that are not public, with the port.
+    /// `network.connect.allow`, with the port: the addresses that these names led to and that are not public, and those of
+    /// private networks that were reached without the proxy.
     pub addresses: Vec<String>,
 }
 
@@ -44,11 +46,31 @@ impl ReachedHosts {
         let domains: BTreeSet<String> = domains.filter(is_entry).collect();
         let named = reached().filter(|(endpoint, _)| endpoint.address().is_none());
         let led_to = named.flat_map(|(endpoint, addresses)| not_public(endpoint.port(), addresses));
-        let addresses: BTreeSet<SocketAddr> = led_to.collect();
+        let addresses: BTreeSet<SocketAddr> = led_to.chain(self.private()).collect();
         LearnedNetwork {
             domains: domains.into_iter().collect(),
             addresses: addresses.iter().map(SocketAddr::to_string).collect(),
         }
+    }
+
+    /// The addresses of private networks that were reached without the proxy.
+    fn private(&self) -> impl Iterator<Item = SocketAddr> {
+        let is_private = |address: &SocketAddr| AddressClass::from_ip(address.ip()) == AddressClass::Private;
+        self.directly.iter().copied().filter(is_private)
+    }
+
+    /// The addresses that a policy without `network.web` closes because they are in a private network, although no key says
+    /// so.
+    pub(super) fn closed_by_default(&self, policy: &Policy) -> BTreeSet<SocketAddr> {
+        let by_name = self.by_name.iter().flat_map(|(origin, addresses)| connections(origin, addresses));
+        let all = by_name.chain(self.directly.iter().copied().map(Connection::to));
+        let is_closed = |connection: &Connection| {
+            let verdict = decide(policy, &Request::Connect(*connection));
+            verdict.outcome == Outcome::Deny
+                && verdict.reason.source == Source::Default
+                && verdict.reason.path == "network.connect.private"
+        };
+        all.filter(is_closed).map(|connection| connection.address).collect()
     }
 
     /// The hosts and the addresses that a policy does not allow.

@@ -30,7 +30,7 @@ pub struct Proposal {
     pub deny: Vec<String>,
     /// The allowlist.
     pub programs: Vec<String>,
-    /// `network`, which the text lacks if hosts were reached without the proxy: `network.web` would deny those.
+    /// `network`. The text has no `network.web` if hosts were reached without the proxy: it would deny those.
     pub network: LearnedNetwork,
     /// What was used but is not proposed, by path.
     pub left_out: Vec<LeftOut>,
@@ -53,8 +53,9 @@ pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
     let mut exact: BTreeMap<Pattern, Bits> = BTreeMap::new();
     let mut round = 0;
     let network = session.reached.learned(width);
-    let is_whole = session.reached.directly.is_empty() && !network.domains.is_empty();
-    let written = is_whole.then_some(&network);
+    // With `network.web`, what was reached without the proxy would be denied.
+    let domains = if session.reached.directly.is_empty() { network.domains.clone() } else { Vec::new() };
+    let written = LearnedNetwork { domains, addresses: network.addresses.clone() };
     let (text, made) = loop {
         let not_yet_allowed: Vec<&Observation> = counted.iter().map(|i| &observations[*i]).collect();
         let mut widened = widen(&not_yet_allowed, &standing, &zones, width);
@@ -64,7 +65,7 @@ pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
             *bits = bits.join(if pattern.is_deep { Bits::default() } else { bounds.given(&pattern.path) });
         }
         let made = ProposalLines::new(session, &zones, &widened, &left_out);
-        let text = made.text(session, &widened, written, width);
+        let text = made.text(session, &widened, &written, width);
         let document = Document::parse("guard.json", &text).ok()?;
         let policy = Policy::compile(&document, session.agent, session.host, &Overrides::default()).ok()?;
         let failing: Vec<(usize, Used, String)> = (0..observations.len())
@@ -225,7 +226,7 @@ impl ProposalLines {
         &self,
         session: &Session<'_>,
         widened: &Widened,
-        network: Option<&LearnedNetwork>,
+        network: &LearnedNetwork,
         width: Width,
     ) -> String {
         let home = session.host.home;

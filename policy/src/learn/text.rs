@@ -25,8 +25,8 @@ pub(super) struct Parts<'p> {
     pub(super) carriers: Option<&'p [String]>,
     /// `exec.roots`; empty if the rules determine them.
     pub(super) roots: &'p [String],
-    /// `network`; `None` to leave it out.
-    pub(super) network: Option<&'p LearnedNetwork>,
+    /// `network`. What has no entries is left out.
+    pub(super) network: &'p LearnedNetwork,
 }
 
 fn quoted(text: &str) -> String {
@@ -49,17 +49,21 @@ fn filled(items: &[String], indent: &str) -> String {
     lines.iter().map(|line| format!("{indent}{line}\n")).collect()
 }
 
-/// The hosts that were seen, which are the only ones then.
+/// The hosts that were seen. With names, they are the only ones then.
 fn push_network(out: &mut String, network: &LearnedNetwork) {
-    out.push_str(",\n  \"network\": {\n");
-    if !network.addresses.is_empty() {
-        out.push_str("    // where names led to that are not of the Internet\n    \"connect\": {\n      \"allow\": [\n");
-        out.push_str(&filled(&network.addresses, "        "));
-        out.push_str("      ]\n    },\n");
+    let lists = [
+        ("    // other hosts that are not of the Internet\n", "connect", "allow", &network.addresses),
+        ("", "web", "allowedDomains", &network.domains),
+    ];
+    let sections =
+        lists.into_iter().filter(|(.., list)| !list.is_empty()).map(|(comment, section, key, list)| {
+            let list = filled(list, "        ");
+            format!("{comment}    \"{section}\": {{\n      \"{key}\": [\n{list}      ]\n    }}")
+        });
+    let sections: Vec<String> = sections.collect();
+    if !sections.is_empty() {
+        out.push_str(&format!(",\n  \"network\": {{\n{}\n  }}", sections.join(",\n")));
     }
-    out.push_str("    \"web\": {\n      \"allowedDomains\": [\n");
-    out.push_str(&filled(&network.domains, "        "));
-    out.push_str("      ]\n    }\n  }");
 }
 
 /// The whole text.
@@ -77,9 +81,7 @@ pub(super) fn text(parts: &Parts<'_>) -> String {
         out.push(']');
     }
     out.push_str("\n  }");
-    if let Some(network) = parts.network {
-        push_network(&mut out, network);
-    }
+    push_network(&mut out, parts.network);
     out.push_str(",\n  \"permissions\": {\n    \"filesystem\": {\n      \"rules\": {\n");
     let mut title = "";
     for (i, RuleLine { kind, pattern, permission }) in parts.rules.iter().enumerate() {

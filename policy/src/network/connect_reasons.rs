@@ -40,13 +40,15 @@ fn unnamed(class: AddressClass, text: &str) -> CompiledReason {
     }
 }
 
-/// For an address of a private network.
-pub(super) fn private() -> CompiledReason {
+/// For a socket that would keep to one link.
+pub(super) fn bound_link() -> CompiledReason {
     CompiledReason {
-        source: Source::Global,
+        source: Source::Default,
         path: "network.connect.private".to_owned(),
-        rule: "network.connect.private \"deny\"".to_owned(),
-        text: "the address is not public, and network.connect.allow does not name it".to_owned(),
+        rule: "a link-local address, to which no socket is bound".to_owned(),
+        text: "what such a socket sends to this host would leave by the interface; only network.connect.private \"allow\", \
+               without network.web, opens it"
+            .to_owned(),
     }
 }
 

@@ -35,7 +35,7 @@ pub struct Connection {
     pub interface: Interface,
     /// The port of the operator's approvals page.
     pub page: Page,
-    /// The port of the guard's proxy on the loopback address, if there is one.
+    /// The port of the guard's proxy on the loopback address, for this transport, if there is one.
     pub proxy: Option<u16>,
 }
 

@@ -9,6 +9,7 @@ mod hostname;
 mod hostname_pattern;
 mod page;
 mod prefix;
+mod private;
 mod resolvers;
 mod special_use;
 mod ssrf;
@@ -31,8 +32,9 @@ pub use web::{
 pub(crate) use web_origin::WebOrigin;
 
 use crate::config::approvals::{GatewayHost, GatewayUrl};
-use crate::config::network::{self, Connect, ConnectAccess};
+use crate::config::network::{self, Connect, ConnectAccess, PrivateAccess};
 use crate::verdict::{CompiledReason, Outcome, Source, Verdict};
+use private::PrivateRule;
 
 /// `network.connect` and `network.web`, compiled. The reasons are built in advance, so that a decision allocates nothing.
 #[derive(Clone, Debug)]
@@ -44,8 +46,8 @@ pub(crate) struct Network {
     resolvers: Vec<IpAddr>,
     by_metadata: CompiledReason,
     by_link_local: CompiledReason,
-    /// `None` if private networks may be reached.
-    by_private: Option<CompiledReason>,
+    /// What becomes of connections to other hosts that are not public: by guard.json first, then by projects' files.
+    private: Vec<PrivateRule>,
     /// The only allowed TCP ports, sorted; `None` if all are allowed.
     ports: Option<Vec<u16>>,
     by_port: CompiledReason,
@@ -54,6 +56,7 @@ pub(crate) struct Network {
     /// The gateway's address, if guard.json names one on another host.
     gateway_elsewhere: Option<SocketAddr>,
     by_gateway: CompiledReason,
+    by_bound_link: CompiledReason,
     by_page: CompiledReason,
     by_lost_page: CompiledReason,
     allowed: CompiledReason,
@@ -61,20 +64,20 @@ pub(crate) struct Network {
     closed: Option<CompiledReason>,
     /// `network.web`, if there is one: then only the proxy leads to other hosts.
     web: Option<WebRules>,
-    /// Whether `network.connect.private` is `allow`, and not only left out.
-    private_is_allowed: bool,
     by_web: CompiledReason,
     by_lookup: CompiledReason,
     allowed_by_web: CompiledReason,
 }
 
 impl Network {
-    /// Compiles the section of a document; `asked` is the gateway that guard.json names.
+    /// Compiles the section of a document; `asked` is the gateway that guard.json names, and `private` counts where
+    /// `network.connect.private` is left out.
     pub(crate) fn compile(
         section: &network::Network,
         gateway: &Gateway,
         asked: Option<&GatewayUrl>,
         resolvers: &[IpAddr],
+        private: PrivateAccess,
     ) -> (Network, Vec<String>) {
         let network::Network { connect: section, web, .. } = section;
         // An invalid destination has already been reported with the document.
@@ -98,18 +101,22 @@ impl Network {
             resolvers: resolvers.to_vec(),
             by_metadata: connect_reasons::metadata(),
             by_link_local: connect_reasons::link_local(),
-            by_private: (section.private == Some(ConnectAccess::Deny)).then(connect_reasons::private),
+            // With `network.web` the proxy alone leads to other hosts, by the rules for names.
+            private: vec![PrivateRule::new(
+                section.private,
+                if web.is_some() { PrivateAccess::Allow } else { private },
+            )],
             by_port: connect_reasons::port(ports.as_deref().unwrap_or_default()),
             ports,
             gateway,
             gateway_elsewhere,
             by_gateway: connect_reasons::gateway(section.gateway),
+            by_bound_link: connect_reasons::bound_link(),
             by_page: connect_reasons::page(),
             by_lost_page: connect_reasons::lost_page(),
             allowed: connect_reasons::allowed(),
             closed: None,
             web: web.as_ref().map(WebRules::compile),
-            private_is_allowed: section.private == Some(ConnectAccess::Allow),
             by_web: web::beside_proxy(),
             by_lookup: web::lookup(),
             allowed_by_web: web::allowed(),
@@ -142,9 +149,10 @@ impl Network {
             }
             self.ports = Some(both);
         }
-        if section.private == Some(ConnectAccess::Deny) && self.by_private.is_none() {
-            let text = "the address is not public, and the project's own policy denies it";
-            self.by_private = Some(reason("private", text));
+        if let Some(access) = section.private {
+            let verb = if access == PrivateAccess::Ask { "asks about" } else { "denies" };
+            let text = format!("the address is not public, and the project's own policy {verb} it");
+            self.private.push(PrivateRule::from_project(access, reason("private", &text)));
         }
     }
 
@@ -180,13 +188,13 @@ impl Network {
         if let Some(reason) = &self.closed {
             return verdict(Outcome::Deny, reason);
         }
-        let Connection { address, transport, interface, proxy, .. } = *connection;
+        let Connection { address, interface, proxy, .. } = *connection;
         let ip = address.ip().to_canonical();
-        if transport == Transport::Tcp && ip == PROXY_ADDRESS && proxy == Some(address.port()) {
+        if ip == PROXY_ADDRESS && proxy == Some(address.port()) {
             return verdict(Outcome::Allow, &self.allowed_by_web);
         }
         let judged = self.connect_directly(connection);
-        if judged.outcome != Outcome::Allow || self.web.is_none() {
+        if judged.outcome == Outcome::Deny || self.web.is_none() {
             return judged;
         }
         if address.port() == resolvers::DNS {
@@ -229,35 +237,45 @@ impl Network {
                 verdict(Outcome::Deny, &self.by_gateway)
             }
             None => match self.by_class(address, interface == Interface::Own || is_loopback) {
-                Some(reason) => verdict(Outcome::Deny, reason),
-                None if is_tcp
+                Some((Outcome::Deny, reason)) => verdict(Outcome::Deny, reason),
+                _ if is_tcp
                     && self.ports.as_ref().is_some_and(|ports| ports.binary_search(&port).is_err()) =>
                 {
                     verdict(Outcome::Deny, &self.by_port)
                 }
+                Some((outcome, reason)) => verdict(outcome, reason),
                 None => verdict(Outcome::Allow, &self.allowed),
             },
         }
     }
 
-    /// Why the class of an address denies it. This host may have a metadata service of its own.
-    fn by_class(&self, address: SocketAddr, is_local: bool) -> Option<&CompiledReason> {
+    /// Why the class of an address denies it, or asks about it. This host may have a metadata service of its own.
+    fn by_class(&self, address: SocketAddr, is_local: bool) -> Option<(Outcome, &CompiledReason)> {
         let ip = address.ip().to_canonical();
         let allows = |names: fn(&Destination, SocketAddr) -> bool| {
             self.allows.iter().any(|destination| names(destination, address))
         };
-        let (reason, is_excepted) = match AddressClass::from_ip(ip) {
-            AddressClass::Metadata => (&self.by_metadata, allows(Destination::names)),
+        let (judged, is_excepted) = match AddressClass::from_ip(ip) {
+            AddressClass::Metadata => ((Outcome::Deny, &self.by_metadata), allows(Destination::names)),
             AddressClass::Public => return None,
             _ if is_local => return None,
-            AddressClass::LinkLocal => (&self.by_link_local, allows(Destination::names)),
-            _ => {
-                let reason = self.by_private.as_ref()?;
-                (reason, allows(|destination, address| destination.covers(address, false)))
+            AddressClass::LinkLocal => ((Outcome::Deny, &self.by_link_local), allows(Destination::names)),
+            class => {
+                let judged = self.by_private(class)?;
+                (judged, allows(|destination, address| destination.covers(address, false)))
             }
         };
-        let is_resolver = address.port() == resolvers::DNS && self.resolvers.contains(&ip);
-        (!is_excepted && !is_resolver).then_some(reason)
+        (!is_excepted && !self.is_resolver(address)).then_some(judged)
+    }
+
+    /// Whether this is a name server of the host.
+    pub(crate) fn is_resolver(&self, address: SocketAddr) -> bool {
+        address.port() == resolvers::DNS && self.resolvers.contains(&address.ip().to_canonical())
+    }
+
+    /// The strictest `network.connect.private` for a class of addresses; `None` if all allow it.
+    fn by_private(&self, class: AddressClass) -> Option<(Outcome, &CompiledReason)> {
+        self.private.iter().filter_map(|rule| rule.judge(class)).min_by_key(|(outcome, _)| *outcome)
     }
 
     /// Decides about listening. A process on the gateway's port would receive the gateway's token while the gateway is
@@ -268,7 +286,12 @@ impl Network {
         if let Some(reason) = &self.closed {
             return verdict(Outcome::Deny, reason);
         }
-        if transport != Transport::Tcp {
+        if is_of_link(address.ip())
+            && (self.web.is_some() || self.by_private(AddressClass::Private).is_some())
+        {
+            // From then on, what the socket sends to this host leaves by that interface, too.
+            verdict(Outcome::Deny, &self.by_bound_link)
+        } else if transport != Transport::Tcp {
             verdict(Outcome::Allow, &self.allowed)
         } else if page.may_be_at(port) {
             verdict(Outcome::Deny, self.by(page))
@@ -293,9 +316,9 @@ impl Network {
         self.denies.iter().map(|(destination, _)| destination.to_string())
     }
 
-    /// Whether other hosts of private networks are denied.
-    pub(crate) fn denies_private(&self) -> bool {
-        self.by_private.is_some()
+    /// What becomes of connections to other hosts of private networks.
+    pub(crate) fn private(&self) -> PrivateAccess {
+        self.private.iter().map(PrivateRule::access).min().unwrap_or(PrivateAccess::Deny)
     }
 
     /// The exceptions to what the class of an address denies, in the form in which they are compared.
@@ -320,7 +343,7 @@ impl Network {
             || match AddressClass::from_ip(address.ip()) {
                 AddressClass::Public | AddressClass::Metadata => false,
                 AddressClass::LinkLocal => true,
-                _ => self.denies_private(),
+                class => self.by_private(class).is_some(),
             }
             || self.web.is_some() && !destination::is_loopback(address.ip())
             || self.denies.iter().any(|(destination, _)| destination.needs_interfaces(port))
@@ -335,6 +358,14 @@ impl Network {
     pub(crate) fn gateway_elsewhere(&self) -> Option<SocketAddr> {
         self.gateway_elsewhere
     }
+}
+
+/// Whether an address is meant for one link, so that a socket which is bound to it keeps to that (net/ipv6/addrconf.h,
+/// `__ipv6_addr_needs_scope_id`).
+fn is_of_link(ip: IpAddr) -> bool {
+    let IpAddr::V6(v6) = ip else { return false };
+    let [first, ..] = v6.segments();
+    v6.is_unicast_link_local() || v6.is_multicast() && matches!(first & 0xf, 1 | 2)
 }
 
 /// Where the guard's proxy listens.

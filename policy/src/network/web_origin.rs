@@ -50,6 +50,20 @@ impl WebOrigin {
     }
 }
 
+impl WebOrigin {
+    /// Whether it is an origin of this host, at any port and by any scheme.
+    pub(super) fn is_of(&self, host: &str) -> bool {
+        let own = self.0.split_once("://").map_or("", |(_, authority)| authority);
+        let own = own.rsplit_once(':').filter(|_| !own.ends_with(']')).map_or(own, |(host, _)| host);
+        match own.strip_prefix("*.") {
+            Some(domain) => {
+                host.strip_suffix(domain).is_some_and(|below| below.len() > 1 && below.ends_with('.'))
+            }
+            None => own == host,
+        }
+    }
+}
+
 impl fmt::Display for WebOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -59,6 +73,18 @@ impl fmt::Display for WebOrigin {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_origin_is_of_its_host() {
+        let is_of =
+            |origin: &str, host: &str| WebOrigin::parse(origin).is_some_and(|origin| origin.is_of(host));
+        assert!(is_of("https://a.test", "a.test") && is_of("http://a.test:8080", "a.test"));
+        assert!(is_of("https://*.a.test:8443", "b.a.test") && is_of("https://[::1]:443", "[::1]"));
+        for host in ["a.test", "a.test.b", "xa.test", ".a.test", ""] {
+            assert!(!is_of("https://*.a.test", host), "{host}");
+        }
+        assert!(!is_of("https://a.test", "b.a.test"));
+    }
 
     #[test]
     fn a_domain_covers_the_hosts_below_it() {

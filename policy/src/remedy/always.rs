@@ -152,6 +152,7 @@ pub fn always(policy: &Policy, requests: &[Request<'_>], world: &dyn AlwaysConte
             | Request::Connect(_)
             | Request::Bind { .. }
             | Request::Web(_)
+            | Request::Lookup(_)
             | Request::Datagrams => continue,
         };
         if let Err(why) = added {
@@ -315,6 +316,11 @@ pub fn always_host(endpoint: &WebEndpoint, domain: Option<&str>, reason: &Reason
         narrow: vec![Saving::Origin(endpoint.origin().to_string())],
         directory: domain.into_iter().map(|origin| Saving::Origin(origin.to_string())).collect(),
     }
+}
+
+/// Returns what "allow always" saves for a connection to an address that is not public: nothing.
+pub fn always_address() -> Always {
+    Always::Never(IN_POLICY.to_owned())
 }
 
 /// Returns whether the arguments name a file that the tree may write, unasked, of a program that is not known to treat it as

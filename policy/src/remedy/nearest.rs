@@ -46,6 +46,7 @@ impl Policy {
             | Request::Connect(_)
             | Request::Bind { .. }
             | Request::Web(_)
+            | Request::Lookup(_)
             | Request::Datagrams => None,
         }
     }

@@ -116,6 +116,15 @@ fn hosts_without_the_proxy_leave_no_rule_for_names() {
         assert_eq!(proposal.left_out, []);
         assert!(!proposal.text.contains("network"), "{}", proposal.text);
     }
+    seen.directly.insert("10.0.0.9:5432".parse().unwrap());
+    for width in WIDTHS {
+        let proposal = learned(&seen, width);
+        assert_eq!(
+            (&proposal.network.addresses[..], proposal.left_out),
+            (&["10.0.0.9:5432".to_owned()][..], vec![])
+        );
+        assert!(!proposal.text.contains("web"), "{}", proposal.text);
+    }
 }
 
 #[test]
@@ -158,10 +167,16 @@ fn an_existing_policy_gets_the_missing_hosts() {
     let conflicts: Vec<_> = merge.conflicts.iter().map(|one| (&*one.requested, &*one.by)).collect();
     assert_eq!(conflicts, [("host bad.test", "network.web.deniedDomains")]);
     assert_eq!(merge.refused.len(), 1, "{:?}", merge.refused);
-    // A policy that allows every name stays as it is.
-    for open in [r#"{}"#, r#"{"web": {"private": "allow"}}"#] {
+    // A policy that allows every name stays as it is, but for the private network that only its silence closes.
+    let mirror = Addition::Host("10.0.0.9:443".to_owned());
+    for (open, added, refused) in [
+        (r#"{}"#, vec![mirror], 0),
+        (r#"{"connect": {"private": "allow"}}"#, vec![], 0),
+        (r#"{"connect": {"private": "deny"}}"#, vec![], 1),
+        (r#"{"web": {"private": "allow"}}"#, vec![], 0),
+    ] {
         let merge = merged(open, &seen);
-        assert_eq!((merge.added, merge.refused.len()), (vec![], 0), "{open}");
+        assert_eq!((merge.added, merge.refused.len()), (added, refused), "{open}");
     }
     // What was reached without the proxy stays refused, and the others are added.
     seen.directly.insert("192.0.2.1:22".parse().unwrap());

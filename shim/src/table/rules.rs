@@ -365,7 +365,7 @@ const DEVICES: &[u32] = &[libc::SO_BINDTODEVICE as u32, SO_BINDTOIFINDEX];
 /// asm-generic/socket.h
 const SO_BINDTOIFINDEX: u32 = 62;
 const IP_DEVICES: &[u32] = &[libc::IP_UNICAST_IF as u32];
-const IPV6_DEVICES: &[u32] = &[IPV6_UNICAST_IF];
+const IPV6_DEVICES: &[u32] = &[IPV6_UNICAST_IF, libc::IPV6_PKTINFO as u32];
 /// linux/in6.h
 const IPV6_UNICAST_IF: u32 = 76;
 

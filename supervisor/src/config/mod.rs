@@ -344,6 +344,7 @@ pub fn on_host<T>(paths: &Paths, ask: impl FnOnce(&Host<'_>) -> T) -> T {
 /// If it cannot be compiled.
 pub fn open(options: &Options, paths: &Paths, gateway: Option<&GatewayUrl>) -> Result<Policy, SetupError> {
     let mut open = json!({"version": 1, "exec": {"security": "full", "ask": "off", "roots": ["/"]},
+        "network": {"connect": {"private": "allow"}},
         "permissions": {"persistence": false, "filesystem": {"rules": {"/**": "rwx"}, "default": "rwx"}}});
     if let Some(url) = gateway {
         open["approvals"]["gateway"]["url"] = url.to_string().into();

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
-use std::net::SocketAddr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -12,8 +11,8 @@ use guard_openclaw::peer::process_tree::Tree;
 use guard_openclaw::real_path::real;
 use guard_policy::learn::Used;
 use guard_policy::{
-    Access, Connection, Exec, NamedFile, Outcome, Page, Policy, Reason, Request, Role, Source, Transport,
-    Verdict, decide, decide_copy,
+    Access, Exec, NamedFile, Outcome, Page, Policy, Reason, Request, Role, Source, Transport, Verdict,
+    decide, decide_copy,
 };
 use rustix::io::Errno;
 
@@ -25,7 +24,6 @@ use crate::judge::anchored_path::AnchoredPath;
 use crate::judge::consent::{Background, ConsentState};
 use crate::judge::created::Created;
 use crate::judge::linked_names::LinkedNames;
-use crate::judge::local_address::interface_of;
 use crate::judge::program_starts::ProgramStarts;
 use crate::judge::recorder::Recorder;
 use crate::judge::session_context::SessionContext;
@@ -236,53 +234,6 @@ impl Guard {
             (Some(state), Transport::Tcp) => served(state),
             _ => Page::Down,
         }
-    }
-
-    /// Judges a socket's connection to `address`; `page` is where the approvals page is served.
-    ///
-    /// # Errors
-    /// EACCES if it is refused.
-    pub fn judge_connection(
-        &self,
-        caller: &Caller<'_>,
-        address: SocketAddr,
-        transport: Transport,
-        page: Page,
-    ) -> Result<(), Errno> {
-        let policy = self.policy();
-        let interface = interface_of(policy, address, page);
-        let proxy = self.session.web.as_ref().map(|web| web.port());
-        let connection = Connection { address, transport, interface, page, proxy };
-        let verdict = decide(policy, &Request::Connect(connection));
-        self.settle(caller, Operation::Connect, address.to_string().as_bytes(), &[], &verdict)?;
-        if let Some(recorder) = self.recorder() {
-            recorder.connected(address, transport);
-        }
-        Ok(())
-    }
-
-    /// Judges whether a socket may be made whose messages each name a receiver, which is UDP.
-    ///
-    /// # Errors
-    /// EACCES if it is refused.
-    pub fn judge_datagrams(&self, caller: &Caller<'_>) -> Result<(), Errno> {
-        let verdict = decide(self.policy(), &Request::Datagrams);
-        self.settle(caller, Operation::Connect, b"udp", &[], &verdict)
-    }
-
-    /// Judges whether a socket may listen at an address.
-    ///
-    /// # Errors
-    /// EACCES if it is refused.
-    pub fn judge_bind(
-        &self,
-        caller: &Caller<'_>,
-        address: SocketAddr,
-        transport: Transport,
-    ) -> Result<(), Errno> {
-        let request = Request::Bind { address, transport, page: self.page(transport) };
-        let verdict = decide(self.policy(), &request);
-        self.settle(caller, Operation::Bind, address.to_string().as_bytes(), &[], &verdict)
     }
 
     /// Judges one file of a program's start, which is a copy of `originals`. A verdict to ask is left to the start as a

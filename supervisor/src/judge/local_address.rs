@@ -3,7 +3,8 @@
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use guard_policy::{Interface, Page, Policy};
-use nix::ifaddrs::getifaddrs;
+use nix::ifaddrs::{InterfaceAddress, getifaddrs};
+use nix::net::if_::InterfaceFlags;
 use nix::sys::socket::SockaddrStorage;
 
 /// The owner of the address. It is only looked up if the policy's verdict depends on it.
@@ -17,16 +18,21 @@ pub fn is_own(address: SocketAddr) -> bool {
     owner(address) == Interface::Own
 }
 
-/// An address is this host's own if an interface has it, in any zone. It may be its own if it is an IPv6 address routed
+/// An address is this host's own if an interface has it that is up. It may be its own if it is an IPv6 address routed
 /// here, if the interfaces cannot be listed, or if a socket can be bound to it: to all IPv4 addresses routed here, but
-/// also to multicast and broadcast addresses and, with `ip_nonlocal_bind`, to any address.
+/// also to multicast and broadcast addresses and, with `ip_nonlocal_bind`, to any address. A link-local IPv6 address is at
+/// most that: another host may have it on another link, and a socket that connects to it leaves by that link from then on.
 fn owner(mut address: SocketAddr) -> Interface {
     address.set_ip(address.ip().to_canonical());
     address.set_port(0);
     let Ok(interfaces) = getifaddrs() else { return Interface::Perhaps };
-    let mut own = interfaces.filter_map(|interface| ip(&interface.address?));
-    if own.any(|own| own == address.ip()) {
-        Interface::Own
+    let has = |interface: InterfaceAddress| Some((ip(&interface.address?)?, interface.flags));
+    let found = interfaces.filter_map(has).filter(|(own, _)| *own == address.ip());
+    let is_up =
+        found.map(|(_, flags)| flags.contains(InterfaceFlags::IFF_UP)).reduce(|one, other| one || other);
+    let is_of_link = matches!(address.ip(), IpAddr::V6(v6) if v6.is_unicast_link_local());
+    if let Some(is_up) = is_up {
+        if is_up && !is_of_link { Interface::Own } else { Interface::Perhaps }
     } else if UdpSocket::bind(address).is_ok() || is_routed_here(address.ip()) {
         Interface::Perhaps
     } else {
@@ -70,7 +76,8 @@ mod tests {
         let own: Vec<IpAddr> =
             getifaddrs().unwrap().filter_map(|interface| ip(&interface.address?)).collect();
         assert!(own.contains(&"127.0.0.1".parse().unwrap()), "{own:?}");
-        for ip in own {
+        let is_of_link = |ip: &IpAddr| matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local());
+        for ip in own.into_iter().filter(|ip| !is_of_link(ip)) {
             assert_eq!(owner(SocketAddr::new(ip, 80)), Interface::Own, "{ip}");
             if let IpAddr::V4(v4) = ip {
                 assert_eq!(owner(SocketAddr::new(v4.to_ipv6_mapped().into(), 80)), Interface::Own, "{ip}");

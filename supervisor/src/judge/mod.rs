@@ -5,6 +5,7 @@ pub(crate) mod active;
 pub mod anchored_path;
 mod bound_file;
 pub mod bound_sockets;
+mod connections;
 pub(crate) mod consent;
 pub mod created;
 pub mod git_files;

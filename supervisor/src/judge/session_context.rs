@@ -1,6 +1,5 @@
 //! What stays the same in a session, whatever the policy: its name, who answers, and what is recorded where.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -30,13 +29,4 @@ pub struct SessionContext {
     pub moving: Moving,
     /// Records what answers let the tree write.
     pub answered_writes: AnsweredWrites,
-}
-
-impl SessionContext {
-    /// The tree's connections to the guard's proxy, if this is where it listens.
-    pub fn proxy_at(&self, address: SocketAddr) -> Option<&WebClients> {
-        let is_here =
-            |web: &&WebClients| address.ip().to_canonical().is_loopback() && address.port() == web.port();
-        self.web.as_deref().filter(is_here)
-    }
 }

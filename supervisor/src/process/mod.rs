@@ -48,7 +48,7 @@ use crate::kernel::signals;
 use crate::landlock;
 use crate::outside::Unavailable;
 use crate::terminal::Tty;
-use crate::web::ProxyPort;
+use crate::web::ProxySockets;
 use console::{Console, Far};
 
 /// The command to run, and how to guard it.
@@ -79,8 +79,8 @@ pub struct SessionSettings {
     pub floor: landlock::LandlockPlan,
     /// Where decisions are logged.
     pub audit: Writer,
-    /// With `network.web`, the port of the proxy to start.
-    pub proxy: Option<ProxyPort>,
+    /// With `network.web`, the sockets of the proxy to start.
+    pub proxy: Option<ProxySockets>,
     /// `--observe`
     pub observe: bool,
     /// Whether a human is available for the policy's questions.

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-use guard_approvals::{AskedHost, Binding, Question};
+use guard_approvals::{AskedHost, Binding, HostProtocol, Question};
 use guard_openclaw::peer::proc::{self, Tid};
 use guard_policy::approval::always_host;
 use guard_policy::{
@@ -67,6 +67,8 @@ impl Answers {
             },
             ProxyMessage::Withdraws { id } => self.asked.withdraw(id),
             ProxyMessage::Refuses(refusal) => return self.send(refusal.id, self.refused(&refusal)),
+            ProxyMessage::Accepts { id, client } => return self.send(id, self.redirected(client)),
+            ProxyMessage::LooksUp(lookup) => return self.send(lookup.id, self.looked_up(&lookup)),
             ProxyMessage::Moved(transfer) => self.moved(transfer),
             ProxyMessage::Left { client } => {
                 self.clients.remove(client);
@@ -140,8 +142,10 @@ impl Answers {
             let always = always_host(&endpoint, domain.as_deref(), &reason);
             let host = AskedHost {
                 authority: endpoint.authority(),
-                scheme: question.scheme,
-                method: question.method.chars().take(MAX_METHOD).collect(),
+                by: HostProtocol::from_web(
+                    question.scheme,
+                    question.method.chars().take(MAX_METHOD).collect(),
+                ),
                 domain,
                 addresses: shown,
             };

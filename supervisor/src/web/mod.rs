@@ -2,19 +2,23 @@
 //!
 //! The proxy is a process of its own outside the tree. It parses what the tree and the servers send, looks names up and
 //! moves bytes; the supervisor does none of that. The two speak over a socket pair (`wire`). Whoever asks the proxy is
-//! known by the port that the tree's connection comes from (`clients`).
+//! known by the port that the tree's connection comes from (`clients`). Programs that do not know the proxy look names up
+//! (`lookups`), get addresses that stand for them (`stand_ins`), and their connections there are redirected to the proxy.
 
 mod answers;
 mod asked;
 mod clients;
 mod consent;
+mod lookups;
+mod sockets;
+mod stand_ins;
 mod suffixes;
 pub mod wire;
 
 use std::ffi::OsString;
 use std::io::{self, BufReader};
-use std::net::{Ipv4Addr, Shutdown, TcpListener};
-use std::os::fd::OwnedFd;
+use std::net::{Ipv4Addr, Shutdown, TcpListener, UdpSocket};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -32,7 +36,9 @@ use crate::judge::active::Current;
 use crate::panics::restart_on_panic;
 use answers::Answers;
 use asked::AskedRequests;
-pub use clients::WebClients;
+pub use clients::{ProxyPorts, WebClient, WebClients};
+pub use sockets::receive_sockets;
+use sockets::send_sockets;
 
 /// How long the end of the guard waits for the proxy's last reports.
 const LAST_REPORTS_TIMEOUT: Duration = Duration::from_millis(500);
@@ -41,33 +47,41 @@ const LAST_REPORTS_TIMEOUT: Duration = Duration::from_millis(500);
 #[derive(Clone, Debug)]
 pub struct ProxyCommand(pub Vec<OsString>);
 
-/// The port of a proxy that does not run yet. Connections wait until it does.
+/// The sockets of a proxy that does not run yet. Connections and look-ups wait until it does.
 #[derive(Debug)]
-pub struct ProxyPort {
+pub struct ProxySockets {
     listener: TcpListener,
-    port: u16,
+    redirected: TcpListener,
+    lookups: UdpSocket,
+    ports: ProxyPorts,
     command: ProxyCommand,
 }
 
-impl ProxyPort {
-    /// Binds a free port of the loopback address.
+impl ProxySockets {
+    /// Binds free ports of the loopback address.
     ///
     /// # Errors
     /// Those of socket(2) and bind(2).
-    pub fn bind(command: ProxyCommand) -> io::Result<ProxyPort> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let port = listener.local_addr()?.port();
-        Ok(ProxyPort { listener, port, command })
+    pub fn bind(command: ProxyCommand) -> io::Result<ProxySockets> {
+        let any = (Ipv4Addr::LOCALHOST, 0);
+        let (listener, redirected, lookups) =
+            (TcpListener::bind(any)?, TcpListener::bind(any)?, UdpSocket::bind(any)?);
+        let ports = ProxyPorts {
+            proxy: listener.local_addr()?.port(),
+            redirected: redirected.local_addr()?.port(),
+            lookups: lookups.local_addr()?.port(),
+        };
+        Ok(ProxySockets { listener, redirected, lookups, ports, command })
     }
 
     /// The variables that tell programs of the proxy.
     pub fn variables(&self) -> Vec<Variable> {
-        variables(self.port)
+        variables(self.ports.proxy)
     }
 
     /// The clients of the proxy.
     pub fn clients(&self) -> WebClients {
-        WebClients::at(self.port)
+        WebClients::at(self.ports)
     }
 
     /// Starts the proxy, and a thread that answers its questions by the policy in force.
@@ -81,6 +95,8 @@ impl ProxyPort {
         reporter: Reporter,
     ) -> io::Result<RunningProxy> {
         let (ours, theirs) = UnixStream::pair()?;
+        // The first byte brings the sockets for which there is no standard descriptor.
+        send_sockets(&ours, [self.redirected.as_fd(), self.lookups.as_fd()])?;
         let mut child = spawn(&self.command, theirs, self.listener)?;
         let answering = ours.try_clone()?;
         let is_ending = Arc::new(AtomicBool::new(false));

@@ -1,7 +1,7 @@
 //! What the proxy and the supervisor say to each other: a line of JSON for each message.
 
 use std::io::{self, BufRead, Read};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use guard_policy::WebScheme;
 use serde::de::DeserializeOwned;
@@ -26,6 +26,15 @@ pub enum ProxyMessage {
     /// The proxy refuses a request to an allowed host, because of what is in it. It gets an answer, too: the client is told
     /// after the refusal is in the log.
     Refuses(WebRefusal),
+    /// What was this redirected connection for?
+    Accepts {
+        /// A number that the answer has, too.
+        id: u64,
+        /// The port that the client has connected from.
+        client: u16,
+    },
+    /// Which address stands for this name?
+    LooksUp(WebLookup),
     /// A connection to a host has ended.
     Moved(WebTransfer),
     /// A client's connection has ended.
@@ -62,6 +71,29 @@ pub struct WebQuestion {
 enum SchemeName {
     Http,
     Https,
+}
+
+/// A look-up of a name's IPv4 addresses. Other look-ups find nothing, and are not told.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct WebLookup {
+    /// A number that the answer has, too.
+    pub id: u64,
+    /// The port that the client has sent from.
+    pub client: u16,
+    /// Whether that is a port of TCP.
+    pub is_tcp: bool,
+    /// The name, as the client wrote it.
+    pub name: String,
+}
+
+/// What a connection was for that the supervisor has redirected to the proxy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Redirected {
+    /// A host and a port.
+    Host(String),
+    /// Look-ups.
+    Lookups,
 }
 
 /// What became of a connection to a host.
@@ -112,7 +144,7 @@ pub enum RefusalReason {
     Redirect,
 }
 
-/// The supervisor's answer to a question, or to a refusal.
+/// The supervisor's answer to a message.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct WebAnswer {
     /// The number of what it answers.
@@ -125,6 +157,10 @@ pub struct WebAnswer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum WebVerdict {
+    /// What the client's connection was for.
+    Redirected(Redirected),
+    /// The address that stands for the name.
+    Address(Ipv4Addr),
     /// It may.
     Allowed(WebGrant),
     /// It may not, by this rule.

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use guard_tests::{Ended, World, ended, ended_with_input, is_root, skip};
+use serde_json::Value;
 
 use super::{TRY, world};
 
@@ -32,13 +33,15 @@ ip link add v0 type veth peer name v1 netns $server || exit 9
 ip link set lo up && ip link set v0 up && ip address add 192.0.2.1/24 dev v0 && ip route add default dev v0 || exit 9
 ip address add 2001:db8::1/64 dev v0 nodad && ip -6 route add default dev v0 || exit 9
 ip address add 169.254.170.2/32 dev lo && ip address add 169.254.9.9/32 dev lo || exit 9
+ip link add d0 type veth peer name d1 && ip link set d0 up && ip link set d1 up || exit 9
+ip address add fe80::77/64 dev d0 nodad && ip address add fe80::5/64 dev v0 nodad || exit 9
 [ -z "$resolv" ] || mount --bind "$resolv" /etc/resolv.conf || exit 9
 i=0; until [ -e "$ready" ]; do i=$((i + 1)); [ $i -lt 500 ] || exit 9; sleep 0.02; done
 "$@"
 "#;
 
-/// Runs a command of this world there; `None` where there is no such place.
-fn there(world: &World, resolv: &str, command: &Command) -> Option<Ended> {
+/// A command of this world, to be run there.
+fn inside(world: &World, resolv: &str, command: &Command) -> Option<Command> {
     if !is_root() || !guard_tests::has(&["unshare", "ip", "mount", "python3"]) {
         skip("networks of its own, which root can make");
         return None;
@@ -56,7 +59,12 @@ fn there(world: &World, resolv: &str, command: &Command) -> Option<Ended> {
     own.arg(command.get_program()).args(command.get_args());
     own.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     own.current_dir(world.work());
-    let ended = ended(&mut own);
+    Some(own)
+}
+
+/// Runs a command of this world there; `None` where there is no such place.
+fn there(world: &World, resolv: &str, command: &Command) -> Option<Ended> {
+    let ended = ended(&mut inside(world, resolv, command)?);
     if ended.status == 9 {
         skip(&format!("links between networks: {}", ended.stderr));
         return None;
@@ -96,17 +104,19 @@ fn words(word: &str, count: usize) -> Vec<&str> {
 }
 
 #[test]
-fn without_a_policy_file_metadata_and_link_local_addresses_are_denied() {
+fn by_default_metadata_link_local_and_private_addresses_are_denied() {
     let world = World::bare();
     let Some(native) = tried(&world, false, "", &all()) else { return };
     assert_eq!(native.stdout.lines().collect::<Vec<_>>(), words("ok", all().len()), "{}", native.stderr);
     for world in [world, super::world("{}")] {
         let Some(guarded) = tried(&world, true, "", &all()) else { return };
-        let expected = [words("EACCES", 10), words("ok", 6)].concat();
+        // Without a file a human would be asked about private networks, and there is none.
+        let expected = [words("EACCES", 13), words("ok", 3)].concat();
         assert_eq!(guarded.stdout.lines().collect::<Vec<_>>(), expected, "{}", guarded.stderr);
         for line in [
             "denied connect 169.254.169.254:80 (a metadata address that network.connect.allow does not name)",
             "denied connect 169.254.1.1:80 (a link-local address that network.connect.allow does not name)",
+            "denied connect 10.0.0.1:80 (network.connect.private \"",
         ] {
             assert!(guarded.stderr.contains(line), "{}", guarded.stderr);
         }
@@ -116,8 +126,15 @@ fn without_a_policy_file_metadata_and_link_local_addresses_are_denied() {
 /// Datagrams to each address, by every call that may name one; and those that are to arrive.
 #[test]
 fn datagrams_that_name_their_receiver() {
-    let names = ["169.254.169.254", "::ffff:169.254.169.254", "fd00:ec2::254", "169.254.1.1", "fe80::77%v0"];
-    let open = ["93.184.216.34", "2a00::1", "10.0.0.1"];
+    let names = [
+        "169.254.169.254",
+        "::ffff:169.254.169.254",
+        "fd00:ec2::254",
+        "169.254.1.1",
+        "fe80::77%v0",
+        "10.0.0.1",
+    ];
+    let open = ["93.184.216.34", "2a00::1"];
     let tries: Vec<String> = ["sendto", "sendmsg", "sendmmsg", "control", "connected", "unspecified"]
         .iter()
         .flat_map(|by| names.iter().chain(&open).map(move |host| format!("udp-{by} {host} 80")))
@@ -179,6 +196,58 @@ fn addresses_of_this_host() {
     assert_eq!(results, ["EACCES", "ECONNREFUSED", "ECONNREFUSED", "ECONNREFUSED"], "{}", guarded.stderr);
 }
 
+/// What a guarded program prints there, and the questions that it raised, each answered by what `decide` says.
+fn answered(tries: &[&str], decide: impl FnMut(&Value) -> &'static str) -> Option<(Vec<Value>, Ended)> {
+    let world = world(r#"{"private": "ask"}"#).attended();
+    let mut command = world.command();
+    command.args(["--", "python3", "-S", "-c", TRY]).args(tries);
+    // Where there are no links between networks, no question would come.
+    there(&world, "", &Command::new("true"))?;
+    let _ = std::fs::remove_file(world.root().join("ready"));
+    let held = world.start_command(inside(&world, "", &command)?);
+    Some(held.answer_all(decide))
+}
+
+/// A human is asked about each address, port and protocol.
+#[test]
+fn private_networks_are_asked_about() {
+    let tries = [
+        "tcp 10.0.0.1 80",
+        "tcp 10.0.0.1 80",
+        "tcp ::ffff:10.0.0.1 80",
+        "tcp 10.0.0.1 53",
+        "udp 10.0.0.1 80",
+        "udp-sendmmsg 10.0.0.1 80",
+        "tcp fd00::1 80",
+        "tcp 10.0.0.2 80",
+        "tcp 93.184.216.34 80",
+    ];
+    let decide = |question: &Value| match question["resolvedPath"].as_str() {
+        Some("10.0.0.1:80") => "allow-session",
+        Some("[fd00::1]:80") => "allow-once",
+        _ => "deny",
+    };
+    let Some((asked, ended)) = answered(&tries, decide) else { return };
+    let results: Vec<_> = ended.stdout.lines().collect();
+    assert_eq!(results, ["ok", "ok", "ok", "EACCES", "ok", "ok", "ok", "EACCES", "ok"], "{}", ended.stderr);
+    let text = |question: &Value, key: &str| question[key].as_str().unwrap_or_default().to_owned();
+    let names: Vec<_> =
+        asked.iter().map(|question| (text(question, "resolvedPath"), text(question, "call"))).collect();
+    let expected = [
+        ("10.0.0.1:80", "TCP"),
+        ("10.0.0.1:53", "TCP"),
+        ("10.0.0.1:80", "UDP"),
+        ("[fd00::1]:80", "TCP"),
+        ("10.0.0.2:80", "TCP"),
+    ];
+    assert_eq!(names, expected.map(|(to, by)| (to.to_owned(), by.to_owned())), "{}", ended.stderr);
+    let offered = Value::from(vec!["allow-once", "allow-session", "allow-30m", "deny"]);
+    assert!(asked.iter().all(|question| question["answers"] == offered), "{asked:#?}");
+    assert_eq!(asked[0]["askedBy"][0]["name"], "python3", "{}", asked[0]);
+    let line = "denied connect 10.0.0.2:80 (network.connect.private \"ask\"; denied by the operator)";
+    assert!(ended.stderr.contains(line), "{}", ended.stderr);
+}
+
 #[test]
 fn private_networks_may_be_denied() {
     let tries = [&PRIVATE[..], &PUBLIC].concat();
@@ -192,6 +261,33 @@ fn private_networks_may_be_denied() {
     let Some(guarded) = tried(&part, true, "", &tries) else { return };
     let results: Vec<_> = guarded.stdout.lines().collect();
     assert_eq!(results, ["ok", "EACCES", "ok", "ok", "ok", "ok"], "{}", guarded.stderr);
+}
+
+/// An address of another link is not this host's because an interface has the same one on its own link, and a socket that
+/// keeps to a link would send there what is for this host.
+#[test]
+fn the_link_of_an_address_counts() {
+    let tries = [
+        "tcp fe80::77%v0 80",
+        "udp fe80::77%v0 80",
+        "udp-sendto fe80::77%v0 80",
+        "tcpbind fe80::5%v0 8081",
+        "udpbind fe80::5%v0 8081",
+    ];
+    let bare = World::bare();
+    let Some(native) = tried(&bare, false, "", &tries) else { return };
+    assert_eq!(native.stdout.lines().collect::<Vec<_>>(), words("ok", tries.len()), "{}", native.stderr);
+    let Some(guarded) = tried(&bare, true, "", &tries) else { return };
+    assert_eq!(
+        guarded.stdout.lines().collect::<Vec<_>>(),
+        words("EACCES", tries.len()),
+        "{}",
+        guarded.stderr
+    );
+    let line = "denied bind [fe80::5%";
+    assert!(guarded.stderr.contains(line), "{}", guarded.stderr);
+    let Some(open) = tried(&world(r#"{"private": "allow"}"#), true, "", &tries[3..]) else { return };
+    assert_eq!(open.stdout.lines().collect::<Vec<_>>(), words("ok", 2), "{}", open.stderr);
 }
 
 /// Clouds have their name servers at such addresses, and routers of a home theirs.

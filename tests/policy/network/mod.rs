@@ -113,6 +113,11 @@ fn check(world: &World, gateway: u16) -> Command {
     command
 }
 
+/// Returns those at which a guarded program reaches this host: a link-local address may be another host's on another link.
+fn reachable_addresses() -> Vec<String> {
+    own_addresses().into_iter().filter(|address| !address.starts_with("fe80")).collect()
+}
+
 /// Returns addresses at which this host reaches itself, including those of its interfaces.
 fn own_addresses() -> Vec<String> {
     let mut all: Vec<String> = [

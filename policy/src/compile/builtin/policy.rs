@@ -14,7 +14,7 @@ use crate::config::approvals::Approvals;
 use crate::config::audit::AuditSettings;
 use crate::config::elevated::ElevatedSettings;
 use crate::config::limits::Limits;
-use crate::config::network;
+use crate::config::network::{self, PrivateAccess};
 use crate::config::node::NodeSettings;
 use crate::config::persistence::Protection;
 use crate::environment::Inherit;
@@ -80,8 +80,13 @@ impl Policy {
         warnings.extend(notes);
         let carriers = (DEFAULT_CARRIERS.map(str::to_owned).to_vec(), Source::Builtin);
         let roots = exec_roots::roots(None, &map, &paths, &mut warnings);
-        let (mut network, notes) =
-            Network::compile(&network::Network::default(), &host.gateway, None, &host.resolvers);
+        let (mut network, notes) = Network::compile(
+            &network::Network::default(),
+            &host.gateway,
+            None,
+            &host.resolvers,
+            PrivateAccess::Ask,
+        );
         warnings.extend(notes);
         let mut programs = programs(&modes, entries, Vec::new(), carriers, SafeBins::default(), None);
         project::restrict(host.projects, &mut programs, &mut network);

@@ -123,7 +123,7 @@ impl Policy {
             self.gateway(connect),
             single(
                 "network.connect.private",
-                if self.network.denies_private() { "deny" } else { "allow" }.to_owned(),
+                self.network.private().as_str().to_owned(),
                 connect.private.is_some(),
             ),
         ]

@@ -3,7 +3,7 @@
 use jsonc_parser::ast::Value;
 
 use super::syntax::Reader;
-use crate::config::network::{Connect, ConnectAccess, Network, Web, WebAsk, WebPrivate};
+use crate::config::network::{Connect, ConnectAccess, Network, PrivateAccess, Web, WebAsk};
 use crate::network::{Destination, DomainRule, WebOrigin, WebTarget};
 
 pub(super) const NETWORK: [&str; 3] = ["unixDatagram", "connect", "web"];
@@ -49,7 +49,7 @@ impl Reader<'_> {
                 }
                 "ports" => connect.ports = self.ports(value, &key),
                 "gateway" => connect.gateway = self.access(value, &key),
-                _ => connect.private = self.access(value, &key),
+                _ => connect.private = self.private(value, &key),
             }
         }
         connect
@@ -76,7 +76,7 @@ impl Reader<'_> {
                 "maxResponseBytes" => web.max_response_bytes = self.byte_count(value, &key),
                 "followRedirects" => web.follow_redirects = self.boolean(value, &key),
                 "ask" => web.ask = self.word(value, &key, &WebAsk::NAMES, WebAsk::from_name),
-                _ => web.private = self.word(value, &key, &WebPrivate::NAMES, WebPrivate::from_name),
+                _ => web.private = self.private(value, &key),
             }
         }
         web
@@ -84,6 +84,10 @@ impl Reader<'_> {
 
     fn access(&mut self, value: &Value<'_>, key: &str) -> Option<ConnectAccess> {
         self.word(value, key, &ConnectAccess::NAMES, ConnectAccess::from_name)
+    }
+
+    fn private(&mut self, value: &Value<'_>, key: &str) -> Option<PrivateAccess> {
+        self.word(value, key, &PrivateAccess::NAMES, PrivateAccess::from_name)
     }
 
     fn ports(&mut self, value: &Value<'_>, key: &str) -> Option<Vec<u16>> {

@@ -17,9 +17,10 @@ use registries::NamedHosts;
 
 use super::address::AddressClass;
 use super::hostname_pattern::HostnamePattern;
+use super::private::PrivateRule;
 use super::web_origin::WebOrigin;
 use super::{Connection, Interface, Network, is_loopback, verdict};
-use crate::config::network::{Web, WebAsk, WebPrivate};
+use crate::config::network::{PrivateAccess, Web, WebAsk};
 use crate::verdict::{CompiledReason, Outcome, Reason, Source, Verdict};
 
 /// The key that asks about names, and the place in the reason for such a question.
@@ -38,7 +39,7 @@ pub(crate) struct WebRules {
     pub(super) follow_redirects: bool,
     /// Whether a human is asked about a host that no entry allows.
     asks: bool,
-    private: Option<WebPrivate>,
+    private: Option<PrivateAccess>,
 }
 
 impl WebRules {
@@ -112,6 +113,13 @@ impl WebRules {
             DomainRule::Named(hosts) => hosts.pattern(endpoint.host()).map(|pattern| (hosts, pattern)),
             DomainRule::Name(_) | DomainRule::Prefix(_) => None,
         }
+    }
+
+    /// Whether an origin of this host is allowed, at another port maybe, and the host is not denied.
+    fn has_origin_of(&self, endpoint: &WebEndpoint) -> bool {
+        let saved = self.saved.iter().map(|(origin, _)| origin).filter(|_| self.asks);
+        self.allowed_origins.iter().chain(saved).any(|origin| origin.is_of(endpoint.host()))
+            && !self.denied.iter().any(|rule| rule.names(endpoint))
     }
 
     /// Why a prefix denies this address of a name, if one does.
@@ -189,12 +197,12 @@ impl Network {
         }
         if endpoint.is_local_name() && !rules.allows_by_name(&endpoint) {
             match self.web_private(rules) {
-                WebPrivate::Deny => return deny(private_name(endpoint.host())),
-                WebPrivate::Ask => {
+                PrivateAccess::Deny => return deny(private_name(endpoint.host())),
+                PrivateAccess::Ask => {
                     let text = format!("\"{}\" is a name of this host or of its network", endpoint.host());
                     asked.get_or_insert(ask(asked_private(text)));
                 }
-                WebPrivate::Allow => {}
+                PrivateAccess::Allow => {}
             }
         }
         asked = asked.filter(|_| !request.is_name_approved);
@@ -219,10 +227,41 @@ impl Network {
         })
     }
 
+    /// Judges the look-up of a name: whether the host could be reached by any scheme, at any port. What connects is judged
+    /// again.
+    pub(crate) fn lookup(&self, name: &str) -> Verdict<'_> {
+        let authorities =
+            [(WebScheme::Https, format!("{name}:443")), (WebScheme::Http, format!("{name}:80"))];
+        let request = |(scheme, authority)| WebRequest {
+            target: WebTarget::Authority(authority, scheme),
+            addresses: &[],
+            is_name_approved: false,
+        };
+        let [https, http] =
+            authorities.each_ref().map(|(scheme, authority)| request((*scheme, &authority[..])));
+        let endpoint = match https.target.endpoint() {
+            Ok(endpoint) if endpoint.address().is_some() => {
+                return deny(of_target(&WebTargetError::NotAName));
+            }
+            Ok(endpoint) => endpoint,
+            Err(error) => return deny(of_target(&error)),
+        };
+        let denied = self.web(&https);
+        if denied.outcome != Outcome::Deny || self.web(&http).outcome != Outcome::Deny {
+            return verdict(Outcome::Allow, &self.allowed_by_web);
+        }
+        match &self.web {
+            Some(rules) if self.closed.is_none() && rules.has_origin_of(&endpoint) => {
+                verdict(Outcome::Allow, &self.allowed_by_web)
+            }
+            _ => denied,
+        }
+    }
+
     /// Whether a name may lead to other hosts that are not public.
-    pub(crate) fn web_private(&self, rules: &WebRules) -> WebPrivate {
-        let own = if self.private_is_allowed { WebPrivate::Allow } else { WebPrivate::Deny };
-        rules.private.unwrap_or(own)
+    pub(crate) fn web_private(&self, rules: &WebRules) -> PrivateAccess {
+        let own = self.private.first().and_then(PrivateRule::written);
+        rules.private.or(own).unwrap_or(PrivateAccess::Deny)
     }
 
     /// Judges one address of a name. Programs reach their own host without the proxy, where `network.connect` judges them.
@@ -231,7 +270,7 @@ impl Network {
             return deny(reason);
         }
         let judged = self.connect_directly(connection);
-        if judged.outcome != Outcome::Allow {
+        if judged.outcome == Outcome::Deny {
             return judged;
         }
         let class = AddressClass::from_ip(connection.address.ip());
@@ -244,12 +283,12 @@ impl Network {
             return judged;
         }
         match self.web_private(rules) {
-            WebPrivate::Allow => judged,
-            WebPrivate::Ask => {
+            PrivateAccess::Allow => judged,
+            PrivateAccess::Ask => {
                 let text = format!("the name leads to {}, a {class} address", connection.address.ip());
                 ask(asked_private(text))
             }
-            WebPrivate::Deny => deny(private_address(class, connection.address)),
+            PrivateAccess::Deny => deny(private_address(class, connection.address)),
         }
     }
 }

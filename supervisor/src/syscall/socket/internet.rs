@@ -9,10 +9,12 @@ use guard_policy::Transport;
 use rustix::io::Errno;
 use rustix::net::{Shutdown, SocketType, sockopt};
 
-use super::address::{IPV4_AT, IPV6_AT};
+use super::address::{FAMILY, IPV4_AT, IPV6_AT};
 use crate::kernel::requests;
 use crate::reply::HandlerResult;
 use crate::syscall::Request;
+use crate::web::WebClient;
+use crate::web::wire::Redirected;
 
 /// Connects to the address, if the policy allows it.
 pub fn connect(
@@ -22,11 +24,13 @@ pub fn connect(
     to: SocketAddr,
 ) -> HandlerResult {
     let (to, transport) = (aimed(to, bound(socket)?), transport(socket)?);
+    let redirect = request.guard.redirect(request.caller, to, transport)?;
+    let to = redirect.as_ref().map_or(to, |(port, _)| redirected(to, *port));
     let judge = |page| request.guard.judge_connection(request.caller, to, transport, page);
     let page = request.guard.page(transport);
     judge(page)?;
-    let done = request.connect(socket, &readdressed(raw, to.ip()));
-    note_client(request, socket, to);
+    let done = request.connect(socket, &readdressed(raw, to));
+    note_client(request, socket, (to, transport), redirect.map(|(_, redirected)| redirected));
     // The approvals page may have started listening there meanwhile.
     let now = request.guard.page(transport);
     if now != page
@@ -39,13 +43,29 @@ pub fn connect(
     done
 }
 
-/// If the connection leads to the guard's proxy, notes whose it is. A non-blocking socket has its port already, too.
-fn note_client(request: &Request<'_, '_>, socket: BorrowedFd<'_>, to: SocketAddr) {
-    let Some(clients) = request.guard.session.proxy_at(to) else { return };
+/// If a socket leads to the guard's proxy, notes whose it is, and what for. A non-blocking one has its port already, too.
+fn note_client(
+    request: &Request<'_, '_>,
+    socket: BorrowedFd<'_>,
+    (to, transport): (SocketAddr, Transport),
+    redirected: Option<Redirected>,
+) {
+    let clients = request.guard.session.web.as_ref().filter(|web| web.port_at(to, transport).is_some());
+    let Some(clients) = clients else { return };
     let own = rustix::net::getsockname(socket).map(SocketAddr::try_from);
     if let Ok(Ok(own)) = own {
-        clients.add(own.port(), request.caller.process().unwrap_or(request.caller.tid()));
+        let process = request.caller.process().unwrap_or(request.caller.tid());
+        clients.add(own.port(), transport, WebClient { process, redirected });
     }
+}
+
+/// Where the guard's proxy listens, for a socket that was to connect to an address of this family.
+fn redirected(to: SocketAddr, port: u16) -> SocketAddr {
+    let ip = match to {
+        SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+        SocketAddr::V6(_) => Ipv4Addr::LOCALHOST.to_ipv6_mapped().into(),
+    };
+    SocketAddr::new(ip, port)
 }
 
 /// Judges the receiver that a datagram names. Returns its address for the kernel.
@@ -60,7 +80,7 @@ pub fn receiver(
 ) -> Result<Vec<u8>, Errno> {
     let to = aimed(to, bound(socket)?);
     request.guard.judge_connection(request.caller, to, Transport::Udp, request.guard.page(Transport::Udp))?;
-    Ok(readdressed(raw, to.ip()))
+    Ok(readdressed(raw, to))
 }
 
 /// Binds to the address, if the policy allows it.
@@ -103,10 +123,11 @@ fn aimed(mut to: SocketAddr, own: IpAddr) -> SocketAddr {
     to
 }
 
-/// The address structure `raw` with its IP address replaced by `ip`, which has the same family.
-fn readdressed(raw: &[u8], ip: IpAddr) -> Vec<u8> {
+/// The address structure `raw` with its IP address and port replaced by those of `to`, which has the same family.
+fn readdressed(raw: &[u8], to: SocketAddr) -> Vec<u8> {
     let mut raw = raw.to_vec();
-    match ip {
+    raw[FAMILY..][..2].copy_from_slice(&to.port().to_be_bytes());
+    match to.ip() {
         IpAddr::V4(v4) => raw[IPV4_AT..][..4].copy_from_slice(&v4.octets()),
         IpAddr::V6(v6) => raw[IPV6_AT..][..16].copy_from_slice(&v6.octets()),
     }
@@ -216,12 +237,12 @@ mod tests {
     #[test]
     fn only_the_address_is_replaced() {
         let mut raw = vec![2, 0, 0x12, 0x34, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
-        let new = readdressed(&raw, "127.0.0.1".parse().unwrap());
+        let new = readdressed(&raw, "127.0.0.1:4661".parse().unwrap());
         assert_eq!(
             Address::parse(&new, AddressFamily::INET, Use::Connect),
-            Address::Internet("127.0.0.1:4660".parse().unwrap())
+            Address::Internet("127.0.0.1:4661".parse().unwrap())
         );
-        raw[4..8].copy_from_slice(&[127, 0, 0, 1]);
+        raw[3..8].copy_from_slice(&[0x35, 127, 0, 0, 1]);
         assert_eq!(new, raw);
     }
 }

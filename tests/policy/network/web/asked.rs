@@ -14,7 +14,12 @@ fn asking(web: &str, timeout_ms: u32) -> World {
 
 /// Runs a script in the network of the test's own, asks about what `web` does not allow, and has `act` answer. `None` where
 /// there is no such network.
-fn asked(web: &str, timeout_ms: u32, script: &str, act: impl FnOnce(&World)) -> Option<(World, Ended)> {
+pub(super) fn asked(
+    web: &str,
+    timeout_ms: u32,
+    script: &str,
+    act: impl FnOnce(&World),
+) -> Option<(World, Ended)> {
     let world = asking(web, timeout_ms);
     let mut command = world.command();
     command.args(["--", "sh", "-c", script]);
@@ -29,9 +34,9 @@ fn asked(web: &str, timeout_ms: u32, script: &str, act: impl FnOnce(&World)) -> 
     Some((world, ended))
 }
 
-const ON_MISS: &str =
+pub(super) const ON_MISS: &str =
     r#"{"ask": "on-miss", "allowedDomains": ["good.test"], "deniedDomains": ["bad.sub.test"]}"#;
-const MINUTES: u32 = 600_000;
+pub(super) const MINUTES: u32 = 600_000;
 
 fn get(url: &str) -> String {
     format!("curl -s -o /dev/null -w '%{{http_code}} ' {url};")

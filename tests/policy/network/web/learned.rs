@@ -48,7 +48,7 @@ fn a_session_reaches_its_hosts_again_and_no_others() {
     let Some(first) = learned(&world, &script, &[]) else { return };
     assert_eq!(first.stdout, "200 200 200 502 ", "{}", first.stderr);
     assert!(first.stderr.contains(", 3 hosts, "), "{}", first.stderr);
-    let expected = r#""network":{//wherenamesledtothatarenotoftheInternet"connect":{"allow":["10.0.0.1:80"]},"web":{"allowedDomains":["a.sub.test","good.test","private.test"]}},"#;
+    let expected = r#""network":{//otherhoststhatarenotoftheInternet"connect":{"allow":["10.0.0.1:80"]},"web":{"allowedDomains":["a.sub.test","good.test","private.test"]}},"#;
     assert_eq!(network(&world), expected);
     let second = again(&world, &script);
     assert_eq!(second.stdout, "200 200 200 403 ", "{}", second.stderr);

@@ -1,0 +1,65 @@
+//! `network.connect.private`: connections to other hosts that are not public.
+
+use super::address::AddressClass;
+use crate::config::network::PrivateAccess;
+use crate::verdict::{CompiledReason, Outcome, Source};
+
+/// One `network.connect.private`, compiled. Of several, the strictest counts.
+#[derive(Clone, Debug)]
+pub(super) struct PrivateRule {
+    access: PrivateAccess,
+    /// Whether the key is written. If not, the rule is about private networks alone: reserved addresses are nobody's
+    /// networks, and some proxies give every name one of them (198.18.0.0/15).
+    is_written: bool,
+    reason: CompiledReason,
+}
+
+impl PrivateRule {
+    /// The rule of guard.json, or `default`, if it does not say.
+    pub(super) fn new(written: Option<PrivateAccess>, default: PrivateAccess) -> PrivateRule {
+        let access = written.unwrap_or(default);
+        let (source, class) = match written {
+            Some(_) => (Source::Global, "not public"),
+            None => (Source::Default, "in a private network"),
+        };
+        let path = "network.connect.private".to_owned();
+        let rule = format!("{path} \"{}\"", access.as_str());
+        let text = format!("the address is {class}, and network.connect.allow does not name it");
+        PrivateRule {
+            access,
+            is_written: written.is_some(),
+            reason: CompiledReason { source, path, rule, text },
+        }
+    }
+
+    /// The rule of a project's own file.
+    pub(super) fn from_project(access: PrivateAccess, reason: CompiledReason) -> PrivateRule {
+        PrivateRule { access, is_written: true, reason }
+    }
+
+    /// What becomes of a connection to another host with an address of this class; `None` if it is allowed.
+    pub(super) fn judge(&self, class: AddressClass) -> Option<(Outcome, &CompiledReason)> {
+        let is_meant = match class {
+            // Of another host, such an address leads back to this one by a relay: 2002:7f00:1::.
+            AddressClass::Private | AddressClass::Loopback => true,
+            AddressClass::Reserved | AddressClass::Multicast => self.is_written,
+            AddressClass::Public | AddressClass::LinkLocal | AddressClass::Metadata => false,
+        };
+        let outcome = match self.access {
+            PrivateAccess::Deny => Outcome::Deny,
+            PrivateAccess::Ask => Outcome::Ask,
+            PrivateAccess::Allow => return None,
+        };
+        is_meant.then_some((outcome, &self.reason))
+    }
+
+    /// What is written; `None` if nothing is.
+    pub(super) fn written(&self) -> Option<PrivateAccess> {
+        self.is_written.then_some(self.access)
+    }
+
+    /// What it does with private networks.
+    pub(super) fn access(&self) -> PrivateAccess {
+        self.access
+    }
+}
