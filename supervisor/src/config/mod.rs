@@ -7,6 +7,7 @@ mod files_of_runs;
 mod git_config;
 pub(crate) mod git_repositories;
 mod host_names;
+pub mod known_programs;
 pub(crate) mod listed_directory;
 pub mod node_run;
 pub mod options;

@@ -215,6 +215,7 @@ impl Guard {
             session: &self.session.name,
             tree: &self.tree,
             made: &self.created.directories,
+            known: &self.session.known_programs,
             answers: self.approvals().map(|approvals| approvals.manager()),
         }
     }

@@ -8,6 +8,7 @@ use guard_approvals::Approvals;
 use super::moving::Moving;
 use super::recorder::Recorder;
 use crate::config::answered_writes::AnsweredWrites;
+use crate::config::known_programs::KnownPrograms;
 use crate::web::WebClients;
 
 /// A session without its policy. The default has no name and nobody to ask, and records nothing.
@@ -27,6 +28,8 @@ pub struct SessionContext {
     pub state: Option<PathBuf>,
     /// Held from judgement to operation by calls that move rights: rename and link.
     pub moving: Moving,
+    /// The programs that a human has allowed in the project.
+    pub known_programs: KnownPrograms,
     /// Records what answers let the tree write.
     pub answered_writes: AnsweredWrites,
 }

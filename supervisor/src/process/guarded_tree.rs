@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{IsTerminal, Read};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use super::{ProcessError, SessionSettings, ending, limits as session_limits, ses
 use crate::audit::report::{ReportOptions, Reporter, hint};
 use crate::audit::{Context, Secrets, Writer};
 use crate::config::answered_writes::AnsweredWrites;
+use crate::config::known_programs::KnownPrograms;
 use crate::config::options::Options;
 use crate::config::reload::{PolicySource, Reload, Watch};
 use crate::judge::active::Current;
@@ -152,6 +154,7 @@ pub fn guard_tree(
     if let Some(approvals) = &approvals {
         follow_front(from_front, approvals.manager().clone()).map_err(cannot("start a thread"))?;
     }
+    let project = policy.workspace().unwrap_or(source.paths.cwd.as_os_str().as_bytes());
     let session = SessionContext {
         name: session,
         observe,
@@ -159,6 +162,7 @@ pub fn guard_tree(
         approvals: approvals.clone(),
         web: clients.clone(),
         moving: moving(&state, &reporter),
+        known_programs: KnownPrograms::new(&state, project),
         answered_writes: AnsweredWrites::new(source.paths.records()),
         state: Some(state.clone()),
     };

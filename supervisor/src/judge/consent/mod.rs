@@ -64,7 +64,7 @@ enum ConsentOutcome {
 /// # Errors
 /// As [`handle`].
 pub fn answer(worker: &Worker, current: &mut View, caller: &mut Caller<'_>) -> HandlerResult {
-    let mut program = None;
+    let mut program: Option<AskedProgram> = None;
     for _ in 0..MAX_QUESTIONS {
         let guard = current.guard();
         let outcome = handle(&Request { guard, caller, worker });
@@ -73,6 +73,9 @@ pub fn answer(worker: &Worker, current: &mut View, caller: &mut Caller<'_>) -> H
         let question = caller.consent().take_question().filter(|_| matches!(outcome, Err(Errno::ACCESS)));
         let Some(question) = question else {
             if let Some(program) = program {
+                if matches!(outcome, Ok(Reply::Started)) && caller.consent().reason().is_none() {
+                    guard.session.known_programs.add(&program.path);
+                }
                 report(approvals, caller, program, &outcome);
             }
             return outcome;
@@ -87,6 +90,10 @@ pub fn answer(worker: &Worker, current: &mut View, caller: &mut Caller<'_>) -> H
         // Only the binding is kept while the call waits: thousands may wait, each with long arguments.
         let binding = Binding::from_question(&question);
         let is_outside = matches!(&question.subject, Subject::Exec(exec) if exec.is_outside);
+        let path = match &question.subject {
+            Subject::Exec(exec) => unusual::program(exec).to_vec(),
+            Subject::File { .. } | Subject::Host(_) => Vec::new(),
+        };
         let (id, reply) = ask(worker, &guard, &approvals, caller, question)?;
         match reply {
             ConsentOutcome::Settled(state) => caller.consent().settle(binding, state),
@@ -101,7 +108,7 @@ pub fn answer(worker: &Worker, current: &mut View, caller: &mut Caller<'_>) -> H
             // Open it now, while the caller is held and cannot have ended.
             let process = caller.process().and_then(pidfd::ProcessHandle::open).ok();
             caller.check()?;
-            program = Some(AskedProgram { id, command, process, is_outside });
+            program = Some(AskedProgram { id, command, path, process, is_outside });
         }
         caller.start_again();
     }
@@ -115,13 +122,14 @@ pub fn answer(worker: &Worker, current: &mut View, caller: &mut Caller<'_>) -> H
 struct AskedProgram {
     id: Id,
     command: String,
+    path: Vec<u8>,
     process: Option<pidfd::ProcessHandle>,
     is_outside: bool,
 }
 
 /// Reports how the call goes on after the human was asked: the program runs, or was denied.
 fn report(approvals: &Approvals, caller: &Caller<'_>, program: AskedProgram, outcome: &HandlerResult) {
-    let AskedProgram { id, command, process, is_outside } = program;
+    let AskedProgram { id, command, process, is_outside, .. } = program;
     match (outcome, process, caller.consent().reason()) {
         // Its process also starts after a no, to print the refusal.
         (Ok(Reply::Started), _, Some(reason)) if is_outside => {

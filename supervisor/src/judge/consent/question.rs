@@ -15,6 +15,7 @@ use guard_policy::{Access, Outcome, Policy, Reason, Request, decide};
 use super::reach::{command, directories_above, reach};
 use super::unusual::unusual;
 use crate::caller::Caller;
+use crate::config::known_programs::KnownPrograms;
 use crate::config::realpath::Links;
 use crate::judge::made_directories::MadeDirectories;
 use crate::syscall::number::name;
@@ -32,6 +33,8 @@ pub struct Background<'g> {
     pub tree: &'g Tree,
     /// The directories that the tree has made.
     pub made: &'g MadeDirectories,
+    /// The programs that a human has allowed in the project.
+    pub known: &'g KnownPrograms,
     /// Where answers are kept, if anybody is asked.
     pub answers: Option<&'g Manager>,
 }
@@ -151,7 +154,7 @@ fn about(
     reason: &Reason<'_>,
     asked: &[Request<'_>],
 ) -> Question {
-    let Background { policy, session, tree, made: _, answers: _ } = background;
+    let Background { policy, session, tree, known, made: _, answers: _ } = background;
     let pid = caller.process().unwrap_or(caller.tid());
     let asked_by = tree.line(pid).map(shown);
     // For a file, the reason says it: `asked` knows neither the content of a git configuration, nor what the tree made itself.
@@ -169,7 +172,7 @@ fn about(
     Question {
         agent: policy.agent().to_owned(),
         session: (*session).to_owned(),
-        unusual: unusual(policy, &subject),
+        unusual: unusual(policy, known, &subject),
         subject,
         which: WhichFile::default(),
         asked_by: asked_by.collect(),

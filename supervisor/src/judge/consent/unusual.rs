@@ -4,12 +4,15 @@ use guard_approvals::{Exec, Subject};
 use guard_policy::Policy;
 use guard_policy::analysis::risks;
 
+use crate::config::known_programs::KnownPrograms;
+
 /// Returns one remark for each thing that a human should notice.
-pub fn unusual(policy: &Policy, subject: &Subject) -> Vec<String> {
+pub fn unusual(policy: &Policy, known: &KnownPrograms, subject: &Subject) -> Vec<String> {
     match subject {
         Subject::Exec(exec) => {
-            let program = exec.script.as_ref().map_or(&exec.executable.path, |script| &script.path);
+            let program = program(exec);
             let mut remarks = risks(program, &exec.argv);
+            remarks.extend(known.is_first(program).then(|| "the first time in this project".to_owned()));
             remarks.extend(changeable(policy, exec));
             remarks.extend(outside_workspace(policy, &exec.cwd));
             remarks
@@ -17,6 +20,11 @@ pub fn unusual(policy: &Policy, subject: &Subject) -> Vec<String> {
         Subject::File { path, .. } => outside_workspace(policy, path).into_iter().collect(),
         Subject::Host(_) => Vec::new(),
     }
+}
+
+/// What a human takes for the program: the script, if there is one.
+pub fn program(exec: &Exec) -> &[u8] {
+    exec.script.as_ref().map_or(&exec.executable.path, |script| &script.path)
 }
 
 /// A program that the tree may have written. A script is shown by its path, and its content is bound.
