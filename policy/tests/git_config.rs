@@ -164,6 +164,6 @@ proptest! {
         let text = format!("[{head}]\n\t{key} = {value}\n");
         // The keys that pass have longer names, or are those above.
         prop_assume!(!["url", "fetch", "prune", "remote", "merge", "rebase", "active", "update", "branch", "ff", "stat", "date", "sort", "short", "bare", "eol", "abbrev"].contains(&key.as_str()));
-        prop_assert_eq!(outcome(b"", text.as_bytes()), Outcome::Deny, "{}", text);
+        prop_assert_ne!(outcome(b"", text.as_bytes()), Outcome::Allow, "{}", text);
     }
 }

@@ -649,7 +649,7 @@ fn persistence_is_on_without_a_file() {
     let policy = Policy::without_file("main", &host, &Overrides::default());
     assert_eq!(writes(&policy, "/home/u/work/src/x"), Outcome::Allow);
     let verdict = file(&policy, "/home/u/work/.git/hooks/x", Access::WRITE);
-    assert_eq!(verdict.outcome, Outcome::Deny);
+    assert_eq!(verdict.outcome, Outcome::Ask);
     // A guard.json for this alone would take away all the rest.
     assert_eq!(
         verdict.reason.rule(),

@@ -25,7 +25,7 @@ pub(crate) enum Protection {
 
 impl Protection {
     /// What counts where the policy says nothing.
-    pub(crate) const DEFAULT: Protection = Protection::Deny;
+    pub(crate) const DEFAULT: Protection = Protection::Project;
     /// The words beside true and false.
     pub(crate) const WORDS: [(&'static str, Protection); 2] =
         [("ask", Protection::Ask), ("deny", Protection::Deny)];
@@ -69,13 +69,14 @@ impl JsonSchema for Persistence {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let values = json!([true, false, "ask", "deny"]);
         let one = |set: Set| {
-            let description = format!("Protects what runs {}. Default: deny.", set.when());
+            let description =
+                format!("Protects what runs {}. Default: ask, about files of a project.", set.when());
             (set.as_str().to_owned(), json!({ "description": description, "enum": values }))
         };
         let sets: serde_json::Map<String, Value> = Set::ALL.into_iter().map(one).collect();
         json_schema!({
-            "description": "Which files that later run outside the guard are protected from writing: true or \"deny\" (all), \"ask\" (all; \
-                where somebody can be asked, files of a project are asked about), false (none), or an object with the sets, in which \
+            "description": "Which files that later run outside the guard are protected from writing: true or \"deny\" (all), \"ask\" (the \
+                default: all; where somebody can be asked, files of a project are asked about), false (none), or an object with the sets, in which \
                 \"ask\" asks about everything in the set.",
             "oneOf": [
                 { "enum": values },
