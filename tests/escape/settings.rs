@@ -159,7 +159,9 @@ fn settings_of_toml_end_no_guard_and_keep_none_waiting() {
     let bomb =
         (0..20).fold("\"x.sh\"".to_owned(), |inner, _| format!("{{{} = {inner}}}", ["a"; 20].join(".")));
     let many: String = (0..8000).map(|i| format!("k{i}.{} = 'x.sh'\n", ["a"; 30].join("."))).collect();
-    for text in [format!("a = {bomb}\n"), "[".repeat(60_000), many] {
+    // The text of a long string ends with a quote of its own, and no other string begins there.
+    let hidden = format!("a = [\"\"\"x\"\"\"\", {bomb}]\n");
+    for text in [format!("a = {bomb}\n"), hidden, "[".repeat(60_000), many] {
         for repository in ["one", "two", "three", "four"] {
             world.write(format!("work/{repository}/.codex/config.toml"), &text);
             std::fs::create_dir_all(world.root().join(format!("work/{repository}/.git")))

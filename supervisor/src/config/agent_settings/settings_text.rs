@@ -23,8 +23,8 @@ const MAX_NESTING: usize = 64;
 const ON_HOST: &str = "initializeCommand";
 
 /// The stack on which TOML is read: its parser calls itself for each value in a value, and needs more for it than a worker
-/// has.
-const TOML_STACK: usize = 8 << 20;
+/// has. It is enough for all that the parser itself lets pass, should the count before it be too low.
+const TOML_STACK: usize = 32 << 20;
 
 /// Returns the text of a file; none if it is not there.
 ///
@@ -63,8 +63,8 @@ pub fn commands_in(
         (SettingsReader::Shell, _) => vec![NamedCommand::Text(text.to_owned()).into()],
         (_, Some("md")) => command_lines::of_markdown(text),
         (_, Some("yml" | "yaml")) => command_lines::of_lines(text),
-        (_, Some("toml")) => match toml(text, budget).map_err(unread)? {
-            Some(value) => command_keys::commands(&value),
+        (_, Some("toml")) => match toml(text, budget, command_keys::commands).map_err(unread)? {
+            Some(commands) => commands,
             None => command_lines::of_lines(text),
         },
         _ => match json(text, budget).map_err(unread)? {
@@ -125,12 +125,16 @@ fn count(text: &str, most: usize) -> Result<usize, Beyond> {
     Ok(values)
 }
 
-/// The value of TOML. None if it is no TOML.
-fn toml(text: &str, budget: &ReadBudget) -> Result<Option<Value>, Beyond> {
+/// What `read` makes of the value of TOML. None if it is no TOML.
+fn toml<T: Send>(
+    text: &str,
+    budget: &ReadBudget,
+    read: impl FnOnce(&Value) -> T + Send,
+) -> Result<Option<T>, Beyond> {
     budget.take_values(toml_bounds::count(text, MAX_NESTING)?)?;
     let read = || {
         let document: toml_edit::DocumentMut = text.parse().ok()?;
-        Some(of_table(document.as_table()))
+        Some(read(&of_table(document.as_table())))
     };
     std::thread::scope(|scope| {
         let reader = std::thread::Builder::new().stack_size(TOML_STACK).spawn_scoped(scope, read);
@@ -173,7 +177,7 @@ mod tests {
     }
 
     fn read_toml(text: &str) -> Result<Option<Value>, Beyond> {
-        super::toml(text, &ReadBudget::default())
+        super::toml(text, &ReadBudget::default(), Value::clone)
     }
 
     #[test]

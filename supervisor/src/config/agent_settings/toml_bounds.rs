@@ -104,7 +104,11 @@ fn after_string(text: &[u8], quote: u8) -> &[u8] {
         match byte {
             b'\\' if quote == b'"' => rest = after.get(1..).unwrap_or_default(),
             _ if byte == quote && !is_long => return after,
-            _ if is_long && rest.starts_with(&triple) => return &rest[3..],
+            _ if is_long && rest.starts_with(&triple) => {
+                // The text may end with up to two quotes of its own.
+                let more = rest[3..].iter().take(2).take_while(|byte| **byte == quote).count();
+                return &rest[3 + more..];
+            }
             b'\n' if !is_long => return rest,
             _ => rest = after,
         }
@@ -129,6 +133,10 @@ mod tests {
             ("a = \"[[[.\\\"[[[\" # [[[", 0),
             ("a = '''\n[[[\n'''\nb = \"\"\"x\n[[[\"\"\"", 0),
             ("a = '[[[\\'\nb = [1]", 1),
+            ("a = \"\"\"x\"\"\"\"\nb = [1]", 1),
+            ("a = [\"\"\"x\"\"\"\"\", [[1]]]", 3),
+            ("a = ['''x'''', [[1]]]", 3),
+            ("a = [\"\", '', \"\"\"\"\"\", [1]]", 2),
             ("a = 1.5\nb = 2.5", 1),
             ("a = [1.5, 2.5, 3.5]", 2),
         ] {
