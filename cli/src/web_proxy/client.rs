@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use guard_policy::WebScheme;
-use guard_supervisor::web::wire::{ProxyMessage, Redirected, RefusalReason, WebGrant};
+use guard_supervisor::web::wire::{ProxyMessage, Redirected, RefusalReason, WebGrant, WebPeer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
@@ -20,26 +20,26 @@ const LEFT_INTERVAL: Duration = Duration::from_millis(250);
 /// supervisor gets a message that the connection has ended.
 pub(super) struct Client {
     link: Rc<SupervisorLink>,
-    port: u16,
+    peer: WebPeer,
     /// The connection, to see its end while a request waits. `None` if there were no descriptors left.
     socket: Option<OwnedFd>,
     _seat: OwnedSemaphorePermit,
 }
 
 impl Client {
-    /// The client that connects from this port.
+    /// The client of a connection.
     pub(super) fn new(
         link: &Rc<SupervisorLink>,
-        (stream, port): (&TcpStream, u16),
+        (stream, peer): (&TcpStream, WebPeer),
         seat: OwnedSemaphorePermit,
     ) -> Rc<Client> {
         let socket = stream.as_fd().try_clone_to_owned().ok();
-        Rc::new(Client { link: Rc::clone(link), port, socket, _seat: seat })
+        Rc::new(Client { link: Rc::clone(link), peer, socket, _seat: seat })
     }
 
-    /// The port that it has connected from.
-    pub(super) fn port(&self) -> u16 {
-        self.port
+    /// How the supervisor knows it.
+    pub(super) fn peer(&self) -> WebPeer {
+        self.peer
     }
 
     /// The channel to the supervisor.
@@ -49,7 +49,7 @@ impl Client {
 
     /// What its connection was for, if it was redirected; `None` if it is not of the tree.
     pub(super) async fn redirected(&self) -> Option<Redirected> {
-        self.link.redirected(self.port).await
+        self.link.redirected(self.peer).await
     }
 
     /// The number of a new request.
@@ -65,7 +65,7 @@ impl Client {
         scheme: WebScheme,
         addresses: &[IpAddr],
     ) -> Result<WebGrant, NotAllowed> {
-        let question = HostQuestion { client: self.port, request, authority, scheme, addresses };
+        let question = HostQuestion { client: self.peer, request, authority, scheme, addresses };
         self.link.ask(&question, || self.left()).await
     }
 
@@ -83,7 +83,7 @@ impl Client {
 
     /// Reports a request that differs from what was judged. Returns after it is reported.
     pub(super) async fn refuse(&self, authority: &str, why: RefusalReason) {
-        self.link.refuse(self.port, authority, why).await;
+        self.link.refuse(self.peer, authority, why).await;
     }
 
     pub(super) fn send(&self, message: &ProxyMessage) {
@@ -93,6 +93,6 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        self.send(&ProxyMessage::Left { client: self.port });
+        self.send(&ProxyMessage::Left { client: self.peer });
     }
 }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use guard_supervisor::web::wire::{ProxySocket, WebPeer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
@@ -23,6 +24,7 @@ pub(super) fn seats() -> Arc<Semaphore> {
 /// Accepts, and has `serve` serve each connection, without an end.
 pub(super) async fn accept(
     listener: TcpListener,
+    socket: ProxySocket,
     (link, seats): (Rc<SupervisorLink>, Arc<Semaphore>),
     serve: impl AsyncFn(TcpStream, &Rc<Client>) + Copy + 'static,
 ) {
@@ -38,7 +40,8 @@ pub(super) async fn accept(
         };
         let link = Rc::clone(&link);
         tokio::task::spawn_local(async move {
-            let client = Client::new(&link, (&stream, from.port()), seat);
+            let peer = WebPeer { from, to: socket };
+            let client = Client::new(&link, (&stream, peer), seat);
             serve(stream, &client).await;
         });
     }

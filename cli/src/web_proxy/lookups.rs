@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use guard_supervisor::web::wire::{ProxySocket, WebPeer};
 use hickory_proto::op::{Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::rdata::A;
 use hickory_proto::rr::{DNSClass, RData, Record, RecordType};
@@ -21,8 +22,8 @@ use super::supervisor_link::SupervisorLink;
 
 /// How long a program may keep an answer, in seconds. The address stands for the name much longer.
 const TTL: u32 = 5;
-/// The longest question of UDP. Longer ones are cut, and not answered.
-const MAX_QUESTION: usize = 4096;
+/// The longest message that is read, as EDNS has it: a question has at most 255 bytes of name.
+const MAX_QUESTION: usize = 1232;
 /// How many datagrams are answered at a time: one that is not of the tree waits until that is certain.
 const MAX_ANSWERS: usize = 256;
 /// How long a connection of TCP may be silent.
@@ -33,7 +34,7 @@ const ERROR_PAUSE: Duration = Duration::from_millis(50);
 /// Answers datagrams, without an end.
 pub(super) async fn serve(socket: UdpSocket, link: Rc<SupervisorLink>) {
     let (socket, places) = (Rc::new(socket), Arc::new(Semaphore::new(MAX_ANSWERS)));
-    let mut question = [0; MAX_QUESTION];
+    let mut question = [0; MAX_QUESTION + 1];
     loop {
         // The semaphore is never closed.
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
@@ -43,7 +44,8 @@ pub(super) async fn serve(socket: UdpSocket, link: Rc<SupervisorLink>) {
         };
         let (socket, link, question) = (Rc::clone(&socket), Rc::clone(&link), question[..length].to_vec());
         tokio::task::spawn_local(async move {
-            if let Some(answer) = answer(&link, (from.port(), false), &question).await {
+            let peer = WebPeer { from, to: ProxySocket::Lookups };
+            if let Some(answer) = answer(&link, peer, &question).await {
                 // The program may have gone.
                 let _ = socket.send_to(&answer, from).await;
             }
@@ -58,7 +60,7 @@ pub(super) async fn serve_stream(mut stream: TcpStream, client: &Client) -> io::
         let length = timeout(IDLE_TIMEOUT, stream.read_u16()).await??;
         let mut question = vec![0; length.into()];
         timeout(IDLE_TIMEOUT, stream.read_exact(&mut question)).await??;
-        let Some(answer) = answer(client.link(), (client.port(), true), &question).await else {
+        let Some(answer) = answer(client.link(), client.peer(), &question).await else {
             return Ok(());
         };
         let length = u16::try_from(answer.len()).map_err(|_| io::ErrorKind::InvalidData)?;
@@ -67,7 +69,11 @@ pub(super) async fn serve_stream(mut stream: TcpStream, client: &Client) -> io::
 }
 
 /// The answer to a message; `None` to what is no question, and to what is not of the tree.
-async fn answer(link: &SupervisorLink, from: (u16, bool), question: &[u8]) -> Option<Vec<u8>> {
+async fn answer(link: &SupervisorLink, from: WebPeer, question: &[u8]) -> Option<Vec<u8>> {
+    // Names in it may point to each other, so that many of them take long to read.
+    if question.len() > MAX_QUESTION || question.get(4..6) != Some(&[0, 1]) {
+        return malformed(question);
+    }
     let message =
         Message::from_vec(question).ok().filter(|message| message.message_type == MessageType::Query)?;
     let mut answer = Message::response(message.id, message.op_code);
@@ -88,10 +94,18 @@ async fn answer(link: &SupervisorLink, from: (u16, bool), question: &[u8]) -> Op
             }
         }
         // Names have no other records here.
-        [_] => ResponseCode::NoError,
-        _ => ResponseCode::FormErr,
+        _ => ResponseCode::NoError,
     };
     answer.to_vec().ok()
+}
+
+/// The answer to a message that has not one question, or is too long; `None` if it is no question.
+fn malformed(question: &[u8]) -> Option<Vec<u8>> {
+    let (id, kind) = (question.first_chunk()?, question.get(2)?);
+    let is_query = kind & 0x80 == 0;
+    let mut answer = Message::response(u16::from_be_bytes(*id), OpCode::Query);
+    answer.metadata.response_code = ResponseCode::FormErr;
+    is_query.then(|| answer.to_vec().ok())?
 }
 
 /// The name of a question, without the dot at its end.

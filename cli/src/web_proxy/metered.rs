@@ -104,7 +104,7 @@ fn add(count: &Cell<u64>, length: usize) {
 impl Drop for Meter {
     fn drop(&mut self) {
         self.client.send(&ProxyMessage::Moved(WebTransfer {
-            client: self.client.port(),
+            client: self.client.peer(),
             authority: std::mem::take(&mut self.authority),
             address: self.address,
             sent: self.sent.get(),

@@ -33,6 +33,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use guard_supervisor::exit::Exit;
+use guard_supervisor::web::wire::ProxySocket;
 use guard_supervisor::web::{ProxyCommand, receive_sockets};
 use rustix::net::{AddressFamily, sockopt};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -93,8 +94,8 @@ async fn serve(sockets: Sockets) -> io::Result<()> {
     let (link, seats) = (Rc::new(link), listen::seats());
     let connections = LocalSet::new();
     let places = || (Rc::clone(&link), Arc::clone(&seats));
-    connections.spawn_local(listen::accept(listener, places(), connection::serve));
-    connections.spawn_local(listen::accept(redirected, places(), redirected::serve));
+    connections.spawn_local(listen::accept(listener, ProxySocket::Proxy, places(), connection::serve));
+    connections.spawn_local(listen::accept(redirected, ProxySocket::Redirected, places(), redirected::serve));
     connections.spawn_local(lookups::serve(lookups, Rc::clone(&link)));
     drop(link);
     let mut sending = pin!(outgoing.run());

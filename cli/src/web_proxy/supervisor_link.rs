@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use guard_policy::WebScheme;
 use guard_supervisor::web::wire::{
-    ProxyMessage, Redirected, RefusalReason, WebAnswer, WebGrant, WebLookup, WebQuestion, WebRefusal,
-    WebVerdict, line,
+    ProxyMessage, Redirected, RefusalReason, WebAnswer, WebGrant, WebLookup, WebPeer, WebQuestion,
+    WebRefusal, WebVerdict, line,
 };
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
@@ -21,6 +21,9 @@ use tokio::sync::mpsc;
 const UNKNOWN_RETRY: Duration = Duration::from_millis(10);
 /// How often that is repeated before a client counts as one from outside of the tree.
 const UNKNOWN_RETRIES: u32 = 200;
+
+/// The same for a look-up: the supervisor registers its socket before anything can be sent.
+const UNKNOWN_LOOKUPS: u32 = 20;
 
 /// The channel to the supervisor.
 pub(super) struct SupervisorLink {
@@ -37,8 +40,8 @@ type Waiting = std::rc::Rc<RefCell<HashMap<u64, mpsc::UnboundedSender<WebVerdict
 const MAX_WORD: usize = 300;
 
 pub(super) struct HostQuestion<'a> {
-    /// The port that the client has connected from.
-    pub(super) client: u16,
+    /// The client.
+    pub(super) client: WebPeer,
     /// The number of the request, and the method of one of plain HTTP.
     pub(super) request: (u64, &'a str),
     /// The host and the port, as the client wrote them.
@@ -108,29 +111,25 @@ impl SupervisorLink {
     }
 
     /// What a redirected connection was for; `None` if it is not of the tree.
-    pub(super) async fn redirected(&self, client: u16) -> Option<Redirected> {
-        match self.known(|id| ProxyMessage::Accepts { id, client }).await? {
+    pub(super) async fn redirected(&self, client: WebPeer) -> Option<Redirected> {
+        match self.known(UNKNOWN_RETRIES, |id| ProxyMessage::Accepts { id, client }).await? {
             WebVerdict::Redirected(redirected) => Some(redirected),
             _ => None,
         }
     }
 
-    /// The address that stands for a name, for a client with this port, which is one of TCP or UDP; `None` if none does.
-    pub(super) async fn look_up(
-        &self,
-        (client, is_tcp): (u16, bool),
-        name: &str,
-    ) -> Result<Option<Ipv4Addr>, NotAllowed> {
-        let lookup = |id| ProxyMessage::LooksUp(WebLookup { id, client, is_tcp, name: short(name) });
-        match self.known(lookup).await.ok_or(NotAllowed::Stranger)? {
+    /// The address that stands for a name; `None` if none does.
+    pub(super) async fn look_up(&self, client: WebPeer, name: &str) -> Result<Option<Ipv4Addr>, NotAllowed> {
+        let lookup = |id| ProxyMessage::LooksUp(WebLookup { id, client, name: short(name) });
+        match self.known(UNKNOWN_LOOKUPS, lookup).await.ok_or(NotAllowed::Stranger)? {
             WebVerdict::Address(address) => Ok(Some(address)),
             _ => Ok(None),
         }
     }
 
     /// The answer to a message about a client; `None` if the client is not of the tree, or the guard has ended.
-    async fn known(&self, message: impl Fn(u64) -> ProxyMessage) -> Option<WebVerdict> {
-        for _ in 0..UNKNOWN_RETRIES {
+    async fn known(&self, retries: u32, message: impl Fn(u64) -> ProxyMessage) -> Option<WebVerdict> {
+        for _ in 0..retries {
             match self.start(&message).next().await? {
                 WebVerdict::UnknownClient => tokio::time::sleep(UNKNOWN_RETRY).await,
                 answer => return Some(answer),
@@ -140,7 +139,7 @@ impl SupervisorLink {
     }
 
     /// Reports a refusal. Returns when the supervisor has reported it, or has ended.
-    pub(super) async fn refuse(&self, client: u16, authority: &str, why: RefusalReason) {
+    pub(super) async fn refuse(&self, client: WebPeer, authority: &str, why: RefusalReason) {
         let authority = short(authority);
         let why = match why {
             RefusalReason::ServerName(name) => RefusalReason::ServerName(short(&name)),

@@ -1,6 +1,7 @@
 //! Connections and datagrams, and where sockets listen.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use guard_approvals::{AskedHost, DenyReason};
 use guard_policy::approval::always_address;
@@ -14,6 +15,7 @@ use crate::caller::Caller;
 use crate::judge::consent::{ConsentState, about_host};
 use crate::judge::guard::Guard;
 use crate::judge::local_address::interface_of;
+use crate::web::WebClients;
 use crate::web::wire::Redirected;
 
 /// The port of plain HTTP.
@@ -33,7 +35,8 @@ impl Guard {
     ) -> Result<(), Errno> {
         let policy = self.policy();
         let interface = interface_of(policy, address, page);
-        let proxy = self.session.web.as_ref().and_then(|web| web.port_at(address, transport));
+        let is_proxy = |web: &&Arc<WebClients>| web.socket_at(address, transport).is_some();
+        let proxy = self.session.web.as_ref().filter(is_proxy).map(|_| address.port());
         let connection = Connection { address, transport, interface, page, proxy };
         let request = Request::Connect(connection);
         let verdict = decide(policy, &request);

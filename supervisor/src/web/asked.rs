@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use guard_approvals::{Binding, Cancel};
 use parking_lot::Mutex;
 
-use super::wire::WebQuestion;
+use super::wire::{WebPeer, WebQuestion};
 
 /// The maximum number of requests that wait for a human. Each has a thread.
 const MAX_WAITING: usize = 256;
@@ -18,8 +18,8 @@ pub(super) struct AskedRequests(Mutex<RequestState>);
 struct RequestState {
     /// By the number of the proxy's question: how to withdraw it, once it is asked.
     waiting: HashMap<u64, Option<Cancel>>,
-    /// By the client's port: the number of its request, and what a human has allowed it.
-    allowed: HashMap<u16, (u64, Vec<Binding>)>,
+    /// By the client: the number of its request, and what a human has allowed it.
+    allowed: HashMap<WebPeer, (u64, Vec<Binding>)>,
 }
 
 impl AskedRequests {
@@ -40,7 +40,7 @@ impl AskedRequests {
     }
 
     /// Forgets a client that has left.
-    pub(super) fn forget(&self, client: u16) {
+    pub(super) fn forget(&self, client: WebPeer) {
         self.0.lock().allowed.remove(&client);
     }
 

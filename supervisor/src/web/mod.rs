@@ -2,7 +2,7 @@
 //!
 //! The proxy is a process of its own outside the tree. It parses what the tree and the servers send, looks names up and
 //! moves bytes; the supervisor does none of that. The two speak over a socket pair (`wire`). Whoever asks the proxy is
-//! known by the port that the tree's connection comes from (`clients`). Programs that do not know the proxy look names up
+//! known by the address that the tree's connection comes from (`clients`). Programs that do not know the proxy look names up
 //! (`lookups`), get addresses that stand for them (`stand_ins`), and their connections there are redirected to the proxy.
 
 mod answers;

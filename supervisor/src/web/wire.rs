@@ -1,7 +1,7 @@
 //! What the proxy and the supervisor say to each other: a line of JSON for each message.
 
 use std::io::{self, BufRead, Read};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use guard_policy::WebScheme;
 use serde::de::DeserializeOwned;
@@ -30,8 +30,8 @@ pub enum ProxyMessage {
     Accepts {
         /// A number that the answer has, too.
         id: u64,
-        /// The port that the client has connected from.
-        client: u16,
+        /// The client.
+        client: WebPeer,
     },
     /// Which address stands for this name?
     LooksUp(WebLookup),
@@ -39,9 +39,30 @@ pub enum ProxyMessage {
     Moved(WebTransfer),
     /// A client's connection has ended.
     Left {
-        /// The client's port.
-        client: u16,
+        /// The client.
+        client: WebPeer,
     },
+}
+
+/// A client of the proxy, as both know it: no two sockets that live at the same time have the same of both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct WebPeer {
+    /// The client's own address.
+    pub from: SocketAddr,
+    /// Where it has connected to.
+    pub to: ProxySocket,
+}
+
+/// A socket of the proxy's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ProxySocket {
+    /// TCP: for programs that know the proxy.
+    Proxy,
+    /// TCP: for connections to where other hosts would be, which the supervisor has redirected.
+    Redirected,
+    /// UDP: for look-ups, which the supervisor has redirected.
+    Lookups,
 }
 
 /// A question about a host. The proxy asks it twice: without addresses before the look-up, so that a denied name is
@@ -52,8 +73,8 @@ pub struct WebQuestion {
     pub id: u64,
     /// The number of the request. What a human allows once is for one request, which has several questions.
     pub request: u64,
-    /// The port that the client has connected from.
-    pub client: u16,
+    /// The client.
+    pub client: WebPeer,
     /// The method of a request of plain HTTP. Empty for a tunnel.
     pub method: String,
     /// The host and the port, as the client wrote them.
@@ -78,10 +99,8 @@ enum SchemeName {
 pub struct WebLookup {
     /// A number that the answer has, too.
     pub id: u64,
-    /// The port that the client has sent from.
-    pub client: u16,
-    /// Whether that is a port of TCP.
-    pub is_tcp: bool,
+    /// The client.
+    pub client: WebPeer,
     /// The name, as the client wrote it.
     pub name: String,
 }
@@ -99,8 +118,8 @@ pub enum Redirected {
 /// What became of a connection to a host.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct WebTransfer {
-    /// The port that the client has connected from.
-    pub client: u16,
+    /// The client.
+    pub client: WebPeer,
     /// The host and the port.
     pub authority: String,
     /// The address that was connected to.
@@ -116,8 +135,8 @@ pub struct WebTransfer {
 pub struct WebRefusal {
     /// A number that the answer has, too.
     pub id: u64,
-    /// The port that the client has connected from.
-    pub client: u16,
+    /// The client.
+    pub client: WebPeer,
     /// The host and the port that were judged.
     pub authority: String,
     /// Why.
@@ -212,12 +231,16 @@ pub fn line(message: &impl Serialize) -> Vec<u8> {
 mod tests {
     use super::*;
 
+    fn peer(port: u16) -> WebPeer {
+        WebPeer { from: SocketAddr::from(([127, 0, 0, 1], port)), to: ProxySocket::Proxy }
+    }
+
     fn question(authority: &str) -> ProxyMessage {
         ProxyMessage::Asks(WebQuestion {
             id: 7,
             request: 1,
             method: String::new(),
-            client: 40000,
+            client: peer(40000),
             authority: authority.to_owned(),
             scheme: WebScheme::Https,
             addresses: vec!["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()],
@@ -226,14 +249,17 @@ mod tests {
 
     #[test]
     fn messages_are_lines() {
-        let text = [line(&question("example.com:443")), line(&ProxyMessage::Left { client: 1 })].concat();
+        let text =
+            [line(&question("example.com:443")), line(&ProxyMessage::Left { client: peer(1) })].concat();
         let mut from = &text[..];
         let first: Option<ProxyMessage> = receive(&mut from).unwrap();
         assert!(
-            matches!(first, Some(ProxyMessage::Asks(WebQuestion { id: 7, client: 40000, .. }))),
+            matches!(first, Some(ProxyMessage::Asks(WebQuestion { id: 7, client, .. })) if client == peer(40000)),
             "{first:?}"
         );
-        assert!(matches!(receive(&mut from).unwrap(), Some(ProxyMessage::Left { client: 1 })));
+        assert!(
+            matches!(receive(&mut from).unwrap(), Some(ProxyMessage::Left { client }) if client == peer(1))
+        );
         assert!(receive::<ProxyMessage>(&mut from).unwrap().is_none());
     }
 

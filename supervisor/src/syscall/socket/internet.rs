@@ -14,7 +14,7 @@ use crate::kernel::requests;
 use crate::reply::HandlerResult;
 use crate::syscall::Request;
 use crate::web::WebClient;
-use crate::web::wire::Redirected;
+use crate::web::wire::{Redirected, WebPeer};
 
 /// Connects to the address, if the policy allows it.
 pub fn connect(
@@ -30,7 +30,9 @@ pub fn connect(
     let page = request.guard.page(transport);
     judge(page)?;
     let done = request.connect(socket, &readdressed(raw, to));
-    note_client(request, socket, (to, transport), redirect.map(|(_, redirected)| redirected));
+    if matches!(done, Ok(_) | Err(Errno::INPROGRESS | Errno::INTR)) {
+        note_client(request, socket, (to, transport), redirect.map(|(_, redirected)| redirected));
+    }
     // The approvals page may have started listening there meanwhile.
     let now = request.guard.page(transport);
     if now != page
@@ -50,12 +52,13 @@ fn note_client(
     (to, transport): (SocketAddr, Transport),
     redirected: Option<Redirected>,
 ) {
-    let clients = request.guard.session.web.as_ref().filter(|web| web.port_at(to, transport).is_some());
-    let Some(clients) = clients else { return };
+    let Some(clients) = &request.guard.session.web else { return };
+    let Some(socket_of_proxy) = clients.socket_at(to, transport) else { return };
     let own = rustix::net::getsockname(socket).map(SocketAddr::try_from);
     if let Ok(Ok(own)) = own {
         let process = request.caller.process().unwrap_or(request.caller.tid());
-        clients.add(own.port(), transport, WebClient { process, redirected });
+        let from = SocketAddr::new(own.ip().to_canonical(), own.port());
+        clients.add(WebPeer { from, to: socket_of_proxy }, WebClient { process, redirected });
     }
 }
 
@@ -79,6 +82,10 @@ pub fn receiver(
     to: SocketAddr,
 ) -> Result<Vec<u8>, Errno> {
     let to = aimed(to, bound(socket)?);
+    // Nobody knows a socket that is not connected: the proxy would wait until it is certain that it is none of the tree's.
+    if request.guard.session.web.as_ref().is_some_and(|web| web.socket_at(to, Transport::Udp).is_some()) {
+        return Err(Errno::ACCESS);
+    }
     request.guard.judge_connection(request.caller, to, Transport::Udp, request.guard.page(Transport::Udp))?;
     Ok(readdressed(raw, to))
 }
