@@ -105,12 +105,12 @@ fn the_strictest_answer_counts_for_private_networks() {
         (&allow, "deny", Outcome::Deny, Outcome::Deny),
         (&ask, "allow", Outcome::Ask, Outcome::Ask),
         (&ask, "deny", Outcome::Deny, Outcome::Deny),
-        // What the operator has not written is about private networks alone.
+        // What the operator has not written leaves out what is nobody's network.
         (&json!({}), "allow", Outcome::Deny, Outcome::Allow),
         (&json!({}), "ask", Outcome::Deny, Outcome::Ask),
     ] {
         assert_eq!(outcome(operators.clone(), theirs, "10.1.1.1:443"), private, "{operators} {theirs}");
-        assert_eq!(outcome(operators.clone(), theirs, "240.0.0.1:443"), reserved, "{operators} {theirs}");
+        assert_eq!(outcome(operators.clone(), theirs, "198.18.0.1:443"), reserved, "{operators} {theirs}");
     }
 }
 

@@ -260,8 +260,12 @@ impl Network {
             AddressClass::Public => return None,
             _ if is_local => return None,
             AddressClass::LinkLocal => ((Outcome::Deny, &self.by_link_local), allows(Destination::names)),
+            // A socket that connects to one keeps to that link, and what it sends to this host leaves by it.
+            AddressClass::Multicast if self.keeps_to_link(ip) => {
+                ((Outcome::Deny, &self.by_link_local), allows(Destination::names))
+            }
             class => {
-                let judged = self.by_private(class)?;
+                let judged = self.by_private(ip, class)?;
                 (judged, allows(|destination, address| destination.covers(address, false)))
             }
         };
@@ -274,8 +278,13 @@ impl Network {
     }
 
     /// The strictest `network.connect.private` for a class of addresses; `None` if all allow it.
-    fn by_private(&self, class: AddressClass) -> Option<(Outcome, &CompiledReason)> {
-        self.private.iter().filter_map(|rule| rule.judge(class)).min_by_key(|(outcome, _)| *outcome)
+    fn by_private(&self, ip: IpAddr, class: AddressClass) -> Option<(Outcome, &CompiledReason)> {
+        self.private.iter().filter_map(|rule| rule.judge(ip, class)).min_by_key(|(outcome, _)| *outcome)
+    }
+
+    /// Whether a socket that is bound or connected there keeps to one link, where that could lead past a rule.
+    fn keeps_to_link(&self, ip: IpAddr) -> bool {
+        is_of_link(ip) && (self.web.is_some() || self.private() != PrivateAccess::Allow)
     }
 
     /// Decides about listening. A process on the gateway's port would receive the gateway's token while the gateway is
@@ -286,9 +295,7 @@ impl Network {
         if let Some(reason) = &self.closed {
             return verdict(Outcome::Deny, reason);
         }
-        if is_of_link(address.ip())
-            && (self.web.is_some() || self.by_private(AddressClass::Private).is_some())
-        {
+        if self.keeps_to_link(address.ip()) {
             // From then on, what the socket sends to this host leaves by that interface, too.
             verdict(Outcome::Deny, &self.by_bound_link)
         } else if transport != Transport::Tcp {
@@ -343,7 +350,7 @@ impl Network {
             || match AddressClass::from_ip(address.ip()) {
                 AddressClass::Public | AddressClass::Metadata => false,
                 AddressClass::LinkLocal => true,
-                class => self.by_private(class).is_some(),
+                class => self.by_private(address.ip().to_canonical(), class).is_some(),
             }
             || self.web.is_some() && !destination::is_loopback(address.ip())
             || self.denies.iter().any(|(destination, _)| destination.needs_interfaces(port))

@@ -1,6 +1,9 @@
 //! `network.connect.private`: connections to other hosts that are not public.
 
-use super::address::AddressClass;
+use std::net::IpAddr;
+
+use super::address::{AddressClass, special_uses};
+use super::special_use::SpecialUse;
 use crate::config::network::PrivateAccess;
 use crate::verdict::{CompiledReason, Outcome, Source};
 
@@ -8,8 +11,8 @@ use crate::verdict::{CompiledReason, Outcome, Source};
 #[derive(Clone, Debug)]
 pub(super) struct PrivateRule {
     access: PrivateAccess,
-    /// Whether the key is written. If not, the rule is about private networks alone: reserved addresses are nobody's
-    /// networks, and some proxies give every name one of them (198.18.0.0/15).
+    /// Whether the key is written. If not, the rule leaves out what is nobody's network: examples, and addresses for tests
+    /// of devices, of which some proxies give every name one (198.18.0.0/15).
     is_written: bool,
     reason: CompiledReason,
 }
@@ -20,7 +23,7 @@ impl PrivateRule {
         let access = written.unwrap_or(default);
         let (source, class) = match written {
             Some(_) => (Source::Global, "not public"),
-            None => (Source::Default, "in a private network"),
+            None => (Source::Default, "of a private network"),
         };
         let path = "network.connect.private".to_owned();
         let rule = format!("{path} \"{}\"", access.as_str());
@@ -37,12 +40,12 @@ impl PrivateRule {
         PrivateRule { access, is_written: true, reason }
     }
 
-    /// What becomes of a connection to another host with an address of this class; `None` if it is allowed.
-    pub(super) fn judge(&self, class: AddressClass) -> Option<(Outcome, &CompiledReason)> {
+    /// What becomes of a connection to another host at this address, of this class; `None` if it is allowed.
+    pub(super) fn judge(&self, ip: IpAddr, class: AddressClass) -> Option<(Outcome, &CompiledReason)> {
         let is_meant = match class {
-            // Of another host, such an address leads back to this one by a relay: 2002:7f00:1::.
-            AddressClass::Private | AddressClass::Loopback => true,
-            AddressClass::Reserved | AddressClass::Multicast => self.is_written,
+            // Of another host, a loopback address leads back to this one by a relay: 2002:7f00:1::.
+            AddressClass::Private | AddressClass::Multicast | AddressClass::Loopback => true,
+            AddressClass::Reserved => self.is_written || !is_nobodys(ip),
             AddressClass::Public | AddressClass::LinkLocal | AddressClass::Metadata => false,
         };
         let outcome = match self.access {
@@ -62,4 +65,11 @@ impl PrivateRule {
     pub(super) fn access(&self) -> PrivateAccess {
         self.access
     }
+}
+
+/// Whether an address belongs to nobody's network, whatever it is reserved for besides.
+fn is_nobodys(ip: IpAddr) -> bool {
+    special_uses(ip).all(|one| {
+        matches!(one.special_use, SpecialUse::Benchmarking | SpecialUse::Documentation | SpecialUse::Global)
+    })
 }
