@@ -3,6 +3,7 @@
 mod always;
 mod answers;
 mod input;
+mod known;
 mod last_use;
 mod lifecycle;
 mod load;

@@ -215,9 +215,13 @@ def wake(*_): raise Woken
 signal.signal(signal.SIGALRM, wake)
 server = socket.create_server(("127.0.0.1", 0)); a = socket.create_connection(server.getsockname()); b = server.accept()[0]
 a.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 60)); a.setblocking(False)
-try:
-    while True: a.sendmsg([bytes(100_000)])
-except BlockingIOError: a.setblocking(True)
+def fill(size):
+    try:
+        while True: a.sendmsg([bytes(size)])
+    except BlockingIOError: pass
+# The other end may take more a moment later.
+for _ in range(4): fill(100_000); fill(1000); fill(1); time.sleep(0.25)
+a.setblocking(True)
 def close():
     time.sleep(0.5); os.close(number); os.kill(os.getpid(), signal.SIGALRM)
 number = a.fileno(); started = time.monotonic(); threading.Thread(target=close).start()

@@ -357,7 +357,7 @@ fn a_virtual_environment_of_the_workspace_can_be_filled() {
 fn a_denial_says_what_would_allow_it_and_is_final() {
     let world = World::bare().attended().policy(
         r#"{"version": 1, "exec": {"security": "full", "ask": "on-miss"}, "permissions":
-            {"filesystem": {"rules": {SYSTEM, "@/work/**": "rwx", "~/.zshrc": "rw-"}, "default": "???"}}}"#,
+            {"persistence": "deny", "filesystem": {"rules": {SYSTEM, "@/work/**": "rwx", "~/.zshrc": "rw-"}, "default": "???"}}}"#,
     );
     run_git(&world.work(), "init -q");
     let before = world.read("work/.git/config");
