@@ -25,8 +25,10 @@ def named(path): return struct.pack("=H", U) + path.encode() + b"\0"
 def at(port, host="127.0.0.1"): return struct.pack("=H", I) + struct.pack(">H", port) + socket.inet_aton(host) + bytes(8)
 "#;
 
+/// Broadcasts are of private networks, and allowed here.
 fn same(script: &str) -> Same {
-    World::open().same_python(&format!("{HEAD}{script}"))
+    const NETWORK: &str = r#"{"network": {"connect": {"private": "allow"}}, "#;
+    World::open().policy_text(|text| text.replacen('{', NETWORK, 1)).same_python(&format!("{HEAD}{script}"))
 }
 
 #[test]

@@ -80,8 +80,9 @@ fn allowed_connections_behave_as_without_the_guard() {
     let listener = Listener::everywhere();
     let port = listener.port.to_string();
     let arguments = ["python3", "-S", "-c", SCRIPT, &port];
-    let looking = world(r#"{"deny": ["203.0.113.0/24", "localhost:1"], "allow": ["fe80::77"]}"#);
-    for world in [world(r#"{"allow": ["fe80::77"]}"#), looking] {
+    let looking =
+        world(r#"{"deny": ["203.0.113.0/24", "localhost:1"], "allow": ["fe80::77"], "private": "allow"}"#);
+    for world in [world(r#"{"allow": ["fe80::77"], "private": "allow"}"#), looking] {
         let native = world.native(&arguments);
         assert_eq!(native.status, 0, "{}", native.stderr);
         assert!(native.stdout.lines().count() > 60, "{}", native.stdout);
