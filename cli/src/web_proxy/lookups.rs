@@ -68,7 +68,7 @@ pub(super) async fn serve_stream(mut stream: TcpStream, client: &Client) -> io::
     }
 }
 
-/// The answer to a message; `None` to what is no question, and to what is not of the tree.
+/// The answer to a message; `None` to what is no question, and to a look-up that is not of the tree.
 async fn answer(link: &SupervisorLink, from: WebPeer, question: &[u8]) -> Option<Vec<u8>> {
     // Names in it may point to each other, so that many of them take long to read.
     if question.len() > MAX_QUESTION || question.get(4..6) != Some(&[0, 1]) {
