@@ -88,32 +88,32 @@ impl SupervisorLink {
         question: &HostQuestion<'_>,
         left: impl Fn() -> L,
     ) -> Result<WebGrant, NotAllowed> {
-        for _ in 0..UNKNOWN_RETRIES {
+        let asked = async || {
             let mut answers = self.start(|id| question.message(id));
-            let answer = match answers.next().await {
+            match answers.next().await {
                 Some(WebVerdict::Asked) => tokio::select! {
                     answer = answers.next() => answer,
                     () = left() => Some(WebVerdict::Denied("the program has closed its connection".to_owned())),
                 },
                 answer => answer,
-            };
-            match answer {
-                Some(WebVerdict::Allowed(grant)) => return Ok(grant),
-                Some(WebVerdict::Denied(rule)) => return Err(NotAllowed::ByRule(rule)),
-                Some(WebVerdict::UnknownClient) => tokio::time::sleep(UNKNOWN_RETRY).await,
-                // These answer other questions.
-                Some(WebVerdict::Asked | WebVerdict::Redirected(_) | WebVerdict::Address(_)) | None => {
-                    return Err(NotAllowed::ByRule("the guard has ended".to_owned()));
-                }
             }
+        };
+        match known(UNKNOWN_RETRIES, asked).await? {
+            WebVerdict::Allowed(grant) => Ok(grant),
+            WebVerdict::Denied(rule) => Err(NotAllowed::ByRule(rule)),
+            // These answer other questions.
+            WebVerdict::Asked
+            | WebVerdict::UnknownClient
+            | WebVerdict::Redirected(_)
+            | WebVerdict::Address(_) => Err(ended()),
         }
-        Err(NotAllowed::Stranger)
     }
 
     /// What a redirected connection was for; `None` if it is not of the tree.
     pub(super) async fn redirected(&self, client: WebPeer) -> Option<Redirected> {
-        match self.known(UNKNOWN_RETRIES, |id| ProxyMessage::Accepts { id, client }).await? {
-            WebVerdict::Redirected(redirected) => Some(redirected),
+        let asked = async || self.start(|id| ProxyMessage::Accepts { id, client }).next().await;
+        match known(UNKNOWN_RETRIES, asked).await {
+            Ok(WebVerdict::Redirected(redirected)) => Some(redirected),
             _ => None,
         }
     }
@@ -121,21 +121,10 @@ impl SupervisorLink {
     /// The address that stands for a name; `None` if none does.
     pub(super) async fn look_up(&self, client: WebPeer, name: &str) -> Result<Option<Ipv4Addr>, NotAllowed> {
         let lookup = |id| ProxyMessage::LooksUp(WebLookup { id, client, name: short(name) });
-        match self.known(UNKNOWN_LOOKUPS, lookup).await.ok_or(NotAllowed::Stranger)? {
+        match known(UNKNOWN_LOOKUPS, async || self.start(lookup).next().await).await? {
             WebVerdict::Address(address) => Ok(Some(address)),
             _ => Ok(None),
         }
-    }
-
-    /// The answer to a message about a client; `None` if the client is not of the tree, or the guard has ended.
-    async fn known(&self, retries: u32, message: impl Fn(u64) -> ProxyMessage) -> Option<WebVerdict> {
-        for _ in 0..retries {
-            match self.start(&message).next().await? {
-                WebVerdict::UnknownClient => tokio::time::sleep(UNKNOWN_RETRY).await,
-                answer => return Some(answer),
-            }
-        }
-        None
     }
 
     /// Reports a refusal. Returns when the supervisor has reported it, or has ended.
@@ -170,6 +159,21 @@ impl SupervisorLink {
         // Fails only if the task that sends messages has ended.
         let _ = self.outgoing.send(line(message));
     }
+}
+
+/// What `ask` is answered about a client, once the client is known.
+async fn known(retries: u32, ask: impl AsyncFn() -> Option<WebVerdict>) -> Result<WebVerdict, NotAllowed> {
+    for _ in 0..retries {
+        match ask().await.ok_or_else(ended)? {
+            WebVerdict::UnknownClient => tokio::time::sleep(UNKNOWN_RETRY).await,
+            answer => return Ok(answer),
+        }
+    }
+    Err(NotAllowed::Stranger)
+}
+
+fn ended() -> NotAllowed {
+    NotAllowed::ByRule("the guard has ended".to_owned())
 }
 
 impl HostQuestion<'_> {

@@ -73,19 +73,17 @@ impl Guard {
             return Ok(None);
         };
         let ports = web.ports();
-        match transport {
-            Transport::Udp if self.policy().is_resolver(to) => Ok(Some((ports.lookups, Redirected::Lookups))),
-            Transport::Tcp if self.policy().is_resolver(to) => {
-                Ok(Some((ports.redirected, Redirected::Lookups)))
-            }
-            Transport::Udp => Ok(None),
-            Transport::Tcp => {
-                let Some(name) = web.names.name(to.ip()) else { return Ok(None) };
-                let authority = format!("{name}:{}", to.port());
-                self.judge_name(caller, &authority, to.port())?;
-                Ok(Some((ports.redirected, Redirected::Host(authority))))
-            }
+        if self.policy().is_resolver(to) {
+            let port = if transport == Transport::Udp { ports.lookups } else { ports.redirected };
+            return Ok(Some((port, Redirected::Lookups)));
         }
+        if transport == Transport::Udp {
+            return Ok(None);
+        }
+        let Some(name) = web.names.name(to.ip()) else { return Ok(None) };
+        let authority = format!("{name}:{}", to.port());
+        self.judge_name(caller, &authority, to.port())?;
+        Ok(Some((ports.redirected, Redirected::Host(authority))))
     }
 
     /// Judges a name before the proxy does, so that the call fails that asks for it. Whether TLS or plain HTTP follows is not
