@@ -86,14 +86,14 @@ pub fn answer(worker: &Worker, current: &mut View, caller: &mut Caller<'_>) -> H
             caller.start_again();
             continue;
         }
-        let command = question.command();
+        let started = match &question.subject {
+            Subject::Exec(exec) => {
+                question.command().map(|command| (command, unusual::program(exec).to_vec(), exec.is_outside))
+            }
+            Subject::File { .. } | Subject::Host(_) => None,
+        };
         // Only the binding is kept while the call waits: thousands may wait, each with long arguments.
         let binding = Binding::from_question(&question);
-        let is_outside = matches!(&question.subject, Subject::Exec(exec) if exec.is_outside);
-        let path = match &question.subject {
-            Subject::Exec(exec) => unusual::program(exec).to_vec(),
-            Subject::File { .. } | Subject::Host(_) => Vec::new(),
-        };
         let (id, reply) = ask(worker, &guard, &approvals, caller, question)?;
         match reply {
             ConsentOutcome::Settled(state) => caller.consent().settle(binding, state),
@@ -104,7 +104,7 @@ pub fn answer(worker: &Worker, current: &mut View, caller: &mut Caller<'_>) -> H
                 continue;
             }
         }
-        if let Some(command) = command {
+        if let Some((command, path, is_outside)) = started {
             // Open it now, while the caller is held and cannot have ended.
             let process = caller.process().and_then(pidfd::ProcessHandle::open).ok();
             caller.check()?;
