@@ -4,10 +4,23 @@
 use super::command_keys::Part;
 use super::started_commands::{NamedCommand, StartedCommand};
 
-/// Returns the commands of settings in YAML.
+/// What ends a line in YAML 1.2 beside `\r\n`.
+const BREAKS: [char; 2] = ['\n', '\r'];
+/// What ended lines in YAML 1.1 as well, which PyYAML reads.
+const OLDER_BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
+
+/// Returns the commands of settings in YAML, by whichever of its releases.
 pub fn of_lines(text: &str) -> Vec<StartedCommand> {
+    let mut found = of_rows(text, &BREAKS);
+    if text.contains(&OLDER_BREAKS[2..]) {
+        found.extend(of_rows(text, &OLDER_BREAKS));
+    }
+    found
+}
+
+fn of_rows(text: &str, breaks: &[char]) -> Vec<StartedCommand> {
     let mut reader = LineReader::default();
-    text.lines().for_each(|row| reader.row(row));
+    text.split("\r\n").flat_map(|part| part.split(breaks)).for_each(|row| reader.row(row));
     reader.end_entry();
     reader.found
 }
@@ -203,6 +216,9 @@ mod tests {
             ),
             ("[[hooks.Stop]]\ncommand = './a' # b", &["./a"]),
             ("lint-cmd: ./a", &["./a"]),
+            ("# b\r\nlint-cmd: ./a\r\n", &["./a"]),
+            ("# b\rlint-cmd: ./a", &["./a"]),
+            ("# b\u{85}lint-cmd: ./a", &["./a"]),
             ("lint-cmd:\n- \"python: ./a\"\nread: b", &["", "python: ./a"]),
             ("mcpServers:\n  - name: x\n    command: a\n    args:\n      - \"b\"\n", &["a", "", "b", "a b"]),
             ("x = { command = \"a\" }", &["{ command = \"a\" }"]),

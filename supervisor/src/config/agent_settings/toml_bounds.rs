@@ -1,30 +1,32 @@
 //! How deep values in values of TOML are, and how many there are, before anything is parsed.
 
+use toml_parser::Source;
+use toml_parser::lexer::TokenKind;
+
 use super::read_budget::Beyond;
 
 /// Returns how many values TOML may have, if none lies deeper than `most`: by the brackets that are open, and the dots in the
 /// keys and headers around. It counts rather too much than too little, such as the dot of a number. What is behind an error
 /// counts, too.
 ///
+/// The tokens are the parser's own: where the two saw strings and comments differently, values could hide from the count.
+///
 /// # Errors
 /// A value may lie deeper.
 pub fn count(text: &str, most: usize) -> Result<usize, Beyond> {
     let mut depth = TomlDepth { open: vec![0], sum: 0, header: 0, in_header: false, is_start: true };
     let mut values = 1;
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = match byte {
-            b'"' | b'\'' => {
-                depth.is_start = false;
-                after_string(rest, byte)
-            }
-            b'#' => &after[after.iter().position(|byte| *byte == b'\n').unwrap_or(after.len())..],
-            _ => {
-                depth.add(byte);
-                after
-            }
-        };
-        values += usize::from(b"[{.,=".contains(&byte));
+    for token in Source::new(text).lex() {
+        depth.add(token.kind());
+        let is_value = matches!(
+            token.kind(),
+            TokenKind::LeftSquareBracket
+                | TokenKind::LeftCurlyBracket
+                | TokenKind::Dot
+                | TokenKind::Comma
+                | TokenKind::Equals
+        );
+        values += usize::from(is_value);
         if depth.total() > most {
             return Err(Beyond::Deep);
         }
@@ -55,32 +57,32 @@ impl TomlDepth {
         self.open.len() - 1 + self.sum
     }
 
-    fn add(&mut self, byte: u8) {
+    fn add(&mut self, token: TokenKind) {
         let is_line = self.open.len() == 1;
         let is_first = self.is_start;
-        self.is_start &= byte.is_ascii_whitespace();
-        match byte {
-            b'[' | b'{' => {
-                if is_line && is_first && byte == b'[' {
+        self.is_start &= matches!(token, TokenKind::Whitespace | TokenKind::Newline);
+        match token {
+            TokenKind::LeftSquareBracket | TokenKind::LeftCurlyBracket => {
+                if is_line && is_first && token == TokenKind::LeftSquareBracket {
                     (self.in_header, self.header) = (true, 0);
                 }
                 self.open.push(0);
             }
-            b']' | b'}' if !is_line => {
+            TokenKind::RightSquareBracket | TokenKind::RightCurlyBracket if !is_line => {
                 if self.in_header {
                     self.header = self.header.max(self.inner());
                 }
                 self.forget();
                 self.open.pop();
             }
-            b'.' => {
+            TokenKind::Dot => {
                 self.sum += 1;
                 if let Some(dots) = self.open.last_mut() {
                     *dots += 1;
                 }
             }
-            b',' => self.forget(),
-            b'\n' if is_line => {
+            TokenKind::Comma => self.forget(),
+            TokenKind::Newline if is_line => {
                 (self.in_header, self.is_start) = (false, true);
                 self.forget();
             }
@@ -93,27 +95,6 @@ impl TomlDepth {
             self.sum -= std::mem::take(dots);
         }
     }
-}
-
-/// What follows a string that begins here. One of a single line ends with it, as the parser has it.
-fn after_string(text: &[u8], quote: u8) -> &[u8] {
-    let triple = [quote; 3];
-    let is_long = text.starts_with(&triple);
-    let mut rest = &text[if is_long { 3 } else { 1 }..];
-    while let Some((&byte, after)) = rest.split_first() {
-        match byte {
-            b'\\' if quote == b'"' => rest = after.get(1..).unwrap_or_default(),
-            _ if byte == quote && !is_long => return after,
-            _ if is_long && rest.starts_with(&triple) => {
-                // The text may end with up to two quotes of its own.
-                let more = rest[3..].iter().take(2).take_while(|byte| **byte == quote).count();
-                return &rest[3 + more..];
-            }
-            b'\n' if !is_long => return rest,
-            _ => rest = after,
-        }
-    }
-    rest
 }
 
 #[cfg(test)]
@@ -157,6 +138,15 @@ mod tests {
     fn each_part_of_a_key_and_of_a_list_is_a_value() {
         for (text, values) in [("", 1), ("a = 1", 2), ("a.b = [1, 2]", 5), ("[a]\nb = { c = 1 }", 5)] {
             assert_eq!(count(text, 64), Ok(values), "{text}");
+        }
+    }
+
+    /// What the parser reads behind them counts.
+    #[test]
+    fn no_string_and_no_comment_hides_what_follows() {
+        for hidden in ["# c\r", "x = \"\\\n", "x = 1'''\n", "x = 1\"\"\"\n", "x = '\n"] {
+            let text = format!("{hidden}{}", "[a]\n".repeat(100));
+            assert!(count(&text, 64).is_ok_and(|values| values > 100), "{hidden:?}");
         }
     }
 }
