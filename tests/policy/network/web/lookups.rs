@@ -8,7 +8,7 @@ use super::{arrived, guarded, pairs, ruled, strangers};
 const UNKNOWING: &str = include_str!("unknowing.py");
 
 /// Without the variables that name the proxy.
-const NO_PROXY: &str =
+pub(super) const NO_PROXY: &str =
     "unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NODE_USE_ENV_PROXY;";
 
 #[test]

@@ -4,6 +4,7 @@ mod asked;
 mod learned;
 mod limits;
 mod lookups;
+mod registries;
 
 use std::process::Command;
 

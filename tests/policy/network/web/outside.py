@@ -52,6 +52,13 @@ def serve(peer):
         elif path == "/stuck":
             peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx")
             while peer.recv(65536): pass
+        elif path.startswith("/files/"):
+            file = os.path.join(os.path.dirname(home), path.split("?")[0].strip("/"))
+            if os.path.isdir(file): file = os.path.join(file, "index.html")
+            found = os.path.exists(file)
+            answer = open(file, "rb").read() if found else b""
+            kind = "text/html" if file.endswith(".html") else "application/octet-stream"
+            peer.sendall(f"HTTP/1.1 {'200 OK' if found else '404 No'}\r\nContent-Type: {kind}\r\nContent-Length: {len(answer)}\r\nConnection: close\r\n\r\n".encode() + answer)
         elif path == "/moved":
             peer.sendall(b"HTTP/1.1 302 Found\r\nLocation: http://evil.test/\r\nContent-Length: 0\r\n\r\n")
         else:
