@@ -111,7 +111,7 @@ fn a_home_or_what_contains_it_is_no_project() {
             &policy,
             &[
                 ("/home/u/notes.txt", "???"),
-                ("/home/u/bin/x", "?d?"),
+                ("/home/u/bin/x /home/u/.bin/x", "ad?"),
                 ("/home/u/.npm/_npx/1/tool", "aad"),
                 ("/usr/bin/git", "ada"),
                 ("/home/u/.ssh/x", "ddd"),
@@ -170,6 +170,11 @@ fn the_roots_hold_what_may_run() {
         assert!(policy.within_exec_roots(program.as_bytes()), "{program}");
     }
     assert!(!policy.within_exec_roots(b"/srv/a.out"));
+    // The operator's scripts where PATH does not name their directory.
+    let policy = policy_for(b"/home/u", b"/home/u/work");
+    assert!(policy.within_exec_roots(b"/home/u/bin/deploy"));
+    check(&policy, &[("/home/u/bin/deploy", "ad?")]);
+    check(&policy_for(b"/home/u", b"/home/u/bin"), &[("/home/u/bin/deploy", "ada")]);
 }
 
 #[test]

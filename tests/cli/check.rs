@@ -1,5 +1,7 @@
 //! `check`: the policy's answers without running anything.
 
+use std::os::unix::fs::PermissionsExt;
+
 use guard_tests::{Ended, World, ended, ended_with_input};
 use serde_json::Value;
 
@@ -165,4 +167,19 @@ fn a_bad_line_of_a_batch_is_denied_and_an_error() {
     let ended = ended_with_input(world.command().args(["check", "--batch"]), b"\xff\xfe\n");
     assert_eq!((ended.status, ended.stdout.lines().count()), (125, 1));
     assert_eq!(ended_with_input(world.command().args(["check", "--batch"]), b"").status, 0);
+}
+
+/// What the kernel's floor would refuse is no question.
+#[test]
+fn a_program_that_no_answer_can_start_is_denied() {
+    let world = World::bare().policy(
+        r#"{"version": 1, "exec": {"security": "allowlist", "ask": "on-miss"},
+            "permissions": {"filesystem": {"rules": {SYSTEM, "~/tools/**": "???"}, "default": "---"}}}"#,
+    );
+    let program = world.write("home/tools/program", "#!/bin/sh\n");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("to change a mode");
+    let program = program.display().to_string();
+    let answer = check(&world, &["--", &program]);
+    assert_eq!(answer.status, 1, "{}{}", answer.stdout, answer.stderr);
+    assert!(answer.stdout.contains("not below exec.roots; add \""), "{}", answer.stdout);
 }

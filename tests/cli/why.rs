@@ -73,7 +73,7 @@ fn why_last_reports_a_denial_and_a_change_that_helps() {
         ", agent main\n",
         "\n  asked by  sh ",
         "\n  rule      permissions.filesystem.default",
-        "\n            no rule covers the path, and the default is ---\n",
+        "\n            no rule covers the path, and the default grants nothing\n",
         "\n  now       denied by the same\n",
         "\n  to allow  openclaw-guard allow write '~/c/**'\n",
     ] {

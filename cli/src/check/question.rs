@@ -15,7 +15,7 @@ use guard_policy::{
 use guard_supervisor::config::{Paths, environment};
 use guard_supervisor::exec::ContentMatcher;
 use guard_supervisor::exit::Exit;
-use guard_supervisor::judge::guard::decide_program;
+use guard_supervisor::judge::guard::decide_start;
 use guard_supervisor::judge::local_address::interface_of;
 use rustix::fs::{Mode, OFlags};
 
@@ -105,7 +105,7 @@ fn print(
         _ => {
             let cwd = cwd.as_os_str().as_bytes();
             let originals = originals(policy, path, bytes);
-            decide_program(policy, Exec { path: bytes, argv, cwd, role: Role::Program }, &originals)
+            decide_start(policy, Exec { path: bytes, argv, cwd, role: Role::Program }, &originals)
         }
     };
     render(question, operation, bytes, &verdict)

@@ -12,7 +12,7 @@ use guard_policy::{
     decide,
 };
 use guard_supervisor::exec::image::{self, Image};
-use guard_supervisor::judge::guard::decide_program;
+use guard_supervisor::judge::guard::decide_start;
 use guard_supervisor::judge::local_address::interface_of;
 
 use crate::check::{file, originals};
@@ -51,15 +51,7 @@ impl PathQuery {
             PathQuery::Start { path, argv, cwd, role } => {
                 let exec = Exec { path, argv, cwd, role: *role };
                 let file = Path::new(OsStr::from_bytes(path));
-                let verdict = decide_program(policy, exec, &originals(policy, file, path));
-                if verdict.outcome == Outcome::Deny || policy.within_exec_roots(path) {
-                    return verdict;
-                }
-                let text = "its directory is not below exec.roots";
-                Verdict {
-                    outcome: Outcome::Deny,
-                    reason: Reason::new(Source::Builtin, "exec.roots", text, text),
-                }
+                decide_start(policy, exec, &originals(policy, file, path))
             }
             PathQuery::Connect { address, page } => {
                 let interface = interface_of(policy, *address, *page);

@@ -66,7 +66,7 @@ pub(crate) fn default_reason(permission: Permission, source: Source, path: &str)
         source,
         path: path.to_owned(),
         rule: format!("{path} \"{permission}\""),
-        text: format!("no rule covers the path, and the default is {permission}"),
+        text: format!("no rule covers the path, and the default {}", permission.in_words()),
     }
 }
 

@@ -85,6 +85,22 @@ pub fn decide_program<'p>(policy: &'p Policy, exec: Exec<'_>, originals: &[Vec<u
     Verdict { outcome, reason: reason.into_owned() }
 }
 
+/// As [`decide_program`], where the floor holds: it refuses what is not below exec.roots, whatever the policy says.
+pub fn decide_start<'p>(policy: &'p Policy, exec: Exec<'_>, originals: &[Vec<u8>]) -> Verdict<'p> {
+    let verdict = decide_program(policy, exec, originals);
+    if verdict.outcome == Outcome::Deny || policy.within_exec_roots(exec.path) {
+        return verdict;
+    }
+    Verdict { outcome: Outcome::Deny, reason: below_no_root(exec.path) }
+}
+
+/// The reason for what the floor refuses to start.
+fn below_no_root(program: &[u8]) -> Reason<'static> {
+    let end = program.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+    let directory = guard_policy::text::shown(&program[..end]);
+    builtin(format!("not below exec.roots; add \"{directory}\" there"))
+}
+
 fn strictest<'p>(policy: &'p Policy, exec: Exec<'_>, originals: &[Vec<u8>]) -> Verdict<'p> {
     let copies = originals.iter().map(|original| decide_copy(policy, &exec, original));
     let strictest = copies.min_by_key(|verdict| verdict.outcome);
@@ -260,11 +276,8 @@ impl Guard {
             }
         }
         if verdict.outcome != Outcome::Deny && !self.floor.starts(exec.path) {
-            let path = exec.path;
-            let directory = path.iter().rposition(|&byte| byte == b'/').map_or(&path[..0], |at| &path[..at]);
-            let text =
-                format!("not below exec.roots; add \"{}\" there", guard_policy::text::shown(directory));
-            let _ = self.note(caller, Operation::Exec, path, exec.argv, &builtin(text), Outcome::Deny);
+            let reason = below_no_root(exec.path);
+            let _ = self.note(caller, Operation::Exec, exec.path, exec.argv, &reason, Outcome::Deny);
             // Even when only observing: the floor would refuse it, whatever is approved.
             return Err(Errno::ACCESS);
         }

@@ -1,7 +1,7 @@
 //! The policy without a `guard.json`: ordinary work needs no prompt, secrets are out of reach, the
 //! rest is asked for. The lists are in `system.rs`.
 
-use super::system::{DENIED, PROGRAMS, QUIET, RULES, TICKETS, TOOLCHAINS};
+use super::system::{DENIED, PROGRAMS, QUIET, RULES, SCRIPTS, TICKETS, TOOLCHAINS};
 use crate::compile::builder::MapBuilder;
 use crate::compile::every_policy::{
     DEFAULT_RUNNING_NOTICE_MS, DEFAULT_TIMEOUT_MS, always_denied, default_reason, host_entries, programs,
@@ -34,6 +34,8 @@ use crate::{Grant, Host, Overrides, Permission, Policy, Rights, Source};
 const ASKED: Permission = Permission(Rights::all(Grant::Ask));
 const PROJECT: Permission = Permission(Rights::ALL);
 const TOOLS: Permission = Permission(Rights { r: Grant::Yes, w: Grant::No, x: Grant::Yes });
+/// Without the right to read, a program could not start at all: its directory would be no exec root.
+const STARTED_IF_APPROVED: Permission = Permission(Rights { r: Grant::Yes, w: Grant::No, x: Grant::Ask });
 const LISTED: Permission = Permission(Rights { r: Grant::Yes, w: Grant::No, x: Grant::No });
 const TEMPORARY: Permission = Permission(Rights { r: Grant::Yes, w: Grant::Yes, x: Grant::Ask });
 
@@ -48,6 +50,12 @@ impl Policy {
         let mut builder = lists(host, &modes);
         for dir in &toolchains {
             rule(&mut builder, &hierarchy(dir), TOOLS);
+        }
+        for scripts in SCRIPTS.map(|directory| [host.home, directory.as_bytes()].concat()) {
+            let is_known = toolchains.iter().any(|dir| is_below(&scripts, dir));
+            if !is_known && scripts != host.cwd {
+                rule(&mut builder, &hierarchy(&scripts), STARTED_IF_APPROVED);
+            }
         }
         builder.warnings.extend(start_warning(host));
         if let Some(profile) = host.profile {

@@ -39,6 +39,9 @@ pub(crate) const TOOLCHAINS: [&str; 22] = [
     "~/go/bin/**",
 ];
 
+/// Where an operator's own scripts are, below the home directory, whether or not `PATH` names it.
+pub(crate) const SCRIPTS: [&str; 2] = ["/bin", "/.bin"];
+
 /// Secrets among the temporary files of everybody: tickets of Kerberos (krb5.conf(5), `default_ccache_name`) and proxies of
 /// grids (voms-proxy-init(1)). Only the built-in policy denies them: a pattern in a directory from which programs start keeps
 /// the floor from reading, and written policies leave reads to it.
