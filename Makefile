@@ -3,12 +3,13 @@
 CMD ?= $${SHELL:-bash}
 GUARD := target/release/openclaw-guard
 
-.PHONY: help run demo build test test-escape test-full test-foreign test-machines soak fuzz bench bench-check bench-report lint setup deb clean
+.PHONY: help run demo build test test-escape test-full test-foreign test-machines soak fuzz bench bench-check bench-report lint setup deb dist clean
 
 help:
 	@echo "make run [CMD='bash -c \"echo hi\"']  build, and start the guard on a shell or on CMD"
 	@echo "make demo                            build, and show a denial and a question, on files of its own"
 	@echo "make deb                             a package for Debian and Ubuntu, in target/debian"
+	@echo "make dist                            a release: a program without a C library in a tarball, and the package"
 	@echo "make test                            the gate: lint, unit and end-to-end tests, as root and as a user"
 	@echo "make test-escape [LAYERS=--layers]   the attacks, under each choice of tiers; then without each layer"
 	@echo "make test-full [SHARD=1/3]           adds foreign suites, real gateways, licences and unused dependencies"
@@ -35,6 +36,9 @@ demo: build
 
 deb:
 	@scripts/deb
+
+dist:
+	@scripts/dist
 
 # Cargo itself keeps the direction of the crates.
 lint:

@@ -193,11 +193,12 @@ pub(super) const SECCOMP: RowAction = RowAction::First(
 
 /// The low byte of personality(2) (linux/personality.h).
 const PER_LINUX32: libc::c_int = 8;
+const UNAME26: libc::c_int = 0x0002_0000;
 /// The bits of personality(2) that change only what a process sees of itself: the machine's name (`PER_LINUX32`,
 /// `UNAME26`), where its memory is, and details of old calls. `READ_IMPLIES_EXEC` is none of them: it would map files as
 /// code without PROT_EXEC, which is what holds mmap. Nor is `MMAP_PAGE_ZERO`.
 const HARMLESS_PERSONALITY: u32 = (PER_LINUX32
-    | libc::UNAME26
+    | UNAME26
     | libc::ADDR_NO_RANDOMIZE
     | libc::ADDR_COMPAT_LAYOUT
     | libc::ADDR_LIMIT_32BIT
@@ -214,7 +215,7 @@ pub(super) const PERSONALITY: RowAction = RowAction::First(
     REFUSE,
 );
 
-const TRACEME: &[u32] = &[libc::PTRACE_TRACEME];
+const TRACEME: &[u32] = &[libc::PTRACE_TRACEME as u32];
 /// `PTRACE_TRACEME` makes the parent the tracer, and the first process's parent is the guard.
 pub(super) const PTRACE: RowAction = RowAction::Option(
     Switch::AllowPtrace,
@@ -228,7 +229,7 @@ pub(super) const SIGNAL: RowAction = RowAction::Option(Switch::ScopedSignals, &A
 /// The first argument is a process; 0 means the caller.
 pub(super) const OF_PROCESS: RowAction =
     RowAction::First(&[rule(&[one_of(0, &[0])], Action::Allow)], Action::Notify);
-const CORE: &[u32] = &[libc::RLIMIT_CORE];
+const CORE: &[u32] = &[libc::RLIMIT_CORE as u32];
 /// The limit on core files must stay: a lower one would let the kernel start the program of core_pattern(5).
 pub(super) const SETRLIMIT: RowAction =
     RowAction::First(&[rule(&[one_of(0, CORE)], Action::Notify)], Action::Allow);
@@ -238,7 +239,7 @@ pub(super) const PRLIMIT: RowAction = RowAction::First(
 );
 /// Only `PRIO_PROCESS` of the caller. A user or a group, even the caller's own, may include the supervisor.
 pub(super) const SETPRIORITY: RowAction = RowAction::First(
-    &[rule(&[one_of(0, &[libc::PRIO_PROCESS]), one_of(1, &[0])], Action::Allow)],
+    &[rule(&[one_of(0, &[libc::PRIO_PROCESS as u32]), one_of(1, &[0])], Action::Allow)],
     Action::Notify,
 );
 /// As for `setpriority`; here 1 selects a process.

@@ -5,11 +5,12 @@ use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit, pidfd_open, pidfd_send_signal, setrlimit,
 };
 
-/// The caller's soft limit.
-pub fn limit(tid: Tid, resource: libc::__rlimit_resource_t) -> Option<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+/// The caller's soft limit of a resource, `RLIMIT_*`.
+pub fn limit(tid: Tid, resource: u32) -> Option<u64> {
+    let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
+    let none = std::ptr::null::<libc::rlimit64>();
     // SAFETY: nothing is set; the kernel fills the structure, which outlives the call.
-    let result = unsafe { libc::prlimit(tid, resource, std::ptr::null(), &raw mut limit) };
+    let result = unsafe { libc::syscall(libc::SYS_prlimit64, tid, resource, none, &raw mut limit) };
     (result == 0).then_some(limit.rlim_cur)
 }
 

@@ -18,26 +18,36 @@ pub struct OutgoingMessage<'m> {
     pub control: &'m [u64],
 }
 
+/// The kernel's own structure (linux/socket.h, `user_msghdr`). musl's function copies the control messages, and only short ones.
+#[repr(C)]
+struct MessageHeader {
+    name: *const u8,
+    name_length: u32,
+    parts: *const libc::iovec,
+    part_count: usize,
+    control: *const u64,
+    control_length: usize,
+    flags: u32,
+}
+
 /// Sends a message and returns how many bytes of it the kernel took. `flags` are `MSG_*`. Never raises SIGPIPE.
 ///
 /// # Errors
 /// The kernel's.
 pub fn send(socket: BorrowedFd<'_>, message: OutgoingMessage<'_>, flags: i32) -> Result<usize, Errno> {
-    let mut data = libc::iovec { iov_base: message.data.as_ptr() as *mut _, iov_len: message.data.len() };
-    // SAFETY: the structure has only integers and pointers, for which zero is a valid value.
-    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
-    header.msg_iov = &raw mut data;
-    header.msg_iovlen = 1;
-    if !message.name.is_empty() {
-        header.msg_name = message.name.as_ptr() as *mut _;
-        header.msg_namelen = message.name.len() as libc::socklen_t;
-    }
-    if !message.control.is_empty() {
-        header.msg_control = message.control.as_ptr() as *mut _;
-        header.msg_controllen = size_of_val(message.control);
-    }
+    let data = libc::iovec { iov_base: message.data.as_ptr() as *mut _, iov_len: message.data.len() };
+    let header = MessageHeader {
+        name: if message.name.is_empty() { std::ptr::null() } else { message.name.as_ptr() },
+        name_length: message.name.len() as u32,
+        parts: &raw const data,
+        part_count: 1,
+        control: if message.control.is_empty() { std::ptr::null() } else { message.control.as_ptr() },
+        control_length: size_of_val(message.control),
+        flags: 0,
+    };
+    let flags = flags | libc::MSG_NOSIGNAL;
     // SAFETY: every pointer is that of a live slice, with that slice's length, and the kernel only reads.
-    let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const header, flags | libc::MSG_NOSIGNAL) };
+    let sent = unsafe { libc::syscall(libc::SYS_sendmsg, socket.as_raw_fd(), &raw const header, flags) };
     usize::try_from(sent).map_err(|_| errno::from_io(io::Error::last_os_error()))
 }
 

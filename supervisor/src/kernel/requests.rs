@@ -129,7 +129,7 @@ pub fn ioctl_write(file: BorrowedFd<'_>, request: u32, argument: &[u8]) -> Resul
         return Err(Errno::INVAL);
     }
     // SAFETY: the request number states the size that the kernel reads, which is the slice's (checked above).
-    let result = unsafe { libc::ioctl(file.as_raw_fd(), libc::Ioctl::from(request), argument.as_ptr()) };
+    let result = unsafe { libc::syscall(libc::SYS_ioctl, file.as_raw_fd(), request, argument.as_ptr()) };
     errno::check(result)
 }
 

@@ -45,11 +45,9 @@ pub fn policy(thread: Tid) -> i32 {
 
 /// Not the C library's function: musl's does nothing.
 fn set(thread: Tid, policy: i32, priority: i32) -> Result<(), Errno> {
-    let parameters = libc::sched_param { sched_priority: priority };
     // The flag cannot be taken off without a right, so it stays.
     let policy = policy | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: the kernel reads the structure, which outlives the call; everything else is an integer.
-    let result =
-        unsafe { libc::syscall(libc::SYS_sched_setscheduler, thread, policy, &raw const parameters) };
+    // SAFETY: the kernel reads a structure of one integer, which outlives the call; everything else is an integer.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, thread, policy, &raw const priority) };
     errno::check(result)
 }

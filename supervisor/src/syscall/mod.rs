@@ -127,7 +127,7 @@ pub fn handle(request: &Request<'_, '_>) -> HandlerResult {
         libc::SYS_ptrace => process::trace(request),
         libc::SYS_pidfd_send_signal => process::signal_by_descriptor(request, int(0)),
         libc::SYS_setrlimit => process::limit_core(request, 0, word(1), 0),
-        libc::SYS_prlimit64 if int(1) as u32 == libc::RLIMIT_CORE => {
+        libc::SYS_prlimit64 if int(1) == libc::RLIMIT_CORE as i32 => {
             process::limit_core(request, int(0), word(2), word(3))
         }
         libc::SYS_prlimit64
