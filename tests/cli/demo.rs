@@ -42,7 +42,7 @@ fn on_a_terminal_it_asks() {
         // The prompt ignores what is typed in its first half second.
         until("the key is taken", || {
             std::thread::sleep(Duration::from_millis(1000));
-            let taken = screen.rows().iter().any(|(row, _)| row.trim() == format!("> {key}"));
+            let taken = screen.still().text().iter().any(|row| row.trim() == format!("> {key}"));
             if !taken {
                 screen.keys(key);
             }

@@ -22,15 +22,15 @@ const DENIED_TO_CLAUDE_CODE: [&str; 2] =
 const DENIED_TO_CODEX: [&str; 1] = ["write ~/.codex/config.toml"];
 
 /// A home with a project, an agent in `PATH`, and with or without a policy.
-struct Desk {
-    world: World,
-    tools: PathBuf,
+pub struct Desk {
+    pub world: World,
+    pub tools: PathBuf,
     arguments: Vec<String>,
 }
 
 impl Desk {
-    fn new(tools: PathBuf, template: Option<&str>, arguments: &[&str]) -> Desk {
-        let world = World::bare().asking();
+    fn new(world: World, tools: PathBuf, template: Option<&str>, arguments: &[&str]) -> Desk {
+        let world = world.asking();
         world.write("home/app/hello.txt", "hello\n");
         let arguments = arguments.iter().map(|&word| word.to_owned()).collect();
         let desk = Desk { world, tools, arguments };
@@ -41,7 +41,7 @@ impl Desk {
         desk
     }
 
-    fn project(&self) -> PathBuf {
+    pub fn project(&self) -> PathBuf {
         self.world.home().join("app")
     }
 
@@ -49,11 +49,11 @@ impl Desk {
         self.project().join("hello.txt").display().to_string()
     }
 
-    fn path(&self) -> String {
+    pub fn path(&self) -> String {
         format!("{}:/usr/local/bin:/usr/bin:/bin", self.tools.display())
     }
 
-    fn guard(&self) -> Command {
+    pub fn guard(&self) -> Command {
         let mut command = self.world.command();
         command.current_dir(self.project()).env("PATH", self.path()).env("TERM", "xterm-256color");
         command
@@ -136,40 +136,64 @@ impl Agent<'_> {
     }
 }
 
-fn claude_code(template: Option<&str>, arguments: &[&str]) {
-    let tools =
-        installed_directory("claude-code", None).join("node_modules/@anthropic-ai/claude-code-linux-x64");
-    let desk = Desk::new(tools, template, arguments);
-    // Somebody who uses it already.
-    let project = desk.project().display().to_string();
-    let state = json!({"hasCompletedOnboarding": true, "theme": "dark", "numStartups": 3,
-        "customApiKeyResponses": {"approved": ["none-none-none-none"], "rejected": []},
-        "projects": {project: {"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}}});
-    desk.world.write("home/.claude.json", state.to_string());
-    let edit = json!({"file_path": desk.file(), "old_string": "hello", "new_string": "changed"});
-    let model = Model::start(vec![
-        Step::Call("Read", json!({"file_path": desk.file()})),
-        Step::Call("Edit", edit),
-        Step::Call("Bash", json!({"command": "cat hello.txt", "description": "a step"})),
-    ]);
-    let environment = [
-        ("ANTHROPIC_BASE_URL", &*model.url()),
-        ("ANTHROPIC_API_KEY", "none-none-none-none"),
-        ("DISABLE_AUTOUPDATER", "1"),
-        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-        ("IS_SANDBOX", "1"),
-    ];
-    // Once without the guard, as somebody has done who uses it already: it makes its directories in the home.
-    let idle = Model::start(Vec::new());
-    let mut first = desk.world.native_command();
-    first.env("PATH", desk.path()).current_dir(desk.project()).envs(environment.iter().copied());
-    let first = ended(first.env("ANTHROPIC_BASE_URL", idle.url()).args(["claude", "-p", "go on"]));
-    assert_eq!(first.status, 0, "{}\n{}", first.stdout, first.stderr);
-    for directory in [".claude/plugins", ".local/state/claude", ".local/share/claude"] {
-        fs::create_dir_all(desk.world.home().join(directory)).expect("a directory");
+/// Claude Code at the desk of somebody who uses it already.
+pub struct ClaudeCode {
+    pub desk: Desk,
+    pub environment: Vec<(&'static str, String)>,
+    _model: Model,
+}
+
+impl ClaudeCode {
+    /// With a model that takes these steps.
+    pub fn new(
+        world: World,
+        template: Option<&str>,
+        arguments: &[&str],
+        steps: impl FnOnce(&Desk) -> Vec<Step>,
+    ) -> ClaudeCode {
+        let tools =
+            installed_directory("claude-code", None).join("node_modules/@anthropic-ai/claude-code-linux-x64");
+        let desk = Desk::new(world, tools, template, arguments);
+        let project = desk.project().display().to_string();
+        let state = json!({"hasCompletedOnboarding": true, "theme": "dark", "numStartups": 3,
+            "customApiKeyResponses": {"approved": ["none-none-none-none"], "rejected": []},
+            "projects": {project: {"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}}});
+        desk.world.write("home/.claude.json", state.to_string());
+        let model = Model::start(steps(&desk));
+        let environment = [
+            ("ANTHROPIC_BASE_URL", &*model.url()),
+            ("ANTHROPIC_API_KEY", "none-none-none-none"),
+            ("DISABLE_AUTOUPDATER", "1"),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+            ("IS_SANDBOX", "1"),
+        ];
+        let environment = environment.map(|(name, value)| (name, value.to_owned())).to_vec();
+        // Once without the guard, as somebody has done who uses it already: it makes its directories in the home.
+        let idle = Model::start(Vec::new());
+        let mut first = desk.world.native_command();
+        first.env("PATH", desk.path()).current_dir(desk.project()).envs(environment.iter().cloned());
+        let first = ended(first.env("ANTHROPIC_BASE_URL", idle.url()).args(["claude", "-p", "go on"]));
+        assert_eq!(first.status, 0, "{}\n{}", first.stdout, first.stderr);
+        for directory in [".claude/plugins", ".local/state/claude", ".local/share/claude"] {
+            fs::create_dir_all(desk.world.home().join(directory)).expect("a directory");
+        }
+        ClaudeCode { desk, environment, _model: model }
     }
+}
+
+fn claude_code(template: Option<&str>, arguments: &[&str]) {
+    let claude = ClaudeCode::new(World::bare(), template, arguments, |desk| {
+        let edit = json!({"file_path": desk.file(), "old_string": "hello", "new_string": "changed"});
+        vec![
+            Step::Call("Read", json!({"file_path": desk.file()})),
+            Step::Call("Edit", edit),
+            Step::Call("Bash", json!({"command": "cat hello.txt", "description": "a step"})),
+        ]
+    });
+    let environment: Vec<_> =
+        claude.environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let argv = ["claude", "--permission-mode", "acceptEdits"].map(str::to_owned);
-    let mut agent = desk.agent(&environment, &argv);
+    let mut agent = claude.desk.agent(&environment, &argv);
     loop {
         match agent.shows(&[
             "accept edits on",
@@ -209,7 +233,8 @@ fn codex(template: Option<&str>, arguments: &[&str]) {
     if !has(&["node"]) {
         return;
     }
-    let desk = Desk::new(installed_directory("codex", None).join("node_modules/.bin"), template, arguments);
+    let tools = installed_directory("codex", None).join("node_modules/.bin");
+    let desk = Desk::new(World::bare(), tools, template, arguments);
     let patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: hello.txt\n@@\n-hello\n+changed\n*** End Patch\nEOF";
     let runs = |command: &str| Step::Call("exec_command", json!({"cmd": command}));
     let model = Model::start(vec![runs("cat hello.txt"), runs(patch), runs("git init -q . && git status")]);

@@ -7,4 +7,5 @@ mod agents;
 mod clone;
 mod daemon;
 mod existing;
+mod recording;
 mod work;

@@ -124,7 +124,12 @@ impl Session {
 
     /// Returns what is shown, with everything made equal that differs from run to run.
     pub fn snapshot(&self, picture: &Picture) -> String {
-        normalised(&picture.text, &self.root)
+        self.normalised(&picture.text)
+    }
+
+    /// Returns a text with everything made equal that differs from run to run.
+    pub fn normalised(&self, text: &str) -> String {
+        normalised(text, &self.root)
     }
 
     /// Leaves the shell. Returns its status.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use nix::sys::termios::tcgetattr;
 
 use crate::pty::{self, Pty};
-use crate::{limit, status_of};
+use crate::{Still, limit, status_of};
 
 /// How the terminal reacts to queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,13 +180,10 @@ impl Emulator {
         last
     }
 
-    /// Returns each row as text, and whether its first cell is drawn in reverse.
+    /// Returns what the terminal shows now, with its colours.
     #[must_use]
-    pub fn rows(&self) -> Vec<(String, bool)> {
-        let inside = self.inside();
-        let screen = inside.parser.screen();
-        let is_reversed = |row| screen.cell(row, 0).is_some_and(vt100::Cell::inverse);
-        screen.rows(0, screen.size().1).zip(0..).map(|(text, row)| (text, is_reversed(row))).collect()
+    pub fn still(&self) -> Still {
+        Still::new(self.inside().parser.screen())
     }
 
     /// Returns everything that was written to the terminal.

@@ -17,6 +17,7 @@ mod python;
 mod run;
 mod screen;
 pub mod served;
+mod still;
 mod transcript;
 
 use std::ffi::OsStr;
@@ -40,6 +41,7 @@ pub use pty::give_environment;
 pub use python::python_environment;
 pub use run::{descendants, ended, ended_with_input, is_soak, limit, rounds, skip, status_of, until, words};
 pub use screen::Screen;
+pub use still::{Still, recording};
 pub use transcript::{Shell, Step, steps, steps_under};
 
 /// Returns the path of the guard under test: OPENCLAW_GUARD, or the one built beside the tests.
@@ -163,7 +165,15 @@ impl World {
     /// Creates a world without a policy file: the built-in policy applies.
     #[must_use]
     pub fn bare() -> World {
-        let directory = tempfile::Builder::new().prefix("guard-").tempdir().expect("a temporary directory");
+        World::bare_in(tempfile::Builder::new().prefix("guard-").tempdir().expect("a temporary directory"))
+    }
+
+    /// Creates a world as [`World::bare`], in this directory.
+    ///
+    /// # Panics
+    /// When its directories cannot be made.
+    #[must_use]
+    pub fn bare_in(directory: TempDir) -> World {
         fs::create_dir(directory.path().join("home")).expect("a home");
         fs::create_dir(directory.path().join("work")).expect("a workspace");
         let tiers = std::env::var("GUARD_TIERS").ok().filter(|tiers| !tiers.is_empty());
