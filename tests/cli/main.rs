@@ -20,6 +20,7 @@ mod policies;
 mod policy;
 mod sandbox;
 mod sandbox_container;
+mod sandbox_podman;
 mod sandbox_prune;
 mod sandbox_run;
 mod status;

@@ -1,4 +1,4 @@
-//! `sandbox run` with docker and podman. Neither is here: a script in its place writes down what it is asked.
+//! `sandbox run` with docker and podman: a script in the place of either writes down what it is asked.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -42,7 +42,10 @@ done
 }
 
 fn run(world: &World, options: &[&str], argv: &[&str]) -> Ended {
-    let path = format!("{}:/usr/bin:/bin", world.root().join("bin").display());
+    run_by(&format!("{}:/usr/bin:/bin", world.root().join("bin").display()), world, options, argv)
+}
+
+fn run_by(path: &str, world: &World, options: &[&str], argv: &[&str]) -> Ended {
     let mut command = world.command();
     // Not in the workspace, which one test replaces.
     command
@@ -163,7 +166,8 @@ fn podman_is_asked_in_the_same_way() {
 fn what_is_missing_is_said() {
     for (program, package) in [("docker", "docker.io"), ("podman", "podman")] {
         let world = with(ALL);
-        let ended = run(&world, &["--backend", program], &["true"]);
+        // Where none of the system's is found either.
+        let ended = run_by("/nonexistent", &world, &["--backend", program], &["true"]);
         assert_eq!((ended.status, ended.stdout.as_str()), (125, ""), "{}", ended.stderr);
         let line = format!("there is no {program} in PATH: install it (Debian: apt install {package})");
         assert!(ended.stderr.contains(&line), "{}", ended.stderr);

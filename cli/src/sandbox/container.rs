@@ -10,6 +10,9 @@ pub const GUARD: &str = "/usr/local/bin/openclaw-guard";
 /// Where it has the guard's policy.
 pub const POLICY: &str = "/usr/local/share/openclaw-guard/guard.json";
 
+/// Where the guard keeps its state there, and its log: it goes with the container. The image's own home may not be written.
+pub const STATE: &str = "/tmp/openclaw-guard";
+
 /// The container of a session.
 pub struct Container<'s> {
     sandbox: &'s SessionSandbox,
@@ -83,7 +86,9 @@ impl<'s> Container<'s> {
         for bind in [format!("{}:{GUARD}:ro", one.guard), format!("{}:{POLICY}:ro", one.policy)] {
             argv.extend(["-v".to_owned(), bind]);
         }
-        argv.extend(["--env-file", one.env_file, "--entrypoint", GUARD, self.image()].map(str::to_owned));
+        argv.extend(["--env-file", one.env_file].map(str::to_owned));
+        argv.extend(["--env".to_owned(), format!("OPENCLAW_STATE_DIR={STATE}")]);
+        argv.extend(["--entrypoint", GUARD, self.image()].map(str::to_owned));
         argv.extend(one.arguments.iter().cloned());
         argv
     }

@@ -12,10 +12,9 @@ use guard_supervisor::config::{self, Disk};
 use serde_json::{Map, Value, json};
 
 use crate::sandbox::SandboxError;
+use crate::sandbox::container::STATE;
 use crate::sandbox::question::{SandboxConfig, SessionSandbox};
 
-/// The log in the container, which ends with it: what is denied is on stderr, too.
-const AUDIT: &str = "/tmp/openclaw-guard/audit.jsonl";
 /// Where an image has its programs.
 const PROGRAMS: [&str; 6] = ["/usr/**", "/bin/**", "/sbin/**", "/lib/**", "/lib64/**", "/opt/**"];
 /// The keys of `exec` that name directories of the host.
@@ -78,7 +77,8 @@ pub fn text(
         "permissions": { "filesystem": { "rules": rules, "deny": deny } },
         "network": section(&operators, "network"),
         "agents": agents,
-        "audit": { "path": AUDIT, "onError": "continue" },
+        // It ends with the container: what is denied is on stderr, too.
+        "audit": { "path": format!("{STATE}/audit.jsonl"), "onError": "continue" },
     });
     let text = serde_json::to_string_pretty(&policy).unwrap_or_default();
     // It must be valid before a container starts.
