@@ -14,6 +14,7 @@ mod watch;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use guard_approvals::Settings;
 use guard_openclaw::approvals_store::{self, Stores};
@@ -70,6 +71,7 @@ impl PolicySource {
 pub struct Reload {
     reader: Arc<Mutex<PolicyReader>>,
     sync_thread: SyncThread,
+    is_over: Arc<AtomicBool>,
 }
 
 struct PolicyReader {
@@ -83,6 +85,8 @@ struct PolicyReader {
     current: Arc<Current>,
     sync_thread: SyncThread,
     reporter: Reporter,
+    /// This process ends.
+    is_over: Arc<AtomicBool>,
 }
 
 impl Reload {
@@ -97,6 +101,7 @@ impl Reload {
         let seen_stores = Default::default();
         let stamps = None;
         sync_thread.follow(current.guard().policy());
+        let is_over = Arc::<AtomicBool>::default();
         let reader = PolicyReader {
             source,
             seen,
@@ -105,8 +110,9 @@ impl Reload {
             current,
             sync_thread: sync_thread.clone(),
             reporter,
+            is_over: Arc::clone(&is_over),
         };
-        Reload { reader: Arc::new(Mutex::new(reader)), sync_thread }
+        Reload { reader: Arc::new(Mutex::new(reader)), sync_thread, is_over }
     }
 
     /// Starts the thread that waits for changes; it first checks for changes that happened before.
@@ -143,11 +149,9 @@ impl Reload {
         }
     }
 
-    /// Has nothing read again, for this process ends: not what it writes itself by then. Waits for nobody.
+    /// Has nothing put in force any more, for this process ends: not what it writes itself by then. Waits for nobody.
     pub fn stop(&self) {
-        if let Some(reader) = self.reader.try_lock() {
-            std::mem::forget(reader);
-        }
+        self.is_over.store(true, Ordering::SeqCst);
     }
 
     fn reader(&self) -> MutexGuard<'_, PolicyReader> {
@@ -317,9 +321,9 @@ impl PolicyReader {
         }
     }
 
-    /// Puts new text, new stores or both in force.
+    /// Puts new text, new stores or both in force, which were read before it is called.
     fn apply(&mut self, text: Option<Vec<u8>>, stores: Option<Stores>) -> Result<(), SetupError> {
-        if text.is_none() && stores.is_none() {
+        if (text.is_none() && stores.is_none()) || self.is_over.load(Ordering::SeqCst) {
             return Ok(());
         }
         let PolicySource { options, paths, .. } = &self.source;
