@@ -1,6 +1,6 @@
 //! The actions that the rows of the table refer to.
 
-use libc::{EACCES, EAFNOSUPPORT, EBUSY, EINVAL, EPROTONOSUPPORT, ESOCKTNOSUPPORT};
+use libc::{EACCES, EAFNOSUPPORT, EBUSY, EINVAL, EPROTONOSUPPORT, ESOCKTNOSUPPORT, c_uint};
 
 use super::requests::{IOCTL_ALLOWED, IOCTL_REFUSED};
 use super::{Action, Is, RowAction, Rule, Switch, Test};
@@ -215,7 +215,7 @@ pub(super) const PERSONALITY: RowAction = RowAction::First(
     REFUSE,
 );
 
-const TRACEME: &[u32] = &[libc::PTRACE_TRACEME as u32];
+const TRACEME: &[u32] = &[libc::PTRACE_TRACEME as c_uint];
 /// `PTRACE_TRACEME` makes the parent the tracer, and the first process's parent is the guard.
 pub(super) const PTRACE: RowAction = RowAction::Option(
     Switch::AllowPtrace,
@@ -229,7 +229,7 @@ pub(super) const SIGNAL: RowAction = RowAction::Option(Switch::ScopedSignals, &A
 /// The first argument is a process; 0 means the caller.
 pub(super) const OF_PROCESS: RowAction =
     RowAction::First(&[rule(&[one_of(0, &[0])], Action::Allow)], Action::Notify);
-const CORE: &[u32] = &[libc::RLIMIT_CORE as u32];
+const CORE: &[u32] = &[libc::RLIMIT_CORE as c_uint];
 /// The limit on core files must stay: a lower one would let the kernel start the program of core_pattern(5).
 pub(super) const SETRLIMIT: RowAction =
     RowAction::First(&[rule(&[one_of(0, CORE)], Action::Notify)], Action::Allow);
@@ -239,7 +239,7 @@ pub(super) const PRLIMIT: RowAction = RowAction::First(
 );
 /// Only `PRIO_PROCESS` of the caller. A user or a group, even the caller's own, may include the supervisor.
 pub(super) const SETPRIORITY: RowAction = RowAction::First(
-    &[rule(&[one_of(0, &[libc::PRIO_PROCESS as u32]), one_of(1, &[0])], Action::Allow)],
+    &[rule(&[one_of(0, &[libc::PRIO_PROCESS as c_uint]), one_of(1, &[0])], Action::Allow)],
     Action::Notify,
 );
 /// As for `setpriority`; here 1 selects a process.

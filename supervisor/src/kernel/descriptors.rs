@@ -71,7 +71,7 @@ pub fn duplicate(tid: Tid, fd: i32) -> Result<OwnedFd, Errno> {
 /// Whether a number below the caller's RLIMIT_NOFILE is free. True if unknown: the kernel still refuses to install a
 /// descriptor without a free number.
 pub fn has_room(tid: Tid) -> bool {
-    let Some(limit) = limits::limit(tid, libc::RLIMIT_NOFILE as u32) else { return true };
+    let Some(limit) = limits::limit(tid, libc::RLIMIT_NOFILE as libc::c_uint) else { return true };
     let link = format!("/proc/{tid}/fd");
     // The number of open descriptors (Linux 6.2, before that 0). Some may be above a limit that was lowered.
     let count = rustix::fs::stat(&link).map_or(0, |stat| stat.st_size as u64);

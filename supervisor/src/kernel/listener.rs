@@ -146,7 +146,7 @@ impl Kernel for Listener {
     }
 
     fn size_limit(&self, tid: Tid) -> u64 {
-        limits::limit(tid, libc::RLIMIT_FSIZE as u32).unwrap_or(u64::MAX)
+        limits::limit(tid, libc::RLIMIT_FSIZE as libc::c_uint).unwrap_or(u64::MAX)
     }
 
     fn has_room(&self, tid: Tid) -> bool {
