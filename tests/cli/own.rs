@@ -8,8 +8,8 @@ use guard_tests::{World, ended, guard, status_of, until};
 fn tokens_are_not_passed_on() {
     let world = World::open();
     let mut command = world.command();
+    command.env("OPENCLAW_HOME", world.root().join("token"));
     for name in [
-        "OPENCLAW_HOME",
         "OPENCLAW_GATEWAY_TOKEN",
         "OPENCLAW_ANYTHING",
         "CLAWDBOT_GATEWAY_TOKEN",
