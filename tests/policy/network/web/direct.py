@@ -31,6 +31,16 @@ def inherited():
     if status: raise OSError(status, "")
 
 
+def own_proxy():
+    """A proxy of the tree's own, at an abstract name."""
+    server = socket.socket(socket.AF_UNIX); server.bind("\0guard-test-%d" % os.getpid()); server.listen()
+    if os.fork() == 0:
+        peer, _ = server.accept(); peer.sendall(struct.pack("i", socket.socket().connect_ex((PUBLIC, 80)))); os._exit(0)
+    s = socket.socket(socket.AF_UNIX); s.connect("\0guard-test-%d" % os.getpid())
+    status, = struct.unpack("i", s.recv(4)); os.wait()
+    if status: raise OSError(status, "")
+
+
 def by_device():
     s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, 25, b"v0"); s.settimeout(5); s.connect((PUBLIC, 80))
 
@@ -84,6 +94,7 @@ WAYS = {
     "tcp-not-waiting": not_waiting,
     "tcp-passed": passed,
     "tcp-inherited": inherited,
+    "tcp-own-proxy": own_proxy,
     "tcp-by-device": by_device,
     "tcp-changing": changing,
     "tcp-rebuilt": rebuilt,
