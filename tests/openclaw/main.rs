@@ -32,6 +32,7 @@ mod node_pairing;
 mod node_real;
 mod node_strain;
 mod restarts;
+mod sandbox_real;
 mod setup;
 mod together;
 mod tools_real;

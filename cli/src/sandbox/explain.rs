@@ -6,12 +6,18 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use guard_openclaw::sandbox::WorkspaceAccess;
 use guard_policy::text::{shown, shown_json};
+use guard_policy::tools::Release;
 use guard_supervisor::config::options::Options;
 use guard_supervisor::exit::Exit;
 use serde_json::{Value, json};
 
 use super::SandboxError;
+use super::access::SessionAccess;
 use super::question::{SandboxConfig, SessionSandbox};
+use crate::tools::release;
+
+/// What OpenClaw's answer refers to.
+const DOCUMENTS: &str = "https://docs.openclaw.ai/sandbox";
 
 /// Which session.
 #[derive(Args, Debug)]
@@ -20,12 +26,15 @@ use super::question::{SandboxConfig, SessionSandbox};
     openclaw-guard sandbox explain --session-key agent:main:telegram:group:-100\n  \
     openclaw-guard --agent work sandbox explain --json | jq .sandbox.sessionIsSandboxed\n\n\
     Without --session-key it is the agent's main session. --json has the keys of\n\
-    `openclaw sandbox explain --json`, except tools and elevated.\n\n\
+    `openclaw sandbox explain --json`, and why, container and refused.\n\n\
     Exit status: 0; 125 when openclaw.json cannot be used.")]
 pub struct ExplainArgs {
     /// OpenClaw's configuration [default: openclaw.json in its state directory]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
+    /// Take the tools of this release [default: the one that wrote the configuration]
+    #[arg(long, value_name = "VERSION", value_parser = release)]
+    release: Option<Release>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -35,11 +44,13 @@ pub fn explain(options: &Options, arguments: &ExplainArgs) -> Result<Exit, Sandb
     let config = SandboxConfig::read(options, arguments.config.as_deref())?;
     let sandbox = config.session(options)?;
     let refusal = config.refusal(&sandbox).map(|refusal| refusal.to_string());
+    let access = SessionAccess::new(&config, &sandbox, arguments.release)?;
     let text = if arguments.json {
-        let json = serde_json::to_string_pretty(&value(&sandbox, refusal.as_deref())).unwrap_or_default();
+        let json = value(&sandbox, &access, refusal.as_deref());
+        let json = serde_json::to_string_pretty(&json).unwrap_or_default();
         shown_json(&json).into_owned() + "\n"
     } else {
-        render(&sandbox, refusal.as_deref())
+        render(&sandbox, &access, refusal.as_deref())
     };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(Exit::Success)
@@ -67,7 +78,7 @@ fn mounts(sandbox: &SessionSandbox) -> Vec<Value> {
     mounts.iter().map(value).collect()
 }
 
-fn value(sandbox: &SessionSandbox, refusal: Option<&str>) -> Value {
+fn value(sandbox: &SessionSandbox, access: &SessionAccess, refusal: Option<&str>) -> Value {
     let SessionSandbox { session, settings, layout } = sandbox;
     let is_sandboxed = session.is_sandboxed(settings.mode);
     let source = match (is_sandboxed, settings.workspace_access) {
@@ -77,6 +88,7 @@ fn value(sandbox: &SessionSandbox, refusal: Option<&str>) -> Value {
     };
     let workspace = if is_sandboxed { &layout.workspace } else { &layout.agent_workspace };
     let mut value = json!({
+        "docsUrl": DOCUMENTS,
         "agentId": session.agent,
         "sessionKey": session.key,
         "mainSessionKey": session.main_key,
@@ -90,7 +102,10 @@ fn value(sandbox: &SessionSandbox, refusal: Option<&str>) -> Value {
             "workspaceMounts": mounts(sandbox),
             "workspaceSource": source,
             "sessionIsSandboxed": is_sandboxed,
+            "tools": access.tools(),
         },
+        "elevated": access.elevated(),
+        "fixIt": access.keys(settings.mode),
         "why": sandbox.why(),
     });
     if !is_sandboxed {
@@ -105,7 +120,7 @@ fn value(sandbox: &SessionSandbox, refusal: Option<&str>) -> Value {
     value
 }
 
-fn render(sandbox: &SessionSandbox, refusal: Option<&str>) -> String {
+fn render(sandbox: &SessionSandbox, access: &SessionAccess, refusal: Option<&str>) -> String {
     let SessionSandbox { session, settings, layout } = sandbox;
     let is_sandboxed = session.is_sandboxed(settings.mode);
     let mut lines = vec![format!("agent {}, session {}", session.agent, session.key)];
@@ -123,6 +138,14 @@ fn render(sandbox: &SessionSandbox, refusal: Option<&str>) -> String {
             add(
                 "mount",
                 format!("{} -> {} {access} ({})", mount.source, mount.target, mount.origin.as_str()),
+            );
+        }
+    }
+    if is_sandboxed {
+        for (name, list, origin) in access.lists() {
+            add(
+                name,
+                format!("{} ({origin})", if list.is_empty() { "*".to_owned() } else { list.join(" ") }),
             );
         }
     }

@@ -3,6 +3,7 @@
 //!
 //! Only `run` starts something, and only `run` and `prune` change something.
 
+mod access;
 mod args;
 mod check;
 mod container;

@@ -7,6 +7,8 @@ mod holder;
 mod list;
 mod source;
 
+pub use arguments::release;
+
 use std::io;
 
 use clap::Subcommand;

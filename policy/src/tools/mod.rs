@@ -25,4 +25,5 @@ pub use lists::ToolLists;
 pub(crate) use pipeline::denies_tool;
 pub use pipeline::{EffectiveTools, GUARD_STEP, Removal, RemovedBy, ToolStep, effective, restrict};
 pub use settings::{ToolIssue, ToolSettings};
+pub use steps::{ListOrigin, ListScope, SandboxTools, sandbox_tools};
 pub use warnings::SeenWarnings;

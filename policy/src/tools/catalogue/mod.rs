@@ -9,6 +9,9 @@ mod v2026_9;
 pub(super) use channels::channel_id;
 pub use release::Release;
 
+/// The channel of OpenClaw's own page.
+const WEB_CHAT: &str = "webchat";
+
 /// What a release ships. Profiles and groups follow from the tools (`src/agents/tool-catalog.ts`).
 #[derive(Debug)]
 pub struct Catalogue {
@@ -38,6 +41,8 @@ pub struct Catalogue {
     pub(super) image: &'static str,
     /// `agents.defaults.subagents.maxSpawnDepth` where it is not set.
     pub spawn_depth: u32,
+    /// What its sentences call the section of an agent.
+    pub agent_path: &'static str,
     traits: &'static [Trait],
 }
 
@@ -91,6 +96,12 @@ impl Catalogue {
     pub fn name(&self, written: &str) -> String {
         let name = folded(written);
         self.aliases.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, tool)| (*tool).to_owned())
+    }
+
+    /// The id of a channel of this name, if the release knows one.
+    pub fn channel(&self, name: &str) -> Option<String> {
+        let id = channel_id(name);
+        (id == WEB_CHAT || self.channels.contains(&id.as_str())).then_some(id)
     }
 
     /// Whether the release ships a tool of this name.

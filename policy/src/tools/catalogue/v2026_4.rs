@@ -149,6 +149,7 @@ pub(super) static CATALOGUE: Catalogue = Catalogue {
     channels: EARLIER_CHANNELS,
     image: "image",
     spawn_depth: 1,
+    agent_path: "agents.list[]",
     traits: &[
         Trait::WriteDeniesApplyPatch,
         Trait::SectionsGrant,

@@ -173,5 +173,6 @@ pub(super) static CATALOGUE: Catalogue = Catalogue {
     channels: EARLIER_CHANNELS,
     image: "image",
     spawn_depth: 1,
+    agent_path: "agents.list[]",
     traits: &[Trait::SubagentAllowLifts, Trait::FullIsAList, Trait::SenderStep, Trait::BundleMcp],
 };

@@ -315,5 +315,6 @@ pub(super) static CATALOGUE: Catalogue = Catalogue {
     channels: CHANNELS,
     image: "view_image",
     spawn_depth: 5,
+    agent_path: "agents.entries.*",
     traits: &[Trait::FullIsAList, Trait::SenderStep, Trait::BundleMcp],
 };

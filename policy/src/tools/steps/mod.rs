@@ -8,6 +8,8 @@ mod sender;
 mod session_key;
 mod subagent;
 
+pub use sandbox::{ListOrigin, ListScope, SandboxTools, sandbox_tools};
+
 use super::catalogue::{Catalogue, Trait};
 use super::context::{Surface, ToolContext};
 use super::inventory::Inventory;

@@ -26,6 +26,79 @@ pub(super) fn is_sandboxed(
     }
 }
 
+/// The tools of a sandbox, and where the lists are from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SandboxTools {
+    /// What is allowed; an empty list allows everything.
+    pub allow: Vec<String>,
+    /// What is denied, whatever is allowed.
+    pub deny: Vec<String>,
+    /// Where the first list is from.
+    pub allow_from: ListOrigin,
+    /// Where the second list is from.
+    pub deny_from: ListOrigin,
+}
+
+/// The key of `openclaw.json` that a list is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListOrigin {
+    /// Whose it is.
+    pub scope: ListScope,
+    /// `allow`, `alsoAllow` or `deny`.
+    pub key: &'static str,
+}
+
+/// Whose list counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListScope {
+    /// The agent's.
+    Agent,
+    /// That of `tools`, for all agents.
+    Global,
+    /// The release's own: `openclaw.json` has none.
+    Default,
+}
+
+impl ListScope {
+    /// As OpenClaw calls it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ListScope::Agent => "agent",
+            ListScope::Global => "global",
+            ListScope::Default => "default",
+        }
+    }
+}
+
+/// The tools of an agent's sandbox.
+pub fn sandbox_tools(settings: &ToolSettings, agent: &str, catalogue: &Catalogue) -> SandboxTools {
+    let nothing = ToolScope::default();
+    let own = settings.agent_tools(agent).unwrap_or(&nothing);
+    let StepLists { allow, deny } = lists(own, &settings.global, catalogue);
+    let (own, global) = (&own.sandbox, &settings.global.sandbox);
+    let origin = |own: bool, global: bool, key| {
+        let scope = match (own, global) {
+            (true, _) => ListScope::Agent,
+            (false, true) => ListScope::Global,
+            (false, false) => ListScope::Default,
+        };
+        ListOrigin { scope, key }
+    };
+    let allowed = origin(own.allow.is_some(), global.allow.is_some(), "allow");
+    let also = origin(own.also_allow.is_some(), global.also_allow.is_some(), "alsoAllow");
+    // An agent's key counts before one of the file, and of two of the same place, `allow`.
+    let allow_from = match (allowed.scope, also.scope) {
+        (ListScope::Agent, _) | (_, ListScope::Default) | (ListScope::Global, ListScope::Global) => allowed,
+        _ => also,
+    };
+    SandboxTools {
+        allow: allow.unwrap_or_default(),
+        deny: deny.unwrap_or_default(),
+        allow_from,
+        deny_from: origin(own.deny.is_some(), global.deny.is_some(), "deny"),
+    }
+}
+
 /// Each list is the agent's, or else the file's, or else the release's.
 pub(super) fn lists(own: &ToolScope, global: &ToolScope, catalogue: &Catalogue) -> StepLists {
     let (own, global) = (&own.sandbox, &global.sandbox);
