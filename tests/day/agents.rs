@@ -49,11 +49,11 @@ impl Desk {
         self.project().join("hello.txt").display().to_string()
     }
 
-    pub fn path(&self) -> String {
+    fn path(&self) -> String {
         format!("{}:/usr/local/bin:/usr/bin:/bin", self.tools.display())
     }
 
-    pub fn guard(&self) -> Command {
+    fn guard(&self) -> Command {
         let mut command = self.world.command();
         command.current_dir(self.project()).env("PATH", self.path()).env("TERM", "xterm-256color");
         command

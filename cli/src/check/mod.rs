@@ -9,7 +9,7 @@ mod output;
 mod question;
 
 pub use arguments::CheckArgs;
-pub use question::originals;
+pub use question::start_verdict;
 
 use std::sync::Arc;
 

@@ -83,11 +83,17 @@ fn file(path: &Path) -> PathBuf {
     guard_openclaw::real_path::real(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
 }
 
+/// The verdict on the start of the program at this real path, where the floor holds.
+pub fn start_verdict<'p>(policy: &'p Arc<Policy>, exec: Exec<'_>) -> Verdict<'p> {
+    let originals = originals(policy, exec.path);
+    decide_start(policy, exec, &originals)
+}
+
 /// The withheld programs that the file is a copy of. Empty if it cannot be opened: then it cannot start either.
-pub fn originals(policy: &Arc<Policy>, path: &Path, real: &[u8]) -> Vec<Vec<u8>> {
+fn originals(policy: &Arc<Policy>, path: &[u8]) -> Vec<Vec<u8>> {
     let file = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
     let copies = ContentMatcher::new(Arc::clone(policy));
-    file.and_then(|file| copies.originals(real, file.as_fd(), &|| Ok(()))).unwrap_or_default()
+    file.and_then(|file| copies.originals(path, file.as_fd(), &|| Ok(()))).unwrap_or_default()
 }
 
 fn print(
@@ -104,8 +110,7 @@ fn print(
         "write" => super::file::verdict(policy, bytes, Access::WRITE),
         _ => {
             let cwd = cwd.as_os_str().as_bytes();
-            let originals = originals(policy, path, bytes);
-            decide_start(policy, Exec { path: bytes, argv, cwd, role: Role::Program }, &originals)
+            start_verdict(policy, Exec { path: bytes, argv, cwd, role: Role::Program })
         }
     };
     render(question, operation, bytes, &verdict)

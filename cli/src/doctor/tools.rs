@@ -46,7 +46,7 @@ pub fn check(options: &Options) -> Result<Findings, DoctorError> {
     for note in settings.notes() {
         findings.warning("notes", shown(format!("{}: {note}", config.file).as_bytes()), "correct it");
     }
-    let release = config.text("meta.lastTouchedVersion").and_then(Release::nearest).unwrap_or_default();
+    let release = Release::that_wrote(config.text("meta.lastTouchedVersion"));
     let is_gated = is_loaded(&paths);
     let mut agents = settings.agent_ids();
     if agents.is_empty() {

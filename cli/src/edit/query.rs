@@ -12,10 +12,9 @@ use guard_policy::{
     decide,
 };
 use guard_supervisor::exec::image::{self, Image};
-use guard_supervisor::judge::guard::decide_start;
 use guard_supervisor::judge::local_address::interface_of;
 
-use crate::check::{file, originals};
+use crate::check::{file, start_verdict};
 
 /// How many scripts may interpret each other in a row (fs/exec.c, exec_binprm).
 const MAX_SCRIPTS: usize = 5;
@@ -49,9 +48,7 @@ impl PathQuery {
                 Verdict { outcome: Outcome::Deny, reason: Reason::new(Source::Builtin, "", text, text) }
             }
             PathQuery::Start { path, argv, cwd, role } => {
-                let exec = Exec { path, argv, cwd, role: *role };
-                let file = Path::new(OsStr::from_bytes(path));
-                decide_start(policy, exec, &originals(policy, file, path))
+                start_verdict(policy, Exec { path, argv, cwd, role: *role })
             }
             PathQuery::Connect { address, page } => {
                 let interface = interface_of(policy, *address, *page);

@@ -171,7 +171,7 @@ impl Loaded {
         if let Some(issue) = settings.issues().first() {
             return Err(wrong(issue.clone()));
         }
-        let release = file.text("meta.lastTouchedVersion").and_then(Release::nearest).unwrap_or_default();
+        let release = Release::that_wrote(file.text("meta.lastTouchedVersion"));
         let loaded = Loaded {
             options: options.clone(),
             paths: paths.clone(),

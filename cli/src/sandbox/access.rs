@@ -30,8 +30,7 @@ impl SessionAccess {
         let content = &config.content;
         let text = |pointer: &str| content.pointer(pointer).and_then(Value::as_str);
         let written_by = text("/meta/lastTouchedVersion");
-        let release = release.or_else(|| Release::nearest(written_by?)).unwrap_or_default();
-        let catalogue = release.catalogue();
+        let catalogue = release.unwrap_or_else(|| Release::that_wrote(written_by)).catalogue();
         let settings = ToolSettings::from_config(content).map_err(|issue| config.wrong(issue))?;
         let session = &sandbox.session;
         let channel = channel_word(&session.key, text("/session/mainKey"));

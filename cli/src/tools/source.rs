@@ -54,7 +54,7 @@ pub fn compute(options: &Options, whose: &AskerArgs, tool: Option<&str>) -> Resu
         return Err(refused(issue.clone()));
     }
     let written_by = config.text("meta.lastTouchedVersion");
-    let release = whose.release.or_else(|| Release::nearest(written_by?)).unwrap_or_default();
+    let release = whose.release.unwrap_or_else(|| Release::that_wrote(written_by));
     if let Some(version) =
         written_by.filter(|version| whose.release.is_none() && *version != release.version())
     {

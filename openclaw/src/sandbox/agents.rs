@@ -57,6 +57,13 @@ pub(crate) fn listed(config: &Value) -> Result<Option<Vec<ListedAgent<'_>>>, Set
     Ok(Some(all))
 }
 
+/// The section of an agent; one without keys where it is not listed.
+pub(crate) fn section<'c>(config: &'c Value, agent: &str) -> Result<SettingSection<'c>, SettingError> {
+    let id = agent_id(agent);
+    let listed = listed(config)?.unwrap_or_default().into_iter().find(|listed| listed.id == id);
+    Ok(listed.map_or_else(SettingSection::empty, |listed| listed.section))
+}
+
 fn agent<'c>(name: &str, path: String, value: &'c Value) -> Result<ListedAgent<'c>, SettingError> {
     let is_default = value.get("default") == Some(&Value::Bool(true));
     Ok(ListedAgent { id: agent_id(name), is_default, section: SettingSection::new(path, Some(value))? })

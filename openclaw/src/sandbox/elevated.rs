@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::agents::{agent_id, listed, session_key_parts};
+use super::agents::{self, session_key_parts};
 use super::section::{SettingError, SettingSection};
 use crate::ecmascript::{folded, trim};
 
@@ -45,11 +45,7 @@ impl ElevatedGates {
         agent_path: &str,
     ) -> Result<ElevatedGates, SettingError> {
         let global = SettingSection::new("tools".to_owned(), config.get("tools"))?.below("elevated")?;
-        let agents = listed(config)?.unwrap_or_default();
-        let own = match agents.into_iter().find(|listed| listed.id == agent_id(agent)) {
-            Some(agent) => agent.section.below("tools")?.below("elevated")?,
-            None => SettingSection::empty(),
-        };
+        let own = agents::section(config, agent)?.below("tools")?.below("elevated")?;
         let is_on = |section: &SettingSection<'_>| section.value("enabled") != Some(&Value::Bool(false));
         let who = |section: &SettingSection<'_>| -> Result<Option<Vec<String>>, SettingError> {
             let Some(channel) = channel else { return Ok(None) };

@@ -271,12 +271,7 @@ impl SandboxSettings {
 
 /// The sandbox sections of the defaults and of an agent.
 fn layers<'c>(config: &'c Value, agent: &str) -> Result<Layers<'c>, SettingError> {
-    let id = agents::agent_id(agent);
-    let agents = agents::listed(config)?.unwrap_or_default();
-    let agent = match agents.into_iter().find(|agent| agent.id == id) {
-        Some(agent) => agent.section.below("sandbox")?,
-        None => SettingSection::empty(),
-    };
+    let agent = agents::section(config, agent)?.below("sandbox")?;
     let defaults = SettingSection::new(
         "agents.defaults.sandbox".to_owned(),
         config.pointer("/agents/defaults/sandbox"),

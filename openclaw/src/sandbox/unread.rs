@@ -88,14 +88,12 @@ fn find(
 /// A section that is no object.
 pub fn unknown_keys(config: &Value, agent: &str) -> Result<Vec<String>, SettingError> {
     let mut unknown = Vec::new();
-    let id = agents::agent_id(agent);
     let defaults = SettingSection::new(
         "agents.defaults.sandbox".to_owned(),
         config.pointer("/agents/defaults/sandbox"),
     )?;
-    let agents = agents::listed(config)?.unwrap_or_default();
-    let own = agents.into_iter().find(|agent| agent.id == id).map(|agent| agent.section.below("sandbox"));
-    for section in [Ok(defaults)].into_iter().chain(own) {
+    let own = agents::section(config, agent)?;
+    for section in [Ok(defaults), own.below("sandbox")] {
         let section = section?;
         unknown.extend(section.unknown(&SANDBOX));
         unknown.extend(section.below("docker")?.unknown(&DOCKER));

@@ -35,6 +35,11 @@ impl Release {
         Release::ALL.iter().rev().find(not_newer).or(Release::ALL.first()).copied()
     }
 
+    /// The release whose tools count for what this version wrote: the nearest that is known, or else the newest.
+    pub fn that_wrote(version: Option<&str>) -> Release {
+        version.and_then(Release::nearest).unwrap_or_default()
+    }
+
     /// As OpenClaw writes it.
     pub fn version(self) -> &'static str {
         match self {
