@@ -1,8 +1,9 @@
 """The hosts of a network of the test's own: web servers at public, private and metadata addresses, and a name server.
 
-Writes a line for all that arrives: `ADDRESS REQUEST`. Arguments: the directory for its files.
+Writes a line for all that arrives: `ADDRESS REQUEST`. SIGTERM ends it when the lines of all that came before are written.
+Arguments: the directory for its files.
 """
-import os, socket, ssl, struct, subprocess, sys, threading, time
+import os, signal, socket, ssl, struct, subprocess, sys, threading, time
 
 home = sys.argv[1]
 log = open(f"{home}/arrived", "a", buffering=1)
@@ -69,24 +70,30 @@ def serve(peer):
     finally: peer.close()
 
 
+last = threading.Semaphore(0)
+
+
+def is_last(address):
+    """Whether what came from there is this program's own, which it sends when it is to end."""
+    if address[0] == "::ffff:127.0.0.1": last.release(); return True
+
+
 def accept(server, wrap):
     while True:
-        peer, _ = server.accept()
+        peer, address = server.accept()
+        if is_last(address): continue
+        arrived(peer.getsockname()[0], "connected")
         def each(peer=peer):
             try: peer = wrap(peer)
             except OSError as error: return arrived("tls", f"failed {type(error).__name__}")
             serve(peer)
-        threading.Thread(target=each, daemon=True).start()
+        threading.Thread(target=each, name="peer", daemon=True).start()
 
 
-def plain(peer):
-    arrived(peer.getsockname()[0], "connected")
-    return peer
+def plain(peer): return peer
 
 
-def encrypted(peer):
-    peer = plain(peer)
-    return tls.wrap_socket(peer, server_side=True)
+def encrypted(peer): return tls.wrap_socket(peer, server_side=True)
 
 
 tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -104,8 +111,8 @@ datagrams = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM); datagrams.bind(("
 
 def hear():
     while True:
-        text, _ = datagrams.recvfrom(2048)
-        arrived("udp", text.decode("latin1"))
+        text, address = datagrams.recvfrom(2048)
+        if not is_last(address): arrived("udp", text.decode("latin1"))
 
 
 threading.Thread(target=hear, daemon=True).start()
@@ -143,6 +150,22 @@ def answers(query):
 
 
 resolver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); resolver.bind(("10.53.0.1", 53))
+
+
+def end(*_):
+    """What is queued is taken in order: when the last ones are taken, so is all that came before."""
+    for port in 80, 22, 443: socket.create_connection(("127.0.0.1", port))
+    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"", ("127.0.0.1", 9))
+    for _ in range(4): last.acquire(timeout=60)
+    for peer in threading.enumerate():
+        if peer.name == "peer": peer.join(5)
+    resolver.setblocking(False)
+    try:
+        while True: answers(resolver.recv(2048))
+    except OSError: os._exit(0)
+
+
+signal.signal(signal.SIGTERM, end)
 open(f"{home}/ready", "w").close()
 while True:
     query, peer = resolver.recvfrom(2048)
