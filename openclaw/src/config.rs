@@ -18,7 +18,14 @@ pub const REMOTE_URL: &str = "gateway.remote.url";
 pub struct Config {
     /// The file's path, for display.
     pub file: String,
-    content: Result<Option<Value>, ConfigProblem>,
+    content: Result<Option<Content>, ConfigProblem>,
+}
+
+/// What an openclaw.json contains.
+struct Content {
+    source: String,
+    /// The same, parsed: of a duplicated key, the last value.
+    value: Value,
 }
 
 /// An openclaw.json that cannot be read.
@@ -67,7 +74,7 @@ impl Config {
         use std::os::unix::ffi::OsStrExt;
         let file = shown(path.as_os_str().as_bytes());
         let content = match read_plain(path) {
-            Ok(bytes) => parse(&bytes).map(Some),
+            Ok(bytes) => parse(bytes).map(Some),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),
         };
@@ -87,13 +94,19 @@ impl Config {
 
     /// Returns all that the file says, if it exists and could be parsed.
     pub fn content(&self) -> Option<&Value> {
-        self.content.as_ref().ok()?.as_ref()
+        Some(&self.content.as_ref().ok()?.as_ref()?.value)
+    }
+
+    /// Returns the file as it was written, in JSON5, if it exists and could be parsed.
+    pub(crate) fn source(&self) -> Option<&str> {
+        Some(&self.content.as_ref().ok()?.as_ref()?.source)
     }
 
     /// Returns the value at a dotted path such as `gateway.remote.url`; null counts as absent.
     pub fn at(&self, path: &str) -> Option<&Value> {
-        let top = self.content.as_ref().ok()?.as_ref()?;
-        path.split('.').try_fold(top, |value, key| value.get(key)).filter(|value| !value.is_null())
+        path.split('.')
+            .try_fold(self.content()?, |value, key| value.get(key))
+            .filter(|value| !value.is_null())
     }
 
     /// Returns the trimmed text at a dotted path, unless it is empty.
@@ -127,11 +140,12 @@ impl Config {
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<Value, ConfigError> {
-    let text = str::from_utf8(bytes)?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+fn parse(bytes: Vec<u8>) -> Result<Content, ConfigError> {
+    let source = String::from_utf8(bytes).map_err(|error| error.utf8_error())?;
+    let text = source.strip_prefix('\u{feff}').unwrap_or(&source);
     // By default the parser allows all of JSON5.
     let value: Option<Value> =
         jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default())?;
-    value.filter(Value::is_object).ok_or(ConfigError::NotObject)
+    let value = value.filter(Value::is_object).ok_or(ConfigError::NotObject)?;
+    Ok(Content { source, value })
 }

@@ -15,8 +15,7 @@ pub fn look(paths: &Paths, policy: Option<&Policy>, findings: &mut Findings) {
     if !paths.state_directory.is_dir() {
         findings.note("state-directory", format!("there is no {state}: OpenClaw has not run here"));
     }
-    let file = gateway::config(&paths.state);
-    let config = Config::read(&file);
+    let config = Config::read(&gateway::config(&paths.state));
     match config.problem() {
         Some(problem) => findings.problem("config", problem.to_string(), "openclaw doctor"),
         None if config.is_there() => {
@@ -29,7 +28,7 @@ pub fn look(paths: &Paths, policy: Option<&Policy>, findings: &mut Findings) {
     let stores = Stores::load(&paths.state_directory);
     store(&stores.openclaw, &state, findings);
     own(&stores, paths, findings);
-    listening(&config, gateway::find(&file).likeliest(), policy, findings);
+    listening(&config, gateway::find(&config).likeliest(), policy, findings);
 }
 
 /// Checks OpenClaw's own approvals store.

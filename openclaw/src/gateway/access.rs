@@ -194,9 +194,8 @@ impl Credentials {
         variable: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Credentials, NoAccess> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let file = listens::config_in(state, &variable);
-        let config = Config::read(&file);
-        let (endpoint, owner) = endpoint(settings, &config, &file, &variable)?;
+        let config = Config::read(&listens::config_in(state, &variable));
+        let (endpoint, owner) = endpoint(settings, &config, &variable)?;
         let secret = match &settings.token_file {
             Some(Ok(path)) => Some(secret::of_file(path).map_err(NoSecret::Unusable)),
             Some(Err(error)) => Some(Err(NoSecret::NotVetted(error.clone()))),
@@ -280,7 +279,6 @@ pub enum GatewayOwner {
 fn endpoint(
     settings: &GatewaySettings,
     config: &Config,
-    file: &Path,
     variable: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<(GatewayUrl, GatewayOwner), NoAccess> {
     let remote = config.is_remote().then(|| config.text(REMOTE_URL)).flatten();
@@ -315,7 +313,7 @@ fn endpoint(
     }
     let tls = config.at("gateway.tls.enabled").and_then(serde_json::Value::as_bool) == Some(true);
     let scheme = if tls { "wss" } else { "ws" };
-    let port = listens::find_in(file, variable("OPENCLAW_GATEWAY_PORT")).likeliest();
+    let port = listens::find_in(config, variable("OPENCLAW_GATEWAY_PORT")).likeliest();
     Ok((
         parse("the gateway's port".to_owned(), &format!("{scheme}://127.0.0.1:{port}"))?,
         GatewayOwner::Local,

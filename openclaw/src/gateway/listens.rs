@@ -3,7 +3,6 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +10,6 @@ use guard_policy::approval::GatewayUrl;
 use guard_policy::{Gateway, GatewayConfig};
 
 use crate::config::{Config, REMOTE_URL};
-use crate::plain_file::read as read_plain;
 
 /// The variable with the URL that clients use.
 pub(super) const URL: &str = "OPENCLAW_GATEWAY_URL";
@@ -57,31 +55,27 @@ pub fn copies(config: &Path) -> Vec<PathBuf> {
 
 /// Returns the ports that the gateway may have. Without a readable source, the default counts, with a
 /// warning.
-pub fn find(config: &Path) -> Gateway {
+pub fn find(config: &Config) -> Gateway {
     every(config, &|name| env::var_os(name))
 }
 
 /// Does as [`find`], with a given environment.
-pub(super) fn every(config: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Gateway {
+pub(super) fn every(config: &Config, variable: &dyn Fn(&str) -> Option<OsString>) -> Gateway {
     let gateway = find_in(config, variable("OPENCLAW_GATEWAY_PORT"));
     let named = variable(URL).and_then(|url| url.into_string().ok());
-    let openclaw = Config::read(config);
-    let urls = named.as_deref().into_iter().chain(openclaw.text(REMOTE_URL));
+    let urls = named.as_deref().into_iter().chain(config.text(REMOTE_URL));
     urls.filter_map(|url| GatewayUrl::parse(url.trim()).ok()).fold(gateway, |gateway, url| gateway.and(&url))
 }
 
 /// Returns where OpenClaw's own gateway listens; `variable` is the value of `OPENCLAW_GATEWAY_PORT`.
-pub(super) fn find_in(config: &Path, variable: Option<OsString>) -> Gateway {
+pub(super) fn find_in(config: &Config, variable: Option<OsString>) -> Gateway {
     let variable = variable.map(|value| value.to_string_lossy().into_owned());
-    let text = match read_plain(config) {
-        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| "it is not UTF-8 text".to_owned()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error.to_string()),
+    let problem = config.problem().map(|problem| problem.error.to_string());
+    // The source has each value of a duplicated key.
+    let found = match (&problem, config.source()) {
+        (Some(why), _) => GatewayConfig::Unreadable(why),
+        (None, Some(source)) => GatewayConfig::Text(source),
+        (None, None) => GatewayConfig::Absent,
     };
-    let found = match &text {
-        Ok(Some(text)) => GatewayConfig::Text(text),
-        Ok(None) => GatewayConfig::Absent,
-        Err(why) => GatewayConfig::Unreadable(why),
-    };
-    Gateway::find(variable.as_deref(), found, &config.display().to_string())
+    Gateway::find(variable.as_deref(), found, &config.file)
 }

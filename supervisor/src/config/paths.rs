@@ -9,7 +9,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use guard_openclaw::approvals_store::{self, Stores};
-use guard_openclaw::gateway;
+use guard_openclaw::gateway::{self, Config};
 use guard_openclaw::real_path::real;
 use guard_policy::{
     Bases, EarlierRuns, Enclosure, Gateway, Host, PersistenceSites, Policy, Profile, ProjectFile, Workspace,
@@ -156,7 +156,7 @@ impl Paths {
                 Some(ProfileChoice::Without) | None => None,
             },
             enclosure: None,
-            gateway: gateway::find(&config),
+            gateway: gateway::find(&Config::read(&config)),
             // If the file is missing or not text, only loopback is asked (resolv.conf(5)).
             resolvers: resolvers(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
             always_denied: Vec::new(),

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use guard_policy::approval::{Fingerprint, GatewayUrl, TokenFileError};
 use tempfile::TempDir;
 
+use crate::config::Config;
 use crate::gateway::role::ClientRole;
 use crate::gateway::secret::SecretKind;
 use crate::gateway::tls::Trust;
@@ -301,7 +302,8 @@ fn each_port_that_a_client_may_go_to_is_the_gateways() {
     let fixture = AccessFixture::new("{gateway: {mode: 'remote', remote: {url: 'ws://localhost:7'}}}");
     let ports = |url: Option<&str>| {
         let variable = |name: &str| url.filter(|_| name == "OPENCLAW_GATEWAY_URL").map(OsString::from);
-        let gateway = crate::gateway::listens::every(&fixture.path("openclaw.json"), &variable);
+        let gateway =
+            crate::gateway::listens::every(&Config::read(&fixture.path("openclaw.json")), &variable);
         let host = guard_policy::Host { gateway, ..guard_policy::Host::bare(b"/home/u", b"/work") };
         let policy = guard_policy::Policy::without_file("main", &host, &Default::default());
         let denied = |port: u16| {
