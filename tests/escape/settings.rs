@@ -92,6 +92,21 @@ fn each_place_of_settings_is_read() {
         (".cursor/environment.json", r#"{"install": "./tools/x.sh"}"#),
         (".claude/agents/a/x.md", "---\nhooks:\n  Stop:\n    - command: ./tools/x.sh\n---\n"),
         (".opencode/command/x.md", "!`./tools/x.sh`"),
+        (".continue/config.yaml", "x: &c ./tools/x.sh\nmcpServers:\n- command: *c\n"),
+        (".continue/config.yaml", "mcpServers: [{name: a, command: ./tools/x.sh}]\n"),
+        (".continue/config.yaml", "mcpServers:\n- \"\\x63ommand\": ./tools/x.sh\n"),
+        (".aider.conf.yml", "? notifications-command\n: \".\\x2ftools/x.sh\"\n"),
+        (".claude/agents/a.md", "---\nx: &c ./tools/x.sh\nhooks: {Stop: [{command: *c}]}\n---\n"),
+        (".devcontainer/devcontainer.json", r#"{"initializeCommand": {"name": "./tools/x.sh"}}"#),
+        ("crush.json", r#"{"mcp": {"a": {"COMMAND": "./tools/x.sh"}}}"#),
+        (
+            ".vscode/tasks.json",
+            r#"{"tasks": [{"label": "\ud800", "command": "./tools/x.sh", "runOptions": {"runOn": "folder\u004fpen"}}]}"#,
+        ),
+        (
+            ".vscode/tasks.json",
+            r#"{"linux": {"tasks": [{"command": "./tools/x.sh", "runOptions": {"runOn": "folderOpen"}}]}}"#,
+        ),
     ] {
         let world = made(&format!("mkdir -p tools $(dirname {settings}); echo : > tools/x.sh"));
         world.write(format!("work/{settings}"), text);

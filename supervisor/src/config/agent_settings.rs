@@ -5,6 +5,7 @@ mod claude_state;
 mod command_keys;
 mod command_lines;
 mod hook_commands;
+mod json_escapes;
 mod looking_programs;
 mod mentioned_scripts;
 mod opening_tasks;
@@ -19,6 +20,7 @@ mod shell_words;
 mod started_commands;
 mod toml_bounds;
 mod unread_settings;
+mod yaml;
 
 use std::path::{Path, PathBuf};
 

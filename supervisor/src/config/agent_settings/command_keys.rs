@@ -29,6 +29,8 @@ const AROUND_COMMANDS: [&str; 4] = ["hooks", "statusLine", "fileSuggestion", "bi
 const ENDS: [&str; 7] = ["Helper", "Refresh", "Command", "StatusLine", "-cmd", "-command", ".command"];
 /// How keys of editors end whose text may be a program, or a file or directory that is none.
 const ENDS_OF_PATHS: [&str; 4] = ["Path", ".path", "executable", "Executable"];
+/// Keys with the arguments of a program.
+const ARGUMENTS: [&str; 2] = ["args", "arguments"];
 /// Keys with what is loaded as code: opencode's plugins, and the commands that aider loads at its start.
 const LOADED: [&str; 5] = ["plugin", "plugins", "load", "env-file", "CLAUDE_ENV_FILE"];
 /// Variables with directories, from which programs come before those of the system, or what a shell reads at its start.
@@ -71,11 +73,25 @@ pub enum Part {
     Place,
 }
 
+/// The key that a reader takes this one for which ignores case, as Go's encoding/json does, if it is one with commands.
+fn without_case(key: &str) -> &str {
+    let is_same = |known: &str| {
+        let folded = key.chars().map(|letter| match letter {
+            '\u{17f}' => 's',
+            '\u{212a}' => 'k',
+            other => other.to_ascii_lowercase(),
+        });
+        folded.eq(known.chars().map(|letter| letter.to_ascii_lowercase()))
+    };
+    let mut known = COMMANDS.iter().chain(&AROUND_COMMANDS).chain(&ARGUMENTS);
+    known.find(|known| is_same(known)).copied().unwrap_or(key)
+}
+
 impl Part {
     /// What the value at a key is, within this part.
     pub fn at(self, key: &str) -> Part {
         let is_variable = || PersistenceSites::names_of_variables().any(|name| name == key);
-        match key {
+        match without_case(key) {
             _ if TEXTS.contains(&key) => Part::Data,
             "args" => Part::Arguments,
             MARKETPLACES => Part::Marketplaces,
@@ -131,13 +147,22 @@ fn add(value: &Value, part: Part, directory: Option<&str>, found: &mut Vec<Start
         }
         Value::Object(entries) => {
             let directory = directory_in(value).or(directory);
-            let text = |key: &str| entries.get(key).and_then(Value::as_str);
-            let list = |key: &str| entries.get(key).and_then(Value::as_array).and_then(|list| words(list));
-            let program = text("command").or(text("cmd")).or(text("path"));
-            let arguments = list("args").or(list("arguments"));
-            if let (Some(program), Some(arguments)) = (program, arguments) {
-                let command = NamedCommand::Argv([vec![program.to_owned()], arguments].concat());
-                found.push(StartedCommand { command, directory: directory.map(str::to_owned) });
+            // Each spelling of a key may be the one that counts.
+            let at = |name: &'static str| {
+                entries.iter().filter(move |(key, _)| without_case(key) == name).map(|(_, value)| value)
+            };
+            let texts = |name| at(name).filter_map(Value::as_str).collect::<Vec<_>>();
+            let lists = |name| {
+                at(name).filter_map(Value::as_array).filter_map(|list| words(list)).collect::<Vec<_>>()
+            };
+            let programs = ["command", "cmd", "path"].map(texts).into_iter().find(|texts| !texts.is_empty());
+            let arguments =
+                ARGUMENTS.map(lists).into_iter().find(|lists| !lists.is_empty()).unwrap_or_default();
+            for program in programs.into_iter().flatten() {
+                for arguments in &arguments {
+                    let command = NamedCommand::Argv([&[program.to_owned()], arguments.as_slice()].concat());
+                    found.push(StartedCommand { command, directory: directory.map(str::to_owned) });
+                }
             }
             entries.iter().for_each(|(key, value)| add(value, part.at(key), directory, found));
         }
@@ -187,6 +212,12 @@ mod tests {
             ),
             (json!({"tasks": [{"label": "x", "command": {"value": "a", "quoting": "b"}}]}), &["a"]),
             (json!({"plugin": ["./a.ts"], "instructions": ["b.md"]}), &["./a.ts"]),
+            (json!({"mcp": {"a": {"COMMAND": "./a"}}}), &["./a"]),
+            (json!({"mcp": {"a": {"Command": "sh", "ARG\u{17f}": ["a"]}}}), &["a", "sh", "sh a"]),
+            (
+                json!({"mcp": {"a": {"command": "sh", "Command": "x", "args": ["a"]}}}),
+                &["a", "sh", "sh a", "x", "x a"],
+            ),
         ] {
             assert_eq!(found(value.clone()), expected, "{value}");
         }

@@ -1,15 +1,32 @@
-//! Commands in settings that are YAML or Markdown, or TOML that cannot be read as such. Only lines with a key and a
-//! value are understood, and those that go on with a value: how these agents' manuals write commands.
+//! Commands in settings that are YAML or Markdown, or TOML that cannot be read as such. Of lines only those with a key and
+//! a value are understood, and those that go on with a value: how these agents' manuals write commands.
 
-use super::command_keys::Part;
+use std::collections::HashSet;
+
+use super::command_keys::{self, Part};
+use super::read_budget::{Beyond, ReadBudget};
 use super::started_commands::{NamedCommand, StartedCommand};
+use super::{settings_text, yaml};
 
 /// What ends a line in YAML 1.2 beside `\r\n`.
 const BREAKS: [char; 2] = ['\n', '\r'];
 /// What ended lines in YAML 1.1 as well, which PyYAML reads.
 const OLDER_BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
-/// Returns the commands of settings in YAML, by whichever of its releases.
+/// Returns the commands of settings in YAML: of its value, and of its lines, which other releases of YAML end elsewhere,
+/// and which count where it is wrong.
+///
+/// # Errors
+/// There is more than may be read.
+pub fn of_yaml(text: &str, budget: &ReadBudget) -> Result<Vec<StartedCommand>, Beyond> {
+    let documents = yaml::documents(text, budget, settings_text::MAX_NESTING)?;
+    let mut found: Vec<_> = documents.iter().flat_map(command_keys::commands).collect();
+    let known: HashSet<_> = found.iter().cloned().collect();
+    found.extend(of_lines(text).into_iter().filter(|command| !known.contains(command)));
+    Ok(found)
+}
+
+/// Returns the commands in the lines of settings, by whichever release of YAML ends them.
 pub fn of_lines(text: &str) -> Vec<StartedCommand> {
     let mut found = of_rows(text, &BREAKS);
     if text.contains(&OLDER_BREAKS[2..]) {
@@ -27,16 +44,19 @@ fn of_rows(text: &str, breaks: &[char]) -> Vec<StartedCommand> {
 
 /// Returns the commands of an agent, a command or a skill in Markdown: those of the settings at its beginning, and
 /// those whose output takes their place in the text (``!`…` ``, and blocks that begin with ```` ```! ````).
-pub fn of_markdown(text: &str) -> Vec<StartedCommand> {
+///
+/// # Errors
+/// There is more than may be read.
+pub fn of_markdown(text: &str, budget: &ReadBudget) -> Result<Vec<StartedCommand>, Beyond> {
     let front =
         text.trim_start_matches('\u{feff}').strip_prefix("---").and_then(|rest| rest.split_once("\n---"));
-    let mut found = front.map(|(front, _)| of_lines(front)).unwrap_or_default();
+    let mut found = front.map(|(front, _)| of_yaml(front, budget)).transpose()?.unwrap_or_default();
     for (start, end) in [("!`", "`"), ("```!", "```")] {
         let spans = text.split(start).skip(1).filter_map(|rest| rest.split(end).next());
         found.extend(spans.map(|span| NamedCommand::Text(span.to_owned()).into()));
     }
     found.extend(of_prompt(text));
-    found
+    Ok(found)
 }
 
 /// Returns the commands of a prompt whose output takes their place in the text (`!{…}`, as Gemini CLI's manual writes
@@ -206,6 +226,29 @@ mod tests {
         found.into_iter().map(StartedCommand::into_text).collect()
     }
 
+    fn markdown(text: &str) -> Vec<StartedCommand> {
+        of_markdown(text, &ReadBudget::default()).unwrap()
+    }
+
+    /// Each of them is the command by another spelling.
+    #[test]
+    fn commands_in_yaml_of_any_spelling_are_found() {
+        for text in [
+            "x: &c ./a.sh\nmcpServers:\n- command: *c",
+            "mcpServers: [{name: a, command: ./a.sh}]",
+            "\"\\x63ommand\": ./a.sh",
+            "command: \".\\x2fa.sh\"",
+            "? command\n: ./a.sh",
+            "&k command: ./a.sh",
+            "!!str command: ./a.sh",
+            "command: \"./\\\n  a.sh\"",
+            "# b\u{85}command: ./a.sh",
+        ] {
+            let found = texts(of_yaml(text, &ReadBudget::default()).unwrap());
+            assert!(found.contains(&"./a.sh".to_owned()), "{text}: {found:?}");
+        }
+    }
+
     #[test]
     fn commands_in_toml_and_yaml_are_found() {
         for (text, expected) in [
@@ -242,10 +285,13 @@ mod tests {
     #[test]
     fn commands_in_markdown_are_those_of_its_settings_and_those_that_it_runs() {
         let text = "---\nname: x\ndescription: see src/main.ts\nhooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: \"./a.sh\"\n---\nRead src/main.ts, and `b`: !`./c.sh`\ncommand: ./d.sh\n";
-        let mut found = texts(of_markdown(text));
+        let mut found = texts(markdown(text));
         found.retain(|text| text.contains('/'));
         assert_eq!(found, ["./a.sh", "./c.sh"]);
-        assert_eq!(texts(of_markdown("command: x")), [""; 0]);
+        assert_eq!(texts(markdown("command: x")), [""; 0]);
+        let mut found = texts(markdown("---\na: &x ./a.sh\nhooks: {Stop: [{command: *x}]}\n---\n"));
+        found.retain(|text| text == "./a.sh");
+        assert_eq!(found, ["./a.sh"]);
     }
 
     #[test]

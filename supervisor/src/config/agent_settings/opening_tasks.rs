@@ -8,9 +8,25 @@ use serde_json::Value;
 /// What such a task has.
 pub const ON_OPENING: &str = "folderOpen";
 
-/// Removes the other tasks from a list of tasks with what is around it.
+/// The systems for which settings may have tasks of their own (VS Code, taskConfiguration.ts).
+const SYSTEMS: [&str; 3] = ["linux", "osx", "windows"];
+
+/// Removes the other tasks from the lists of tasks in settings, with what is around them where none is left.
 pub fn keep_opening(settings: &mut Value) {
-    let Some(tasks) = settings.get("tasks").and_then(Value::as_array) else { return };
+    let of_system =
+        SYSTEMS.map(|system| settings.get_mut(system).and_then(|own| own.get_mut("tasks")).map(Value::take));
+    let mut tasks: Vec<Value> = Vec::new();
+    let mut has_list = false;
+    for list in [settings.get_mut("tasks").map(Value::take)].into_iter().chain(of_system).flatten() {
+        has_list = true;
+        match list {
+            Value::Array(list) => tasks.extend(list),
+            other => tasks.push(other),
+        }
+    }
+    if !has_list {
+        return;
+    }
     let name = |task: &Value| {
         ["label", "taskName", "identifier"]
             .into_iter()
@@ -39,8 +55,9 @@ pub fn keep_opening(settings: &mut Value) {
         }
     }
     let mut meant = meant.into_iter();
-    if let Some(tasks) = settings.get_mut("tasks").and_then(Value::as_array_mut) {
-        tasks.retain(|_| meant.next().unwrap_or_default());
+    tasks.retain(|_| meant.next().unwrap_or_default());
+    if let Some(settings) = settings.as_object_mut() {
+        settings.insert("tasks".to_owned(), Value::Array(tasks));
     }
 }
 
@@ -70,7 +87,11 @@ mod tests {
         let labels: Vec<_> =
             settings["tasks"].as_array().unwrap().iter().map(|task| task.get("label")).collect();
         assert_eq!(labels.len(), 4, "{labels:?}");
-        let mut none = json!({"command": "x", "tasks": [{"label": "e"}]});
+        let mut own = json!({"tasks": [{"label": "a"}], "linux": {"tasks": [
+            {"label": "b", "runOptions": {"runOn": "folderOpen"}, "dependsOn": "a"}]}});
+        keep_opening(&mut own);
+        assert_eq!(own["tasks"].as_array().unwrap().len(), 2, "{own}");
+        let mut none = json!({"command": "x", "tasks": [{"label": "e"}], "linux": {"tasks": []}});
         keep_opening(&mut none);
         assert_eq!(none, Value::Null);
     }

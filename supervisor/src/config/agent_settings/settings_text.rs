@@ -13,12 +13,12 @@ use super::settings_files::SettingsFile;
 use super::settings_table::SettingsReader;
 use super::started_commands::{NamedCommand, StartedCommand};
 use super::unread_settings::UnreadSettings;
-use super::{command_keys, command_lines, toml_bounds};
+use super::{command_keys, command_lines, json_escapes, toml_bounds};
 use crate::config::realpath::Links;
 
 /// How deep values in values are read: deeper than anybody writes. A worker of the supervisor, whose stack is small, calls
 /// itself once for each.
-const MAX_NESTING: usize = 64;
+pub const MAX_NESTING: usize = 64;
 /// What a development container has that starts on the host.
 const ON_HOST: &str = "initializeCommand";
 
@@ -32,7 +32,7 @@ const TOML_STACK: usize = 32 << 20;
 /// It is longer than that.
 pub fn read(links: &Links, path: &Path, most: u64) -> Result<String, UnreadSettings> {
     match plain_file::read_at_most(path, most) {
-        Ok(text) => Ok(String::from_utf8_lossy(&text).into_owned()),
+        Ok(text) => Ok(decoded(&text)),
         Err(_) if path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() > most) => {
             Err(UnreadSettings::long(path))
         }
@@ -43,10 +43,23 @@ pub fn read(links: &Links, path: &Path, most: u64) -> Result<String, UnreadSetti
     }
 }
 
+/// The text of a file, in UTF-8 or by its byte order mark in UTF-16, as editors read it.
+fn decoded(text: &[u8]) -> String {
+    let utf16 = |rest: &[u8], unit: fn([u8; 2]) -> u16| {
+        let units = rest.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
+        char::decode_utf16(units).map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+    };
+    match text {
+        [0xff, 0xfe, rest @ ..] => utf16(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => utf16(rest, u16::from_be_bytes),
+        _ => String::from_utf8_lossy(text).into_owned(),
+    }
+}
+
 /// Returns the commands in the text of settings. Where JSON cannot be read, each word counts that may be one.
 ///
 /// # Errors
-/// JSON or TOML nests too deeply, or has more values than `budget` allows.
+/// It nests too deeply, or has more values than `budget` allows.
 pub fn commands_in(
     text: &str,
     settings: &SettingsFile,
@@ -61,16 +74,20 @@ pub fn commands_in(
         (SettingsReader::Nothing, _) => Vec::new(),
         (SettingsReader::Prompt, _) => command_lines::of_prompt(text),
         (SettingsReader::Shell, _) => vec![NamedCommand::Text(text.to_owned()).into()],
-        (_, Some("md")) => command_lines::of_markdown(text),
-        (_, Some("yml" | "yaml")) => command_lines::of_lines(text),
+        (_, Some("md")) => command_lines::of_markdown(text, budget).map_err(unread)?,
+        (_, Some("yml" | "yaml")) => command_lines::of_yaml(text, budget).map_err(unread)?,
         (_, Some("toml")) => match toml(text, budget, command_keys::commands).map_err(unread)? {
             Some(commands) => commands,
             None => command_lines::of_lines(text),
         },
         _ => match json(text, budget).map_err(unread)? {
             Some(value) => command_keys::commands(&meant(value, settings.reader)),
-            None if settings.reader == SettingsReader::Tasks && !text.contains(ON_OPENING) => Vec::new(),
-            None => words_of(text).into_iter().map(|word| NamedCommand::Text(word).into()).collect(),
+            None => {
+                let text = json_escapes::decoded(text);
+                let may_start = settings.reader != SettingsReader::Tasks || text.contains(ON_OPENING);
+                let words = if may_start { words_of(&text) } else { Vec::new() };
+                words.into_iter().map(|word| NamedCommand::Text(word).into()).collect()
+            }
         },
     })
 }
@@ -89,7 +106,12 @@ fn meant(mut value: Value, reader: SettingsReader) -> Value {
         SettingsReader::Tasks => keep_opening(&mut value),
         SettingsReader::CodeWorkspace => value.get_mut("tasks").into_iter().for_each(keep_opening),
         SettingsReader::Devcontainer => {
-            let on_host = value.get(ON_HOST).cloned().unwrap_or_default();
+            let mut on_host = value.get(ON_HOST).cloned().unwrap_or_default();
+            // The keys of an object are names for commands that run at once, and mean nothing.
+            if let Value::Object(commands) = on_host {
+                let numbered = commands.into_iter().enumerate();
+                on_host = numbered.map(|(number, (_, command))| (number.to_string(), command)).collect();
+            }
             return Value::Object([(ON_HOST.to_owned(), on_host)].into_iter().collect());
         }
         SettingsReader::Keys | SettingsReader::Prompt | SettingsReader::Shell | SettingsReader::Nothing => {}
@@ -102,8 +124,12 @@ fn meant(mut value: Value, reader: SettingsReader) -> Value {
 fn json(text: &str, budget: &ReadBudget) -> Result<Option<Value>, Beyond> {
     let text = text.trim_start_matches('\u{feff}');
     budget.take_values(count(text, MAX_NESTING)?)?;
-    let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
-    Ok(parsed.ok().and_then(|parsed| parsed.value).map(Value::from))
+    let parse = |text: &str| {
+        let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
+        parsed.ok().and_then(|parsed| parsed.value).map(Value::from)
+    };
+    // JavaScript reads half of a surrogate pair, which is no text in Rust.
+    Ok(parse(text).or_else(|| parse(&json_escapes::without_lone_surrogates(text)?)))
 }
 
 /// Returns how many values JSON may have, if none lies deeper than `most`. What is behind an error counts no more: no parser
@@ -193,6 +219,52 @@ mod tests {
         for hidden in ["\"]\",", "/*]*/", "//]\n"] {
             assert_eq!(read_json(&format!("[{hidden}").repeat(100)), Err(Beyond::Deep), "{hidden}");
         }
+    }
+
+    fn found_in(name: &str, reader: SettingsReader, text: &str) -> Vec<String> {
+        let settings = SettingsFile { path: name.into(), reader };
+        let found = commands_in(text, &settings, &ReadBudget::default()).unwrap();
+        found.into_iter().map(StartedCommand::into_text).collect()
+    }
+
+    #[test]
+    fn escapes_hide_no_command() {
+        for (reader, text) in [
+            (SettingsReader::Keys, r#"{"a": "\ud800", "command": "\u002e/x.sh"}"#),
+            (SettingsReader::Keys, r#"{"a": "\ud800", "command": "\u002e/x.sh""#),
+            (
+                SettingsReader::Tasks,
+                r#"{"tasks": [{"label": "\udc00", "command": "./x.sh", "runOptions": {"runOn": "folder\u004fpen"}}]}"#,
+            ),
+            (SettingsReader::Tasks, r#"{"tasks": [{"command": ".\/x.sh", "runOn": "folder\u004fpen"}"#),
+        ] {
+            let found = found_in("x.json", reader, text);
+            assert!(found.contains(&"./x.sh".to_owned()), "{text}: {found:?}");
+        }
+        assert_eq!(found_in("x.json", SettingsReader::Tasks, r#"{"tasks": [{"command": "./x.sh"}"#), [""; 0]);
+    }
+
+    #[test]
+    fn each_command_of_a_container_counts_whatever_its_name_is() {
+        for text in [
+            r#"{"initializeCommand": "./x.sh"}"#,
+            r#"{"initializeCommand": {"name": "./x.sh", "env": ["a", "b"]}}"#,
+            r#"{"initializeCommand": {"env": ["./x.sh"]}}"#,
+        ] {
+            let found = found_in("x.json", SettingsReader::Devcontainer, text);
+            assert!(found.contains(&"./x.sh".to_owned()), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_says_how_a_file_is_read() {
+        let utf16 =
+            |unit: fn(u16) -> [u8; 2]| "\u{feff}a é".encode_utf16().flat_map(unit).collect::<Vec<u8>>();
+        assert_eq!(decoded(&utf16(u16::to_le_bytes)), "a é");
+        assert_eq!(decoded(&utf16(u16::to_be_bytes)), "a é");
+        assert_eq!(decoded("a é".as_bytes()), "a é");
+        assert_eq!(decoded(b"\xff\xfe"), "");
+        assert_eq!(decoded(b"\xff\xfe\x00\xd8a"), "\u{fffd}");
     }
 
     /// On a stack of a worker's size.

@@ -1,7 +1,7 @@
 //! What settings have started.
 
 /// What a setting has started.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NamedCommand {
     /// A text of shell.
     Text(String),
@@ -29,7 +29,7 @@ impl NamedCommand {
 }
 
 /// A command, and where it starts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StartedCommand {
     pub command: NamedCommand,
     /// The directory that the settings name for it.

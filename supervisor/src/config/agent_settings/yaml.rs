@@ -1,0 +1,183 @@
+//! YAML as its readers take it: escapes are decoded, and what stands for something else is replaced by it.
+
+use std::collections::HashMap;
+
+use saphyr_parser::{Event, Parser};
+use serde_json::{Map, Value};
+
+use super::read_budget::{Beyond, ReadBudget};
+
+/// Returns the value of each document. Behind an error nothing is read, and what is open there counts as it is.
+///
+/// # Errors
+/// Values nest deeper than `most`, or there are more than `budget` allows, each counted as often as it is referred to.
+pub fn documents(text: &str, budget: &ReadBudget, most: usize) -> Result<Vec<Value>, Beyond> {
+    let mut builder =
+        YamlBuilder { budget, most, open: Vec::new(), anchored: HashMap::new(), found: Vec::new() };
+    for event in Parser::new_from_str(text) {
+        let Ok((event, _)) = event else { break };
+        builder.event(event)?;
+    }
+    while !builder.open.is_empty() {
+        builder.close()?;
+    }
+    Ok(builder.found)
+}
+
+/// A list or a table whose end has not come.
+struct OpenValue {
+    anchor: usize,
+    kind: OpenKind,
+}
+
+enum OpenKind {
+    List(Vec<Value>),
+    /// With the key whose value comes next.
+    Table(Map<String, Value>, Option<String>),
+}
+
+/// A value that others refer to.
+struct AnchoredValue {
+    value: Value,
+    /// How many values it is.
+    count: usize,
+    /// How deep values in it nest.
+    depth: usize,
+}
+
+struct YamlBuilder<'b> {
+    budget: &'b ReadBudget,
+    most: usize,
+    open: Vec<OpenValue>,
+    anchored: HashMap<usize, AnchoredValue>,
+    found: Vec<Value>,
+}
+
+impl YamlBuilder<'_> {
+    fn event(&mut self, event: Event<'_>) -> Result<(), Beyond> {
+        match event {
+            Event::Scalar(text, _, anchor, _) => {
+                self.budget.take_values(1)?;
+                self.add(Value::String(text.into_owned()), anchor)
+            }
+            Event::SequenceStart(anchor, _) => self.begin(anchor, OpenKind::List(Vec::new())),
+            Event::MappingStart(anchor, _) => self.begin(anchor, OpenKind::Table(Map::new(), None)),
+            Event::SequenceEnd | Event::MappingEnd => self.close(),
+            Event::Alias(anchor) => {
+                // A value that contains itself is not known yet.
+                let Some(anchored) = self.anchored.get(&anchor) else { return self.add(Value::Null, 0) };
+                self.budget.take_values(anchored.count)?;
+                if self.open.len() + anchored.depth > self.most {
+                    return Err(Beyond::Deep);
+                }
+                let value = anchored.value.clone();
+                self.add(value, 0)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn begin(&mut self, anchor: usize, kind: OpenKind) -> Result<(), Beyond> {
+        self.budget.take_values(1)?;
+        if self.open.len() >= self.most {
+            return Err(Beyond::Deep);
+        }
+        self.open.push(OpenValue { anchor, kind });
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), Beyond> {
+        let Some(OpenValue { anchor, kind }) = self.open.pop() else { return Ok(()) };
+        let value = match kind {
+            OpenKind::List(values) => Value::Array(values),
+            OpenKind::Table(entries, _) => Value::Object(entries),
+        };
+        self.add(value, anchor)
+    }
+
+    /// Adds a value to the one around it. No anchor has the number 0.
+    fn add(&mut self, value: Value, anchor: usize) -> Result<(), Beyond> {
+        if anchor != 0 {
+            let (count, depth) = extent(&value);
+            self.budget.take_values(count)?;
+            self.anchored.insert(anchor, AnchoredValue { value: value.clone(), count, depth });
+        }
+        match self.open.last_mut().map(|open| &mut open.kind) {
+            None => self.found.push(value),
+            Some(OpenKind::List(values)) => values.push(value),
+            Some(OpenKind::Table(entries, key)) => match key.take() {
+                Some(key) => drop(entries.insert(key, value)),
+                // No command has a key that is not a text.
+                None => *key = Some(value.as_str().unwrap_or_default().to_owned()),
+            },
+        }
+        Ok(())
+    }
+}
+
+/// How many values a value is, and how deep they nest.
+fn extent(value: &Value) -> (usize, usize) {
+    let all = |values: &mut dyn Iterator<Item = &Value>| {
+        let (count, depth) =
+            values.map(extent).fold((0, 0), |(count, depth), (more, inner)| (count + more, depth.max(inner)));
+        (count + 1, depth + 1)
+    };
+    match value {
+        Value::Array(values) => all(&mut values.iter()),
+        Value::Object(entries) => all(&mut entries.values()),
+        _ => (1, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<Value>, Beyond> {
+        documents(text, &ReadBudget::default(), 64)
+    }
+
+    #[test]
+    fn yaml_is_read_as_its_readers_do() {
+        for (text, expected) in [
+            ("a: &x ./b\nc: *x", json!({"a": "./b", "c": "./b"})),
+            ("a: &x {b: [c]}\nd:\n- *x", json!({"a": {"b": ["c"]}, "d": [{"b": ["c"]}]})),
+            ("\"\\x63ommand\": \".\\x2fa\"", json!({"command": "./a"})),
+            ("? a\n: b", json!({"a": "b"})),
+            ("&k a: b\n!!str c: !x d", json!({"a": "b", "c": "d"})),
+            ("a: \"./b\\\n  /c\"", json!({"a": "./b/c"})),
+            ("? [a]\n: b", json!({"": "b"})),
+            ("a: &x [*x]", json!({"a": [null]})),
+            ("a: b\nc: [d", json!({"a": "b", "c": ["d"]})),
+        ] {
+            assert_eq!(read(text), Ok(vec![expected]), "{text}");
+        }
+        assert_eq!(read("a: b\n---\nc"), Ok(vec![json!({"a": "b"}), json!("c")]));
+        assert_eq!(read(""), Ok(vec![]));
+    }
+
+    /// On a stack of a worker's size.
+    #[test]
+    fn yaml_of_any_size_is_read_or_not() {
+        let read_all = || {
+            for (open, close) in [("[", "]"), ("{a: ", "}"), ("- ", ""), ("? ", "")] {
+                let text = format!("{}{}", open.repeat(100_000), close.repeat(100_000));
+                assert_eq!(read(&text), Err(Beyond::Deep), "{open}");
+            }
+            let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x]\n".to_owned();
+            for i in 1..60 {
+                let before = i - 1;
+                laughs += &format!("a{i}: &a{i} [{}]\n", vec![format!("*a{before}"); 8].join(", "));
+            }
+            assert_eq!(read(&laughs), Err(Beyond::Many));
+            let mut deep = "a0: &a0 x\n".to_owned();
+            for i in 1..100 {
+                deep += &format!("a{i}: &a{i} [*a{}]\n", i - 1);
+            }
+            assert_eq!(read(&deep), Err(Beyond::Deep));
+        };
+        std::thread::Builder::new().stack_size(256 << 10).spawn(read_all).unwrap().join().unwrap();
+    }
+}
