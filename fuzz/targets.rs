@@ -66,7 +66,9 @@ pub fn guard_json(data: &[u8]) {
             (Transport::Udp, Interface::Unknown, Page::Down),
         ] {
             let connection = Connection { transport, interface, page, ..Connection::to(address) };
-            for request in [Request::Connect(connection), Request::Bind { address, transport, page }] {
+            for request in
+                [Request::Connect(connection), Request::Bind { address, transport, page, is_beside: false }]
+            {
                 assert!(decide(&policy, &request).outcome != Outcome::Ask);
             }
         }

@@ -27,8 +27,10 @@ pub fn decide<'p>(policy: &'p Policy, request: &Request<'_>) -> Verdict<'p> {
         Request::Connect(connection) => policy.network.connect(connection),
         Request::Web(request) => policy.network.web(request),
         Request::Lookup(name) => policy.network.lookup(name),
-        Request::Datagrams => policy.network.datagrams(),
-        Request::Bind { address, transport, page } => policy.network.bind(*address, *transport, *page),
+        Request::Sockets => policy.network.sockets(),
+        Request::Bind { address, transport, page, is_beside } => {
+            policy.network.bind(*address, *transport, *page, *is_beside)
+        }
     }
 }
 
@@ -172,7 +174,7 @@ impl Policy {
             | Request::Bind { .. }
             | Request::Web(_)
             | Request::Lookup(_)
-            | Request::Datagrams
+            | Request::Sockets
             | Request::Link(_)
             | Request::GitPaths { .. }
             | Request::Sized { .. }

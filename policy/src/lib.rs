@@ -72,7 +72,8 @@ pub use paths::tiers::{
 pub use paths::workspace::Workspace;
 pub use policy::Policy;
 pub use programs::allowlist::{
-    ProgramMatch, cwd_argv_pattern, exec_pattern, matches_allowlist_pattern, matches_arg_pattern,
+    ProgramMatch, cwd_argv_pattern, exec_pattern, is_by_own_name, matches_allowlist_pattern,
+    matches_arg_pattern,
 };
 pub use programs::parts::NamedFile;
 pub use programs::program_copies::{WithheldProgram, decide_copy};

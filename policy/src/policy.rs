@@ -138,6 +138,11 @@ impl Policy {
         self.read_bound.as_ref().map(ReadBound::key)
     }
 
+    /// Whether there is a network: a sandbox may have none.
+    pub fn has_network(&self) -> bool {
+        !self.network.is_closed()
+    }
+
     /// `network.unixDatagram`.
     pub fn unix_datagram(&self) -> bool {
         self.unix_datagram

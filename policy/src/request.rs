@@ -169,8 +169,8 @@ pub enum Request<'a> {
     Web(WebRequest<'a>),
     /// May this name be looked up? The guard's proxy answers, and asks no name server.
     Lookup(&'a str),
-    /// May a socket of UDP be made?
-    Datagrams,
+    /// May a socket of TCP or UDP be made?
+    Sockets,
     /// May a socket be bound, to listen there?
     Bind {
         /// Where.
@@ -179,5 +179,7 @@ pub enum Request<'a> {
         transport: Transport,
         /// Where the operator's approvals page is.
         page: Page,
+        /// Whether the socket would share the port of another process's server.
+        is_beside: bool,
     },
 }

@@ -102,8 +102,8 @@ fn nothing_leads_to_a_network() {
             };
             for request in [
                 Request::Connect(connection),
-                Request::Bind { address, transport, page: Page::Down },
-                Request::Datagrams,
+                Request::Bind { address, transport, page: Page::Down, is_beside: false },
+                Request::Sockets,
             ] {
                 let verdict = decide(&policy, &request);
                 assert_eq!(verdict.outcome, Outcome::Deny, "{request:?}");
@@ -111,10 +111,11 @@ fn nothing_leads_to_a_network() {
             }
         }
     }
+    assert!(!policy.has_network());
     assert_eq!(policy.tcp_ports(), Some(&[][..]));
     enclosure.has_network = true;
     let policy = within(Some(&wide()), &enclosure);
-    assert!(policy.has_web_rules());
+    assert!(policy.has_web_rules() && policy.has_network());
 }
 
 #[test]

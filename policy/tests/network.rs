@@ -102,8 +102,16 @@ fn the_gateway_is_denied_by_default_and_nothing_else() {
 #[test]
 fn nobody_listens_in_the_gateways_place() {
     let bind = |policy: &Policy, address: &str, transport| {
-        decide(policy, &Request::Bind { address: address.parse().unwrap(), transport, page: Page::Down })
-            .outcome
+        decide(
+            policy,
+            &Request::Bind {
+                address: address.parse().unwrap(),
+                transport,
+                page: Page::Down,
+                is_beside: false,
+            },
+        )
+        .outcome
     };
     let guarded = policy(json!({ "deny": ["*"], "ports": [] }));
     for address in
@@ -582,7 +590,7 @@ fn exceptions_to_a_denial_of_private_networks() {
 fn no_socket_is_bound_to_a_link() {
     let bind = |policy: &Policy, address: &str, transport| {
         let address = address.parse().unwrap_or_else(|_| panic!("{address}"));
-        decide(policy, &Request::Bind { address, transport, page: Page::Down }).outcome
+        decide(policy, &Request::Bind { address, transport, page: Page::Down, is_beside: false }).outcome
     };
     let web = compile(&json!({ "version": 1, "network": { "web": {}, "connect": { "private": "allow" } } }));
     for transport in [Transport::Tcp, Transport::Udp] {

@@ -253,8 +253,8 @@ fn with_rules_only_the_proxy_leads_out() {
     assert_eq!(judge(&ruled, "93.184.216.34:443", Transport::Udp, Interface::Unknown), Outcome::Deny);
     assert_eq!(judge(&ruled, "192.0.2.1:8080", Transport::Udp, Interface::Own), Outcome::Allow);
     assert_eq!(judge(&ruled, "127.0.0.53:53", Transport::Udp, Interface::Own), Outcome::Deny);
-    assert_eq!(decide(&ruled, &Request::Datagrams).outcome, Outcome::Allow);
-    assert_eq!(decide(&free, &Request::Datagrams).outcome, Outcome::Allow);
+    assert_eq!(decide(&ruled, &Request::Sockets).outcome, Outcome::Allow);
+    assert_eq!(decide(&free, &Request::Sockets).outcome, Outcome::Allow);
     // The proxy is reached whatever else is closed, and nothing else at its port.
     let closed = policy(json!({ "connect": { "deny": ["*"], "ports": [] }, "web": {} }));
     assert_eq!(tcp(&closed, "127.0.0.1:3128"), Outcome::Allow);

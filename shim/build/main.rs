@@ -45,5 +45,6 @@ fn choice(number: usize) -> FilterOptions {
         scoped_signals: is_set(2),
         kernel_reads: is_set(3),
         kernel_writes: is_set(4),
+        no_network: is_set(5),
     }
 }

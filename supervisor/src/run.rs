@@ -304,6 +304,7 @@ fn filter_program(policy: &Policy, floor: &BuiltDomain) -> FilterProgram {
         scoped_signals: floor.scopes_signals(),
         kernel_reads: untrapped.reads,
         kernel_writes: untrapped.writes,
+        no_network: !policy.has_network(),
     }))
 }
 

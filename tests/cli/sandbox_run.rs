@@ -143,6 +143,7 @@ attempt("tcp", lambda: socket.create_connection(("127.0.0.1", {tcp_port}), 5))
 attempt("udp", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", {udp_port})))
 attempt("udp6", lambda: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).sendto(b"x", ("::1", {udp_port})))
 attempt("listen", lambda: socket.create_server(("127.0.0.1", 0)))
+attempt("serve", lambda: socket.socket().listen())
 attempt("bind", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).bind(("127.0.0.1", 0)))
 attempt("unix", lambda: socket.socket(socket.AF_UNIX).connect("{}"))
 "#,

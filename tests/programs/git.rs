@@ -126,7 +126,7 @@ fn credentials_and_a_server() {
         "git config --global credential.helper 'cache --timeout=60' && printf 'url=https://u:p@h.invalid\\n\\n' | git credential approve
         printf 'url=https://h.invalid\\n\\n' | git credential fill && stat -c '%F %a' ~/.cache/git/credential ~/.cache/git/credential/socket && git credential-cache exit
         git init -q repo && echo 1 > repo/f && git -C repo add f && git -C repo commit -qm first
-        port=$((20000 + $$ % 10000)); git daemon --reuseaddr --base-path=. --export-all --listen=127.0.0.1 --port=$port --pid-file=pid 2>/dev/null & for i in $(seq 200); do test -s pid && break; sleep 0.05; done
+        port=$((20000 + $$ % 10000)); git daemon --reuseaddr --base-path=. --export-all --listen=127.0.0.1 --port=$port --pid-file=pid 2>/dev/null & for i in $(seq 200); do git ls-remote -q git://127.0.0.1:$port/repo >/dev/null 2>&1 && break; sleep 0.05; done
         git clone -q git://127.0.0.1:$port/repo copy && git -C copy log --format=%H; git -C copy remote remove origin; rm -r copy/.git/logs; kill $(cat pid) && wait || rm -f pid; rm -f pid",
     );
     assert!(same.tree.contains_key("copy/f"));

@@ -50,7 +50,7 @@ pub fn answer(question: &CheckArgs, policy: &Arc<Policy>, paths: &Paths) -> Resu
     }
     if let Some(address) = question.bind {
         let page = served(&paths.state_directory);
-        let request = Request::Bind { address, transport: Transport::Tcp, page };
+        let request = Request::Bind { address, transport: Transport::Tcp, page, is_beside: false };
         return render(question, "bind", address.to_string().as_bytes(), &decide(policy, &request));
     }
     let name = question.command.first().ok_or(CheckError::NoQuestion)?;

@@ -57,7 +57,7 @@ impl PathQuery {
             }
             PathQuery::Bind { address, page } => {
                 let (address, transport, page) = (*address, Transport::Tcp, *page);
-                decide(policy, &Request::Bind { address, transport, page })
+                decide(policy, &Request::Bind { address, transport, page, is_beside: false })
             }
         }
     }

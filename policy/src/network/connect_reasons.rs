@@ -72,6 +72,17 @@ pub(super) fn gateway(written: Option<ConnectAccess>) -> CompiledReason {
     }
 }
 
+/// For the port of a running server that is not the tree's.
+pub(super) fn server() -> CompiledReason {
+    CompiledReason {
+        source: Source::Builtin,
+        path: "network".to_owned(),
+        rule: "builtin network: the port of a running server".to_owned(),
+        text: "another process listens there, and the kernel would give the tree a part of what arrives; use another port"
+            .to_owned(),
+    }
+}
+
 /// For the approvals page.
 pub(super) fn page() -> CompiledReason {
     absolute("the guarded tree may not answer its own questions")

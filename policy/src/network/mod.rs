@@ -57,6 +57,7 @@ pub(crate) struct Network {
     gateway_elsewhere: Option<SocketAddr>,
     by_gateway: CompiledReason,
     by_bound_link: CompiledReason,
+    by_server: CompiledReason,
     by_page: CompiledReason,
     by_lost_page: CompiledReason,
     allowed: CompiledReason,
@@ -112,6 +113,7 @@ impl Network {
             gateway_elsewhere,
             by_gateway: connect_reasons::gateway(section.gateway),
             by_bound_link: connect_reasons::bound_link(),
+            by_server: connect_reasons::server(),
             by_page: connect_reasons::page(),
             by_lost_page: connect_reasons::lost_page(),
             allowed: connect_reasons::allowed(),
@@ -206,12 +208,17 @@ impl Network {
         verdict(Outcome::Deny, &self.by_web)
     }
 
-    /// Decides whether a UDP socket may be made, and used. Where its messages go is decided for each.
-    pub(crate) fn datagrams(&self) -> Verdict<'_> {
+    /// Decides whether a socket may be made, and a UDP socket used. Where its messages go is decided for each.
+    pub(crate) fn sockets(&self) -> Verdict<'_> {
         match &self.closed {
             Some(reason) => verdict(Outcome::Deny, reason),
             None => verdict(Outcome::Allow, &self.allowed),
         }
+    }
+
+    /// Whether there is no network at all.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.is_some()
     }
 
     /// `network.web`, if there is one.
@@ -290,10 +297,19 @@ impl Network {
     /// Decides about listening. A process on the gateway's port would receive the gateway's token while the gateway is
     /// down; a process on the page's port at another address could pass for the page. Only the port matters, because a
     /// socket can only be bound to an address of this host.
-    pub(crate) fn bind(&self, address: SocketAddr, transport: Transport, page: Page) -> Verdict<'_> {
+    pub(crate) fn bind(
+        &self,
+        address: SocketAddr,
+        transport: Transport,
+        page: Page,
+        is_beside: bool,
+    ) -> Verdict<'_> {
         let port = address.port();
         if let Some(reason) = &self.closed {
             return verdict(Outcome::Deny, reason);
+        }
+        if is_beside {
+            return verdict(Outcome::Deny, &self.by_server);
         }
         if self.keeps_to_link(address.ip()) {
             // From then on, what the socket sends to this host leaves by that interface, too.

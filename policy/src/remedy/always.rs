@@ -153,7 +153,7 @@ pub fn always(policy: &Policy, requests: &[Request<'_>], world: &dyn AlwaysConte
             | Request::Bind { .. }
             | Request::Web(_)
             | Request::Lookup(_)
-            | Request::Datagrams => continue,
+            | Request::Sockets => continue,
         };
         if let Err(why) = added {
             return Always::Never(why);

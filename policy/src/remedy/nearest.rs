@@ -47,7 +47,7 @@ impl Policy {
             | Request::Bind { .. }
             | Request::Web(_)
             | Request::Lookup(_)
-            | Request::Datagrams => None,
+            | Request::Sockets => None,
         }
     }
 

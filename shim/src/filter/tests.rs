@@ -12,13 +12,14 @@ const GARBAGE: u64 = 0xdead_beef_0000_0000;
 
 fn all_options() -> Vec<FilterOptions> {
     let mut all = Vec::new();
-    for bits in 0..32 {
+    for bits in 0..64 {
         all.push(FilterOptions {
             unix_datagram: bits & 1 != 0,
             allow_ptrace: bits & 2 != 0,
             scoped_signals: bits & 4 != 0,
             kernel_reads: bits & 8 != 0,
             kernel_writes: bits & 16 != 0,
+            no_network: bits & 32 != 0,
         });
     }
     all

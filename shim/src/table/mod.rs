@@ -89,6 +89,8 @@ pub enum Switch {
     KernelReads,
     /// [`FilterOptions::kernel_writes`]
     KernelWrites,
+    /// [`FilterOptions::no_network`]
+    NoNetwork,
 }
 
 /// A row of the table.

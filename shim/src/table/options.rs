@@ -16,16 +16,25 @@ pub struct FilterOptions {
     /// Landlock decides on writes exactly as the policy does, so opens that only write and removals of names are not
     /// held.
     pub kernel_writes: bool,
+    /// There is no network at all, so TCP sockets are held, too: listen(2), which is not, binds a socket that has no address.
+    pub no_network: bool,
 }
 
 impl FilterOptions {
     /// The number of combinations of options.
-    pub(crate) const CHOICES: usize = 1 << 5;
+    pub(crate) const CHOICES: usize = 1 << 6;
 
     /// The number of this combination.
     pub(crate) fn number(self) -> usize {
-        let FilterOptions { unix_datagram, allow_ptrace, scoped_signals, kernel_reads, kernel_writes } = self;
-        [unix_datagram, allow_ptrace, scoped_signals, kernel_reads, kernel_writes]
+        let FilterOptions {
+            unix_datagram,
+            allow_ptrace,
+            scoped_signals,
+            kernel_reads,
+            kernel_writes,
+            no_network,
+        } = self;
+        [unix_datagram, allow_ptrace, scoped_signals, kernel_reads, kernel_writes, no_network]
             .into_iter()
             .rev()
             .fold(0, |number, is_set| number << 1 | usize::from(is_set))
@@ -40,6 +49,7 @@ impl FilterOptions {
             Switch::ScopedSignals => self.scoped_signals,
             Switch::KernelReads => self.kernel_reads,
             Switch::KernelWrites => self.kernel_writes,
+            Switch::NoNetwork => self.no_network,
         }
     }
 }

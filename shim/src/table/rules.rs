@@ -275,6 +275,9 @@ const DATAGRAMS: &[u32] = &[
 ];
 const INTERNET_STREAM: Rule =
     rule(&[one_of(0, INTERNET), masked(1, TYPE, STREAM), one_of(2, STREAMS)], Action::Allow);
+/// The supervisor refuses such sockets: listen(2) would bind one that has no address.
+const HELD_STREAM: Rule =
+    rule(&[one_of(0, INTERNET), masked(1, TYPE, STREAM), one_of(2, STREAMS)], Action::Notify);
 /// The supervisor refuses such sockets where there is no network at all: messages to this host would pass.
 const INTERNET_DATAGRAM: Rule =
     rule(&[one_of(0, INTERNET), masked(1, TYPE, DATAGRAM), one_of(2, DATAGRAMS)], Action::Notify);
@@ -290,37 +293,38 @@ const NO_TYPE: Rule = rule(&[one_of(0, INTERNET)], Action::Errno(ESOCKTNOSUPPORT
 const NETLINK_ROUTE: Rule = rule(&[one_of(0, NETLINK), one_of(2, ROUTE)], Action::Allow);
 const NO_FAMILY: Action = Action::Errno(EAFNOSUPPORT);
 
-pub(super) const SOCKET: RowAction = RowAction::Option(
-    Switch::UnixDatagram,
-    &RowAction::First(
-        &[
-            INTERNET_STREAM,
-            INTERNET_DATAGRAM,
-            INTERNET_RAW,
-            NO_STREAM,
-            NO_DATAGRAM,
-            NO_TYPE,
-            UNIX_ANY,
-            NETLINK_ROUTE,
-        ],
-        NO_FAMILY,
-    ),
-    &RowAction::First(
-        &[
-            INTERNET_STREAM,
-            INTERNET_DATAGRAM,
-            INTERNET_RAW,
-            NO_STREAM,
-            NO_DATAGRAM,
-            NO_TYPE,
-            UNIX_DATAGRAM,
-            UNIX_RAW,
-            UNIX_ANY,
-            NETLINK_ROUTE,
-        ],
-        NO_FAMILY,
-    ),
-);
+/// The rules for socket(2): those for streams of the network, the others for the network, and those for AF_UNIX.
+macro_rules! socket_rules {
+    ($stream:expr, [$($unix:expr),*]) => {
+        RowAction::First(
+            &[
+                $stream,
+                INTERNET_DATAGRAM,
+                INTERNET_RAW,
+                NO_STREAM,
+                NO_DATAGRAM,
+                NO_TYPE,
+                $($unix,)*
+                NETLINK_ROUTE,
+            ],
+            NO_FAMILY,
+        )
+    };
+}
+
+/// socket(2), with or without datagrams of AF_UNIX, for this rule for streams of the network.
+macro_rules! socket_row {
+    ($stream:expr) => {
+        RowAction::Option(
+            Switch::UnixDatagram,
+            &socket_rules!($stream, [UNIX_ANY]),
+            &socket_rules!($stream, [UNIX_DATAGRAM, UNIX_RAW, UNIX_ANY]),
+        )
+    };
+}
+
+pub(super) const SOCKET: RowAction =
+    RowAction::Option(Switch::NoNetwork, &socket_row!(HELD_STREAM), &socket_row!(INTERNET_STREAM));
 pub(super) const SOCKETPAIR: RowAction = RowAction::Option(
     Switch::UnixDatagram,
     &RowAction::First(&[UNIX_ANY], NO_FAMILY),

@@ -6,7 +6,7 @@ use guard_approvals::{BoundScript, CodeInput, Digest, Executable};
 use guard_policy::analysis::{AllowAlways, CodeOnInput, StrictInlineEval, derive, script_operands};
 use guard_policy::{
     ElevatedLevel, Exec, FailedGate, Outcome, Policy, Reason, Request as Asked, Role, Source, Verdict,
-    unavailable,
+    is_by_own_name, unavailable,
 };
 use parking_lot::Mutex;
 use rustix::io::Errno;
@@ -197,9 +197,11 @@ fn starts_anything(exec: &Exec<'_>, verdict: &Verdict<'_>) -> bool {
         || !matches!(derive(exec, StrictInlineEval::Off), AllowAlways::Entry(_))
 }
 
-/// Whether an entry of `elevated.allowlist` is for these arguments.
+/// Whether an entry of `elevated.allowlist` is for these arguments, and the program is called by its own name: by another
+/// one it may do something else.
 fn names_arguments(policy: &Policy, exec: &Exec<'_>) -> bool {
-    policy.entry(exec).is_some_and(|entry| entry.is_written() && entry.names_arguments())
+    is_by_own_name(exec)
+        && policy.entry(exec).is_some_and(|entry| entry.is_written() && entry.names_arguments())
 }
 
 /// Copies of what the tree may write: they are what is hashed, asked about and run.

@@ -135,16 +135,20 @@ impl Guard {
         }
     }
 
-    /// Judges whether a socket may be made whose messages each name a receiver, which is UDP.
+    /// Judges whether a socket of TCP or UDP may be made, and whether one of UDP may send.
     ///
     /// # Errors
     /// EACCES if it is refused.
-    pub fn judge_datagrams(&self, caller: &Caller<'_>) -> Result<(), Errno> {
-        let verdict = decide(self.policy(), &Request::Datagrams);
-        self.settle(caller, Operation::Connect, b"udp", &[], &verdict)
+    pub fn judge_socket(&self, caller: &Caller<'_>, transport: Transport) -> Result<(), Errno> {
+        let name: &[u8] = match transport {
+            Transport::Tcp => b"tcp",
+            Transport::Udp => b"udp",
+        };
+        let verdict = decide(self.policy(), &Request::Sockets);
+        self.settle(caller, Operation::Connect, name, &[], &verdict)
     }
 
-    /// Judges whether a socket may listen at an address.
+    /// Judges whether a socket may listen at an address. `is_beside`: it would share the port of another process's server.
     ///
     /// # Errors
     /// EACCES if it is refused.
@@ -153,8 +157,9 @@ impl Guard {
         caller: &Caller<'_>,
         address: SocketAddr,
         transport: Transport,
+        is_beside: bool,
     ) -> Result<(), Errno> {
-        let request = Request::Bind { address, transport, page: self.page(transport) };
+        let request = Request::Bind { address, transport, page: self.page(transport), is_beside };
         let verdict = decide(self.policy(), &request);
         self.settle(caller, Operation::Bind, address.to_string().as_bytes(), &[], &verdict)
     }

@@ -7,6 +7,7 @@ use super::git_files::GitFiles;
 use super::git_locks::GitLocks;
 use super::git_remotes::GitRemotes;
 use super::made_directories::MadeDirectories;
+use super::shared_ports::PortSockets;
 
 /// The objects that the tree has created, as far as that decides what it may do with them.
 #[derive(Debug, Default)]
@@ -19,8 +20,10 @@ pub struct Created {
     pub git_locks: GitLocks,
     /// Remotes in git configurations.
     pub git_remotes: GitRemotes,
-    /// Sockets that it has bound.
+    /// AF_UNIX sockets that it has bound.
     pub sockets: BoundSockets,
+    /// TCP and UDP sockets that it has bound.
+    pub ports: PortSockets,
 }
 
 impl Created {

@@ -29,4 +29,5 @@ pub mod recorder;
 pub mod session_context;
 pub mod session_security;
 pub mod shapes;
+pub mod shared_ports;
 pub(crate) mod used_entries;

@@ -98,7 +98,7 @@ pub fn handle(request: &Request<'_, '_>) -> HandlerResult {
         libc::SYS_lremovexattr => attributes::removexattr(request, false),
         libc::SYS_fremovexattr => attributes::fremovexattr(request),
 
-        libc::SYS_socket => socket::datagrams(request),
+        libc::SYS_socket => socket::socket(request, word(1)),
         libc::SYS_connect => socket::connect(request, int(0), word(1), word(2)),
         libc::SYS_bind => socket::bind(request, int(0), word(1), word(2)),
         libc::SYS_sendto => socket::sendto(request, int(0), (word(1), word(2)), int(3), (word(4), word(5))),

@@ -85,7 +85,12 @@ impl BindQuestion {
     pub fn answer(&self, policy: &Policy) -> String {
         json(&decide(
             policy,
-            &Request::Bind { address: self.address, transport: self.transport.into(), page: Page::Down },
+            &Request::Bind {
+                address: self.address,
+                transport: self.transport.into(),
+                page: Page::Down,
+                is_beside: false,
+            },
         ))
     }
 }

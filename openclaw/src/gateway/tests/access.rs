@@ -309,7 +309,7 @@ fn each_port_that_a_client_may_go_to_is_the_gateways() {
         let denied = |port: u16| {
             let address = std::net::SocketAddr::from(([127, 0, 0, 1], port));
             let (transport, page) = (guard_policy::Transport::Tcp, guard_policy::Page::Down);
-            let request = guard_policy::Request::Bind { address, transport, page };
+            let request = guard_policy::Request::Bind { address, transport, page, is_beside: false };
             guard_policy::decide(&policy, &request).outcome == guard_policy::Outcome::Deny
         };
         [7, 8, 9, 18789].into_iter().filter(|port| denied(*port)).collect::<Vec<_>>()

@@ -32,6 +32,11 @@ pub fn exec_pattern(exec: &Exec<'_>) -> String {
     CWD_ARGV.to_owned() + &hex(&hash.finalize())
 }
 
+/// Whether the program is called by its own name.
+pub fn is_by_own_name(exec: &Exec<'_>) -> bool {
+    other_name(exec).is_none()
+}
+
 /// The name by which the program was called, if that is not its own. A file of one version is called by the name without
 /// it: `python3` for `python3.11`.
 fn other_name<'e>(exec: &Exec<'e>) -> Option<&'e [u8]> {

@@ -15,5 +15,5 @@ pub use list::ProgramMatch;
 pub(crate) use list::{Allowlist, NamingEntry};
 
 pub use arguments::matches_arg_pattern;
-pub use cwd_argv::{cwd_argv_pattern, exec_pattern};
+pub use cwd_argv::{cwd_argv_pattern, exec_pattern, is_by_own_name};
 pub use pattern::matches_allowlist_pattern;

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{Shutdown, SocketType, sockopt};
 
 use super::address::{FAMILY, IPV4_AT, IPV6_AT};
+use crate::judge::shared_ports::PortNeighbour;
 use crate::kernel::requests;
 use crate::reply::HandlerResult;
 use crate::syscall::Request;
@@ -92,8 +93,17 @@ pub fn receiver(
 
 /// Binds to the address, if the policy allows it.
 pub fn bind(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8], at: SocketAddr) -> HandlerResult {
-    request.guard.judge_bind(request.caller, at, transport(socket)?)?;
-    request.perform(|| requests::bind(socket, raw))
+    let transport = transport(socket)?;
+    let ports = &request.guard.created.ports;
+    let neighbour = ports.neighbour(socket, at, transport)?;
+    request.guard.judge_bind(request.caller, at, transport, neighbour == PortNeighbour::Shared)?;
+    if neighbour == PortNeighbour::Exclusive {
+        // As the kernel would say, unless the tree makes the socket one that shares its port right now.
+        return Err(Errno::ADDRINUSE);
+    }
+    let done = request.perform(|| requests::bind(socket, raw))?;
+    ports.add(socket);
+    Ok(done)
 }
 
 fn transport(socket: BorrowedFd<'_>) -> Result<Transport, Errno> {

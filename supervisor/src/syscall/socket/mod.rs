@@ -10,6 +10,7 @@ mod unix;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use guard_policy::Transport;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::net::sockopt;
@@ -20,6 +21,8 @@ use crate::reply::{ContinueReason, HandlerResult, Reply};
 use address::{Address, Use};
 pub(crate) use send::{sendmmsg, sendmsg, sendto};
 
+/// The type of a socket without its flags (SOCK_TYPE_MASK of linux/net.h).
+const TYPE: u32 = 0xf;
 /// `sizeof(struct sockaddr_storage)`: the kernel accepts no longer address.
 const ADDRESS_MAX: u64 = 128;
 
@@ -60,9 +63,10 @@ fn connect_to(request: &Request<'_, '_>, socket: &OwnedFd, address: u64, length:
     }
 }
 
-/// socket(2) for UDP.
-pub(crate) fn datagrams(request: &Request<'_, '_>) -> HandlerResult {
-    request.guard.judge_datagrams(request.caller)?;
+/// socket(2) for UDP, and for TCP where there is no network at all.
+pub(crate) fn socket(request: &Request<'_, '_>, kind: u64) -> HandlerResult {
+    let is_stream = kind as u32 & TYPE == libc::SOCK_STREAM as u32;
+    request.guard.judge_socket(request.caller, if is_stream { Transport::Tcp } else { Transport::Udp })?;
     Ok(Reply::Continue(ContinueReason::Registers))
 }
 

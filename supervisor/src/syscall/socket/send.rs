@@ -5,6 +5,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use guard_policy::Transport;
 use guard_shim::failpoints::{Layer, is_layer_off};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -208,7 +209,7 @@ impl CallerSocket {
             return Ok((name, None));
         }
         if [AddressFamily::INET, AddressFamily::INET6].contains(&self.family) {
-            request.guard.judge_datagrams(request.caller)?;
+            request.guard.judge_socket(request.caller, Transport::Udp)?;
         }
         match Address::parse(&name, self.family, Use::Send) {
             Address::Path(path) => {

@@ -1,0 +1,157 @@
+//! Ports that several sockets have. With SO_REUSEPORT, and for UDP with SO_REUSEADDR, the kernel gives each of them a part of
+//! what arrives (socket(7)). A socket of the tree beside a running server of another process would receive what is meant for
+//! that server.
+
+use std::collections::HashSet;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::BorrowedFd;
+
+use guard_policy::Transport;
+use parking_lot::Mutex;
+use procfs::net::{TcpState, tcp, tcp6, udp, udp6};
+use rustix::io::Errno;
+use rustix::net::sockopt;
+
+/// The most sockets that are remembered. One that is bound beyond that counts as another process's.
+const MAX_SOCKETS: usize = 16_384;
+/// Ports at which programs of one host listen beside each other on purpose, for multicast: SSDP, WS-Discovery, mDNS and LLMNR.
+const DISCOVERY: [u16; 4] = [1900, 3702, 5353, 5355];
+
+/// The inodes of the TCP and UDP sockets that the tree has bound.
+#[derive(Debug, Default)]
+pub struct PortSockets(Mutex<HashSet<u64>>);
+
+/// What else has a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortNeighbour {
+    /// At most sockets of the tree.
+    Tree,
+    /// A server of another process. The socket could share its port.
+    Shared,
+    /// A server of another process, beside which the kernel binds no such socket.
+    Exclusive,
+}
+
+impl PortSockets {
+    /// Remembers a socket that the tree has bound.
+    pub fn add(&self, socket: BorrowedFd<'_>) {
+        let Ok(stat) = rustix::fs::fstat(socket) else { return };
+        let mut sockets = self.0.lock();
+        if sockets.len() >= MAX_SOCKETS {
+            let found: HashSet<u64> = [Transport::Tcp, Transport::Udp]
+                .into_iter()
+                .flat_map(servers)
+                .map(|(_, inode)| inode)
+                .collect();
+            sockets.retain(|inode| found.contains(inode));
+        }
+        if sockets.len() < MAX_SOCKETS {
+            sockets.insert(stat.st_ino);
+        }
+    }
+
+    /// Finds out what has the port at which a socket is to be bound.
+    ///
+    /// # Errors
+    /// Those of getsockopt(2).
+    pub fn neighbour(
+        &self,
+        socket: BorrowedFd<'_>,
+        at: SocketAddr,
+        transport: Transport,
+    ) -> Result<PortNeighbour, Errno> {
+        let is_discovery = transport == Transport::Udp && DISCOVERY.contains(&at.port());
+        if at.port() == 0 || is_discovery {
+            return Ok(PortNeighbour::Tree);
+        }
+        let shares = sockopt::socket_reuseport(socket)?
+            || transport == Transport::Udp && sockopt::socket_reuseaddr(socket)?;
+        let own = self.0.lock();
+        let mut others = servers(transport)
+            .filter(|(server, inode)| server.port() == at.port() && !own.contains(inode))
+            .map(|(server, _)| server.ip());
+        Ok(match shares {
+            true if others.any(|other| overlaps(other, at.ip())) => PortNeighbour::Shared,
+            // A server of IPv6 need not have the port of IPv4.
+            false if others.any(|other| other.is_ipv4() == at.is_ipv4() && overlaps(other, at.ip())) => {
+                PortNeighbour::Exclusive
+            }
+            _ => PortNeighbour::Tree,
+        })
+    }
+}
+
+/// Whether what arrives for one of these addresses may be for the other.
+fn overlaps(one: IpAddr, other: IpAddr) -> bool {
+    let (one, other) = (one.to_canonical(), other.to_canonical());
+    one == other || one.is_unspecified() || other.is_unspecified()
+}
+
+/// The addresses at which this host is served, each with the inode of its socket. A table that cannot be read has none: then
+/// its protocol is missing.
+fn servers(transport: Transport) -> impl Iterator<Item = (SocketAddr, u64)> {
+    let (streams, datagrams) = match transport {
+        Transport::Tcp => ([tcp(), tcp6()].into_iter().flatten().flatten().collect(), Vec::new()),
+        Transport::Udp => (Vec::new(), [udp(), udp6()].into_iter().flatten().flatten().collect()),
+    };
+    let listening = streams
+        .into_iter()
+        .filter(|entry| entry.state == TcpState::Listen)
+        .map(|entry| (entry.local_address, entry.inode));
+    let receiving = datagrams
+        .into_iter()
+        .filter(|entry| entry.remote_address.port() == 0)
+        .map(|entry| (entry.local_address, entry.inode));
+    listening.chain(receiving)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, UdpSocket};
+    use std::os::fd::{AsFd, OwnedFd};
+
+    use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
+
+    use super::*;
+
+    fn sharing(kind: SocketType) -> OwnedFd {
+        let socket = socket(AddressFamily::INET, kind, None).unwrap();
+        sockopt::set_socket_reuseport(&socket, true).unwrap();
+        socket
+    }
+
+    #[test]
+    fn a_server_of_another_process_is_told_from_the_trees_own() {
+        let sockets = PortSockets::default();
+        let server = sharing(SocketType::STREAM);
+        bind(&server, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        listen(&server, 1).unwrap();
+        let at: SocketAddr = rustix::net::getsockname(&server).unwrap().try_into().unwrap();
+        let neighbour = |socket: &OwnedFd, at| sockets.neighbour(socket.as_fd(), at, Transport::Tcp).unwrap();
+        let (second, plain) =
+            (sharing(SocketType::STREAM), socket(AddressFamily::INET, SocketType::STREAM, None).unwrap());
+        let everywhere = SocketAddr::from(([0, 0, 0, 0], at.port()));
+        let elsewhere = SocketAddr::from(([127, 0, 0, 2], at.port()));
+        assert_eq!(neighbour(&second, at), PortNeighbour::Shared);
+        assert_eq!(neighbour(&second, everywhere), PortNeighbour::Shared);
+        assert_eq!(neighbour(&second, elsewhere), PortNeighbour::Tree);
+        assert_eq!(neighbour(&plain, at), PortNeighbour::Exclusive);
+        assert_eq!(neighbour(&second, SocketAddr::from(([127, 0, 0, 1], 0))), PortNeighbour::Tree);
+        sockets.add(server.as_fd());
+        assert_eq!(neighbour(&second, at), PortNeighbour::Tree);
+        assert_eq!(neighbour(&plain, at), PortNeighbour::Tree);
+    }
+
+    #[test]
+    fn the_ports_of_datagrams_are_their_own() {
+        let sockets = PortSockets::default();
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let at = server.local_addr().unwrap();
+        let second = sharing(SocketType::DGRAM);
+        assert_eq!(sockets.neighbour(second.as_fd(), at, Transport::Udp), Ok(PortNeighbour::Shared));
+        server.connect(at).unwrap();
+        assert_eq!(sockets.neighbour(second.as_fd(), at, Transport::Udp), Ok(PortNeighbour::Tree));
+        let stream = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        assert_eq!(sockets.neighbour(second.as_fd(), stream, Transport::Udp), Ok(PortNeighbour::Tree));
+    }
+}
