@@ -80,6 +80,15 @@ fn help_is_asked_for_in_several_ways() {
 }
 
 #[test]
+fn a_hidden_option_is_in_neither_the_help_nor_the_manual() {
+    for words in [["bench", "--help"], ["man", "bench"]] {
+        let shown = run(&words);
+        assert!(shown.stdout.contains("rounds"), "{words:?}: {}", shown.stdout);
+        assert!(!shown.stdout.replace('\\', "").contains("--calls"), "{words:?}: {}", shown.stdout);
+    }
+}
+
+#[test]
 fn each_command_has_a_page() {
     let world = World::bare();
     let directory = pages(&world);

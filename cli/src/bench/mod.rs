@@ -30,7 +30,7 @@ pub struct BenchArgs {
     /// The number of runs
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// What is run: measure calls, and print how long they take
+    /// The measurement itself, which this command starts: make the calls, and print how long each takes
     #[arg(long, hide = true)]
     calls: bool,
 }

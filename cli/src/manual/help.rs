@@ -62,8 +62,8 @@ fn hidden(command: Command) -> Command {
     let gap = if after.is_empty() { "" } else { "\n\n" };
     command
         .mut_args(|argument| {
-            let is_global = argument.is_global_set();
-            argument.hide(is_global)
+            let is_hidden = argument.is_global_set() || argument.is_hide_set();
+            argument.hide(is_hidden)
         })
         .after_help(format!("{after}{gap}{GLOBAL}"))
         .mut_subcommands(hidden)

@@ -19,8 +19,8 @@ pub fn built(command: Command) -> Command {
 
 fn own(command: Command) -> Command {
     let command = command.mut_args(|argument: Arg| {
-        let is_global = argument.is_global_set();
-        argument.hide_short_help(false).hide(is_global)
+        let is_hidden = argument.is_global_set() || argument.is_hide_set();
+        argument.hide_short_help(false).hide(is_hidden)
     });
     command.mut_subcommands(own)
 }
