@@ -7,7 +7,7 @@ GUARD := target/release/openclaw-guard
 
 help:
 	@echo "make run [CMD='bash -c \"echo hi\"']  build, and start the guard on a shell or on CMD"
-	@echo "make demo                            build, and show a denial and a question, on files of its own"
+	@echo "make demo                            build, and show a denial and a question, on temporary files"
 	@echo "make deb                             a package for Debian and Ubuntu, in target/debian"
 	@echo "make dist                            a release: a program without a C library in a tarball, and the package"
 	@echo "make test                            the gate: lint, unit and end-to-end tests, as root and as a user"

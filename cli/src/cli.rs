@@ -51,7 +51,7 @@ pub struct Cli {
     pub options: Options,
     #[command(subcommand)]
     pub task: Option<Task>,
-    /// The command; `--` may be left out unless it has a subcommand's name
+    /// The command; put `--` before it if its name is also a subcommand's
     #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }
@@ -92,7 +92,8 @@ pub enum Task {
             openclaw-guard allow write '~/x/**'\n  \
             openclaw-guard allow exec nc\n  \
             openclaw-guard allow --help\n\n\
-            Comments and order stay as they are. If the change would not be enough, nothing is written.\n\n\
+            Comments and order stay as they are. If something else would still deny it, nothing\n\
+            is written.\n\n\
             Exit status: 0 it is allowed, 1 something else still denies it, 125 error."
     )]
     Allow(edit::command::Allow),
@@ -106,7 +107,7 @@ pub enum Task {
     Bench(bench::BenchArgs),
     /// Print a shell's completion script
     Completions(completions::CompletionsArgs),
-    /// Show a denial and a question, on files of its own
+    /// Show an example of a denial and of a question, on temporary files
     Demo(demo::DemoArgs),
     /// Change guard.json to deny something
     #[command(
@@ -139,13 +140,13 @@ pub enum Task {
     /// Explain, check and use the sandboxes that openclaw.json describes
     #[command(subcommand)]
     Sandbox(SandboxCommand),
-    /// List, tighten and end running sessions
+    /// List, change and end running sessions
     #[command(subcommand)]
     Session(SessionCommand),
     /// Show which of OpenClaw's tools an agent has
     #[command(subcommand)]
     Tools(ToolsCommand),
-    /// Trust a project's own policy, so that what it allows counts
+    /// Trust a project's own policy, so that what it allows takes effect
     Trust(trust::TrustArgs),
     /// Print the version
     #[command(

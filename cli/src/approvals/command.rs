@@ -58,20 +58,21 @@ pub struct ListArguments {
     allow-once allows the calls that wait now. allow-session and allow-Nm also allow equal calls, as\n\
     long as the guard runs or for N minutes. allow-always saves what `list` shows at \"always\", for\n\
     all of the user's guards; allow-always-directory saves what `list` shows for the directory.\n\n\
-    The rule for a file that allow-always saves can have another pattern, which must match the file and\n\
-    begin with the directory that `list` shows at \"edit\": --pattern '/srv/data/**/*.csv'.\n\n\
+    --pattern replaces the pattern that allow-always saves for a file. It must match the file and begin\n\
+    with the directory that `list` shows at \"edit\": --pattern '/srv/data/**/*.csv'.\n\n\
     For a file, allow-session and allow-Nm also allow other calls that use it with the same access.\n\
-    allow-command does so for the process that `list` shows at \"command\", and all that it starts.\n\
-    With -directory- (allow-directory-command), they cover all files that `list` shows at \"directory\".\n\
+    allow-command allows them to the process that `list` shows at \"command\", and to all that it starts.\n\
+    allow-directory-session, allow-directory-Nm and allow-directory-command cover every file in the\n\
+    directory that `list` shows at \"directory\".\n\
     For a host, allow-directory-session and allow-always-directory cover the hosts at \"domain\".\n\
     With deny- instead of allow-, the same calls are denied without a question.\n\n\
-    `list --json` has the answers that a question takes at \"answers\".\n\n\
+    The field \"answers\" of `list --json` lists the answers that a question accepts.\n\n\
     Exit status: 0 answered; 1 not answered (unknown, ambiguous, resolved already, expired,\n\
     unavailable); 125 when a guard could not be reached.")]
 pub struct ResolveArguments {
     /// The id, or a prefix that no other id has
     id: String,
-    /// allow-once, allow-always, allow-always-directory, allow-session, allow-Nm, deny, or one of those below
+    /// allow-once, allow-session, allow-10m, allow-always, deny, or another one that is described below
     decision: Decision,
     /// Answer every call that the question's card listed at revision N; `list` shows the revision
     #[arg(long, value_name = "N")]

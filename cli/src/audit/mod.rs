@@ -90,7 +90,7 @@ pub struct Export {
     /// The collector's URL; /v1/logs is added if it is missing
     #[arg(long, value_name = "URL")]
     otlp: String,
-    /// Send the lines since this time, or of the last hours (12h), even if they were sent before; record nothing as sent
+    /// Send the lines since this time, or this long ago (90m, 12h, 7d), even if sent before; mark none as sent
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
     /// Only denials
@@ -109,7 +109,7 @@ pub struct Verify {
     has: Option<String>,
     /// Print a JSON object: whole, lines, files, removed (log, to, before), putAway (file, from, to, since, until),
     /// findings (file, line, what, text); what: changed, cut, moved, unfinished, cut-at-start, cut-at-end, noted,
-    /// head, lost
+    /// head, lost (docs/audit.md, "What the chain finds")
     #[arg(long)]
     json: bool,
 }

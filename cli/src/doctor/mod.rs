@@ -50,10 +50,10 @@ use reach::Exposure;
     ⚠ works, but may not be what you want; ✗ does not work, or somebody can get around it.\n\n\
     Exit status: 0; 1 when something is wrong (✗); 125 when doctor cannot check anything.")]
 pub struct Doctor {
-    /// An array of objects: section, state (ok, note, warning, problem), name, text, fix
+    /// Print a JSON array of objects: section, state (ok, note, warning, problem), name, text, fix
     #[arg(long)]
     json: bool,
-    /// First remove other users' access to your files that the guard relies on
+    /// Before checking, chmod those of your files that the guard relies on and others can change or read
     #[arg(long)]
     fix: bool,
     #[command(subcommand)]
@@ -80,7 +80,7 @@ enum Topic {
         openclaw-guard doctor tools --json | jq -r '.[] | select(.state == \"warning\").text'\n\n\
         Exit status: 0, 1 when something is wrong (✗), 125 when doctor cannot check anything.")]
     Tools {
-        /// An array of objects: section, state (ok, note, warning, problem), name, text, fix
+        /// Print a JSON array of objects: section, state (ok, note, warning, problem), name, text, fix
         #[arg(long)]
         json: bool,
     },
@@ -89,7 +89,7 @@ enum Topic {
 /// How to check.
 #[derive(Args, Debug)]
 struct DoctorArgs {
-    /// An array of objects: section, state (ok, note, warning, problem), name, text, fix
+    /// Print a JSON array of objects: section, state (ok, note, warning, problem), name, text, fix
     #[arg(long)]
     json: bool,
     /// Send no test question; then it stays unknown whether anybody would answer

@@ -51,7 +51,8 @@ pub enum GateCommand {
     /// Take the plugin out of OpenClaw
     #[command(after_help = "Example:\n  \
         openclaw-guard gate remove\n\n\
-        Restart the gateway afterwards: until then it keeps the plugin, and blocks without the service.\n\n\
+        Restart the gateway afterwards: until then it keeps the plugin loaded, which\n\
+        blocks every tool call while `gate serve` does not run.\n\n\
         Exit status: 0, 125 error.")]
     Remove,
 }
@@ -62,11 +63,11 @@ pub enum GateCommand {
     openclaw-guard gate serve\n  \
     openclaw-guard --observe gate serve            deny nothing, log what would be denied\n  \
     systemctl --user enable --now openclaw-guard-gate\n\n\
-    Changes of guard.json and openclaw.json count from the next call on.\n\n\
-    It runs until a signal ends it. While it does not run, the plugin blocks every call.\n\n\
-    Exit status: 125 error.")]
+    Changes of guard.json and openclaw.json take effect from the next call on.\n\n\
+    While it does not run, the plugin blocks every call.\n\n\
+    Exit status: 125 error. Otherwise it runs until a signal ends it.")]
 pub struct ServeArgs {
-    /// The gateway's SHELL starts the guard: the kernel asks about commands, so their text is not judged
+    /// Do not judge the text of commands: the gateway's SHELL is the guard, which judges what they start
     #[arg(long)]
     pub wrapped: bool,
 }

@@ -36,8 +36,8 @@ use target::{OutputTarget, TargetOutcome};
     openclaw-guard learn --agent main -o guard.json --calls\n\n\
     While it learns, the guard denies only its own files and OpenClaw's. Run only what you trust.\n\
     --calls runs nothing: it reads the audit log that `gate serve --observe` has written.\n\n\
-    Exit status: the command's, also if nothing was missing; 1 an existing policy was not changed\n\
-    because nobody confirmed it; 125 the guard failed.")]
+    Exit status: the command's, whether or not the policy changes; 1 an existing policy was not\n\
+    changed because nobody confirmed it; 125 the guard failed.")]
 pub struct LearnArgs {
     /// Write the policy to this file; add to an existing file what is missing, after asking [default: standard output]
     #[arg(short, long, value_name = "FILE")]
@@ -52,7 +52,7 @@ pub struct LearnArgs {
     /// unused, written, policy
     #[arg(long)]
     json: bool,
-    /// Learn from the calls of OpenClaw's tools in the audit log, which `gate serve --observe` has let through
+    /// Run nothing: learn from the calls of OpenClaw's tools that `gate serve --observe` has logged
     #[arg(long, conflicts_with = "command")]
     calls: bool,
     /// The command and its arguments

@@ -18,7 +18,7 @@ use super::files::FilesError;
     openclaw-guard node --url wss://gateway.example:18789 --display-name build-box\n  \
     openclaw-guard node --commands system.run,system.run.prepare,system.which\n  \
     openclaw-guard node status --json\n\n\
-    It prints what has to be done at the gateway to pair it. docs/node.md describes both steps.\n\n\
+    It prints the commands to run at the gateway to pair and approve the node (docs/node.md).\n\n\
     Exit status: 0 after SIGINT or SIGTERM, 125 error.")]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct NodeArgs {

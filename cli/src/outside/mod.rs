@@ -27,10 +27,11 @@ const REFUSED: u8 = 126;
 #[command(after_help = "Examples:\n  \
     openclaw-guard run-outside -- make install\n  \
     openclaw-guard run-outside -- sudo systemctl restart app\n\n\
-    The guard above asks its operator, unless guard.json lets it run without. The command has the\n\
-    operator's environment and rights, this directory, and descriptors 0, 1 and 2 of this one.\n\
-    elevated.enabled and elevated.allowFrom in guard.json say who may ask for that. The options of\n\
-    the guard above for it: --elevated off|ask|on|full, and --sender CHANNEL:WHO (docs/elevated.md).\n\n\
+    The guard asks its operator first, unless guard.json allows the command without a question. The\n\
+    command has the operator's environment and rights, this directory, and this program's descriptors\n\
+    0, 1 and 2. elevated.enabled and elevated.allowFrom in guard.json say who may ask for that. The\n\
+    guard has two options for it: --elevated off|ask|on|full and --sender CHANNEL:WHO\n\
+    (docs/elevated.md).\n\n\
     Exit status: the command's; 125 the guard failed, 126 it was not run. If a signal ends it, this\n\
     ends by the same signal.")]
 pub struct RunOutsideArgs {

@@ -30,7 +30,7 @@ pub struct ShowArgs {
     /// Show every value in force with its source
     #[arg(long)]
     effective: bool,
-    /// Show what the kernel decides alone, and what prevents more
+    /// Show what the kernel decides alone, and which rules keep it from deciding more
     #[arg(long, conflicts_with = "effective")]
     tiers: bool,
     /// Print JSON

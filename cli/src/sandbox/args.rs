@@ -31,7 +31,7 @@ pub struct ArgsArgs {
     /// OpenClaw's configuration [default: openclaw.json in its state directory]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
-    /// An object: program, argv, env (the names of the variables)
+    /// Print a JSON object: program, argv, env (only the names of the variables)
     #[arg(long)]
     json: bool,
 }

@@ -26,7 +26,7 @@ pub struct SandboxCheckArgs {
     /// OpenClaw's configuration [default: openclaw.json in its state directory]
     #[arg(value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
-    /// An array of objects: agent, mode, allowed, problems (kind, text)
+    /// Print a JSON array of objects: agent, mode, allowed, problems (kind, text)
     #[arg(long)]
     json: bool,
 }

@@ -29,7 +29,7 @@ pub enum SandboxCommand {
     Explain(explain::ExplainArgs),
     /// Check binds, network, profiles and variables as OpenClaw does, and more strictly
     Check(check::SandboxCheckArgs),
-    /// Print the arguments with which OpenClaw would have docker make the container
+    /// Print the arguments of the docker command with which OpenClaw would create the container
     Args(args::ArgsArgs),
     /// Run a command in a session's sandbox
     Run(run::RunArgs),

@@ -26,21 +26,21 @@ use super::scratch::{FILES, LOCK, SandboxesDirectory, open_lock, record};
     openclaw-guard sandbox prune --dry-run\n  \
     openclaw-guard sandbox prune --idle 1h --max-age 30d\n  \
     openclaw-guard sandbox prune --json | jq -r '.[] | select(.removed) | .path'\n\n\
-    Removes the directories of `sandbox run --backend guard` that are idle or old: a number and s, m, h\n\
-    or d. One in which a command runs is kept. No link is followed. Containers, and the sandboxes of\n\
-    OpenClaw itself, are OpenClaw's to remove.\n\n\
+    Removes the directories of `sandbox run --backend guard` that are idle or old. TIME is a number and\n\
+    s, m, h or d. A directory in which a command runs is kept. No link is followed. Containers, and\n\
+    the sandboxes of OpenClaw itself, are OpenClaw's to remove.\n\n\
     Exit status: 0; 1 something could not be removed, with a line on stderr; 125 error.")]
 pub struct PruneArgs {
-    /// Remove what no command has used for this long
+    /// Remove directories that no command has used for this long
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = time)]
     idle: Duration,
-    /// Remove what was made this long ago
+    /// Remove directories that are older than this
     #[arg(long, value_name = "TIME", default_value = "7d", value_parser = time)]
     max_age: Duration,
     /// Remove nothing, and print what would be removed
     #[arg(long)]
     dry_run: bool,
-    /// An array of objects: path, scope, idleSeconds, ageSeconds, inUse, removed
+    /// Print a JSON array of objects: path, scope, idleSeconds, ageSeconds, inUse, removed
     #[arg(long)]
     json: bool,
 }

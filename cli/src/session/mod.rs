@@ -27,7 +27,7 @@ pub enum SessionCommand {
     List(SessionListArgs),
     /// Show a session
     Show(SessionShowArgs),
-    /// Make a session stricter than its policy, or undo that
+    /// Change a running session: stop new programs, or set the level of commands outside
     Set(SessionSetArgs),
     /// End a session and everything that it started
     End(SessionEndArgs),
@@ -67,8 +67,12 @@ pub struct SessionShowArgs {
     openclaw-guard session set --security deny 3f0c\n  \
     openclaw-guard session set --security policy 3f0c\n  \
     openclaw-guard session set --elevated ask 3f0c\n\n\
-    With deny, no further program starts, whatever the policy allows and whatever is answered. What\n\
-    runs already goes on: `openclaw-guard session end` ends it. With policy, the policy decides again.\n\n\
+    With --security deny, no further program starts, whatever the policy allows and whatever is\n\
+    answered. Running programs continue; `openclaw-guard session end` ends them. With --security\n\
+    policy, the policy decides again.\n\n\
+    --elevated replaces the level of elevated.default and of the guard's own --elevated until the\n\
+    session ends, by a stricter or a wider one (full). elevated.enabled and elevated.allowFrom still\n\
+    apply (docs/elevated.md).\n\n\
     Exit status: 0; 1 no session has this id, or it cannot be set; 125 error.")]
 pub struct SessionSetArgs {
     /// deny: no further program starts; policy: as the policy says
@@ -86,7 +90,7 @@ pub struct SessionSetArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  \
     openclaw-guard session end 3f0c\n\n\
-    Every process of the session gets SIGTERM, and what is left two seconds later SIGKILL.\n\n\
+    Every process of the session gets SIGTERM; those that still run after two seconds get SIGKILL.\n\n\
     Exit status: 0 it has ended; 1 no session has this id; 125 error, or it still runs.")]
 pub struct SessionEndArgs {
     /// The id, or a prefix that no other has

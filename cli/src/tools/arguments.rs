@@ -36,7 +36,7 @@ pub struct AskerArgs {
     /// The sender is not the owner
     #[arg(long)]
     not_owner: bool,
-    /// The session is a sub-agent's, this deep; the first is 1
+    /// The session is a sub-agent's, at this depth (1: started by the main agent)
     #[arg(long, value_name = "DEPTH", value_parser = clap::value_parser!(u32).range(1..))]
     subagent: Option<u32>,
     /// Where the tool is called: session or http

@@ -21,7 +21,7 @@ use super::{ToolsError, list_and_entry, sentence};
     openclaw-guard tools check web_fetch --surface http --json\n  \
     openclaw-guard tools check slack_post --plugin-tool slack_post=slack\n\n\
     A name that the release does not know is judged as a tool of an unknown plugin.\n\n\
-    Exit status: 0 allow, 1 deny, 2 ask (no known release asks), 125 error.")]
+    Exit status: 0 allow, 1 deny, 2 ask (reserved: no known release asks), 125 error.")]
 pub struct ToolCheckArgs {
     /// The tool; an alias such as bash counts, too
     tool: String,

@@ -22,9 +22,10 @@ use serde_json::{Value, json};
     openclaw-guard trust ~/project             another one\n  \
     openclaw-guard trust --list\n  \
     openclaw-guard trust --forget ~/project\n\n\
-    A project's file, .openclaw/guard.json, always makes your policy stricter. What it allows counts\n\
-    only if you trust it, and only where your policy asks, like an answer \"always\". It never counts\n\
-    against a denial of your policy. If the file changes, it is not trusted any more.\n\n\
+    A project's file, .openclaw/guard.json, always makes your policy stricter. What it allows takes\n\
+    effect only if you trust it, and only for what your policy would ask about, as if you had answered\n\
+    \"always\". It never overrides a denial of your policy. If the file changes, it is not trusted any\n\
+    more.\n\n\
     Exit status: 0; 1 with --forget, if the file was not trusted; 125 error.")]
 pub struct TrustArgs {
     /// The project's directory, or its file [default: the nearest, from here upward]

@@ -27,9 +27,10 @@ pub struct Options {
     /// Whether the command line names it
     #[arg(skip)]
     pub agent_is_named: bool,
-    /// An agent whose own files are allowed; or none [default: the command]
+    /// Also allow this agent's own files; or `none` [default: by command]
     ///
-    /// claude-code, codex, aider, gemini-cli, opencode; policy.md, "Profiles", lists what each has.
+    /// claude-code, codex, aider, gemini-cli or opencode: the files that this agent keeps for itself. none: of no agent.
+    /// By default the command's name says which agent it is. policy.md, "Profiles", lists the files of each.
     #[arg(long, global = true, value_name = "NAME", value_parser = profile, hide_short_help = true)]
     pub profile: Option<ProfileChoice>,
     /// OpenClaw's key of this session [default: $OPENCLAW_MCP_SESSION_KEY]
@@ -37,7 +38,7 @@ pub struct Options {
     /// The gateway shows questions in this session.
     #[arg(long, global = true, value_name = "KEY", hide_short_help = true)]
     pub session_key: Option<String>,
-    /// ~ in the policy [default: $OPENCLAW_HOME or $HOME]
+    /// The directory that ~ means [default: $OPENCLAW_HOME or $HOME]
     ///
     /// If neither variable is set: the user's home directory in the password database.
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, hide_short_help = true)]
@@ -56,10 +57,10 @@ pub struct Options {
     /// The policy's exec.askFallback decides every question.
     #[arg(long, global = true)]
     pub unattended: bool,
-    /// Tighten exec.security to deny, allowlist or full
+    /// Use this exec.security if stricter: deny, allowlist or full
     #[arg(long, global = true, value_name = "MODE", value_parser = security, hide_short_help = true)]
     pub exec_security: Option<Security>,
-    /// Tighten exec.ask to off, on-miss or always
+    /// Use this exec.ask if stricter: off, on-miss or always
     #[arg(long, global = true, value_name = "MODE", value_parser = ask, hide_short_help = true)]
     pub exec_ask: Option<Ask>,
     /// Trust neither the environment nor the current directory
@@ -78,10 +79,11 @@ pub struct Options {
     /// Fail if the Landlock floor is incomplete
     #[arg(long, global = true, hide_short_help = true)]
     pub require_floor: bool,
-    /// The tiers that may decide [default: broker,floored,kernel]
+    /// Which tiers may decide: broker, floored, kernel [default: all]
     ///
-    /// broker: the supervisor does the call itself; this tier is always on. floored: the kernel does a call whose object
-    /// the Landlock floor covers. kernel: calls that the floor decides exactly as the policy does are not held.
+    /// A tier is who decides about a call (policy.md, "Tiers"). broker: the supervisor does the call itself; this tier is
+    /// always on. floored: the kernel does a call whose object the Landlock floor covers. kernel: calls that the floor
+    /// decides exactly as the policy does are not held.
     // Not global: `policy show --tiers` shows them.
     #[arg(
         id = "LIST",
@@ -94,9 +96,9 @@ pub struct Options {
         hide_short_help = true
     )]
     pub tiers: Vec<Tier>,
-    /// End the session at a limit; may be repeated
+    /// End the session at a limit (memory=2G, seconds=60); may be repeated
     ///
-    /// memory=2G, pids=256, openFiles=1024 or seconds=3600, as `limits` in guard.json, which it tightens.
+    /// memory=2G, pids=256, openFiles=1024 or seconds=3600, as `limits` in guard.json, which it can only tighten.
     #[arg(
         long = "limit",
         global = true,

@@ -22,9 +22,10 @@ use super::question::{SandboxConfig, SessionSandbox};
     openclaw-guard sandbox run --backend guard -- npm test\n  \
     openclaw-guard sandbox run --session-key agent:main:cron:1 -- make\n  \
     openclaw-guard --agent work --unattended sandbox run -- sh -c 'ls /workspace'\n\n\
-    The settings are those that `sandbox explain` shows. guard needs no container: the command has the\n\
-    system, a directory of its scope and what workspaceAccess and binds give it, under the policy in\n\
-    force. A session without a sandbox runs in one only with --backend guard.\n\n\
+    The settings are those that `sandbox explain` shows. The backend `guard` uses no container:\n\
+    the command has the system's files, a directory for its scope (sandbox.scope), and what\n\
+    workspaceAccess and binds add, all limited by the policy in force. If openclaw.json gives the\n\
+    session no sandbox, the command starts only with --backend guard.\n\n\
     Exit status: the command's; 125 the sandbox is refused, or the guard failed.")]
 pub struct RunArgs {
     /// OpenClaw's configuration [default: openclaw.json in its state directory]
