@@ -31,7 +31,8 @@ pub fn close(path: &Path, excess: ExcessBits, findings: &mut Findings) {
     }
 }
 
-/// Returns the mode before and after; `None` if there is nothing to take, or the file is somebody else's.
+/// Clears these bits of a file's mode. Returns the mode before and after; `None` if none of them is set, or the file is
+/// somebody else's.
 fn clear_bits(path: &Path, excess: ExcessBits) -> Result<Option<(u32, u32)>, Errno> {
     // The file that is looked at is the one that is changed, whatever its name leads to by then.
     let file = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;

@@ -122,7 +122,7 @@ fn named(log: &Log, id: &str) -> Result<Result<AuditEntry, NoSubject>, WhyError>
     asked_of(log, id, "")
 }
 
-/// The decision that ended a question: the next one of that session on that file.
+/// The decision that ended a question: the first one after it in the log, of the same session and on the same path.
 fn asked_of(log: &Log, id: &str, operation: &str) -> Result<Result<AuditEntry, NoSubject>, WhyError> {
     let is_it = |fields: &Map<String, Value>| {
         fields.get("id").and_then(Value::as_str).is_some_and(|own| !id.is_empty() && own.starts_with(id))

@@ -89,7 +89,8 @@ pub enum WhyError {
 /// Answers on stdout.
 ///
 /// # Errors
-/// When the policy or the audit log cannot be read, or there is no question.
+/// When the policy or the audit log cannot be read, the arguments ask nothing, there is no such program, or the answer cannot
+/// be written.
 pub fn act(options: &Options, question: &WhyArgs) -> Result<Exit, WhyError> {
     let context = EditContext::find(options)?;
     let (context, asked) = match asked::find(context, options, question)? {

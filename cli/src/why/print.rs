@@ -15,7 +15,7 @@ use crate::edit::{Colour, EditContext, colour, location};
 /// Prints the answer.
 ///
 /// # Errors
-/// Returns an I/O error when the output cannot be written.
+/// If stdout cannot be written.
 pub fn print(context: &EditContext, answer: &Explanation) -> io::Result<()> {
     io::stdout().lock().write_all(text(context, answer, colour()).as_bytes())
 }

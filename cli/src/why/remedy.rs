@@ -60,7 +60,7 @@ pub fn remedy(
 ) -> Result<Remedy, SetupError> {
     let candidates = candidates(context, asked, part, near);
     let agent = Scope::Agent(context.agent().to_owned());
-    // Without --agent: everyone's rules, and main's allowlist.
+    // Without --agent, a change for every agent is tried first, then one for main.
     let scopes = match options.agent_is_named || context.agent() != "main" {
         true => vec![agent],
         false => vec![Scope::Everyone, agent],

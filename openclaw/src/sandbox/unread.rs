@@ -81,8 +81,8 @@ fn find(
     }
 }
 
-/// Returns the keys of an agent's sandbox settings, and of the defaults', that OpenClaw does not know: its loader
-/// refuses the file.
+/// Returns the keys that OpenClaw does not know, of an agent's sandbox settings and of the default ones. OpenClaw's
+/// loader refuses a file with such keys.
 ///
 /// # Errors
 /// A section that is no object.

@@ -259,7 +259,7 @@ pub(crate) struct Agent {
     /// Which files may be read, written and run.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) permissions: Permissions,
-    /// Whose commands may run outside the guard. It takes away from `elevated`, and adds nothing.
+    /// Whose commands may run outside the guard. It only restricts the `elevated` of the whole policy.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) elevated: AgentElevated,
 }

@@ -69,8 +69,8 @@ pub(super) fn widen(
     if width == Width::Tight {
         widened.roots = roots(observations, zones);
     }
-    // Programs that are built in the project are run there, if not in this session then in the next; but not by tools that only
-    // read and write files.
+    // Programs that are built in the project are assumed to run there, in this session or the next. A session that starts no
+    // program is one of tools that only read and write files: those run nothing.
     let starts = observations.iter().any(|seen| seen.used.meets(Used::STARTED));
     let is_built = starts
         && observations

@@ -37,9 +37,9 @@ impl Policy {
         if !self.rights(new).within(self.rights(old)) {
             return false;
         }
-        // A denial such as `**/.env` depends on names below the directory, which move with it. It denies the
-        // same at both places and needs no proof. One that covers `old` itself denies all of it, and the
-        // bound must show that.
+        // A denial such as `**/.env` depends on names below the directory, which move with it. Such a denial
+        // holds for the same files at both places and needs no proof. A denial that covers `old` itself denies
+        // everything below it, so `least_below` must count it.
         let moves_along = |glob: &Glob| glob.is_position_free() && !glob.covers(old);
         // The contents arrive at the new place without being judged one by one.
         let below = |dir| self.map.least_below(dir, moves_along);

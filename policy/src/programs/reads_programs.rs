@@ -124,7 +124,7 @@ const READERS: &[ProgramReader] = &[
     // vim(1), ex(1): commands from a file.
     reader(EDITORS, &["--cmd"], "Ssuc"),
     reader(&["nvim"], &["--cmd"], "Ssulc"),
-    // The GNU Emacs manual, "Action Arguments": it evaluates what a file says for itself, too ("File Variables").
+    // The GNU Emacs manual, "Action Arguments"; "File Variables": Emacs also evaluates code in the files that it opens.
     reader(EMACS, &[], ""),
     // `go help run`, `go help generate`
     reader(&["go"], &["run", "generate", "test", "tool"], ""),

@@ -29,8 +29,9 @@ const INSTALLS: &str = "installs packages from the network, whose scripts may ru
 const PUBLISHES: &str = "publishes, which cannot be taken back";
 const REPLACES: &str = "replaces or deletes what others have at the remote";
 
-/// From the manual of each: rm(1), shred(1), truncate(1), dd(1), chmod(1), find(1), rsync(1), mkfs(8), wipefs(8), git(1)
-/// and git-push(1) and so on, docker(1), kubectl, helm, terraform, npm, pnpm, yarn, bun, pip, pipx, uv, cargo, go, gem, deno.
+/// What a card warns about, from the manuals: rm(1), shred(1), truncate(1), dd(1), chmod(1), find(1), rsync(1), mkfs(8),
+/// wipefs(8), git(1) and the pages of its subcommands such as git-push(1), docker(1), kubectl, helm, terraform,
+/// npm, pnpm, yarn, bun, pip, pipx, uv, cargo, go, gem, deno.
 const RISKS: &[Risk] = &[
     risk(&["rm"], &[], &["-r", "-R", "--recursive"], "deletes whole directories"),
     risk(&["shred"], &[], &[], "overwrites files"),

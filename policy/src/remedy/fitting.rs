@@ -130,7 +130,7 @@ pub fn sample<'b>(pattern: &str, bases: impl Into<Bases<'b>>) -> Vec<u8> {
     while let Some(at) = rest.find(['*', '?']) {
         path.extend(&rest.as_bytes()[..at]);
         let stars = rest[at..].bytes().take_while(|byte| *byte == b'*').count();
-        // A leading `**` also stands for directories, so the sample needs a slash.
+        // A pattern may begin with a wildcard, but a path begins with a slash.
         if path.is_empty() {
             path.push(b'/');
         }

@@ -78,7 +78,7 @@ impl Search<'_> {
     /// Looks into a directory. `git` is the git directory of any name that it is, or is in.
     fn run(&mut self, directory: BorrowedFd<'_>, path: &[u8], git: Option<&[u8]>, depth: usize) {
         if self.made.contains_open(directory) {
-            // What the tree has made in a git directory is no repository's.
+            // Inside a git directory, git has put nothing into what the tree made: it is not searched.
             if git.is_none() && !names(path).any(|name| name == b".git") {
                 self.in_own(directory, path, depth);
             }
@@ -108,7 +108,7 @@ impl Search<'_> {
         for (name, kind) in listed {
             let path = [top, b"/", &*name].concat();
             let Some(set) = self.set_of(&path, git) else {
-                // Search a repository in the directory, too: its links count for everything beside it.
+                // A repository in the directory is searched, too: its links may lead to what lies beside it.
                 if depth == 0 && kind != FileType::Symlink && has_repository(directory, &name) {
                     self.inside(directory, &name, &path, None, depth);
                 }
@@ -129,8 +129,8 @@ impl Search<'_> {
                     let has_end = !name.eq_ignore_ascii_case(b".git");
                     self.follow(path, set, has_end);
                 }
-                // The tree itself may have removed the permission, to write meanwhile what the links in the directory
-                // lead to.
+                // The tree itself may have removed the permission, to hide the links and meanwhile write what they lead
+                // to.
                 Err(Errno::ACCESS) if is_this_users(directory) => {
                     self.found.push(LinkedPlace::Hidden { place: self.top.to_vec(), set });
                     return;
@@ -146,7 +146,7 @@ impl Search<'_> {
     fn in_own(&mut self, directory: BorrowedFd<'_>, path: &[u8], depth: usize) {
         let top = path.strip_suffix(b"/").unwrap_or(path);
         let git = [top, b"/.git"].concat();
-        // Whatever is around it: the path may be long, and nearly all such directories have no `.git`.
+        // Only the last name is looked up: the path may be long, and nearly all such directories have no `.git`.
         let Some(set) = self.set_of(b"/.git", None).filter(|_| depth < MAX_DEPTH) else { return };
         match open(directory, b".git") {
             Ok(open) => self.run(open.as_fd(), &git, None, depth + 1),

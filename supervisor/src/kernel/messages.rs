@@ -46,7 +46,7 @@ pub fn send(socket: BorrowedFd<'_>, message: OutgoingMessage<'_>, flags: i32) ->
         flags: 0,
     };
     let flags = flags | libc::MSG_NOSIGNAL;
-    // SAFETY: every pointer is that of a live slice, with that slice's length, and the kernel only reads.
+    // SAFETY: each pointer is null with length 0, or that of live memory of the given length. The kernel only reads.
     let sent = unsafe { libc::syscall(libc::SYS_sendmsg, socket.as_raw_fd(), &raw const header, flags) };
     usize::try_from(sent).map_err(|_| errno::from_io(io::Error::last_os_error()))
 }

@@ -30,8 +30,8 @@ pub fn follow_exec(
     let task = Pid::from_raw(tid);
     let options = ptrace::Options::PTRACE_O_TRACEEXEC | ptrace::Options::PTRACE_O_EXITKILL;
     ptrace::seize(task, options).map_err(errno::from_nix)?;
-    // Only after the seizure does a valid ID prove that the seized task is the caller, and not a later one with its
-    // number.
+    // Checked after the seizure: if the ID is still valid then, the seized task is the caller, and not a later task with
+    // the same number.
     if !kernel.valid(id) {
         release(task);
         return Ok(Followed::Died);
@@ -133,7 +133,7 @@ fn resume(task: Pid, signal: i32) {
 }
 
 fn kill(task: Pid) {
-    // Both fail only if the task is gone, which is the goal.
+    // The signal and the wait fail only if the task is gone, which is the goal.
     let _ = nix::sys::signal::kill(task, Signal::SIGKILL);
     while let Some((_, state)) = wait() {
         if matches!(Stop::from_status(state), Stop::Ended) {

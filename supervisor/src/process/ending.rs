@@ -24,7 +24,7 @@ pub fn kill_members(tree: &Tree) {
     });
 }
 
-/// Ends the members of a tree whose orphans this process adopts: SIGTERM, and from two seconds later on SIGKILL until
+/// Ends the members of a tree whose orphans this process adopts: sends SIGTERM, and after two seconds SIGKILL until
 /// none is left.
 pub fn end_members(tree: &Tree) {
     end_with(tree, || {

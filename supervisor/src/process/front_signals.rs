@@ -28,7 +28,7 @@ pub fn holds(signal: Signal) -> bool {
     PASSED.contains(&signal) || OF_TERMINAL.contains(&signal)
 }
 
-/// Blocks the signals that are passed on, and returns them.
+/// Blocks the signals that are passed on, with `terminal` also those about the terminal, and returns all of them.
 pub fn block_signals(terminal: bool) -> SigSet {
     let of_terminal = OF_TERMINAL.into_iter().filter(|_| terminal);
     let set = SigSet::from_iter(PASSED.into_iter().chain(of_terminal));

@@ -96,7 +96,7 @@ impl Relay {
         &self.outer
     }
 
-    /// Returns where the supervisor can read what is on the screen.
+    /// Returns the shared state of the screen, which the supervisor reads.
     pub fn screen_state(&self) -> Option<SharedScreenState> {
         self.screen_state.clone()
     }

@@ -59,7 +59,7 @@ impl Policy {
         ]
     }
 
-    /// Says that `exec.askFallback` is less than guard.json asks for, if it is.
+    /// Returns a note if the `exec.askFallback` in force is stricter than the one in guard.json.
     fn capped_fallback(&self, document: &Document) -> Option<String> {
         let layers = layers(document, self.extended.as_deref(), &self.agent);
         let (wanted, _) = layers.into_iter().find_map(|layer| layer.mode.fallback())?;

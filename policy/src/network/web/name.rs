@@ -1,6 +1,6 @@
 //! Names that can be looked up.
 
-/// Whether a resolver takes it for a name (RFC 1035, with `_`).
+/// Whether a text is a name that a resolver looks up (RFC 1035, and with `_`).
 pub(super) fn is_name(text: &str) -> bool {
     const MAX_NAME: usize = 253;
     const MAX_LABEL: usize = 63;

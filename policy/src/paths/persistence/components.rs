@@ -182,7 +182,8 @@ impl<'p> Component<'p> {
         }
     }
 
-    /// Whether this is a git directory, and the path is that of the submodules of one of its work trees, or of one of them.
+    /// Whether the path below this git directory is `worktrees/NAME/modules` or `worktrees/NAME/modules/SUBMODULE`, for a
+    /// caller that has found `worktrees`.
     fn leads_to_worktrees_modules(&self) -> bool {
         let inside: Vec<&[u8]> = self.after().map(|part| part.name()).collect();
         matches!(inside[..], [_, _, b"modules"] | [_, _, b"modules", _])

@@ -37,7 +37,8 @@ pub(super) fn parts<'p>(git: &Component<'p>, found: &mut dyn FnMut(Shape<'p>) ->
             return found(shape(part.itself(), ShapeKind::File));
         }
         if GIT_UNFINISHED.contains(&part.name()) && !part.is_last() {
-            // The state of the tree's own operation is the tree's.
+            // The state of an unfinished operation, such as a rebase, is not asked about. If the tree has begun it, the
+            // directory is the tree's, and not protected.
             return found(shape(part.itself(), ShapeKind::All).unasked());
         }
         let is_hooks = around.is_some() && part.is_last() && part.name() == b"hooks";

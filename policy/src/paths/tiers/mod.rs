@@ -179,8 +179,8 @@ impl Policy {
     }
 
     /// Returns what can be left to the kernel. `names` lists a directory, or returns `None` if it cannot be
-    /// listed or is not a directory; it is called at most once for each. A name that it omits is not granted,
-    /// except in `/`, where it is granted if `/` is.
+    /// listed or is not a directory; it is called at most once for each. A name that `names` omits is not
+    /// granted; in `/` it is granted if the policy grants all of `/`.
     pub fn tiers(&self, names: &dyn Fn(&[u8]) -> Option<Vec<Name>>) -> Tiers {
         let walked = walk::walk(self, names);
         let classes = exact::classes(self, &walked);

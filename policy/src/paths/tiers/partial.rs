@@ -6,7 +6,7 @@ use super::{Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind, walk};
 use crate::paths::entry::CompiledPattern;
 use crate::{Access, Grant, Permission, Policy, Rights};
 
-/// A rule that grants reading, of which the floor grants only parts.
+/// A rule that grants reading, where the floor grants only a part of what the rule covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartialRead {
     /// Its pattern, as `permissions.filesystem.rules` has it.

@@ -12,8 +12,8 @@ use crate::{Exec, Source};
 
 #[derive(Clone, Debug)]
 struct SafeBin {
-    /// The files that count: those in the trusted directories, and the targets of links there with the same
-    /// name.
+    /// The files of this safe bin: those in the trusted directories, and targets of links there, if a target has the same
+    /// name as the link.
     paths: Vec<Vec<u8>>,
     profile: Profile,
     reason: CompiledReason,
