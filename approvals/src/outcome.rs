@@ -61,7 +61,7 @@ pub enum SaveError {
     #[error("the pattern is blank")]
     BlankPattern,
     /// The store has a value of another kind where the answer belongs.
-    #[error("{store}: something else stands where {place}: repair it first", store = store.display())]
+    #[error("{store}: a value of another type is where {place}: repair it first", store = store.display())]
     Occupied {
         /// The guard's own store.
         store: PathBuf,

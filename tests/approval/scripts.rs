@@ -78,7 +78,7 @@ fn a_first_line_that_makes_another_file_the_script_is_not_asked_for() {
         world.write("work/evil", code);
         let ended = world.guarded(&["./good", "evil"]);
         assert_eq!((ended.stdout.as_str(), ended.status), ("", 126), "{program}: {}", ended.stderr);
-        assert!(ended.stderr.contains("make another file the script"), "{program}: {}", ended.stderr);
+        assert!(ended.stderr.contains("another file would run as the script"), "{program}: {}", ended.stderr);
     }
 }
 

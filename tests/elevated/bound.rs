@@ -100,7 +100,7 @@ fn a_first_line_does_not_make_another_file_the_script() {
     world.write("work/evil", "echo evil");
     let ended = unasked(&world, "RUN ./good evil 2>&1");
     assert!(!ended.stdout.contains("evil\n") && ended.status != 0, "{ended:?}");
-    assert!(ended.stdout.contains("make another file the script"), "{ended:?}");
+    assert!(ended.stdout.contains("another file would run as the script"), "{ended:?}");
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn a_store_that_cannot_be_read_is_not_written() {
         ),
         (
             r#"{"version": 1, "agents": {"main": {"permissions": {"filesystem": {"rules": {"/a": "r--"}}}}}}"#,
-            "something else stands where \"/a\" r would be",
+            "a value of another type is where \"/a\" r would be",
         ),
     ] {
         let state = state();

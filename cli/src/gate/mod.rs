@@ -83,9 +83,7 @@ pub enum GateError {
         "the gate runs already: another process answers at {0} (`systemctl --user stop openclaw-guard-gate`)"
     )]
     Runs(String),
-    #[error(
-        "this runs inside a guard ({0}), where no tool call of a gateway can be asked about; start it outside"
-    )]
+    #[error("`gate serve` works only outside a guard: process {0} above this one is, or may be, a guard")]
     Inside(i32),
     #[error("the gate takes the agent of each call: leave out --agent")]
     Agent,

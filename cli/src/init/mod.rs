@@ -121,7 +121,7 @@ pub enum InitError {
     )]
     Exists { path: PathBuf, old: PathBuf, is_for_all: bool },
     #[error(
-        "the template openclaw names a directory of this machine, so it is written out: leave out --short"
+        "the template openclaw names a directory of this machine, so guard.json needs its full text: leave out --short"
     )]
     NotShort,
     #[error(

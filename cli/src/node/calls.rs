@@ -278,7 +278,7 @@ fn set_approvals(host: &NodeHost, params: Option<&str>) -> Answer {
     let written = host.files.write_approvals(&shown.text);
     written.map_err(|error| {
         InvokeError::unavailable(format!(
-            "openclaw-guard: nothing is set: {error}: make room, and set it again"
+            "openclaw-guard: the exec approvals were not saved: {error}: make room, and set them again"
         ))
     })?;
     Ok(shown.approvals.payload())

@@ -63,8 +63,8 @@ pub fn act(arguments: &RunOutsideArgs) -> Result<Exit, OutsideError> {
         Ok(channel) => channel,
         Err(_) => {
             return Ok(refused(
-                "openclaw-guard: no guard has recognised this program: it works inside a guard only, started as the guard's own file \
-                 (openclaw-guard run-outside -- CMD)",
+                "openclaw-guard: no guard has recognised this program: run-outside works only inside a guard, and only as a start of \
+                 the guard's own file (openclaw-guard run-outside -- CMD)",
             ));
         }
     };

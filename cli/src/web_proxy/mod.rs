@@ -53,7 +53,7 @@ pub struct WebProxyArgs {}
 /// Why the proxy does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum ProxyError {
-    #[error("web-proxy is what a guard starts for network.web, with sockets as standard input and output")]
+    #[error("web-proxy is started by a guard, not by hand: set network.web in guard.json, and start a guard")]
     NotOfAGuard,
     #[error("the proxy cannot start: {0}")]
     Start(#[from] io::Error),

@@ -108,7 +108,7 @@ pub enum GatewayAddressError {
     #[error("a SHA-256 fingerprint has 64 hexadecimal digits")]
     Fingerprint,
     /// It is a fingerprint, but the gateway at this URL does not speak TLS.
-    #[error("{0} has no certificate: it would be wss://")]
+    #[error("{0} has no certificate: a fingerprint needs a wss:// URL")]
     NoCertificate(String),
 }
 

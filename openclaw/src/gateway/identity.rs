@@ -94,7 +94,7 @@ pub enum IdentityDefect {
     #[error("it is of another version of the guard")]
     Version,
     /// The seed is not one of an Ed25519 key.
-    #[error("its key is none")]
+    #[error("its key is invalid")]
     Key,
 }
 

@@ -132,7 +132,7 @@ pub enum NotGateway {
     #[error(transparent)]
     Hello(#[from] HelloError),
     /// It admits the guard, but not in the requested role, which this holds.
-    #[error("it admits the guard in another role than {0}")]
+    #[error("it gives the guard another role than {0}")]
     OtherRole(&'static str),
 }
 

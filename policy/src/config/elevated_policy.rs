@@ -32,8 +32,8 @@ pub(crate) fn outside(document: &Document, paths: &Paths<'_>, map: &PathRules) -
     for (i, entry) in document.elevated.allowlist.iter().enumerate() {
         let path = format!("elevated.allowlist[{i}]");
         if entry.arg_pattern.as_deref().unwrap_or_default().is_empty() {
-            let why = "without an argPattern it lets nothing run outside unasked: there nothing judges the files that \
-                       the arguments name";
+            let why = "the entry has no argPattern, so it is ignored: outside, nothing judges the files that the \
+                       arguments name";
             warnings.push(format!("{path}: {why}"));
             continue;
         }

@@ -74,8 +74,8 @@ impl ProjectFile {
         CompiledReason {
             source: Source::Builtin,
             path: "builtin.project".to_owned(),
-            rule: "builtin: a project's own policy".to_owned(),
-            text: "the guarded tree may not change what a project's own policy takes away".to_owned(),
+            rule: "builtin: a project's policy file is changed outside the guard only".to_owned(),
+            text: "the guarded tree may not change a project's policy file, which restricts it".to_owned(),
         }
     }
 

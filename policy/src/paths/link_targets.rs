@@ -44,22 +44,22 @@ pub(crate) fn decide_link<'p>(policy: &'p Policy, link: &Link<'_>) -> Verdict<'p
     let at = shown(link.path);
     let (source, path, rule, text) = match refusal(policy, link) {
         None => {
-            let rule = "the link leads to nothing that the tree may not write";
+            let rule = "the link leads to nothing that is protected from the tree";
             let reason =
                 Reason::new(Source::Builtin, "builtin.links", format!("builtin links: {rule}"), rule);
             return Verdict { outcome: Outcome::Allow, reason };
         }
         Some(LinkRefusal::Rule(reason)) => (reason.source, &*reason.path, &*reason.rule, &*reason.text),
         Some(LinkRefusal::Home) => {
-            let text = "your home directory is there, with places that may not be written";
-            (Source::Builtin, "builtin.links", "builtin links: your home directory is there", text)
+            let text = "its target holds your home directory, where the tree may not write everything";
+            (Source::Builtin, "builtin.links", "builtin links: the target holds your home directory", text)
         }
         Some(LinkRefusal::Follower) => {
-            let text = "each program that follows it finds its own directory there";
+            let text = "its target, such as /proc/self, differs for each program that follows it";
             (
                 Source::Builtin,
                 "builtin.links",
-                "builtin links: each program finds its own directory there",
+                "builtin links: the target, such as /proc/self, differs for each program",
                 text,
             )
         }

@@ -65,8 +65,8 @@ impl PathRules {
         let outdated_answer = CompiledReason {
             source: Source::Builtin,
             path: "builtin".to_owned(),
-            rule: "builtin: a saved answer does not count for what a guarded run could write".to_owned(),
-            text: "the saved answer does not count: a guarded run could write the file since".to_owned(),
+            rule: "builtin: a guarded run could have changed the file since the answer was saved".to_owned(),
+            text: "the saved answer is ignored: a guarded run could have changed the file since".to_owned(),
         };
         let map = PathRules {
             denies,

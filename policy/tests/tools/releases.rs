@@ -205,7 +205,7 @@ fn what_is_wrong_is_named() {
     assert_eq!(
         settings.notes(),
         [
-            "tools.profile: unknown profile \"codin\", which counts as none",
+            "tools.profile: unknown profile \"codin\", so no profile applies",
             "tools.allow[0]: 5 is no name, and is ignored"
         ]
     );

@@ -75,7 +75,7 @@ pub enum RecordError {
     },
     /// The oldest of too many files are not protected any more.
     #[error(
-        "the record of runs {path} is full: runs may now write {dropped}, which was a policy or a log",
+        "the record of runs {path} is full, so {dropped}, which was a policy or a log, is no longer protected",
         path = shown(.path.as_os_str().as_bytes()), dropped = shown(.dropped.as_os_str().as_bytes())
     )]
     Full {

@@ -89,7 +89,7 @@ pub enum SetupError {
     TakesFromKernel,
     /// The start directory cannot be recorded.
     #[error(
-        "cannot record in {path} where this run may write: {error}; without it later runs may trust what this one writes",
+        "cannot write {path}, the record of where guarded runs may write: {error}; without it a later run may trust what this one writes",
         path = shown(path.as_os_str().as_bytes())
     )]
     Unrecorded {
@@ -100,7 +100,7 @@ pub enum SetupError {
     },
     /// Something of this user's that cannot be read.
     #[error(
-        "{path} is yours, but its mode keeps the guard from reading it, and something protected may be behind it: `chmod u+rX {path}`, or leave it out of what the policy, PATH and your links name",
+        "the guard cannot read {path}, which is yours, so it cannot tell whether that leads to something protected: `chmod u+rX {path}`, or leave it out of what the policy, PATH and your links name",
         path = shown(.0.as_os_str().as_bytes())
     )]
     Shut(PathBuf),

@@ -103,7 +103,8 @@ pub fn interpreted(
         CodeOnInput::No => {}
     }
     if script_at.is_some() && operands.script.is_some() && operands.script != script_at {
-        let text = "the options in its first line make another file the script";
+        let text =
+            "an option of its #! line takes the script's name, so another file would run as the script";
         request.guard.refuse(request.caller, Operation::Exec, path, text)?;
     }
     if let Some(script) = operands.script_path(argv).filter(|_| script_at.is_none()) {
@@ -156,7 +157,8 @@ pub fn interpreted(
 pub fn refuse_ambiguous(request: &Request<'_, '_>, named: &Named) -> Result<(), Errno> {
     match as_text(&named.name) {
         Some(other) if other != named.path => {
-            let text = "its name goes up from a link, so it is not certain which file runs";
+            let text =
+                "the script's name has .. after a link, so it is unclear which file runs: name it without ..";
             request.guard.refuse(request.caller, Operation::Exec, &named.name, text)
         }
         _ => Ok(()),
@@ -236,7 +238,7 @@ impl Interpreted {
         let length = rustix::fs::fstat(&named.file)?.st_size as u64;
         self.read_bytes = self.read_bytes.saturating_add(length);
         if self.read_bytes > MAX_READ_BYTES {
-            let text = "more than 4 GiB among its arguments may run, too much to be approved; an allowlist entry allows it";
+            let text = "its arguments name more than 4 GiB of files that may run, too much to be approved; an allowlist entry allows it";
             request.guard.refuse(request.caller, Operation::Exec, &named.path, text)?;
         }
         let is_short = length <= MAX_BYTES && self.held_bytes + length <= MAX_HELD_BYTES;

@@ -98,7 +98,7 @@ pub enum OutsideProgramError {
     #[error("too many interpreters")]
     TooManyInterpreters,
     /// The interpreter would run another file than the script.
-    #[error("the options in its first line make another file the script")]
+    #[error("an option of its #! line takes the script's name, so another file would run as the script")]
     OtherScript,
     /// More than [`MAX_OTHERS`] files of the tree's are named.
     #[error("too many arguments name files that could run")]

@@ -91,7 +91,7 @@ fn moved(granted: &PlacedGrant<'_>, verb: &str) -> Option<String> {
         Location::At(now) => {
             let now = String::from_utf8_lossy(now);
             Some(format!(
-                "{path} was moved to {now}, where the policy does not allow the tree to {verb} everything"
+                "{path} was moved to {now}, and the policy does not let the tree {verb} everything there"
             ))
         }
         Location::Unknown => Some(format!("{path} was moved, and the guard cannot find it")),

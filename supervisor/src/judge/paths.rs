@@ -20,7 +20,8 @@ use crate::resolve::special_files::{Classification, classify, is_the_machines};
 use crate::resolve::{Identity, Object};
 
 /// Why no link may stand where a protected name leads.
-const LED_TO: &str = "a protected name is a link to a place there, which would be somewhere else";
+const LED_TO: &str =
+    "a protected name is a symbolic link that leads through this path; a link here would redirect it";
 
 /// An access in the form in which it is recorded.
 fn used(access: Access, is_made: bool) -> Used {
@@ -284,7 +285,7 @@ impl Guard {
         match object.filter(is_served) {
             Some(_) => {
                 let text =
-                    "a socket of a process that is not guarded: its clients would come to the tree instead";
+                    "an unguarded process serves this socket: its clients would come to the tree instead";
                 self.refuse(caller, Operation::Write, path, text)
             }
             None => Ok(()),

@@ -80,7 +80,7 @@ pub enum SupervisionError {
     #[error(transparent)]
     Process(#[from] ProcessError),
     /// The reaper has started nothing that leads the session on the guard's terminal.
-    #[error("the leader of the terminal's session did not start")]
+    #[error("the process that leads the session on the guard's terminal did not start")]
     NoLeader,
     /// The child has no filter.
     #[error(transparent)]
@@ -310,7 +310,7 @@ fn receive_listener(
 fn moving(state: &Path, reporter: &Reporter) -> Moving {
     Moving::shared(state).unwrap_or_else(|error| {
         reporter.problem(format!(
-            "openclaw-guard: moves of other guards of this user are not waited for: guard/moves.lock: {error}"
+            "openclaw-guard: cannot use guard/moves.lock: {error}; this guard does not wait while another guard of this user moves files"
         ));
         Moving::default()
     })

@@ -107,7 +107,7 @@ pub fn replace(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> Hand
             let path = &replacement.file.path;
             let format = object_format(replacement.file);
             if format.is_none() {
-                let text = "the configuration beside it cannot be read, which says how it is written";
+                let text = "git's configuration beside this index, which sets its format, cannot be read";
                 request.guard.refuse(request.caller, Operation::Write, path, text)?;
             }
             // Without a format the guard has refused, unless it only observes.

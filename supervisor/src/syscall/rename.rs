@@ -28,7 +28,7 @@ type At = (i32, u64);
 pub fn alone<'g>(request: &Request<'g, '_>) -> Result<Alone<'g>, Errno> {
     let wait = |lock: &mut dyn FnMut() -> bool| request.worker.wait_for_lock(request.caller, lock);
     request.guard.session.moving.alone(wait).map_err(|lock| {
-        let text = "another guard of this user holds this lock, and is stopped or hangs: nothing is moved or made meanwhile";
+        let text = "another guard of this user holds this lock, and is stopped or hangs, so the call is denied; `fuser` names its process";
         let path = lock.as_os_str().as_encoded_bytes();
         // Also while only observing: there is no lock to go on with.
         let _ = request.guard.refuse(request.caller, Operation::Write, path, text);

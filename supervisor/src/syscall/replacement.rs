@@ -15,7 +15,7 @@ use crate::judge::persistence::shown_replacement;
 use crate::reply::HandlerResult;
 use crate::resolve::{DirEntry, Identity, Object};
 
-const UNREADABLE: &str = "it would be git's configuration, and nobody could judge the keys that change";
+const UNREADABLE: &str = "the file would be git's configuration, and no question shows which keys change";
 
 /// A rename of one file to the name of another, or to a free name, where a human is asked.
 pub struct Replacement<'e, 'p> {
@@ -53,7 +53,7 @@ pub fn replace(request: &Request<'_, '_>, replacement: Replacement<'_, '_>) -> H
     let (new, old) =
         (read(source, MAX_BYTES)?, to.object.as_ref().map(|old| read(old, MAX_BYTES)).transpose()?);
     if [Some(&new), old.as_ref()].into_iter().flatten().any(|bytes| bytes.len() > MAX_BYTES) {
-        let text = "it would run outside the guard, and is larger than 1 MiB: nobody could judge it";
+        let text = "the file would run outside the guard, and is larger than 1 MiB, too large for a question";
         guard.refuse(caller, Operation::Write, &to.path, text)?;
     }
     // Neither set-user-ID nor set-group-ID.

@@ -113,7 +113,7 @@ impl ProxySockets {
             if !ending.load(Ordering::Relaxed) {
                 let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
                 problems.problem(format!(
-                    "openclaw-guard: the guard's proxy has ended ({how}): nothing leads to other hosts until the guard is started anew"
+                    "openclaw-guard: the guard's proxy has ended ({how}): guarded programs reach no other hosts until the guard is started anew"
                 ));
             }
             let _ = done.send(());

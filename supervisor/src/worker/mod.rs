@@ -153,7 +153,9 @@ impl Pool {
                 self.end(&fault);
             }
         } else {
-            print("openclaw-guard: a worker cannot have a umask of its own and does not start");
+            print(
+                "openclaw-guard: a worker thread cannot have a umask of its own (unshare) and does not start",
+            );
         }
         self.running.fetch_sub(1, Ordering::Relaxed);
         self.waiting.fetch_sub(1, Ordering::Relaxed);

@@ -52,13 +52,13 @@ pub enum ReplyError {
         asked: String,
     },
     /// It has neither a state nor an answer.
-    #[error("it neither takes the question nor answers it")]
+    #[error("the reply has neither a state nor a decision")]
     Nothing,
     /// It has a word that is no answer.
-    #[error("it decides {:?}", shown(.0.as_bytes()))]
+    #[error("the reply has the unknown decision {:?}", shown(.0.as_bytes()))]
     UnknownDecision(String),
     /// It is the reply to a question, not to a request for its answer.
-    #[error("it says that it waits when asked for the answer")]
+    #[error("the reply says that the question waits, and has no decision")]
     NotAnswer,
     /// The gateway has rejected each parameter of the question.
     #[error("it knows none of the parameters")]

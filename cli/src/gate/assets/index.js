@@ -10,6 +10,7 @@ let socketPath = fileURLToPath(new URL("../run/gate.sock", import.meta.url));
 const TIMEOUT_MS = 5000;
 const MAX_QUESTION = 4 * 1024 * 1024;
 const MAX_ANSWER = 64 * 1024;
+const INVALID = "sent an invalid answer: run `openclaw-guard gate status`";
 
 const block = (why) => ({ block: true, blockReason: why.startsWith("openclaw-guard") ? why : `openclaw-guard: ${why}` });
 const text = (value) => (typeof value === "string" && value !== "" ? value : undefined);
@@ -61,7 +62,7 @@ function ask(line, signal) {
       answer += chunk;
       const length = answer.indexOf("\n");
       if (length >= 0) end(() => resolve(answer.slice(0, length)));
-      else if (answer.length > MAX_ANSWER) fail("sends a wrong answer");
+      else if (answer.length > MAX_ANSWER) fail(INVALID);
     });
   });
 }
@@ -76,7 +77,7 @@ function decision(line) {
     const { title, description, severity, timeoutMs } = answer.approval;
     return { requireApproval: { title, description, severity, timeoutMs, allowedDecisions: ["allow-once", "deny"] } };
   }
-  return block(answer.outcome === "deny" ? why : "sends a wrong answer");
+  return block(answer.outcome === "deny" ? why : `openclaw-guard ${INVALID}`);
 }
 
 async function judge(event, ctx) {
@@ -85,7 +86,7 @@ async function judge(event, ctx) {
     if (Buffer.byteLength(line) > MAX_QUESTION) return block("denied: the call is longer than 4 MiB");
     return decision(await ask(line, ctx?.abortSignal));
   } catch (error) {
-    return block(error instanceof SyntaxError ? "sends a wrong answer" : `openclaw-guard ${error?.message ?? error}`);
+    return block(`openclaw-guard ${error instanceof SyntaxError ? INVALID : (error?.message ?? error)}`);
   }
 }
 

@@ -71,7 +71,7 @@ pub fn run(
     if let Err(error) = scratch.touch() {
         let path = shown(scratch.path.as_os_str().as_bytes());
         eprintln!(
-            "openclaw-guard: cannot note the use of {path}: {error}; `sandbox prune` takes it for idle earlier"
+            "openclaw-guard: cannot set the time of the last use of {path}: {error}; `sandbox prune` may remove it too early"
         );
     }
     Ok(ended?)

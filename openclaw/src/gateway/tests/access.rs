@@ -214,7 +214,7 @@ fn malformed_urls_are_refused() {
     }
     let mut pinned = AccessFixture::new(CONFIG);
     pinned.settings.fingerprint = Some(Fingerprint::new([7; 32]));
-    assert!(pinned.problem().contains("it would be wss://"));
+    assert!(pinned.problem().contains("a fingerprint needs a wss:// URL"));
 }
 
 #[test]

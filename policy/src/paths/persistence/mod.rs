@@ -185,12 +185,12 @@ fn reason(set: Set, hint: Hint) -> CompiledReason {
 
 /// The reason for the guard's own file beside one that it is about to replace.
 fn replacement_reason() -> CompiledReason {
-    let rule = "the name of the guard's own file while it replaces another".to_owned();
+    let rule = "the name .openclaw-guard.new is reserved for the guard's own files".to_owned();
     CompiledReason {
         source: Source::Builtin,
         path: "permissions.persistence.guard".to_owned(),
         rule: format!("builtin persistence: {rule}"),
-        text: format!("it is {rule}"),
+        text: rule,
     }
 }
 

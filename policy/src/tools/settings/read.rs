@@ -74,7 +74,7 @@ impl SettingsReader {
             return Err(ToolIssue::new(format!("{path}.profile"), "has to be a string"));
         };
         if !PROFILES.contains(&name) {
-            self.notes.push(format!("{path}.profile: unknown profile \"{name}\", which counts as none"));
+            self.notes.push(format!("{path}.profile: unknown profile \"{name}\", so no profile applies"));
         }
         Ok(Some(name.to_owned()))
     }
