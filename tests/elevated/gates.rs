@@ -141,6 +141,20 @@ fn levels_ask_as_they_say() {
     assert_eq!(answered(&world, "RUN echo asked", "allow-once").1.stdout, "asked\n");
 }
 
+/// By another name a program may do something else, as `systemctl` does as `reboot`.
+#[test]
+fn an_entry_is_for_the_programs_own_name() {
+    let own = r#", "allowlist": [{"pattern": "/usr/bin/echo", "argPattern": "^listed$"}]}"#;
+    let lists = r#""agents": {"*": {"allowlist": [{"pattern": "/usr/**"}, {"pattern": "GUARD"}]}}"#
+        .replace("GUARD", &guard().display().to_string());
+    let policy = format!("{}{own}, {lists}", OPEN.strip_suffix('}').expect("an object"));
+    let world = with(r#""security": "allowlist", "ask": "on-miss""#, &policy);
+    std::os::unix::fs::symlink("/usr/bin/echo", world.work().join("other")).expect("a link");
+    assert_eq!(unasked(&world, "RUN echo listed").stdout, "listed\n");
+    let (card, ended) = answered(&world, "RUN ./other listed", "deny");
+    assert_eq!(ended.stdout, "", "{card}");
+}
+
 /// `git status` runs programs that the configuration of its directory's repository names. Inside each is judged.
 #[test]
 fn an_entry_for_inside_counts_for_nothing_outside() {

@@ -110,7 +110,7 @@ fn only_its_own_list_counts_outside() {
     assert_eq!(of(&elevated, b"/usr/bin/any"), Outcome::Ask);
     let warnings = policy.warnings();
     assert!(
-        warnings.iter().any(|one| one.starts_with("elevated.allowlist[1]: without an argPattern")),
+        warnings.iter().any(|one| one.starts_with("elevated.allowlist[1]: the entry has no argPattern")),
         "{warnings:?}"
     );
 }

@@ -5,6 +5,7 @@ mod gateway;
 mod native;
 mod page;
 mod settings;
+mod shared;
 mod ways;
 mod web;
 

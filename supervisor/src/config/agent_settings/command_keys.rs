@@ -90,8 +90,9 @@ fn without_case(key: &str) -> &str {
 impl Part {
     /// What the value at a key is, within this part.
     pub fn at(self, key: &str) -> Part {
+        let key = without_case(key);
         let is_variable = || PersistenceSites::names_of_variables().any(|name| name == key);
-        match without_case(key) {
+        match key {
             _ if TEXTS.contains(&key) => Part::Data,
             "args" => Part::Arguments,
             MARKETPLACES => Part::Marketplaces,

@@ -7,6 +7,9 @@ use serde_json::{Map, Value};
 
 use super::read_budget::{Beyond, ReadBudget};
 
+/// The parser's error for lists in lists that are deeper than it reads, which it finds before it hands any of them over.
+const TOO_DEEP: &str = "recursion limit exceeded";
+
 /// Returns the value of each document. Behind an error nothing is read, and what is open there counts as it is.
 ///
 /// # Errors
@@ -15,8 +18,11 @@ pub fn documents(text: &str, budget: &ReadBudget, most: usize) -> Result<Vec<Val
     let mut builder =
         YamlBuilder { budget, most, open: Vec::new(), anchored: HashMap::new(), found: Vec::new() };
     for event in Parser::new_from_str(text) {
-        let Ok((event, _)) = event else { break };
-        builder.event(event)?;
+        match event {
+            Ok((event, _)) => builder.event(event)?,
+            Err(error) if error.info() == TOO_DEEP => return Err(Beyond::Deep),
+            Err(_) => break,
+        }
     }
     while !builder.open.is_empty() {
         builder.close()?;
