@@ -18,11 +18,11 @@ pub const REMOTE_URL: &str = "gateway.remote.url";
 pub struct Config {
     /// The file's path, for display.
     pub file: String,
-    content: Result<Option<Content>, ConfigProblem>,
+    content: Result<Option<ConfigContent>, ConfigProblem>,
 }
 
 /// What an openclaw.json contains.
-struct Content {
+struct ConfigContent {
     source: String,
     /// The same, parsed: of a duplicated key, the last value.
     value: Value,
@@ -140,12 +140,12 @@ impl Config {
     }
 }
 
-fn parse(bytes: Vec<u8>) -> Result<Content, ConfigError> {
+fn parse(bytes: Vec<u8>) -> Result<ConfigContent, ConfigError> {
     let source = String::from_utf8(bytes).map_err(|error| error.utf8_error())?;
     let text = source.strip_prefix('\u{feff}').unwrap_or(&source);
     // By default the parser allows all of JSON5.
     let value: Option<Value> =
         jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default())?;
     let value = value.filter(Value::is_object).ok_or(ConfigError::NotObject)?;
-    Ok(Content { source, value })
+    Ok(ConfigContent { source, value })
 }

@@ -4,9 +4,9 @@
 use std::collections::HashSet;
 
 use super::command_keys::{self, Part};
-use super::read_budget::{Beyond, ReadBudget};
+use super::read_budget::{Beyond, MAX_NESTING, ReadBudget};
 use super::started_commands::{NamedCommand, StartedCommand};
-use super::{settings_text, yaml};
+use super::yaml;
 
 /// What ends a line in YAML 1.2 beside `\r\n`.
 const BREAKS: [char; 2] = ['\n', '\r'];
@@ -19,7 +19,7 @@ const OLDER_BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 /// # Errors
 /// There is more than may be read.
 pub fn of_yaml(text: &str, budget: &ReadBudget) -> Result<Vec<StartedCommand>, Beyond> {
-    let documents = yaml::documents(text, budget, settings_text::MAX_NESTING)?;
+    let documents = yaml::documents(text, budget, MAX_NESTING)?;
     let mut found: Vec<_> = documents.iter().flat_map(command_keys::commands).collect();
     let known: HashSet<_> = found.iter().cloned().collect();
     found.extend(of_lines(text).into_iter().filter(|command| !known.contains(command)));

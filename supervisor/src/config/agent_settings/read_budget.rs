@@ -8,6 +8,10 @@ const MAX_BYTES: u64 = 8 << 20;
 /// How many values are looked at, of all settings together: more than a large project has.
 const MAX_VALUES: usize = 100_000;
 
+/// How deep values in values are read: deeper than anybody writes. A worker of the supervisor, whose stack is small, calls
+/// itself once for each.
+pub const MAX_NESTING: usize = 64;
+
 /// Why a text is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beyond {

@@ -8,7 +8,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, Scanner, ScannerOptions};
 use serde_json::Value;
 
 use super::opening_tasks::{ON_OPENING, keep_opening};
-use super::read_budget::{Beyond, ReadBudget};
+use super::read_budget::{Beyond, MAX_NESTING, ReadBudget};
 use super::settings_files::SettingsFile;
 use super::settings_table::SettingsReader;
 use super::started_commands::{NamedCommand, StartedCommand};
@@ -16,9 +16,6 @@ use super::unread_settings::UnreadSettings;
 use super::{command_keys, command_lines, json_escapes, toml_bounds};
 use crate::config::realpath::Links;
 
-/// How deep values in values are read: deeper than anybody writes. A worker of the supervisor, whose stack is small, calls
-/// itself once for each.
-pub const MAX_NESTING: usize = 64;
 /// What a development container has that starts on the host.
 const ON_HOST: &str = "initializeCommand";
 
