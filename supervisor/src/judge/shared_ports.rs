@@ -9,6 +9,7 @@ use std::os::fd::BorrowedFd;
 use guard_policy::Transport;
 use parking_lot::Mutex;
 use procfs::net::{TcpState, tcp, tcp6, udp, udp6};
+use procfs::{ProcError, ProcResult};
 use rustix::io::Errno;
 use rustix::net::sockopt;
 
@@ -38,11 +39,8 @@ impl PortSockets {
         let Ok(stat) = rustix::fs::fstat(socket) else { return };
         let mut sockets = self.0.lock();
         if sockets.len() >= MAX_SOCKETS {
-            let found: HashSet<u64> = [Transport::Tcp, Transport::Udp]
-                .into_iter()
-                .flat_map(servers)
-                .map(|(_, inode)| inode)
-                .collect();
+            let all = [Transport::Tcp, Transport::Udp].map(servers).into_iter().flatten().flatten();
+            let found: HashSet<u64> = all.map(|(_, inode)| inode).collect();
             sockets.retain(|inode| found.contains(inode));
         }
         if sockets.len() < MAX_SOCKETS {
@@ -66,8 +64,12 @@ impl PortSockets {
         }
         let shares = sockopt::socket_reuseport(socket)?
             || transport == Transport::Udp && sockopt::socket_reuseaddr(socket)?;
+        let Some(servers) = servers(transport) else {
+            return Ok(if shares { PortNeighbour::Shared } else { PortNeighbour::Tree });
+        };
         let own = self.0.lock();
-        let mut others = servers(transport)
+        let mut others = servers
+            .into_iter()
             .filter(|(server, inode)| server.port() == at.port() && !own.contains(inode))
             .map(|(server, _)| server.ip());
         Ok(match shares {
@@ -87,22 +89,28 @@ fn overlaps(one: IpAddr, other: IpAddr) -> bool {
     one == other || one.is_unspecified() || other.is_unspecified()
 }
 
-/// The addresses at which this host is served, each with the inode of its socket. A table that cannot be read has none: then
-/// its protocol is missing.
-fn servers(transport: Transport) -> impl Iterator<Item = (SocketAddr, u64)> {
-    let (streams, datagrams) = match transport {
-        Transport::Tcp => ([tcp(), tcp6()].into_iter().flatten().flatten().collect(), Vec::new()),
-        Transport::Udp => (Vec::new(), [udp(), udp6()].into_iter().flatten().flatten().collect()),
-    };
-    let listening = streams
-        .into_iter()
-        .filter(|entry| entry.state == TcpState::Listen)
-        .map(|entry| (entry.local_address, entry.inode));
-    let receiving = datagrams
-        .into_iter()
-        .filter(|entry| entry.remote_address.port() == 0)
-        .map(|entry| (entry.local_address, entry.inode));
-    listening.chain(receiving)
+/// The addresses at which this host is served, each with the inode of its socket; none if a table cannot be read.
+fn servers(transport: Transport) -> Option<Vec<(SocketAddr, u64)>> {
+    match transport {
+        Transport::Tcp => {
+            let streams = [present(tcp())?, present(tcp6())?].concat();
+            let listening = streams.into_iter().filter(|entry| entry.state == TcpState::Listen);
+            Some(listening.map(|entry| (entry.local_address, entry.inode)).collect())
+        }
+        Transport::Udp => {
+            let datagrams = [present(udp())?, present(udp6())?].concat();
+            let receiving = datagrams.into_iter().filter(|entry| entry.remote_address.port() == 0);
+            Some(receiving.map(|entry| (entry.local_address, entry.inode)).collect())
+        }
+    }
+}
+
+/// The entries of a table. A host without the protocol has no table.
+fn present<T>(table: ProcResult<Vec<T>>) -> Option<Vec<T>> {
+    match table {
+        Err(ProcError::NotFound(_)) => Some(Vec::new()),
+        table => table.ok(),
+    }
 }
 
 #[cfg(test)]
