@@ -1,9 +1,7 @@
 //! What a session in a sandbox may do by OpenClaw's own policy: its tools, and elevated commands.
 
 use guard_openclaw::sandbox::{ElevatedGates, SandboxMode, channel_word};
-use guard_policy::tools::{
-    Catalogue, ListOrigin, ListScope, Release, SandboxTools, ToolSettings, sandbox_tools,
-};
+use guard_policy::tools::{Catalogue, ListOrigin, ListScope, SandboxTools, ToolSettings, sandbox_tools};
 use serde_json::{Map, Value, json};
 
 use super::SandboxError;
@@ -18,19 +16,14 @@ pub struct SessionAccess {
 }
 
 impl SessionAccess {
-    /// Reads it, as the release has it that wrote openclaw.json, or as this one does.
+    /// Reads it, as the configuration's release has it.
     ///
     /// # Errors
     /// What has the wrong type.
-    pub fn new(
-        config: &SandboxConfig,
-        sandbox: &SessionSandbox,
-        release: Option<Release>,
-    ) -> Result<SessionAccess, SandboxError> {
+    pub fn new(config: &SandboxConfig, sandbox: &SessionSandbox) -> Result<SessionAccess, SandboxError> {
         let content = &config.content;
         let text = |pointer: &str| content.pointer(pointer).and_then(Value::as_str);
-        let written_by = text("/meta/lastTouchedVersion");
-        let catalogue = release.unwrap_or_else(|| Release::that_wrote(written_by)).catalogue();
+        let catalogue = config.release.catalogue();
         let settings = ToolSettings::from_config(content).map_err(|issue| config.wrong(issue))?;
         let session = &sandbox.session;
         let channel = channel_word(&session.key, text("/session/mainKey"));

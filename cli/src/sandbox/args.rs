@@ -37,7 +37,7 @@ pub struct ArgsArgs {
 }
 
 pub fn args(options: &Options, arguments: &ArgsArgs) -> Result<Exit, SandboxError> {
-    let config = SandboxConfig::read(options, arguments.config.as_deref())?;
+    let config = SandboxConfig::read(options, arguments.config.as_deref(), None)?;
     let sandbox = config.session(options)?;
     let SessionSandbox { session, settings, .. } = &sandbox;
     if !sandbox.has_container() {

@@ -56,7 +56,7 @@ enum ProblemKind {
 }
 
 pub fn check(options: &Options, arguments: &SandboxCheckArgs) -> Result<Exit, SandboxError> {
-    let config = SandboxConfig::read(options, arguments.file.as_deref())?;
+    let config = SandboxConfig::read(options, arguments.file.as_deref(), None)?;
     let mut ids = agent_ids(&config.content).map_err(|error| config.wrong(error))?;
     if options.agent_is_named {
         let id = agent_id(&options.agent);

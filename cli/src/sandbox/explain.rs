@@ -32,7 +32,7 @@ pub struct ExplainArgs {
     /// OpenClaw's configuration [default: openclaw.json in its state directory]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
-    /// Take the tools of this release [default: the one that wrote the configuration]
+    /// Answer as this release does [default: the one that wrote the configuration]
     #[arg(long, value_name = "VERSION", value_parser = release)]
     release: Option<Release>,
     /// Print JSON
@@ -41,10 +41,10 @@ pub struct ExplainArgs {
 }
 
 pub fn explain(options: &Options, arguments: &ExplainArgs) -> Result<Exit, SandboxError> {
-    let config = SandboxConfig::read(options, arguments.config.as_deref())?;
+    let config = SandboxConfig::read(options, arguments.config.as_deref(), arguments.release)?;
     let sandbox = config.session(options)?;
     let refusal = config.refusal(&sandbox).map(|refusal| refusal.to_string());
-    let access = SessionAccess::new(&config, &sandbox, arguments.release)?;
+    let access = SessionAccess::new(&config, &sandbox)?;
     let text = if arguments.json {
         let json = value(&sandbox, &access, refusal.as_deref());
         let json = serde_json::to_string_pretty(&json).unwrap_or_default();

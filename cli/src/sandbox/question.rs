@@ -9,6 +9,7 @@ use guard_openclaw::sandbox::{
     unresolved,
 };
 use guard_policy::text::shown;
+use guard_policy::tools::Release;
 use guard_supervisor::config::Paths;
 use guard_supervisor::config::options::Options;
 use serde_json::Value;
@@ -22,6 +23,8 @@ pub struct SandboxConfig {
     pub file: String,
     /// Its content.
     pub content: Value,
+    /// The release that it is for.
+    pub release: Release,
     /// The paths of this machine.
     pub paths: Paths,
     directories: OpenclawDirectories,
@@ -35,8 +38,12 @@ pub struct SessionSandbox {
 }
 
 impl SandboxConfig {
-    /// Reads openclaw.json, or the file that is named.
-    pub fn read(options: &Options, file: Option<&Path>) -> Result<SandboxConfig, SandboxError> {
+    /// Reads openclaw.json, or the file that is named, as the release reads it that has written it, or as this one does.
+    pub fn read(
+        options: &Options,
+        file: Option<&Path>,
+        release: Option<Release>,
+    ) -> Result<SandboxConfig, SandboxError> {
         let paths = Paths::find(options)?;
         let path = file.map_or_else(|| gateway::config(&paths.state), PathBuf::from);
         let config = Config::read(&path);
@@ -45,7 +52,9 @@ impl SandboxConfig {
         }
         let Some(content) = config.content().cloned() else { return Err(SandboxError::NoFile(config.file)) };
         let directories = directories(&paths);
-        let read = SandboxConfig { file: config.file, content, paths, directories };
+        let written_by = config.text("meta.lastTouchedVersion");
+        let release = release.unwrap_or_else(|| Release::that_wrote(written_by));
+        let read = SandboxConfig { file: config.file, content, release, paths, directories };
         unresolved(&read.content).map_or(Ok(()), |error| Err(read.wrong(error)))?;
         Ok(read)
     }
@@ -71,7 +80,7 @@ impl SandboxConfig {
     fn sandbox(&self, session: SandboxSession) -> Result<SessionSandbox, SandboxError> {
         let settings =
             SandboxSettings::for_agent(&self.content, &session.agent).map_err(|error| self.wrong(error))?;
-        let layout = SandboxLayout::new(&self.content, &settings, &session, &self.directories)
+        let layout = SandboxLayout::new(&self.content, &settings, &session, &self.directories, self.release)
             .map_err(|error: SettingError| self.wrong(error))?;
         Ok(SessionSandbox { session, settings, layout })
     }

@@ -2,6 +2,7 @@
 //! (src/agents/sandbox/shared.ts and workspace-mounts.ts).
 
 use data_encoding::HEXLOWER;
+use guard_policy::tools::Release;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -75,7 +76,8 @@ pub enum MountOrigin {
 }
 
 impl SandboxLayout {
-    /// Finds the places for a session.
+    /// Finds the places for a session, as this release names them. Until 2026.7.35 a scope's key does not depend on the
+    /// workspace.
     ///
     /// # Errors
     /// A value of openclaw.json that cannot be used.
@@ -84,17 +86,24 @@ impl SandboxLayout {
         settings: &SandboxSettings,
         session: &SandboxSession,
         directories: &OpenclawDirectories,
+        release: Release,
     ) -> Result<SandboxLayout, SettingError> {
         let agent_workspace = directories.agent_workspace(config, &session.agent)?;
         let workspace_root = match &settings.workspace_root {
             Some(root) => directories.absolute(root),
             None => normalize(&format!("{}/sandboxes", directories.state)),
         };
-        let suffix = format!(":workspace:{}", &hash(&agent_workspace)[..MAX_SLUG]);
+        let is_older = release <= Release::V2026_7_35;
+        let suffix = match is_older {
+            true => String::new(),
+            false => format!(":workspace:{}", &hash(&agent_workspace)[..MAX_SLUG]),
+        };
         let scope_key = match settings.scope {
             SandboxScope::Shared => SHARED.to_owned(),
             SandboxScope::Agent => format!("agent:{}{suffix}", session.agent),
-            SandboxScope::Session if session.key == "global" => format!("{}{suffix}", session.main_key),
+            SandboxScope::Session if session.key == "global" && !is_older => {
+                format!("{}{suffix}", session.main_key)
+            }
             SandboxScope::Session => format!("{}{suffix}", session.key),
         };
         let own = match settings.scope {
@@ -102,7 +111,10 @@ impl SandboxLayout {
             _ => format!("{workspace_root}/{}", slug(&scope_key)),
         };
         Ok(SandboxLayout {
-            container: container_name(&settings.docker.container_prefix, &scope_key),
+            container: match is_older {
+                true => older_container_name(&settings.docker.container_prefix, &scope_key),
+                false => container_name(&settings.docker.container_prefix, &scope_key),
+            },
             workspace: match settings.workspace_access {
                 WorkspaceAccess::Rw => agent_workspace.clone(),
                 WorkspaceAccess::None | WorkspaceAccess::Ro => own,
@@ -116,7 +128,7 @@ impl SandboxLayout {
     /// The name of a directory for what shares this scope: OpenClaw's for a sandbox's own workspace. It has no slash, no
     /// dot at its start and at most 63 bytes, whatever the scope's key is.
     pub fn directory_name(&self) -> String {
-        if self.scope_key == SHARED { SHARED.to_owned() } else { slug(&self.scope_key) }
+        scope_slug(&self.scope_key)
     }
 
     /// The container's mounts, one for each target. A bind replaces what OpenClaw would mount at its target.
@@ -255,9 +267,18 @@ fn is_hash(text: &str) -> bool {
     text.len() == MAX_SLUG && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
+fn scope_slug(scope_key: &str) -> String {
+    if scope_key == SHARED { scope_key.to_owned() } else { slug(scope_key) }
+}
+
+/// The name of a container of 2026.7.35: what is too long is cut.
+fn older_container_name(prefix: &str, scope_key: &str) -> String {
+    format!("{prefix}{}", scope_slug(scope_key)).chars().take(MAX_NAME).collect()
+}
+
 /// The name of a container: one that is too long ends with the slug and a hash of the whole.
 fn container_name(prefix: &str, scope_key: &str) -> String {
-    let slug = if scope_key == SHARED { scope_key.to_owned() } else { slug(scope_key) };
+    let slug = scope_slug(scope_key);
     let whole = format!("{prefix}{slug}");
     if whole.len() <= MAX_NAME {
         return whole;
@@ -274,7 +295,7 @@ fn container_name(prefix: &str, scope_key: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{container_name, slug};
+    use super::{container_name, older_container_name, slug};
 
     #[test]
     fn names() {
@@ -290,5 +311,7 @@ mod tests {
         let name = container_name(&"ä".repeat(100), "agent:main");
         assert!(name.len() <= 63, "{name}");
         assert_eq!(container_name("p-", "shared"), "p-shared");
+        assert_eq!(older_container_name(&"ä".repeat(100), "agent:main"), "ä".repeat(63));
+        assert_eq!(older_container_name("p-", "agent:main"), format!("p-{}", slug("agent:main")));
     }
 }

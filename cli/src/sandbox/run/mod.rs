@@ -63,7 +63,7 @@ impl Backend {
 }
 
 pub fn run(options: &Options, arguments: &RunArgs) -> Result<Exit, SandboxError> {
-    let config = SandboxConfig::read(options, arguments.config.as_deref())?;
+    let config = SandboxConfig::read(options, arguments.config.as_deref(), None)?;
     let sandbox = config.session(options)?;
     let is_asked_for = arguments.backend == Some(Backend::Guard);
     if !sandbox.session.is_sandboxed(sandbox.settings.mode) && !is_asked_for {
