@@ -89,7 +89,7 @@ struct EditMode {
     force: bool,
 }
 
-/// What may be taken away for it.
+/// What `allow` may remove or follow so that the rule takes effect.
 #[derive(Args, Debug)]
 pub struct Lift {
     /// Also remove the denials in guard.json that block it

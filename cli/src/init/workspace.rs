@@ -42,7 +42,7 @@ impl Workspace {
         self.is_named.then_some(&*self.directory)
     }
 
-    /// The workspace in words, with what `${workspace}` is here by this policy.
+    /// Describes the workspace in words; for `${workspace}`, also the directory that it stands for here.
     pub fn place(&self, policy: &Policy) -> String {
         match (self.named(), policy.workspace()) {
             (Some(directory), _) => shown(directory.as_os_str().as_bytes()),

@@ -32,8 +32,8 @@ const REFUSED: u8 = 126;
     0, 1 and 2. elevated.enabled and elevated.allowFrom in guard.json say who may ask for that. The\n\
     guard has two options for it: --elevated off|ask|on|full and --sender CHANNEL:WHO\n\
     (docs/elevated.md).\n\n\
-    Exit status: the command's; 125 the guard failed, 126 it was not run. If a signal ends it, this\n\
-    ends by the same signal.")]
+    Exit status: the command's; 125 the guard failed, 126 it was not run. If a signal ends the command,\n\
+    run-outside ends by the same signal.")]
 pub struct RunOutsideArgs {
     /// The command
     #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]

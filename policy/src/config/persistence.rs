@@ -15,7 +15,7 @@ use crate::verdict::Source;
 pub(crate) enum Protection {
     /// `false`: not at all.
     Off,
-    /// `"ask"` for all sets: what work on a project changes is asked about, the rest is denied.
+    /// `"ask"` for all sets: the guard asks about files that ordinary work on a project changes, and denies the others.
     Project,
     /// `"ask"` for one set: everything in it is asked about.
     Ask,

@@ -51,9 +51,10 @@ pub struct LookupAddress {
 /// What a host is, before any look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostCheck {
-    /// It is a name of this host, of its network, or of a metadata service.
+    /// The host is a name of this host, of its network, or of a metadata service.
     pub is_blocked_hostname: bool,
-    /// It is an address that the policy does not allow, or could be one.
+    /// The host is an address that the policy does not allow, or a text that some parsers read as an address
+    /// (`0177.0.0.1`).
     pub is_private_ip: bool,
 }
 

@@ -154,7 +154,7 @@ fn asks(
             let path = guard_policy::text::shown(&held.path);
             return Err(NotRun::Refused(format!("{path} may not start (it is not below exec.roots)")));
         }
-        // An old policy may count on an entry of the other list.
+        // A policy may rely on an entry of the allowlist for inside: the question then says so.
         if level != ElevatedLevel::Ask
             && !is_open
             && held.role == Role::Program

@@ -118,7 +118,8 @@ impl<'a> AnchoredPath<'a> {
         }
     }
 
-    /// What the call has found of the directories around the name, and how far up `directory` is.
+    /// What this call knows about which directories around the name have a `HEAD`, and how many levels up `directory`
+    /// is.
     pub(super) fn heads(&self, directory: &[u8]) -> Option<(&'a HeadCache, usize)> {
         self.heads.zip(self.levels(directory).ok())
     }

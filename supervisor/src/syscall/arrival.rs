@@ -65,7 +65,8 @@ impl<'e> Move<'e> {
     }
 }
 
-/// Whether this is the last name that it had: then it did arrive, and something has replaced it since.
+/// Whether `to` is the last name that the moved object had. If so, the object did arrive there, and something has replaced
+/// it since.
 fn was_at(moved: &Object, to: &DirEntry) -> bool {
     real_path(moved.fd.as_fd()).is_ok_and(|path| path == to.path)
 }

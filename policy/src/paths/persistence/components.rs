@@ -1,4 +1,4 @@
-//! The components of a path, and what each begins: a tail of the lists, or a part of a repository.
+//! The components of a path, and what can begin at each: a protected end of a path (`tails`), or a part of a repository.
 
 use super::git_locked::{is_config, is_lock_or_file, is_locked_name};
 use super::tails::{ShapeTail, is_named};
@@ -59,7 +59,7 @@ impl<'p> Shape<'p> {
         Shape { set: Set::Git, holder, kind, may_be_asked: !is_lock }
     }
 
-    /// The set that protects what such a name leads to, as a link.
+    /// The set that protects the target of a name of this shape, if the name is a link.
     pub fn linked(&self) -> LinkedSet {
         LinkedSet(self.set)
     }

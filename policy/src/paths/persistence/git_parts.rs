@@ -65,8 +65,8 @@ fn add_whole<'p>(git: &Component<'p>, is_in_git: bool, parts: &mut Vec<GitPart<'
     }
 }
 
-/// Returns what a directory at a path would lead to, if a directory on the way is a git directory: that directory, and the
-/// holder of what may lie below the path.
+/// Returns each directory on the way that, as a git directory, would give a directory at the path a meaning for git; with
+/// it, the holder of what may lie below the path.
 pub(super) fn leads(path: &[u8]) -> Vec<(&[u8], &[u8])> {
     let lead = |at: Component<'_>| Some((at.itself().len(), at.leads_into_git()?.len()));
     let found = Components::all(path).filter(|at| !at.is_last()).filter_map(lead);

@@ -92,7 +92,7 @@ mod tests {
                 assert!(!path.contains('?') && !path.contains("//"), "{set:?} {path}");
                 let (directory, name) =
                     path.trim_end_matches('/').rsplit_once('/').expect("it is below something");
-                // With a directory, a pattern says less of what a link in its place leads to.
+                // Only the last name may have a star: one in a directory's name does not tell where a link there leads.
                 let is_of_cache = path.starts_with("~/.cache/*/");
                 assert!((!directory.contains('*') || is_of_cache) && name != "*", "{set:?} {path}");
                 assert!(path.matches(['*', '#']).count() < 2, "{set:?} {path}");

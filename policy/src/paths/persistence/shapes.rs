@@ -250,8 +250,8 @@ impl Shapes {
         git_parts::all(path)
     }
 
-    /// Returns what a directory at a path would lead to in each directory on the way, if that is a git directory: with the
-    /// holder.
+    /// Returns each directory on the way that, as a git directory, would give a directory at the path a meaning for git;
+    /// with it, the holder of what may lie below the path.
     pub(crate) fn git_leads<'p>(&self, path: &'p [u8]) -> Vec<(&'p [u8], &'p [u8])> {
         if self.reason(Set::Git).is_none() {
             return Vec::new();

@@ -29,7 +29,7 @@ pub struct PersistenceSites {
     pub this_host: Vec<Vec<u8>>,
     /// The operator's variables that name files which programs run or read at their start, as they are set.
     pub variables: Vec<(String, Vec<u8>)>,
-    /// The files in the directories of agents that the settings there name.
+    /// The files that the settings of agents name, in the home and in projects, wherever these files are.
     pub agents: Vec<Vec<u8>>,
     /// The symbolic link by which the shell came to the start directory, if a guarded program may have made it.
     pub start_link: Option<Vec<u8>>,

@@ -60,7 +60,7 @@ struct FileTool {
     texts: &'static [&'static str],
 }
 
-/// The tools of all releases that name files, also those that only their agents' own runtimes have.
+/// The tools, of any release, whose parameters name files; also tools that only an agent's own runtime has.
 const FILE_TOOLS: [FileTool; 6] = [
     FileTool { name: "read", access: Access::READ, reach: Reach::Similar, has_default: false, texts: &[] },
     FileTool { name: "ls", access: Access::READ, reach: Reach::Exact, has_default: true, texts: &["after"] },

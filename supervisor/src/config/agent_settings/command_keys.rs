@@ -39,7 +39,7 @@ const PLACES: [&str; 3] = ["PATH", "ZDOTDIR", "GIT_EXEC_PATH"];
 const TERMINALS: [&str; 2] = ["terminal.integrated.profiles.", "terminal.integrated.automationProfile."];
 /// Claude Code's key with directories of plugins, in `path`.
 const MARKETPLACES: &str = "extraKnownMarketplaces";
-/// Keys around which there is text for humans, for a model, or data, and no command, also below the keys above.
+/// Keys whose value is text for humans, text for a model, or data, and never a command; also inside `AROUND_COMMANDS`.
 const TEXTS: [&str; 13] = [
     "prompt",
     "description",
