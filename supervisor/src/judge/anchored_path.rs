@@ -1,7 +1,8 @@
-//! What a call is about: its real path, and the descriptor by which the call will act.
+//! The object of a call: its real path, and the descriptor by which the call will act.
 //!
-//! The directories around it are found by going up from that descriptor. A lookup by path could find another one: the
-//! tree exchanges two directories, and its own is judged while the call acts in the operator's.
+//! The guard finds the directories around the object by going up from that descriptor. A lookup by path could find
+//! another directory: the tree could exchange two directories, so that the guard judges the tree's own while the call
+//! acts in the operator's.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -10,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::resolve::{DirEntry, HeadCache, Identity, Object, Target};
 
-/// How many levels are gone up in one call, so that its path stays below PATH_MAX.
+/// How many levels the guard goes up in one call, so that the path of that call stays below PATH_MAX.
 const LEVELS: usize = 1000;
 const NO_LINKS: ResolveFlags = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_MAGICLINKS);
 
@@ -23,7 +24,7 @@ pub struct AnchoredPath<'a> {
     pub object: Option<&'a Object>,
     /// The directory that has the name, if the call acts by a name.
     parent: Option<BorrowedFd<'a>>,
-    /// What the call has found of the directories around the name.
+    /// What the call already knows about which directories around the name have a `HEAD`.
     heads: Option<&'a HeadCache>,
 }
 
@@ -52,7 +53,7 @@ impl<'a> AnchoredPath<'a> {
         AnchoredPath { path, object: Some(object), parent: None, heads: None }
     }
 
-    /// A path alone, for questions that no call acts upon.
+    /// A path alone, for a question that belongs to no call.
     pub fn path(path: &'a [u8]) -> AnchoredPath<'a> {
         AnchoredPath { path, object: None, parent: None, heads: None }
     }
@@ -110,7 +111,7 @@ impl<'a> AnchoredPath<'a> {
         }
         let levels = self.levels(directory)?;
         match self.parent {
-            // One call instead of three: every directory on the way is asked for each file that is written.
+            // One call instead of three: for each file that is written, the guard asks every directory on the way.
             Some(parent) if levels <= LEVELS => {
                 statat(parent, &*[&*b"../".repeat(levels), name].concat(), at)
             }
@@ -130,7 +131,7 @@ impl<'a> AnchoredPath<'a> {
         names(below).count().checked_sub(1).ok_or(Errno::INVAL)
     }
 
-    /// Opens the directory that it is in, as O_PATH.
+    /// Opens the directory that the object is in, as O_PATH.
     ///
     /// # Errors
     /// As [`AnchoredPath::above`].
@@ -141,9 +142,9 @@ impl<'a> AnchoredPath<'a> {
         let by_path = || open_directory(CWD, parent_of(self.path));
         match self.object {
             Some(object) if object.kind() == FileType::Directory => open_directory(object.fd.as_fd(), b".."),
-            // Nobody finds what has no name any more.
+            // Nobody finds an object that has lost its name.
             Some(object) if object.links() == 0 => by_path(),
-            // Only directories know where they are. A file is in a directory that has it by this name.
+            // Only a directory knows where it is. A file is in a directory that has it by this name.
             Some(object) => {
                 let parent = by_path()?;
                 let there = statat(&parent, self.name(), AtFlags::SYMLINK_NOFOLLOW)?;

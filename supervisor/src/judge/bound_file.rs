@@ -1,8 +1,9 @@
 //! Which file a socket is bound to, as the kernel itself knows it.
 //!
-//! A look at the name after bind(2) may find another socket: a server of the operator's has removed the tree's meanwhile and
-//! bound its own. The socket still has the file that it made, so the kernel is asked for that one (sock_diag(7), which needs
-//! no rights). The inode cannot be another's by then: a bound socket holds on to its file.
+//! A look at the name after bind(2) may find another socket: a server of the operator's may have removed the tree's
+//! socket and bound its own. The socket still has the file that it made, so the guard asks the kernel for that file
+//! (sock_diag(7), which needs no rights). No other file can have the inode number by then: a bound socket holds on to
+//! its file.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 

@@ -17,8 +17,8 @@ use crate::resolve::{DirEntry, Object, link_to};
 /// A socket in the file system: device, inode and birth time, because inode numbers are reused.
 type File = (u32, u32, u64, i64, u32);
 
-/// The most sockets of a kind that are remembered. A socket bound beyond that counts as a stranger's: the tree
-/// reaches it only where a rule names it.
+/// The most sockets of a kind that the guard remembers. Any further socket counts as a stranger's: the tree reaches it
+/// only where a rule names it.
 const MAX_SOCKETS: usize = 16_384;
 /// How many sockets of a kind are bound between two searches for those that are gone.
 const BINDS_PER_SEARCH: usize = 1024;
@@ -60,7 +60,7 @@ impl<K: Hash + Eq> SocketTable<K> {
         self.binds += 1;
         if self.binds >= BINDS_PER_SEARCH {
             self.binds = 0;
-            // Nothing is forgotten if the table cannot be read.
+            // The guard forgets nothing if it cannot read the table.
             if let Some(there) = table() {
                 self.forget(&there);
             }
@@ -90,8 +90,8 @@ fn named_sockets() -> Option<HashSet<u64>> {
 }
 
 impl BoundSockets {
-    /// Remembers a socket just bound at this entry, unless the file there is another socket's by now. If it cannot be
-    /// inspected, it is not remembered.
+    /// Remembers a socket just bound at this entry, unless the file there is another socket's by now. If the guard
+    /// cannot inspect the entry, it does not remember the socket.
     pub fn add_file(&self, entry: &DirEntry, socket: BorrowedFd<'_>) {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         if let Ok(there) = rustix::fs::openat(&entry.parent, &entry.name[..], flags, Mode::empty())

@@ -1,8 +1,9 @@
 //! Files with the name `.git`, which say where the git directory of a work tree is (gitrepository-layout(5)).
 //!
-//! The tree may have made the directory in which the operator's git puts such a file: an empty directory for a work tree
-//! or a submodule. Then the file is not the tree's. What the file says decides, and who made the very file that is there:
-//! the tree may have given that name to another one before, which the operator's git then overwrote or replaced.
+//! The tree may have made the directory in which the operator's git puts such a file: an empty directory for a work
+//! tree or a submodule. Then the file is not the tree's. The guard decides by the path in the file, and by who made the
+//! very file that is there: the tree may have given that name to a file before, which the operator's git then overwrote
+//! or replaced.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -18,19 +19,19 @@ use super::anchored_path::AnchoredPath;
 use super::made_directories::MadeDirectories;
 use crate::resolve::{Identity, link_to};
 
-/// What is read of such a file: a path, and what git writes before it.
+/// How much the guard reads of such a file: a path, and git's text before it.
 const MAX_FILE: u64 = 8 << 10;
-/// How many files of the tree's are held open. Of any other, only one that leads to the tree's own git directory counts as
-/// the tree's.
+/// How many files of the tree's are held open. Of further files, only those that lead to the tree's own git directory
+/// count as the tree's.
 const MAX_FILES: usize = 128;
 
-/// Whether a file has this name.
+/// Whether a file has the name `.git`.
 pub fn is_git_file(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b".git")
 }
 
-/// The files with that name that the tree has made. They are held open with O_PATH, so that no other file gets the inode
-/// number of one.
+/// The `.git` files that the tree has made. The guard holds them open with O_PATH, so that no other file gets their
+/// inode numbers.
 #[derive(Debug, Default)]
 pub struct GitFiles(Mutex<Vec<(Identity, OwnedFd)>>);
 
@@ -42,7 +43,7 @@ impl GitFiles {
         };
         let Ok(stat) = rustix::fs::fstat(&held) else { return };
         let mut files = self.0.lock();
-        // One that is gone would keep its file system busy.
+        // A removed file that is held open would keep its file system busy.
         files.retain(|(_, file)| rustix::fs::fstat(file).is_ok_and(|stat| stat.st_nlink > 0));
         let identity = Identity::from_stat(&stat);
         if files.len() < MAX_FILES && !files.iter().any(|(file, _)| *file == identity) {
@@ -84,14 +85,14 @@ pub fn is_of_others(place: AnchoredPath<'_>, made: &MadeDirectories, own: &GitFi
     }
 }
 
-/// Whether the git directory of a work tree says that this file leads to it, or may do so: its `gitdir` has the path of that
-/// file. A copy is none, such as the tree makes with all of a work tree.
+/// Whether the git directory of a work tree says that this file leads to it, or may do so: its `gitdir` has the path of
+/// that file. This is false for a copy, such as the tree makes with all of a work tree.
 fn names(git_directory: BorrowedFd<'_>, file: Identity) -> bool {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let mut text = Vec::new();
     let back = rustix::fs::openat(git_directory, "gitdir", flags, Mode::empty()).map(File::from);
     if back.is_err() || back.is_ok_and(|back| back.take(MAX_FILE).read_to_end(&mut text).is_err()) {
-        // That of a submodule has no such file.
+        // The git directory of a submodule has no such file.
         return true;
     }
     let path = OsStr::from_bytes(without_newline(&text));

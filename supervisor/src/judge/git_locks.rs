@@ -8,10 +8,10 @@ use rustix::io::Errno;
 
 use crate::resolve::{Identity, link_to};
 
-/// How many there may be at a time. git makes one, and removes it within the same command.
+/// How many locks there may be at a time. git makes one lock, and removes it within the same command.
 const MAX_LOCKS: usize = 64;
 
-/// A lock, held open with O_PATH, so that no other file gets its inode number.
+/// A lock. The guard holds it open with O_PATH, so that no other file gets its inode number.
 #[derive(Debug)]
 struct OwnLock {
     file: OwnedFd,
@@ -25,15 +25,16 @@ impl OwnLock {
 }
 
 /// The locks that the tree made. Any other lock belongs to a git of the operator's that is running or has died. The
-/// tree must not put another file in its place: that git would rename the file to the configuration.
+/// tree must not put another file in the place of such a lock: the operator's git would rename that file to the
+/// configuration.
 #[derive(Debug, Default)]
 pub struct GitLocks(Mutex<Vec<OwnLock>>);
 
 impl GitLocks {
-    /// Checks that one more may be made.
+    /// Checks that the tree may make one more lock.
     ///
     /// # Errors
-    /// ENOLCK if there are too many.
+    /// ENOLCK if there are too many locks.
     pub fn need_room(&self) -> Result<(), Errno> {
         let mut locks = self.0.lock();
         locks.retain(|lock| !lock.is_removed());
@@ -51,7 +52,7 @@ impl GitLocks {
         Ok(())
     }
 
-    /// Whether a file is one of them.
+    /// Whether a file is one of these locks.
     pub fn contains(&self, file: Identity) -> bool {
         self.0.lock().iter().any(|lock| lock.identity == file)
     }

@@ -14,7 +14,8 @@ use super::link_text::absolute;
 use super::made_directories::MadeDirectories;
 use crate::config::git_repositories::named_by_git_directory;
 
-/// What a directory has of a git repository. It is asked for one name at a time: most directories have none of them.
+/// What a directory has of a git repository. The guard looks for one name at a time: most directories have none of
+/// them.
 pub struct Look<F>(pub F);
 
 impl<F: Fn(&[u8]) -> bool> Look<F> {
@@ -24,18 +25,18 @@ impl<F: Fn(&[u8]) -> bool> Look<F> {
         has(b"objects") && (has(b"refs") || has(b"HEAD")) || has(b"commondir") && has(b"HEAD")
     }
 
-    /// Whether git takes it for one as it is. No run can remove a name on which that depends.
+    /// Whether git takes the directory for a repository as it is. No run can remove a name on which that depends.
     pub fn is_whole(&self) -> bool {
         let Look(has) = self;
         has(b"HEAD") && (has(b"commondir") || has(b"objects") && has(b"refs"))
     }
 
-    /// Whether it has what git would run or be configured by.
+    /// Whether the directory has files that git would run or read its configuration from.
     pub fn is_configured(&self) -> bool {
         [&b"config"[..], b"config.worktree", b"commondir", b"hooks"].iter().any(|name| self.0(name))
     }
 
-    /// Whether it says which branch is checked out.
+    /// Whether the directory says which branch is checked out.
     pub fn has_head(&self) -> bool {
         self.0(b"HEAD")
     }

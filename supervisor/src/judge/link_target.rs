@@ -131,8 +131,8 @@ impl Shapes<'_> {
     }
 
     /// What is known of the place to which a link with a text leads. A name on the way may become a link to a directory
-    /// of the operator's: then the link leads to what has the same shape there. So it does not count that the tree has
-    /// made the directory that holds it now, unless the text begins in there.
+    /// of the operator's: then the link leads to what has the same shape there. So it does not matter that the tree has
+    /// made the directory that holds the name now, unless the text begins in that directory.
     ///
     /// Why: docs/decisions.md, "A link is judged for what its names may become"
     fn site_led_to(&self, target: AnchoredPath<'_>, text: &[u8]) -> Option<Site> {

@@ -33,8 +33,9 @@ pub fn after_up(text: &[u8]) -> Option<&[u8]> {
     rest
 }
 
-/// How many names of what a text leads to are chosen by it: those after the directory of the link and the ones around
-/// that. The tree may have each but the last lead elsewhere later. Of a text that begins with a slash, all are.
+/// How many names of its target the text itself chooses: those after the directory of the link and the directories
+/// around that. The tree may have each but the last lead elsewhere later. Of a text that begins with a slash, all
+/// are.
 pub fn names_chosen(text: &[u8]) -> usize {
     if text.starts_with(b"/") {
         return usize::MAX;

@@ -1,9 +1,9 @@
 //! Protected names of the operator's that are symbolic links, such as `.git/hooks` to `../tools/hooks`: what lies behind
 //! one runs by that name, whatever its own is.
 //!
-//! They are looked for in the directories around what is written, at that time. An earlier run could make so many names
-//! that a search at the start would not get through. In directories of the operator's the tree makes no such link and
-//! moves none, so what was found stays true, as far as the tree goes.
+//! At each write, the guard looks for such links in the directories around the written file. An earlier run could make
+//! so many names that a search at the start would not get through. In directories of the operator's, the tree can
+//! neither make nor move such a link, so it cannot make a result of the search untrue.
 //!
 //! Why: docs/decisions.md, "A protected name that is a link protects what is behind it"
 
@@ -24,7 +24,7 @@ use crate::config::agent_settings::UnreadSettings;
 const FRESH: Duration = Duration::from_secs(1);
 /// The same as a multiple of the time that the search took: a tree may have filled the directory.
 const FRESH_LOOKS: u32 = 20;
-/// The longest such time: what the operator puts there meanwhile is not seen.
+/// The longest such time: the guard does not see a link that the operator puts there meanwhile.
 const MAX_FRESH: Duration = Duration::from_secs(2);
 /// How many directories are remembered.
 const MAX_DIRECTORIES: usize = 4096;
@@ -55,7 +55,7 @@ pub struct LinkedNames {
 }
 
 impl LinkedNames {
-    /// Reports once why nothing in a place is written: a denial names the set alone.
+    /// Reports once why the guard lets nothing in a place be written: a denial names the set alone.
     fn report(&self, place: &[u8], why: &UnreadSettings) {
         let mut reported = self.reported.lock();
         if reported.len() < MAX_REPORTED && reported.insert(why.to_string()) {

@@ -7,7 +7,7 @@ use nix::ifaddrs::{InterfaceAddress, getifaddrs};
 use nix::net::if_::InterfaceFlags;
 use nix::sys::socket::SockaddrStorage;
 
-/// The owner of the address. It is only looked up if the policy's verdict depends on it.
+/// The owner of the address. The guard looks it up only if the policy's verdict depends on it.
 pub fn interface_of(policy: &Policy, address: SocketAddr, page: Page) -> Interface {
     let port = address.port();
     if policy.needs_interfaces(address) || page.may_be_at(port) { owner(address) } else { Interface::Unknown }

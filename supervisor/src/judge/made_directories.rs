@@ -9,13 +9,14 @@ use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags};
 
 use super::anchored_path::{AnchoredPath, open_directory};
 
-/// How many are remembered, about 3 MiB. Those made later count as the operator's, which protects more.
+/// How many directories the guard remembers, about 3 MiB. Directories that the tree makes later count as the
+/// operator's, which protects more.
 const MAX_DIRECTORIES: usize = 1 << 16;
 /// Twice the longest tick: times of files have that precision.
 const TICK: Duration = Duration::from_millis(20);
 
-/// A directory that no later one is taken for: the kernel gives inode numbers out again, but not with the same time
-/// of birth, unless it is within one tick (10 ms at most).
+/// A directory, known so that the guard takes no later one for it: the kernel gives inode numbers out again, but not
+/// with the same time of birth, unless it is within one tick (10 ms at most).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Born {
     device: (u32, u32),
@@ -56,11 +57,12 @@ fn nanoseconds(seconds: i64, rest: u32) -> i128 {
 pub struct MadeDirectories(Mutex<HashSet<Born>>);
 
 impl MadeDirectories {
-    /// Remembers the directory that was just made under a name, by a call that began at `since`. The caller holds the lock
-    /// that every call of the tree needs to remove it, and to make another one or move it there. What the operator has put in
-    /// its place counts as his: it is older than the call, or a directory is in it.
+    /// Remembers the directory that was just made under a name, by a call that began at `since`. The caller holds the
+    /// lock that every call of the tree needs to remove it, and to make another one or move it there. A directory that
+    /// the operator has put in its place counts as the operator's: that directory is older than the call, or another
+    /// directory is in it.
     ///
-    /// Nothing is opened and listed, since programs that watch the directory would see it (inotify(7)).
+    /// The guard opens and lists nothing, because programs that watch the directory would see that (inotify(7)).
     pub fn record(&self, parent: BorrowedFd<'_>, name: &[u8], since: Instant) {
         let look = |name: &[u8], flags: AtFlags, what: StatxFlags| {
             rustix::fs::statx(parent, name, flags | AtFlags::STATX_DONT_SYNC, what)
@@ -77,7 +79,7 @@ impl MadeDirectories {
         }
     }
 
-    /// Remembers what was just made and is open.
+    /// Remembers an object that was just made and is open.
     pub fn record_open(&self, made: BorrowedFd<'_>) {
         if let Some(born) = Born::read(made) {
             self.insert(born);

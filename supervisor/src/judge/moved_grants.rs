@@ -1,4 +1,4 @@
-//! Takes back from the kernel what the floor grants where the policy does not allow it.
+//! Takes an access back from the kernel where the floor grants it and the policy does not allow it.
 //!
 //! The floor grants objects, and the policy allows paths. An object that somebody outside of the tree moves takes its
 //! grant along. From then on the guard performs that kind of access itself.

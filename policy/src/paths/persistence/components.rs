@@ -26,9 +26,9 @@ pub enum ShapeKind {
     All,
     /// A file, with which the path ends: a directory of that name is not protected.
     File,
-    /// Such a file of git's that changes by the rename of its lock, or the lock: its content is judged by itself.
+    /// A file that git changes by renaming its lock, or the lock: the guard judges its content.
     GitLocked,
-    /// The directory of a submodule's hooks, itself: without hooks in it, it runs nothing.
+    /// The directory of a submodule's hooks itself: git runs nothing for a directory without hooks.
     ModuleHooks,
 }
 
@@ -47,13 +47,13 @@ pub struct Shape<'p> {
     pub holder: &'p [u8],
     /// What the tail names.
     pub kind: ShapeKind,
-    /// Whether it can be asked about.
+    /// Whether the guard can ask about the shape.
     pub(crate) may_be_asked: bool,
 }
 
 impl<'p> Shape<'p> {
-    /// A part of a repository, in the path that a component belongs to. Of the files that change by a lock, only a
-    /// configuration is asked about: a diff of the others, which hold paths, or of a lock would say nothing.
+    /// A part of a repository, in the path that a component belongs to. Of the files that change by a lock, the guard
+    /// asks only about a configuration: a diff of a lock, or of the other files, which hold paths, would say nothing.
     pub(super) fn of_git(holder: &'p [u8], kind: ShapeKind, at: &Component<'p>) -> Shape<'p> {
         let is_lock = at.last_name().is_some_and(|name| is_locked_name(name) && !is_config(name));
         Shape { set: Set::Git, holder, kind, may_be_asked: !is_lock }
@@ -64,7 +64,7 @@ impl<'p> Shape<'p> {
         LinkedSet(self.set)
     }
 
-    /// The same, if nobody may be asked about it.
+    /// The same shape, about which the guard may ask nobody.
     pub(super) fn unasked(self) -> Shape<'p> {
         Shape { may_be_asked: false, ..self }
     }
@@ -106,12 +106,12 @@ impl<'p> Component<'p> {
         &self.path[self.start..self.end]
     }
 
-    /// The directory that it is in.
+    /// The directory that the component is in.
     pub(super) fn holder(&self) -> &'p [u8] {
         &self.path[..(self.start - 1).max(1)]
     }
 
-    /// The path that ends with it.
+    /// The path that ends with the component.
     pub(super) fn itself(&self) -> &'p [u8] {
         &self.path[..self.end]
     }
@@ -125,12 +125,12 @@ impl<'p> Component<'p> {
         self.path.rsplit(|byte| *byte == b'/').next()
     }
 
-    /// The path below it, without a leading slash; empty for the last.
+    /// The path below the component, without a leading slash; empty for the last one.
     pub(super) fn rest(&self) -> &'p [u8] {
         self.path.get(self.end + 1..).unwrap_or_default()
     }
 
-    /// It, and the components after it.
+    /// The component, and those after it.
     pub(super) fn onward(&self) -> impl Iterator<Item = Component<'p>> {
         Components::from(self.path, self.start - 1)
     }
@@ -166,11 +166,12 @@ impl<'p> Component<'p> {
         }
     }
 
-    /// The same, if this is a git directory, whatever its name is.
+    /// If this is a git directory, under any name, and the path leads to a protected part of it: the holder of that
+    /// part.
     pub(super) fn leads_into_git(&self) -> Option<&'p [u8]> {
         match self.after().next()?.name() {
             b"info" if self.rest() == b"info" => Some(self.itself()),
-            // git takes what it finds there for the submodule's, no matter who made it. Deeper, it makes links itself to
+            // git takes a directory here for the submodule's, no matter who made it. Deeper, git itself makes links, to
             // see whether the file system has them.
             b"modules" if self.after().count() < 3 => Some(self.itself()),
             b"worktrees" if self.leads_to_worktrees_modules() => {
@@ -189,14 +190,14 @@ impl<'p> Component<'p> {
         matches!(inside[..], [_, _, b"modules"] | [_, _, b"modules", _])
     }
 
-    /// Whether this is a directory of hooks, and the path ends in a sample there, which git does not run
-    /// (githooks(5)). It makes them with each repository.
+    /// Whether this is a directory of hooks, and the path ends in a sample there, which git does not run (githooks(5)).
+    /// git makes the samples with each repository.
     pub(super) fn is_hook_sample(&self) -> bool {
         let sample = self.rest().strip_suffix(b".sample").unwrap_or_default();
         self.name() == b"hooks" && !sample.is_empty() && !sample.contains(&b'/')
     }
 
-    /// The part that this is, if git runs it in a git directory or is configured by it.
+    /// The part that this component is, if git runs such a file in a git directory or reads its configuration from it.
     pub(super) fn git_part(&self) -> Option<ShapeKind> {
         match self.name() {
             b"hooks" => Some(ShapeKind::All),

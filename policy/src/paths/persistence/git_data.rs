@@ -1,7 +1,8 @@
 //! The names that git itself uses in a git directory (gitrepository-layout(5), git's path.c and builtin commands).
 //!
-//! git, its prompt and other tools read files there by name, and some run what they say. So a name that is not in this list
-//! is protected like a configuration. Of the names in it, those that run something have rules of their own.
+//! git, its prompt and other tools read files there by name, and run commands that some of these files name. So a name
+//! that is not in this list is protected like a configuration. Names in the list whose files run something have rules
+//! of their own.
 
 use super::components::{GIT_FILES, GIT_GUESTS, GIT_NESTS, GIT_REMOTES, GIT_UNFINISHED};
 use super::git_locked::is_locked_name;

@@ -22,8 +22,8 @@ pub(super) fn parts<'p>(git: &Component<'p>, found: &mut dyn FnMut(Shape<'p>) ->
     if is_unknown(&inside) && found(shape(git.itself(), ShapeKind::All)) {
         return true;
     }
-    // git uses a directory below `modules` for a submodule that is initialised later, no matter who made it: of the
-    // repository, or of one of its work trees.
+    // git uses a directory below `modules` for a submodule that is initialised later, no matter who made the directory.
+    // The submodule is of the repository, or of one of its work trees.
     let modules = match top {
         b"modules" => Some(0),
         b"worktrees" if inside.get(2).is_some_and(|part| part.name() == b"modules") => Some(2),
@@ -37,8 +37,8 @@ pub(super) fn parts<'p>(git: &Component<'p>, found: &mut dyn FnMut(Shape<'p>) ->
             return found(shape(part.itself(), ShapeKind::File));
         }
         if GIT_UNFINISHED.contains(&part.name()) && !part.is_last() {
-            // The state of an unfinished operation, such as a rebase, is not asked about. If the tree has begun it, the
-            // directory is the tree's, and not protected.
+            // The guard does not ask about the state of an unfinished operation, such as a rebase. If the tree has
+            // begun it, the directory is the tree's, and not protected.
             return found(shape(part.itself(), ShapeKind::All).unasked());
         }
         let is_hooks = around.is_some() && part.is_last() && part.name() == b"hooks";
@@ -49,7 +49,7 @@ pub(super) fn parts<'p>(git: &Component<'p>, found: &mut dyn FnMut(Shape<'p>) ->
     })
 }
 
-/// Whether a path in a git directory, or in that of a work tree, is that of something that is not git's own.
+/// Whether a path in a git directory, or in that of a work tree, names something that is not git's own.
 fn is_unknown(inside: &[Component<'_>]) -> bool {
     let part = if inside[0].name() == b"worktrees" { inside.get(2) } else { inside.first() };
     part.is_some_and(|part| !is_known(part.name()))

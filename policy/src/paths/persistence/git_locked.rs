@@ -13,22 +13,23 @@ pub enum GitContent {
     MergeRr,
 }
 
-/// A file, and the files beside it while it changes. git writes the new content to the lock and renames that; the guard puts
-/// a file of its own in place instead. Whoever has the lock open could write to it afterwards.
+/// A file, and the files beside it while it changes. git writes the new content to the lock and renames the lock. The
+/// guard puts a file of its own in place instead, because a process that has the lock open could write to it
+/// afterwards.
 #[derive(Debug, PartialEq, Eq)]
 pub struct GitLockedNames {
     /// What it contains.
     pub content: GitContent,
     /// What git reads.
     pub file: &'static [u8],
-    /// git's lock, which keeps others from changing it at the same time (git's lockfile.h).
+    /// git's lock, which keeps other processes from changing the file at the same time (git's lockfile.h).
     pub lock: &'static [u8],
     /// The guard's own file, which the tree neither makes nor writes.
     pub new: &'static [u8],
 }
 
 impl GitLockedNames {
-    /// Whether the file names paths, and is no configuration.
+    /// Whether the file holds paths, and is no configuration.
     pub fn names_paths(&self) -> bool {
         self.content != GitContent::Config
     }

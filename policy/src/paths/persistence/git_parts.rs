@@ -1,16 +1,16 @@
-//! What a path is part of, if a directory on the way is a git directory under any name: a bare repository, that of a submodule or
-//! of a work tree. The path alone cannot tell; whoever knows the disk looks at the directories.
+//! What a path is part of, if a directory on the way is a git directory under any name: a bare repository, that of a
+//! submodule or of a work tree. The path alone cannot tell: a caller that knows the disk looks at the directories.
 
 use super::components::{Component, Components, GIT_GUESTS, GIT_REMOTES, GIT_UNFINISHED, Shape, ShapeKind};
 use super::git_data::is_known;
 use super::{Set, git_directory};
 
-/// How sure it must be that a directory is a repository.
+/// How sure the guard must be that a directory is a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GitLook {
-    /// It has parts of one: git would run this as soon as the others are there.
+    /// The directory has parts of a repository: git would run the file as soon as the other parts are there.
     Partial,
-    /// git takes it for one. For names that other directories have, too.
+    /// git takes the directory for a repository. For names that other directories have, too.
     Whole,
 }
 
@@ -21,9 +21,9 @@ pub struct GitPart<'p> {
     pub directory: &'p [u8],
     /// How sure it must be.
     pub look: GitLook,
-    /// The part. Its holder is the directory, or what is in it and may be the tree's own.
+    /// The part. Its holder is the directory, or a directory in it that may be the tree's own.
     pub shape: Shape<'p>,
-    /// Whether it may be a work tree, or lie in one: a bare repository can hold those of its branches.
+    /// Whether the part may be a work tree, or lie in one: a bare repository can hold the work trees of its branches.
     pub may_be_work_tree: bool,
 }
 
@@ -50,7 +50,7 @@ pub(super) fn all(path: &[u8]) -> Vec<GitPart<'_>> {
 fn add_whole<'p>(git: &Component<'p>, is_in_git: bool, parts: &mut Vec<GitPart<'p>>) {
     let directory = git.itself();
     let Some(first) = git.after().next() else { return };
-    // The tree's own submodules are made below `modules`, and nothing here says where their work trees may be.
+    // git makes the tree's own submodules below `modules`, and nothing here says where their work trees may be.
     let ruled: [&[&[u8]]; 3] = [&GIT_GUESTS, &GIT_REMOTES, &GIT_UNFINISHED];
     if is_in_git && !is_known(first.name()) || ruled.iter().any(|names| names.contains(&first.name())) {
         // As if it were called `.git`.

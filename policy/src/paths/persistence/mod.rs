@@ -1,8 +1,9 @@
 //! Persistence: places where the tree could leave something that runs later, outside the guard.
 //!
-//! `w` is denied or asked about there, even if a rule, an answer or the default grants it. Reading and executing are unaffected. Some
-//! are literal paths and whole directories; others are known by their shape, wherever they are. While a shape is
-//! protected, no directory is writable as a whole, so no writes are left to the kernel.
+//! The guard denies `w` there or asks about it, even if a rule, an answer or the default grants it. Reading and
+//! executing are unaffected. Some are literal paths and whole directories; others are known by their shape, wherever
+//! they are. While a shape is protected, no directory is writable as a whole, so the guard leaves no writes to the
+//! kernel.
 
 mod components;
 mod git_data;
@@ -58,7 +59,7 @@ pub(crate) enum Asking {
 /// The usual directories of programs of a Python environment (venv(3py), virtualenv, uv).
 const ENVIRONMENTS: [&[u8]; 2] = [b"/venv/bin", b"/.venv/bin"];
 
-/// What a denial suggests to allow the write.
+/// What a denial suggests so that the write is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hint {
     /// The key to set in the existing guard.json.
@@ -240,8 +241,8 @@ fn places<'p>(
     tops(host, start).into_iter().map(|top| (top, rest)).chain(elsewhere).collect()
 }
 
-/// Returns whether a directory of `PATH` is protected. It is not if it contains the work, or if it is in a
-/// workspace and a package manager installs programs there (`node_modules/.bin`, a Python environment).
+/// Returns whether a directory of `PATH` is protected. A directory is not protected if it contains the work, or if it
+/// is in a workspace and a package manager installs programs there (`node_modules/.bin`, a Python environment).
 fn is_protected_path_directory(host: &Host<'_>, dir: &[u8]) -> bool {
     let sites = &host.persistence_sites;
     let holds_work = is_below(host.cwd, dir) || sites.workspaces.iter().any(|top| is_below(top, dir));
@@ -250,7 +251,7 @@ fn is_protected_path_directory(host: &Host<'_>, dir: &[u8]) -> bool {
     let is_environment = || {
         dir.ends_with(b"/node_modules/.bin")
             || exists(&[around(dir), b"/pyvenv.cfg"].concat())
-            // One that was removed while it was active is made again under its name.
+            // If somebody has removed an environment while it was active, it is made again under its name.
             || ENVIRONMENTS.iter().any(|name| dir.ends_with(name)) && !exists(dir)
     };
     !(holds_work || is_in_work && is_environment())
@@ -291,7 +292,7 @@ impl Making<'_> {
         for link in trail {
             self.one(&link, false, reason);
         }
-        // A link to /dev/null switches a file off: its target is not protected.
+        // A link to /dev/null switches a file off: the guard does not protect its target.
         let is_protected = |end: &Vec<u8>| {
             !is_below(self.host.home, end) && ![&b"/dev"[..], b"/proc"].iter().any(|top| is_below(end, top))
         };
@@ -300,7 +301,7 @@ impl Making<'_> {
         }
     }
 
-    /// Adds a path that may be a file or a directory, which is then protected with everything in it.
+    /// Adds a path that may be a file or a directory. A directory is then protected with everything in it.
     fn add_whole(&mut self, path: &[u8], reason: &Arc<CompiledReason>) {
         self.add(path, reason);
         self.add(&[path, &b"/"[..]].concat(), reason);

@@ -18,12 +18,12 @@ pub(crate) struct ProtectedPaths {
     /// The paths that are only a repository's configuration.
     git_configs: HashSet<Vec<u8>>,
     shapes: Shapes,
-    /// The reason for [`REPLACEMENT`], if something is asked about.
+    /// The reason for [`REPLACEMENT`], if the guard asks about any place.
     replacement: Option<Arc<CompiledReason>>,
 }
 
-/// The name of the guard's own file beside one that it is about to replace. The tree can neither make nor write it,
-/// wherever that is.
+/// The name of the guard's own file beside one that it is about to replace. The tree can neither make nor write
+/// such a file, in any directory.
 pub const REPLACEMENT: &[u8] = b".openclaw-guard.new";
 
 impl ProtectedPaths {
@@ -95,7 +95,7 @@ impl ProtectedPaths {
         ends.map(|at| &inside[..=at]).find_map(|top| {
             let first = self.entries.partition_point(|entry| entry.glob.literal() < top);
             let mut of_top = self.entries[first..].iter().take_while(|entry| entry.glob.literal() == top);
-            // Others are for some names in it.
+            // Other places are for some names in the directory.
             of_top.find(|entry| entry.glob.is_deep_at_once())
         })
     }

@@ -41,7 +41,7 @@ pub(crate) struct Shapes {
     homes: Vec<Vec<u8>>,
     /// The directories of hooks that a configuration names relative to each work tree, as components.
     hooks: Vec<Vec<Vec<u8>>>,
-    /// The sets that are asked about.
+    /// The sets about which the guard asks.
     asked: Vec<Set>,
     /// [`super::PersistenceSites::this_host`].
     this_host: Vec<Vec<u8>>,
@@ -120,13 +120,13 @@ impl Shapes {
         on.collect()
     }
 
-    /// Returns whether a set is asked about.
+    /// Returns whether the guard asks about a set.
     pub(crate) fn asks(&self, set: Set) -> bool {
         self.asked.contains(&set)
     }
 
-    /// Returns what is left of `w` at a protected path, and the reason: of the first set that denies it, else of a set
-    /// that asks about it.
+    /// Returns what is left of `w` at a protected path, and the reason: that of the first set that denies the path,
+    /// else that of a set that asks about it.
     pub(crate) fn first(&self, path: &[u8]) -> Option<(Grant, &CompiledReason)> {
         let mut found = None;
         self.each(path, &mut |shape| {
@@ -181,7 +181,7 @@ impl Shapes {
         }
     }
 
-    /// What a component makes of the path if it is the name of a repository, or of a directory of hooks.
+    /// What a component makes of the path if the component is the name of a repository, or of a directory of hooks.
     fn repository<'p>(&self, at: &Component<'p>, found: &mut dyn FnMut(Shape<'p>) -> bool) -> bool {
         if at.name().eq_ignore_ascii_case(b".git") {
             return git_directory::parts(at, found);
@@ -199,8 +199,8 @@ impl Shapes {
         self.hooks.iter().any(leads) && found(Shape::of_git(at.holder(), ShapeKind::All, at))
     }
 
-    /// Whether a tail counts in a directory: in a home, the home's own lists come first. Among installed packages only git
-    /// counts: whoever installs and removes them there writes all of them.
+    /// Whether a tail counts in a directory: in a home, the home's own lists come first. Among installed packages, only
+    /// the shapes of git count: a program that installs and removes packages writes all of their files.
     fn counts(&self, tail: &ShapeTail, holder: &[u8]) -> bool {
         let is_of_packages = tail.set != Set::Git && lies_in_packages(holder);
         !is_of_packages && (tail.is_also_of_homes || self.homes.iter().all(|home| home != holder))

@@ -7,8 +7,8 @@ pub struct PersistenceSites {
     pub homes: Vec<Vec<u8>>,
     /// The directories of `PATH` as written, absolute: links on the way count, and directories that are missing.
     pub path_as_written: Vec<Vec<u8>>,
-    /// The directories of the operator's tmux servers. Whoever is the server there can have clients run commands
-    /// (tmux(1), `detach-client -E`).
+    /// The directories of the operator's tmux servers. A process that is the server there can make clients run
+    /// commands (tmux(1), `detach-client -E`).
     pub tmux: Vec<Vec<u8>>,
     /// `$XDG_CONFIG_HOME`, if set.
     pub config: Option<Vec<u8>>,

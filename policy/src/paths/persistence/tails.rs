@@ -8,8 +8,8 @@ use super::Set;
 use super::lists::{Start, may_be_asked, paths_of};
 
 /// Files of Mercurial's and Jujutsu's repositories that name programs, or another place that does (Jujutsu's git
-/// repository, in `git_target`). One more file is in each repository and never changes: as it is protected, the tree
-/// cannot replace a repository by one of its own.
+/// repository, in `git_target`). One more file is in each repository and never changes: because the guard protects it,
+/// the tree cannot replace a repository by one of its own.
 pub(super) const OTHER_REPOSITORIES: [(&[u8], &[&[u8]]); 2] = [
     (b".hg", &[b"hgrc", b"hgrc-not-shared", b"requires", b"sharedpath"]),
     (
@@ -72,9 +72,9 @@ pub(super) struct ShapeTail {
     pub(super) set: Set,
     /// The components after the first.
     pub(super) rest: Vec<&'static [u8]>,
-    /// Whether everything below it belongs to it.
+    /// Whether everything below the end belongs to it.
     pub(super) is_directory: bool,
-    /// Whether it can be asked about.
+    /// Whether the guard can ask about it.
     pub(super) may_be_asked: bool,
     /// Whether it counts in a home, too: only if no list of the home begins with the same name.
     pub(super) is_also_of_homes: bool,

@@ -79,7 +79,8 @@ const NAMING: &[(Set, Value, &str)] = &[
     ),
 ];
 
-/// Variables for a directory that a tool otherwise has in the home: what the lists say of the one holds for the other.
+/// Variables for a directory that a tool otherwise has in the home: the lists' entries for the directory in the home
+/// hold for the variable's directory, too.
 const MOVING: [(&str, &str); 39] = [
     ("CARGO_HOME", "/.cargo"),
     ("RUSTUP_HOME", "/.rustup"),
@@ -132,7 +133,8 @@ impl PersistenceSites {
         naming.chain(MOVING.into_iter().map(|(name, _)| name))
     }
 
-    /// Returns the places of the agents' set, as they are listed: each has its reader where settings are read.
+    /// Returns the places of the agents' set, as they are listed: for each place, the code that reads settings has a
+    /// reader.
     pub fn places_of_agents() -> impl Iterator<Item = &'static str> {
         listed_of_agents()
     }
