@@ -19,7 +19,7 @@ use crate::config::git_repositories::named_by_git_directory;
 pub struct Look<F>(pub F);
 
 impl<F: Fn(&[u8]) -> bool> Look<F> {
-    /// Whether git takes it for a repository (setup.c, `is_git_directory`), or would with one more name.
+    /// Whether git takes the directory for a repository (setup.c, `is_git_directory`), or would with one more name.
     pub fn is_repository(&self) -> bool {
         let Look(has) = self;
         has(b"objects") && (has(b"refs") || has(b"HEAD")) || has(b"commondir") && has(b"HEAD")
@@ -56,9 +56,10 @@ pub fn is_part_of_repository(part: &GitPart<'_>, place: AnchoredPath<'_>) -> boo
     }
 }
 
-/// Whether a place that would be part of a bare repository lies in a work tree: the tree has made one of the directories,
-/// or somebody else has put a `.git` there. In a directory that cannot be searched nobody has. What the repository's
-/// configuration names is none, such as a missing directory of hooks, which the tree could make.
+/// Whether a place that would be part of a bare repository lies in a work tree: the tree has made one of the
+/// directories, or somebody else has put a `.git` there. In a directory that the guard cannot search, nobody counts as
+/// having done so. A directory that the repository's configuration names does not count as a work tree, such as a
+/// missing directory of hooks, which the tree could make.
 pub fn is_in_work_tree(part: &GitPart<'_>, place: AnchoredPath<'_>, made: &MadeDirectories) -> bool {
     part.work_trees(place.path)
         .any(|directory| made.has_above(place, directory) || has_git_of_others(place, directory, made))
@@ -85,8 +86,8 @@ fn has_git_of_others(place: AnchoredPath<'_>, directory: &[u8], made: &MadeDirec
         && place.above(directory).and_then(open).is_ok_and(|git| !made.contains_open(git.as_fd()))
 }
 
-/// Whether git certainly takes a directory for a repository, or would with one more name. What cannot be looked at is not
-/// there.
+/// Whether git certainly takes a directory for a repository, or would with one more name. A name that the guard cannot
+/// look at counts as missing.
 pub fn is_certainly_repository(place: AnchoredPath<'_>, directory: &[u8]) -> bool {
     Look(|name: &[u8]| place.stat_in(directory, name).is_ok()).is_repository()
 }

@@ -1,7 +1,7 @@
 //! The remotes that the tree has added to git configurations in this session: it may remove them, too.
 //!
-//! One that somebody else has changed since is not the tree's any more. The operator means it when they type its name, and
-//! without it git would take the name for a path.
+//! A remote that somebody else has changed since is the operator's: the operator means it when they type its name, and
+//! without the remote, git would take the name for a path.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,9 +10,9 @@ use parking_lot::Mutex;
 
 use crate::resolve::Identity;
 
-/// How many configurations there may be. The remotes of any other count as the operator's.
+/// How many configurations the guard remembers. The remotes of any further one count as the operator's.
 const MAX_CONFIGS: usize = 1024;
-/// How many bytes are remembered of each configuration. A remote that has no room counts as the operator's.
+/// How many bytes the guard remembers of each configuration. A remote that has no room counts as the operator's.
 const MAX_BYTES: usize = 64 << 10;
 
 /// A configuration: its git directory, and its real path.
@@ -25,7 +25,8 @@ type Remotes = BTreeMap<Vec<u8>, Vec<Entry>>;
 pub struct GitRemotes(Mutex<HashMap<Config, Remotes>>);
 
 impl GitRemotes {
-    /// Returns the names of those in a configuration that are still as the tree wrote them. `now` is what it says.
+    /// Returns the names of the remotes in a configuration that are still as the tree wrote them. `now` is the
+    /// configuration's text.
     pub fn names(&self, directory: Identity, path: &[u8], now: &[u8]) -> Vec<Vec<u8>> {
         let written = self.0.lock().get(&(directory, path.to_vec())).cloned().unwrap_or_default();
         if written.is_empty() {
@@ -56,7 +57,7 @@ impl GitRemotes {
     }
 }
 
-/// Those of which nothing else is said now.
+/// The remotes that are in `now` as the tree wrote them.
 fn unchanged(mut written: Remotes, now: &Remotes) -> Remotes {
     written.retain(|name, said| now.get(name) == Some(said));
     written

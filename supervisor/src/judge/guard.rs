@@ -85,7 +85,8 @@ pub fn decide_program<'p>(policy: &'p Policy, exec: Exec<'_>, originals: &[Vec<u
     Verdict { outcome, reason: reason.into_owned() }
 }
 
-/// As [`decide_program`], where the floor holds: it refuses what is not below exec.roots, whatever the policy says.
+/// As [`decide_program`], where the floor holds: the floor refuses a program that is not below exec.roots, whatever the
+/// policy says.
 pub fn decide_start<'p>(policy: &'p Policy, exec: Exec<'_>, originals: &[Vec<u8>]) -> Verdict<'p> {
     let verdict = decide_program(policy, exec, originals);
     if verdict.outcome == Outcome::Deny || policy.within_exec_roots(exec.path) {
@@ -94,7 +95,7 @@ pub fn decide_start<'p>(policy: &'p Policy, exec: Exec<'_>, originals: &[Vec<u8>
     Verdict { outcome: Outcome::Deny, reason: below_no_root(exec.path) }
 }
 
-/// The reason for what the floor refuses to start.
+/// The reason why the floor refuses to start a program.
 fn below_no_root(program: &[u8]) -> Reason<'static> {
     let end = program.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
     let directory = guard_policy::text::shown(&program[..end]);
@@ -148,7 +149,7 @@ impl Guard {
         }
     }
 
-    /// Records a use of a path, if recording is on. Returns whether it is.
+    /// Records a use of a path, if recording is on. Returns whether recording is on.
     pub fn saw(&self, path: &[u8], used: Used) -> bool {
         self.recorder().inspect(|recorder| recorder.saw(path, used)).is_some()
     }
@@ -192,7 +193,7 @@ impl Guard {
         &self.own_policy
     }
 
-    /// The same tree after something that the floor grants was moved.
+    /// The same tree after somebody has moved an object that the floor grants.
     pub fn after_relocation(&self) -> Guard {
         Guard { floor: self.floor.under(&self.policy), ..self.clone() }
     }
@@ -278,7 +279,7 @@ impl Guard {
         if verdict.outcome != Outcome::Deny && !self.floor.starts(exec.path) {
             let reason = below_no_root(exec.path);
             let _ = self.note(caller, Operation::Exec, exec.path, exec.argv, &reason, Outcome::Deny);
-            // Even when only observing: the floor would refuse it, whatever is approved.
+            // Even when only observing: the floor would refuse the program, whatever a human approves.
             return Err(Errno::ACCESS);
         }
         if verdict.outcome == Outcome::Deny {
@@ -318,7 +319,7 @@ impl Guard {
         argv: &[Vec<u8>],
         because: &Reason<'_>,
     ) -> Result<(), Errno> {
-        // It is denied whether or not it can be logged.
+        // The call is denied whether or not the guard can log it.
         let _ = self.note(caller, operation, path, argv, because, Outcome::Deny);
         if self.session.observe && !because.is_absolute() {
             return Ok(());
@@ -354,7 +355,7 @@ impl Guard {
     /// Reports an allowed change of a file that runs outside the guard, however few allowed calls are logged.
     ///
     /// # Errors
-    /// EACCES if it cannot be logged and must be.
+    /// EACCES if the guard must log the change and cannot.
     pub fn log_change(&self, caller: &Caller<'_>, path: &[u8], verdict: &Verdict<'_>) -> Result<(), Errno> {
         let logged = self.note(caller, Operation::Write, path, &[], &verdict.reason, Outcome::Allow);
         match logged {
@@ -372,7 +373,7 @@ impl Guard {
         argv: &[Vec<u8>],
         reason: &Reason<'_>,
     ) {
-        // It goes on whether or not it can be logged.
+        // The call goes on whether or not the guard can log it.
         let _ = self.note(caller, operation, path, argv, reason, Outcome::Ask);
     }
 

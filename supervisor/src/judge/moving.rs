@@ -12,15 +12,17 @@ use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
-/// The file that is locked, beside the approvals. No policy opens that directory to a tree.
+/// The lock's file, beside the approvals. No policy opens that directory to a tree.
 const LOCK: &str = "moves.lock";
-/// How long a move waits for one of another guard. The longest looks through a directory of 200,000 names.
+/// How long a move waits for a move of another guard. The longest move looks through a directory of 200,000 names.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// The same after a guard, which is stopped or hangs, has kept this one waiting that long.
+/// How long a move waits after another guard, which is stopped or hangs, has kept this one waiting for
+/// [`PATIENCE`].
 const LITTLE_PATIENCE: Duration = Duration::from_millis(50);
 /// The longest pause between two looks at the lock.
 const LONGEST_PAUSE: Duration = Duration::from_millis(2);
-/// After a guard has held the lock for so long, all its moves together, it lets others have it before its next one.
+/// After a guard has held the lock for so long, all its moves together, it lets other guards have the lock before
+/// its next move.
 const SHARE: Duration = Duration::from_millis(100);
 
 /// The lock of moves.
@@ -60,7 +62,8 @@ impl Drop for Alone<'_> {
             let _ = flock(&shared.file, FlockOperation::Unlock);
             self.own.held += self.since.elapsed();
             if self.own.held > SHARE {
-                // Who waits looks again within this time. The next move of this guard still waits for its own lock.
+                // A guard that waits looks at the lock again within this time. The next move of this guard still
+                // waits for its own lock.
                 std::thread::sleep(LONGEST_PAUSE * 2);
                 self.own.held = Duration::ZERO;
             }
@@ -83,7 +86,7 @@ impl Moving {
         Ok(Moving { own: Mutex::default(), shared: Some(SharedLock { path, file }) })
     }
 
-    /// Waits until nothing else moves. `wait` runs what may take long.
+    /// Waits until nothing else moves. `wait` runs the part that may take long.
     ///
     /// # Errors
     /// The path of the lock, if another guard holds it and does not release it.
@@ -106,7 +109,7 @@ impl SharedLock {
             match flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return true,
                 Err(Errno::INTR) => {}
-                // Also if the kernel has no memory for the lock: without it nothing is moved.
+                // Also if the kernel has no memory for the lock: without the lock, the guard moves nothing.
                 Err(_) => return false,
             }
         }

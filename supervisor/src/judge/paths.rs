@@ -36,7 +36,7 @@ impl Guard {
     /// Judges an access to the object or entry at a place.
     ///
     /// # Errors
-    /// EACCES if it is refused. EFBIG if it is a file that would have to be asked about, and is too large to be read.
+    /// EACCES if it is refused. EFBIG if the guard would have to ask about a file that is too large to be read.
     pub fn judge(
         &self,
         caller: &Caller<'_>,
@@ -89,7 +89,7 @@ impl Guard {
         }
     }
 
-    /// Whether the policy's rule for a path is all that counts for the object there, which is to be written.
+    /// Whether the policy's rule for a path alone decides about the object there, which is to be written.
     ///
     /// # Errors
     /// ESRCH when the caller is gone.
@@ -112,8 +112,8 @@ impl Guard {
         self.created.git_locks.contains(Identity::from_stat(&object.stat))
     }
 
-    /// Judges whether the tree might write a git configuration, or its lock, at a place, if it were not protected for
-    /// what it is. Its content is judged by itself.
+    /// Judges whether the tree might write a git configuration, or its lock, at a place, if persistence did not protect
+    /// the file. The guard judges the content separately.
     ///
     /// # Errors
     /// EACCES if it is refused.
@@ -157,7 +157,7 @@ impl Guard {
         if verdict.outcome != Outcome::Ask {
             return self.settle(caller, operation, path, &[], &verdict);
         }
-        // Nobody is asked about a file that no answer would open. An open that empties it also writes.
+        // The guard asks nobody about a file that no answer would open. An open that empties a file also writes.
         if let Some(file) = object.filter(|file| file.kind() == FileType::RegularFile)
             && access == Access::READ
         {
@@ -323,8 +323,8 @@ impl Guard {
         })
     }
 
-    /// Moves something, or gives it another name. Nobody answers meanwhile, for what had one of these paths, a question that is
-    /// about a file there or below: that is asked again.
+    /// Moves an object, or gives it another name. Meanwhile nobody can answer a question about a file at one of these
+    /// paths or below, because another object may get the path: the guard asks such a question again.
     pub fn move_asked<T>(&self, paths: &[&[u8]], perform: impl FnOnce() -> T) -> T {
         let manager = self.approvals().map(|approvals| approvals.manager());
         let is_asked = manager.is_some_and(|manager| manager.moving(paths));

@@ -1,7 +1,7 @@
 //! Questions about files that would run outside the guard (`permissions.persistence`).
 //!
-//! A human is asked about exactly the change that is shown. Where the content is not known when the call is made, the
-//! question says so. Calls whose effect could not be shown at all are denied.
+//! The guard asks a human about exactly the change that the question shows. Where the content is not known when the
+//! call is made, the question says so. Calls whose effect could not be shown at all are denied.
 
 use guard_approvals::{Digest, FileChange};
 use guard_policy::replacement::{FileContent, replacement_lines};
@@ -18,7 +18,7 @@ use crate::judge::shapes::Subject;
 use crate::resolve::Object;
 use crate::syscall::number::name;
 
-/// What a human is shown of a call on a protected file; `None` if the call is not asked about.
+/// What the question shows of a call on a protected file; `None` if the guard does not ask about the call.
 pub fn shown_change(caller: &Caller<'_>, object: Option<&Object>) -> Option<FileChange> {
     let is_regular = |object: &Object| object.kind() == FileType::RegularFile;
     let line = match (name(caller.call().number), object) {
@@ -35,7 +35,7 @@ pub fn shown_change(caller: &Caller<'_>, object: Option<&Object>) -> Option<File
     Some(FileChange { lines: vec![line], content: None })
 }
 
-/// What a human is shown of a file that would replace another; `old` is what is there.
+/// What the question shows of a file that would replace another; `old` is the file that is there.
 pub fn shown_replacement(old: Option<FileContent<'_>>, new: FileContent<'_>) -> FileChange {
     let sides: Vec<_> =
         old.into_iter().chain([new]).map(|side| (side.mode.to_le_bytes(), side.bytes)).collect();
@@ -53,8 +53,8 @@ impl Guard {
             .then_some(verdict)
     }
 
-    /// Judges a change that a human is asked about by its content. What is approved is logged, however few allowed calls
-    /// are.
+    /// Judges a change by its content, about which the guard asks a human. It logs an approved change, however few
+    /// allowed calls it logs.
     ///
     /// # Errors
     /// EACCES if it is refused, or if the human is to be asked first.
@@ -75,7 +75,7 @@ impl Guard {
         if consent == ConsentState::Unasked {
             return Err(Errno::ACCESS);
         }
-        // Without an answer it is denied: silence must not put anything in place.
+        // Without an answer, the guard denies the change: silence must not put anything in place.
         let verdict = consent.verdict(verdict, |asks| Verdict { outcome: Outcome::Deny, ..asks });
         match verdict.outcome {
             Outcome::Allow => self.log_change(caller, path, &verdict),

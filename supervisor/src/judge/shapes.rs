@@ -20,9 +20,9 @@ use super::listing::names;
 use super::made_directories::MadeDirectories;
 use crate::resolve::Object;
 
-/// How many names are looked at below a directory that is to be moved. Beyond that, it stays.
+/// How many names the guard looks at below a directory that is to be moved. A directory with more names stays.
 const MAX_NAMES: usize = 200_000;
-/// How deep directories are looked into.
+/// How deep the guard looks into directories.
 const MAX_DEPTH: usize = 128;
 
 /// The kind of an access, as far as it matters for shapes.
@@ -38,7 +38,7 @@ pub enum Subject {
     New,
     /// The lock of a git configuration that the tree made.
     OwnGitLock,
-    /// A file of git's whose content is judged by itself, or the lock that the tree makes of one.
+    /// A file of git's whose content the guard judges separately, or the lock that the tree makes of such a file.
     GitLocked,
 }
 
@@ -83,8 +83,8 @@ impl Shapes<'_> {
         self.policy.protects_shapes().then(|| self.site(place, subject)).flatten()
     }
 
-    /// Whether the path alone does not tell what is protected there. A directory that git takes for a repository does
-    /// not count: the tree cannot move one of the operator's.
+    /// Whether the path alone does not tell what is protected there. Whether git takes a directory for a repository
+    /// does not matter: the tree cannot move a repository of the operator's.
     pub fn looks_around(&self, path: &[u8]) -> bool {
         self.policy.protects_shapes()
             && (!self.policy.shapes(path).is_empty()
@@ -116,10 +116,10 @@ impl Shapes<'_> {
             return Some(site);
         }
         let parts = self.git_parts(place);
-        // By a `.git` a later run would take the directory around it for a work tree.
+        // Because of a `.git`, a later run would take the directory around it for a work tree.
         let is_work_tree = subject.is_directory() && !is_git_file(last_name(path));
         let is_fine = |part: &GitPart<'_>| {
-            // A directory runs nothing, and git makes those of new work trees.
+            // A directory runs nothing, and git makes the directories of new work trees.
             is_work_tree && part.may_be_work_tree
                 || is_own(&part.shape)
                 || self.is_the_trees(&part.shape, place)
@@ -180,7 +180,7 @@ impl Shapes<'_> {
             && !is_of_others(place, self.own_directories(), &self.created.git_files)
     }
 
-    /// Whether a place is that of a git configuration, or of its lock, and protected for that.
+    /// Whether a place is that of a git configuration, or of its lock, and persistence protects it as such.
     pub fn protects_git_locked(&self, place: AnchoredPath<'_>) -> bool {
         let is_locked = |shape: &Shape<'_>| shape.kind == ShapeKind::GitLocked;
         self.policy.protects_shapes()
@@ -211,8 +211,9 @@ impl Shapes<'_> {
             && !self.own_directories().has_above(place, directory)
     }
 
-    /// Whether a directory is a git repository only because of this name in it. Without the name its hooks would lose
-    /// their protection until somebody puts it back, or git would use the repository around the directory instead.
+    /// Whether a directory is a git repository only because of this name in it. Without the name, the directory's hooks
+    /// would lose their protection until somebody puts the name back, or git would use the repository around the
+    /// directory instead.
     pub fn breaks_repository(&self, place: AnchoredPath<'_>) -> bool {
         let marked =
             self.policy.protects_shapes().then(|| self.policy.marked_directory(place.path)).flatten();
@@ -316,8 +317,8 @@ impl Shapes<'_> {
         }
     }
 
-    /// Whether a directory may be moved: not to where something protected is looked for, and not with something
-    /// protected in it, for its old place would be free.
+    /// Whether a directory may be moved: not to a place where programs look for something protected, and not with
+    /// something protected in it, because its old place would then be free.
     pub fn may_move(&self, old: AnchoredPath<'_>, new: AnchoredPath<'_>) -> bool {
         if !self.policy.protects_shapes() {
             return true;

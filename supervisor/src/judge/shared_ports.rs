@@ -1,6 +1,6 @@
-//! Ports that several sockets have. With SO_REUSEPORT, and for UDP with SO_REUSEADDR, the kernel gives each of them a part of
-//! what arrives (socket(7)). A socket of the tree beside a running server of another process would receive what is meant for
-//! that server.
+//! Ports that several sockets have. With SO_REUSEPORT, and for UDP with SO_REUSEADDR, the kernel gives each of them a
+//! part of what arrives (socket(7)). A socket of the tree beside a running server of another process would receive data
+//! that is meant for that server.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
@@ -13,7 +13,7 @@ use procfs::{ProcError, ProcResult};
 use rustix::io::Errno;
 use rustix::net::sockopt;
 
-/// The most sockets that are remembered. One that is bound beyond that counts as another process's.
+/// The most sockets that the guard remembers. Any further socket counts as another process's.
 const MAX_SOCKETS: usize = 16_384;
 /// Ports at which programs of one host listen beside each other on purpose, for multicast: SSDP, WS-Discovery, mDNS and LLMNR.
 const DISCOVERY: [u16; 4] = [1900, 3702, 5353, 5355];
@@ -48,7 +48,7 @@ impl PortSockets {
         }
     }
 
-    /// Finds out what has the port at which a socket is to be bound.
+    /// Finds out who has the port at which a socket is to be bound.
     ///
     /// # Errors
     /// Those of getsockopt(2).

@@ -72,7 +72,7 @@ impl UsedEntries {
                 continue;
             }
             match store.apply(state, |store| uses.iter().for_each(|used| store.record_use(agent, used))) {
-                // OpenClaw has taken its store away meanwhile, or into its database.
+                // OpenClaw has meanwhile removed its store, or moved it into its database.
                 Ok(()) | Err(UpdateError::Absent { .. } | UpdateError::Database { .. }) => {}
                 Err(error) => return Err(error),
             }
