@@ -45,6 +45,8 @@ pub struct SandboxLayout {
     pub container: String,
     /// The directory of the host that it works in.
     pub workspace: String,
+    /// Whether the container may write there. Until 2026.7.35 it may only if that is the agent's own workspace.
+    pub is_workspace_writable: bool,
     /// The agent's own workspace.
     pub agent_workspace: String,
     /// The directory below which sandboxes have their directories.
@@ -119,6 +121,11 @@ impl SandboxLayout {
                 WorkspaceAccess::Rw => agent_workspace.clone(),
                 WorkspaceAccess::None | WorkspaceAccess::Ro => own,
             },
+            is_workspace_writable: match settings.workspace_access {
+                WorkspaceAccess::Rw => true,
+                WorkspaceAccess::Ro => false,
+                WorkspaceAccess::None => !is_older,
+            },
             scope_key,
             agent_workspace,
             workspace_root,
@@ -133,18 +140,17 @@ impl SandboxLayout {
 
     /// The container's mounts, one for each target. A bind replaces what OpenClaw would mount at its target.
     pub fn mounts(&self, settings: &SandboxSettings) -> Vec<SandboxMount> {
-        let read_only = settings.workspace_access == WorkspaceAccess::Ro;
         let mut mounts = vec![SandboxMount {
             source: self.workspace.clone(),
             target: normalize(&settings.docker.workdir),
-            read_only,
+            read_only: !self.is_workspace_writable,
             origin: MountOrigin::Workspace,
         }];
         if settings.workspace_access != WorkspaceAccess::None && self.workspace != self.agent_workspace {
             mounts.push(SandboxMount {
                 source: self.agent_workspace.clone(),
                 target: AGENT_MOUNT.to_owned(),
-                read_only,
+                read_only: settings.workspace_access == WorkspaceAccess::Ro,
                 origin: MountOrigin::Agent,
             });
         }
