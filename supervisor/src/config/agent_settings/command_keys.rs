@@ -29,6 +29,8 @@ const AROUND_COMMANDS: [&str; 4] = ["hooks", "statusLine", "fileSuggestion", "bi
 const ENDS: [&str; 7] = ["Helper", "Refresh", "Command", "StatusLine", "-cmd", "-command", ".command"];
 /// How keys of editors end whose text may be a program, or a file or directory that is none.
 const ENDS_OF_PATHS: [&str; 4] = ["Path", ".path", "executable", "Executable"];
+/// Keys with a program, to which other keys give arguments.
+const PROGRAMS: [&str; 3] = ["command", "cmd", "path"];
 /// Keys with the arguments of a program.
 const ARGUMENTS: [&str; 2] = ["args", "arguments"];
 /// Keys with what is loaded as code: opencode's plugins, and the commands that aider loads at its start.
@@ -148,27 +150,27 @@ fn add(value: &Value, part: Part, directory: Option<&str>, found: &mut Vec<Start
         }
         Value::Object(entries) => {
             let directory = directory_in(value).or(directory);
-            // Each spelling of a key may be the one that counts.
-            let at = |name: &'static str| {
-                entries.iter().filter(move |(key, _)| without_case(key) == name).map(|(_, value)| value)
-            };
-            let texts = |name| at(name).filter_map(Value::as_str).collect::<Vec<_>>();
-            let lists = |name| {
-                at(name).filter_map(Value::as_array).filter_map(|list| words(list)).collect::<Vec<_>>()
-            };
-            let programs = ["command", "cmd", "path"].map(texts).into_iter().find(|texts| !texts.is_empty());
-            let arguments =
-                ARGUMENTS.map(lists).into_iter().find(|lists| !lists.is_empty()).unwrap_or_default();
-            for program in programs.into_iter().flatten() {
-                for arguments in &arguments {
-                    let command = NamedCommand::Argv([&[program.to_owned()], arguments.as_slice()].concat());
-                    found.push(StartedCommand { command, directory: directory.map(str::to_owned) });
-                }
-            }
+            let spelled = entries.iter().map(|(key, value)| (without_case(key), value));
+            let spelled: Vec<_> =
+                spelled.filter(|(key, _)| PROGRAMS.contains(key) || ARGUMENTS.contains(key)).collect();
+            // Where case is ignored, the last spelling counts.
+            let last = argv(|name| spelled.iter().rfind(|(key, _)| *key == name).map(|(_, value)| *value));
+            let exact = argv(|name| entries.get(name)).filter(|argv| last.as_ref() != Some(argv));
+            found.extend(exact.into_iter().chain(last).map(|argv| StartedCommand {
+                command: NamedCommand::Argv(argv),
+                directory: directory.map(str::to_owned),
+            }));
             entries.iter().for_each(|(key, value)| add(value, part.at(key), directory, found));
         }
         _ => {}
     }
+}
+
+/// A program with its arguments, by the values that these keys have.
+fn argv<'v>(at: impl Fn(&str) -> Option<&'v Value>) -> Option<Vec<String>> {
+    let program = PROGRAMS.iter().find_map(|key| at(key)?.as_str())?;
+    let arguments = ARGUMENTS.iter().find_map(|key| words(at(key)?.as_array()?))?;
+    Some([vec![program.to_owned()], arguments].concat())
 }
 
 /// The directory that settings name for the commands in them: VS Code's tasks do so in `options`.

@@ -1,11 +1,15 @@
 //! Escapes in the strings of JSON.
 
+use std::borrow::Cow;
+
+use memchr::memchr;
+
 /// Where in a text of JSON escapes of four digits begin, each with its number. In JSON there is no backslash out of strings.
 fn escapes(text: &str) -> impl Iterator<Item = (usize, u16)> {
     let mut next = 0;
     std::iter::from_fn(move || {
         loop {
-            let at = next + text.get(next..)?.find('\\')?;
+            let at = next + memchr(b'\\', text.as_bytes().get(next..)?)?;
             next = at + 2;
             let digits = text.get(next..next + 4).filter(|_| text.as_bytes()[at + 1] == b'u');
             if let Some(number) = digits.and_then(|digits| u16::from_str_radix(digits, 16).ok()) {
@@ -16,25 +20,18 @@ fn escapes(text: &str) -> impl Iterator<Item = (usize, u16)> {
     })
 }
 
-/// Returns the text with U+FFFD for each half of a surrogate pair without the other half; none if there is no such half.
-pub fn without_lone_surrogates(text: &str) -> Option<String> {
-    let all: Vec<_> = escapes(text).collect();
-    let is_follower = |at: usize, number: u16| {
-        matches!(all.get(at), Some((_, 0xdc00..=0xdfff))) && (0xd800..0xdc00).contains(&number)
-    };
-    let (mut changed, mut at) = (text.to_owned(), 0);
-    while let Some(&(place, number)) = all.get(at) {
-        let is_next = all.get(at + 1).is_some_and(|(next, _)| *next == place + 6);
-        if is_next && is_follower(at + 1, number) {
-            at += 2;
-            continue;
+/// Returns the text with U+FFFD for each half of a surrogate pair without the other half.
+pub fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
+    let mut changed = Cow::Borrowed(text);
+    let mut escapes = escapes(text).peekable();
+    while let Some((at, number)) = escapes.next() {
+        let is_second = |(next, second): &(usize, u16)| *next == at + 6 && (0xdc00..0xe000).contains(second);
+        let is_pair = (0xd800..0xdc00).contains(&number) && escapes.next_if(is_second).is_some();
+        if !is_pair && (0xd800..0xe000).contains(&number) {
+            changed.to_mut().replace_range(at..at + 6, "\\ufffd");
         }
-        if (0xd800..0xe000).contains(&number) {
-            changed.replace_range(place..place + 6, "\\ufffd");
-        }
-        at += 1;
     }
-    (changed != text).then_some(changed)
+    changed
 }
 
 /// Returns a text that may be JSON with the characters that its escapes stand for.
@@ -58,18 +55,19 @@ mod tests {
     #[test]
     fn halves_of_pairs_are_replaced() {
         for (text, expected) in [
-            (r"\ud800", Some(r"\ufffd")),
-            (r"\udc00\ud800", Some(r"\ufffd\ufffd")),
-            (r"\ud83d\ude00", None),
-            (r"\ud83d \ude00", Some(r"\ufffd \ufffd")),
-            (r"\ud800\ud83d\ude00", Some(r"\ufffd\ud83d\ude00")),
-            (r"\\ud800", None),
-            (r"\\\ud800", Some(r"\\\ufffd")),
-            (r"\u002e\", None),
-            (r"\u12", None),
-            ("\\é", None),
+            (r"\ud800", r"\ufffd"),
+            (r"\udc00\ud800", r"\ufffd\ufffd"),
+            (r"\ud83d\ude00", r"\ud83d\ude00"),
+            (r"\ud83d \ude00", r"\ufffd \ufffd"),
+            (r"\ud800\ud83d\ude00", r"\ufffd\ud83d\ude00"),
+            (r"\\ud800", r"\\ud800"),
+            (r"\\\ud800", r"\\\ufffd"),
+            (r"\u002e\", r"\u002e\"),
+            (r"\u12", r"\u12"),
+            (r"\é\ud800", r"\é\ufffd"),
+            ("\\é", "\\é"),
         ] {
-            assert_eq!(without_lone_surrogates(text).as_deref(), expected, "{text}");
+            assert_eq!(without_lone_surrogates(text), expected, "{text}");
         }
     }
 

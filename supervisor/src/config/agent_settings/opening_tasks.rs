@@ -13,20 +13,13 @@ const SYSTEMS: [&str; 3] = ["linux", "osx", "windows"];
 
 /// Removes the other tasks from the lists of tasks in settings, with what is around them where none is left.
 pub fn keep_opening(settings: &mut Value) {
-    let of_system =
-        SYSTEMS.map(|system| settings.get_mut(system).and_then(|own| own.get_mut("tasks")).map(Value::take));
-    let mut tasks: Vec<Value> = Vec::new();
-    let mut has_list = false;
-    for list in [settings.get_mut("tasks").map(Value::take)].into_iter().chain(of_system).flatten() {
-        has_list = true;
-        match list {
-            Value::Array(list) => tasks.extend(list),
-            other => tasks.push(other),
-        }
-    }
-    if !has_list {
+    let of_system = SYSTEMS.map(|system| settings.get(system).and_then(|own| own.get("tasks")));
+    let lists: Vec<_> = [settings.get("tasks")].into_iter().chain(of_system).flatten().collect();
+    // Tasks that are no list mean nothing that is known, so all of it counts.
+    if lists.is_empty() || lists.iter().any(|list| !list.is_array()) {
         return;
     }
+    let mut tasks: Vec<Value> = lists.into_iter().filter_map(Value::as_array).flatten().cloned().collect();
     let name = |task: &Value| {
         ["label", "taskName", "identifier"]
             .into_iter()
@@ -56,9 +49,10 @@ pub fn keep_opening(settings: &mut Value) {
     }
     let mut meant = meant.into_iter();
     tasks.retain(|_| meant.next().unwrap_or_default());
-    if let Some(settings) = settings.as_object_mut() {
-        settings.insert("tasks".to_owned(), Value::Array(tasks));
+    for system in SYSTEMS {
+        settings.get_mut(system).and_then(|own| own.get_mut("tasks")).map(Value::take);
     }
+    settings["tasks"] = Value::Array(tasks);
 }
 
 fn add_names(needs: &Value, names: &mut BTreeSet<String>) {
@@ -94,5 +88,9 @@ mod tests {
         let mut none = json!({"command": "x", "tasks": [{"label": "e"}], "linux": {"tasks": []}});
         keep_opening(&mut none);
         assert_eq!(none, Value::Null);
+        let unknown = json!({"tasks": {"command": "x"}, "linux": {"tasks": []}});
+        let mut kept = unknown.clone();
+        keep_opening(&mut kept);
+        assert_eq!(kept, unknown);
     }
 }

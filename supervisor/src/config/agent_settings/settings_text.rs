@@ -119,14 +119,11 @@ fn meant(mut value: Value, reader: SettingsReader) -> Value {
 /// The value of JSON, which may have comments and commas at the end: editors and some agents take both for their
 /// settings. None if it is no JSON.
 fn json(text: &str, budget: &ReadBudget) -> Result<Option<Value>, Beyond> {
-    let text = text.trim_start_matches('\u{feff}');
-    budget.take_values(count(text, MAX_NESTING)?)?;
-    let parse = |text: &str| {
-        let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
-        parsed.ok().and_then(|parsed| parsed.value).map(Value::from)
-    };
-    // JavaScript reads half of a surrogate pair, which is no text in Rust.
-    Ok(parse(text).or_else(|| parse(&json_escapes::without_lone_surrogates(text)?)))
+    // JavaScript reads half of a surrogate pair, which is no text in Rust. The count sees what the parser will.
+    let text = json_escapes::without_lone_surrogates(text.trim_start_matches('\u{feff}'));
+    budget.take_values(count(&text, MAX_NESTING)?)?;
+    let parsed = jsonc_parser::parse_to_ast(&text, &CollectOptions::default(), &ParseOptions::default());
+    Ok(parsed.ok().and_then(|parsed| parsed.value).map(Value::from))
 }
 
 /// Returns how many values JSON may have, if none lies deeper than `most`. What is behind an error counts no more: no parser
@@ -212,6 +209,8 @@ mod tests {
         for (depth, is_read) in [(MAX_NESTING, true), (MAX_NESTING + 1, false), (500, false)] {
             assert_eq!(read_json(&nested(depth)).is_ok(), is_read, "{depth}");
         }
+        // Nor does half of a surrogate pair hide what is behind it.
+        assert_eq!(read_json(&format!("[\"\\ud800\",{}", "[".repeat(100_000))), Err(Beyond::Deep));
         // Neither a text nor a comment ends a value.
         for hidden in ["\"]\",", "/*]*/", "//]\n"] {
             assert_eq!(read_json(&format!("[{hidden}").repeat(100)), Err(Beyond::Deep), "{hidden}");

@@ -10,6 +10,9 @@ use super::read_budget::{Beyond, ReadBudget};
 /// The parser's error for lists in lists that are deeper than it reads, which it finds before it hands any of them over.
 const TOO_DEEP: &str = "recursion limit exceeded";
 
+/// How many bytes of a text that is copied count as one more value.
+const BYTES_PER_VALUE: usize = 64;
+
 /// Returns the value of each document. Behind an error nothing is read, and what is open there counts as it is.
 ///
 /// # Errors
@@ -45,7 +48,7 @@ enum OpenKind {
 /// A value that others refer to.
 struct AnchoredValue {
     value: Value,
-    /// How many values it is.
+    /// How many values a copy of it counts as.
     count: usize,
     /// How deep values in it nest.
     depth: usize,
@@ -121,8 +124,9 @@ impl YamlBuilder<'_> {
     }
 }
 
-/// How many values a value is, and how deep they nest.
+/// How many values a copy of a value counts as, and how deep they nest.
 fn extent(value: &Value) -> (usize, usize) {
+    let length = |text: &str| text.len() / BYTES_PER_VALUE;
     let all = |values: &mut dyn Iterator<Item = &Value>| {
         let (count, depth) =
             values.map(extent).fold((0, 0), |(count, depth), (more, inner)| (count + more, depth.max(inner)));
@@ -130,7 +134,11 @@ fn extent(value: &Value) -> (usize, usize) {
     };
     match value {
         Value::Array(values) => all(&mut values.iter()),
-        Value::Object(entries) => all(&mut entries.values()),
+        Value::Object(entries) => {
+            let (count, depth) = all(&mut entries.values());
+            (count + entries.keys().map(|key| length(key)).sum::<usize>(), depth)
+        }
+        Value::String(text) => (1 + length(text), 0),
         _ => (1, 0),
     }
 }
@@ -178,6 +186,11 @@ mod tests {
                 laughs += &format!("a{i}: &a{i} [{}]\n", vec![format!("*a{before}"); 8].join(", "));
             }
             assert_eq!(read(&laughs), Err(Beyond::Many));
+            let long = "x".repeat(500_000);
+            let texts = format!("- &a {long}\n{}", "- *a\n".repeat(50_000));
+            assert_eq!(read(&texts), Err(Beyond::Many), "copies of one text");
+            let keys = format!("- &a {{? {long} : x}}\n{}", "- *a\n".repeat(50_000));
+            assert_eq!(read(&keys), Err(Beyond::Many), "copies of one key");
             let mut deep = "a0: &a0 x\n".to_owned();
             for i in 1..100 {
                 deep += &format!("a{i}: &a{i} [*a{}]\n", i - 1);
