@@ -3,9 +3,9 @@
 use guard_openclaw::approvals_store::{self, File, Gateways, Stores};
 use guard_openclaw::gateway::{self, Config};
 use guard_policy::text::shown;
-use guard_policy::{Ask, Policy};
+use guard_policy::{Ask, Policy, Transport};
 use guard_supervisor::config::Paths;
-use procfs::net::TcpState;
+use guard_supervisor::judge::shared_ports::servers;
 
 use super::finding::Findings;
 
@@ -107,8 +107,5 @@ fn listening(config: &Config, port: u16, policy: Option<&Policy>, findings: &mut
 
 /// Whether a process of this host listens on the TCP port. None when that cannot be determined.
 fn is_taken(port: u16) -> Option<bool> {
-    let four = procfs::net::tcp().ok()?;
-    let six = procfs::net::tcp6().unwrap_or_default();
-    let mut all = four.into_iter().chain(six);
-    Some(all.any(|entry| entry.state == TcpState::Listen && entry.local_address.port() == port))
+    Some(servers(Transport::Tcp)?.iter().any(|(address, _)| address.port() == port))
 }

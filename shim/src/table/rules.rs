@@ -273,11 +273,10 @@ const DATAGRAMS: &[u32] = &[
     libc::IPPROTO_ICMP as u32,
     libc::IPPROTO_ICMPV6 as u32,
 ];
-const INTERNET_STREAM: Rule =
-    rule(&[one_of(0, INTERNET), masked(1, TYPE, STREAM), one_of(2, STREAMS)], Action::Allow);
-/// The supervisor refuses such sockets: listen(2) would bind one that has no address.
-const HELD_STREAM: Rule =
-    rule(&[one_of(0, INTERNET), masked(1, TYPE, STREAM), one_of(2, STREAMS)], Action::Notify);
+const IS_INTERNET_STREAM: &[Test] = &[one_of(0, INTERNET), masked(1, TYPE, STREAM), one_of(2, STREAMS)];
+const INTERNET_STREAM: Rule = rule(IS_INTERNET_STREAM, Action::Allow);
+/// The supervisor refuses such sockets where there is no network at all: listen(2) would bind one that has no address.
+const HELD_STREAM: Rule = rule(IS_INTERNET_STREAM, Action::Notify);
 /// The supervisor refuses such sockets where there is no network at all: messages to this host would pass.
 const INTERNET_DATAGRAM: Rule =
     rule(&[one_of(0, INTERNET), masked(1, TYPE, DATAGRAM), one_of(2, DATAGRAMS)], Action::Notify);

@@ -90,7 +90,7 @@ fn overlaps(one: IpAddr, other: IpAddr) -> bool {
 }
 
 /// The addresses at which this host is served, each with the inode of its socket; none if a table cannot be read.
-fn servers(transport: Transport) -> Option<Vec<(SocketAddr, u64)>> {
+pub fn servers(transport: Transport) -> Option<Vec<(SocketAddr, u64)>> {
     match transport {
         Transport::Tcp => {
             let streams = [present(tcp())?, present(tcp6())?].concat();
