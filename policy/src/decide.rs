@@ -1,5 +1,6 @@
 //! `decide`, the one function that answers every question to the policy.
 
+use crate::codex_config;
 use crate::git_config::{Around, changed_keys, key_diff, module_depth};
 use crate::git_paths;
 use crate::paths::link_targets::decide_link;
@@ -22,6 +23,7 @@ pub fn decide<'p>(policy: &'p Policy, request: &Request<'_>) -> Verdict<'p> {
         Request::Link(link) => decide_link(policy, link),
         Request::Sized { path, size } => decide_size(policy, path, *size),
         Request::GitConfig { path, old, new, own } => decide_git_config(policy, path, old, new, *own),
+        Request::CodexConfig { path, old, new } => decide_codex_config(policy, path, old, new),
         Request::GitPaths { path, content, new } => decide_git_paths(path, *content, new),
         Request::Exec(exec) => decide_exec(policy, exec),
         Request::Connect(connection) => policy.network.connect(connection),
@@ -123,6 +125,25 @@ fn decide_git_config(
     Verdict { outcome, reason: Reason::new(Source::Builtin, "permissions.persistence.git", rule, text) }
 }
 
+/// Allows a change where the guard would only ask because the file runs programs outside, and where the content says that
+/// nothing new runs. Denies every other: then the path counts, whatever comes there.
+fn decide_codex_config<'p>(policy: &'p Policy, path: &[u8], old: &[u8], new: &[u8]) -> Verdict<'p> {
+    let of_path = decide_file(policy, path, Access::WRITE, None);
+    let is_own = path.strip_prefix(policy.home.as_slice()) == Some(codex_config::PATH);
+    let is_granted = || policy.map.find(path).granted_write() == Grant::Yes;
+    let asks = of_path.outcome == Outcome::Ask && of_path.reason.is_persistence();
+    let names = (is_own && asks && is_granted()).then(|| codex_config::changed_keys(old, new)).flatten();
+    let rule = match names {
+        None => return Verdict { outcome: Outcome::Deny, ..of_path },
+        Some(names) if names.is_empty() => "no key changes".to_owned(),
+        Some(names) => format!("only keys that run nothing change: {}", names.join(", ")),
+    };
+    let text = format!("Codex's new configuration: {rule}");
+    let rule = format!("builtin persistence \"agents\": {rule}");
+    let reason = Reason::new(Source::Builtin, "permissions.persistence.agents", rule, text);
+    Verdict { outcome: Outcome::Allow, reason }
+}
+
 fn decide_git_paths<'p>(path: &[u8], content: GitPathsContent, new: &[u8]) -> Verdict<'p> {
     let (outcome, rule) = match git_paths::check(content, new) {
         Ok(()) => (Outcome::Allow, "it names only files of the work tree".to_owned()),
@@ -178,7 +199,8 @@ impl Policy {
             | Request::Link(_)
             | Request::GitPaths { .. }
             | Request::Sized { .. }
-            | Request::GitConfig { .. } => false,
+            | Request::GitConfig { .. }
+            | Request::CodexConfig { .. } => false,
             Request::Exec(exec) => {
                 let found = self.map.find_program(exec.path);
                 let listed = self.programs.listed(exec, Writers::new(&self.map, &found));

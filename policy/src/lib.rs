@@ -10,6 +10,7 @@
 //! know about the machine.
 #![forbid(unsafe_code)]
 
+mod codex_config;
 mod compile;
 mod config;
 mod decide;
@@ -28,6 +29,7 @@ mod request;
 pub mod store;
 mod templates;
 pub mod text;
+pub mod toml_bounds;
 pub mod tools;
 mod verdict;
 

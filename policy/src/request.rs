@@ -161,6 +161,15 @@ pub enum Request<'a> {
         /// The parts of it that the tree itself has made.
         own: OwnGitParts<'a>,
     },
+    /// May this content come in place of Codex's own configuration?
+    CodexConfig {
+        /// The real path of the configuration.
+        path: &'a [u8],
+        /// What is there now; empty if nothing is.
+        old: &'a [u8],
+        /// What would be there.
+        new: &'a [u8],
+    },
     /// May this program start?
     Exec(Exec<'a>),
     /// May this socket be connected?

@@ -18,8 +18,6 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// desktop.
 const DENIED_TO_CLAUDE_CODE: [&str; 2] =
     ["write ~/.claude/plugins/marketplaces", "write ~/.local/share/applications"];
-/// What is denied to Codex: it notes there which of its hints it has shown.
-const DENIED_TO_CODEX: [&str; 1] = ["write ~/.codex/config.toml"];
 
 /// A home with a project, an agent in `PATH`, and with or without a policy.
 pub struct Desk {
@@ -263,7 +261,7 @@ fn codex(template: Option<&str>, arguments: &[&str]) {
         std::thread::sleep(Duration::from_millis(500));
     }
     agent.goes_on();
-    agent.finishes(&["\x03", "\x03"], &DENIED_TO_CODEX);
+    agent.finishes(&["\x03", "\x03"], &[]);
 }
 
 #[test]

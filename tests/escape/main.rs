@@ -3,6 +3,7 @@
 mod attempt;
 mod beside;
 mod calls;
+mod codex_config;
 mod deceit;
 mod deep;
 mod devices;

@@ -148,6 +148,7 @@ pub fn always(policy: &Policy, requests: &[Request<'_>], world: &dyn AlwaysConte
             Request::Link(_)
             | Request::GitPaths { .. }
             | Request::GitConfig { .. }
+            | Request::CodexConfig { .. }
             | Request::Sized { .. }
             | Request::Connect(_)
             | Request::Bind { .. }

@@ -42,6 +42,7 @@ impl Policy {
             Request::Link(_)
             | Request::GitPaths { .. }
             | Request::GitConfig { .. }
+            | Request::CodexConfig { .. }
             | Request::Sized { .. }
             | Request::Connect(_)
             | Request::Bind { .. }

@@ -18,7 +18,6 @@ mod settings_text;
 mod shell_commands;
 mod shell_words;
 mod started_commands;
-mod toml_bounds;
 mod unread_settings;
 mod yaml;
 

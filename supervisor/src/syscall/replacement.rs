@@ -1,10 +1,12 @@
 //! A file that a call would put in place of one that runs outside the guard: a human is asked about its content, and what
-//! is put in place is what was shown.
+//! is put in place is what was shown. Nobody is asked where the content says that nothing new runs.
 
+use guard_approvals::FileChange;
 use guard_policy::git_config::{MAX_BYTES, shown_changes};
 use guard_policy::replacement::FileContent;
-use guard_policy::{OwnGitParts, REPLACEMENT, Verdict};
+use guard_policy::{Outcome, OwnGitParts, REPLACEMENT, Request as Question, Verdict, decide};
 use rustix::fs::{FileType, RenameFlags};
+use rustix::io::Errno;
 
 use super::Request;
 use super::own_copy::{OwnCopy, read, remove_judged};
@@ -56,27 +58,61 @@ pub fn replace(request: &Request<'_, '_>, replacement: Replacement<'_, '_>) -> H
         let text = "the file would run outside the guard, and is larger than 1 MiB, too large for a question";
         guard.refuse(caller, Operation::Write, &to.path, text)?;
     }
-    // Neither set-user-ID nor set-group-ID.
-    let mode = |object: &Object| object.stat.st_mode & 0o777;
-    let was = old.as_deref().zip(to.object.as_ref().map(mode));
-    let mut change = shown_replacement(
-        was.map(|(bytes, mode)| FileContent { bytes, mode }),
-        FileContent { bytes: &new, mode: mode(source) },
-    );
-    if guard.shapes().protects_git_locked(AnchoredPath::from_entry(to)) {
-        // As if git had written it: the lines of a text could hide a key.
-        let old = old.as_deref().unwrap_or_default();
-        match shown_changes(guard.policy(), &to.path, old, &new, OwnGitParts::default()) {
-            Some(keys) => change.lines = keys,
-            None => guard.refuse(caller, Operation::Write, &to.path, UNREADABLE)?,
-        }
+    let there = to.object.as_ref().zip(old.as_deref());
+    let there = there.map(|(object, bytes)| FileContent { bytes, mode: mode(object) });
+    let new = FileContent { bytes: &new, mode: mode(source) };
+    let by_content = content_verdict(request, &to.path, there, new);
+    if by_content.outcome == Outcome::Allow {
+        all.end()?;
+        guard.log_change(caller, &to.path, &by_content)?;
+    } else {
+        let change = shown(request, to, there, new)?;
+        all.add(guard.judge_shown_change(caller, &to.path, change, verdict))?;
+        all.end()?;
     }
-    all.add(guard.judge_shown_change(caller, &to.path, change, verdict))?;
-    all.end()?;
     request.perform(|| {
         let copy = OwnCopy { parent: &to.parent, name: REPLACEMENT, flags, modified: None };
-        copy.put(&new, mode(source), Some(source), &to.name)?;
+        copy.put(new.bytes, new.mode, Some(source), &to.name)?;
         guard.floor.grants().recheck_below(&to.path);
         remove_judged(request, from)
     })
+}
+
+/// The permission bits, without set-user-ID and set-group-ID.
+fn mode(object: &Object) -> u32 {
+    object.stat.st_mode & 0o777
+}
+
+/// What the content alone says: allowed if it runs nothing that did not run before. A mode that gives others more needs a
+/// human.
+fn content_verdict<'p>(
+    request: &Request<'p, '_>,
+    path: &[u8],
+    old: Option<FileContent<'_>>,
+    new: FileContent<'_>,
+) -> Verdict<'p> {
+    let (bytes, mode) = old.map_or((&[][..], 0o644), |old| (old.bytes, old.mode | 0o600));
+    let question = Question::CodexConfig { path, old: bytes, new: new.bytes };
+    let verdict = decide(request.guard.policy(), &question);
+    if new.mode & !mode == 0 { verdict } else { Verdict { outcome: Outcome::Deny, ..verdict } }
+}
+
+/// What a human is shown.
+fn shown(
+    request: &Request<'_, '_>,
+    to: &DirEntry,
+    old: Option<FileContent<'_>>,
+    new: FileContent<'_>,
+) -> Result<FileChange, Errno> {
+    let guard = request.guard;
+    let mut change = shown_replacement(old, new);
+    if guard.shapes().protects_git_locked(AnchoredPath::from_entry(to)) {
+        // As if git had written it: the lines of a text could hide a key.
+        let old = old.map_or(&[][..], |old| old.bytes);
+        match shown_changes(guard.policy(), &to.path, old, new.bytes, OwnGitParts::default()) {
+            Some(keys) => change.lines = keys,
+            None => guard.refuse(request.caller, Operation::Write, &to.path, UNREADABLE)?,
+        }
+    }
+    Ok(change)
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use guard_openclaw::plain_file;
+use guard_policy::toml_bounds;
 use jsonc_parser::tokens::Token;
 use jsonc_parser::{CollectOptions, ParseOptions, Scanner, ScannerOptions};
 use serde_json::Value;
@@ -13,7 +14,7 @@ use super::settings_files::SettingsFile;
 use super::settings_table::SettingsReader;
 use super::started_commands::{NamedCommand, StartedCommand};
 use super::unread_settings::UnreadSettings;
-use super::{command_keys, command_lines, json_escapes, toml_bounds};
+use super::{command_keys, command_lines, json_escapes};
 use crate::config::realpath::Links;
 
 /// What a development container has that starts on the host.
@@ -151,7 +152,7 @@ fn toml<T: Send>(
     budget: &ReadBudget,
     read: impl FnOnce(&Value) -> T + Send,
 ) -> Result<Option<T>, Beyond> {
-    budget.take_values(toml_bounds::count(text, MAX_NESTING)?)?;
+    budget.take_values(toml_bounds::count(text, MAX_NESTING).ok_or(Beyond::Deep)?)?;
     let read = || {
         let document: toml_edit::DocumentMut = text.parse().ok()?;
         Some(read(&of_table(document.as_table())))

@@ -3,17 +3,12 @@
 use toml_parser::Source;
 use toml_parser::lexer::TokenKind;
 
-use super::read_budget::Beyond;
-
-/// Returns how many values TOML may have, if none lies deeper than `most`: by the brackets that are open, and the dots in the
-/// keys and headers around. It counts rather too much than too little, such as the dot of a number. What is behind an error
-/// counts, too.
+/// Returns how many values TOML may have; `None` if one may lie deeper than `most`. Depth is the brackets that are open, and
+/// the dots in the keys and headers around. It counts rather too much than too little, such as the dot of a number. What is
+/// behind an error counts, too.
 ///
 /// The tokens are the parser's own: where the two saw strings and comments differently, values could hide from the count.
-///
-/// # Errors
-/// A value may lie deeper.
-pub fn count(text: &str, most: usize) -> Result<usize, Beyond> {
+pub fn count(text: &str, most: usize) -> Option<usize> {
     let mut depth = TomlDepth { open: vec![0], sum: 0, header: 0, in_header: false, is_start: true };
     let mut values = 1;
     for token in Source::new(text).lex() {
@@ -28,10 +23,10 @@ pub fn count(text: &str, most: usize) -> Result<usize, Beyond> {
         );
         values += usize::from(is_value);
         if depth.total() > most {
-            return Err(Beyond::Deep);
+            return None;
         }
     }
-    Ok(values)
+    Some(values)
 }
 
 struct TomlDepth {
@@ -121,8 +116,8 @@ mod tests {
             ("a = 1.5\nb = 2.5", 1),
             ("a = [1.5, 2.5, 3.5]", 2),
         ] {
-            assert!(count(text, depth).is_ok(), "{text}");
-            assert!(depth == 0 || count(text, depth - 1) == Err(Beyond::Deep), "{text}");
+            assert!(count(text, depth).is_some(), "{text}");
+            assert!(depth == 0 || count(text, depth - 1).is_none(), "{text}");
         }
     }
 
@@ -130,14 +125,14 @@ mod tests {
     fn a_table_ends_with_the_next_header() {
         let header = format!("[{}]\n", ["a"; 30].join("."));
         let text = format!("{header}a = 1\n[b]\n{} = 1\n", ["a"; 40].join("."));
-        assert!(count(&text, 64).is_ok());
-        assert_eq!(count(&format!("{header}{} = 1", ["a"; 40].join(".")), 64), Err(Beyond::Deep));
+        assert!(count(&text, 64).is_some());
+        assert_eq!(count(&format!("{header}{} = 1", ["a"; 40].join(".")), 64), None);
     }
 
     #[test]
     fn each_part_of_a_key_and_of_a_list_is_a_value() {
         for (text, values) in [("", 1), ("a = 1", 2), ("a.b = [1, 2]", 5), ("[a]\nb = { c = 1 }", 5)] {
-            assert_eq!(count(text, 64), Ok(values), "{text}");
+            assert_eq!(count(text, 64), Some(values), "{text}");
         }
     }
 
@@ -146,7 +141,7 @@ mod tests {
     fn no_string_and_no_comment_hides_what_follows() {
         for hidden in ["# c\r", "x = \"\\\n", "x = 1'''\n", "x = 1\"\"\"\n", "x = '\n"] {
             let text = format!("{hidden}{}", "[a]\n".repeat(100));
-            assert!(count(&text, 64).is_ok_and(|values| values > 100), "{hidden:?}");
+            assert!(count(&text, 64).is_some_and(|values| values > 100), "{hidden:?}");
         }
     }
 }
