@@ -53,7 +53,7 @@ pub struct Doctor {
     /// Print a JSON array of objects: section, state (ok, note, warning, problem), name, text, fix
     #[arg(long)]
     json: bool,
-    /// Before checking, chmod those of your files that the guard relies on and others can change or read
+    /// Before checking, chmod files that the guard relies on, if other users can change or read them
     #[arg(long)]
     fix: bool,
     #[command(subcommand)]
