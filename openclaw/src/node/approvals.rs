@@ -24,7 +24,7 @@ pub struct NodeApprovals {
     store: Store,
 }
 
-/// The text to write in its place.
+/// A document that replaces this one, as a gateway has set it.
 #[derive(Clone, Debug)]
 pub struct Shown {
     /// The new text.

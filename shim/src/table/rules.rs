@@ -363,8 +363,8 @@ const IPV6_ROUTES: &[u32] = &[
 ];
 /// linux/in6.h
 const IPV6_FLOWLABEL_MGR: u32 = 32;
-/// Options that choose an interface: an address of this host then leads out of it, past the local routes. EPERM is what
-/// the first one gave before Linux 5.7 without CAP_NET_RAW.
+/// Options that choose an interface. What is sent to an address of this host then leaves by that interface, past the
+/// local routes. The filter answers EPERM, as SO_BINDTODEVICE did before Linux 5.7 without CAP_NET_RAW.
 const DEVICES: &[u32] = &[libc::SO_BINDTODEVICE as u32, SO_BINDTOIFINDEX];
 /// asm-generic/socket.h
 const SO_BINDTOIFINDEX: u32 = 62;

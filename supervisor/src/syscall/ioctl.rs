@@ -56,9 +56,9 @@ pub fn ioctl(request: &Request<'_, '_>, fd: i32, number: u32, argument: u64) -> 
     Err(Errno::NOTTY)
 }
 
-/// Whether a driver may know requests that the filter does not: it is a device, but neither a terminal (the filter's
-/// list has its dangerous requests) nor one like `/dev/null` or `/dev/zero` (Documentation/admin-guide/devices.txt).
-/// The operator reads why a program could not use such a device.
+/// Whether the file is a device whose driver may know requests that the filter does not. Terminals are not among these,
+/// because the filter's list has their dangerous requests, and neither are `/dev/null`, `/dev/zero` and the like
+/// (Documentation/admin-guide/devices.txt). For such a device, a line tells the operator which request failed.
 fn is_driven(file: &Object) -> bool {
     let (major, minor) = (rustix::fs::major(file.stat.st_rdev), rustix::fs::minor(file.stat.st_rdev));
     match file.kind() {

@@ -10,7 +10,7 @@ pub const PUBLIC_SUFFIX_LIST: &str = "/usr/share/publicsuffix/public_suffix_list
 pub struct PublicSuffixes(List);
 
 impl PublicSuffixes {
-    /// Parses the list. `None` if it is none.
+    /// Parses the list. `None` if the text is not such a list.
     pub fn parse(text: &str) -> Option<PublicSuffixes> {
         text.parse().ok().map(PublicSuffixes)
     }

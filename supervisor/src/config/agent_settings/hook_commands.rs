@@ -256,11 +256,11 @@ impl<'p> CommandReader<'p> {
         self.found.extend(paths.into_iter().filter(|path| !path.is_dir()));
     }
 
-    /// The files that were found, by what the command is.
+    /// Returns the files that were found. Which of the mentioned names count depends on the kind of command.
     fn found_of(self, command: &NamedCommand) -> Vec<PathBuf> {
         let NamePaths { home, project, .. } = self.places;
         let is_meant = |path: &PathBuf| match command {
-            // The name of a package is none of a file.
+            // A word without a slash that is no file is the name of a package.
             NamedCommand::Loaded(text) => path.is_file() || text.contains('/') && !path.is_dir(),
             // A directory around the project holds the work, and so may one that a home names.
             NamedCommand::Place(_) => path.exists() && project != home && !project.starts_with(path),
