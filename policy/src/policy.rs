@@ -23,7 +23,7 @@ use crate::programs::Programs;
 use crate::programs::allow_always::StrictInlineEval;
 use crate::tools::ToolLists;
 use crate::verdict::{CompiledReason, Reason};
-use crate::{Ask, Bits, GitPart, Grant, Rights, Security, Shape, Source};
+use crate::{Ask, Bits, GitPart, Grant, Page, Rights, Security, Shape, Source};
 
 /// A document compiled for one agent on one host. Immutable.
 #[derive(Clone, Debug)]
@@ -349,9 +349,9 @@ impl Policy {
     }
 
     /// Whether the verdict on an address depends on whether it is this host's: [`crate::Connection::interface`] is to
-    /// be found out.
-    pub fn needs_interfaces(&self, address: SocketAddr) -> bool {
-        self.network.needs_interfaces(address)
+    /// be found out. `page` is where the approvals page is served.
+    pub fn needs_interfaces(&self, address: SocketAddr, page: Page) -> bool {
+        self.network.needs_interfaces(address, page)
     }
 
     /// Returns the directory that `~` stands for.

@@ -2,7 +2,7 @@
 
 use crate::common::{compile, compile_with, data, file, host, parse};
 use guard_policy::approval::{Recipient, Scheme, ThreadId, TurnSource};
-use guard_policy::{Access, Connection, Host, Outcome, Overrides, Policy, Request, Source, decide};
+use guard_policy::{Access, Connection, Host, Outcome, Overrides, Page, Policy, Request, Source, decide};
 use serde_json::{Value, json};
 
 fn with(gateway: Value) -> Value {
@@ -81,7 +81,7 @@ fn the_tree_does_not_reach_the_gateway_that_is_asked() {
         assert!(denied(&local, address), "{address}: {:?}", connects(&local, address));
     }
     assert!(!denied(&local, "127.0.0.1:19002") && !denied(&local, "10.0.0.5:19001"));
-    assert!(local.needs_interfaces("192.0.2.7:19001".parse().unwrap()));
+    assert!(local.needs_interfaces("192.0.2.7:19001".parse().unwrap(), Page::Down));
 
     let remote = compile(&with(json!({ "url": "wss://10.0.0.5:443" })));
     for address in ["10.0.0.5:443", "[::ffff:10.0.0.5]:443"] {

@@ -33,7 +33,7 @@ fn udp<'p>(policy: &'p Policy, address: &str) -> Verdict<'p> {
 }
 
 fn needs_interfaces(policy: &Policy, port: u16) -> bool {
-    policy.needs_interfaces(SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)), port))
+    policy.needs_interfaces(SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)), port), Page::Down)
 }
 
 fn denied_of(policy: &Policy, addresses: &[&'static str]) -> Vec<&'static str> {
@@ -455,7 +455,7 @@ fn link_local_and_metadata_addresses_need_an_entry_of_their_own() {
                 assert_eq!(verdict.reason.rule(), rule, "{address}");
             }
             let ip: SocketAddr = format!("{address}:80").parse().unwrap();
-            assert_eq!(policy.needs_interfaces(ip), class == "link-local", "{address}");
+            assert_eq!(policy.needs_interfaces(ip, Page::Down), class == "link-local", "{address}");
             // This host's own link-local address is this host; a metadata service of its own still is one.
             let own = connect_as(&policy, &format!("{address}:80"), Transport::Tcp, Interface::Own);
             assert_eq!(own.outcome == Outcome::Deny, class == "metadata", "{address}");
@@ -530,16 +530,16 @@ fn private_networks_may_be_denied() {
                 (Outcome::Deny, "network.connect.private \"deny\""),
                 "{address}"
             );
-            assert!(deny.needs_interfaces(to.parse().unwrap()), "{address}");
+            assert!(deny.needs_interfaces(to.parse().unwrap(), Page::Down), "{address}");
             assert_eq!(
                 connect_as(&ask, &to, transport, Interface::Unknown).outcome,
                 Outcome::Ask,
                 "{address}"
             );
-            assert!(ask.needs_interfaces(to.parse().unwrap()), "{address}");
+            assert!(ask.needs_interfaces(to.parse().unwrap(), Page::Down), "{address}");
             let allowed = connect_as(&allow, &to, transport, Interface::Unknown);
             assert_eq!(allowed.outcome, Outcome::Allow, "{address}");
-            assert!(!allow.needs_interfaces(to.parse().unwrap()), "{address}");
+            assert!(!allow.needs_interfaces(to.parse().unwrap(), Page::Down), "{address}");
             assert_eq!(
                 connect_as(&deny, &to, transport, Interface::Own).outcome,
                 Outcome::Allow,
@@ -552,6 +552,36 @@ fn private_networks_may_be_denied() {
     }
     for address in ["8.8.8.8:443", "[2a00::1]:443", "[::ffff:8.8.8.8]:443"] {
         assert_eq!(tcp(&deny, address).outcome, Outcome::Allow, "{address}");
+    }
+}
+
+/// So the guard does not list them for each connection to this host.
+#[test]
+fn a_loopback_address_needs_no_interfaces() {
+    let policies = [
+        Policy::without_file("main", &host(), &Overrides::default()),
+        policy(json!({})),
+        policy(
+            json!({ "private": "deny", "deny": ["localhost:443", "127.0.0.2", "10.0.0.0/8"], "ports": [80, 443] }),
+        ),
+        compile(&json!({ "version": 1, "network": { "web": {} } })),
+    ];
+    for (address, policy) in
+        LOOPBACK.iter().flat_map(|address| policies.iter().map(move |one| (address, one)))
+    {
+        for (port, transport) in
+            [(80, Transport::Tcp), (443, Transport::Tcp), (18789, Transport::Tcp), (53, Transport::Udp)]
+        {
+            let address: SocketAddr = format!("{address}:{port}").parse().unwrap();
+            for page in [Page::Down, Page::At(443), Page::Somewhere] {
+                assert!(!policy.needs_interfaces(address, page), "{address}");
+                let judged = [Interface::Unknown, Interface::Perhaps, Interface::Own].map(|interface| {
+                    let connection = Connection { transport, interface, page, ..Connection::to(address) };
+                    decide(policy, &Request::Connect(connection))
+                });
+                assert_eq!((&judged[0], &judged[0]), (&judged[1], &judged[2]), "{address}");
+            }
+        }
     }
 }
 
@@ -625,7 +655,7 @@ fn private_networks_are_closed_by_default() {
                 let expected = if is_private { closed } else { Outcome::Allow };
                 let verdict = connect_as(policy, &to.to_string(), transport, Interface::Unknown);
                 assert_eq!(verdict.outcome, expected, "{address}");
-                assert_eq!(policy.needs_interfaces(to), is_private, "{address}");
+                assert_eq!(policy.needs_interfaces(to, Page::Down), is_private, "{address}");
                 let own = connect_as(policy, &to.to_string(), transport, Interface::Own);
                 assert_eq!(own.outcome, Outcome::Allow, "{address}");
             }

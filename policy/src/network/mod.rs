@@ -359,17 +359,20 @@ impl Network {
         self.ports.as_deref()
     }
 
-    /// Whether the verdict on an address depends on this host's interfaces.
-    pub(crate) fn needs_interfaces(&self, address: SocketAddr) -> bool {
+    /// Whether the verdict on an address depends on this host's interfaces. A loopback address is this host's without them.
+    pub(crate) fn needs_interfaces(&self, address: SocketAddr, page: Page) -> bool {
         let port = address.port();
-        self.gateway.contains(&port)
-            || match AddressClass::from_ip(address.ip()) {
-                AddressClass::Public | AddressClass::Metadata => false,
-                AddressClass::LinkLocal => true,
-                class => self.by_private(address.ip().to_canonical(), class).is_some(),
-            }
-            || self.web.is_some() && !destination::is_loopback(address.ip())
-            || self.denies.iter().any(|(destination, _)| destination.needs_interfaces(port))
+        let is_of_class = || match AddressClass::from_ip(address.ip()) {
+            AddressClass::Public | AddressClass::Metadata => false,
+            AddressClass::LinkLocal => true,
+            class => self.by_private(address.ip().to_canonical(), class).is_some(),
+        };
+        !destination::is_loopback(address.ip())
+            && (page.may_be_at(port)
+                || self.gateway.contains(&port)
+                || self.web.is_some()
+                || is_of_class()
+                || self.denies.iter().any(|(destination, _)| destination.needs_interfaces(port)))
     }
 
     /// The ports that are denied because they are the gateway's.

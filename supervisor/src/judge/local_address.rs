@@ -9,8 +9,7 @@ use nix::sys::socket::SockaddrStorage;
 
 /// The owner of the address. The guard looks it up only if the policy's verdict depends on it.
 pub fn interface_of(policy: &Policy, address: SocketAddr, page: Page) -> Interface {
-    let port = address.port();
-    if policy.needs_interfaces(address) || page.may_be_at(port) { owner(address) } else { Interface::Unknown }
+    if policy.needs_interfaces(address, page) { owner(address) } else { Interface::Unknown }
 }
 
 /// Whether an interface of this host has the address.
