@@ -12,9 +12,9 @@ pub struct AskedHost {
     pub authority: String,
     /// How it is reached.
     pub by: HostProtocol,
-    /// The addresses of the host that are asked about. Empty if the name is.
+    /// The addresses of the host, if the question is about them. Empty if it is about the host's name.
     pub addresses: Vec<IpAddr>,
-    /// The hosts that a wider answer may be for: `*.example.com`. `None` if the addresses are asked about.
+    /// The hosts that a wider answer may be for: `*.example.com`. `None` if the question is about addresses.
     pub domain: Option<String>,
 }
 
@@ -41,7 +41,7 @@ pub enum HostProtocol {
 }
 
 impl HostProtocol {
-    /// A request of the Web; `method` counts for plain HTTP alone.
+    /// Returns how a request of the Web reaches its host. Only plain HTTP has the `method`.
     pub fn from_web(scheme: WebScheme, method: String) -> HostProtocol {
         match scheme {
             WebScheme::Https => HostProtocol::Tls,

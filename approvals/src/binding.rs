@@ -35,7 +35,7 @@ enum Bound {
     Host(AskedHost),
 }
 
-/// The key of a card: what its calls share, besides the rule.
+/// What a program start is bound to besides arguments and environment. All program starts on one card share it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Around {
     executable: Executable,
@@ -172,7 +172,7 @@ impl Binding {
                 let bits =
                     [Access::READ, Access::WRITE, Access::MAP].map(|bit| u8::from(access.contains(bit)));
                 parts.extend([path.clone(), bits.to_vec(), call.as_bytes().to_vec()]);
-                // One part for each, also if it is not known.
+                // Each pair is one part, which is empty if the pair is not known.
                 let pair = |pair: Option<(u64, u64)>| {
                     pair.map_or_else(Vec::new, |(device, inode)| [number(device), number(inode)].concat())
                 };
@@ -186,7 +186,7 @@ impl Binding {
                     parts.extend(lines.iter().map(|line| line.clone().into_bytes()));
                 }
             }
-            // No path and no digest is empty, so this is no program and no file.
+            // The empty part tells a host from a program and a file: theirs begin with a digest or a path, which is never empty.
             Bound::Host(host) => {
                 parts.extend([Vec::new(), host.authority.clone().into_bytes(), host.way().into_bytes()]);
             }

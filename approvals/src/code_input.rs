@@ -26,7 +26,7 @@ pub enum InputSource {
     StandardInput,
     /// The path that an argument names, absolute as written: `/dev/fd/63`; or the option that names a module: `-m pytest`.
     Argument(Vec<u8>),
-    /// So many arguments, which are too many to be shown one by one.
+    /// This many arguments: too many to show them one by one.
     Arguments(usize),
 }
 
@@ -66,7 +66,7 @@ impl CodeInput {
         }
     }
 
-    /// What a digest of it contains.
+    /// The parts of this input, for a digest.
     pub(crate) fn parts(&self) -> [Vec<u8>; 4] {
         let source = match &self.source {
             InputSource::StandardInput => Vec::new(),

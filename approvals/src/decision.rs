@@ -12,13 +12,13 @@ use tokio::time::Instant;
 pub enum Decision {
     /// Allow the waiting calls. The next call is asked again.
     AllowOnce,
-    /// Allow the waiting calls, and do not ask for this time: for equal calls, or for the file or the directory.
+    /// Allow the waiting calls. For the given time, also allow equal calls, or those for the file or the directory.
     AllowFor(GrantWidth, Span),
     /// Allow the waiting calls, and save the missing entry or rule.
     AllowAlways(GrantWidth),
     /// Deny the waiting calls.
     Deny,
-    /// Deny the waiting calls, and for this time those for the file or the directory, without asking.
+    /// Deny the waiting calls. For the given time, also deny those for the file or the directory.
     DenyFor(GrantWidth, Span),
 }
 
@@ -87,7 +87,7 @@ impl Decision {
     }
 }
 
-/// The part of a word after `allow-` or `deny-`.
+/// Writes the part of a word after `allow-` or `deny-`.
 fn width(f: &mut fmt::Formatter<'_>, width: GrantWidth, span: Span) -> fmt::Result {
     if width == GrantWidth::Directory {
         f.write_str("directory-")?;
@@ -266,7 +266,7 @@ pub enum ResolveError {
         "allow-always-directory is unavailable: it is for files below a directory, and for hosts below a domain"
     )]
     NoDirectory,
-    /// The question is not about a file, or nothing is known that the answer would be for.
+    /// The question has nothing that an answer of this width and span could be for.
     #[error(
         "{0} is unavailable for this question: `openclaw-guard approvals list --json` has its answers at \"answers\""
     )]

@@ -1,5 +1,5 @@
 //! What a human is shown of a question: one list, in one order and wording, for the prompt, the lists, the page and the
-//! gateway. A yes is for the same thing, whoever gives it. No text of it acts on a terminal.
+//! gateway. So a yes means the same everywhere. No text in the list acts on a terminal.
 
 use guard_policy::text::{process_name, shown, shown_exactly};
 
@@ -31,7 +31,7 @@ pub enum FactRank {
 }
 
 impl FactRank {
-    /// Whether nobody can allow a call without having seen it.
+    /// Whether a human must see the fact before allowing the call.
     pub fn is_required(self) -> bool {
         matches!(self, FactRank::Warning | FactRank::Subject)
     }
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(of_question(&host("a.test:443"), curl), "curl wants to connect to a.test:443 (TLS)");
     }
 
-    /// Two commands with one sentence would be one yes for two things.
+    /// If two commands had the same sentence, one yes would stand for two things.
     #[test]
     fn different_arguments_have_different_sentences() {
         let commands: [&[&str]; 8] = [

@@ -90,7 +90,7 @@ impl FileGrant {
         self.command.is_some()
     }
 
-    /// Whether it is for this path, whoever uses it, and whatever is there.
+    /// Whether the answer is for this path and rule, whichever file has the path and whoever uses it.
     fn covers(&self, file: &AskedFile<'_>) -> bool {
         let is_there = || match &self.directory {
             None => self.path == file.path,
@@ -99,9 +99,9 @@ impl FileGrant {
         self.rule == file.rule && is_there()
     }
 
-    /// Whether it is for this question's file and its caller.
+    /// Whether the answer is for this question's file and caller.
     fn applies(&self, question: &Question, file: &AskedFile<'_>, reach: &Reach) -> bool {
-        // Only a chain of processes that is known for certain has a command.
+        // `command` is set only if all processes above the caller are known for certain.
         let is_below = |command: (i32, u64)| {
             let is_it = |process: &Process| process.identity() == command;
             reach.command.is_some() && question.asked_by.iter().any(is_it)
@@ -160,8 +160,8 @@ impl FileGrants {
         self.0.push(grant);
     }
 
-    /// The answer that allows everything that a question asks for, or the one of several that ends first. Call
-    /// [`FileGrants::forget`] first, as this does not check the time.
+    /// An answer that allows everything that a question asks for. If the bits have different answers, returns the one that
+    /// ends first. Call [`FileGrants::forget`] first, as this does not check the time.
     pub fn allowing(&self, question: &Question) -> Option<&FileGrant> {
         let found = self.matching(question)?;
         let each: Option<Vec<&FileGrant>> = found.into_iter().collect();
@@ -173,7 +173,7 @@ impl FileGrants {
         self.matching(question)?.into_iter().flatten().next()
     }
 
-    /// For each bit that the question asks for, an answer that is for it.
+    /// For each bit that the question asks for, an answer that is for this bit, if there is one.
     fn matching(&self, question: &Question) -> Option<Vec<Option<&FileGrant>>> {
         let Subject::File { path, access, .. } = &question.subject else { return None };
         let reach = question.reach.as_ref()?;
@@ -186,13 +186,13 @@ impl FileGrants {
         Some(BITS.into_iter().filter(|bit| access.contains(*bit)).map(answer).collect())
     }
 
-    /// Whether an answer is for writing this file, whoever it is for.
+    /// Whether any kept answer is for writing this file, whichever agent or command it is for.
     pub fn lets_write(&self, file: &AskedFile<'_>) -> bool {
         self.0.iter().any(|grant| grant.access.contains(Access::WRITE) && grant.covers(file))
     }
 
-    /// Whether a file may get a name, by a rename or a link, at which the policy asks about this bit: not if it would
-    /// gain the bit by an answer. Answers for the very file that had the new name end.
+    /// Whether a rename or a link may give a file a name at which the policy asks about this bit. It may not if an answer
+    /// for a directory would then give the file the bit. Removes the answers that are for the new name alone.
     pub fn lets_move(&mut self, bit: Access, old: Option<AskedFile<'_>>, new: AskedFile<'_>) -> bool {
         let gains = |grant: &FileGrant| {
             grant.access.contains(bit) && grant.covers(&new) && !old.is_some_and(|old| grant.covers(&old))

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::binding::Binding;
 
-/// What is granted or denied, each with the time it ends, or none if it never ends.
+/// What is granted or denied, each with the time at which it ends, or `None` if it never ends.
 #[derive(Debug)]
 pub struct TemporaryGrants<K = Binding>(HashMap<K, Option<Instant>>);
 
@@ -41,7 +41,8 @@ impl<K: Clone + Eq + Hash> TemporaryGrants<K> {
         self.0.get(grant).copied()
     }
 
-    /// The kept grant of this kind that ends last, and its end. The time is not checked, as in [`TemporaryGrants::get`].
+    /// Of the kept grants that `is_meant` accepts, the one that ends last, with its end. The time is not checked, as in
+    /// [`TemporaryGrants::get`].
     pub fn find(&self, is_meant: impl Fn(&K) -> bool) -> Option<(&K, Option<Instant>)> {
         let meant = self.0.iter().filter(|(grant, _)| is_meant(grant)).map(|(grant, until)| (grant, *until));
         meant.max_by_key(|(_, until)| (until.is_none(), *until))

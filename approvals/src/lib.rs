@@ -1,9 +1,9 @@
 //! Asking a human: held calls wait here for an answer.
 //!
 //! `pending` holds the state: the pending questions, their `cards` and their `binding`, the `resolved` questions, and
-//! the temporary `grants` and `file_grants`. It has no clock of its own. [`manager`] adds a lock, a clock and a log. [`runtime`] is the
-//! thread that expires questions and runs the [`routes`]. [`page_lock`] keeps guarded processes away from the approvals
-//! page.
+//! the temporary `grants` and `file_grants`. It has no clock of its own. [`manager`] adds a lock, a clock and a log.
+//! [`runtime`] is the thread that expires questions and runs the [`routes`]. [`page_lock`] keeps guarded processes away
+//! from the approvals page.
 
 mod asked_host;
 mod binding;

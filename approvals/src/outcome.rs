@@ -65,7 +65,7 @@ pub enum SaveError {
     Occupied {
         /// The guard's own store.
         store: PathBuf,
-        /// What would stand there, and in which key.
+        /// What would be saved, and in which key.
         place: String,
     },
     /// The thread that saves has ended.
@@ -166,7 +166,7 @@ fn permitted(question: &Question, decision: Decision) -> Result<&[Saving], Resol
     }
 }
 
-/// Whether an answer to a question can be for this much.
+/// Whether an answer to a question can have this width and this span.
 fn has_reach(question: &Question, width: GrantWidth, span: Span) -> bool {
     if let Subject::Host(host) = &question.subject {
         return width == GrantWidth::Directory && span != Span::Command && host.domain.is_some();

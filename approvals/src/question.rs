@@ -54,7 +54,7 @@ pub struct Reach {
     /// The directory that an answer may cover: the file's directory, the directory that is read, or the one that is
     /// about to be made.
     pub directory: Option<AskedDirectory>,
-    /// The directories that the file is in. A directory that is only read counts as in itself.
+    /// The directories that the file is in. A directory that is only read counts as being in itself.
     pub inside: Vec<AskedDirectory>,
     /// The command that the caller belongs to: the process below the first process of the session, or that process
     /// itself. `None` if the processes above the caller are not all known for certain.
@@ -70,20 +70,20 @@ pub struct AskedDirectory {
     pub which: WhichDirectory,
 }
 
-/// Which file has a name, so that no other one is taken for it.
+/// Which file has a name, so that no other file is taken for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct WhichFile {
     /// The device and inode numbers of the directory that has the name. `None` if it is not known.
     pub directory: Option<(u64, u64)>,
-    /// Those of the file. `None` if there is none.
+    /// The device and inode numbers of the file. `None` if there is no file.
     pub file: Option<(u64, u64)>,
     /// When the file was made, in milliseconds since 1970. `None` where the file system does not say.
     pub born_ms: Option<u64>,
 }
 
 impl WhichFile {
-    /// Whether an answer to a question of that time about this file also counts for what has the name now: the file itself, a
-    /// free name, or a file made since. Another one that was there before has been brought to the name.
+    /// Whether an answer to a question about this file, asked at `asked_ms`, also counts for what has the name now: the
+    /// same file, a free name, or a file made since. Any other file is older than the question and was brought to the name.
     pub fn is_meant(&self, now: &WhichFile, asked_ms: u64) -> bool {
         let is_it = (self.file, self.born_ms) == (now.file, now.born_ms);
         let is_newer = now.born_ms.is_some_and(|born| born >= asked_ms);
@@ -94,7 +94,7 @@ impl WhichFile {
 /// Which directory has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WhichDirectory {
-    /// One that is there.
+    /// A directory that exists.
     There {
         /// The file system's device number.
         device: u64,
@@ -103,7 +103,7 @@ pub enum WhichDirectory {
         /// Whether the tree has made it.
         is_made: bool,
     },
-    /// One that the tree is about to make.
+    /// A directory that the tree is about to make.
     New,
 }
 
@@ -120,19 +120,20 @@ pub enum Subject {
         access: Access,
         /// The system call, without its variants: `open`, `unlink`, `rename`.
         call: &'static str,
-        /// How a file changes that would run outside the guard.
+        /// If the file would run outside the guard: how the call changes it.
         change: Option<FileChange>,
     },
     /// Another host is reached.
     Host(AskedHost),
 }
 
-/// How a file changes that would run outside the guard.
+/// How a call changes a file that would run outside the guard.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FileChange {
     /// What a human is shown, line by line, without control characters.
     pub lines: Vec<String>,
-    /// The digest of everything that the call puts there, and of what was there. `None` if that is not known before.
+    /// The digest of everything that the call puts there, and of what was there. `None` if the guard cannot know
+    /// beforehand what the call puts there.
     pub content: Option<Digest>,
 }
 
@@ -148,10 +149,10 @@ pub struct Exec {
     /// The scripts that interpret that script: first the one in its `#!` line, last the one whose `#!` line names the
     /// program.
     pub through: Vec<BoundScript>,
-    /// Other files that may run, and that the tree may write: among the arguments (if the program has no script, the guard
-    /// cannot tell which of them it runs), and the program's loader.
+    /// Other files that may run and that the tree may write: the program's loader, and files among the arguments. If the
+    /// program has no script, the guard cannot tell which argument it runs.
     pub files: Vec<BoundScript>,
-    /// Other sources from which it runs code, or may. Nothing binds these.
+    /// Other sources from which the program runs code or may do so. Nothing binds their content.
     pub inputs: Vec<CodeInput>,
     /// The real path of the current directory.
     pub cwd: Vec<u8>,

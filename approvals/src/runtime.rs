@@ -81,8 +81,8 @@ impl Approvals {
     }
 
     /// Reports to the manager which routes could bring an answer now, so that a question does not wait if nobody can
-    /// answer it. The guard's socket is too new for a watcher to be connected at the first question; a watcher has the
-    /// page's lock or the approvals socket.
+    /// answer it. At the first question the guard's own socket is too new to have a watcher. So this looks for a watcher
+    /// that holds the page's lock or listens on the approvals socket.
     fn look_for_routes(&self) {
         self.manager.reach(Route::Cli, served(&self.around.state) != Page::Down);
         // A gateway that is configured and does not answer is asked all the same: the tree may be the reason.

@@ -106,7 +106,7 @@ pub fn host(authority: &str) -> Question {
 
 pub const ALWAYS: Decision = Decision::AllowAlways(GrantWidth::Narrow);
 
-/// Starts a Python program with its input and output in pipes. None, said on stderr, if there is no `python3`.
+/// Starts a Python program with its input and output in pipes. Without `python3`, prints a note and returns `None`.
 pub fn python(script: &str, arguments: &[&OsStr]) -> Option<Child> {
     let mut command = Command::new("python3");
     command.args(["-c", script]).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());

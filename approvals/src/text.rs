@@ -8,8 +8,8 @@ use super::question::{Process, Question, Repeat, Subject};
 /// A question in words. Secrets are masked, and characters that act on a terminal are escaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words {
-    /// A program with its arguments, quoted for a shell; `[write] PATH` for a file, with what
-    /// would change of one that runs outside the guard; `[connect] HOST:PORT (TLS)` for a host.
+    /// A program with its arguments, quoted for a shell. For a file, `[write] PATH`, with the change if the file would
+    /// run outside the guard. For a host, `[connect] HOST:PORT (TLS)`.
     pub command: String,
     /// Where the program would run.
     pub cwd: Option<String>,

@@ -135,7 +135,7 @@ impl Manager {
         })
     }
 
-    /// Records that a route brings no answer to a question, and why. If no other route can, the question ends.
+    /// Records that a route brings no answer to a question, and why. If no other route can bring one, the question ends.
     pub fn route_failed(&self, question: Id, route: Route, lack: RouteFailure) {
         self.with(|state, now| {
             let ManagerState { pending, settings, reachable, .. } = state;
@@ -223,15 +223,15 @@ impl Manager {
         self.with(|state, now| state.pending.consume(call, now))
     }
 
-    /// Whether a file may get a name, by a rename or a link, at which the policy asks about this bit: not if it would
-    /// gain the bit by an answer. `old` is the file as it is asked about now; `None` if the policy does not ask.
-    /// Answers for the very file that had the new name end.
+    /// Whether a rename or a link may give a file a name at which the policy asks about this bit. It may not if an answer
+    /// for a directory would then give the file the bit. Removes the answers that are for the new name alone. `old` is
+    /// the file as it is asked about now; `None` if the policy does not ask.
     pub fn lets_move(&self, bit: Access, old: Option<AskedFile<'_>>, new: AskedFile<'_>) -> bool {
         self.with(|state, now| state.pending.lets_move(bit, old, new, now))
     }
 
-    /// Names are about to lead elsewhere: from now on no answer is taken to a question about a file at one of these paths,
-    /// or below it. Returns whether there is one; then [`Manager::moved`] must follow, whatever became of the move.
+    /// Call it before names get other files: from now on, questions about files at or below these paths take no answer.
+    /// Returns whether there is such a question. If so, [`Manager::moved`] must follow, even if the move fails.
     pub fn moving(&self, paths: &[&[u8]]) -> bool {
         self.with(|state, _| state.pending.moving(paths))
     }
@@ -241,8 +241,8 @@ impl Manager {
         self.with(|state, now| state.pending.moved(now));
     }
 
-    /// Whether a file or directory may get the path `new` without coming under an "always" of a moment ago, which was given
-    /// for what was there then.
+    /// Whether a file or directory may get the path `new`. It may not if an "always" of a moment ago would then cover it,
+    /// because that answer was for what was there at the time.
     pub fn is_clear_of_fresh_rules(&self, old: &[u8], new: &[u8]) -> bool {
         self.with(|state, now| state.pending.is_clear_of_fresh_rules(old, new, now))
     }
@@ -252,8 +252,8 @@ impl Manager {
         self.with(|state, now| state.pending.lets_write(&file, now))
     }
 
-    /// Drops the answers for files that the policy does not ask about any more, or by another rule: `asks` returns the
-    /// rule, as [`Question::rule`] has it.
+    /// Drops the answers for files that the policy no longer asks about, or now asks about by another rule. `asks` returns
+    /// the rule, as [`Question::rule`] has it.
     pub fn keep_file_grants(&self, asks: impl Fn(&[u8], Access) -> Option<String>) {
         self.with(|state, _| state.pending.keep_file_grants(asks));
     }

@@ -40,7 +40,7 @@ impl ManagerState {
         self.pending.next().into_iter().chain(self.left).min()
     }
 
-    /// Ends what is due.
+    /// Ends the questions that are due.
     pub(super) fn pass(&mut self, now: Instant) {
         self.pending.pass(now);
         if self.left.is_some_and(|left| left <= now) {
@@ -58,7 +58,7 @@ impl ManagerState {
         }
     }
 
-    /// Asks no more until this time, or ever. The first reason without an end is kept.
+    /// Asks no more until this time, or for ever if there is none. The first reason without an end is kept.
     pub(super) fn shut(&mut self, reason: &str, until: Option<Instant>) {
         if self.closed.as_ref().is_none_or(|closed| closed.until.is_some()) {
             self.closed = Some(Closed { reason: reason.to_owned(), until });

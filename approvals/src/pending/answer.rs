@@ -83,7 +83,7 @@ impl PendingApprovals {
         Ok(Resolved { id, answered, cards, saves })
     }
 
-    /// The pending questions that this answer has just decided, too.
+    /// The pending questions that this answer also decides.
     fn covered(&self, decision: Decision) -> Vec<Id> {
         let is_covered = |question: &Question| match decision {
             Decision::AllowFor(..) => {
@@ -191,7 +191,7 @@ impl PendingApprovals {
         }
     }
 
-    /// Whether something that the answer to a call's question saves is not yet saved.
+    /// Whether the answer to a call's question saves something that is not saved yet.
     pub fn is_saving(&self, call: Id) -> bool {
         let record = self.calls.get(&call).and_then(|question| self.ended.get(question));
         record.is_some_and(|record| record.unsaved > 0)

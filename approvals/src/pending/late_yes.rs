@@ -16,7 +16,7 @@ use super::PendingApprovals;
 /// How long a yes waits for its caller. On a loaded machine a signal handler may take so long.
 pub const LATE_YES_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The maximum number of such answers. Beyond it the oldest is void.
+/// The maximum number of kept answers. Beyond it the oldest is void.
 const MAX_LATE: usize = 64;
 
 /// A yes to a question without waiters.

@@ -49,7 +49,7 @@ struct Pending {
     without: Vec<(Route, RouteFailure)>,
     /// The routes that have not shown it to anybody yet.
     untaken: Vec<Route>,
-    /// Whether the file that it is about is being moved: no answer is taken any more.
+    /// Whether the file that the question is about is being moved. Such a question takes no answer any more.
     is_moved: bool,
 }
 
@@ -78,7 +78,7 @@ pub struct PendingApprovals {
     file_grants: FileGrants,
     host_denials: TemporaryGrants<HostGrant>,
     host_grants: TemporaryGrants<HostGrant>,
-    /// What "always" was said of a moment ago.
+    /// The rules that were saved by an "always" of a moment ago.
     fresh_rules: Vec<FreshRule>,
     late: LateAnswers,
     /// Questions that timed out a moment ago.

@@ -32,8 +32,8 @@ pub(super) struct FreshRule {
 }
 
 impl FreshRule {
-    /// Returns `None` for what is no rule for files, and for a call that gives a name itself: it is repeated after the
-    /// answer.
+    /// Returns `None` if the answer saves no rule for files. Also if the call itself gives a name: the call is repeated
+    /// after the answer, and must not be stopped by its own rule.
     pub(super) fn new(saving: &Saving, question: &Question, until: Instant) -> Option<FreshRule> {
         let (Saving::Rule(rule), Subject::File { path, call, .. }) = (saving, &question.subject) else {
             return None;
@@ -42,16 +42,15 @@ impl FreshRule {
         (!gives_name).then(|| FreshRule { rule: rule.clone(), asked: path.clone(), until })
     }
 
-    /// Whether something gets to a path that the rule covers, or to that of a directory that the file is in.
+    /// Whether the rule would newly cover what gets the path `new`, or something below it.
     fn gains(&self, old: &[u8], new: &[u8]) -> bool {
         !self.rule.covers(old) && (self.rule.covers(new) || is_at_or_below(&self.asked, new))
     }
 }
 
 impl PendingApprovals {
-    /// Names are about to lead elsewhere: from now on no answer is taken to a question about a file at one of these paths,
-    /// or below it. Returns whether there is one; then [`PendingApprovals::moved`] must follow, whatever became of the
-    /// move.
+    /// Call it before names get other files: from now on, questions about files at or below these paths take no answer.
+    /// Returns whether there is such a question. If so, [`PendingApprovals::moved`] must follow, even if the move fails.
     pub fn moving(&mut self, paths: &[&[u8]]) -> bool {
         let mut is_asked = false;
         for pending in self.pending.values_mut() {
@@ -71,8 +70,8 @@ impl PendingApprovals {
         }
     }
 
-    /// Whether a file or directory may get the path `new` without coming under an "always" of a moment ago, which was given
-    /// for what was there then.
+    /// Whether a file or directory may get the path `new`. It may not if an "always" of a moment ago would then cover it,
+    /// because that answer was for what was there at the time.
     pub fn is_clear_of_fresh_rules(&mut self, old: &[u8], new: &[u8], now: Instant) -> bool {
         self.pass(now);
         !self.fresh_rules.iter().any(|rule| rule.gains(old, new))

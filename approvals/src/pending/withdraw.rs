@@ -28,8 +28,8 @@ impl PendingApprovals {
     }
 
     /// The caller has a signal to handle, and may come back with an equal call. The waiters get
-    /// [`Resolution::Withdrawn`]; the question stays for [`LINGER_INTERVAL`]. If it has just been answered, the answer
-    /// stays the call's: its waiter goes on with it, signal or not.
+    /// [`Resolution::Withdrawn`]; the question stays for [`LINGER_INTERVAL`]. If the question has just been answered, the
+    /// call keeps the answer: its waiter goes on with it despite the signal.
     pub fn pause(&mut self, call: Id, now: Instant) {
         if let Some(question) = self.remove_waiters(call, None, now) {
             self.lingering.retain(|(_, other)| *other != question);

@@ -53,7 +53,7 @@ impl Peer {
             Err(Errno::ENOPROTOOPT) => None,
             Err(_) => return Err(PeerRejected::Ended),
         };
-        // A process of any guarded tree: a member of another tree could answer for this one.
+        // Reject a process of any guarded tree: a member of another tree could answer for this tree.
         if is_member(pid) || guard_above(pid).is_some() {
             return Err(PeerRejected::Member(pid));
         }

@@ -57,7 +57,7 @@ async fn a_question_ends_when_the_last_who_follows_stays_away() {
     manager.reach(Route::Cli, false);
     let watcher = manager.watch();
     let first = waiting(&manager, &question(&["/bin/a"]));
-    // One that comes back in time, with another that leaves meanwhile.
+    // One follower comes back in time, and another stays a little longer.
     drop(watcher);
     let (again, other) = (manager.watch(), manager.watch());
     drop(again);
@@ -76,7 +76,7 @@ async fn a_question_ends_when_the_last_who_follows_stays_away() {
     sleep(Duration::from_secs(6)).await;
     assert_eq!((first.ended().await, second.ended().await), (Resolution::NoRoute, Resolution::NoRoute));
     assert_eq!(refusal(&manager, &question(&["/bin/c"])), Refusal::NoRoute);
-    // Where the policy names it, the command line answers without anybody who follows.
+    // If the policy names the route `cli`, questions wait although nobody follows them.
     manager.configure(Settings { routes: Some(vec![Route::Cli]), ..settings() });
     drop(manager.watch());
     manager.reach(Route::Cli, false);
@@ -222,7 +222,7 @@ async fn nobody_is_asked_for_a_while_after_the_command_was_asked_to_end() {
     assert_eq!(refusal(&manager, &question(&["/bin/a"])), Refusal::Broken("it ends".to_owned()));
     sleep(Duration::from_secs(5)).await;
     drop(waiting(&manager, &question(&["/bin/a"])));
-    // What ends for ever is not opened again.
+    // A manager that is closed for ever does not open again.
     manager.close("over");
     manager.refuse_for(Duration::ZERO, "it ends");
     assert_eq!(refusal(&manager, &question(&["/bin/a"])), Refusal::Broken("over".to_owned()));

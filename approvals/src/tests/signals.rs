@@ -78,14 +78,14 @@ async fn a_yes_waits_for_the_caller_that_takes_a_signal() {
     assert_eq!(manager.snapshot().len(), 0);
     assert_eq!(log.whats().iter().filter(|what| matches!(what, QuestionChange::Consumed)).count(), 1);
 
-    // One that comes back and leaves again has used it.
+    // A caller that comes back and leaves again has used the yes.
     away(&manager);
     drop(waiting(&manager, &asked));
     let asks = waiting(&manager, &asked);
     assert_eq!(manager.snapshot().len(), 1);
     drop(asks);
 
-    // One that comes back too late is asked again.
+    // A caller that comes back too late is asked about again.
     away(&manager);
     advance(LATE_YES_INTERVAL).await;
     let late = waiting(&manager, &asked);

@@ -46,7 +46,7 @@ fn used(path: &str, access: Access) -> Question {
     }
 }
 
-/// The same by other processes, the caller first.
+/// The same question from other processes, the caller first.
 fn by(question: Question, asked_by: &[(i32, u64)]) -> Question {
     let asked_by: Vec<Process> = asked_by.iter().map(|(pid, started)| process(*pid, *started)).collect();
     let command = asked_by.iter().rev().nth(1).or(asked_by.first()).cloned();
@@ -63,7 +63,7 @@ fn granted(manager: &Manager, question: &Question) -> bool {
     matches!(ask(manager, question), AskOutcome::Granted(_))
 }
 
-/// Answers a first question so.
+/// Returns a manager that has given `question` this answer.
 fn after(decision: Decision, question: &Question) -> Manager {
     let (manager, _) = started(settings());
     let ticket = waiting(&manager, question);
@@ -83,7 +83,7 @@ async fn a_directory_is_for_its_files_and_the_access_that_was_asked() {
         used("/d/a", Access::WRITE),
         used("/d/a", Access::READ | Access::WRITE),
         used("/d/a", Access::MAP),
-        // By name only, a directory may be another one.
+        // A directory with the same path may be another one, and so may one with the same inode.
         inside(used("/d/a", Access::READ), vec![directory("/d", 9)]),
         inside(used("/e/a", Access::READ), vec![directory("/e", 7)]),
         inside(used("/dd", Access::READ), Vec::new()),
@@ -118,7 +118,7 @@ async fn a_command_is_the_process_that_was_shown_and_those_below_it() {
         assert!(granted(&manager, &by(read(), yes)), "{yes:?}");
     }
     for no in [
-        // The session's shell, another command, one with the same number, and an orphan.
+        // The session's shell, another command, one with the same process id, and an orphan.
         &[(10, 1)][..],
         &[(21, 2), (10, 1)],
         &[(30, 3), (20, 5), (10, 1)],
@@ -139,7 +139,7 @@ async fn an_answer_for_the_session_is_for_every_command() {
     let manager = after(THIS_SESSION, &used("/d/a", Access::READ));
     assert!(granted(&manager, &by(used("/d/a", Access::READ), &[(50, 9), (10, 1)])));
     assert!(!granted(&manager, &used("/d/b", Access::READ)));
-    // Another call on the same file is no other use of it.
+    // The answer also covers another system call that writes the same file.
     let manager = after(THIS_SESSION, &used("/d/a", Access::WRITE));
     let subject =
         Subject::File { path: b"/d/a".to_vec(), access: Access::WRITE, call: "unlink", change: None };
@@ -162,7 +162,7 @@ async fn a_denial_for_longer_is_silent_and_stronger() {
     assert_eq!(refusal(&manager, &used("/d/b", Access::READ)), Refusal::Denied(deny));
     assert_eq!(refusal(&manager, &used("/d/b", Access::READ | Access::WRITE)), Refusal::Denied(deny));
     let _other_access = waiting(&manager, &used("/d/c", Access::WRITE));
-    // Whoever is allowed the directory later is another command.
+    // A later answer allows the directory to another command.
     let other = by(used("/d/b", Access::READ), &[(50, 9), (10, 1)]);
     let ticket = waiting(&manager, &other);
     assert_eq!(answer(&manager, &ticket, SESSION), Ok(1));
@@ -246,7 +246,7 @@ async fn no_answer_is_taken_for_a_file_that_is_moved() {
         for decision in [ONCE, THIS_SESSION, Decision::Deny] {
             assert_eq!(answer(&manager, &asked, decision), Err(ResolveError::Withdrawn));
         }
-        // An answer to another question that would be for this file, too, leaves it out.
+        // A later answer for the whole session would also be for the moved file, but does not allow it.
         assert_eq!(answer(&manager, &other, SESSION), Ok(1));
         manager.moved();
         assert!(manager.snapshot().is_empty());
@@ -310,7 +310,7 @@ async fn kept_answers_are_bounded() {
     assert!(manager.held()[4] <= MAX_FILE_GRANTS);
     assert!(!granted(&manager, &used("/d/0", Access::READ)));
     assert!(granted(&manager, &used("/d/99", Access::READ)));
-    // The guard's end takes them all.
+    // The guard's end removes all answers.
     manager.close("the end");
     assert_eq!(manager.held()[4], 0);
 }
@@ -416,7 +416,7 @@ async fn an_edited_pattern_is_saved_for_every_call_of_the_card() {
         let answer = OperatorAnswer { decision: ALWAYS, pattern: Some(pattern) };
         manager.resolve(&first.call().to_string(), Some(card.revision), answer, Route::Cli)
     };
-    // It does not match the second one: nothing is answered.
+    // The pattern does not match the second question, so neither is answered.
     let refused = resolve("/d/a*");
     assert!(matches!(refused, Err(ResolveError::Pattern(PatternError::Misses(_)))), "{refused:?}");
     let resolved = resolve("/d/*.txt").unwrap();

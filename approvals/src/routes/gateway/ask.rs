@@ -18,7 +18,7 @@ use crate::question::{Id, PendingRequest};
 
 /// How long the gateway may take to reply when a question is sent or retracted.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
-/// The pause before a question is sent again that was temporarily rejected.
+/// The pause before a temporarily rejected question is sent again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// The maximum number of fields that are removed because a release does not know them.
 const MAX_UNKNOWN: usize = 16;
@@ -167,7 +167,7 @@ impl PendingCall<'_> {
     async fn attempt(&self, link: &Link, there: &mut There, card: &mut GatewayCard) -> Attempt {
         match there.stage {
             Stage::New => self.request(link, there, card).await,
-            // If the gateway has not received it, this asks once more.
+            // If the gateway does not know the question, `wait` returns to the stage `New`, and the next attempt sends it.
             Stage::Sent | Stage::Taken(_) | Stage::Over => self.wait(link, there).await,
         }
     }
@@ -231,12 +231,12 @@ impl PendingCall<'_> {
             Err(CallError::Refused(refused)) => refused,
         };
         match (reply::meaning(&refused), &there.stage) {
-            // The same run had it: it was answered or expired while the connection was lost. A second card would ask
-            // again what somebody has already answered.
+            // The same run had the question: it was answered or expired while the connection was lost. A second card would
+            // ask again what somebody has already answered.
             (Meaning::NotFound, Stage::Taken(run)) if run.is_same(&link.hello().run) => {
                 Attempt::Nobody(Nobody::Forgotten)
             }
-            // Another run, which does not know the question; or the question never arrived.
+            // Another run of the gateway does not know the question, or the question never arrived.
             (Meaning::NotFound, _) => {
                 there.stage = Stage::New;
                 Attempt::Again
@@ -251,8 +251,8 @@ fn link_is_up(link: &Link) -> bool {
     futures_util::FutureExt::now_or_never(link.lost()).is_none()
 }
 
-/// Reports to the gateway that the question was answered elsewhere or withdrawn, so that its card disappears. If the
-/// connection is lost, it retries for some time.
+/// Reports to the gateway that the question was answered elsewhere or withdrawn, so that its card disappears. Retries
+/// for some time if the connection is lost.
 pub async fn retract(line: &Connection, id: Id, decision: Decision) {
     let end = Instant::now() + RECONNECT_TIMEOUT;
     let params = json!({"id": id.to_string(), "decision": reply::word(decision)});

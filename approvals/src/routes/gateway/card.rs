@@ -15,7 +15,7 @@ use crate::text::{Words, asked_by, quoted, words};
 const HOST: &str = "openclaw-guard";
 /// The maximum length of a reason, in characters. Longer ones are cut.
 const MAX_REASON_LEN: usize = 2000;
-/// Facts that other fields of the gateway's card show, and answers that it does not offer.
+/// Facts that other fields of the gateway's card show, and facts for answers that the card does not offer.
 const SHOWN_ELSEWHERE: [&str; 5] = ["program", "with", "change", "directory", "command"];
 /// Fields that cannot be left out: without them the request would mean something else.
 const NEEDED: [&str; 2] = ["command", "twoPhase"];
@@ -147,7 +147,7 @@ fn reason(question: &Question) -> String {
     let approval = Approval::from_question(question);
     let facts = facts(&approval);
     let is_new = |fact: &&Fact| fact.rank != FactRank::Detail && !SHOWN_ELSEWHERE.contains(&&fact.name[..]);
-    // Last, because the list of processes can be of any length and may be cut.
+    // The asking processes come last, because their list can be of any length and may be cut.
     let (askers, others): (Vec<_>, Vec<_>) =
         facts.iter().filter(is_new).partition(|fact| fact.name == "asked by");
     let lines = others.into_iter().chain(askers);

@@ -196,7 +196,7 @@ impl Connection {
         }
     }
 
-    /// Whether the connection was up a short time ago, or the gateway says that it will be. Then it is worth waiting.
+    /// Whether the connection is up, or was up a short time ago, or the gateway was busy then. If so, waiting is worthwhile.
     pub async fn was_up(&self) -> bool {
         let mut state = self.state.lock().await;
         let recently = |since: Option<Instant>| since.is_some_and(|since| since.elapsed() < self.patience);

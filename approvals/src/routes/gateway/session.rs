@@ -1,5 +1,5 @@
-//! Reports to the session that started the guard how approved programs go on, as OpenClaw's `system-event`, which the
-//! session's agent reads in its next turn. It needs operator.admin (OpenClaw 2026.7.35, 2026.9.6).
+//! Reports to the session that started the guard how approved programs go on. Each report is an OpenClaw `system-event`,
+//! which the session's agent reads in its next turn. Sending it needs operator.admin (OpenClaw 2026.7.35, 2026.9.6).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -23,7 +23,7 @@ pub enum Purpose {
     Approvals,
     /// The session itself: `openclaw-guard session`.
     Session,
-    /// Calls of OpenClaw's tools: `openclaw-guard gate serve`, one for a user.
+    /// Calls of OpenClaw's tools: `openclaw-guard gate serve`. Each user has at most one such socket.
     Gate,
 }
 
@@ -107,7 +107,8 @@ impl SocketDirectory {
         format!("{pid}{}", self.purpose.suffix())
     }
 
-    /// Removes the socket of a dead guard. A guard holds the lock until it listens, so nobody listens under it now.
+    /// Removes the socket of a dead guard. A starting guard holds the lock until it listens, so no live guard is mistaken
+    /// for a dead one here.
     pub fn remove_dead(&self, pid: u32) {
         let Ok(_lock) = self.lock() else { return };
         let refused = std::os::unix::net::UnixStream::connect(self.path(pid))

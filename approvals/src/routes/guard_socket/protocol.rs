@@ -213,7 +213,7 @@ pub struct Approval {
     /// The scripts that interpret that script.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub through: Vec<ScriptInfo>,
-    /// Other files among the arguments that the program may run. Without a script, which one it runs is not certain.
+    /// Other files among the arguments that the program may run. Without a script, the guard cannot tell which one it runs.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub files: Vec<ScriptInfo>,
     /// The notice for the first lines: something runs that nobody is shown.
@@ -222,8 +222,8 @@ pub struct Approval {
     /// What a human should notice, one remark each: `push --force replaces what others have at the remote`.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub unusual: Vec<String>,
-    /// Other sources from which the program runs code, or may, as text: `code from standard input: a pipe`. Nothing
-    /// binds these.
+    /// Other sources from which the program runs code or may do so, as text: `code from standard input: a pipe`. Nothing
+    /// binds their content.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub inputs: Vec<String>,
     /// The asking processes: the caller, then its parents up to the guard.
@@ -239,13 +239,13 @@ pub struct Approval {
     /// For a file: the directory that an answer may be for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub directory: Option<String>,
-    /// For a host: the hosts that an answer for the directory may be for, `*.example.com`.
+    /// For a host: the hosts of its domain, `*.example.com`, for which an answer may be.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub domain: Option<String>,
     /// For a file: the command that an answer may be for, with all that it starts.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub command: Option<Asker>,
-    /// The answers that it can be given. Of minutes, any number may be given.
+    /// The answers that the question can be given. For an answer with minutes, any number may be given.
     #[serde(default)]
     pub answers: Vec<String>,
 }
@@ -349,7 +349,7 @@ impl Approval {
         listings.iter().flat_map(of).collect()
     }
 
-    /// Whether it can be given this answer.
+    /// Whether the question can be given this answer.
     pub fn takes(&self, decision: Decision) -> bool {
         let any_minutes = |span| if matches!(span, Span::Minutes(_)) { HALF_HOUR } else { span };
         let listed = match decision {
@@ -490,7 +490,7 @@ fn saved(always: &Always) -> Saved {
 }
 
 impl OneSaved {
-    /// What a human and a program are shown of it.
+    /// What a human and a program are shown of an entry or rule.
     pub fn from_saving(saving: &Saving) -> OneSaved {
         let (pattern, arg_pattern, bits) = match saving {
             Saving::Entry(entry) => (&entry.pattern, Some(entry.arg_pattern.clone()), None),

@@ -91,8 +91,8 @@ impl Server {
 
     /// Serves one peer until it goes, if it may ask.
     pub async fn serve_peer(self, stream: UnixStream, permit: OwnedSemaphorePermit) {
-        // A guard connects only on behalf of its tree; no command that may ask is a guard. The reason is not sent: a
-        // process of a tree learns nothing here.
+        // Reject a guard: it connects only on behalf of its tree. The peer gets no reason, so that a process of a tree
+        // learns nothing here.
         let peer = Peer::from_stream(&stream, &self.is_member);
         if peer.is_ok_and(|peer| !is_guard(peer.pid)) {
             self.serve(stream, permit).await;

@@ -33,7 +33,7 @@ const MAX_RUNNING: usize = 4;
 const MIN_RUN_INTERVAL: Duration = Duration::from_secs(1);
 /// How long one run may take.
 const RUN_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often to check whether one has ended.
+/// How often to check whether a program has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs the operator's program.
@@ -173,7 +173,7 @@ fn run(program: &Program, text: &[u8], longest: Duration) -> io::Result<()> {
         }
         if std::time::Instant::now() >= end {
             if let Some(group) = Pid::from_raw(child.id() as i32) {
-                // It leads a session, and so a group. If it has ended it needs no signal.
+                // The child leads a session, and so a process group. If it has ended it needs no signal.
                 let _ = kill_process_group(group, Signal::KILL);
             }
             child.wait()?;

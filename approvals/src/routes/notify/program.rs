@@ -15,7 +15,7 @@ use rustix::fs::MemfdFlags;
 /// Why the program is not run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotifyError {
-    /// The tree could have it run something else.
+    /// The tree could change what runs.
     #[error(
         "{file} may be written by the guarded command, and would run unguarded: put it elsewhere",
         file = shown(file.as_os_str().as_bytes())
@@ -24,7 +24,7 @@ pub enum NotifyError {
         /// The program, or a file among its arguments.
         file: PathBuf,
     },
-    /// There is none of this name.
+    /// There is no program of this name.
     #[error("there is no program {name}", name = shown(name.as_bytes()))]
     NotFound {
         /// The name, as in the policy.
@@ -46,7 +46,7 @@ impl Program {
         let argv = policy.approvals().notify()?.to_vec();
         let found = find(argv.first()?);
         let may_be_the_trees = |file: &PathBuf| policy.writable(file.as_os_str().as_bytes());
-        // An interpreter's script, or a file that it is configured by.
+        // An argument may name an interpreter's script, or a configuration file.
         let named = argv[1..].iter().filter_map(|argument| Path::new("/").join(argument).canonicalize().ok());
         let files = found.iter().cloned().chain(named.filter(|path| path.is_file()));
         let file = match (&found, files.into_iter().find(may_be_the_trees)) {
@@ -67,7 +67,7 @@ impl Program {
     /// Starts it with `text` as its standard input.
     pub(super) fn start(&self, text: &[u8]) -> io::Result<Child> {
         let file = self.file.as_ref().map_err(|error| io::Error::other(error.clone()))?;
-        // Not a pipe: a program that does not read would leave it full.
+        // Not a pipe: writing to a full one blocks if the program does not read.
         let mut input = File::from(rustix::fs::memfd_create("openclaw-guard-approval", MemfdFlags::CLOEXEC)?);
         input.write_all(text)?;
         input.rewind()?;

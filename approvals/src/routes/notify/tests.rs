@@ -89,7 +89,7 @@ fn the_notify_program_is_told_of_each_card_once() {
         (&"1".into(), Some(u64::from(std::process::id())))
     );
     assert_eq!(value["more"], 0);
-    // One on the same card, and one that is answered before anybody is notified.
+    // One question joins the card, twenty get cards of their own, and one is withdrawn before anybody is notified.
     let _second = fixture.ask(&["/bin/a", "2"]);
     let many: Vec<_> = (0..20).map(|n| fixture.ask(&[&format!("/bin/{n}")])).collect();
     drop(fixture.ask(&["/bin/z"]));

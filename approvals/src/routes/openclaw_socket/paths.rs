@@ -69,7 +69,7 @@ pub enum EndpointError {
     Token {
         /// The token's file.
         path: PathBuf,
-        /// Why not.
+        /// Why it cannot be used.
         #[source]
         error: io::Error,
     },

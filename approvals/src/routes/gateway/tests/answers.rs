@@ -50,7 +50,7 @@ async fn beside_other_routes_the_gateway_waits_for_clients() {
     let mut peer = guard.gateway.welcome().await;
     let request = heard(&mut peer, "exec.approval.request").await;
     assert_eq!(request["params"]["requireDeliveryRoute"], false);
-    // An older release that does not know the parameter rejects it all the same.
+    // An older release, which does not know the parameter, says at once that nobody is there.
     decided(&mut peer, &request["id"], &request["params"], Value::Null).await;
     let call = ticket.call();
     tokio::time::sleep(Duration::from_millis(100)).await;

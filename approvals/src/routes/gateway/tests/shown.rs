@@ -109,7 +109,7 @@ async fn whoever_asks_hides_nothing() {
     assert!(reason.contains("always would save") && reason.ends_with("[truncated]"), "{reason}");
 }
 
-/// Nor does a directory that is too long to be shown in full.
+/// A question is not sent if its directory is too long to be shown in full.
 #[tokio::test]
 async fn a_directory_that_nobody_could_read_is_not_asked_for() {
     let guard = GatewayFixture::new(ONLY).await;

@@ -236,7 +236,7 @@ async fn no_cut_of_an_answer_is_an_answer() {
         for bit in 0..8 {
             let mut other = whole.clone();
             other[at] ^= 1 << bit;
-            // A changed line that still parses must be for this id, or hold another word.
+            // A line with a changed bit that still parses may give no other answer. A changed id or key gives none.
             if let Some(word) = of(&other).await {
                 assert_eq!(word, super::wire::Word::AllowOnce, "{}", String::from_utf8_lossy(&other));
             }
