@@ -4,8 +4,8 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::RawFd;
 
-/// Closes every descriptor above 2 except those in `keep`, which it marks close-on-exec. For a forked process that uses no owner of
-/// another descriptor again.
+/// Closes every descriptor above 2 except those in `keep`, which it marks close-on-exec. Call it only in a forked process
+/// that never again uses the owner of another descriptor.
 ///
 /// # Errors
 /// The kernel's.

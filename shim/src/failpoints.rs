@@ -1,7 +1,8 @@
 //! Switches for tests, to show that each layer of enforcement has an effect.
 //!
-//! Without the cargo feature `test-layers` every layer is on, and `is_layer_off` is a constant. With it, a program that
-//! calls `read_switches` at its start obeys two variables of its own environment; any other has every layer on.
+//! Without the cargo feature `test-layers` every layer is on, and `is_layer_off` is a constant. With the feature, a
+//! program that calls `read_switches` at its start obeys two variables of its own environment. In any other program every
+//! layer is on.
 //!
 //! GUARD_TEST_LAYERS_OFF lists the layers that are off, separated by commas. Some are features of a newer kernel, without
 //! which older kernels work: `landlock-N` leaves Landlock's ABI N.

@@ -181,8 +181,8 @@ pub(crate) fn wait_for_release(channel: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
-/// A thread of the child that sends the listener. The filter is loaded on the thread that becomes the command alone, so
-/// it does not hold what this one does.
+/// A thread of the child that sends the listener. The filter is loaded only on the thread that becomes the command, so it
+/// does not hold the calls of the courier.
 pub(crate) struct Courier {
     listener: SyncSender<OwnedFd>,
     thread: JoinHandle<io::Result<()>>,

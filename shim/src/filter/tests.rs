@@ -230,7 +230,6 @@ fn messages_are_held_where_they_may_name_their_receiver() {
     }
 }
 
-/// Under all options, because such a message opens a connection.
 #[test]
 fn an_open_that_would_set_a_set_user_id_bit_is_always_held() {
     for options in all_options() {
@@ -256,6 +255,7 @@ fn an_open_that_would_set_a_set_user_id_bit_is_always_held() {
     assert_eq!(expected(&kernel, 2, &[0, libc::O_WRONLY as u64, 0o4755, 0, 0, 0]), Action::Allow);
 }
 
+/// Under all options, because such a message opens a connection.
 #[test]
 fn no_message_call_opens_a_connection() {
     const FASTOPEN: u64 = libc::MSG_FASTOPEN as u64;

@@ -196,7 +196,7 @@ const PER_LINUX32: libc::c_int = 8;
 const UNAME26: libc::c_int = 0x0002_0000;
 /// The bits of personality(2) that change only what a process sees of itself: the machine's name (`PER_LINUX32`,
 /// `UNAME26`), where its memory is, and details of old calls. `READ_IMPLIES_EXEC` is none of them: it would map files as
-/// code without PROT_EXEC, which is what holds mmap. Nor is `MMAP_PAGE_ZERO`.
+/// code without PROT_EXEC, the flag for which mmap is held. Nor is `MMAP_PAGE_ZERO`.
 const HARMLESS_PERSONALITY: u32 = (PER_LINUX32
     | UNAME26
     | libc::ADDR_NO_RANDOMIZE
@@ -275,7 +275,7 @@ const DATAGRAMS: &[u32] = &[
 ];
 const IS_INTERNET_STREAM: &[Test] = &[one_of(0, INTERNET), masked(1, TYPE, STREAM), one_of(2, STREAMS)];
 const INTERNET_STREAM: Rule = rule(IS_INTERNET_STREAM, Action::Allow);
-/// The supervisor refuses such sockets where there is no network at all: listen(2) would bind one that has no address.
+/// The supervisor refuses such sockets where there is no network at all: listen(2) would bind a socket without an address.
 const HELD_STREAM: Rule = rule(IS_INTERNET_STREAM, Action::Notify);
 /// The supervisor refuses such sockets where there is no network at all: messages to this host would pass.
 const INTERNET_DATAGRAM: Rule =
@@ -341,7 +341,7 @@ macro_rules! no_fastopen {
     };
 }
 
-/// Without an address, whose length is in argument 5, everything goes along the connection. So it is for send(2).
+/// Without an address, whose length is in argument 5, everything goes along the connection. send(2) is such a call.
 pub(super) const SENDTO: RowAction =
     RowAction::First(&[no_fastopen!(3), rule(&[one_of(5, &[0])], Action::Allow)], Action::Notify);
 /// Each message may name its receiver in memory.
@@ -352,8 +352,8 @@ const TCP: &[u32] = &[libc::IPPROTO_TCP as u32];
 const SOCKET_LEVEL: &[u32] = &[libc::SOL_SOCKET as u32];
 const IP: &[u32] = &[libc::IPPROTO_IP as u32];
 const IPV6: &[u32] = &[libc::IPPROTO_IPV6 as u32];
-/// Options that lead what is sent another way than to the address that was judged: IP's source routes, and the routing
-/// headers of IPv6, the next two by the names of RFC 2292, and the labels that hold such headers.
+/// Options that send data by another way than to the address that was judged: IP's source routes, IPv6's routing headers
+/// (two of them by the names of RFC 2292), and the labels that hold such headers.
 const IP_ROUTES: &[u32] = &[libc::IP_OPTIONS as u32];
 const IPV6_ROUTES: &[u32] = &[
     libc::IPV6_RTHDR as u32,
