@@ -9,19 +9,19 @@ use serde_json::{Map, Value};
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct AllowlistEntry {
-    /// The real path of a program; `*` is any text without a slash, `**` any text, `?` one character. Without a slash:
-    /// a
+    /// The real path of a program; `*` is any text without a slash, `**` any text, `?` one character. Without a slash: a
+    /// file's name.
     pub(crate) pattern: String,
     /// A regular expression for the arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) arg_pattern: Option<String>,
-    /// `id`, `source`, `lastUsedAt` and the like: bookkeeping.
     /// Command lines that this entry must allow. `openclaw-guard policy test` checks them.
     #[serde(rename = "match", skip_serializing_if = "Vec::is_empty")]
     pub(crate) matching: Vec<String>,
     /// Command lines that this entry must not allow.
     #[serde(rename = "not_match", skip_serializing_if = "Vec::is_empty")]
     pub(crate) not_matching: Vec<String>,
+    // `id`, `source`, `lastUsedAt` and the like: bookkeeping.
     #[serde(flatten)]
     #[schemars(with = "Bookkeeping")]
     pub(crate) other: Map<String, Value>,
