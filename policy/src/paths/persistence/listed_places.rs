@@ -1,4 +1,4 @@
-//! The persistence places themselves, and where it says that something runs there. How a place is written: [`super::lists`].
+//! The persistence places themselves, and the sources that say what runs there. How a place is written: [`super::lists`].
 //!
 //! Where names have a variable end, or caches hold code:
 //! - `.zcompdump*`: compinit sources it at the start (zshcompsys(1), "Use of compinit"); oh-my-zsh names it after
@@ -34,65 +34,78 @@
 //!   `jenv-version-name`, SDKMAN's `sdkman-use.sh`), each at `cd`. `.prototools` (`[env]`), `.shadowenv.d/` (its trust is for the
 //!   path, not for what is in it), `.ruby-env`, `.versions.conf` (RVM's "Project files"): any variable at `cd`.
 //!   `.python-version` and `.ruby-version` choose among installed versions: pyenv and rbenv refuse a path there.
-//! - `.lazygit.yml`, `.git/lazygit.yml`: pagers and commands of lazygit (its "User Config"); `.mrconfig`, `.arcconfig`: commands of mr(1),
-//!   and PHP that Arcanist loads; `.west/config`: where west finds its extensions ("West workspaces"); `.gclient`: Python.
+//! - `.lazygit.yml`, `.git/lazygit.yml`: pagers and commands of lazygit (its "User Config"); `.mrconfig`, `.arcconfig`:
+//!   commands of mr(1), and PHP that Arcanist loads; `.west/config`: where west finds its extensions ("West workspaces");
+//!   `.gclient`: Python.
 //! - `CVS/Root`: a method may name a program (`:ext;CVS_RSH=…:`; cvs's manual, "The connection method"); `.bzr/branch/`: other
 //!   branches, `bzr` in one of the tree's; `.repo/`: repo's own programs, and from where it fetches (its "repo Manifest Format").
 //!   In the rest of `.repo/`, the git of each project keeps its objects.
-//! - `.obsidian/plugins/`: Obsidian's plugins of a vault; `.run/`: run configurations (IntelliJ IDEA, "Run/debug configurations");
-//!   `.lapce/`; `.mc.menu`: mc(1), "Menu File Edit"; `startup.m`: MATLAB's `startup`; `.swiplrc`, `.erlang`, `.csirc`: as those of a home,
-//!   by older releases of SWI-Prolog, Erlang and CHICKEN.
-//! - Caches: `blesh/` (ble.sh's `term.*`, `decode.*`), `zsh4humans/`, `antibody/`, `zsh-snap/`, `xonsh/`: what these source at a shell's
-//!   start; `mise/`: PATH and variables at each prompt (its "Cache"); `xmonad/`, and `taffybar/`, `termonad/`, `xmobar/`, `yi/` of
-//!   dyre: the compiled program itself (xmonad(1); dyre's manual); `sessions/`: what xfce4-session(1) starts again; `ksycoca*`: what KDE's
-//!   menu starts (kbuildsycoca6(8)), `qmlcache/`: its compiled QML; `ibus/bus/`: what ibus-daemon(1) starts for an engine; `luacache*`:
-//!   impatient.nvim's; `lvim/luac/`: LunarVim's; `guile/ccache/`, `common-lisp/`: compiled files, which Guile ("Compiling Scheme Code") and ASDF
-//!   ("Output translations") run instead of the sources; `helm/plugins/`: to where helm's links lead.
-//! - `.direnv/flake-profile*`, `.direnv/nix-profile*`, `.direnv/bin/`: what nix-direnv sources and puts before `PATH` at `cd`, unasked
-//!   once the `.envrc` is allowed (its `direnvrc`; direnv-stdlib(1), `direnv_layout_dir`).
-//! - `~/.gem/ruby/`, `~/.local/share/gem/`: gems of the user, which each ruby loads before those of the system, and plugins, which
-//!   each `gem` loads (RubyGems' "Plugins", `Gem.user_dir`); `~/go/pkg/mod/golang.org/toolchain@*/`: programs that `go` starts in
-//!   place of itself, checked only when they are fetched ("Go Toolchains", go.dev/doc/toolchain); `~/.stack/hooks/`, `~/.stack/programs/`: a
-//!   script that installs GHC, and each GHC (stack's "Customisation scripts", "Stack root location").
-//! - `~/.claude/chrome/`: what browsers start (Claude Code's "Use Claude Code with Chrome"); `scripts/`, `bin/`, `statusline*`: what settings of
-//!   agents usually name (Claude Code's "Status line configuration", `apiKeyHelper`; Codex's `notify`); `managed_config.toml`,
-//!   `requirements.toml`: Codex's configuration; `mcp-server-enablement.json`, `mcp_config.json`: which servers Gemini CLI and Antigravity start;
-//!   `~/.cache/opencode/`: plugins and servers that opencode has installed, and runs (its "Plugins"); `~/.gemini/tmp/bin/`: the `rg`
-//!   that Gemini CLI fetches once and starts for each search (its `ripGrep.ts`, `storage.ts`).
-//! - `v8-compile-cache-UID/`, in the directory for temporary files: compiled modules, which the package v8-compile-cache has node run
-//!   instead of the sources (its `v8-compile-cache.js`; a number, since `v8-compile-cache-lib` is a package); corepack uses it where node has no
-//!   cache of its own (its `corepackUtils.ts`, `enableCompileCache`). `node/corepack/`, formerly `~/.node/corepack/`, which it moves there: the yarn and pnpm that
-//!   corepack runs, checked only when they are fetched (its `folderUtils.ts`, `corepackUtils.ts`).
-//! - `rust-toolchain.toml`, `rust-toolchain`: `path` is a directory whose `cargo` and `rustc` rustup starts (rustup's "The toolchain file").
+//! - `.obsidian/plugins/`: Obsidian's plugins of a vault; `.run/`: run configurations (IntelliJ IDEA, "Run/debug
+//!   configurations"); `.lapce/`; `.mc.menu`: mc(1), "Menu File Edit"; `startup.m`: MATLAB's `startup`; `.swiplrc`,
+//!   `.erlang`, `.csirc`: as those of a home, by older releases of SWI-Prolog, Erlang and CHICKEN.
+//! - Caches: `blesh/` (ble.sh's `term.*`, `decode.*`), `zsh4humans/`, `antibody/`, `zsh-snap/`, `xonsh/`: what these source
+//!   at a shell's start; `mise/`: PATH and variables at each prompt (its "Cache"); `xmonad/`, and `taffybar/`, `termonad/`,
+//!   `xmobar/`, `yi/` of dyre: the compiled program itself (xmonad(1); dyre's manual); `sessions/`: what xfce4-session(1)
+//!   starts again; `ksycoca*`: what KDE's menu starts (kbuildsycoca6(8)), `qmlcache/`: its compiled QML; `ibus/bus/`: what
+//!   ibus-daemon(1) starts for an engine; `luacache*`: impatient.nvim's; `lvim/luac/`: LunarVim's; `guile/ccache/`,
+//!   `common-lisp/`: compiled files, which Guile ("Compiling Scheme Code") and ASDF ("Output translations") run instead of
+//!   the sources; `helm/plugins/`: to where helm's links lead.
+//! - `.direnv/flake-profile*`, `.direnv/nix-profile*`, `.direnv/bin/`: what nix-direnv sources and puts before `PATH` at
+//!   `cd`, unasked once the `.envrc` is allowed (its `direnvrc`; direnv-stdlib(1), `direnv_layout_dir`).
+//! - `~/.gem/ruby/`, `~/.local/share/gem/`: gems of the user, which each ruby loads before those of the system, and plugins,
+//!   which each `gem` loads (RubyGems' "Plugins", `Gem.user_dir`); `~/go/pkg/mod/golang.org/toolchain@*/`: programs that `go`
+//!   starts in place of itself, checked only when they are fetched ("Go Toolchains", go.dev/doc/toolchain);
+//!   `~/.stack/hooks/`, `~/.stack/programs/`: a script that installs GHC, and each GHC (stack's "Customisation scripts",
+//!   "Stack root location").
+//! - `~/.claude/chrome/`: what browsers start (Claude Code's "Use Claude Code with Chrome"); `scripts/`, `bin/`,
+//!   `statusline*`: what settings of agents usually name (Claude Code's "Status line configuration", `apiKeyHelper`; Codex's
+//!   `notify`); `managed_config.toml`, `requirements.toml`: Codex's configuration; `mcp-server-enablement.json`,
+//!   `mcp_config.json`: which servers Gemini CLI and Antigravity start; `~/.cache/opencode/`: plugins and servers that
+//!   opencode has installed, and runs (its "Plugins"); `~/.gemini/tmp/bin/`: the `rg` that Gemini CLI fetches once and starts
+//!   for each search (its `ripGrep.ts`, `storage.ts`).
+//! - `v8-compile-cache-UID/`, in the directory for temporary files: compiled modules, which the package v8-compile-cache has
+//!   node run instead of the sources (its `v8-compile-cache.js`; a number, since `v8-compile-cache-lib` is a package);
+//!   corepack uses it where node has no cache of its own (its `corepackUtils.ts`, `enableCompileCache`). `node/corepack/`,
+//!   formerly `~/.node/corepack/`, which it moves there: the yarn and pnpm that corepack runs, checked only when they are
+//!   fetched (its `folderUtils.ts`, `corepackUtils.ts`).
+//! - `rust-toolchain.toml`, `rust-toolchain`: `path` is a directory whose `cargo` and `rustc` rustup starts (rustup's "The
+//!   toolchain file").
 //! - `typescript/`: where tsserver has npm install types for each editor, by what `.npmrc` and `package.json` there say
-//!   (TypeScript's `nodeTypingsInstaller.ts`); `JetBrains/`: the system directories of its programs, where `plugins/action.script` says what is
-//!   unpacked to where at the next start (IntelliJ's `StartupActionScriptManager.java`, `PathManager.java`), and RemoteDev's programs; `zellij/`:
-//!   plugins as machine code, what each is permitted, and the layouts that it starts again (zellij's `consts.rs`, `plugin_loader.rs`).
-//! - `*/autocomplete/`: `bash_setup`, `zsh_setup` and `functions/` are what shells source for the completion of programs made with
-//!   oclif (its plugin-autocomplete, `base.ts`, `create.ts`); `zsh-smartcache/`: what it sources for `eval` (its README);
-//!   `fsh/`, `fast-syntax-highlighting/`: the theme that fast-syntax-highlighting sources (its README, "Themes").
-//! - `pre-commit/repo*/`, `prek/`: hooks with their environments, which each commit in any repository starts (pre-commit's `store.py`, prek's
-//!   `store.rs`). Beside them these tools write in each run: locks, patches, and pre-commit's `db.db`.
-//! - `*-compile-cache/`: compiled modules that node runs instead of the sources, as `NODE_COMPILE_CACHE` of a program's launcher names it
-//!   (cursor-agent's); `copilot/pkg/`, `github-copilot-sdk*/`, `codex-runtimes/`: programs that Copilot CLI, its SDK and Codex unpack there, and start.
-//! - Settings of a project that start programs: `.cursor/worktrees.json` (Cursor's "Worktrees"), `.agents/` and `.agent/` with `hooks.json`
-//!   and `mcp_config.json` (Antigravity's "Hooks", "MCP"), `.kiro/agents/` (Kiro's "Custom agents"), `.github/lsp.json` ("Adding LSP servers
-//!   for GitHub Copilot CLI"), `.github/extensions/` (Copilot CLI loads each `extension.mjs`), `.gitlab/duo/mcp.json` (GitLab Duo's "MCP clients"), `.augment/`
-//!   (Auggie's "Hooks"), `.vibe/` (Mistral Vibe's README; its `_harness_manager.py` for `hooks.toml`), `.grok/hooks/` (Grok's "Hooks"), `.tabnine/agent/`
-//!   (Tabnine CLI's "Settings"), `kilo.jsonc`, `.kilo/` (Kilo's `config/paths.ts`; as opencode's), `.claude/launch.json` (Claude Code's "Desktop"), `gptme.toml`
-//!   (gptme's "Configuration"), `.gemini/policies/` (which commands run unasked: Gemini CLI's "Policy engine"), `settings.local.json` of agents that read
-//!   what Claude Code does (CodeBuddy's, Qoder's and iFlow's "Settings").
-//! - Scripts and modules of a project that agents and editors run: `.openhands/` (OpenHands' "Repository Customization"), `.mux/init` (mux's "Init
-//!   hooks"), `.kilocode/setup-script` (Kilo's "Agent Manager"), `.roo/tools/` (Roo Code's "Custom Tools"), `.claude/workflows/` (Claude Code's
-//!   "Workflows"), `.continuerc.json` (Continue's reference), `.lite_project.lua` (Lite XL's `core.load_project_module`).
-//! - `*.code-workspace`: tasks and settings as in `.vscode/` (Visual Studio Code's "Multi-root workspaces"); `*.sublime-project`, `.kateproject`: build
-//!   commands and language servers (Sublime Text's "Projects", LSP's "Client Configuration"; Kate's "Project plugin", "LSP Client plugin").
-//! - `.crushrc`, `crushrc`: Bash that Crush runs at its start (its `docs/config/README.md`, "Where config lives"); `.cline/`: hooks, plugins
-//!   and tasks of a project (Cline's "CLI configuration"); `.devin/`: servers and hooks (Devin CLI's "Configuration"); `~/.copilot/settings.json`,
-//!   `~/.copilot/hooks/`: those of Copilot CLI.
-//! - `~/.claude/workflows/`: scripts that Claude Code runs ("Workflows"); `~/.codex/automations/`: what Codex starts at its time ("Automations");
-//!   `trusted_hooks.json`: which hooks of projects Gemini CLI runs without a warning (its `trustedHooks.ts`); `config/`, `antigravity-cli/`: hooks,
-//!   servers and plugins of Antigravity and its CLI, which share Gemini CLI's directory (Antigravity's "Hooks", "MCP").
+//!   (TypeScript's `nodeTypingsInstaller.ts`); `JetBrains/`: the system directories of its programs, where
+//!   `plugins/action.script` says what is unpacked to where at the next start (IntelliJ's `StartupActionScriptManager.java`,
+//!   `PathManager.java`), and RemoteDev's programs; `zellij/`: plugins as machine code, what each is permitted, and the
+//!   layouts that it starts again (zellij's `consts.rs`, `plugin_loader.rs`).
+//! - `*/autocomplete/`: `bash_setup`, `zsh_setup` and `functions/` are what shells source for the completion of programs made
+//!   with oclif (its plugin-autocomplete, `base.ts`, `create.ts`); `zsh-smartcache/`: what it sources for `eval` (its
+//!   README); `fsh/`, `fast-syntax-highlighting/`: the theme that fast-syntax-highlighting sources (its README, "Themes").
+//! - `pre-commit/repo*/`, `prek/`: hooks with their environments, which each commit in any repository starts (pre-commit's
+//!   `store.py`, prek's `store.rs`). Beside them these tools write in each run: locks, patches, and pre-commit's `db.db`.
+//! - `*-compile-cache/`: compiled modules that node runs instead of the sources, as `NODE_COMPILE_CACHE` of a program's
+//!   launcher names it (cursor-agent's); `copilot/pkg/`, `github-copilot-sdk*/`, `codex-runtimes/`: programs that Copilot
+//!   CLI, its SDK and Codex unpack there, and start.
+//! - Settings of a project that start programs: `.cursor/worktrees.json` (Cursor's "Worktrees"), `.agents/` and `.agent/`
+//!   with `hooks.json` and `mcp_config.json` (Antigravity's "Hooks", "MCP"), `.kiro/agents/` (Kiro's "Custom agents"),
+//!   `.github/lsp.json` ("Adding LSP servers for GitHub Copilot CLI"), `.github/extensions/` (Copilot CLI loads each
+//!   `extension.mjs`), `.gitlab/duo/mcp.json` (GitLab Duo's "MCP clients"), `.augment/` (Auggie's "Hooks"), `.vibe/` (Mistral
+//!   Vibe's README; its `_harness_manager.py` for `hooks.toml`), `.grok/hooks/` (Grok's "Hooks"), `.tabnine/agent/` (Tabnine
+//!   CLI's "Settings"), `kilo.jsonc`, `.kilo/` (Kilo's `config/paths.ts`; as opencode's), `.claude/launch.json` (Claude
+//!   Code's "Desktop"), `gptme.toml` (gptme's "Configuration"), `.gemini/policies/` (which commands run unasked: Gemini CLI's
+//!   "Policy engine"), `settings.local.json` of agents that read what Claude Code does (CodeBuddy's, Qoder's and iFlow's
+//!   "Settings").
+//! - Scripts and modules of a project that agents and editors run: `.openhands/` (OpenHands' "Repository Customization"),
+//!   `.mux/init` (mux's "Init hooks"), `.kilocode/setup-script` (Kilo's "Agent Manager"), `.roo/tools/` (Roo Code's "Custom
+//!   Tools"), `.claude/workflows/` (Claude Code's "Workflows"), `.continuerc.json` (Continue's reference),
+//!   `.lite_project.lua` (Lite XL's `core.load_project_module`).
+//! - `*.code-workspace`: tasks and settings as in `.vscode/` (Visual Studio Code's "Multi-root workspaces");
+//!   `*.sublime-project`, `.kateproject`: build commands and language servers (Sublime Text's "Projects", LSP's "Client
+//!   Configuration"; Kate's "Project plugin", "LSP Client plugin").
+//! - `.crushrc`, `crushrc`: Bash that Crush runs at its start (its `docs/config/README.md`, "Where config lives"); `.cline/`:
+//!   hooks, plugins and tasks of a project (Cline's "CLI configuration"); `.devin/`: servers and hooks (Devin CLI's
+//!   "Configuration"); `~/.copilot/settings.json`, `~/.copilot/hooks/`: those of Copilot CLI.
+//! - `~/.claude/workflows/`: scripts that Claude Code runs ("Workflows"); `~/.codex/automations/`: what Codex starts at its
+//!   time ("Automations"); `trusted_hooks.json`: which hooks of projects Gemini CLI runs without a warning (its
+//!   `trustedHooks.ts`); `config/`, `antigravity-cli/`: hooks, servers and plugins of Antigravity and its CLI, which share
+//!   Gemini CLI's directory (Antigravity's "Hooks", "MCP").
 
 use super::Set;
 
