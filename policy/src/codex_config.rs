@@ -3,7 +3,7 @@
 //! Codex notes there which of its hints it has shown, and which model was chosen. It writes a new file and renames it. The
 //! keys of the table below may come, go and change. All others must stay as they are. Nothing here reads a file.
 //!
-//! From the configuration reference of Codex 0.169. Left out on purpose are keys that start a program (`notify`,
+//! The table follows the configuration reference of Codex 0.169. Left out on purpose are keys that start a program (`notify`,
 //! `mcp_servers`, `hooks`), that trust a project's own settings (`projects.*.trust_level`), that choose a host
 //! (`model_provider`), and that hide a warning (`notice.hide_full_access_warning`).
 
@@ -14,12 +14,12 @@ use toml_edit::{DocumentMut, Item, TableLike, Value};
 use crate::text::shown;
 use crate::toml_bounds;
 
-/// Where it lies in the home.
+/// The path of the configuration below the home.
 pub(crate) const PATH: &[u8] = b"/.codex/config.toml";
 
 /// The longest configuration that is compared.
 const MAX_BYTES: usize = 1 << 20;
-/// How deep values in values are compared: deeper than Codex reads. The parser calls itself for each on a small stack.
+/// How deeply nested values are compared: deeper than Codex reads. The parser recurses for each level, on a small stack.
 const MAX_NESTING: usize = 16;
 /// How many values are compared.
 const MAX_VALUES: usize = 20_000;
@@ -52,7 +52,7 @@ const SAFE: &[(&[&str], SafeValues)] = &[
     (&["notice", "model_migrations", "*"], SafeValues::Text),
 ];
 
-/// A value, without how it is written.
+/// A value, however it is written.
 #[derive(Debug, PartialEq)]
 enum TomlValue {
     Table(BTreeMap<String, TomlValue>),
@@ -94,7 +94,7 @@ impl SortedConfig {
     }
 }
 
-/// Moves the keys of a table that run nothing to `safe`. A table that only holds such keys goes when it is empty.
+/// Moves the keys of a table that run nothing to `safe`. Drops a table above such keys if nothing else is left in it.
 fn take_safe(
     table: &mut BTreeMap<String, TomlValue>,
     above: &[&str],
@@ -117,7 +117,7 @@ fn take_safe(
     }
 }
 
-/// Whether a key of the table is a path, or below it.
+/// Whether a key of [`SAFE`] is at a path or below it.
 fn begins(key: &[&str], path: &[&str]) -> bool {
     key.len() >= path.len() && key.iter().zip(path).all(|(name, there)| *name == "*" || name == there)
 }
@@ -194,7 +194,7 @@ mod tests {
             assert_eq!(judged(&format!("{OLD}{more}"), OLD).as_deref(), Some(names), "without {more}");
         }
         assert_eq!(judged(OLD, &OLD.replace("\"a\"", "\"b\"")).as_deref(), Some("model"));
-        // How something is written, and in which order tables come, is no key.
+        // The spelling of values and the order of tables make no difference.
         let turned = "notify = ['x']\nprojects.'/w'.trust_level = 'trusted'\nmodel = 'a'\n\
             mcp_servers = { x = { startup_timeout_sec = 1.50, command = 'x' } }\n";
         assert_eq!(judged(OLD, turned).as_deref(), Some(""));

@@ -54,7 +54,7 @@ fn decide_file<'p>(policy: &'p Policy, path: &[u8], access: Access, site: Option
     } else if access.contains(Access::MAP) {
         policy.map.find_library(path)
     } else {
-        // Persistence withholds nothing else.
+        // Persistence withholds only `w`.
         policy.map.find_at(path, Some(Site::Own))
     };
     // The strictest of the wanted bits decides, and is the reason.
@@ -88,7 +88,7 @@ fn decide_size<'p>(policy: &'p Policy, path: &[u8], size: u64) -> Verdict<'p> {
     }
 }
 
-/// Denies without a question or a line what is not allowed. A denial keeps its reason, which says what to change.
+/// Denies what is not allowed, without a question and without a line. A denial keeps its reason, which says what to change.
 fn quietly<'p>(verdict: Verdict<'p>, quiet: &'p CompiledReason) -> Verdict<'p> {
     let reason = match verdict.outcome {
         Outcome::Allow => return verdict,
@@ -125,8 +125,8 @@ fn decide_git_config(
     Verdict { outcome, reason: Reason::new(Source::Builtin, "permissions.persistence.git", rule, text) }
 }
 
-/// Allows a change where the guard would only ask because the file runs programs outside, and where the content says that
-/// nothing new runs. Denies every other: then the path counts, whatever comes there.
+/// Allows a change if persistence is the only reason to ask about it, and the content shows that nothing new runs. Denies
+/// every other change: then the path counts, whatever comes there.
 fn decide_codex_config<'p>(policy: &'p Policy, path: &[u8], old: &[u8], new: &[u8]) -> Verdict<'p> {
     let of_path = decide_file(policy, path, Access::WRITE, None);
     let is_own = path.strip_prefix(policy.home.as_slice()) == Some(codex_config::PATH);
@@ -187,7 +187,7 @@ impl Policy {
         }
         let fallback = self.programs.fallback;
         let allowed = match request {
-            // Without an answer, nothing is left that would run outside the guard.
+            // Without an answer, nothing is written that would run outside the guard.
             _ if verdict.reason.is_persistence() => false,
             Request::File { .. } | Request::FileAt { .. } => fallback == Security::Full,
             // Without an answer these are denied, whatever `exec.askFallback` says.

@@ -60,7 +60,7 @@ impl Policy {
         &self.agent
     }
 
-    /// What `${workspace}` stands for. `None` where guard.json does not name it, or nothing may be one.
+    /// What `${workspace}` stands for. `None` if guard.json does not name it, or no directory may be the workspace.
     pub fn workspace(&self) -> Option<&[u8]> {
         self.workspace.as_deref()
     }
@@ -215,7 +215,7 @@ impl Policy {
     }
 
     /// True when the tree may write at this real path without asking. Paths that persistence protects count as
-    /// writable: other policies may not protect that.
+    /// writable, because other policies may not protect them.
     pub fn writable_unasked(&self, path: &[u8]) -> bool {
         self.map.find(path).is_the_trees()
     }
@@ -251,9 +251,9 @@ impl Policy {
         policy
     }
 
-    /// Why no symbolic link may stand at a real path; `None` if one may. Something below the path is protected or
-    /// denied. A link would put that elsewhere, where the tree may write it, or read what is written there later, such
-    /// as a token.
+    /// Why no symbolic link may stand at a real path; `None` if one may. The reason is that something below the path is
+    /// protected or denied. A link would put it elsewhere, where the tree could write it, or could read what is written there
+    /// later, such as a token.
     pub fn keeps_below(&self, path: &[u8]) -> Option<Reason<'_>> {
         let protected = self.map.protected.any_below(path);
         protected.map(|entry| entry.reason.to_reason()).or_else(|| self.denied_below(path))
@@ -333,7 +333,7 @@ impl Policy {
         self.network.web_rules().is_some()
     }
 
-    /// Whether this is a name server of the host, in place of which the guard's proxy answers with `network.web`.
+    /// Whether this is a name server of the host. With `network.web` the guard's proxy answers in its place.
     pub fn is_resolver(&self, address: SocketAddr) -> bool {
         self.network.is_resolver(address)
     }

@@ -98,9 +98,9 @@ pub struct Link<'a> {
     pub target: &'a [u8],
     /// What is known of the place there.
     pub site: Option<Site>,
-    /// Whether something is there, and no directory: nothing new is made through the link.
+    /// Whether something is there that is no directory. Then nothing new is made through the link.
     pub is_to_file: bool,
-    /// What comes after a `..` in its text, if that comes after a name: the tree may have the name lead elsewhere later.
+    /// What comes after a `..` in the link's text, if the `..` follows a name. The tree may make that name lead elsewhere later.
     pub after_up: Option<&'a [u8]>,
 }
 

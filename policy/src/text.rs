@@ -16,7 +16,7 @@ pub fn shown(bytes: &[u8]) -> String {
     written_out(bytes, Backslash::Plain)
 }
 
-/// The same for what a human decides about: a backslash that would look like the start of an escape is doubled, so that
+/// As [`shown`], for what a human decides about: a backslash that would look like the start of an escape is doubled, so that
 /// the text stands for these bytes and no others. Apply it once, to the bytes themselves.
 pub fn shown_exactly(bytes: &[u8]) -> String {
     written_out(bytes, Backslash::Doubled)
@@ -42,7 +42,7 @@ pub(crate) enum Sign {
     Byte(u8),
 }
 
-/// How a backslash is shown that looks like the start of an escape.
+/// How a backslash that looks like the start of an escape is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backslash {
     Plain,
@@ -99,8 +99,8 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// A word quoted for a shell, which does not act on a terminal either. If the word would, the text stands for another
-/// word.
+/// A word quoted for a shell, which does not act on a terminal either. If the word itself would act on one, the text stands
+/// for another word.
 pub fn quoted(word: &str) -> String {
     // No shell takes a NUL.
     let word = word.replace('\0', "\u{fffd}");
@@ -121,8 +121,8 @@ pub fn counted(number: usize, of: &str) -> String {
     if number == 1 { format!("1 {of}") } else { format!("{number} {of}s") }
 }
 
-/// JSON that says the same to a program, and in which nothing acts on a terminal: it is looked at, too. JSON itself escapes
-/// no more than the first 32 control characters.
+/// JSON that says the same to a program, and in which nothing acts on a terminal, because humans look at it, too. JSON itself
+/// escapes no more than the first 32 control characters.
 pub fn shown_json(json: &str) -> Cow<'_, str> {
     // Line breaks stand between values; in a string there is none.
     let is_unseen = |character: char| character != '\n' && is_unseen(character);

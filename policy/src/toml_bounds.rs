@@ -1,13 +1,13 @@
-//! How deep values in values of TOML are, and how many there are, before anything is parsed.
+//! How deeply values of TOML are nested, and how many there are, before anything is parsed.
 
 use toml_parser::Source;
 use toml_parser::lexer::TokenKind;
 
-/// Returns how many values TOML may have; `None` if one may lie deeper than `most`. Depth is the brackets that are open, and
-/// the dots in the keys and headers around. It counts rather too much than too little, such as the dot of a number. What is
-/// behind an error counts, too.
+/// Returns how many values TOML may have; `None` if one may lie deeper than `most`. The depth of a value is the number of open
+/// brackets, plus the dots in the keys and headers around it. The count is too high rather than too low: the dot of a number
+/// counts, and so does what is behind an error.
 ///
-/// The tokens are the parser's own: where the two saw strings and comments differently, values could hide from the count.
+/// The tokens are the parser's own: if the count and the parser saw strings and comments differently, values could hide.
 pub fn count(text: &str, most: usize) -> Option<usize> {
     let mut depth = TomlDepth { open: vec![0], sum: 0, header: 0, in_header: false, is_start: true };
     let mut values = 1;
@@ -32,7 +32,7 @@ pub fn count(text: &str, most: usize) -> Option<usize> {
 struct TomlDepth {
     /// The dots since the last comma or line, for each open bracket, and for the line around them.
     open: Vec<usize>,
-    /// All these dots.
+    /// The number of all these dots.
     sum: usize,
     /// The depth of the table that the last header has opened.
     header: usize,
@@ -136,7 +136,7 @@ mod tests {
         }
     }
 
-    /// What the parser reads behind them counts.
+    /// What the parser reads behind a string or a comment counts.
     #[test]
     fn no_string_and_no_comment_hides_what_follows() {
         for hidden in ["# c\r", "x = \"\\\n", "x = 1'''\n", "x = 1\"\"\"\n", "x = '\n"] {

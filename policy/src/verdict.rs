@@ -32,7 +32,7 @@ impl Outcome {
     }
 }
 
-/// Who wrote what decided.
+/// Who wrote the rule or value that decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
@@ -130,7 +130,7 @@ impl<'p> Reason<'p> {
         Reason { is_quiet: true, ..self }
     }
 
-    /// Whether it is that something would run outside the guard (`permissions.persistence`).
+    /// Whether the reason is that something would run outside the guard (`permissions.persistence`).
     pub fn is_persistence(&self) -> bool {
         self.source == Source::Builtin && self.path.starts_with(PERSISTENCE)
     }
@@ -150,7 +150,7 @@ impl<'p> Reason<'p> {
         self.is_quiet || self.source == Source::Builtin && self.path.starts_with(UNMENTIONED)
     }
 
-    /// Whether a denial for this reason holds where nothing else is blocked, too (`--observe`): what it closes answers for
+    /// Whether a denial for this reason holds even where nothing else is blocked (`--observe`): what it closes answers for
     /// guards that do block.
     pub fn is_absolute(&self) -> bool {
         self.source == Source::Builtin && self.path == ABSOLUTE

@@ -72,14 +72,14 @@ impl<'a> MapBuilder<'a> {
         Rights { r: bit(rights.r), w: bit(rights.w), x: bit(rights.x) }
     }
 
-    /// Denies a pattern. One without wildcards also denies everything below it, and is resolved to its end:
+    /// Denies a pattern. A pattern without wildcards also denies everything below it, and is resolved to its end:
     /// an operator who names a directory or a link means what is there.
     pub(crate) fn deny(&mut self, expanded: &Expanded, reason: &CompiledReason) {
         let denied = self.denied(expanded, reason.clone());
         self.denies.extend(denied);
     }
 
-    /// Makes the policy that of a sandbox: with the rule for its own directory. Must come before the denials.
+    /// Makes the policy one for a sandbox, with the rule for the sandbox's own directory. Must come before the denials.
     pub(crate) fn enclose(&mut self, enclosure: Option<&'a Enclosure>) {
         self.enclosure = enclosure;
         if let Some(enclosure) = enclosure {
@@ -146,7 +146,7 @@ impl<'a> MapBuilder<'a> {
                     rights,
                     reason: Arc::clone(&reason),
                 };
-                // The tree may have made the link, and then the rule must not loosen another one.
+                // The tree may have made the link. So the resolved form only tightens, and never loosens another rule.
                 always.extend(expanded.resolved(&self.paths, false).as_ref().map(entry));
                 rules.push(entry(expanded));
             });
@@ -269,7 +269,7 @@ impl<'a> MapBuilder<'a> {
             }
         }
         let map = map.with_rules(self.rules).with_ceilings(self.ceilings);
-        // The next policy must resolve them to the same paths. Files below them are judged by their real paths.
+        // The next policy must resolve these links to the same paths. Files below them are judged by their real paths.
         for (link, reason) in self.ways {
             if map.find(&link).rights.w != Grant::No {
                 self.protected.add_way(&link, &reason);

@@ -1,8 +1,8 @@
 //! A sandbox without a container: what it leaves of a policy.
 //!
 //! It takes away as a project's file does, by ceilings, so that nothing in it can be wider than the policy in force. The
-//! one exception is the sandbox's own directory, which is in a place that every policy denies: of those denials only
-//! this directory is left out.
+//! one exception is the sandbox's own directory. It lies in a place that every policy denies, and those denials do not
+//! hold for it.
 
 use std::sync::Arc;
 
@@ -18,12 +18,11 @@ use crate::paths::expansion::{Expanded, expand, show};
 use crate::verdict::CompiledReason;
 use crate::{Grant, Permission, Policy, Rights, Source};
 
-/// The parts of a system that a sandbox leaves, with what it leaves of their rights: those of [`system::PROGRAMS`], and
-/// these.
+/// What a sandbox leaves of a system besides [`system::PROGRAMS`], each part with the most rights that it leaves.
 const SYSTEM: [(&str, &str); 4] =
     [("/lib32/**", "r-x"), ("/libx32/**", "r-x"), ("/etc/**", "r--"), ("/sys/fs/cgroup/**", "r--")];
 
-/// What a sandbox leaves of a directory that it has.
+/// What a sandbox leaves on each of its directories itself, apart from what is in it.
 const FIXED: Rights = Rights { r: Grant::Yes, w: Grant::No, x: Grant::Yes };
 
 /// What a sandbox leaves of a policy.
@@ -32,11 +31,11 @@ pub struct Enclosure {
     /// The real path of the sandbox's own directory. What is in it may be read, written and run, although it is in the
     /// guard's own directory.
     pub own: Vec<u8>,
-    /// What else of the disk it has, besides the system: at most these rights, and never more than the policy grants.
+    /// The other files and directories that the sandbox has, besides the system. The policy may grant less on them.
     pub places: Vec<EnclosedPlace>,
     /// Whether it has a network.
     pub has_network: bool,
-    /// How much it may take; the policy may say less.
+    /// The limits of the session in the sandbox. The policy may set lower ones.
     pub limits: Limits,
 }
 
@@ -66,11 +65,11 @@ impl Enclosure {
         (own, Permission(Rights::ALL), reason)
     }
 
-    /// Returns the ceiling in the form of denials that cover its own directory: they hold everywhere else.
+    /// Turns denials that cover the sandbox's own directory into a ceiling that holds everywhere else.
     pub(super) fn around(&self, mut denied: Vec<CompiledPattern>) -> Ceilings {
         let own = hierarchy(&self.own);
         let reason = Arc::new(reason(&own, Rights::ALL));
-        // The longest counts, and no denial around a directory is longer than its path.
+        // The longest pattern counts, and no denial around a directory is longer than the directory's path.
         denied.push(CompiledPattern { glob: own.glob(true), rights: Rights::ALL, reason });
         Ceilings::new(Vec::new(), denied)
     }
@@ -122,7 +121,7 @@ impl Enclosure {
         policy.roots = self.roots(&policy.roots);
     }
 
-    /// The roots of programs that are in the sandbox, and those parts of the others that are.
+    /// The roots of programs that lie in the sandbox, and the parts in the sandbox of those that lie around it.
     fn roots(&self, roots: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let others =
             SYSTEM.into_iter().filter(|(_, rights)| rights.contains('x')).map(|(pattern, _)| pattern);
@@ -144,8 +143,8 @@ impl Enclosure {
     }
 }
 
-/// Whether a sandbox leaves an entry of the base: not the sockets of services of the machine, which would answer for it,
-/// and not the arguments of processes outside.
+/// Whether a sandbox keeps an entry of the base. It keeps neither the sockets of the machine's services, which would act
+/// for it, nor the arguments of processes outside.
 fn is_kept(pattern: &str, rights: &str) -> bool {
     let is_socket = rights.contains('w') && !pattern.starts_with("/dev/") && !pattern.starts_with("/proc/");
     !is_socket && !pattern.ends_with("/cmdline")

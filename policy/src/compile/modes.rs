@@ -71,8 +71,8 @@ impl Modes {
         modes
     }
 
-    /// Tightens the modes by a project's file. An `ask` counts only where the policy asks: where it does not, asking would be more than
-    /// denying.
+    /// Tightens the modes by a project's file. An `ask` counts only where the policy asks. Where the policy never asks, it
+    /// denies instead, and a question could allow more.
     fn tighten_by(&mut self, agent: &str, project: &ProjectFile) {
         let layers = project.layers(agent);
         let place = |layer: &Layer<'_>, key: &str| project.key_path(&format!("{}exec.{key}", layer.prefix));

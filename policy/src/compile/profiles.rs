@@ -96,7 +96,7 @@ impl Profile {
         Profile::ALL.into_iter().find(|profile| profile.as_str() == name)
     }
 
-    /// Returns the profile of the program that a command of this name is.
+    /// Returns the profile of the agent whose command has this name.
     pub fn of_command(name: &[u8]) -> Option<Profile> {
         Profile::ALL.into_iter().find(|profile| profile.content().command.as_bytes() == name)
     }
@@ -114,11 +114,11 @@ impl Profile {
         PROGRAMS.into_iter().chain(TOOLCHAINS).chain(own).any(covers)
     }
 
-    /// Returns whether a policy grants all of it already.
+    /// Returns whether a policy already grants everything that the profile does.
     pub fn is_granted_by(self, policy: &Policy) -> bool {
         self.rules().all(|(pattern, permission)| {
             let Expanded { literal, pattern } = expand(pattern, policy.home.as_slice());
-            // A path that the pattern covers: what it is named for, or something below it.
+            // A path that the pattern covers: the named file itself, or something below the named directory.
             let path = [&literal, pattern.replace("**", "x").replace('*', "").as_bytes()].concat();
             permission.0.within(policy.map.find(&path).rights)
         })

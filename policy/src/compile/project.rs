@@ -21,7 +21,7 @@ pub struct ProjectGrant {
 }
 
 impl ProjectFile {
-    /// Its allowlists' entries, and warnings.
+    /// The entries of the file's allowlists, and warnings.
     fn entries(&self, agent: &str, paths: &Paths<'_>, map: &PathRules) -> (Vec<CompiledEntry>, Vec<String>) {
         let paths = Paths { workspace: Some(&self.directory), ..*paths };
         let (mut entries, mut warnings) = (Vec::new(), Vec::new());
@@ -46,7 +46,7 @@ impl ProjectFile {
         (entries, warnings)
     }
 
-    /// What it would allow beyond a policy, in which it does not count. `map` is that of the policy, without ceilings.
+    /// What the file would allow beyond a policy that ignores it. `map` is the policy's map without ceilings.
     fn grants(&self, agent: &str, home: &[u8], map: &PathRules, programs: &Programs) -> Vec<ProjectGrant> {
         let mut grants = Vec::new();
         let asks_for_programs = programs.security == Security::Allowlist && programs.ask != Ask::Off;
@@ -90,7 +90,7 @@ impl ProjectFile {
     }
 }
 
-/// Returns the directory of a name.
+/// Returns the directory that contains a path.
 fn directory(path: &[u8]) -> &[u8] {
     match path.iter().rposition(|byte| *byte == b'/') {
         None | Some(0) => b"/",
@@ -98,7 +98,8 @@ fn directory(path: &[u8]) -> &[u8] {
     }
 }
 
-/// Returns the entries of the files that are trusted, and warnings. Where nobody is asked, there is nothing to answer.
+/// Returns the entries of the files that are trusted, and warnings. If the policy never asks, no entry counts: a file only
+/// answers questions.
 pub(super) fn entries(
     projects: &[ProjectFile],
     agent: &str,
@@ -113,7 +114,7 @@ pub(super) fn entries(
     (entries.concat(), warnings.concat())
 }
 
-/// Takes away what the files take of carriers, safe bins and connections.
+/// Removes the carriers, safe bins and connections that a file does not leave.
 pub(super) fn restrict(projects: &[ProjectFile], programs: &mut Programs, network: &mut Network) {
     for project in projects {
         if let Some(carriers) = &project.document.exec.carriers {

@@ -192,7 +192,7 @@ impl Mode {
         self.security.map(|security| (security, "security")).into_iter().chain(preset).min_by_key(|s| s.0)
     }
 
-    /// Whichever asks more of `ask` and the ask that `mode` implies, with the key that sets it.
+    /// Of `ask` and the ask that `mode` implies, the one that asks more, with the key that sets it.
     pub(crate) fn ask(&self) -> Option<(Ask, &'static str)> {
         let preset = self.preset.map(|preset| (preset.ask(), "mode"));
         preset.into_iter().chain(self.ask.map(|ask| (ask, "ask"))).max_by_key(|a| a.0)

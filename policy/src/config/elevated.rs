@@ -92,7 +92,7 @@ pub struct ElevatedSender {
 const KINDS: [&str; 6] = ["id", "from", "e164", "name", "username", "tag"];
 const FIXED: usize = 3;
 
-/// Why there is no such sender.
+/// Why the given senders are not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SenderError {
     /// A sender is written in another form.

@@ -70,7 +70,7 @@ impl Policy {
         let mut policy = self.clone();
         policy.programs.security = policy.programs.security.min_security(Security::Allowlist);
         policy.programs.ask = policy.programs.ask.max_ask(ask);
-        // What was allowed for inside, where files and children are judged, says nothing about outside.
+        // What is allowed inside, where files and children are judged, need not be allowed outside.
         policy.programs.allowlist = std::mem::take(&mut policy.programs.outside);
         policy.programs.skills = Allowlist::default();
         // Without an answer, nothing runs outside.
@@ -78,8 +78,8 @@ impl Policy {
         Some(policy)
     }
 
-    /// Why a written entry that names this program with these arguments does not let it run outside: it is in the list for
-    /// inside. Called on the policy itself, not on that of [`Policy::for_elevated`].
+    /// Returns why a program does not run outside although a written entry names it with these arguments: the entry is in
+    /// the list for inside. Called on the policy itself, not on that of [`Policy::for_elevated`].
     pub fn counts_inside_only(&self, exec: &Exec<'_>) -> Option<String> {
         let entry = self.entry(exec).filter(|entry| entry.is_written() && entry.names_arguments())?;
         let path = entry.reason().path.into_owned();

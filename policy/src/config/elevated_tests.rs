@@ -85,7 +85,7 @@ fn the_tool_policy_and_the_agents_sections_shut_gates() {
     }
 }
 
-/// What was allowed for inside, where files and children are judged, says nothing about outside.
+/// What is allowed inside, where files and children are judged, need not be allowed outside.
 #[test]
 fn only_its_own_list_counts_outside() {
     let policy = compiled(
@@ -106,7 +106,7 @@ fn only_its_own_list_counts_outside() {
     let hint = policy.counts_inside_only(&exec(b"/usr/bin/inside")).unwrap();
     assert!(hint.starts_with("agents[\"*\"].allowlist[0] counts inside only"), "{hint}");
     assert_eq!(policy.counts_inside_only(&exec(b"/usr/bin/outside")), None);
-    // An entry for any arguments would be for whatever files of the tree's they name.
+    // An entry for any arguments would also allow those that name files of the tree.
     assert_eq!(of(&elevated, b"/usr/bin/any"), Outcome::Ask);
     let warnings = policy.warnings();
     assert!(
@@ -169,14 +169,14 @@ proptest! {
         let own = decide(&policy, &Request::Exec(exec)).outcome;
         if let Some(elevated) = policy.for_elevated(level) {
             let outcome = decide(&elevated, &Request::Exec(exec)).outcome;
-            // A miss that nobody would be asked about is asked about here: that is not an allow.
+            // What is denied inside only because nobody is asked may be asked about here, but is never allowed.
             prop_assert!(own != Outcome::Deny || outcome != Outcome::Allow);
             prop_assert!(own != Outcome::Ask || outcome != Outcome::Allow);
             let is_withheld = program != "/usr/x" && right != "r-x";
             if security == "deny" || is_withheld {
                 prop_assert_eq!(outcome, Outcome::Deny);
             }
-            // Only the default withholds it, which a human may answer.
+            // Only the default withholds `/usr/x`, so a human may allow it.
             prop_assert!(program != "/usr/x" || outcome != Outcome::Allow);
         } else {
             prop_assert_eq!(level, ElevatedLevel::Off);

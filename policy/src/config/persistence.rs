@@ -30,7 +30,7 @@ impl Protection {
     pub(crate) const WORDS: [(&'static str, Protection); 2] =
         [("ask", Protection::Ask), ("deny", Protection::Deny)];
 
-    /// Returns true or false for a setting that is written so.
+    /// Returns the setting that `true` or `false` stands for.
     pub(crate) fn from_bool(on: bool) -> Protection {
         if on { Protection::Deny } else { Protection::Off }
     }
@@ -57,7 +57,7 @@ impl Serialize for Protection {
 pub(crate) enum Persistence {
     /// The same for all sets.
     All(Protection),
-    /// Some of them.
+    /// A setting for each of some sets.
     Each(BTreeMap<Set, Protection>),
 }
 
@@ -86,8 +86,8 @@ impl JsonSchema for Persistence {
     }
 }
 
-/// Returns how a set is protected, with the source and key that say so; `None` if nothing does. `settings` holds those of
-/// a document's sections, the most specific first.
+/// Returns how a set is protected, with the source and key that say so; `None` if nothing does. `settings` holds the
+/// `permissions.persistence` of a document's sections, the most specific section first.
 fn setting<'d>(
     settings: impl IntoIterator<Item = (Option<&'d Persistence>, Source, &'d str)>,
     set: Set,

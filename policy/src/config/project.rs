@@ -1,5 +1,5 @@
-//! The own file of a project, `.openclaw/guard.json`: what it says of files. It takes away from the policy, always; what it
-//! allows counts only if the operator trusts it, and then as saved answers do.
+//! The own file of a project, `.openclaw/guard.json`: what it says of files. It always takes away from the policy. What it
+//! allows counts only if the operator trusts the file, and then as saved answers do.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::{Bits, Grant, Permission, Source};
 /// The file of a project, found above the start directory or there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProjectFile {
-    /// The real path of the directory that it is for, which is what `${workspace}` in it stands for. The file is
+    /// The real path of the project's directory, for which `${workspace}` stands in the file. The file is
     /// `.openclaw/guard.json` there.
     pub directory: Vec<u8>,
     /// Its contents.
@@ -28,7 +28,7 @@ pub struct ProjectFile {
 pub enum ProjectTrust {
     /// The operator trusted this file as it is.
     Trusted,
-    /// The operator did not.
+    /// The operator has not trusted the file.
     Untrusted,
     /// The operator trusted it with other contents.
     Changed,
@@ -93,7 +93,7 @@ impl ProjectFile {
         }
     }
 
-    /// Calls `add` with each rule. One of an agent replaces one with the same pattern.
+    /// Calls `add` with each rule. A rule of an agent replaces a more general rule with the same pattern.
     pub(crate) fn each_rule(
         &self,
         agent: &str,
@@ -121,7 +121,7 @@ impl ProjectFile {
         }
     }
 
-    /// What it allows about files, as answers.
+    /// What the file allows about files, as saved answers.
     pub(crate) fn answers(&self, agent: &str, home: &[u8]) -> Vec<SavedRule> {
         let mut answers = Vec::new();
         self.each_rule(agent, home, |expanded, permission, reason| {

@@ -124,7 +124,7 @@ fn same_order(before: &[Entry], after: &[Entry], around: Around<'_>) -> Result<(
     }
 }
 
-/// The names whose values are not the same in number or order.
+/// The names whose lists of values differ.
 fn changed<'e>(before: &'e [Entry], after: &'e [Entry]) -> BTreeSet<&'e [u8]> {
     let values = |entries: &'e [Entry]| {
         let mut values: HashMap<&'e [u8], Vec<Option<&'e [u8]>>> = HashMap::new();

@@ -78,7 +78,7 @@ fn by_name(entries: &[Entry]) -> BTreeMap<&[u8], Values<'_>> {
     values
 }
 
-/// The name of a key as it is written, in quotes if it could pass for more.
+/// The name of a key as it is written, in quotes if it has unusual characters.
 fn key(name: &[u8]) -> String {
     let entry = Entry { name: name.to_vec(), value: None };
     match executing_key(entry.section(), entry.subsection(), entry.key()) {

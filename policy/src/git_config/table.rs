@@ -1,7 +1,7 @@
 //! The keys of a repository's configuration: those that run nothing, and what the best known others do.
 //!
-//! From git-config(1) of git 2.47 and the pages that it includes. A key that is not in the first table counts as one
-//! that runs something. Left out on purpose are keys that switch a check off (`core.protectNTFS`, `safe.*`,
+//! The tables follow git-config(1) of git 2.47 and the pages that it includes. A key that is not in the first table counts
+//! as one that runs something. Left out on purpose are keys that switch a check off (`core.protectNTFS`, `safe.*`,
 //! `transfer.fsckObjects`), that choose a program by its name (`branch.*.mergeOptions` with `-s`, `merge.tool`), that
 //! make git work in submodules (`submodule.recurse`), or that decide how other keys are read (`extensions.*`).
 //!
@@ -169,7 +169,7 @@ const SAFE: &[SafeKey] = &[
 const CONNECTS: &str = "git would connect elsewhere, or by another program";
 const CHECKS: &str = "it decides what git checks or trusts";
 
-/// What git, or a tool that keeps its settings there, runs by the best known other keys: the values name programs.
+/// The best known other keys whose values name programs, with what git, or a tool that keeps its settings there, runs.
 const PROGRAMS: &[(&str, &str)] = &[
     ("core.fsmonitor", "git runs it at every status"),
     ("core.sshCommand", "git runs it to connect"),
@@ -204,7 +204,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("guitool.**", "git gui runs it"),
 ];
 
-/// What the rest of them do. No key is in both tables.
+/// What the remaining well-known keys do. No key is both here and in [`PROGRAMS`].
 const OTHERS: &[(&str, &str)] = &[
     ("core.hooksPath", "git runs the hooks in that directory"),
     ("core.worktree", "git would work on another directory"),
@@ -249,7 +249,7 @@ mod tests {
             let parts: Vec<&[u8]> = name.split('.').map(str::as_bytes).collect();
             let (section, key) = (parts[0], parts[parts.len() - 1]);
             let subsection = (parts.len() > 2).then_some(&b"x"[..]);
-            // It runs a program only with some values.
+            // `submodule.*.update` runs a program only with some values.
             let is_safe = safe_key(section, subsection, key).is_some();
             assert_eq!(is_safe, *name == "submodule.*.update", "{name}");
             assert!(names_program(section, subsection, key), "{name}");

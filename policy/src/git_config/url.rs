@@ -2,8 +2,8 @@
 
 use std::net::Ipv4Addr;
 
-/// Why this URL is refused; `None` if git only connects to another host there, by https or ssh. `this_host` are the names and
-/// addresses of this machine, in lower case.
+/// Why this URL is refused; `None` if git uses it only to connect to another host by https or ssh. `this_host` are the names
+/// and addresses of this machine, in lower case.
 pub(super) fn objection(url: &[u8], this_host: &[Vec<u8>]) -> Option<&'static str> {
     if url.len() > 2048 || !url.iter().all(|byte| is_url(*byte)) {
         return Some("it has characters that do not belong into a URL");
@@ -40,7 +40,7 @@ pub(super) fn objection(url: &[u8], this_host: &[Vec<u8>]) -> Option<&'static st
     if !is_host {
         return Some("its host is odd");
     }
-    // By https a server answers, which runs nothing of a directory that it does not serve.
+    // Over https a server answers, and it runs nothing from a directory that it does not serve.
     let is_https = scheme(url).is_some_and(|(scheme, _)| scheme == b"https");
     if !is_https && is_this_host(host, this_host) {
         return Some("its host is this machine: a push there runs the hooks of a repository at that path");

@@ -20,7 +20,7 @@ const MAX_VALUE: usize = 4096;
 pub(super) enum Values {
     /// Text without control characters, which git only prints or stores.
     Text,
-    /// True or false, also as 1 and 0, or a word of these.
+    /// True or false, also as 1 and 0, or one of these words.
     Bool(&'static [&'static str]),
     /// One of these words.
     OneOf(&'static [&'static str]),

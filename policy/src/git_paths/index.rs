@@ -99,7 +99,7 @@ fn entry(
     let is_directory = mode & TYPE == DIRECTORY;
     let named: &[u8] = path;
     check_path(if is_directory { named.strip_suffix(b"/").unwrap_or(named) } else { named })?;
-    // git follows it where it looks for submodules (CVE-2018-11235).
+    // git follows such a link when it looks for submodules (CVE-2018-11235).
     if mode & TYPE == LINK && basename(named).eq_ignore_ascii_case(b".gitmodules") {
         return Err(GitPathsError::LinkedModules);
     }
@@ -113,7 +113,7 @@ fn extensions(
     object_name: usize,
 ) -> Result<(), GitPathsError> {
     let end = reader.at;
-    // git looks for this one at a fixed distance from the end, even if the data of another one is there.
+    // git looks for `EOIE` at a fixed distance from the end, even if the data of another extension is there.
     let last = reader.bytes.len().checked_sub(8 + 4 + object_name);
     let is_told = last.and_then(|last| reader.bytes.get(last..last + 4)) == Some(b"EOIE");
     let mut is_over = false;
@@ -141,7 +141,7 @@ fn extensions(
                 return Err(GitPathsError::Split);
             }
             name if HARMLESS.iter().any(|known| known.as_slice() == name) => {}
-            // git skips those that it does not know, if their name begins with a capital letter.
+            // git skips extensions that it does not know if their names begin with a capital letter.
             name if name[0].is_ascii_uppercase() => {}
             _ => return Err(GitPathsError::UnknownExtension),
         }
@@ -197,7 +197,7 @@ impl<'b> IndexReader<'b> {
         Ok(u16::from(bytes[0]) << 8 | u16::from(bytes[1]))
     }
 
-    /// A number of as many bytes as it takes (git's varint.c).
+    /// A number of variable length (git's varint.c).
     fn varint(&mut self) -> Result<usize, GitPathsError> {
         let mut number: usize = 0;
         loop {

@@ -16,7 +16,7 @@ pub const MAX_BYTES: usize = 256 << 20;
 /// What such a file contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GitPathsContent {
-    /// An index, of a repository with this format of names of objects.
+    /// An index of a repository whose object names have this format.
     Index(ObjectFormat),
     /// The files with conflicts that git-rerere(1) remembers.
     MergeRr,

@@ -143,7 +143,7 @@ fn unused(policy: &Policy, proposal: &Proposal) -> Vec<String> {
     }
     let rules =
         policy.map.rules.iter().filter(|entry| entry.rights != Rights::NONE).map(|entry| &*entry.reason);
-    // Calls of tools start no programs, so no entry for one could be needed.
+    // A session that starts no programs consists of calls of tools, and can need no entry.
     let has_started = proposal.observations.iter().any(|seen| seen.used.meets(Used::STARTED));
     // The session does not record arguments, so it cannot show whether an entry with an `argPattern` was used.
     let entries = policy
@@ -176,7 +176,8 @@ impl Merging<'_> {
         expand(pattern, self.session.host.bases()).glob(true)
     }
 
-    /// Adds the rules that the missing observations need: for each the longest rule that covers it, which would decide.
+    /// Adds the rules that the missing observations need: for each observation the longest rule that covers it, because that
+    /// rule would decide.
     fn rules(&mut self, proposal: &Proposal, missing: &[&Observation]) {
         let rules: Vec<(Glob, (&String, Permission))> = proposal
             .rules
@@ -299,7 +300,7 @@ impl Merging<'_> {
                 self.conflicts.insert(Conflict { requested: format!("program {}", show(path)), by });
                 continue;
             }
-            // An entry already lets it start; the new rule only adds x.
+            // If an entry already lets the program start, the new rule only adds x.
             let is_listed = self.policy.programs.allowlist.allow(&exec, Writers::NOBODY).is_some();
             if !is_listed {
                 let pattern =

@@ -145,7 +145,7 @@ pub(super) fn not_public(port: u16, addresses: &BTreeSet<IpAddr>) -> impl Iterat
     addresses.iter().copied().filter(is_other).map(move |ip| SocketAddr::new(ip, port))
 }
 
-/// Whether no policy that is learned lets a name lead to an address: this host, this link, the metadata service of a
+/// Whether an address is one to which no learned policy lets a name lead: this host, this link, the metadata service of a
 /// cloud.
 fn is_out_of_reach(ip: &IpAddr) -> bool {
     let class = AddressClass::from_ip(*ip);

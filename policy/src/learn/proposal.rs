@@ -72,7 +72,7 @@ pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
             .filter_map(|i| fails(&policy, &observations[i], session).map(|(used, why)| (i, used, why)))
             .collect();
         if failing.is_empty() {
-            // No other round would help: their entries do not depend on the rules for paths.
+            // No other round would help: the entries for hosts do not depend on the rules for paths.
             left_out.extend(session.reached.refused(&policy));
             break (text, made);
         }
@@ -248,7 +248,7 @@ impl ProposalLines {
 /// The denials: secrets that a rule would expose, and those that are always denied.
 fn deny(home: &[u8], settled: &BTreeMap<Pattern, Bits>, left_out: &[LeftOut]) -> Vec<String> {
     let opened = |path: &[u8]| {
-        // The built-in base opens none of these.
+        // The built-in base opens none of these secrets.
         let opens = |(pattern, bits): (&Pattern, &Bits)| {
             let reaches =
                 is_below(path, &pattern.path) && (!is_below(path, home) || is_below(&pattern.path, home));

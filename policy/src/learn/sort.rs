@@ -140,7 +140,7 @@ impl Bounds {
 /// Sorts all observations.
 pub(super) fn sort(session: &Session<'_>, bounds: &Bounds, zones: &Zones, width: Width) -> Sorted {
     let mut sorted = Sorted::default();
-    // git may change these by their locks, wherever it may write the files beside them. No rule could allow more.
+    // Through their locks, git may change these files wherever it may write the files beside them. No rule could allow more.
     let is_gits = |path: &[u8]| {
         let shapes = bounds.most.shapes(path);
         GitLockedNames::is_of_paths(path) && shapes.iter().any(|shape| shape.kind == ShapeKind::GitLocked)

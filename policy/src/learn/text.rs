@@ -49,7 +49,7 @@ fn filled(items: &[String], indent: &str) -> String {
     lines.iter().map(|line| format!("{indent}{line}\n")).collect()
 }
 
-/// The hosts that were seen. With names, they are the only ones then.
+/// Writes the hosts that were seen. If there are names among them, only those names are allowed.
 fn push_network(out: &mut String, network: &LearnedNetwork) {
     let lists = [
         ("    // other hosts that are not of the Internet\n", "connect", "allow", &network.addresses),

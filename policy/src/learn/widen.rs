@@ -59,7 +59,7 @@ pub(super) fn widen(
             }
         }
     }
-    // Libraries and programs lie side by side there, and the tree writes neither.
+    // In these zones libraries and programs lie side by side, and the tree writes neither.
     for (pattern, bits) in widened.rights.patterns_mut() {
         let is_settings = is_below(&pattern.path, b"/etc");
         bits.x |= pattern.is_deep && !is_settings && zones.find(&pattern.path).kind.holds_programs();
@@ -70,7 +70,7 @@ pub(super) fn widen(
         widened.roots = roots(observations, zones);
     }
     // Programs that are built in the project are assumed to run there, in this session or the next. A session that starts no
-    // program is one of tools that only read and write files: those run nothing.
+    // program consists of calls of tools that only read and write files, and runs nothing.
     let starts = observations.iter().any(|seen| seen.used.meets(Used::STARTED));
     let is_built = starts
         && observations

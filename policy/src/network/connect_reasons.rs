@@ -52,7 +52,7 @@ pub(super) fn bound_link() -> CompiledReason {
     }
 }
 
-/// For a port that is none of these.
+/// For a port that is not among the allowed ones.
 pub(super) fn port(allowed: &[u16]) -> CompiledReason {
     CompiledReason {
         source: Source::Global,

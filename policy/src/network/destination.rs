@@ -26,7 +26,7 @@ enum Hosts {
 const LOCALHOST: &str = "localhost";
 const EXPECTED: &str = "an address, a prefix (10.0.0.0/8), localhost or *, optionally with :PORT";
 
-/// Why a text is not a destination, or not one of an exception.
+/// Why a text is not a destination, or not the destination of an exception.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DestinationError {
     /// An IPv6 address without its end.
@@ -71,7 +71,7 @@ impl Destination {
     /// Parses a destination. IPv6 with a port needs brackets, as in a URL: `[fd00::]/8:443`.
     ///
     /// # Errors
-    /// If it is not one.
+    /// If the text is not a destination.
     pub(crate) fn parse(text: &str) -> Result<Destination, DestinationError> {
         let Parts { host, length, port } = split(text)?;
         let port = match port {
@@ -90,7 +90,7 @@ impl Destination {
     /// named each by itself.
     ///
     /// # Errors
-    /// If it is not one.
+    /// If the text is not such a destination.
     pub(crate) fn parse_exception(text: &str) -> Result<Destination, DestinationError> {
         let destination = Destination::parse(text)?;
         let Hosts::Prefix(prefix) = &destination.hosts else {

@@ -22,7 +22,7 @@ pub(super) enum Hostname {
 const LOCALHOST: [&str; 2] = ["localhost", "localhost.localdomain"];
 /// The domain of this host (RFC 6761).
 const LOCALHOST_DOMAIN: &str = ".localhost";
-/// The domains of its network (RFC 6762, and ICANN's resolution of 2024-07-29). Clouds name their metadata services in
+/// The domains of this host's network (RFC 6762, and ICANN's resolution of 2024-07-29). Clouds name their metadata services in
 /// the second.
 const LOCAL_DOMAINS: [&str; 2] = [".local", ".internal"];
 
@@ -37,7 +37,7 @@ pub(super) fn listed(texts: &[String]) -> impl Iterator<Item = String> {
     texts.iter().map(|text| trim(&normalized(text)).to_owned())
 }
 
-/// Without the dots at the end, then without brackets.
+/// Removes the dots at the end, then the brackets.
 fn bare(text: &str) -> &str {
     let text = text.trim_end_matches('.');
     text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text)

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::hostname::listed;
 
-/// A host, or with `*.` every host below it, and not that host itself.
+/// A host; or with `*.`, every host below it but not the host itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HostnamePattern(String);
 

@@ -165,7 +165,7 @@ impl Network {
         }
     }
 
-    /// The same, with a question in place of the denial of a name that no entry allows. `None` without `network.web`.
+    /// A copy that asks about names that no entry allows, instead of denying them. `None` without `network.web`.
     pub(crate) fn with_names_asked(&self) -> Option<Network> {
         let web = self.web.as_ref()?.with_names_asked();
         Some(Network { web: Some(web), ..self.clone() })
@@ -208,7 +208,7 @@ impl Network {
         verdict(Outcome::Deny, &self.by_web)
     }
 
-    /// Decides whether a socket may be made, and a UDP socket used. Where its messages go is decided for each.
+    /// Decides whether a socket may be made, and a UDP socket used. Each message's destination is decided by itself.
     pub(crate) fn sockets(&self) -> Verdict<'_> {
         match &self.closed {
             Some(reason) => verdict(Outcome::Deny, reason),
@@ -256,7 +256,7 @@ impl Network {
         }
     }
 
-    /// Why the class of an address denies it, or asks about it. This host may have a metadata service of its own.
+    /// Why the class of an address denies it, or asks about it. The class of metadata services counts on this host, too.
     fn by_class(&self, address: SocketAddr, is_local: bool) -> Option<(Outcome, &CompiledReason)> {
         let ip = address.ip().to_canonical();
         let allows = |names: fn(&Destination, SocketAddr) -> bool| {
@@ -267,7 +267,7 @@ impl Network {
             AddressClass::Public => return None,
             _ if is_local => return None,
             AddressClass::LinkLocal => ((Outcome::Deny, &self.by_link_local), allows(Destination::names)),
-            // A socket that connects to one keeps to that link, and what it sends to this host leaves by it.
+            // A socket that connects to a group on one link keeps to that link: it sends even to this host by the link.
             AddressClass::Multicast if self.keeps_to_link(ip) => {
                 ((Outcome::Deny, &self.by_link_local), allows(Destination::names))
             }
@@ -289,7 +289,7 @@ impl Network {
         self.private.iter().filter_map(|rule| rule.judge(ip, class)).min_by_key(|(outcome, _)| *outcome)
     }
 
-    /// Whether a socket that is bound or connected there keeps to one link, where that could lead past a rule.
+    /// Whether a socket that is bound or connected to this address keeps to one link, where that could lead past a rule.
     fn keeps_to_link(&self, ip: IpAddr) -> bool {
         is_of_link(ip) && (self.web.is_some() || self.private() != PrivateAccess::Allow)
     }
@@ -312,7 +312,7 @@ impl Network {
             return verdict(Outcome::Deny, &self.by_server);
         }
         if self.keeps_to_link(address.ip()) {
-            // From then on, what the socket sends to this host leaves by that interface, too.
+            // Otherwise the socket would send even to this host by that link.
             verdict(Outcome::Deny, &self.by_bound_link)
         } else if transport != Transport::Tcp {
             verdict(Outcome::Allow, &self.allowed)
@@ -386,8 +386,8 @@ impl Network {
     }
 }
 
-/// Whether an address is meant for one link, so that a socket which is bound to it keeps to that (net/ipv6/addrconf.h,
-/// `__ipv6_addr_needs_scope_id`).
+/// Whether an address is meant for one link, so that a socket which is bound to the address keeps to that link
+/// (net/ipv6/addrconf.h, `__ipv6_addr_needs_scope_id`).
 fn is_of_link(ip: IpAddr) -> bool {
     let IpAddr::V6(v6) = ip else { return false };
     let [first, ..] = v6.segments();

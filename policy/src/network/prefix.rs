@@ -91,7 +91,7 @@ impl Prefix {
         self.network
     }
 
-    /// The address, if it is one alone.
+    /// The address, if the prefix is a single one.
     pub(super) fn address(&self) -> Option<IpAddr> {
         (self.length == if self.is_ipv4() { 32 } else { 128 }).then_some(self.network)
     }

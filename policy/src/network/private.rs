@@ -11,8 +11,8 @@ use crate::verdict::{CompiledReason, Outcome, Source};
 #[derive(Clone, Debug)]
 pub(super) struct PrivateRule {
     access: PrivateAccess,
-    /// Whether the key is written. If not, the rule leaves out what is nobody's network: examples, and addresses for tests
-    /// of devices, of which some proxies give every name one (198.18.0.0/15).
+    /// Whether the key is written. If not, the rule leaves out addresses that are nobody's network: those for examples, and
+    /// those for tests of devices (198.18.0.0/15), which some proxies give to every name.
     is_written: bool,
     reason: CompiledReason,
 }
@@ -43,7 +43,7 @@ impl PrivateRule {
     /// What becomes of a connection to another host at this address, of this class; `None` if it is allowed.
     pub(super) fn judge(&self, ip: IpAddr, class: AddressClass) -> Option<(Outcome, &CompiledReason)> {
         let is_meant = match class {
-            // Of another host, a loopback address leads back to this one by a relay: 2002:7f00:1::.
+            // A loopback address inside an address of another host leads back to this host by a relay: 2002:7f00:1::.
             AddressClass::Private | AddressClass::Multicast | AddressClass::Loopback => true,
             AddressClass::Reserved => self.is_written || !is_nobodys(ip),
             AddressClass::Public | AddressClass::LinkLocal | AddressClass::Metadata => false,
@@ -67,7 +67,7 @@ impl PrivateRule {
     }
 }
 
-/// Whether an address belongs to nobody's network, whatever it is reserved for besides.
+/// Whether an address belongs to nobody's network by all of its special uses.
 fn is_nobodys(ip: IpAddr) -> bool {
     special_uses(ip).all(|one| {
         matches!(one.special_use, SpecialUse::Benchmarking | SpecialUse::Documentation | SpecialUse::Global)

@@ -67,12 +67,12 @@ pub enum SsrfError {
     /// No URL.
     #[error("Invalid URL")]
     InvalidUrl,
-    /// `blockedHostnames`.
+    /// `blockedHostnames` has the host.
     #[error(
         "Domain policy: Blocked hostname (configured blocklist): {0}. Try a URL on a different domain or ask the operator to review blockedHostnames."
     )]
     Blocklisted(String),
-    /// `hostnameAllowlist`.
+    /// `hostnameAllowlist` does not have the host.
     #[error(
         "Domain policy: Blocked hostname (not in allowlist): {host}. Permitted hostname patterns: {permitted}. Try a URL on a permitted domain."
     )]
@@ -82,10 +82,10 @@ pub enum SsrfError {
         /// The patterns, separated by commas.
         permitted: String,
     },
-    /// The host's text.
+    /// The host's own text names a special host.
     #[error("Blocked hostname or private/internal/special-use IP address")]
     SpecialHost,
-    /// The host's address.
+    /// The host leads to a special address.
     #[error("Blocked: resolves to private/internal/special-use IP address")]
     SpecialAddress,
     /// A look-up without an answer.
@@ -150,7 +150,7 @@ impl SsrfPolicy {
         self.pinned(host, None, answers)
     }
 
-    /// The same for the host of a URL, with `allowedOrigins`.
+    /// As [`SsrfPolicy::check_lookup`], for the host of a URL, with `allowedOrigins`.
     ///
     /// # Errors
     /// Why none may be reached.

@@ -14,11 +14,11 @@ impl WebOrigin {
     /// The origin of a scheme of the Web, and a host and a port that were parsed before.
     pub(super) fn new(scheme: &str, authority: &str) -> WebOrigin {
         let text = format!("{scheme}://{authority}");
-        // It parses, because it did before. If it did not, it would equal no valid origin.
+        // The parts were parsed before, so the whole parses. If it did not, the result would equal no valid origin.
         WebOrigin::parse(&text).unwrap_or(WebOrigin(text))
     }
 
-    /// The origin of a URL; `None` if it is none of the Web's.
+    /// The origin of a URL; `None` if the URL is not one of the Web.
     pub(crate) fn parse(text: &str) -> Option<WebOrigin> {
         WebOrigin::from_url(Url::parse(trim(text)).ok()?)
     }
@@ -39,7 +39,7 @@ impl WebOrigin {
 }
 
 impl WebOrigin {
-    /// Whether it is another origin, or of the form `https://*.example.com` and that host is below the domain.
+    /// Whether this origin is `other`, or has the form `https://*.example.com` and the host of `other` is below that domain.
     pub(super) fn covers(&self, other: &WebOrigin) -> bool {
         let is_below = |(scheme, domain): (&str, &str)| {
             let (other_scheme, host) = other.0.split_once("://")?;
@@ -51,7 +51,7 @@ impl WebOrigin {
 }
 
 impl WebOrigin {
-    /// Whether it is an origin of this host, at any port and by any scheme.
+    /// Whether this is an origin of a host, at any port and by any scheme.
     pub(super) fn is_of(&self, host: &str) -> bool {
         let own = self.0.split_once("://").map_or("", |(_, authority)| authority);
         let own = own.rsplit_once(':').filter(|_| !own.ends_with(']')).map_or(own, |(host, _)| host);

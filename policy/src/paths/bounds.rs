@@ -59,8 +59,8 @@ impl<'m> RightsBelow<'m> {
         self.protected.any_below(dir).map_or(least, |entry| least.meet(entry.rights))
     }
 
-    /// Returns the bits that the rules ask for somewhere strictly below `dir`, as far as can be told, and answers do not
-    /// grant everywhere.
+    /// Returns, as far as can be told, the bits that the rules ask for somewhere strictly below `dir`. Leaves out bits that
+    /// answers grant everywhere there.
     pub(crate) fn asked(&self, dir: &[u8]) -> Option<Bits> {
         if self.denies.iter().any(|e| e.glob.below(dir) == Below::Everything) {
             return None;

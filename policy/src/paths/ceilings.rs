@@ -10,9 +10,9 @@ use crate::Rights;
 /// The ceilings of one project file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ceilings {
-    /// Each that covers a path counts: denials, and the resolved forms of rules.
+    /// Denials, and the resolved forms of rules. All that cover a path count.
     always: Vec<CompiledPattern>,
-    /// Of those that cover a path, only the longest counts, as among rules.
+    /// Rules. Of those that cover a path, only the longest counts.
     rules: Vec<CompiledPattern>,
     /// The index of both lists, in this order.
     index: Index,
@@ -69,7 +69,7 @@ impl Ceilings {
         self.always.iter().chain(&self.rules)
     }
 
-    /// Returns the paths that it denies altogether, except those that a longer rule leaves.
+    /// Returns the patterns that the file denies altogether. A longer rule may leave some of their paths.
     pub(crate) fn denials(&self) -> impl Iterator<Item = &CompiledPattern> {
         self.entries().filter(|entry| entry.rights == Rights::NONE)
     }

@@ -24,7 +24,7 @@ impl From<Vec<u8>> for WritablePlace {
 }
 
 impl WritablePlace {
-    /// Returns whether it names a path.
+    /// Returns whether the place contains a path.
     pub fn covers(&self, path: &[u8]) -> bool {
         match self.pattern.is_empty() {
             true => path == self.literal || above(path).any(|directory| directory == self.literal),
@@ -55,7 +55,7 @@ pub struct EarlierRuns {
     /// the same ones.
     places: Arc<HashSet<Vec<u8>>>,
     patterns: Arc<Patterns>,
-    /// Directories that do not count, in the same way.
+    /// Directories that do not count, each with everything below it.
     except: HashSet<Vec<u8>>,
 }
 
@@ -101,7 +101,7 @@ impl EarlierRuns {
         runs
     }
 
-    /// Returns the same runs, of which none could write in these directories.
+    /// Returns these runs, as if none of them could write in these directories.
     #[must_use]
     pub fn outside_of(self, directories: &[&str]) -> EarlierRuns {
         let except = directories.iter().map(|directory| directory.as_bytes().to_vec()).collect();
@@ -130,7 +130,7 @@ impl EarlierRuns {
         (is_in(&self.places, path) || self.patterns.covers(path)) && !is_in(&self.except, path)
     }
 
-    /// Returns whether one of them could write a path, or a place is named that lies below it.
+    /// Returns whether a run could write a directory itself, or a place that lies below it.
     pub(crate) fn may_write_in(&self, directory: &[u8]) -> bool {
         let is_inside = |place: &[u8]| above(place).any(|around| around == directory);
         let mut patterns = self.patterns.globs.iter().map(Glob::literal);

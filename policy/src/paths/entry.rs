@@ -42,8 +42,8 @@ impl<'m> Match<'m> {
         }
     }
 
-    /// Returns whether the tree cannot write here, persistence aside: that prevents leaving things behind,
-    /// but does not make what is already there trustworthy.
+    /// Returns whether the tree cannot write here. Persistence does not count: it prevents leaving things behind, but does
+    /// not make what is already there trustworthy.
     pub(crate) fn is_protected(&self) -> bool {
         self.granted_w == Grant::No
     }
@@ -53,7 +53,7 @@ impl<'m> Match<'m> {
         self.granted_w == Grant::Yes
     }
 
-    /// Returns whether the tree may write here, persistence aside, or an earlier run could.
+    /// Returns how far the tree may write here, or an earlier run could, persistence aside.
     pub(crate) fn granted_write(&self) -> Grant {
         self.granted_w
     }
@@ -63,21 +63,21 @@ impl<'m> Match<'m> {
         self.is_of_earlier_run
     }
 
-    /// Counts a program as the tree's that an earlier run could write.
+    /// Counts a program that an earlier run could write as one that the tree may write.
     pub(super) fn count_as_the_trees(&mut self) {
         self.is_of_earlier_run = self.granted_w != Grant::Yes;
         self.granted_w = Grant::Yes;
     }
 
-    /// Has a human asked again, for this reason, about a program that may start by a saved answer.
+    /// Makes the guard ask again, for this reason, about a program that may start by a saved answer.
     pub(super) fn ask_again(&mut self, reason: &'m CompiledReason) {
         if self.rights.x == Grant::Yes && self.x.source == Source::Saved {
             (self.rights.x, self.x) = (Grant::Ask, reason);
         }
     }
 
-    /// Returns what starting a program here takes: `x`, and `r` where the tree may write, or ask to. A program can read its
-    /// own file, so one that is put over the beginning of a file prints the rest.
+    /// Returns what starting a program here takes: `x`, and also `r` if the tree may write here, or ask to write. A program can
+    /// read its own file, so one that is put over the beginning of a file prints the rest.
     pub(crate) fn start(&self) -> (Grant, &'m CompiledReason) {
         if !self.is_protected() && self.rights.r < self.rights.x {
             (self.rights.r, self.r)
@@ -91,7 +91,7 @@ impl<'m> Match<'m> {
         self.is_kept
     }
 
-    /// Leaves at most this of `w`, because of persistence, if it is not withheld already. Whoever is asked is asked for this
+    /// Lowers `w` to at most this grant, because of persistence, unless `w` is withheld already. A question then gives this
     /// reason, whatever a rule asks.
     pub(super) fn keep_from_writing(&mut self, w: Grant, reason: &'m CompiledReason) {
         if self.rights.w != Grant::No {

@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(of("${workspace}x", Some(b"/w")), whole("", "${workspace}x"));
         assert_eq!(of("/a/${workspace}", Some(b"/w")), whole("", "/a/${workspace}"));
         assert_eq!(of("~/${workspace}", Some(b"/w")), whole("/home/u", "/${workspace}"));
-        // Without a workspace it begins with no slash, as no path does.
+        // Without a workspace the pattern begins with no slash, so no path matches it.
         let nothing = expand("${workspace}/**", b"/home/u").glob(true);
         for path in [&b"/"[..], b"/w", b"/${workspace}/x", b"/home/u/${workspace}/x"] {
             assert!(!nothing.covers(path));

@@ -31,8 +31,8 @@ impl Unreadable {
 }
 
 impl Policy {
-    /// Returns true when moving `old` to `new` gives it no right that it did not have, and for a directory
-    /// nothing below it either. False where that cannot be proven; `mv` then copies, and the copy is judged.
+    /// Returns true when moving `old` to `new` gives no new right to it or, for a directory, to anything below it. False
+    /// where that cannot be proven; `mv` then copies, and the copy is judged.
     pub fn may_move(&self, old: &[u8], new: &[u8], directory: bool) -> bool {
         if !self.rights(new).within(self.rights(old)) {
             return false;

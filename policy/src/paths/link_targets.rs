@@ -13,9 +13,9 @@ use crate::text::shown;
 use crate::verdict::CompiledReason;
 use crate::{Grant, Link, Outcome, Policy, Reason, Source, Verdict};
 
-/// What a link may lead to although persistence protects it, if it is a file that the tree may start: virtual environments
-/// and `node_modules/.bin` consist of such links. By a link to what is missing, or to a directory, a copy of the operator's
-/// would make another program there.
+/// Sets whose places a link may lead to although persistence protects them, if the target is a file that the tree may
+/// start: virtual environments and `node_modules/.bin` consist of such links. Through a link to a missing file, or to a
+/// directory, a copy by the operator would put another program there.
 const PROGRAMS: [&str; 3] =
     ["permissions.persistence.path", "permissions.persistence.packages", "permissions.persistence.preload"];
 
@@ -74,8 +74,8 @@ fn directories(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     (0..path.len()).filter(|at| path[*at] == b'/').map(|at| &path[..at]).chain([path])
 }
 
-/// Whether a place in /proc is another one for each program, or becomes another one: what is found below a process's `cwd`,
-/// `root` and descriptors, and the directories on the way there. A process of the tree chooses what its own lead to, also later.
+/// Whether a path in /proc leads elsewhere for each program, or may do so later: a path through a process's `cwd`, `root` or
+/// descriptors, or a directory on the way to these. A process of the tree chooses where its own lead, and can change that.
 fn is_of_a_process(target: &[u8]) -> bool {
     let mut names = target.split(|byte| *byte == b'/').filter(|name| !name.is_empty());
     if names.next() != Some(b"proc") {
@@ -87,7 +87,7 @@ fn is_of_a_process(target: &[u8]) -> bool {
         [] => true,
         // What `/dev/stdin` and the like lead to.
         [b"self", b"fd"] | [b"self", b"fd", b"0" | b"1" | b"2"] => false,
-        // Judged for the directories that whoever follows it may be in.
+        // The caller judges this path for each directory in which the program that follows the link may be.
         [b"self" | b"thread-self", b"cwd", _, ..] => false,
         [process, ref rest @ ..] if is_number(process) || matches!(process, b"self" | b"thread-self") => {
             let of_thread = match *rest {
@@ -102,7 +102,8 @@ fn is_of_a_process(target: &[u8]) -> bool {
     }
 }
 
-/// What follows the last `cwd` of a path: one from the directory of whoever follows the link, if it is that of /proc.
+/// What follows the last `cwd` of a path. If that is a `cwd` of /proc, the rest is a path from the directory of whoever
+/// follows the link.
 fn behind_cwd(path: &[u8]) -> Option<&[u8]> {
     let starts = (0..path.len()).filter(|at| *at == 0 || path[at - 1] == b'/');
     starts.filter_map(|at| path[at..].strip_prefix(b"cwd/")).next_back()
@@ -114,8 +115,8 @@ fn closed<'p>(policy: &'p Policy, path: &[u8]) -> Option<&'p CompiledReason> {
     policy.map.denial(path).or_else(|| policy.map.keeping(path, None))
 }
 
-/// Why something strictly below where a link leads is protected or denied: what is copied or unpacked through the link could
-/// be that. Through a link to a directory around it, or around the name that it gets, other links lead there.
+/// Why something strictly below the target of a link is protected or denied: a copy or an archive through the link could
+/// write it. Even through a link to a directory around the link, or around its later name, other links lead there.
 fn closed_below<'p>(map: &'p PathRules, link: &Link<'_>) -> Option<&'p CompiledReason> {
     let is_around = is_below(link.path, link.target);
     let shapes = map.protected.shapes();
@@ -170,7 +171,7 @@ fn refusal<'p>(policy: &'p Policy, link: &Link<'_>) -> Option<LinkRefusal<'p>> {
     }
     let may_start = found.rights.x == Grant::Yes;
     if let Some(reason) = map.keeping(target, link.site).filter(|_| !is_listed) {
-        // A link with such a name itself is followed for what the name means: `.envrc` of a work tree to that of another.
+        // A link may lead to a protected file of its own name: `.envrc` of a work tree to that of another.
         let last = |path: &[u8]| path.rsplit(|byte| *byte == b'/').next().map(<[u8]>::to_vec);
         let is_same = last(link.path) == last(target)
             && !shapes.all(link.path).is_empty()
@@ -178,7 +179,7 @@ fn refusal<'p>(policy: &'p Policy, link: &Link<'_>) -> Option<LinkRefusal<'p>> {
         let may_lead = is_same || may_start && link.is_to_file && PROGRAMS.contains(&&*reason.path);
         return (!may_lead).then_some(LinkRefusal::Rule(reason));
     }
-    // The operator's own programs would show it to the tree.
+    // The operator's own programs would show the target to the tree.
     let is_denied = found.rights.r == Grant::No && !ptr::eq(found.r, map.default_reason());
     let is_closed = is_denied || is_in_home && !may_start;
     is_closed.then_some(LinkRefusal::Rule(if is_denied { found.r } else { found.w }))

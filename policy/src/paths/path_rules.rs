@@ -15,8 +15,8 @@ use super::saved_rules::Answers;
 use crate::request::Site;
 use crate::verdict::{CompiledReason, Source};
 
-/// The map: denials, then the longest rule, then the base, then the default. `answers` then grant what that
-/// asks for; finally project files take away, and persistence withholds `w`.
+/// The map: denials, then the longest rule, then the base, then the default. `answers` then grant what the result asks
+/// for. Finally project files take away, and persistence withholds `w`.
 #[derive(Clone, Debug)]
 pub(crate) struct PathRules {
     pub(crate) denies: Vec<CompiledPattern>,
@@ -39,7 +39,7 @@ pub(crate) struct PathRules {
     no_path: CompiledReason,
     /// Where earlier runs could write.
     pub(crate) earlier_runs: EarlierRuns,
-    /// The reason for a program that starts by no saved answer.
+    /// The reason to ask again about a program or library that a saved answer allows, because it may have changed.
     outdated_answer: CompiledReason,
 }
 
@@ -284,8 +284,8 @@ impl PathRules {
         found
     }
 
-    /// Finds the rights of a file that is mapped for execution. What persistence withholds is not looked at. No saved answer
-    /// lets a library be mapped that changes without a question ([`PathRules::may_change_library`]).
+    /// Finds the rights of a file that is mapped for execution. What persistence withholds does not count. A saved answer does
+    /// not let a library be mapped that can change without a question ([`PathRules::may_change_library`]).
     pub(crate) fn find_library(&self, path: &[u8]) -> Match<'_> {
         let mut found = self.find_at(path, Some(Site::Own));
         if found.x.source == Source::Saved && self.may_change_library(path, &found) {
@@ -294,8 +294,8 @@ impl PathRules {
         found
     }
 
-    /// Returns whether the tree may write a library by the policy, or an earlier run could. A saved answer by which the tree
-    /// may write it was given by whoever answers about the library.
+    /// Returns whether the tree may write a library by the policy, or an earlier run could. A saved answer that lets the tree
+    /// write it does not count: whoever gave that answer also answers about the library.
     pub(crate) fn may_change_library(&self, path: &[u8], found: &Match<'_>) -> bool {
         match found.is_the_trees() {
             true => found.w.source != Source::Saved,

@@ -61,8 +61,8 @@ impl ReadBound {
     }
 }
 
-/// Judges the size of a file that may be read, if there is a bound. What the base grants is not bounded, because programs
-/// read it to start (libraries) or at every start (archives of locales); unless the tree may write it unasked.
+/// Judges the size of a file that may be read, if there is a bound. What the base grants is not bounded, unless the tree may
+/// write it unasked: programs read it to start (libraries) or at every start (archives of locales).
 pub(crate) fn judge_size<'p>(
     bound: Option<&'p ReadBound>,
     map: &'p PathRules,

@@ -11,8 +11,8 @@ use crate::{Permission, Rights};
 pub struct Workspace {
     /// The real path of the directory. `None` if no directory here may be one: then rules that name it grant nothing.
     pub root: Option<Vec<u8>>,
-    /// Real paths that may be what the operator means all the same. A denial holds there, too: an earlier guarded run
-    /// cannot lift it by choosing another workspace.
+    /// Other real paths that the operator may mean. A denial holds there, too: an earlier guarded run cannot lift it by
+    /// choosing another workspace.
     pub others: Vec<Vec<u8>>,
     /// A sentence, if it is not the directory that the operator expects.
     pub note: Option<String>,

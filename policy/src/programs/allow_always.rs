@@ -40,7 +40,7 @@ pub enum Once {
     Writable,
     /// The tree may write a file among its arguments, and nothing says that this is only data to it.
     Operand,
-    /// It runs code from an input that no entry can bind: later, other code.
+    /// It runs code from an input that no entry can bind. Later the input may hold other code.
     Input,
     /// Its path is not UTF-8, or as a pattern would match other paths.
     Path,

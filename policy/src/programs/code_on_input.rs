@@ -33,7 +33,7 @@ pub(super) fn on_input(interpreter: &'static Interpreter, arguments: &[&str]) ->
             Element::Operand(at) if is_nodes_debugger(interpreter, arguments[at]) => {
                 return CodeOnInput::Runs;
             }
-            // After an option that may take it as a value, it may not be the script.
+            // After an option that may take the operand as its value, the operand need not be the script.
             Element::Operand(_) if is_certain => return CodeOnInput::No,
             Element::Operand(_) | Element::Option(..) | Element::Dash => {}
         }

@@ -185,7 +185,7 @@ const DATA_ONLY: &[&str] = &[
     "xmllint",
 ];
 
-/// Options by which these read a file that says what they do: tar(1), curl(1), wget(1), jq(1).
+/// Options by which these programs read a file that says what they do: tar(1), curl(1), wget(1), jq(1).
 const READS_A_FILE: &[(&[&str], &[&str])] = &[
     (&["tar"], &["-T", "--files-from", "--to-command", "-I", "--use-compress-program"]),
     (&["curl"], &["-K", "--config", "--engine"]),

@@ -2,7 +2,7 @@
 //!
 //! The languages differ in how they split and quote words, and the list of commands that read a file is never complete.
 //! So each word counts, whatever the command is called, and each way to split: a word that the program does not see costs a
-//! look for a file of that name. Only of a command that is known to read a file does the name count without a file, too.
+//! look for a file of that name. A name counts even without such a file only if a command that is known to read a file has it.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ const MAX_ENDS: usize = 16;
 /// The words that commands and code among the arguments consist of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MentionedFiles {
-    /// Each is a file that the program may read, if there is one of that name.
+    /// Each is the name of a file that the program may read, if there is such a file.
     pub words: Vec<Vec<u8>>,
     /// Words beyond those that are looked for.
     pub more: Vec<Vec<u8>>,
@@ -102,7 +102,7 @@ fn ended(program: &str, family: &str, word: &str) -> Vec<String> {
     endings.iter().map(|ending| format!("{stem}{ending}")).collect()
 }
 
-/// A text in which a backslash takes the meaning of the next character away, or stands for a character by its number.
+/// Decodes a text in which a backslash takes the meaning of the next character away, or stands for a character by its number.
 fn unescaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

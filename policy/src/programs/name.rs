@@ -26,7 +26,7 @@ const BUILDS: &[&str] = &[
 ];
 
 /// Returns whether a program has one of these names, apart from its version, build and build target:
-/// `perl5.36-x86_64-linux-gnu`, `bash-static`, and `original-awk`, as Debian calls the one that others stand in for.
+/// `perl5.36-x86_64-linux-gnu`, `bash-static`, and `original-awk`, as Debian calls a program that others can replace.
 pub(crate) fn is_of(program: &str, names: &[&str]) -> bool {
     let own = program.strip_prefix("original-").unwrap_or(program);
     let of_build =

@@ -14,7 +14,7 @@ use crate::verdict::{CompiledReason, Reason};
 pub struct NamedFile {
     /// Its absolute path, as the kernel would follow it.
     pub path: Vec<u8>,
-    /// Where that leads by its text alone, by which the policy judges it.
+    /// Where that path leads by its text alone. The policy judges this path.
     pub place: Vec<u8>,
 }
 
@@ -41,9 +41,9 @@ impl Policy {
             .map(CompiledReason::to_reason)
     }
 
-    /// Returns the files that the arguments name, if a program starts by a saved answer and runs were recorded. One of them
-    /// may be a link to a file that an earlier run could write: [`with_written`](Policy::with_written) has its place count as
-    /// one.
+    /// Returns the files that the arguments name, if a program starts by a saved answer and runs were recorded. A file may be
+    /// a link to one that an earlier run could write. [`with_written`](Policy::with_written) then makes the link's place count as
+    /// such a file.
     pub fn named_by_answer(&self, exec: &Exec<'_>) -> Vec<NamedFile> {
         let is_by_answer = || self.entry(exec).is_some_and(|entry| entry.is_answer());
         if self.map.earlier_runs.is_empty() || !is_by_answer() {

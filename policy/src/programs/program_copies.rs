@@ -1,6 +1,6 @@
 //! Programs that the policy withholds by name, so that a copy under another name can be recognised.
 //!
-//! The supervisor looks at the disk: if a program is about to run from where the tree writes, it compares it
+//! The supervisor looks at the disk: if a program is about to run from where the tree writes, the supervisor compares it
 //! with the files that [`Policy::withheld`] names, and calls [`decide_copy`].
 
 use crate::paths::ceilings::Ceilings;
@@ -58,7 +58,7 @@ impl Policy {
     }
 }
 
-/// Decides about a program with the same contents as the one at the real path `original`: as if that were to
+/// Decides about a program with the same contents as the one at the real path `original`: as if the original were to
 /// start, unless the policy is stricter about the program itself.
 pub fn decide_copy<'p>(policy: &'p Policy, exec: &Exec<'_>, original: &[u8]) -> Verdict<'p> {
     let own = decide(policy, &Request::Exec(*exec));

@@ -17,9 +17,9 @@ const ENDINGS: [&str; 10] = [
     "/__init__.so",
     "/__init__.abi3.so",
 ];
-/// How many names of files are made.
+/// The maximum number of file names that are made.
 const MAX_FILES: usize = 4096;
-/// How long a module's name may be for that.
+/// The maximum length of a module's name for which file names are made.
 const MAX_NAME: usize = 1024;
 
 /// The files from which modules run.
@@ -42,7 +42,7 @@ pub(super) fn modules(known: Option<&'static Interpreter>, arguments: &[&str]) -
         _ => None,
     });
     let Some(module) = module else { return found };
-    // It is the end of an argument: `-m MODULE`, `-mMODULE`, `-Bm MODULE`.
+    // The module's name is the end of an argument: `-m MODULE`, `-mMODULE`, `-Bm MODULE`.
     let at = arguments.iter().position(|argument| argument.ends_with(module)).unwrap_or(0);
     found.module = Some(module.to_owned());
     for name in [module].iter().chain(&arguments[(at + 1).min(arguments.len())..]) {

@@ -8,7 +8,7 @@ use super::name::{is_of, program_name};
 /// Programs that run their first operand, and without one mostly what they read from standard input: tclsh(1), wish(1),
 /// julia(1), Rscript(1), guile(1), racket(1), sbcl(1), ocaml(1), escript(1), elixir(1), crystal(1), m4(1), bc(1), dc(1),
 /// octave(1), gnuplot(1), swipl(1), gforth(1), pike(1); PHP's php-cgi and phpdbg; the JavaScript interpreters mujs, duk, qjs,
-/// gjs, rhino; deno, bun, ts-node, tsx, zx, coffee. A build of one counts as it: `gnuplot-nox` (see [`is_of`]).
+/// gjs, rhino; deno, bun, ts-node, tsx, zx, coffee. Builds of these count, too: `gnuplot-nox` (see [`is_of`]).
 pub(super) const FIRST_OPERAND: &[&str] = &[
     "tclsh",
     "wish",
@@ -175,7 +175,7 @@ pub fn reads_programs(token: impl AsRef<[u8]>, arguments: &[Vec<u8>]) -> bool {
         || arguments.iter().any(has_letter)
 }
 
-/// Returns whether an argument is a long option that may be cut short for this one (getopt_long(3)): `--exec=…`.
+/// Returns whether an argument is this long option, perhaps cut short (getopt_long(3)): `--exec=…`.
 fn is_short_for(argument: &[u8], word: &str) -> bool {
     let name = argument.split(|byte| *byte == b'=').next().unwrap_or_default();
     name.len() > 2 && word.starts_with("--") && word.as_bytes().starts_with(name)

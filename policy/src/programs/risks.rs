@@ -118,7 +118,7 @@ const RISKS: &[Risk] = &[
     risk(&["python"], &["pip", "install"], &[], INSTALLS),
 ];
 
-/// Options of any program that say the same.
+/// Options that force something, whatever the program.
 const FORCES: &[&str] = &["--force", "--no-preserve-root"];
 
 /// Programs that start a script.
@@ -178,7 +178,7 @@ impl Risk {
         let Some(first) = self.command.first() else { return true };
         // A global option may have a value (`git -C ../x push`), and which ones do is not known here.
         let operands = words.iter().enumerate().filter(|(_, word)| !word.starts_with('-'));
-        // A letter could be the name of anything.
+        // A command of one letter could be the name of anything, so it counts only as the first operand.
         let most = if first.len() == 1 { 1 } else { 3 };
         let mut starts = operands.take(most).filter(|(_, word)| *word == first).map(|(at, _)| at);
         starts.any(|at| {
@@ -191,7 +191,7 @@ impl Risk {
 /// The shortest long option that is taken for the beginning of a longer one, as getopt_long(3) and git do: `--for`.
 const MIN_ABBREVIATION: usize = 4;
 
-/// Whether a word is this option or an abbreviation of it, or begins with what is no option.
+/// Whether a word is the wanted option or an abbreviation of it or, if no option is wanted, begins with the wanted text.
 fn is_option(word: &str, wanted: &str) -> bool {
     match wanted.strip_prefix('-') {
         None => word.starts_with(wanted),

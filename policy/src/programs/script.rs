@@ -26,7 +26,7 @@ pub struct Operands {
     /// Whether the program resolves the names of its files itself, as text, before it opens them (node's `fs.realpathSync`).
     pub resolves_names: bool,
     /// What else may be a file that is run: other arguments, values of options, and the files that a module's name stands
-    /// for. Only the last where the script is certain and no option loads code.
+    /// for. If the script is certain and no option loads code, only the files of modules.
     pub others: Vec<Vec<u8>>,
     /// The module that runs (`python3 -m MODULE`): where it is found is not certain.
     pub module: Option<String>,
@@ -64,7 +64,7 @@ pub enum InputKind {
     Other,
     /// A directory, of which the program runs a file.
     Directory,
-    /// A terminal that an argument names. Who has its other end types there, which need not be a human.
+    /// A terminal that an argument names. Whoever holds its other end types there, which need not be a human.
     NamedTerminal,
     /// More files among the arguments than are held one by one.
     MoreFiles,
@@ -114,8 +114,8 @@ pub fn script_operands(path: &[u8], argv: &[Vec<u8>]) -> Operands {
     }
 }
 
-/// Returns the words of commands and code among the arguments of a program with these operands, which may name files that are
-/// run. There may be many: only what asks about a program looks for them.
+/// Returns the words of commands and code among the arguments of a program with these operands. The words may name files
+/// that are run. There may be many, so only code that asks about a program looks for them.
 pub fn mentioned_files(path: &[u8], argv: &[Vec<u8>], operands: &Operands) -> MentionedFiles {
     let (program, arguments) = called(path, argv);
     let known = interpreter(&program);
@@ -299,7 +299,7 @@ mod tests {
         }
     }
 
-    /// The directory is where the script is opened, so another file of that name is not shown for it.
+    /// The script is opened in that directory, so a file of the same name elsewhere is not shown in its place.
     #[test]
     fn an_option_that_changes_the_directory_counts() {
         for (line, expected) in [

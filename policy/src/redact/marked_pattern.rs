@@ -38,7 +38,7 @@ impl MarkedPattern {
 /// Finds all secrets of these patterns, in no order.
 pub(super) fn find_all(patterns: &'static [MarkedPattern], text: &str) -> Vec<Range<usize>> {
     let lower = text.to_ascii_lowercase();
-    // Outside of ASCII some letters are the other case of one in it (U+212A of k), and a pattern matches them.
+    // Some letters outside of ASCII are another case of an ASCII letter (U+212A of k), and patterns match them.
     let is_possible =
         |pattern: &&MarkedPattern| !text.is_ascii() || pattern.marks.iter().any(|mark| lower.contains(mark));
     patterns.iter().filter(is_possible).flat_map(|pattern| pattern.secrets(text)).collect()

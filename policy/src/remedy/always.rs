@@ -75,7 +75,7 @@ pub trait AlwaysContext {
     fn is_let_write(&self, path: &[u8]) -> bool;
 }
 
-/// Only what is at a path, where no answers are kept and no links are.
+/// Only what is at a path: for use without kept answers and without links.
 impl<F: Fn(&[u8]) -> OnDisk> AlwaysContext for F {
     fn on_disk(&self, path: &[u8]) -> OnDisk {
         self(path)
@@ -283,8 +283,8 @@ fn is_the_trees(policy: &Policy, path: &[u8], world: &dyn AlwaysContext) -> bool
     policy.map.find_program(path).is_the_trees() || world.is_let_write(path)
 }
 
-/// Returns whether the tree may write at this path, as above, or an earlier run could. What persistence withholds is not
-/// looked at, as when the library is mapped.
+/// Returns whether the tree may write this library without being asked, by the policy or by an answer in memory, or an
+/// earlier run could. What persistence withholds does not count, as when the library is mapped.
 fn is_library_of_the_tree(policy: &Policy, path: &[u8], world: &dyn AlwaysContext) -> bool {
     policy.map.may_change_library(path, &policy.map.find_library(path)) || world.is_let_write(path)
 }
@@ -303,9 +303,9 @@ fn runs_what_the_tree_writes(policy: &Policy, exec: &Exec<'_>, world: &dyn Alway
         })
 }
 
-/// Returns what "allow always" saves for a question about a host of the Web, which a verdict had for this reason: the
-/// host with its scheme and port, and never what its name leads to. The second choice is all hosts below
-/// its domain ([`WebEndpoint::domain`]).
+/// Returns what "allow always" saves for a question about a host of the Web: the host with its scheme and port, and never
+/// what its name leads to. `reason` is why the host is asked about. The second choice is all hosts below its domain
+/// ([`WebEndpoint::domain`]).
 pub fn always_host(endpoint: &WebEndpoint, domain: Option<&str>, reason: &Reason<'_>) -> Always {
     let is_private = endpoint.address().map(|address| AddressClass::from_ip(address.ip()));
     let is_private = is_private.is_some_and(|class| class != AddressClass::Public);
@@ -324,8 +324,8 @@ pub fn always_address() -> Always {
     Always::Never(IN_POLICY.to_owned())
 }
 
-/// Returns whether the arguments name a file that the tree may write, unasked, of a program that is not known to treat it as
-/// data. A descriptor is another file next time.
+/// Returns whether the arguments name a file that the tree may write unasked, unless the program is known to treat files as
+/// data. A descriptor counts as such a file: it is another file next time.
 fn may_run_an_operand(policy: &Policy, exec: &Exec<'_>, world: &dyn AlwaysContext) -> bool {
     let arguments = exec.argv.get(1..).unwrap_or_default();
     let may_run = |file: &[u8]| {
@@ -333,7 +333,7 @@ fn may_run_an_operand(policy: &Policy, exec: &Exec<'_>, world: &dyn AlwaysContex
         let is_file = || places.iter().any(|path| world.on_disk(path) == OnDisk::File);
         places.iter().any(|path| differs_by_process(path))
             || places.iter().any(|path| is_the_trees(policy, path, world)) && is_file()
-            // The entry would not count.
+            // With a file that an earlier run could write, the entry would not count.
             || places.iter().any(|path| policy.map.find_program(path).is_of_earlier_run())
     };
     !is_data_only(exec.path, arguments)
@@ -395,9 +395,9 @@ pub(crate) fn literal(path: &[u8]) -> Result<String, LiteralError> {
     Ok(text.to_owned())
 }
 
-/// Returns the widest directory for which the pattern that "always" saves may be edited, if it may: that of the one rule for
-/// reading or writing a file, and never for the home directory or one above it. Libraries are not saved by pattern: the
-/// tree could bring another one.
+/// Returns the widest directory for which the pattern that "always" saves may be edited, if it may be. It may be if the
+/// pattern is that of a single rule for reading or writing a file, but never for the home directory or one above it.
+/// Libraries are not saved by pattern: the tree could bring another one.
 pub fn edited_below(policy: &Policy, always: &Always) -> Option<String> {
     let Always::Saves { narrow, .. } = always else { return None };
     let [Saving::Rule(rule)] = &narrow[..] else { return None };

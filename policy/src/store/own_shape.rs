@@ -73,7 +73,7 @@ fn elsewhere(section_path: &str, key: &str) -> String {
     format!("{section_path}.{key} has no effect here: it belongs in guard.json")
 }
 
-/// The last of these sections with its path, if it is there. Notes on keys beside those that lead to it.
+/// The last of the sections to which `keys` lead, with its path, if it is there. Adds notes on keys beside these.
 fn last<'s>(
     agent: &'s Map<String, Value>,
     agent_path: &str,

@@ -1,8 +1,9 @@
 //! Fills in a template with the operator's values.
 //!
 //! `${workspace}` in a string is replaced by the workspace, or stays if the policy is for every project. A string that is
-//! `${programs}`, `${temporary}`, `${above}`, `${quiet}` or `${secrets}`, with its value (`: "r-x"`), is repeated for each pattern; `${secrets but ~/.a ~/.b}` omits some.
-//! The line `"${project}",` is replaced by the rules that all project templates share. Comments stay as they are.
+//! `${programs}`, `${temporary}`, `${above}`, `${quiet}` or `${secrets}`, with its value (`: "r-x"`), is repeated for each
+//! pattern; `${secrets but ~/.a ~/.b}` omits some. The line `"${project}",` is replaced by the rules that all project
+//! templates share. Comments stay as they are.
 
 use crate::compile::builtin::system::{quiet, secrets};
 use crate::text::shown_json;

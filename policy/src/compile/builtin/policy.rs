@@ -136,7 +136,7 @@ fn is_project(host: &Host<'_>) -> bool {
     !is_below(host.home, host.cwd) && host.persistence_sites.start_link.is_none()
 }
 
-/// Returns why the start directory is not a project, if it is none.
+/// Returns why the start directory is not a project. `None` if it is one.
 fn start_warning(host: &Host<'_>) -> Option<String> {
     if let Some(link) = &host.persistence_sites.start_link {
         return Some(format!(
@@ -227,7 +227,7 @@ fn lists<'a>(host: &Host<'a>, modes: &Modes) -> MapBuilder<'a> {
     builder
 }
 
-/// Returns the directories of `$PATH` that the tree cannot write, nor an earlier run could, with their surroundings: for a
+/// Returns the directories of `$PATH` that neither the tree nor an earlier run can write, with their surroundings: for a
 /// `bin` directory its parent, which holds the libraries.
 pub(crate) fn toolchains(host: &Host, modes: &Modes) -> Vec<Vec<u8>> {
     if host.path_dirs.is_empty() {

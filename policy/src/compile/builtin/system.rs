@@ -43,8 +43,8 @@ pub(crate) const TOOLCHAINS: [&str; 22] = [
 pub(crate) const SCRIPTS: [&str; 2] = ["/bin", "/.bin"];
 
 /// Secrets among the temporary files of everybody: tickets of Kerberos (krb5.conf(5), `default_ccache_name`) and proxies of
-/// grids (voms-proxy-init(1)). Only the built-in policy denies them: a pattern in a directory from which programs start keeps
-/// the floor from reading, and written policies leave reads to it.
+/// grids (voms-proxy-init(1)). Only the built-in policy denies them. A denied pattern in a directory from which programs
+/// start keeps the floor from granting reads there, and written policies leave reads to the floor.
 pub(crate) const TICKETS: [&str; 6] = [
     "/tmp/krb5cc_*",
     "/tmp/krb5cc_*/**",
@@ -74,7 +74,7 @@ pub(crate) const DENIED: [&str; 9] = [
     "~/.openclaw ~/.claude ~/.claude.json ~/.codex ~/.gemini ~/.config/openai ~/.config/anthropic \
      ~/.config/github-copilot ~/.cursor ~/.aider.conf.yml ~/.huggingface ~/.cache/huggingface/token \
      ~/.cache/huggingface/stored_tokens ~/.config/Signal ~/.config/Slack ~/.config/discord",
-    // In places that are open for builds. Histories of clipboards, which hold what was copied from password managers:
+    // Secrets in places that are open for builds. Histories of clipboards, which hold what was copied from password managers:
     // cliphist, clipcat, greenclip, clipmenu, Xfce's clipman, by their manuals; those of CopyQ, GPaste, Klipper, Parcellite,
     // ClipIt and wl-clipboard-history where rules open them; keyrings and mail in caches (GNOME Keyring's older releases,
     // Evolution, Thunderbird, Geary); caches of other browsers.
@@ -180,7 +180,7 @@ pub(crate) const QUIET: &[&str] = &[
      ~/.psql_history ~/.mysql_history ~/.sqlite_history ~/.local/share/nano ~/.wget-hsts",
     // Configuration with credentials: npm, yarn, pip and libcurl read it whatever they do.
     "~/.npmrc ~/.yarnrc.yml ~/.config/pip ~/.pip ~/.netrc",
-    // Caches beside what is installed. Root may write there, so the kernel does not refuse it.
+    // Caches beside what is installed. If root runs the tree, the kernel does not refuse these writes.
     "/usr/**/__pycache__/** /var/cache/fontconfig",
 ];
 

@@ -43,7 +43,7 @@ pub fn may_be_temporary(dir: &[u8], home: &[u8]) -> bool {
     !is_below(home, dir) && !holds(dir, home, listed.chain(secrets()))
 }
 
-/// Returns a place of secrets in this directory. `None` for a directory that is one itself: it is denied as a
+/// Returns a place of secrets in this directory. `None` for a directory that is itself such a place: it is denied as a
 /// whole.
 pub fn secret_in(dir: &[u8], home: &[u8]) -> Option<&'static str> {
     let is_in = |secret: &&str| holds(dir, home, std::iter::once(*secret));

@@ -50,7 +50,7 @@ impl OwnStore<'_> {
         let (mut origins, mut warnings) = (Vec::new(), Vec::new());
         for (path, text) in reading.store.origins(agent) {
             let path = own_key_path(&path);
-            // Other forms of it do not show which host they name.
+            // Other spellings of an origin do not show which host they name.
             let Some(origin) = WebOrigin::parse(&text).filter(|origin| origin.to_string() == text) else {
                 warnings.push(format!("{path}: \"{text}\" is ignored: it is not an origin"));
                 continue;
@@ -77,7 +77,7 @@ impl OwnStore<'_> {
     }
 }
 
-/// Returns a place in this store for one that [`crate::store::Store`] names as in OpenClaw's.
+/// Returns a place in this store, from its name in OpenClaw's store as [`crate::store::Store`] gives it.
 fn own_key_path(path: &str) -> String {
     path.replacen("openclaw.", "saved.", 1)
 }

@@ -16,7 +16,7 @@ use crate::verdict::{CompiledReason, Source};
 pub(crate) enum StoreOwner {
     /// `exec-approvals.json`.
     File,
-    /// The gateway's, which the guard asks for it.
+    /// The gateway's store, which the guard requests from the gateway.
     Gateway,
 }
 
@@ -29,7 +29,7 @@ impl StoreOwner {
         }
     }
 
-    /// Returns a place in it for one that [`Store`] names as in the file.
+    /// Returns a place in this store, from its name in the file as [`Store`] gives it.
     pub(crate) fn key_path(self, path: &str) -> String {
         path.replacen("openclaw", self.prefix(), 1)
     }

@@ -18,7 +18,7 @@ pub struct GatewayUrl {
     text: String,
 }
 
-/// How it is spoken to.
+/// The protocol by which a client speaks to the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// In clear.
@@ -27,7 +27,7 @@ pub enum Scheme {
     Wss,
 }
 
-/// Where it runs.
+/// Where the gateway runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GatewayHost {
     /// At this address; an IPv4-mapped one is written as IPv4.
@@ -79,7 +79,7 @@ impl GatewayUrl {
     /// Parses a URL.
     ///
     /// # Errors
-    /// If it is not one.
+    /// If the text is not such a URL.
     pub fn parse(text: &str) -> Result<GatewayUrl, GatewayUrlError> {
         let (scheme, rest) = match text.split_once("://") {
             Some(("ws", rest)) => (Scheme::Ws, rest),
@@ -118,12 +118,12 @@ impl GatewayUrl {
         Ok(GatewayUrl { scheme, host, port, path: path.to_owned(), text: text.to_owned() })
     }
 
-    /// How it is spoken to.
+    /// The protocol by which a client speaks to the gateway.
     pub fn scheme(&self) -> Scheme {
         self.scheme
     }
 
-    /// Where it runs.
+    /// Where the gateway runs.
     pub fn host(&self) -> &GatewayHost {
         &self.host
     }

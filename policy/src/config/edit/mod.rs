@@ -140,7 +140,8 @@ impl Draft {
         self.pushed(&["agents", agent, "allowlist"], &entry)
     }
 
-    /// The rule for the same files as a pattern (`~/x/` and `/home/u/x/**`, `${workspace}/**` there): its pattern as written and its permission.
+    /// Returns the rule that covers the same files as a pattern, as written, with its permission. The two may be spelled
+    /// differently: `~/x/` and `/home/u/x/**`, or `${workspace}/**`.
     pub fn rule<'b>(
         &self,
         at: &Scope,

@@ -33,7 +33,7 @@ pub enum Section {
     Persistence,
     /// Rules, the longest pattern first.
     Rules,
-    /// What files of projects take away: the most that is left.
+    /// What the files of projects leave at most.
     Projects,
     /// The built-in base.
     Base,

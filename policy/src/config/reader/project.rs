@@ -1,4 +1,5 @@
-//! Reads a project's own file: the keys of guard.json by which it can take away, and those that trust in it can grant.
+//! Reads a project's own file: the keys of guard.json that take away, and those that can grant if the operator trusts the
+//! file.
 
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;

@@ -59,7 +59,7 @@ impl DomainRule {
     /// Parses an entry.
     ///
     /// # Errors
-    /// If it is not one.
+    /// If the text is not an entry.
     pub(crate) fn parse(text: &str) -> Result<DomainRule, DomainRuleError> {
         let text = trim(text);
         if text.starts_with('@') {
@@ -112,8 +112,8 @@ impl DomainRule {
         matches!(self, DomainRule::Prefix(prefix) if prefix.covers(ip.to_canonical()))
     }
 
-    /// Whether it covers addresses that are not public. Such an entry in `allowedDomains` would not open them by
-    /// itself.
+    /// The class of the addresses that the entry covers, if they are not public. Such an entry in `allowedDomains` would not
+    /// open them by itself.
     pub(crate) fn private_class(&self) -> Option<AddressClass> {
         let DomainRule::Prefix(prefix) = self else { return None };
         Some(AddressClass::from_ip(prefix.network())).filter(|class| *class != AddressClass::Public)

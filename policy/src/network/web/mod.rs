@@ -115,7 +115,7 @@ impl WebRules {
         }
     }
 
-    /// Whether an origin of this host is allowed, at another port maybe, and the host is not denied.
+    /// Whether an origin of this host is allowed, at any port, and the host is not denied.
     fn has_origin_of(&self, endpoint: &WebEndpoint) -> bool {
         let saved = self.saved.iter().map(|(origin, _)| origin).filter(|_| self.asks);
         self.allowed_origins.iter().chain(saved).any(|origin| origin.is_of(endpoint.host()))
@@ -227,8 +227,8 @@ impl Network {
         })
     }
 
-    /// Judges the look-up of a name: whether the host could be reached by any scheme, at any port. What connects is judged
-    /// again.
+    /// Judges the look-up of a name: whether the host could be reached by any scheme, at any port. A connection to the host
+    /// is judged again.
     pub(crate) fn lookup(&self, name: &str) -> Verdict<'_> {
         let authorities =
             [(WebScheme::Https, format!("{name}:443")), (WebScheme::Http, format!("{name}:80"))];
@@ -317,7 +317,7 @@ fn denied_domain(rule: &DomainRule) -> Reason<'static> {
     )
 }
 
-/// The reason to allow a host by a name for several.
+/// The reason to allow a host by a name for several hosts.
 fn by_name(hosts: &NamedHosts, pattern: &HostnamePattern) -> Reason<'static> {
     let rule = format!("network.web.allowedDomains \"{hosts}\"");
     of_rules("allowedDomains", rule, format!("\"{pattern}\" is among the hosts of \"{hosts}\""))
@@ -357,7 +357,7 @@ pub(super) fn beside_proxy() -> CompiledReason {
     }
 }
 
-/// The same for name servers, and for UDP.
+/// The reason to deny a connection to a name server, and UDP, with `network.web`.
 pub(super) fn lookup() -> CompiledReason {
     CompiledReason {
         source: Source::Global,

@@ -25,7 +25,7 @@ const REGISTRIES: [Registry; 6] = [
     Registry { name: "@go", domains: &["proxy.golang.org", "sum.golang.org"] },
     // The hosts in sources.list of a new installation.
     Registry { name: "@debian", domains: &["deb.debian.org", "security.debian.org"] },
-    // git over https; archives, to which github.com redirects; raw files and the files of releases, the same.
+    // git over https; archives, to which github.com redirects; raw files and files of releases, to which it redirects, too.
     Registry { name: "@github", domains: &["github.com", "codeload.github.com", "*.githubusercontent.com"] },
 ];
 
@@ -57,7 +57,7 @@ impl NamedHosts {
         Ok(NamedHosts { name: registry.name, patterns: HostnamePattern::list(&domains) })
     }
 
-    /// The names of which all hosts are among these or, with `partly`, at least one.
+    /// The names whose hosts are all in `hosts`. With `partly`, the names of which at least one host is.
     pub(super) fn among(hosts: &BTreeSet<String>, partly: bool) -> impl Iterator<Item = NamedHosts> {
         let lists = REGISTRIES.iter().filter_map(|registry| NamedHosts::parse(registry.name).ok());
         lists.filter(move |list| {

@@ -184,8 +184,8 @@ impl WebEndpoint {
     }
 
     /// The hosts below the domain that its owner has registered: `*.example.co.uk`. `None` for an address, a name of this
-    /// network, and that domain itself. What a registry or a host of pages gives to different owners (`*.co.uk`,
-    /// `*.github.io`) is no domain of one.
+    /// network, and that domain itself. A domain below which a registry or a host of pages gives names to different owners
+    /// (`*.co.uk`, `*.github.io`) does not count.
     pub fn domain(&self, suffixes: &PublicSuffixes) -> Option<String> {
         // RFC 8375: the network at home.
         let is_at_home = self.text.ends_with(".home.arpa");

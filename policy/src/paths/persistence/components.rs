@@ -10,7 +10,7 @@ pub(super) const GIT_FILES: [&[u8]; 1] = [b"commondir"];
 pub(super) const GIT_REMOTES: [&[u8]; 2] = [b"remotes", b"branches"];
 /// Directories of a git directory that hold git directories: those of submodules and of worktrees.
 pub(super) const GIT_NESTS: [&[u8]; 2] = [b"modules", b"worktrees"];
-/// Below `objects`: which other repositories git reads, also those that the tree may not.
+/// Files below `objects` that say which other repositories git reads, even ones that the tree may not read.
 pub(super) const GIT_ALTERNATES: [&[u8]; 2] = [b"info/alternates", b"info/http-alternates"];
 /// Directories of a git directory with the state of an operation that is not finished. git runs the `exec` lines of a
 /// list there when the operation goes on (git-rebase(1)).
@@ -197,7 +197,7 @@ impl<'p> Component<'p> {
         self.name() == b"hooks" && !sample.is_empty() && !sample.contains(&b'/')
     }
 
-    /// The part that this component is, if git runs such a file in a git directory or reads its configuration from it.
+    /// The kind of part that this component is, if git runs such a file in a git directory or reads its configuration from it.
     pub(super) fn git_part(&self) -> Option<ShapeKind> {
         match self.name() {
             b"hooks" => Some(ShapeKind::All),

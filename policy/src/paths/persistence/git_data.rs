@@ -44,8 +44,8 @@ const NAMES: [&[u8]; 29] = [
 /// Directories of other tools that are data: git-lfs, git-annex, git-filter-repo.
 const OTHERS: [&[u8]; 3] = [b"lfs", b"annex", b"filter-repo"];
 
-/// Whether a name in a git directory, or in that of a work tree, is git's, or known to be data. It may be protected by a rule
-/// of its own.
+/// Whether a name in a git directory, or in that of a work tree, is git's own or known to be data. The name may have a rule of
+/// its own that protects it.
 pub(super) fn is_known(name: &[u8]) -> bool {
     if GIT_GUESTS.contains(&name) || is_locked_name(name) || name.eq_ignore_ascii_case(b".git") {
         return true;

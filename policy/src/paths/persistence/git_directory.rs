@@ -3,8 +3,8 @@
 use super::components::{Component, GIT_GUESTS, GIT_NESTS, GIT_REMOTES, GIT_UNFINISHED, Shape, ShapeKind};
 use super::git_data::is_known;
 
-/// Calls `found` for each protected part of a git directory that the path leads to, until it returns true. `git` is its
-/// name.
+/// Calls `found` for each protected part of a git directory that the path leads to, until `found` returns true. `git` is
+/// the component that names the directory.
 pub(super) fn parts<'p>(git: &Component<'p>, found: &mut dyn FnMut(Shape<'p>) -> bool) -> bool {
     let shape = |holder, kind| Shape::of_git(holder, kind, git);
     if git.is_last() {

@@ -38,7 +38,7 @@ impl GitLockedNames {
         [self.file, self.lock, self.new]
     }
 
-    /// Returns the names of the files that this is the lock of.
+    /// Returns the names of which the lock has this name.
     pub fn of_lock(name: &[u8]) -> Option<&'static GitLockedNames> {
         GIT_LOCKED.iter().find(|names| names.lock == name)
     }
@@ -54,7 +54,7 @@ impl GitLockedNames {
         GIT_LOCKED.iter().any(|names| names.names_paths() && [names.file, names.lock].contains(&name))
     }
 
-    /// Returns the names of the files beside the file of this name.
+    /// Returns the names of which the file itself has this name.
     pub fn of_file(name: &[u8]) -> Option<&'static GitLockedNames> {
         GIT_LOCKED.iter().find(|names| names.file == name)
     }

@@ -10,7 +10,7 @@ use super::{Set, git_directory};
 pub enum GitLook {
     /// The directory has parts of a repository: git would run the file as soon as the other parts are there.
     Partial,
-    /// git takes the directory for a repository. For names that other directories have, too.
+    /// git takes the directory for a repository. Needed for names that other directories have, too.
     Whole,
 }
 
@@ -19,7 +19,7 @@ pub enum GitLook {
 pub struct GitPart<'p> {
     /// The directory.
     pub directory: &'p [u8],
-    /// How sure it must be.
+    /// How sure the guard must be.
     pub look: GitLook,
     /// The part. Its holder is the directory, or a directory in it that may be the tree's own.
     pub shape: Shape<'p>,
@@ -27,7 +27,7 @@ pub struct GitPart<'p> {
     pub may_be_work_tree: bool,
 }
 
-/// Returns the parts of which a real path could be one.
+/// Returns each protected part that a real path could be.
 pub(super) fn all(path: &[u8]) -> Vec<GitPart<'_>> {
     let mut parts = Vec::new();
     let mut is_in_git = false;
@@ -65,8 +65,8 @@ fn add_whole<'p>(git: &Component<'p>, is_in_git: bool, parts: &mut Vec<GitPart<'
     }
 }
 
-/// Returns each directory on the way that, as a git directory, would give a directory at the path a meaning for git; with
-/// it, the holder of what may lie below the path.
+/// Returns each directory on the way in which a directory at the path would mean something to git, if it were a git
+/// directory. Each comes with the holder of what may lie below the path.
 pub(super) fn leads(path: &[u8]) -> Vec<(&[u8], &[u8])> {
     let lead = |at: Component<'_>| Some((at.itself().len(), at.leads_into_git()?.len()));
     let found = Components::all(path).filter(|at| !at.is_last()).filter_map(lead);

@@ -92,7 +92,7 @@ mod tests {
                 assert!(!path.contains('?') && !path.contains("//"), "{set:?} {path}");
                 let (directory, name) =
                     path.trim_end_matches('/').rsplit_once('/').expect("it is below something");
-                // Only the last name may have a star: one in a directory's name does not tell where a link there leads.
+                // Only the last name may have a star: a star in a directory's name does not tell where a link there leads.
                 let is_of_cache = path.starts_with("~/.cache/*/");
                 assert!((!directory.contains('*') || is_of_cache) && name != "*", "{set:?} {path}");
                 assert!(path.matches(['*', '#']).count() < 2, "{set:?} {path}");
@@ -139,7 +139,7 @@ mod tests {
         ] {
             assert!(paths_of(set).any(|listed| listed == (Start::Cache, rest)), "{rest}");
         }
-        // Each run of pre-commit writes it.
+        // Each run of pre-commit writes in this directory.
         assert!(paths_of(Set::Git).all(|listed| listed != (Start::Cache, "/pre-commit/")));
     }
 

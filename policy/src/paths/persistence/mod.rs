@@ -131,7 +131,7 @@ pub(crate) fn protected_paths(
         // As in a workspace.
         making.w = if is_asked(set, Start::Workspace, "/") { Grant::Ask } else { Grant::No };
         for path in sites.named_by_variables(set, host.home) {
-            // Of git's and Mercurial's, some are directories.
+            // Some variables of git and Mercurial name directories.
             match set == Set::Git && !is_below(host.cwd, &path) {
                 true => making.add_whole(&path, &reason),
                 false => making.add(&path, &reason),
@@ -269,7 +269,7 @@ struct Making<'a> {
     seen: HashSet<(Vec<u8>, Grant)>,
     /// The configuration of git's that is being added.
     own: Option<Vec<u8>>,
-    /// Files with the name of a configuration of git's that were added as something else, and so are not only that.
+    /// Files named like a configuration of git's that were also added for another reason.
     others: HashSet<Vec<u8>>,
     /// What `w` becomes at most where places are added.
     w: Grant,
@@ -307,8 +307,8 @@ impl Making<'_> {
         self.add(&[path, &b"/"[..]].concat(), reason);
     }
 
-    /// Adds the names in a directory that a pattern stands for, with its leading slash; where the directory really
-    /// is, too.
+    /// Adds the names in a directory that a pattern with its leading slash stands for. Also adds them where the directory
+    /// really is.
     fn add_names(&mut self, directory: &[u8], names: &str, reason: &Arc<CompiledReason>) {
         if !directory.starts_with(b"/") {
             return;

@@ -10,8 +10,8 @@ use crate::paths::entry::CompiledPattern;
 use crate::paths::glob::Glob;
 use crate::verdict::CompiledReason;
 
-/// The protected paths, and the shapes that are protected in every directory. A path has a trailing
-/// `/**`, or a star in its last name, or in that of a directory that is protected with all that is in it.
+/// The protected paths, and the shapes that are protected in every directory. A path may end in `/**`. It may have a star
+/// in its last name, or in the name of a directory that is protected with all that is in it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProtectedPaths {
     entries: Vec<CompiledPattern>,
@@ -66,7 +66,7 @@ impl ProtectedPaths {
         self.entries.push(CompiledPattern { glob, rights: ceiling(Grant::No), reason: Arc::new(reason) });
     }
 
-    /// Returns them in the order in which they are looked up.
+    /// Returns the places in the order in which they are looked up.
     pub(crate) fn sorted(mut self) -> ProtectedPaths {
         self.entries.sort_by(|a, b| a.glob.literal().cmp(b.glob.literal()));
         self
@@ -95,7 +95,7 @@ impl ProtectedPaths {
         ends.map(|at| &inside[..=at]).find_map(|top| {
             let first = self.entries.partition_point(|entry| entry.glob.literal() < top);
             let mut of_top = self.entries[first..].iter().take_while(|entry| entry.glob.literal() == top);
-            // Other places are for some names in the directory.
+            // Other places cover only some names in the directory.
             of_top.find(|entry| entry.glob.is_deep_at_once())
         })
     }

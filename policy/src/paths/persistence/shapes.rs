@@ -25,7 +25,7 @@ const GIT_MARKS: [&[u8]; 4] = [b"HEAD", b"objects", b"refs", b"commondir"];
 /// Directories of installed packages, by the names that npm and pip give them.
 const PACKAGES: [&[u8]; 2] = [b"node_modules", b"site-packages"];
 
-/// Returns whether a real path is such a directory, or lies in one.
+/// Returns whether a real path is a directory of installed packages, or lies in one.
 pub(crate) fn lies_in_packages(path: &[u8]) -> bool {
     path.split(|byte| *byte == b'/').any(|name| PACKAGES.contains(&name))
 }
@@ -33,7 +33,7 @@ pub(crate) fn lies_in_packages(path: &[u8]) -> bool {
 /// The shapes that a policy protects.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shapes {
-    /// By set, where it is on.
+    /// The reason of each set that is on.
     reasons: Vec<(Set, Arc<CompiledReason>)>,
     /// The reason for git's configuration, which says what may change there.
     git_config: Option<Arc<CompiledReason>>,
@@ -92,7 +92,7 @@ impl Shapes {
         let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
         let mut shapes: Vec<(String, Set)> = Vec::new();
         shapes.extend(TAILS.all().map(|(first, tail)| {
-            // A pattern has no number.
+            // A pattern has no sign for a number, so a star takes its place.
             let names = [first].into_iter().chain(tail.rest.iter().copied()).map(text);
             let end = if tail.is_directory { "/**" } else { "" };
             (format!("**/{}{end}", names.collect::<Vec<_>>().join("/")).replace('#', "*"), tail.set)
@@ -181,7 +181,7 @@ impl Shapes {
         }
     }
 
-    /// What a component makes of the path if the component is the name of a repository, or of a directory of hooks.
+    /// Calls `found` for what the path is, if the component names a repository or a directory of hooks.
     fn repository<'p>(&self, at: &Component<'p>, found: &mut dyn FnMut(Shape<'p>) -> bool) -> bool {
         if at.name().eq_ignore_ascii_case(b".git") {
             return git_directory::parts(at, found);
@@ -206,7 +206,7 @@ impl Shapes {
         !is_of_packages && (tail.is_also_of_homes || self.homes.iter().all(|home| home != holder))
     }
 
-    /// Returns what a directory or a link at a path would lead to, if that is protected: the path ends before its tail
+    /// Returns the protected shape to which a directory or a link at a path would lead: the path ends before the shape's tail
     /// does. If the moved directory itself would be the holder, the path is the holder.
     pub(crate) fn leads_to<'p>(&self, path: &'p [u8]) -> Option<Shape<'p>> {
         if self.is_empty() {
@@ -250,8 +250,8 @@ impl Shapes {
         git_parts::all(path)
     }
 
-    /// Returns each directory on the way that, as a git directory, would give a directory at the path a meaning for git;
-    /// with it, the holder of what may lie below the path.
+    /// Returns each directory on the way in which a directory at the path would mean something to git, if it were a git
+    /// directory. Each comes with the holder of what may lie below the path.
     pub(crate) fn git_leads<'p>(&self, path: &'p [u8]) -> Vec<(&'p [u8], &'p [u8])> {
         if self.reason(Set::Git).is_none() {
             return Vec::new();
@@ -320,11 +320,11 @@ mod tests {
         assert_eq!(holders("/.git/config"), ["/.git"]);
         assert_eq!(holders("/a/.GIT/config"), ["/a/.GIT"]);
         assert_eq!(holders("/a/.git"), ["/a"]);
-        // Whoever made the directory of a submodule: git uses it when the submodule is initialised.
+        // git uses the directory of a submodule when the submodule is initialised, whoever made the directory.
         assert_eq!(holders("/a/.git/modules/x/y/config"), ["/a/.git"]);
         assert_eq!(holders("/a/.git/modules/x/hooks/update"), ["/a/.git"]);
         assert_eq!(holders("/a/.git/modules/x/hooks"), ["/a/.git"]);
-        // Nothing runs it. But the operator who made the directory may take it for a file that came with git.
+        // Nothing runs a sample. But the operator who made the directory may take it for a file that came with git.
         assert_eq!(holders("/a/.git/modules/x/hooks/update.sample"), ["/a/.git/modules/x/hooks"]);
         assert_eq!(holders("/a/.git/modules/x/hooks/.sample"), ["/a/.git"]);
         assert_eq!(holders("/a/.git/modules/x/hooks/a/b.sample"), ["/a/.git"]);
@@ -358,7 +358,7 @@ mod tests {
         }
     }
 
-    /// git takes it for the repository where it is given the directory around it.
+    /// If git is given the directory around a `.git`, git takes that `.git` for the repository.
     #[test]
     fn a_git_directory_holds_no_other() {
         let kinds = |path: &'static str| {

@@ -26,8 +26,8 @@ pub(super) const OTHER_REPOSITORIES: [(&[u8], &[&[u8]]); 2] = [
     ),
 ];
 
-/// Directories in which a program keeps its state in a home, beside what their name means in a workspace: OpenClaw's, of which
-/// the guard protects its own part.
+/// Directories that hold a program's state in a home, and mean something else in a workspace. Of OpenClaw's, the guard
+/// protects its own part.
 const STATE_OF_HOMES: [&[u8]; 1] = [b".openclaw"];
 
 fn first_of(path: &'static str) -> &'static [u8] {

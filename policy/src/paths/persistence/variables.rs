@@ -1,13 +1,14 @@
-//! Variables of the operator that name what programs run or read at their start, and where tools keep theirs.
+//! Variables of the operator that name what programs run or read at their start, or where tools keep such files.
 //!
-//! The manual of each program says so: bash(1) (`BASH_ENV`, `ENV`), python(1) (`PYTHONSTARTUP`), readline(3) (`INPUTRC`), less(1)
-//! (`LESSOPEN`, `LESSKEYIN`), vim's `:help startup` (`VIMINIT`), git(1), npm-config(7), "Environment Variables" of The Cargo Book
-//! (`CARGO_HOME`, `RUSTC_WRAPPER`), rustup's and pip's pages of that name, hgrc(5) (`HGRCPATH`), node(1) (`NODE_OPTIONS`), ruby(1)
-//! (`RUBYOPT`), environ(7) (`EDITOR`, `PAGER`), ssh(1) (`SSH_ASKPASS`), R's `?Startup`, psql(1), ansible's "Configuration Settings",
-//! rg(1) (`RIPGREP_CONFIG_PATH` may name a preprocessor), corepack's `folderUtils.ts`, Claude Code's and Codex's "Settings",
-//! aider's "Options reference", opencode's "Config", ld.so(8), make(1) (`MAKEFILES`), openssl-env(7), perlrun(1), lua(1), java(1),
-//! rsync(1), sudo(8), gh's "Environment variables", fzf(1), .NET's "host startup hook". Directories in which libraries are
-//! searched for (`PYTHONPATH`, `RUBYLIB`, `LD_LIBRARY_PATH`) are not among them: they often are the work itself.
+//! The manual of each program says so: bash(1) (`BASH_ENV`, `ENV`), python(1) (`PYTHONSTARTUP`), readline(3) (`INPUTRC`),
+//! less(1) (`LESSOPEN`, `LESSKEYIN`), vim's `:help startup` (`VIMINIT`), git(1), npm-config(7), "Environment Variables" of
+//! The Cargo Book (`CARGO_HOME`, `RUSTC_WRAPPER`), rustup's and pip's pages of that name, hgrc(5) (`HGRCPATH`), node(1)
+//! (`NODE_OPTIONS`), ruby(1) (`RUBYOPT`), environ(7) (`EDITOR`, `PAGER`), ssh(1) (`SSH_ASKPASS`), R's `?Startup`, psql(1),
+//! ansible's "Configuration Settings", rg(1) (`RIPGREP_CONFIG_PATH` may name a preprocessor), corepack's `folderUtils.ts`,
+//! Claude Code's and Codex's "Settings", aider's "Options reference", opencode's "Config", ld.so(8), make(1) (`MAKEFILES`),
+//! openssl-env(7), perlrun(1), lua(1), java(1), rsync(1), sudo(8), gh's "Environment variables", fzf(1), .NET's "host
+//! startup hook". Directories in which libraries are searched for (`PYTHONPATH`, `RUBYLIB`, `LD_LIBRARY_PATH`) are not among
+//! them: they often are the work itself.
 
 use super::lists::listed_of_agents;
 use super::{PersistenceSites, Set};
@@ -133,8 +134,7 @@ impl PersistenceSites {
         naming.chain(MOVING.into_iter().map(|(name, _)| name))
     }
 
-    /// Returns the places of the agents' set, as they are listed: for each place, the code that reads settings has a
-    /// reader.
+    /// Returns the places of the agents' set, as they are listed. The code that reads settings has a reader for each of them.
     pub fn places_of_agents() -> impl Iterator<Item = &'static str> {
         listed_of_agents()
     }
@@ -160,8 +160,8 @@ impl PersistenceSites {
         paths.filter(|path| OF_THE_SYSTEM.iter().all(|top| !path.starts_with(top))).collect()
     }
 
-    /// Returns the directories that variables name in place of one in a home: the latter's path below the home, and the
-    /// directory.
+    /// Returns the directories that variables name in place of directories in a home. Each comes after the path, below the
+    /// home, of the directory that it replaces.
     pub(super) fn moved_homes(&self, home: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
         let moved = |(name, place)| {
             // GOPATH may have several.

@@ -44,7 +44,7 @@ pub(super) fn classes(policy: &Policy, walked: &Walked) -> Classes {
     }
 }
 
-/// Fails if the size of each file that is read counts: only the broker can look at it.
+/// Fails if the policy bounds the size of files that are read: only the broker can look at the size.
 fn unbounded(policy: &Policy) -> Result<(), Inexact> {
     match policy.read_bound_key() {
         Some(key) => {

@@ -1,4 +1,4 @@
-//! Rules of the operator's whose reads cannot be left to the kernel as they are, and what can be instead.
+//! The operator's rules whose reads cannot be left to the kernel as they are, and the parts of them that can.
 
 use super::exact::Compared;
 use super::walk::Walked;
@@ -41,7 +41,7 @@ impl Policy {
         let parts = |key: &str| {
             let decided = granted.iter().filter_map(|hierarchy| {
                 let found = self.map.find(&hierarchy.path);
-                // What a program replaces would be another file, and what starts is in a directory.
+                // For a file alone, `w` and `x` do not count: a program may replace the file, and programs start in directories.
                 let rights = match hierarchy.kind {
                     HierarchyKind::Directory => found.rights,
                     HierarchyKind::File => Rights { w: Grant::No, x: Grant::No, ..found.rights },

@@ -2,8 +2,8 @@
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind};
 
-/// Returns whether one run of characters could be divided among repetitions in many ways: adjacent ones, with
-/// nothing required between them, that share a character, or one inside another.
+/// Returns whether one run of characters could be divided among repetitions in many ways: among adjacent repetitions that
+/// share a character, with nothing required between them, or among a repetition and one inside it.
 ///
 /// The nesting of `hir` is bounded by its parser.
 pub(super) fn is_prone(hir: &Hir) -> bool {
@@ -12,7 +12,7 @@ pub(super) fn is_prone(hir: &Hir) -> bool {
 
 /// The characters of the unbounded repetitions at both ends of an expression.
 struct EdgeRepetitions {
-    /// Whether it can match nothing, which makes its neighbours adjacent.
+    /// Whether the expression can match the empty text, which makes its neighbours adjacent.
     is_nullable: bool,
     lead: ClassUnicode,
     trail: ClassUnicode,

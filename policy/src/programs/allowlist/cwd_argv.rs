@@ -37,8 +37,8 @@ pub fn is_by_own_name(exec: &Exec<'_>) -> bool {
     other_name(exec).is_none()
 }
 
-/// The name by which the program was called, if that is not its own. A file of one version is called by the name without
-/// it: `python3` for `python3.11`.
+/// The name by which the program was called, if that is not its own. A file with a version in its name also goes by the
+/// name without the version: `python3` for `python3.11`.
 fn other_name<'e>(exec: &Exec<'e>) -> Option<&'e [u8]> {
     let own = basename(exec.path);
     let called = basename(exec.argv.first().map_or(&[][..], Vec::as_slice));

@@ -49,7 +49,7 @@ impl Compiled {
 }
 
 impl CompiledEntry {
-    /// Compiles an entry. One that can match nothing becomes a warning.
+    /// Compiles an entry. An entry that can match nothing becomes a warning.
     pub(crate) fn compile(
         written: &AllowlistEntry,
         paths: &Paths<'_>,
@@ -71,7 +71,7 @@ impl CompiledEntry {
         };
         let mut warning = None;
         let target = if pattern == "*" {
-            // OpenClaw 2026.9.6 accepts it only as an operator's own entry for any arguments.
+            // OpenClaw 2026.9.6 accepts `*` only as an operator's own entry for any arguments.
             if !arguments.is_any() {
                 let why = "\"*\" with an argPattern matches nothing: name the program";
                 return Compiled::nothing(&reason.path, why);
@@ -112,7 +112,7 @@ impl CompiledEntry {
     }
 }
 
-/// Returns where a path without wildcards leads, if the entry does not match that.
+/// Returns where a path without wildcards leads, if the entry does not match that place.
 fn elsewhere(globs: &[Glob], paths: &Paths<'_>) -> Option<String> {
     let literal = globs.first().filter(|glob| glob.is_literal())?.literal();
     let real = (paths.realpath)(literal)?;

@@ -27,7 +27,7 @@ pub(crate) struct Allowlist {
     others: Vec<usize>,
 }
 
-/// An entry that names a program, and may not count for its arguments.
+/// An entry that names a program, but may not count for the program's arguments.
 pub(crate) struct NamingEntry<'p> {
     pub(crate) reason: &'p CompiledReason,
     /// It names the file's name rather than its path.

@@ -184,8 +184,8 @@ impl<'a> Elements<'a> {
             {
                 self.argument().unwrap_or_default()
             }
-            // perl's values of these end at white space (perl.c, moreswitches): "-i.bak -e", "-F: -e". That of -I does not
-            // (perl_parse).
+            // perl's values of these options end at white space (perl.c, moreswitches): "-i.bak -e", "-F: -e". The value of -I
+            // does not (perl_parse).
             OptionKind::Attached if is_perl && "iCDF".contains(letter) => {
                 self.take(self.letters.find(char::is_whitespace).unwrap_or(self.letters.len()))
             }

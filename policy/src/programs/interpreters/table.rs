@@ -6,9 +6,9 @@
 #[derive(Debug)]
 pub struct Interpreter {
     pub names: &'static [&'static str],
-    /// Short options, which may be combined in one argument. One that is not here may take a value or not.
+    /// Short options, which may be combined in one argument. An option that is not here may take a value or not.
     pub letters: &'static [(&'static str, OptionKind)],
-    /// Long options, without their dashes. One that is not here may take a value or not.
+    /// Long options, without their dashes. An option that is not here may take a value or not.
     pub words: &'static [(&'static str, OptionKind)],
     pub operands: OperandRule,
 }

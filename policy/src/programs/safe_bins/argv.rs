@@ -6,8 +6,8 @@
 use super::Profile;
 use crate::paths::expansion::trim;
 
-/// Returns whether a program with this profile may have these arguments (without its own name). `pairs` are the flags with
-/// a value that take two words.
+/// Returns whether a program with this profile may have these arguments (without its own name). `pairs` are the flags whose
+/// value takes two words.
 pub fn keeps_to_input(profile: &Profile, pairs: &[&str], arguments: &[Vec<u8>]) -> bool {
     let mut rest = arguments.iter().map(Vec::as_slice);
     let mut positional = 0;

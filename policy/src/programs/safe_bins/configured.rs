@@ -26,7 +26,7 @@ pub(crate) struct SafeBins {
 }
 
 impl SafeBins {
-    /// Compiles those of the first section that has a list, else the default ones. Also returns warnings.
+    /// Compiles the safe bins of the first section that has a list, else the default ones. Also returns warnings.
     pub(crate) fn compile(layers: &[Layer<'_>], paths: &Paths<'_>) -> (SafeBins, Vec<String>) {
         let sections: Vec<(&Layer<'_>, &SafeBinSection)> =
             layers.iter().filter_map(|layer| Some((layer, layer.safe_bins?))).collect();

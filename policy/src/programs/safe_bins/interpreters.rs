@@ -4,7 +4,7 @@
 use crate::Document;
 use crate::programs::inline_eval::is_interpreter;
 
-/// Those that [`is_interpreter`] does not include, since elsewhere a shell is judged by what it starts.
+/// Shells, which [`is_interpreter`] does not include, since elsewhere a shell is judged by what it starts.
 const SHELLS: [&str; 11] =
     ["ash", "bash", "busybox", "dash", "fish", "ksh", "powershell", "pwsh", "sh", "toybox", "zsh"];
 

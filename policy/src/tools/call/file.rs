@@ -48,7 +48,7 @@ pub struct JudgedPath<'p> {
 }
 
 /// Judges one file of a call: every path that it may stand for, at least one. The strictest verdict counts. The first path is
-/// what is meant.
+/// the one that is meant.
 pub fn judge_file<'p>(
     policy: &'p Policy,
     path: &str,
@@ -63,7 +63,7 @@ pub fn judge_file<'p>(
     };
     let mut real_paths: Vec<Vec<u8>> = Vec::new();
     for one in spelled {
-        // OpenClaw removes `..` before it follows links; the kernel does after.
+        // OpenClaw removes `..` before it follows links; the kernel follows links first.
         for form in [posix(&one), one.clone()] {
             let Some(real) = (site.real)(&form) else { return unclear("the real path cannot be told") };
             if reach == Reach::Similar && !similar(&real, site, &mut real_paths) {

@@ -6,7 +6,7 @@ pub enum MalformedCall {
     /// A parameter is missing or has another type.
     #[error("its parameter \"{0}\" is no text")]
     NoText(&'static str),
-    /// The envelope of `apply_patch`.
+    /// The envelope of `apply_patch` cannot be read.
     #[error("its patch cannot be read, line {line}: {why}")]
     Patch {
         /// The line, from 1.

@@ -98,7 +98,7 @@ fn a_large_file_is_not_read_under_any_name() {
     for name in ["fits", "new", "."] {
         assert_eq!(outcome(name, both), Outcome::Allow, "{name}");
     }
-    // Nobody is asked about what would be refused then.
+    // Nobody is asked about a file that would then be denied for its size.
     assert_eq!(outcome("/srv/other", Access::READ), Outcome::Ask);
     assert_eq!(outcome("/srv/large", Access::READ), Outcome::Deny);
     // Without a bound no size counts.

@@ -7,8 +7,9 @@ use url::{Host, Url};
 use crate::network::{AddressClass, Connection, Page, SsrfPolicy, WebRequest, WebTarget};
 use crate::{Outcome, Policy, Reason, Request, Source, Verdict, decide};
 
-/// Judges an address by the network rules, with `network.web` among them, and by the class of its host. Nothing is looked up: OpenClaw itself judges the
-/// addresses of a name. A host that is not public needs its own entry in `network.connect.allow`, loopback included.
+/// Judges an address by the network rules, with `network.web` among them, and by the class of its host. Nothing is looked
+/// up: OpenClaw itself judges the addresses of a name. A host that is not public needs its own entry in
+/// `network.connect.allow`, loopback included.
 pub fn judge_url<'p>(policy: &'p Policy, url: &str, page: Page) -> Verdict<'p> {
     // Browsers have a page without content.
     if url == "about:blank" {

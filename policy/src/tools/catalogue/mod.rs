@@ -41,7 +41,7 @@ pub struct Catalogue {
     pub(super) image: &'static str,
     /// `agents.defaults.subagents.maxSpawnDepth` where it is not set.
     pub spawn_depth: u32,
-    /// What its sentences call the section of an agent.
+    /// What the release's sentences call the section of an agent.
     pub agent_path: &'static str,
     traits: &'static [Trait],
 }
@@ -75,7 +75,7 @@ pub(super) enum Trait {
     WriteDeniesApplyPatch,
     /// A section `tools.exec` or `tools.fs` adds its tools to the profile (until OpenClaw's issue 47487).
     SectionsGrant,
-    /// What `tools.subagents.tools` allows by name is not denied as to every sub-agent.
+    /// A sub-agent may have a tool that sub-agents otherwise lack, if `tools.subagents.tools` allows the tool by name.
     SubagentAllowLifts,
     /// A sender that is not known to be the owner does not count as the owner.
     UnknownSenderIsNotOwner,
@@ -164,7 +164,7 @@ pub(super) fn folded(text: &str) -> String {
     trimmed(text).to_lowercase()
 }
 
-/// Without what JavaScript's `trim` removes, which includes the byte-order mark.
+/// The text without what JavaScript's `trim` removes, which includes the byte-order mark.
 pub(super) fn trimmed(text: &str) -> &str {
     text.trim_matches(|character: char| character.is_whitespace() || character == '\u{feff}')
 }

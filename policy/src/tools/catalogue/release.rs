@@ -28,7 +28,7 @@ impl Release {
         Release::ALL.into_iter().find(|release| release.version() == version)
     }
 
-    /// The newest known release that is not newer than this version, or the oldest; none for what is no version.
+    /// The newest known release that is not newer than this version, or the oldest; `None` if the text is no version.
     pub fn nearest(version: &str) -> Option<Release> {
         let wanted = numbers(version)?;
         let not_newer = |release: &&Release| numbers(release.version()).is_some_and(|known| known <= wanted);

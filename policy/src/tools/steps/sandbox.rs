@@ -86,7 +86,7 @@ pub fn sandbox_tools(settings: &ToolSettings, agent: &str, catalogue: &Catalogue
     };
     let allowed = origin(own.allow.is_some(), global.allow.is_some(), "allow");
     let also = origin(own.also_allow.is_some(), global.also_allow.is_some(), "alsoAllow");
-    // An agent's key counts before one of the file, and of two of the same place, `allow`.
+    // An agent's key counts before a key of the file. If both keys are in the same place, `allow` counts.
     let allow_from = match (allowed.scope, also.scope) {
         (ListScope::Agent, _) | (_, ListScope::Default) | (ListScope::Global, ListScope::Global) => allowed,
         _ => also,

@@ -28,7 +28,7 @@ pub(crate) fn compile(pattern: &str) -> Option<Regex> {
     RegexBuilder::new(&translated).size_limit(SIZE_LIMIT).dfa_size_limit(SIZE_LIMIT).build().ok()
 }
 
-/// Returns true for a `\B` in an expression that can match nothing: the position between the bytes of one
+/// Returns true for a `\B` in an expression that can match the empty text: the position between the bytes of one
 /// character is no word boundary either, and an empty match may be there.
 fn may_match_inside_characters(syntax: &Hir) -> bool {
     let properties = syntax.properties();
