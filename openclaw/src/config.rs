@@ -24,7 +24,7 @@ pub struct Config {
 /// What an openclaw.json contains.
 struct ConfigContent {
     source: String,
-    /// The same, parsed: of a duplicated key, the last value.
+    /// The parsed source. A duplicated key has the last of its values.
     value: Value,
 }
 
@@ -42,7 +42,7 @@ pub struct ConfigProblem {
 /// Why openclaw.json cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The disk does not give it.
+    /// The file cannot be read from the disk.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// It is not text.
@@ -82,7 +82,7 @@ impl Config {
         Config { content: content.map_err(problem), file }
     }
 
-    /// Returns why the file cannot be read, if it exists and cannot.
+    /// Returns why the file cannot be read; `None` if it was read or does not exist.
     pub fn problem(&self) -> Option<&ConfigProblem> {
         self.content.as_ref().err()
     }

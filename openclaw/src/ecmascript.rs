@@ -25,9 +25,9 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// The double that ECMAScript reads for a number of JSON.
+/// Returns the double that ECMAScript reads for a number of JSON.
 pub(crate) fn double(value: &Number) -> f64 {
-    // Only with `arbitrary_precision` does it have none.
+    // Each number has a double, except with the feature `arbitrary_precision` of serde_json.
     value.as_f64().unwrap_or(f64::NAN)
 }
 

@@ -8,7 +8,7 @@ pub fn bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     let mut filled = 0;
     while filled < bytes.len() {
-        // Only a signal makes it fail (getrandom(2)); the seccomp filter applies to the children alone.
+        // getrandom(2) fails only if a signal interrupts it: the seccomp filter applies to the children alone.
         filled += rustix::rand::getrandom(&mut bytes[filled..], GetRandomFlags::empty()).unwrap_or(0);
     }
     bytes

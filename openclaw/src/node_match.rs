@@ -14,11 +14,11 @@ use crate::ecmascript::{folded, trim};
 /// The shortest beginning of an id that selects a node, in UTF-16 code units.
 const SHORTEST_PREFIX: usize = 6;
 
-/// A paired node, as `node.list` reports it; other keys of it do not matter here.
+/// A paired node, as `node.list` reports it; its other keys do not matter here.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KnownNode {
-    /// The id that names it in requests.
+    /// The id by which requests name the node.
     pub node_id: String,
     /// The name for humans.
     pub display_name: Option<String>,
@@ -26,7 +26,7 @@ pub struct KnownNode {
     pub remote_ip: Option<String>,
     /// Whether it is connected now.
     pub connected: Option<bool>,
-    /// The kind of its client: OpenClaw's own begin with `openclaw-`.
+    /// The kind of its client. The ids of OpenClaw's own clients begin with `openclaw-`.
     pub client_id: Option<String>,
 }
 
@@ -41,7 +41,7 @@ pub enum NodeMatchError {
     Unknown {
         /// The query.
         query: String,
-        /// All nodes, by the name that they are best known by.
+        /// All nodes, each by its best-known name.
         labels: Vec<String>,
     },
     /// Several nodes match equally well.
@@ -70,7 +70,7 @@ pub fn find<'n>(nodes: &'n [KnownNode], query: &str) -> Result<&'n str, NodeMatc
     let name = name_key(query);
     let is_prefix =
         |node: &KnownNode| query.encode_utf16().count() >= SHORTEST_PREFIX && node.node_id.starts_with(query);
-    // From the strongest kind of match to the weakest; an empty name matches nothing.
+    // The kinds of match, from the strongest to the weakest. An empty name matches nothing.
     let kinds: [&dyn Fn(&KnownNode) -> bool; 4] = [
         &|node| node.node_id == query,
         &|node| node.remote_ip.as_deref() == Some(query),
@@ -97,7 +97,8 @@ pub fn find<'n>(nodes: &'n [KnownNode], query: &str) -> Result<&'n str, NodeMatc
     }
 }
 
-/// The one node of OpenClaw among nodes of its predecessors: the same machine, paired again after an upgrade.
+/// Returns OpenClaw's node if the others are nodes of its predecessors: the same machine, paired again after an
+/// upgrade.
 fn successor<'n>(matching: &[&'n KnownNode]) -> Option<&'n KnownNode> {
     let kind = |node: &KnownNode| node.client_id.as_deref().map(folded).unwrap_or_default();
     let (current, rest): (Vec<_>, Vec<_>) =
@@ -112,7 +113,7 @@ fn successor<'n>(matching: &[&'n KnownNode]) -> Option<&'n KnownNode> {
     }
 }
 
-/// The name that a node is best known by.
+/// Returns the best-known name of a node.
 fn label(node: &KnownNode) -> &str {
     let names = [node.display_name.as_deref(), node.remote_ip.as_deref()];
     names.into_iter().flatten().find(|name| !name.is_empty()).unwrap_or(&node.node_id)
@@ -124,12 +125,13 @@ fn described(node: &KnownNode) -> String {
     format!("{} [node={}{client}]", label(node), node.node_id)
 }
 
-/// What is compared of a name: composed, in lower case, its letters, marks and digits, `-` for anything between them.
+/// Returns the form of a name that is compared: composed, in lower case, with its letters, marks and digits,
+/// and `-` for anything between them.
 fn name_key(name: &str) -> String {
     static LONE_MARKS: LazyLock<Regex> = LazyLock::new(|| expression(r"(^|[^\p{L}\p{M}\p{N}])\p{M}+"));
     static BETWEEN: LazyLock<Regex> = LazyLock::new(|| expression(r"[^\p{L}\p{M}\p{N}]+"));
     let composed: String = name.nfc().collect();
-    // The keycap and the selector of an emoji's picture are marks, but of no letter.
+    // The keycap and the selector of an emoji's picture are marks, but belong to no letter.
     let plain = folded(&composed).replace(['\u{20e3}', '\u{fe0f}'], "");
     let plain = LONE_MARKS.replace_all(&plain, "$1");
     BETWEEN.replace_all(&plain, "-").trim_matches('-').to_owned()
@@ -150,7 +152,7 @@ mod tests {
             (" Build  Box! ", "build-box"),
             ("--a--", "a"),
             ("Mac Mini (Bu\u{308}ro)", "mac-mini-büro"),
-            // A mark on nothing, a keycap, a mark that composes with no letter.
+            // A mark without a letter, a keycap, and a mark that composes with no letter.
             ("\u{301}a -\u{301}b", "a-b"),
             ("1\u{fe0f}\u{20e3}", "1"),
             ("x\u{20d7}y", "x\u{20d7}y"),

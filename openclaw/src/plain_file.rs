@@ -17,8 +17,8 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     read_at_most(path, MAX_BYTES)
 }
 
-/// Does as [`read`], for a file of at most so many bytes. A lease on the file, by which a program could have the reader
-/// wait (fcntl(2)), is an error, too.
+/// Does as [`read`], for a file of at most `most` bytes. A lease on the file is an error too: a program could
+/// make the reader wait by it (fcntl(2)).
 ///
 /// # Errors
 /// As [`read`].
@@ -35,7 +35,7 @@ pub fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// Opens a file to read, without waiting for a writer as a FIFO does.
 ///
 /// # Errors
-/// Those of open(2), and one for what is not a regular file.
+/// The errors of open(2), and an error if the file is not regular.
 pub fn open(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }

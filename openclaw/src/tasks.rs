@@ -5,12 +5,12 @@ use std::time::Duration;
 /// How long a task waits after a panic before it restarts: the cause may persist.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Runs a task and restarts it after each panic. Returns when a run ends without one.
+/// Runs a task and restarts it after each panic. Returns when a run ends without a panic.
 pub async fn restart_task_on_panic<F>(task: impl Fn() -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    // The panic hook has reported it.
+    // The panic hook has reported the panic.
     while tokio::spawn(task()).await.is_err_and(|error| error.is_panic()) {
         tokio::time::sleep(RETRY_INTERVAL).await;
     }

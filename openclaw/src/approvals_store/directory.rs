@@ -17,12 +17,12 @@ use super::{DATABASE, GATEWAYS, GUARD, NAME, OWN};
 /// The largest store that is read, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Which of the stores it is.
+/// Which store a directory holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreKind {
-    /// OpenClaw's, in its state directory.
+    /// OpenClaw's store, in the state directory.
     OpenClaw,
-    /// The guard's own, in `guard` below that.
+    /// The guard's own store, in the directory `guard` of the state directory.
     Guard,
     /// The gateway's store as last reported, beside the guard's own.
     Gateway,
@@ -72,7 +72,7 @@ impl Directory {
         Directory::open_as(&state.join(GUARD), StoreKind::Guard)
     }
 
-    /// Opens the same directory for the gateway's store.
+    /// Opens the guard's own directory, to access the gateway's store.
     ///
     /// # Errors
     /// The error of the failed system call.
@@ -168,7 +168,7 @@ impl Directory {
     /// Opens a regular file to read it; returns `None` if there is none.
     ///
     /// # Errors
-    /// The error of the failed system call, or a sentence if something else has the name.
+    /// The error of the failed system call, or a sentence if the name belongs to another kind of file.
     pub fn regular(&self, name: &str) -> io::Result<Option<File>> {
         match self.below(name, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()) {
             Ok(file) => only_regular(file).map(Some),
@@ -193,7 +193,7 @@ impl Directory {
     /// # Errors
     /// The error of the failed system call, or a sentence if the file is not regular or is too large.
     pub fn read(&self) -> io::Result<Option<Content>> {
-        // Opening a FIFO would wait for a writer.
+        // Without NONBLOCK, opening a FIFO would wait for a writer.
         let descriptor = match self.below(
             self.name(),
             OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY,

@@ -1,4 +1,4 @@
-//! The steps of replacing a file: a store, a policy. Tests stop at each of them.
+//! The steps of replacing a file, such as a store or a policy. A test can stop a writer at each step.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -12,14 +12,14 @@ use super::directory::{Owner, below};
 /// The mode of a store, and of every file until it is complete.
 pub const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// The steps of a writer, in this order; by default system calls.
+/// The steps of a writer, in their order. Each one makes its system calls unless a test replaces it.
 pub trait Disk {
     /// Creates a file that only its owner can access.
     fn create(&self, directory: BorrowedFd<'_>, name: &str) -> io::Result<OwnedFd> {
         below(directory, name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, PRIVATE)
     }
 
-    /// Gives the file the owner and mode of the one it replaces.
+    /// Gives the file an owner and a mode: those of the file that it replaces.
     fn own(&self, file: &OwnedFd, owner: Owner, mode: Mode) -> io::Result<()> {
         let stat = fstat(file)?;
         let mut mode = mode;

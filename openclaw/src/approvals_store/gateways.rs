@@ -1,5 +1,5 @@
-//! The gateway's own approvals store as last reported. It is saved on disk, so that blocking the gateway does
-//! not loosen the policy.
+//! The gateway's own approvals store as last reported. The guard saves it on disk: otherwise the policy would
+//! be looser while the gateway is blocked.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -23,7 +23,7 @@ const VERSION: u64 = 1;
 #[serde(deny_unknown_fields)]
 pub struct Snapshot {
     version: u64,
-    /// The gateway: `approvals.gateway.url` of guard.json; `None` for the one of this host.
+    /// The gateway: `approvals.gateway.url` of guard.json; `None` for this host's gateway.
     pub gateway: Option<String>,
     /// The store's hash, which shows a change.
     pub hash: String,
@@ -56,9 +56,9 @@ impl Snapshot {
     /// Parses the store.
     ///
     /// # Errors
-    /// Why it is not a store.
+    /// Why the reported value is not a store.
     pub fn reading(&self) -> Result<StoreContents, Problem> {
-        // Indented, so that a problem's line is the value's.
+        // The text is indented, so that each value has a line of its own, which a problem can name.
         let text = format!("{:#}", self.file);
         Store::parse("the gateway's exec approvals", &text, &mut new_id)
     }
@@ -70,9 +70,9 @@ pub enum NotGoverned {
     /// Another gateway has reported its store.
     #[error("the saved exec approvals are those of another gateway ({}, not {})", name(.saved), name(.asked))]
     OtherGateway {
-        /// The gateway that has, as [`Snapshot::gateway`].
+        /// The gateway that has reported its store, as [`Snapshot::gateway`].
         saved: Option<String>,
-        /// The policy's.
+        /// The policy's gateway.
         asked: Option<String>,
     },
     /// No gateway has reported its store yet.
@@ -87,7 +87,7 @@ fn name(gateway: &Option<String>) -> &str {
     gateway.as_deref().unwrap_or("the one of this host")
 }
 
-/// Returns the store that governs a policy with this gateway.
+/// Returns the known store if it is that of the gateway `asked`, which the policy names.
 ///
 /// # Errors
 /// Why the store is not known.

@@ -34,7 +34,7 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// The value if none of them exists.
+    /// The value if no store exists.
     pub const ABSENT: Stores =
         Stores { openclaw: File::Absent, own: File::Absent, gateways: Gateways::Never };
 
@@ -91,7 +91,7 @@ pub fn load_own(state: &Path) -> File {
 /// Why a file's content is not a store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// It is not text.
+    /// The content is not text.
     #[error("{path}:{line}: not UTF-8 text", path = path.display())]
     NotText {
         /// The file.
@@ -99,7 +99,7 @@ pub enum StoreError {
         /// The first line that is not text, from 1.
         line: usize,
     },
-    /// It is not of the format.
+    /// The content does not have the format of a store.
     #[error(transparent)]
     Problem(#[from] Problem),
 }

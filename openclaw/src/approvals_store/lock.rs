@@ -1,4 +1,5 @@
-//! Lets one guard at a time change a store. OpenClaw up to 2026.7 does not lock; the hash shows its changes.
+//! Lets one guard at a time change a store. OpenClaw up to 2026.7 takes no lock; the hash of the store reveals
+//! OpenClaw's changes.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,7 +11,7 @@ use rustix::io::Errno;
 use super::GUARD;
 use super::directory::{Directory, StoreKind};
 
-/// The file to lock. It is not the store itself, which each change replaces.
+/// The file to lock. It cannot be the store itself, because each change replaces the store's file.
 const LOCK: &str = "approvals.lock";
 
 /// The lock, held until it is dropped or the process ends.

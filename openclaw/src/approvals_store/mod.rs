@@ -1,8 +1,8 @@
 //! OpenClaw's approvals store on disk, and the guard's own store for entries that have no place there.
 //!
-//! `load` finds and reads them, and `gateways` saves the gateway's store as last reported. `update` changes a
-//! store by the steps of `disk`, under `lock`, and `stale` removes the files of dead writers. `answer_store` names the
-//! two that hold answers. `guard_policy::store` parses the content.
+//! `load` finds and reads both stores, and `gateways` saves the gateway's store as last reported. `update`
+//! changes a store by the steps of `disk`, under `lock`, and `stale` removes the files of dead writers.
+//! `answer_store` names the two stores that hold answers. `guard_policy::store` parses the content.
 
 mod answer_store;
 mod directory;
@@ -36,11 +36,11 @@ pub const NAME: &str = "exec-approvals.json";
 /// The guard's own directory in the state directory.
 pub const GUARD: &str = "guard";
 
-/// The guard's own store there, in the same format plus rules for files. It holds each "always" that has no
-/// place in OpenClaw's store.
+/// The guard's own store in that directory, in OpenClaw's format plus rules for files. It holds each "always"
+/// that has no place in OpenClaw's store.
 const OWN: &str = "approvals.json";
 
-/// The gateway's store as last reported, there.
+/// The gateway's store as last reported, in the same directory.
 const GATEWAYS: &str = "gateway-policy.json";
 
 /// The database in the state directory in which OpenClaw 2026.8 and newer keep their approvals.
@@ -56,7 +56,8 @@ pub fn own(state: &std::path::Path) -> std::path::PathBuf {
     state.join(GUARD).join(OWN)
 }
 
-/// Returns the path that a store's `socket.path` names; `~` is the home. `None` if it is not absolute.
+/// Returns the path that a store's `socket.path` names; `~` is the home. Returns `None` if the path is not
+/// absolute.
 pub fn socket(path: &str, home: &std::path::Path) -> Option<std::path::PathBuf> {
     let written = std::path::Path::new(path);
     let path = match written.strip_prefix("~") {

@@ -11,8 +11,8 @@ use rustix::process::{Pid, getpid, test_kill_process};
 use super::directory::Directory;
 use super::disk::Disk;
 
-/// The age from which a file is stale. A writer needs much less, and one in another pid namespace only looks
-/// dead from here.
+/// The age from which a file counts as stale if its writer looks dead. A writer needs much less time, but a
+/// living writer in another pid namespace looks dead from here.
 const STALE_AFTER: Duration = Duration::from_secs(60);
 
 /// Returns the name of a new temporary file.
@@ -20,7 +20,7 @@ pub fn temporary() -> String {
     format!(".exec-approvals.{}.{}.tmp", getpid().as_raw_nonzero(), super::new_id())
 }
 
-/// Removes stale files. The caller holds the lock, so this process itself has none in use.
+/// Removes stale files. The caller holds the lock, so this process itself uses no temporary file.
 ///
 /// # Errors
 /// The kernel's error if the directory cannot be read. A file that cannot be removed stays.

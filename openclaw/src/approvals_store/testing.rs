@@ -106,7 +106,7 @@ impl Disk for Stopping {
 /// A disk on which another writer, which takes no lock, writes during a change.
 pub struct Meddled<'a> {
     pub state: &'a Path,
-    /// How often it will still write.
+    /// How many more times the other writer writes.
     pub left: Cell<usize>,
 }
 

@@ -184,7 +184,7 @@ impl LockedStore {
         let temporary = stale::temporary();
         let written = self.write(disk, &temporary, text.as_bytes(), owner, &before);
         if written.is_err() {
-            // The temporary file is not needed: the store is the old or the new one.
+            // Whether or not the rename has happened, the temporary file is of no more use.
             let _ = disk.remove(self.directory.as_fd(), &temporary);
         }
         written.map(|()| result)

@@ -148,7 +148,8 @@ impl EvaluationInput<'_> {
         if let Some(code) = code
             && shells::is_carrier(code.text)
         {
-            // The arguments that the code passes on are not examined: no entry that names some matches.
+            // The arguments that the code passes on are not examined, so an entry that names arguments does not
+            // match.
             let carried = [shells::carried(program, &code)?.to_owned()];
             let found = self.entry(&carried, &self.resolve(&carried[0])?);
             return found.filter(|found| !found.names_arguments());

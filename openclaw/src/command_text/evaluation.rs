@@ -67,7 +67,7 @@ pub struct Segment {
     pub by: SatisfiedBy,
     /// The pattern of the entry that matches it.
     pub matched: Option<String>,
-    /// The policy's reason for that.
+    /// The policy's reason for the match.
     pub reason: Option<Reason<'static>>,
     /// The words that run, without the wrappers before them.
     pub program: Vec<String>,

@@ -5,7 +5,7 @@
 //! a text can do. So nothing here lets a program start; at worst it misinforms a human.
 //!
 //! The text is parsed with tree-sitter's bash grammar, which OpenClaw uses too. The caller resolves the
-//! programs, as of before the first command runs.
+//! programs before the first command runs.
 
 mod builtins;
 mod display;

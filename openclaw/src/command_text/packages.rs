@@ -12,7 +12,7 @@ const MAX_RUNNERS: usize = 6;
 /// What a package manager runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Runner {
-    /// No tool by name, or the command is not a package manager.
+    /// The command is not a package manager, or runs no tool that it names.
     No,
     /// A tool that cannot be identified.
     Hidden,
@@ -229,7 +229,8 @@ fn after_dashes<'a>(options: &Before, rest: &'a [String]) -> Option<&'a [String]
     if rest.first().is_some_and(|first| first == "--") { rest.get(1..) } else { options.tool(rest) }
 }
 
-/// Returns `Hidden` if one of these words, each of which runs a tool, may follow an unknown option.
+/// Returns `Hidden` if the arguments after an unknown option have one of `words`, the subcommands that run a
+/// tool.
 fn hidden_if(rest: &[String], words: &[&str]) -> Runner {
     if rest.iter().any(|token| words.contains(&token.to_ascii_lowercase().as_str())) {
         Runner::Hidden

@@ -17,7 +17,7 @@ pub(super) enum Trust {
     Executable,
     /// Only an entry for exactly this command: it is a shell whose code is not examined.
     Exact,
-    /// No entry: the command is asked for each time.
+    /// No entry: each run of the command needs an approval of its own.
     Asked,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn plan(command: &str) -> CommandPlan {
 fn candidates(script: &ParsedText, asked: &[bool]) -> Result<Vec<Candidate>, Blocker> {
     let top: Vec<usize> = indices(script, |step| step.position == Position::Top);
     let obstacle = script.obstacles.first();
-    // A command that is asked for each time may have dynamic arguments.
+    // A command that needs an approval each time may have dynamic arguments.
     let excused = |owner: &Option<usize>| chain(script, *owner).any(|step| asked[step]);
     let dynamic = script.dynamic.iter().any(|owner| !excused(owner)).then_some(Blocker::DynamicArgument);
     let blocking = obstacle.map(|(reason, _)| *reason).or_else(|| script.shapes.first().copied()).or(dynamic);
@@ -82,7 +82,7 @@ fn indices(script: &ParsedText, is_wanted: impl Fn(&SimpleCommand) -> bool) -> V
     steps.filter(|(_, step)| is_wanted(step)).map(|(index, _)| index).collect()
 }
 
-/// Iterates over a command and those that enclose it.
+/// Iterates over a command and the commands that enclose it, outwards.
 fn chain(script: &ParsedText, step: Option<usize>) -> impl Iterator<Item = usize> {
     std::iter::successors(step, |step| script.steps[*step].within)
 }
@@ -111,7 +111,7 @@ fn payload(script: &ParsedText, shell: usize) -> Option<Vec<usize>> {
         && code.start == Start::Plain
         && !wrapper.risks.contains(&Risk::EnvAssignment);
     let steps = indices(script, |step| step.position == Position::Payload && step.within == Some(shell));
-    // An entry for a name does not mean a program given by its path, or a skill's wrapper.
+    // An entry for a name covers neither a program given by its path nor a skill's wrapper.
     let by_name = |step: &usize| {
         let first = &script.steps[*step].argv[0];
         !is_path(first) && !program_name(first).ends_with("-wrapper")

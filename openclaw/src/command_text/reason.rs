@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The part of a command that prevents its authorization, in OpenClaw's words if it has them.
+/// The part of a command that prevents its authorization, by OpenClaw's name if it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Blocker {
     /// `$(…)` or backticks.
@@ -49,7 +49,7 @@ pub enum Blocker {
     TooLong,
     /// More than [`super::MAX_STEPS`] commands.
     TooMany,
-    /// Substitutions within substitutions, more than [`super::MAX_NESTING`] of them.
+    /// Substitutions that are nested deeper than [`super::MAX_NESTING`].
     TooDeep,
 }
 

@@ -41,8 +41,8 @@ impl Risk {
         }
     }
 
-    /// Returns whether a command with this risk is asked for each time, listed or not. An entry may allow
-    /// inline code, but an answer never creates such an entry.
+    /// Returns whether a command with this risk needs an approval each time, even if an entry lists it. An
+    /// entry may allow inline code, but an answer never creates such an entry.
     pub(super) const fn is_asked(self) -> bool {
         !matches!(self, Risk::InlineEval)
     }
@@ -89,8 +89,8 @@ fn splits(argument: &str) -> bool {
     argument.starts_with("--split-string") || argument.starts_with("-S") || argument == "-s"
 }
 
-/// Returns whether a dispatching program cannot be looked through. `env` can, whatever it changes, if its
-/// command is found.
+/// Returns whether a dispatching program cannot be looked through. `env` can be looked through if its command
+/// is found, whatever variables it changes.
 fn is_opaque(argv: &[String]) -> bool {
     wrappers::dispatch(argv) == Wrapper::Blocked
         && !(program_name(&argv[0]) == "env" && wrappers::env_command(argv).is_some())
@@ -111,7 +111,7 @@ fn behind(argv: &[String]) -> Option<&[String]> {
 
 /// Iterates over a command and the commands that it wraps, as far as they are known.
 fn layers(argv: &[String]) -> impl Iterator<Item = &[String]> {
-    // More layers than are ever unwrapped; each is a part of the one before.
+    // Eight layers are more than are ever unwrapped. Each layer is a part of the one before.
     std::iter::successors(Some(argv), |argv| behind(argv)).take(8)
 }
 

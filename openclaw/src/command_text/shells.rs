@@ -33,7 +33,8 @@ pub(super) enum Start {
     Files,
 }
 
-/// Returns the code after `-c` if the program itself is a shell (see [`behind_wrappers`]).
+/// Returns the code after `-c` if the program itself is a shell; [`behind_wrappers`] also finds a shell after
+/// wrappers.
 pub(super) fn code(argv: &[String]) -> Option<Code<'_>> {
     let name = argv.first().filter(|name| is_shell(name)).map(program_name)?;
     if matches!(name.as_str(), "csh" | "tcsh" | "osh" | "cmd" | "powershell" | "pwsh") {

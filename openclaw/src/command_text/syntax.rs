@@ -45,7 +45,7 @@ pub(super) struct SimpleCommand {
 pub(super) struct ParsedText {
     /// The commands in the order of the text; those of a shell's code follow the shell.
     pub(super) steps: Vec<SimpleCommand>,
-    /// What prevents authorization, each with the command that encloses it.
+    /// The obstacles to authorization, each with the command that encloses it.
     pub(super) obstacles: Vec<(Blocker, Option<usize>)>,
     /// Statements other than lists of commands.
     pub(super) shapes: Vec<Blocker>,
@@ -64,7 +64,7 @@ pub(super) fn read(text: &str) -> ParsedText {
     script
 }
 
-/// The position of a text in the original one.
+/// The position of a text in the original text.
 struct Base {
     offset: usize,
     /// The span of the outermost shell, if the text is a shell's code.
@@ -107,7 +107,8 @@ fn parse(text: &str) -> Result<Tree, Blocker> {
 }
 
 /// Returns whether a character above U+00FF follows a brace that may begin a range, `{1..3}`. The grammar's
-/// scanner (0.25.1, scanner.c, BRACE_START) passes it to isdigit(3), which then reads out of bounds.
+/// scanner (0.25.1, scanner.c, BRACE_START) passes that character to isdigit(3), which reads out of bounds for
+/// it.
 fn breaks_scanner(text: &str) -> bool {
     let is_beyond = |rest: &str| rest.starts_with(|next: char| next > '\u{ff}');
     let digits = |rest: &'_ str| rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -138,7 +139,7 @@ impl ParsedText {
         if text[root.byte_range()].contains("\\\n") || text[root.byte_range()].contains("\\\r") {
             self.obstacles.push((Blocker::LineContinuation, top.within));
         }
-        // An explicit stack: the tree may be too deep for the thread's.
+        // The loop has a stack of its own: the tree may be too deep for the thread's stack.
         let mut left = vec![(root, top)];
         while let Some((node, frame)) = left.pop() {
             let below = self.visit(node, text, base, frame);
@@ -205,7 +206,8 @@ impl ParsedText {
         }
     }
 
-    /// Adds a command, and those of the code that it passes to a shell. None if its name is unknown.
+    /// Adds a command, and the commands in the code that it passes to a shell. Returns `None` if the command's
+    /// name is unknown.
     fn step(&mut self, node: Node<'_>, text: &str, base: &Base, frame: Frame) -> Option<usize> {
         let words = match node.kind() {
             "command" => command(node, text),
@@ -257,8 +259,8 @@ impl ParsedText {
         let started = started_by(&argv);
         let Some((shell, code)) = shells::behind_wrappers(started) else { return };
         let is_tail = argv.ends_with(shell);
-        // If find starts the shell, find's own arguments follow the shell's and the code's word cannot be
-        // located. Then no word may be dynamic.
+        // If find starts the shell, find's own arguments follow those of the shell, so the word of the code
+        // cannot be located. Every word must be literal then.
         let is_literal = |word: &Word| word.certainty == Certainty::Literal;
         let is_known = match words.get(argv.len() - shell.len() + code.at).filter(|_| is_tail) {
             Some(word) => is_literal(word),

@@ -8,9 +8,9 @@ use super::risks::inline_eval_behind;
 
 /// The verdict on a whole command, and on each of its segments.
 pub struct Verdicts<'p> {
-    /// The strictest verdict on the parts, and on unreadable text.
+    /// The strictest of the segments' verdicts and of the verdict on unreadable text.
     pub whole: Verdict<'p>,
-    /// One verdict per segment, in their order.
+    /// One verdict per segment, in the order of the segments.
     pub segments: Vec<Verdict<'p>>,
 }
 

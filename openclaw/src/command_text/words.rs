@@ -42,7 +42,7 @@ fn certainty(node: Node<'_>, raw: &str) -> Certainty {
     if has_expansion(node) {
         Certainty::Expanded
     } else if !is_quoted && has_wildcard(raw) && !only_quoted(node) {
-        // OpenClaw examines only the text here, so an escaped dollar next to a wildcard counts.
+        // OpenClaw examines only the text here, so an escaped dollar next to a wildcard counts as an expansion.
         if looks_expanded(raw) { Certainty::Expanded } else { Certainty::Glob }
     } else {
         Certainty::Literal
@@ -173,7 +173,8 @@ fn ansi_c(raw: &str) -> String {
     text
 }
 
-/// Returns the character of this number, and the text after its digits.
+/// Reads a number of at most `digits` digits. Returns the character with that code point, and the text after
+/// the digits.
 fn number(text: &str, radix: u32, digits: usize) -> Option<(char, &str)> {
     let length = text.chars().take(digits).take_while(|digit| digit.is_digit(radix)).count();
     let value = u32::from_str_radix(text.get(..length)?, radix).ok()?;

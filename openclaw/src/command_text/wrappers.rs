@@ -24,7 +24,7 @@ pub(super) enum Wrapper<'a> {
 pub(super) struct Unwrapped<'a> {
     /// What runs in the end, or the wrapper that blocks.
     pub(super) argv: &'a [String],
-    /// What is looked up in the allowlist: the same, or the multicall binary that runs it.
+    /// The command that is looked up in the allowlist: `argv`, or the multicall binary that runs it.
     pub(super) listed: &'a [String],
     /// The name of the wrapper that cannot be looked through.
     pub(super) blocked: Option<String>,
@@ -69,7 +69,7 @@ fn name_of(argv: &[String]) -> String {
     argv.first().map(program_name).unwrap_or_default()
 }
 
-/// Looks through a multicall binary only to a shell: any other applet is a program that no entry names.
+/// Looks through a multicall binary only if the applet is a shell: no entry can name any other applet.
 fn multicall(argv: &[String]) -> Wrapper<'_> {
     let applet = if argv.get(1).is_some_and(|argument| argument == "--") { 2 } else { 1 };
     match argv.get(applet) {
@@ -148,7 +148,7 @@ const NICE: WrapperOptions = WrapperOptions {
 const NOHUP: WrapperOptions = options(&["--help", "--version"], &[]);
 const SANDBOX_EXEC: WrapperOptions = options(&[], &["-f", "-p", "-d"]);
 const STDBUF: WrapperOptions = options(&[], &["-i", "--input", "-o", "--output", "-e", "--error"]);
-// Without -o, which writes a file.
+// `-o` is left out because it writes a file.
 const TIME: WrapperOptions = options(
     &["-h", "--help", "-l", "-p", "-q", "--quiet", "-v", "--verbose", "-V", "--version"],
     &["-f", "--format"],

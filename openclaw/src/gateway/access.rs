@@ -22,7 +22,7 @@ use crate::ports::IsMember;
 
 /// The scope that a client needs to request approvals.
 pub const APPROVALS: &str = "operator.approvals";
-/// The scopes for listing nodes, and their requests to be paired.
+/// The scopes to list the nodes, and the requests of nodes to be paired.
 const NODES: [&str; 2] = ["operator.read", "operator.pairing"];
 /// The scope to read and change OpenClaw's own approvals store.
 pub const ADMIN: &str = "operator.admin";
@@ -47,7 +47,8 @@ pub struct Credentials {
     pub(super) is_member: Option<Member>,
 }
 
-/// Tests whether a process belongs to a guarded tree: such a process may not be at the other end.
+/// Tests whether a process belongs to a guarded tree: such a process must not be at the other end of the
+/// connection.
 #[derive(Clone)]
 pub struct Member(pub(super) IsMember);
 
@@ -137,10 +138,10 @@ pub enum NoSecret {
         /// The key, and its file.
         key: String,
     },
-    /// openclaw.json, which may have one, cannot be read.
+    /// openclaw.json, which may have a secret, cannot be read.
     #[error(transparent)]
     Config(ConfigProblem),
-    /// There is none in any of the places.
+    /// None of the places has a secret.
     #[error(
         "guard.json names no approvals.gateway.tokenFile, {TOKEN} and {PASSWORD} are not in the guard's environment, \
          and {config} has none{}", for_this_url(*.owner)
@@ -148,7 +149,7 @@ pub enum NoSecret {
     Nowhere {
         /// openclaw.json.
         config: String,
-        /// Whose secret openclaw.json would have.
+        /// The gateway whose secret openclaw.json would have.
         owner: GatewayOwner,
     },
 }
@@ -205,7 +206,8 @@ impl Credentials {
             secret.transpose().map_err(|why| NoAccess::Secret { at: endpoint.as_str().to_owned(), why })?;
         let identity = match &secret {
             Some(_) => Identity::find_as(state, role.identity()).map_err(NoAccess::Identity)?,
-            // Without a secret, only an identity with a token for this gateway helps, so none is created.
+            // Without a secret, only an identity with a token for this gateway helps, so no identity is
+            // created.
             None => {
                 let known = Identity::known_as(state, role.identity()).map_err(NoAccess::Identity)?;
                 let known = known.filter(|identity| identity.token(endpoint.as_str()).is_some());
@@ -224,12 +226,13 @@ impl Credentials {
         Ok(Credentials { endpoint, secret, role, scopes, allow_insecure, trust, identity, is_member: None })
     }
 
-    /// Rejects members of this tree at the other end; members of another guard's tree are rejected always.
+    /// Rejects a gateway that is a member of this tree. A member of another guard's tree is always rejected.
     pub fn apart_from(self, is_member: &IsMember) -> Credentials {
         Credentials { is_member: Some(Member(Arc::clone(is_member))), ..self }
     }
 
-    /// Asks for more scopes, to look at nodes: [`NODES`]. Without a secret there are none to ask for.
+    /// Adds the scopes to look at nodes, [`NODES`]. Returns `None` without a secret, as no scopes can be asked
+    /// for then.
     pub fn to_see_nodes(mut self) -> Option<Credentials> {
         self.scopes.extend(NODES);
         self.secret.is_some().then_some(self)
@@ -268,11 +271,11 @@ impl Credentials {
 /// Which gateway of openclaw.json an endpoint is. Each gateway gets only its own secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GatewayOwner {
-    /// The one on this host.
+    /// This host's gateway.
     Local,
-    /// The one of `gateway.remote`.
+    /// The gateway of `gateway.remote`.
     Remote,
-    /// Another, which gets no secret of openclaw.json.
+    /// Another gateway, which gets no secret of openclaw.json.
     Elsewhere,
 }
 

@@ -25,8 +25,8 @@ impl<W> Calls<W> {
         self.0.insert(id, who);
     }
 
-    /// Returns the recipient of the answer with this id. Only the first answer has one: a request may be
-    /// answered twice (`twoPhase`).
+    /// Returns the recipient of the answer with this id. Only the first answer has a recipient: a request may
+    /// be answered twice (`twoPhase`).
     pub fn answered(&mut self, id: &str) -> Option<W> {
         self.0.remove(id)
     }

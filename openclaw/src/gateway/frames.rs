@@ -68,10 +68,10 @@ impl std::fmt::Display for Refused {
 /// Why a message is not a frame.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
-    /// It is JSON of another type, or none.
+    /// The message is not a JSON object.
     #[error("it is no object")]
     NotObject,
-    /// It is no JSON, or a field has the wrong type.
+    /// The message is not JSON, or a field has the wrong type.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
 }

@@ -16,7 +16,7 @@ use super::secret::SecretKind;
 use super::tls::Trust;
 use crate::clock::now_ms;
 
-/// The longest greeting that is accepted, in bytes. That of OpenClaw 2026.9.6 has 18 KiB.
+/// The longest greeting that is accepted, in bytes. OpenClaw 2026.9.6 sends 18 KiB.
 const MAX_LEN: usize = 1 << 20;
 /// The id of the first request of each connection.
 const ID: &str = "connect";
@@ -26,7 +26,8 @@ const ID: &str = "connect";
 pub struct Dialect {
     /// The parameter to leave out: the release does not know it.
     without: Option<Optional>,
-    /// Whether to add the token that the gateway has issued, because it has refused the other token alone.
+    /// Whether to add the token that the gateway has issued, because the gateway has refused the configured
+    /// token alone.
     with_device_token: bool,
 }
 
@@ -152,7 +153,7 @@ fn again(access: &Credentials, manner: Dialect, refused: &Refused) -> Option<Dia
 /// The first message of every gateway.
 struct Challenge {
     nonce: String,
-    /// Its clock, in milliseconds since 1970.
+    /// The gateway's clock, in milliseconds since 1970.
     ts: Option<i64>,
 }
 

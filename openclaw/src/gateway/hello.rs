@@ -113,7 +113,7 @@ pub enum HelloError {
     /// A field is missing, or has the wrong type.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// Its `type` is another.
+    /// Its `type` is not `hello-ok`.
     #[error("it does not say hello-ok")]
     OtherType,
     /// The guard does not speak this protocol.

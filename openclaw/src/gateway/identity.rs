@@ -1,6 +1,6 @@
-//! The guard's identity for gateways: an Ed25519 key, created at first use. By it a gateway recognizes a
-//! guard that reconnects, which may then wait for its earlier requests (OpenClaw 2026.7 and later). The key
-//! is in the state directory, where the guarded tree reads nothing.
+//! The guard's identity for gateways: an Ed25519 key, created at first use. By this key a gateway recognizes a
+//! guard that reconnects and lets it wait for its earlier requests (OpenClaw 2026.7 and later). The key is in
+//! the state directory, where the guarded tree reads nothing.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,9 +21,9 @@ use sha2::{Digest, Sha256};
 use crate::approvals_store::{Directory, GUARD, Lock};
 use crate::ids;
 
-/// The file in [`GUARD`] of the identity that asks questions.
+/// The file, in the directory [`GUARD`], with the identity by which the guard asks questions.
 pub const NAME: &str = "device.json";
-/// The file there of the node's identity: a gateway gives each role a token of its own.
+/// The file in the same directory with the node's identity: a gateway gives each role a token of its own.
 pub const NODE: &str = "node-device.json";
 /// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 64 << 10;
@@ -67,7 +67,7 @@ pub enum IdentityFault {
     /// The file or its directory cannot be read or written.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// What is there is not an identity that the guard has saved for itself alone.
+    /// The file is not what the guard has saved, or others can access it.
     #[error("{0}: remove it; the guard then creates a new one")]
     Unusable(#[from] IdentityDefect),
 }
@@ -93,7 +93,7 @@ pub enum IdentityDefect {
     /// The format has another version.
     #[error("it is of another version of the guard")]
     Version,
-    /// The seed is not one of an Ed25519 key.
+    /// The seed is not that of an Ed25519 key.
     #[error("its key is invalid")]
     Key,
 }
@@ -188,7 +188,7 @@ impl Identity {
         HEXLOWER.encode(&Sha256::digest(self.key.public_key()))
     }
 
-    /// Returns the token that a gateway has issued to the guard.
+    /// Returns the token that this gateway has issued to the guard.
     pub fn token(&self, endpoint: &str) -> Option<&str> {
         self.tokens.get(endpoint).map(String::as_str)
     }
@@ -203,7 +203,7 @@ impl Identity {
         })
     }
 
-    /// Removes a token that a gateway has refused, unless the gateway has issued another since.
+    /// Removes a token that a gateway has refused, unless the gateway has issued another token since.
     ///
     /// # Errors
     /// Why the file cannot be used or written.
@@ -219,7 +219,8 @@ impl Identity {
         let change = || {
             let own = Directory::make_own(&self.state)?;
             let _lock = Lock::acquire(&own)?;
-            // Another guard may have changed the file. If it was removed, it is not recreated.
+            // Another guard may have changed the file. If the operator has removed it, the guard does not
+            // recreate it.
             let Some(mut written) = read(&own, self.name)? else { return Ok(()) };
             let before = written.tokens.clone();
             change(&mut written.tokens);
@@ -231,7 +232,7 @@ impl Identity {
         change().map_err(|fault: IdentityFault| fault.at(&self.state, self.name))
     }
 
-    /// Signs version 3 of the text (facts of OpenClaw 2026.9.6 and 2026.7.35).
+    /// Signs version 3 of the text that a device signs (facts of OpenClaw 2026.9.6 and 2026.7.35).
     pub fn sign(&self, claim: &Claim<'_>) -> Device {
         let id = self.id();
         let signature = BASE64URL_NOPAD.encode(self.key.sign(claim.text(&id).as_bytes()).as_ref());
@@ -291,7 +292,8 @@ fn read(own: &Directory, name: &str) -> Result<Option<StoredIdentity>, IdentityF
     Ok(Some(written))
 }
 
-/// Creates the identity. Guards that start at the same time share one, which the first creates.
+/// Creates the identity. Guards that start at the same time share one identity, which the first of them
+/// creates.
 fn make(state: &Path, name: &str) -> Result<StoredIdentity, IdentityFault> {
     let own = Directory::make_own(state)?;
     let _lock = Lock::acquire(&own)?;

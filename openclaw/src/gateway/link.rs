@@ -24,7 +24,8 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(15);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How much later than promised a tick may arrive.
 const GRACE_INTERVAL: Duration = Duration::from_secs(5);
-/// The maximum number of events that wait for the listener. If there are more, the connection is not read.
+/// The maximum number of events that wait for the listener. While so many wait, the driver does not read the
+/// connection.
 const EVENTS: usize = 16;
 
 /// The gateway's events of one connection, in their order; closed when the connection has ended.
@@ -58,7 +59,8 @@ impl Link {
         Link::admitted(access).await.map(|(socket, hello)| Link::new(socket, hello))
     }
 
-    /// Does as [`Link::open`], and also returns the events. Such a connection ignores messages that are not frames.
+    /// Does as [`Link::open`], and also returns the events. A connection with a listener ignores messages that
+    /// are not frames.
     ///
     /// # Errors
     /// Why there is no connection.
@@ -140,7 +142,7 @@ impl Link {
         lost.unwrap_or_else(|| Disconnected::Failed("its task has ended".to_owned()))
     }
 
-    /// Drops this clone and waits until the connection has ended, which the last clone causes.
+    /// Drops this clone and waits until the connection has ended, which it does when the last clone is dropped.
     pub async fn end(self) {
         let mut lost = self.0.lost.clone();
         drop(self);
@@ -174,7 +176,8 @@ impl Driver {
     async fn run(mut self) -> Disconnected {
         let mut deadline = Instant::now() + self.silence;
         loop {
-            // Only as much is read as is taken, so that a gateway that sends too much waits.
+            // The driver reads only what the listener has room for, so that a gateway that sends too much
+            // waits.
             let is_taken = self.events.as_ref().is_none_or(|events| events.capacity() > 0);
             tokio::select! {
                 message = self.socket.next(), if is_taken => {
@@ -225,7 +228,7 @@ impl Driver {
             }
             // No event answers a call (OpenClaw 2026.7.35, 2026.9.6).
             Frame::Event(event) => {
-                // There is room: the connection was read for that.
+                // The queue has room: the driver has read this message only because of that.
                 let _ = self.events.as_ref().map(|events| events.try_send(event));
             }
             Frame::Other => {}
@@ -236,7 +239,7 @@ impl Driver {
 /// Waits until an event can be taken.
 async fn room(events: Option<&mpsc::Sender<GatewayEvent>>) {
     if let Some(events) = events {
-        // A receiver that is gone takes nothing, and the link is about to be dropped.
+        // If the receiver is gone, there is never room, and the link is about to be dropped.
         if events.reserve().await.is_err() {
             std::future::pending::<()>().await;
         }

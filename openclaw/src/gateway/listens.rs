@@ -36,7 +36,8 @@ pub(super) fn config_in(state: &Path, variable: &dyn Fn(&str) -> Option<OsString
 }
 
 /// Returns the copies that OpenClaw leaves beside its configuration when it changes (OpenClaw 2026.7.35,
-/// 2026.9.6), each with the secrets of its time: existing ones, and those with known names.
+/// 2026.9.6), each with the secrets of its time. Lists the copies that exist, and those with known names even
+/// if they do not.
 pub fn copies(config: &Path) -> Vec<PathBuf> {
     const ENDS: [&str; 7] = ["bak", "bak.1", "bak.2", "bak.3", "bak.4", "last-good", "pre-update"];
     let (Some(directory), Some(name)) = (config.parent(), config.file_name()) else { return Vec::new() };
@@ -53,8 +54,8 @@ pub fn copies(config: &Path) -> Vec<PathBuf> {
     copies
 }
 
-/// Returns the ports that the gateway may have. Without a readable source, the default counts, with a
-/// warning.
+/// Returns the ports that the gateway may have. Without a readable source, the default port counts, and the
+/// result has a warning.
 pub fn find(config: &Config) -> Gateway {
     every(config, &|name| env::var_os(name))
 }

@@ -1,4 +1,4 @@
-//! OpenClaw's gateway: where it listens (`listens`), and the client of it.
+//! OpenClaw's gateway: where it listens (`listens`), and a client for it.
 //!
 //! `settings` holds the gateway settings of guard.json, `crate::config` OpenClaw's own configuration,
 //! `secret` the token or password, `secret_env` the operator's variables that contain one, and `identity` the

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::ids;
 
-/// A wait that doubles with each attempt. Up to half of it is random, so that guards do not reconnect at
-/// once.
+/// A wait that doubles with each attempt. Up to half of it is random, so that not all guards reconnect at the
+/// same time.
 #[derive(Clone, Copy, Debug)]
 pub struct Pause {
     bounds: [Duration; 2],

@@ -16,7 +16,7 @@ use rustix::process::geteuid;
 use crate::peer::nested_guard::guard_above;
 use crate::ports::IsMember;
 
-/// How often a missing row is looked for: the kernel's table is not read in one step.
+/// How many times a missing row is looked for: a read of the kernel's table is not atomic and can miss a row.
 const MAX_POLLS: usize = 5;
 /// The pause between two attempts to find the row.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
@@ -39,7 +39,7 @@ pub enum GatewayRejected {
     /// A process of a guarded tree holds the socket; holds its pid.
     #[error("a process of a guarded tree ({0}) listens there, and may not answer")]
     Member(i32),
-    /// A process of a guarded tree may hold the socket, as its descriptors cannot be read; holds its pid.
+    /// A process of a guarded tree may hold the socket: its descriptors cannot be read. Holds its pid.
     #[error(
         "the descriptors of a process of a guarded tree ({0}) cannot be read: it may be the one that listens there"
     )]
@@ -59,7 +59,8 @@ pub enum GatewayRejected {
 }
 
 impl SocketPair {
-    /// Returns whether both ends are on this host: it connects to its own addresses from the same address.
+    /// Returns whether both ends are on this host. If this host connects to one of its own addresses, it does
+    /// so from the same address.
     pub fn are_here(&self) -> bool {
         self.peer.ip().to_canonical().is_loopback() || self.peer.ip() == self.own.ip()
     }
@@ -76,7 +77,7 @@ impl SocketPair {
         }
         let is_member = |pid| is_member.is_some_and(|is_member| is_member(pid)) || guard_above(pid).is_some();
         let mut hidden = None;
-        // A socket of root cannot be a member's, which does not run as root.
+        // A member does not run as root, so a socket of root is not a member's.
         let mut is_other = row.uid != own;
         let mut is_perhaps_other = false;
         for pid in processes()? {
@@ -94,7 +95,7 @@ impl SocketPair {
                 Some(false) => {}
             }
         }
-        // A hidden member holds the socket only if no other process does. If none is found, that proves
+        // A hidden member holds the socket only if no other process does. If no process is found, that proves
         // nothing: a member may have sent the socket to itself in a message that it receives later (unix(7),
         // SCM_RIGHTS).
         match hidden {

@@ -128,10 +128,10 @@ pub enum NotGateway {
     /// It does not follow the protocol of WebSockets.
     #[error(transparent)]
     WebSocket(Box<tungstenite::Error>),
-    /// Its greeting is none.
+    /// Its greeting is invalid.
     #[error(transparent)]
     Hello(#[from] HelloError),
-    /// It admits the guard, but not in the requested role, which this holds.
+    /// It does not admit the guard in the requested role; holds that role.
     #[error("it gives the guard another role than {0}")]
     OtherRole(&'static str),
 }

@@ -51,7 +51,8 @@ impl ClientRole {
         }
     }
 
-    /// The parameters of `connect` but for `auth` and `device`. `is_named` leaves the display name out if false.
+    /// Returns the parameters of `connect`, without `auth` and `device`. If `is_named` is false, the display
+    /// name is missing too.
     pub fn params(&self, scopes: &[&str], is_named: bool) -> Value {
         let (id, mode, role, family) = self.words();
         let mut client =
@@ -80,7 +81,7 @@ impl ClientRole {
         params
     }
 
-    /// What is signed for a connection, with the token that is sent.
+    /// Returns what the guard signs for a connection, which includes the token that it sends.
     pub fn claim<'a>(
         &self,
         scopes: &'a [&'a str],

@@ -32,19 +32,19 @@ pub enum SecretKind {
     Password,
 }
 
-/// Why what was found is not a secret. Each variant holds where that was found, for display.
+/// Why a text or a file is not a secret. Each variant holds where it was found, for display.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// It has nothing but white space.
+    /// The text has nothing but white space.
     #[error("{0} is empty")]
     Empty(String),
-    /// It is longer than [`MAX_BYTES`].
+    /// The text is longer than [`MAX_BYTES`].
     #[error("{0} is longer than {MAX_BYTES} bytes")]
     TooLong(String),
-    /// No header can carry it.
+    /// No header can carry the text.
     #[error("{0} has more than one line, or a control character in it")]
     Control(String),
-    /// It is not text.
+    /// The content is not text.
     #[error("{0} is not UTF-8")]
     NotText(String),
     /// The file cannot be opened or read.
@@ -53,7 +53,7 @@ pub enum SecretError {
     /// The file is a directory, a FIFO, …
     #[error("{0} is not a regular file")]
     NotRegular(String),
-    /// Neither this user nor root has the file.
+    /// The file belongs to neither this user nor root.
     #[error("{0} belongs to another user ({1})")]
     OtherOwner(String, u32),
     /// The file's mode gives others access.
@@ -100,9 +100,9 @@ impl fmt::Debug for Secret {
 pub fn of_file(path: &Path) -> Result<Secret, SecretError> {
     let source = shown(path.as_os_str().as_bytes());
     let failed = |error: io::Error| SecretError::Unreadable(source.clone(), error);
-    // Opening a FIFO would wait for a writer.
+    // Without NONBLOCK, opening a FIFO would wait for a writer.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    // A link in a real path has been created since, and may be the tree's.
+    // A link in a path that was real must be new, and may be the tree's.
     let file = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
     let file = file.map_err(|error| failed(error.into()))?;
     let stat = fstat(&file).map_err(|error| failed(error.into()))?;

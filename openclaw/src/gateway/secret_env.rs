@@ -10,7 +10,7 @@ use super::secret;
 use super::settings::GatewaySettings;
 use crate::config::{Config, SecretInput};
 
-/// The shortest secret that is compared, in bytes. Others may equal a shorter one by chance.
+/// The shortest secret that is compared, in bytes. Another variable may equal a shorter secret by chance.
 const MIN_LEN: usize = 8;
 
 /// The variables that no command may inherit.
@@ -55,7 +55,7 @@ impl SecretVariables {
         withheld
     }
 
-    /// Returns whether a variable is one of them, by its name or its value.
+    /// Returns whether a variable holds a secret, by its name or its value.
     pub fn has(&self, name: &OsStr, value: &OsStr) -> bool {
         let is_secret = |value: &str| self.texts.iter().any(|text| text == value.trim());
         self.names.iter().any(|withheld| withheld == name) || value.to_str().is_some_and(is_secret)

@@ -65,8 +65,8 @@ impl Client {
         Client(accept_async(Box::new(raw) as Box<dyn Stream>).await.unwrap())
     }
 
-    /// Returns an admitted link and its other end, connected within the process: with the kernel between
-    /// them, paused time would pass while data is in transit.
+    /// Returns an admitted link and its other end, connected within the process. If the kernel connected them,
+    /// a test's paused clock would advance while data is in transit.
     pub async fn linked() -> (Link, Client) {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let end = async |stream, role| {

@@ -21,7 +21,7 @@ use tokio_rustls::rustls::{
 pub enum Trust {
     /// By the authorities that this host trusts. Errors suggest approvals.gateway.fingerprint.
     Authorities,
-    /// By the authorities that this host trusts, without that suggestion.
+    /// By the authorities that this host trusts. Errors do not suggest approvals.gateway.fingerprint.
     AuthoritiesAlone,
     /// By the fingerprint of the one certificate that is accepted.
     Pinned(Fingerprint),
@@ -42,7 +42,7 @@ pub enum TlsError {
     /// There is no authority to vouch for a certificate.
     #[error("this host trusts no certificate authority{}: install ca-certificates{}", reason(.why), or_set(.pin))]
     NoAuthorities {
-        /// Why one could not be read.
+        /// Why an authority's certificate could not be read.
         why: Option<rustls_native_certs::Error>,
         /// The key of guard.json that can name a certificate instead.
         pin: Option<&'static str>,
@@ -84,7 +84,7 @@ where
     connecting.await.map_err(TlsError::Handshake)
 }
 
-/// Returns the text of an error; for one of [`Looks`], only its own words.
+/// Returns the text of an error; for an error of [`Looks`], only the words of [`Looks`].
 fn error_text(error: &io::Error) -> String {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
         Some(Error::General(text)) => text.clone(),

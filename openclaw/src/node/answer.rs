@@ -12,9 +12,9 @@ pub type Answer = Result<Value, InvokeError>;
 pub enum Code {
     /// The call is malformed.
     InvalidRequest,
-    /// The node cannot do this, or not at the moment.
+    /// The node cannot do this at all, or not at the moment.
     Unavailable,
-    /// The policy does not let it run.
+    /// The policy does not let the command run.
     Denied,
 }
 
@@ -50,7 +50,7 @@ impl InvokeError {
         InvokeError::invalid(format!("Error: INVALID_REQUEST: {message}"))
     }
 
-    /// Something that the node cannot do, or not at the moment.
+    /// Something that the node cannot do at all, or not at the moment.
     pub fn unavailable(message: impl Into<String>) -> InvokeError {
         InvokeError { code: Code::Unavailable, message: message.into() }
     }
@@ -60,7 +60,7 @@ impl InvokeError {
         InvokeError::unavailable("command not supported")
     }
 
-    /// More than the node takes at once: so many calls, or so many commands.
+    /// More than the node takes at once: `most` of `what`, which are calls or commands.
     pub fn busy(most: usize, what: &str) -> InvokeError {
         InvokeError::unavailable(format!("busy: no more than {most} {what} at a time; try again later"))
     }
@@ -69,19 +69,19 @@ impl InvokeError {
 /// Why the policy does not let a command run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Denied {
-    /// No command runs here.
+    /// The policy lets no command run.
     Security,
-    /// No allowlist has it, and nobody is asked.
+    /// No allowlist has the command, and nobody is asked.
     Miss,
-    /// It needs an approval, and has none.
+    /// The command needs an approval, and has none.
     ApprovalRequired,
-    /// It was approved under another policy.
+    /// The command was approved under another policy.
     PolicyChanged,
-    /// Its directory is another one than was approved.
+    /// The command's directory is not the approved one.
     DirectoryChanged,
-    /// Its program or script is not the one that was approved.
+    /// The command's program or script is not the approved one.
     FileChanged,
-    /// Nobody can tell before it runs which file it runs.
+    /// Before the command runs, nobody can tell which file it will run.
     Unbindable,
 }
 
@@ -110,7 +110,7 @@ impl Denied {
         }
     }
 
-    /// The answer, and the event before it.
+    /// Returns the answer, and the event to send before the answer.
     pub fn answer(&self, run: &RunReport) -> (NodeEvent, Answer) {
         let error = InvokeError { code: Code::Denied, message: self.message().to_owned() };
         (run.denied(self.reason()), Err(error))

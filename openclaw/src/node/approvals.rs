@@ -16,10 +16,10 @@ const SHOWN: &str = "~/.openclaw/guard/node-approvals.json";
 /// The document if there is none.
 const EMPTY: &str = "{\"version\": 1}";
 
-/// The document.
+/// The document that a gateway has set.
 #[derive(Clone, Debug)]
 pub struct NodeApprovals {
-    /// Its text; `None` if there is none.
+    /// The document's text; `None` if there is no document.
     text: Option<String>,
     store: Store,
 }
@@ -63,7 +63,7 @@ impl NodeApprovals {
         self.text.as_ref().map_or_else(BaseHash::missing, |text| BaseHash::new(text.as_bytes()))
     }
 
-    /// The answer to both commands.
+    /// Returns the answer to `system.execApprovals.get` and `.set`.
     pub fn payload(&self) -> Value {
         let mut file = self.store.to_json();
         if let Some(socket) = file.get_mut("socket").and_then(Value::as_object_mut) {
@@ -82,10 +82,10 @@ impl NodeApprovals {
         })
     }
 
-    /// The document that a call of `system.execApprovals.set` asks for.
+    /// Returns the document that a call of `system.execApprovals.set` asks for.
     ///
     /// # Errors
-    /// The answer to a call that is malformed, or made for another state of the document.
+    /// The answer to a call that is malformed, or whose base is another state of the document.
     pub fn set(&self, params: Option<&str>) -> Result<Shown, InvokeError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]

@@ -6,7 +6,7 @@ use super::output::Captured;
 
 /// The session of a run whose call names no session.
 const NO_SESSION: &str = "node";
-/// Stands before the last part of an output that was cut.
+/// Precedes the end of an output whose beginning was cut.
 const CUT: &str = "... (truncated) ";
 
 /// A run, as its events name it.
@@ -18,7 +18,7 @@ pub struct RunReport {
     pub run_id: String,
     /// The command as text.
     pub command: String,
-    /// The gateway must not notify the agent of its end.
+    /// Whether the gateway must not notify the agent of the run's end.
     pub is_silent: bool,
 }
 
@@ -81,7 +81,7 @@ impl NodeEvent {
     }
 }
 
-/// The end of a text, marked where it was cut.
+/// Returns the end of a text, at most `most` bytes, with a mark where it was cut.
 fn last(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();

@@ -50,9 +50,9 @@ struct PairingResolved {
 pub enum PairingDecision {
     /// Its commands are approved.
     Approved,
-    /// They are not.
+    /// Its commands are rejected.
     Rejected,
-    /// It is no node of this gateway any more.
+    /// The node no longer belongs to this gateway.
     Removed,
 }
 
@@ -61,7 +61,7 @@ pub enum PairingDecision {
 pub enum Heard {
     /// A command is called.
     Invoke(Invoke),
-    /// A call is given up.
+    /// The gateway has given up a call.
     Cancel(Cancel),
     /// The operator has decided about the node.
     Paired {
@@ -70,7 +70,8 @@ pub enum Heard {
         /// The decision.
         decision: PairingDecision,
     },
-    /// A call whose fields cannot be read. Its id and the node's are known, so it can be refused.
+    /// A call whose fields cannot be read. The ids of the call and the node can be read, so the call can be
+    /// refused.
     Unreadable {
         /// The call's id.
         id: String,
@@ -119,7 +120,7 @@ fn invoke(payload: Value, node: &str) -> Heard {
     }
 }
 
-/// serde would accept an array of the fields in place of the object.
+/// Parses an object. Without the check, serde would accept an array of the fields in place of the object.
 fn parse<T: for<'de> Deserialize<'de>>(payload: Value) -> Result<T, String> {
     if !payload.is_object() {
         return Err("it is no object".to_owned());

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// At the end of an output that was cut.
+/// Follows an output whose end was cut.
 const CUT: &str = "\n... (truncated)";
 
 /// Where output comes from.
@@ -24,7 +24,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Keeps so many bytes.
+    /// Creates a collector that keeps `most` bytes.
     pub fn new(most: usize) -> Collector {
         Collector { left: most, stdout: Vec::new(), stderr: Vec::new(), is_cut: false }
     }
@@ -41,7 +41,8 @@ impl Collector {
         into.extend_from_slice(&bytes[..kept]);
     }
 
-    /// The end of the run: its exit status, if it has one, and whether it was ended for taking too long.
+    /// Ends the collection. Takes the run's exit status, if it has one, and whether it was ended for taking too
+    /// long.
     pub fn end(self, exit_code: Option<i32>, timed_out: bool) -> Captured {
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         let (mut stdout, mut stderr) = (text(self.stdout), text(self.stderr));

@@ -1,4 +1,4 @@
-//! What commands are called with.
+//! The parameters of the commands that a gateway calls.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const MAX_BYTES: usize = 2 << 20;
 pub struct RunParams {
     /// The arguments, the program first.
     pub argv: Vec<String>,
-    /// The call also has the command as a text that was shown: `rawCommand`.
+    /// Whether the call also has the command as the text that was shown: `rawCommand`.
     pub has_text: bool,
     /// The directory, if one is named.
     pub cwd: Option<String>,
@@ -32,7 +32,7 @@ pub struct RunParams {
     pub session_key: Option<String>,
     /// The run's id.
     pub run_id: Option<String>,
-    /// The gateway must not notify the agent of its end.
+    /// Whether the gateway must not notify the agent of the run's end.
     pub is_silent: bool,
     /// Stricter settings for this run.
     pub tightened: Tightened,
@@ -54,9 +54,9 @@ pub struct Tightened {
 /// Whether somebody has approved a run at the gateway.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Approval {
-    /// Nobody has.
+    /// Nobody has approved it.
     None,
-    /// Somebody has, for this plan.
+    /// Somebody has approved this plan.
     Given(Box<Plan>),
 }
 
@@ -65,7 +65,7 @@ pub enum Approval {
 pub struct PrepareParams {
     /// The arguments, the program first.
     pub argv: Vec<String>,
-    /// The call also has the command as a text to show: `rawCommand`.
+    /// Whether the call also has the command as a text to show: `rawCommand`.
     pub has_text: bool,
     /// The text that the gateway would show beside the command.
     pub preview: Option<String>,
@@ -133,11 +133,11 @@ impl RawParams {
         Ok(words)
     }
 
-    /// Checks that the text shown for a command is the command: `rawCommand` must be its text, or the code of its
-    /// shell.
+    /// Checks that the text shown for a command stands for that command: `rawCommand` must be its text, or the
+    /// code of its shell.
     fn check_raw(&self, argv: &[String]) -> Result<(), InvokeError> {
         let Some(raw) = given(self.raw_command.as_deref()) else { return Ok(()) };
-        // What follows the code are its parameters.
+        // The words after the code are the code's parameters.
         let code = argv.iter().skip(1).position(|word| word.starts_with('-') && word.contains('c'));
         let code = code.and_then(|at| argv.get(at + 2));
         let is_text = raw == command_text(argv) || code.is_some_and(|code| code.trim() == raw);
@@ -179,7 +179,7 @@ impl RawParams {
                 Some(Plan::parse(plan).ok_or_else(|| InvokeError::invalid("systemRunPlan invalid"))?)
             }
         };
-        // If the call carries a denial, it is denied.
+        // A call that carries a denial counts as unapproved, whatever else it carries.
         if decision == Some("deny") || source.is_none() && !is_explicit {
             return Ok(Approval::None);
         }
@@ -191,7 +191,8 @@ impl RawParams {
         });
         let plan =
             matching.map_err(|_| InvokeError::invalid(format!("{name} requires matching systemRunPlan")))?;
-        // The policy asks for a human's yes. Neither a model's review nor the gateway's `askFallback` is one.
+        // The policy asks for a human's yes. A `source` means that a model's review or the gateway's
+        // `askFallback` has decided instead.
         match source {
             Some(_) => Ok(Approval::None),
             None => Ok(Approval::Given(Box::new(plan))),
@@ -221,7 +222,7 @@ fn read<T: DeserializeOwned>(params: Option<&str>) -> Result<T, InvokeError> {
 }
 
 impl RunParams {
-    /// Reads them.
+    /// Reads the parameters.
     ///
     /// # Errors
     /// The answer to a call whose parameters are missing or invalid.
@@ -246,7 +247,7 @@ impl RunParams {
 }
 
 impl PrepareParams {
-    /// Reads them.
+    /// Reads the parameters.
     ///
     /// # Errors
     /// The answer to a call whose parameters are missing or invalid.
@@ -267,7 +268,7 @@ impl PrepareParams {
 }
 
 impl WhichParams {
-    /// Reads them.
+    /// Reads the parameters.
     ///
     /// # Errors
     /// The answer to a call whose parameters are missing or invalid.

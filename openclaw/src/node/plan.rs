@@ -7,7 +7,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
-    /// The arguments; the first is the real path of a program that is not a shell.
+    /// The arguments; the first is the program's real path, unless the program is a shell.
     pub argv: Vec<String>,
     /// The real path of the directory.
     pub cwd: Option<String>,
@@ -19,7 +19,7 @@ pub struct Plan {
     pub agent_id: Option<String>,
     /// OpenClaw's key of the session.
     pub session_key: Option<String>,
-    /// The program or script, by its content.
+    /// The program or script, with the hash of its content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mutable_file_operand: Option<FileOperand>,
     /// The settings under which it was prepared.
@@ -27,11 +27,11 @@ pub struct Plan {
     pub policy_snapshot: Option<PolicySnapshot>,
 }
 
-/// A file among the arguments, by its content.
+/// A file among the arguments, with the hash of its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileOperand {
-    /// Which argument.
+    /// The index of the argument.
     pub argv_index: usize,
     /// Its real path.
     pub path: String,

@@ -6,8 +6,8 @@ use crate::peer::proc::Tid;
 use crate::peer::process_tree::{line_of, parent};
 
 /// Returns an ancestor of `pid` that is, or may be, a guard. The ancestors of every member of a tree include
-/// its reaper and its supervisor, which are child and parent and both have this program's name. A caller
-/// inside the tree cannot read their files in /proc, which anyone else can.
+/// its reaper and its supervisor, which are child and parent and both have this program's name. Only a caller
+/// inside the tree cannot read the files of these two in /proc.
 pub fn guard_above(pid: Tid) -> Option<Tid> {
     let own = name(rustix::process::getpid().as_raw_nonzero().get())?;
     let is_ours = |pid| name(pid).is_some_and(|name| name == own);
@@ -23,8 +23,9 @@ pub fn guard_above(pid: Tid) -> Option<Tid> {
     (line_of(pid, parent, says) != Some(false)).then(|| last.get())
 }
 
-/// Returns whether a process is, or may be, a guard's supervisor. It connects on behalf of its tree, and the peer sees
-/// the supervisor's number (SO_PEERCRED, unix(7)). Its child, the reaper, has this program's name and leads a session.
+/// Returns whether a process is, or may be, a guard's supervisor. A supervisor connects on behalf of its tree,
+/// and the peer sees the supervisor's pid (SO_PEERCRED, unix(7)). The supervisor's child, the reaper, has this
+/// program's name and leads a session.
 pub fn is_guard(pid: Tid) -> bool {
     let Some(own) = name(rustix::process::getpid().as_raw_nonzero().get()) else { return true };
     if name(pid).is_none_or(|name| name != own) {

@@ -25,7 +25,7 @@ pub struct Tree {
 /// The longest chain of parents that is followed (pid_max is 2^22; trees are a few dozen deep).
 const MAX_LINE_LEN: usize = 4096;
 
-/// How often a changing chain is followed: a process that ends meanwhile seems to have no parent.
+/// How many times a changing chain is followed: a process that ends meanwhile seems to have no parent.
 const MAX_POLLS: usize = 64;
 
 /// Follows a chain of parents until `says` returns a result for a process and its parent. Returns `None` if
@@ -109,10 +109,11 @@ impl Tree {
         chain
     }
 
-    /// Returns a member and all its ancestors below the guard's processes; `None` if not all of them are known for certain.
+    /// Returns a member and all its ancestors below the guard's processes; `None` if any of them is uncertain.
     ///
-    /// They are read twice, with start times. A process that is the same at both looks was not replaced in between, so
-    /// the parents of the second look are certain. The caller must know that `pid` itself is the same at the end.
+    /// All are read twice, with their start times. A process that is the same at both looks was not replaced in
+    /// between, so the parents of the second look are certain. The caller must make sure that `pid` still is
+    /// the same process afterwards.
     pub fn lineage(&self, pid: Tid) -> Option<Vec<procfs::process::Stat>> {
         let look = || self.line(pid).collect::<Vec<_>>();
         let (first, second) = (look(), look());
@@ -124,7 +125,8 @@ impl Tree {
         (is_whole && identity(&first) == identity(&second)).then_some(second)
     }
 
-    /// Iterates over the same processes, with all fields of each `/proc/PID/stat`.
+    /// Iterates over a member and its ancestors below the guard's processes, with all fields of each
+    /// `/proc/PID/stat`.
     pub fn line(&self, pid: Tid) -> impl Iterator<Item = procfs::process::Stat> {
         let mut at = pid;
         let parents = std::iter::from_fn(move || {

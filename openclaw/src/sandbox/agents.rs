@@ -57,7 +57,7 @@ pub(crate) fn listed(config: &Value) -> Result<Option<Vec<ListedAgent<'_>>>, Set
     Ok(Some(all))
 }
 
-/// The section of an agent; one without keys where it is not listed.
+/// Returns the section of an agent; a section without keys if the agent is not listed.
 pub(crate) fn section<'c>(config: &'c Value, agent: &str) -> Result<SettingSection<'c>, SettingError> {
     let id = agent_id(agent);
     let listed = listed(config)?.unwrap_or_default().into_iter().find(|listed| listed.id == id);
@@ -72,7 +72,7 @@ fn agent<'c>(name: &str, path: String, value: &'c Value) -> Result<ListedAgent<'
 /// Why a session's agent is not clear, in OpenClaw's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SessionAgentError {
-    /// The key begins like an agent's, and is none.
+    /// The key begins like an agent's key, but is malformed.
     #[error("Malformed agent session key; refusing default-agent resolution.")]
     MalformedKey,
     /// The key names another agent than the requested one.
@@ -86,7 +86,7 @@ pub enum SessionAgentError {
         /// The requested id.
         requested: String,
     },
-    /// Neither names an agent, and several are listed.
+    /// Neither the key nor the request names an agent, and several are listed.
     #[error(
         "Multiple agents are configured, but session agent resolution has no explicit owner. \
          Pass an agentId, an agent-scoped session key, or a prepared fallbackAgentId."
@@ -101,7 +101,7 @@ pub enum SessionAgentError {
 /// (src/agents/agent-scope.ts).
 ///
 /// # Errors
-/// If that is not clear.
+/// If the agent is not clear.
 pub fn session_agent(
     config: &Value,
     session_key: Option<&str>,

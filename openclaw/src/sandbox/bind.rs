@@ -14,7 +14,7 @@ pub struct BindSpec<'b> {
 }
 
 impl<'b> BindSpec<'b> {
-    /// Splits a bind at its colons; the one after a drive's letter is part of the source.
+    /// Splits a bind at its colons; the colon after a drive's letter is part of the source.
     pub fn parse(text: &'b str) -> BindSpec<'b> {
         let after_drive = match text.as_bytes() {
             [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic() => 2,
@@ -32,8 +32,9 @@ impl<'b> BindSpec<'b> {
         self.target.starts_with('/').then(|| host_path::normalize(self.target))
     }
 
-    /// Returns whether docker on Linux reads it as a named volume of one letter: it knows no drives, so `x:/mnt` is the
-    /// volume `x` at `/mnt`. A third part that is a path cannot be options, and docker refuses the bind.
+    /// Returns whether docker on Linux reads this bind as a named volume of one letter: docker there knows no
+    /// drives, so `x:/mnt` is the volume `x` at `/mnt`. A third part that is a path cannot be options, and
+    /// docker refuses the bind.
     pub(crate) fn is_volume(&self) -> bool {
         host_path::is_drive(self.source)
             && self.source.as_bytes().get(2) == Some(&b'/')

@@ -1,5 +1,5 @@
-//! Which binds a container may get: OpenClaw's checks in its order, with its sentences, and the guard's after them
-//! (src/agents/sandbox/validate-sandbox-security.ts).
+//! Which binds a container may get: OpenClaw's checks with OpenClaw's order and sentences, and then the guard's
+//! own checks (src/agents/sandbox/validate-sandbox-security.ts).
 
 use std::fmt::{self, Display, Formatter};
 
@@ -44,7 +44,7 @@ pub enum BindReason {
     NonAbsolute(String),
     /// Its source is in none of the roots.
     OutsideAllowedRoots {
-        /// The path.
+        /// The source's path.
         source: String,
         /// The roots, each as written and as a real path.
         roots: Vec<String>,
@@ -95,7 +95,7 @@ impl<'h, H: HostPaths> BindCheck<'h, H> {
         BindCheck { blocked, paths }
     }
 
-    /// Checks the binds as OpenClaw does when it makes a container. Empty ones are skipped.
+    /// Checks the binds as OpenClaw does when it makes a container. Empty binds are skipped.
     ///
     /// # Errors
     /// The first bind that is refused.

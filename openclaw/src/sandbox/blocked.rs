@@ -23,8 +23,8 @@ const SYSTEM: [&str; 13] = [
 /// Credentials below a home directory.
 const CREDENTIALS: [&str; 8] = [".aws", ".cargo", ".config", ".docker", ".gnupg", ".netrc", ".npm", ".ssh"];
 
-/// Paths below a home that OpenClaw's list lacks: its own state, a cluster's credentials, and the files that a shell
-/// runs at its start.
+/// Paths below a home that OpenClaw's list lacks: OpenClaw's own state, a cluster's credentials, and the files
+/// that a shell runs at its start.
 const ALSO_HOME: [&str; 10] = [
     ".openclaw",
     ".kube",
@@ -43,12 +43,12 @@ const WORKSPACES: [&str; 2] = ["workspace", "sandboxes"];
 /// Directories that may be mounted in part, but not as a whole: all homes, and the programs of the host.
 const WHOLE: [&str; 3] = ["/home", "/usr", "/bin"];
 
-/// How a path meets a blocked one.
+/// How a path overlaps a blocked path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Overlap {
-    /// It is the blocked path, or below it.
+    /// The path is the blocked path, or is below it.
     Targets(String),
-    /// The blocked path is below it.
+    /// The blocked path is below the path.
     Covers(String),
 }
 
@@ -65,8 +65,8 @@ pub struct BlockedPaths {
 }
 
 impl BlockedPaths {
-    /// Collects the paths. Every one of the `homes` counts, as written and by its real path: OPENCLAW_HOME, HOME and
-    /// USERPROFILE, in this order. `state` is OpenClaw's state directory, where it is not in a home.
+    /// Collects the paths. Every one of the `homes` counts, as written and by its real path: OPENCLAW_HOME,
+    /// HOME and USERPROFILE, in this order. `state` is OpenClaw's state directory, if that is not in a home.
     pub fn new<'h>(
         homes: impl IntoIterator<Item = &'h str>,
         state: Option<&str>,
@@ -117,7 +117,7 @@ impl BlockedPaths {
         }
     }
 
-    /// Returns how OpenClaw 2026.9.6 finds that a normalized path meets a blocked one.
+    /// Returns how OpenClaw 2026.9.6 finds that a normalized path overlaps a blocked path.
     pub fn openclaw(&self, path: &str) -> Option<Overlap> {
         if path == "/" {
             return Some(Overlap::Covers("/".to_owned()));
@@ -125,7 +125,7 @@ impl BlockedPaths {
         overlap(self.openclaw.iter(), path)
     }
 
-    /// Returns how a normalized path that OpenClaw allows meets one that the guard blocks.
+    /// Returns how a normalized path that OpenClaw allows overlaps a path that the guard blocks.
     pub fn also(&self, path: &str) -> Option<Overlap> {
         if path == "/" {
             return Some(Overlap::Covers("/".to_owned()));

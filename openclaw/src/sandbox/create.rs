@@ -127,7 +127,8 @@ impl ContainerArgs {
     }
 }
 
-/// Why docker could not read a variable from a file, in OpenClaw's words. Each variant holds its name.
+/// Why docker could not read a variable from a file, in OpenClaw's words. Each variant holds the variable's
+/// name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VariableError {
     /// A shell could not set it.
@@ -144,7 +145,7 @@ pub enum VariableError {
     Lines(String),
 }
 
-/// A number above zero.
+/// Returns a number as text, if it is above zero.
 fn positive(value: &Number) -> Option<String> {
     Some(double(value)).filter(|value| *value > 0.0).map(number)
 }

@@ -10,15 +10,15 @@ use crate::ecmascript::{folded, trim};
 /// Which gates let a session run elevated commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ElevatedGates {
-    /// Neither the file nor the agent switches them off. They are on by default.
+    /// Neither the file nor the agent's section switches elevated commands off. They are on by default.
     pub enabled: bool,
-    /// Somebody on the session's channel may.
+    /// Somebody on the session's channel may run elevated commands.
     pub allowed: bool,
-    /// Everybody on it may.
+    /// Everybody on that channel may run them.
     pub always_allowed: bool,
-    /// Who may on the session's channel; none without a channel.
+    /// Who may run them on the session's channel, by the file; `None` without a channel.
     pub allow_from: Option<Vec<String>>,
-    /// Who may of those by the agent's own section, if it has one.
+    /// Who may run them there by the agent's own section, if it has such a list. Both lists must permit.
     pub agent_allow_from: Option<Vec<String>>,
     /// The gates that are shut.
     pub failures: Vec<FailedGate>,
@@ -93,7 +93,8 @@ fn entries(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().map(text).filter(|entry| !entry.is_empty()).collect()
 }
 
-/// The word in a session's key that names a channel, if it is one: the first after the agent, but for the main session's.
+/// Returns the word in a session's key that names a channel: the first after the agent, unless that is the main
+/// session's.
 pub fn channel_word(key: &str, main_key: Option<&str>) -> Option<String> {
     let (_, rest) = session_key_parts(trim(key))?;
     let first = rest.split(':').find(|part| !part.is_empty())?;

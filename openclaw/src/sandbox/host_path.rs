@@ -52,8 +52,8 @@ pub(crate) fn normalize(path: &str) -> String {
     }
 }
 
-/// Returns whether a path is `outer` or below it; both are normalized. Drives are compared without regard to case, and
-/// all are below `/`.
+/// Returns whether a path is `outer` or below it; both are normalized. Paths on drives are compared without
+/// regard to case, and every drive is below `/`.
 pub(crate) fn is_within(outer: &str, path: &str) -> bool {
     if outer == "/" {
         return true;
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn spellings() {
-        // As OpenClaw 2026.9.6 normalizes them on Linux.
+        // The normal forms are those of OpenClaw 2026.9.6 on Linux.
         for (path, normal) in [
             ("", "/"),
             ("/", "/"),

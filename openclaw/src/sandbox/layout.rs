@@ -43,9 +43,10 @@ pub struct SandboxLayout {
     pub scope_key: String,
     /// The name of its container.
     pub container: String,
-    /// The directory of the host that it works in.
+    /// The directory of the host that the sandbox works in.
     pub workspace: String,
-    /// Whether the container may write there. Until 2026.7.35 it may only if that is the agent's own workspace.
+    /// Whether the container may write to `workspace`. Until 2026.7.35, it may do so only if that is the
+    /// agent's own workspace.
     pub is_workspace_writable: bool,
     /// The agent's own workspace.
     pub agent_workspace: String,
@@ -132,8 +133,8 @@ impl SandboxLayout {
         })
     }
 
-    /// The name of a directory for what shares this scope: OpenClaw's for a sandbox's own workspace. It has no slash, no
-    /// dot at its start and at most 63 bytes, whatever the scope's key is.
+    /// Returns the name of a directory for all sandboxes of this scope; OpenClaw gives it to a sandbox's own
+    /// workspace. The name has no slash, no dot at its start and at most 63 bytes, whatever the scope's key is.
     pub fn directory_name(&self) -> String {
         scope_slug(&self.scope_key)
     }
@@ -277,12 +278,13 @@ fn scope_slug(scope_key: &str) -> String {
     if scope_key == SHARED { scope_key.to_owned() } else { slug(scope_key) }
 }
 
-/// The name of a container of 2026.7.35: what is too long is cut.
+/// Returns the name of a container as 2026.7.35 forms it: a name that is too long is cut.
 fn older_container_name(prefix: &str, scope_key: &str) -> String {
     format!("{prefix}{}", scope_slug(scope_key)).chars().take(MAX_NAME).collect()
 }
 
-/// The name of a container: one that is too long ends with the slug and a hash of the whole.
+/// Returns the name of a container. If it is too long, a hash of the whole name replaces its end; a workspace's
+/// slug is kept.
 fn container_name(prefix: &str, scope_key: &str) -> String {
     let slug = scope_slug(scope_key);
     let whole = format!("{prefix}{slug}");

@@ -53,8 +53,8 @@ pub struct Route {
     /// The path as OpenClaw resolves it: links in its existing part are followed, and the rest is added as written. A
     /// link to nothing counts as not existing.
     pub real: String,
-    /// The path as written, and again after each link on the way, normalized. A link to nothing counts, too: if its
-    /// target is created later, the path means that.
+    /// The path as written, and again after each link on the way, normalized. A link to nothing counts, too: if
+    /// the link's target is created later, the path means that target.
     pub steps: Vec<String>,
     /// Whether the end is known: there is no loop of links, and every link could be read.
     pub ends: bool,
@@ -68,7 +68,7 @@ enum Walk {
 }
 
 impl Route {
-    /// Follows a normalized path. Paths that are relative, or on a drive, lead nowhere else.
+    /// Follows a normalized path. A path that is relative, or on a drive, leads to itself.
     pub fn new(paths: &impl HostPaths, path: &str) -> Route {
         if !path.starts_with('/') {
             return Route { real: path.to_owned(), steps: vec![path.to_owned()], ends: true };
@@ -78,7 +78,7 @@ impl Route {
         Route { real: real(paths, path), steps, ends }
     }
 
-    /// The path that it leads to in the end.
+    /// Returns the path to which the route leads in the end.
     pub fn end(&self) -> &str {
         self.steps.last().unwrap_or(&self.real)
     }

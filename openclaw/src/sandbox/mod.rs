@@ -1,8 +1,8 @@
 //! OpenClaw's sandboxes (release 2026.9.6): which sessions run in one, how openclaw.json configures its container,
 //! which binds are refused, and docker's arguments.
 //!
-//! Only [`HostDisk`] looks at this machine; everything else is computed. Where the guard is stricter than OpenClaw, it says
-//! so after OpenClaw's own checks ([`BindCheck::stricter`]).
+//! Only [`HostDisk`] looks at this machine; everything else is computed. Where the guard is stricter than
+//! OpenClaw, its checks come after OpenClaw's own ([`BindCheck::stricter`]).
 
 mod agents;
 mod bind;

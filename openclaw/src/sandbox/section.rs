@@ -141,7 +141,7 @@ impl<T> NamedValues<T> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// Adds an entry, or replaces the one of that name where it stands.
+    /// Adds an entry, or replaces the entry of that name at its position.
     pub fn insert(&mut self, name: String, value: T) {
         match self.0.iter_mut().find(|(other, _)| *other == name) {
             Some((_, place)) => *place = value,

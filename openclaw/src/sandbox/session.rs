@@ -42,7 +42,7 @@ impl SandboxSession {
             name => main_of(&agent, &folded(name)),
         };
         let main_key = if is_global { "global".to_owned() } else { main_of(&agent, MAIN) };
-        // OpenClaw also counts the main session of the agent that once was the only one.
+        // OpenClaw also counts the main session of the agent `main`, which once was the only agent.
         let is_main = key == main_key || key == main_of(&agent, MAIN) || key == main_of("main", MAIN);
         Ok(SandboxSession { agent, key, main_key, is_main })
     }

@@ -17,7 +17,7 @@ const MAX_TIMEOUT_MS: f64 = 2_147_000_000.0;
 pub enum SandboxMode {
     /// None.
     Off,
-    /// All but an agent's main one.
+    /// All sessions but the main session of each agent.
     NonMain,
     /// All.
     All,
@@ -39,15 +39,15 @@ pub enum SandboxScope {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum WorkspaceAccess {
-    /// Nothing: it has a directory of its own.
+    /// No access: the container has a workspace of its own.
     None,
-    /// It may read it.
+    /// The container may read the agent's workspace.
     Ro,
-    /// It may change it.
+    /// The container may change the agent's workspace.
     Rw,
 }
 
-/// The settings that are in force for an agent. Serialized, it has OpenClaw's keys.
+/// The settings that are in force for an agent. In JSON they have OpenClaw's keys.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SandboxSettings {
@@ -243,7 +243,7 @@ impl SandboxSettings {
             Some(true) => SandboxScope::Session,
             Some(false) => SandboxScope::Shared,
         });
-        // What all agents share cannot have one agent's settings.
+        // In a container that all agents share, no single agent's settings count.
         let within = |key: &str| -> Result<Layers<'_>, SettingError> {
             let below = all.below(key)?;
             Ok(if scope == SandboxScope::Shared {
@@ -357,7 +357,7 @@ impl BrowserSettings {
             no_vnc_enabled: flag("noVncEnabled", true)?,
             allow_host_control: flag("allowHostControl", false)?,
             auto_start: flag("autoStart", true)?,
-            // A whole number within the limits.
+            // The cast loses nothing: `timeout` is a whole number within the limits.
             auto_start_timeout_ms: timeout as u64,
             binds: browser.joined("binds")?,
         })

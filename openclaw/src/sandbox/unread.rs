@@ -1,4 +1,5 @@
-//! The keys of openclaw.json that cannot be judged, because only OpenClaw itself reads them, or because nothing does.
+//! The keys of openclaw.json that cannot be judged, because only OpenClaw itself reads them, or because nothing
+//! reads them.
 
 use serde_json::Value;
 
@@ -18,7 +19,7 @@ const SANDBOX: [&str; 10] = [
     "browser",
     "prune",
 ];
-/// The keys of its `docker`.
+/// The keys of `docker` in a sandbox section.
 const DOCKER: [&str; 24] = [
     "image",
     "containerPrefix",
@@ -81,8 +82,8 @@ fn find(
     }
 }
 
-/// Returns the keys that OpenClaw does not know, of an agent's sandbox settings and of the default ones. OpenClaw's
-/// loader refuses a file with such keys.
+/// Returns the keys of an agent's sandbox settings, and of the default settings, that OpenClaw does not know.
+/// OpenClaw's loader refuses a file with such keys.
 ///
 /// # Errors
 /// A section that is no object.

@@ -1,4 +1,4 @@
-//! What is read, written, and left alone.
+//! Which files are read, written, and left alone.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -87,14 +87,14 @@ fn a_file_that_is_no_store_is_reported_and_left_alone() {
 fn links_are_not_followed_below_the_state_directory() {
     let elsewhere = state();
     let victim = elsewhere.path().join(NAME);
-    // The file itself.
+    // The store itself is a link.
     let state = tempfile::tempdir().expect("a directory");
     let path = state.path().join(NAME);
     symlink(&victim, &path).expect("a link");
     let File::Broken(line) = load(state.path()) else { panic!("a link was followed") };
     assert!(line.ends_with("it is a symbolic link, which OpenClaw refuses too"), "{line}");
     assert!(apply(state.path(), |store| add(store, "/new")).is_err());
-    // The lock's directory, and the lock.
+    // The lock's directory is a link, and then the lock.
     fs::remove_file(&path).expect("a link");
     fs::write(&path, STORE).expect("a store");
     let guard = state.path().join("guard");
@@ -108,7 +108,7 @@ fn links_are_not_followed_below_the_state_directory() {
     fs::remove_file(guard.join("approvals.lock")).expect("a link");
     assert_eq!((text(state.path()), text(elsewhere.path())), (STORE.to_owned(), STORE.to_owned()));
     assert_eq!(fs::read_dir(elsewhere.path()).expect("a directory").count(), 1, "nothing was made there");
-    // A link to the state directory itself must be resolved first.
+    // If the state directory itself is a link, the caller must resolve it first.
     let link = elsewhere.path().join("link");
     symlink(state.path(), &link).expect("a link");
     assert!(apply(&link, |store| add(store, "/new")).is_err());

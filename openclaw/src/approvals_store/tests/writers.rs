@@ -82,8 +82,8 @@ fn a_writer_that_is_killed_at_any_step_leaves_a_whole_store() {
             assert_eq!(temporary_files(state.path()), Vec::<PathBuf>::new(), "{moment:?} step {step}");
             reached += 1;
         }
-        // One change before and one after each of six steps, the first entry, and those in place when their
-        // writer died.
+        // The store has its first entry, one entry from before and one from after each of the six steps, and
+        // the entries of the killed writers that had already replaced it.
         let found = patterns(state.path());
         assert_eq!(found.len(), 12 + 1 + if *moment == Moment::After { 2 } else { 1 }, "{found:?}");
     }
@@ -118,7 +118,7 @@ fn writers_that_compete_lose_nothing() {
         let names: Vec<String> = (0..writers).map(|i| format!("writer{i}")).collect();
         let mut children: Vec<Child> =
             names.iter().map(|name| spawn(&format!("apply {} {name} 50", state.path().display()))).collect();
-        // A reader finds a valid store at any time, with all that it has seen before.
+        // At any time a reader finds a valid store, with all entries that it has found before.
         let mut seen = BTreeSet::new();
         while children.iter_mut().any(|child| child.try_wait().expect("a child").is_none()) {
             let now = patterns(state.path());

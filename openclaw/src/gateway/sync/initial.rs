@@ -25,15 +25,15 @@ pub struct InitialSyncError(#[from] pub InitialSyncFault);
 /// What went wrong at the start.
 #[derive(Debug, thiserror::Error)]
 pub enum InitialSyncFault {
-    /// The store is not fetched, or not saved.
+    /// The store could not be fetched or saved.
     #[error(transparent)]
     Sync(#[from] SyncError),
-    /// The gateway does not give its store.
+    /// The gateway does not hand out its store.
     #[error("{at}: {error}")]
     Fetch {
         /// The gateway's URL.
         at: String,
-        /// Why not.
+        /// Why it does not.
         #[source]
         error: Box<SyncError>,
     },
@@ -48,7 +48,7 @@ pub enum InitialSyncFault {
 /// Fetches the gateway's exec approvals and saves them, if the policy wants that. Blocks until that is done.
 ///
 /// # Errors
-/// Why they are not known. The last saved ones, if any, count then.
+/// Why the gateway's approvals are not known. The last saved ones, if any, count then.
 pub fn ask_first(policy: &Policy, state: &Path) -> Result<(), InitialSyncError> {
     ask_within(policy, state, INITIAL_SYNC_TIMEOUT)
 }

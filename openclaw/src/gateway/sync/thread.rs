@@ -1,6 +1,6 @@
 //! Fetches the gateway's exec approvals while the tree runs. A separate thread does so at intervals, and at
-//! once before a human is asked. It saves the result to disk, and the policy is reloaded for that. It
-//! connects anew each time and disconnects before it replies to a caller: gateways up to 2026.7 take a
+//! once before a human is asked. It saves the result to disk, from where the policy is reloaded. The thread
+//! connects anew each time, and disconnects before it replies to a caller: gateways up to 2026.7 take a
 //! connected administrator for one who answers questions.
 
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ const RESYNC_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a caller that saves an entry waits for the gateway.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Keeps the saved store of the gateway up to date; all clones share one thread. It starts on demand.
+/// Keeps the saved store of the gateway up to date; all clones share one thread. The thread starts on demand.
 #[derive(Clone)]
 pub struct SyncThread(Arc<Shared>);
 
@@ -64,9 +64,9 @@ enum Ask {
 /// Why an entry is not at the gateway.
 #[derive(Debug)]
 pub enum Unsaved {
-    /// The policy does not want it there.
+    /// The policy does not want the entry at the gateway.
     Elsewhere,
-    /// It could not be saved there.
+    /// The entry could not be saved at the gateway.
     Failed(Arc<SyncError>),
 }
 
@@ -77,7 +77,7 @@ impl std::fmt::Debug for SyncThread {
 }
 
 impl SyncThread {
-    /// Creates the handle; nothing runs yet. No process that `is_member` accepts may be the gateway.
+    /// Creates the handle; nothing runs yet. A process that `is_member` accepts must not act as the gateway.
     pub fn new(state: PathBuf, is_member: IsMember, warn: Warn) -> SyncThread {
         SyncThread::patient(state, is_member, warn, RESYNC_TIMEOUT)
     }
@@ -87,7 +87,7 @@ impl SyncThread {
         SyncThread(Arc::new(Shared { state, is_member, warn, running: Mutex::default(), worth }))
     }
 
-    /// Applies the settings of this policy. Starts the thread if the policy wants it and there is none.
+    /// Applies the settings of this policy. Starts the thread if the policy needs it and it does not run yet.
     pub fn follow(&self, policy: &Policy) {
         self.want(GatewaySettings::from_policy(policy));
     }
@@ -118,7 +118,7 @@ impl SyncThread {
     /// Adds an entry as an "always" does, and blocks the calling thread until that is done.
     ///
     /// # Errors
-    /// Why the entry is not there, as far as is known.
+    /// Why the entry is not at the gateway, as far as is known.
     pub fn add(&self, agent: &str, entry: &NewEntry) -> Result<(), Unsaved> {
         let add = |done| Ask::Add { agent: agent.to_owned(), entry: entry.clone(), done };
         match self.ask(add, SAVE_TIMEOUT) {
@@ -241,7 +241,7 @@ impl Work {
         link.end().await;
         for (ask, added) in asks.into_iter().zip(added) {
             match ask {
-                // A caller that has stopped waiting saves elsewhere.
+                // A caller that has stopped waiting saves its entry elsewhere.
                 Ask::Look(done) => drop(done.try_send(())),
                 Ask::Add { done, .. } => drop(done.try_send(added.map_err(Arc::new))),
             }
@@ -286,7 +286,7 @@ impl Work {
         }
     }
 
-    /// Waits until the settings change or the pause ends. Requests meanwhile are refused with this reason.
+    /// Waits until the settings change or the pause ends. Meanwhile it refuses requests with the reason `why`.
     async fn refuse(&mut self, why: &Arc<SyncError>, pause: Option<Duration>) {
         let time = async {
             match pause {
@@ -309,7 +309,7 @@ impl Work {
 }
 
 impl Ask {
-    /// Answers a request that cannot be met with the reason.
+    /// Refuses a request, with the reason.
     fn refuse(self, why: &Arc<SyncError>) {
         match self {
             Ask::Look(done) => drop(done.try_send(())),

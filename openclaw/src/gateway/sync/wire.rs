@@ -42,7 +42,7 @@ pub enum SyncError {
     /// The answer has no store.
     #[error("cannot parse the gateway's exec approvals: {0}")]
     Malformed(#[source] serde_json::Error),
-    /// The store in the answer is none.
+    /// The store in the answer is invalid.
     #[error("cannot parse the gateway's exec approvals: {0}")]
     Store(#[source] Problem),
     /// An answer took too long.
@@ -87,7 +87,7 @@ pub async fn fetch(link: &Link, gateway: Option<&str>) -> Result<Snapshot, SyncE
 /// store.
 ///
 /// # Errors
-/// Why the entry is not there. After a lost connection it may be.
+/// Why the entry is not there. After a lost connection, it may be there nevertheless.
 pub async fn add(
     link: &Link,
     gateway: Option<&str>,

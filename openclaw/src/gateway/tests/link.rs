@@ -89,7 +89,7 @@ async fn pending_calls_fail_when_the_connection_ends() {
     assert_eq!(link.call("b", json!({})).await, Err(CallError::Lost(lost)));
 }
 
-/// Returns how a link ends when the gateway does this.
+/// Returns how a link ends when the gateway does what `talk` does.
 async fn lost(talk: impl AsyncFnOnce(&mut Client)) -> Disconnected {
     let (link, mut client) = Client::linked().await;
     let (lost, ()) = join!(link.lost(), talk(&mut client));
@@ -123,7 +123,7 @@ async fn a_restart_is_told_from_a_loss() {
     assert!(!closed.to_string().contains('\x1b'));
 }
 
-/// Ticks keep a link alive; without them it ends after two intervals and five seconds.
+/// Ticks keep a link alive; without ticks it ends after two intervals and five seconds.
 #[tokio::test(start_paused = true)]
 async fn silence_is_the_end() {
     let lost = lost(async |client| {

@@ -81,7 +81,7 @@ fn a_member_of_the_tree_may_not() {
     ends(&stream).check(Some(&is_child)).unwrap();
 }
 
-/// A socket in a message that has not been received is in no process.
+/// While a socket is in a message that nobody has received, no process holds it.
 #[test]
 fn a_socket_in_transit_between_processes_has_no_owner() {
     if rustix::process::geteuid().is_root() {
@@ -134,7 +134,7 @@ fn a_connection_of_another_host_has_no_owner() {
     }
 }
 
-/// Only the upgrade request is sent to it.
+/// A member of the tree gets only the upgrade request.
 #[tokio::test]
 async fn the_token_is_not_told_to_a_member() {
     let gateway = Gateway::new().await;

@@ -11,7 +11,7 @@ use crate::gateway::identity::Identity;
 use crate::gateway::testing::{Client, Gateway, hello};
 use crate::gateway::{Credentials, Link, OpenError};
 
-/// Opens a link while the gateway does this, and returns the result.
+/// Opens a link while the gateway does what `talk` does, and returns the result.
 async fn opening(talk: impl AsyncFnOnce(&Gateway)) -> Result<Link, OpenError> {
     let gateway = Gateway::new().await;
     let access = gateway.access();
@@ -25,7 +25,7 @@ async fn problem(talk: impl AsyncFnOnce(&Gateway)) -> String {
     problem
 }
 
-/// Refuses the next `connect` as a gateway does, waits for the end, and returns the request.
+/// Refuses the next `connect` as a gateway does, waits until the guard disconnects, and returns the request.
 async fn refuse(gateway: &Gateway, error: Value) -> Value {
     let mut client = gateway.accept().await;
     client.challenge().await;
@@ -240,7 +240,7 @@ async fn a_release_that_knows_no_devices_is_tried_without() {
         client.answer(&connect["id"], hello()).await;
     });
     opened.await.unwrap();
-    // The guard retries once, and never without a parameter that admits it.
+    // The guard retries once. It never leaves out a parameter that admits it.
     for names in [&["device", "displayName"][..], &["device", "device"], &["scopes"], &["auth"], &["role"]] {
         let problem = problem(async |gateway| {
             for name in names {

@@ -1,4 +1,4 @@
-//! Malformed calls, and what is kept of output.
+//! Malformed calls, and the part of an output that is kept.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ fn parameters_that_are_no_json_are_refused() {
     // A list in place of the object, and numbers where texts are expected.
     assert!(run(&json!({"command": ["ls"], "cwd": 1})).is_err());
     assert!(run(&json!({"command": ["ls"], "env": []})).is_err());
-    // As deep as serde_json follows.
+    // The nesting is deeper than serde_json follows.
     assert!(RunParams::read(Some(&"[".repeat(100_000))).is_err());
 }
 

@@ -1,4 +1,4 @@
-//! Tests what is saved, before the tree starts and while it runs.
+//! Tests what the guard saves, before the tree starts and while it runs.
 
 use super::*;
 
@@ -59,12 +59,12 @@ impl SyncFixture {
 /// Runs a call on a plain thread, as the guard's callers do.
 async fn plainly<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, answered) = tokio::sync::oneshot::channel();
-    // Not a thread of the runtime: the guard's callers do not run on one.
+    // The thread is not one of the runtime, as no caller in the guard runs on one.
     std::thread::spawn(move || done.send(call()).map_err(drop));
     answered.await.unwrap()
 }
 
-/// Serves this store to the guard's next visit, and waits until it disconnects.
+/// Serves this store to the guard's next visit, and waits until the guard disconnects.
 async fn visited(gateway: &Gateway, hash: &str, file: Value) {
     let mut client = gateway.welcome_by(admin_hello()).await;
     answer_get(&mut client, hash, file).await;
@@ -210,7 +210,7 @@ async fn the_gateway_is_asked_before_the_tree_starts() {
     join!(ask(), talk).0.unwrap();
     assert_eq!(starts(&governed(&url, &token, &state)), Outcome::Deny);
 
-    // Blocking the gateway does not change that.
+    // The saved store still counts if the gateway is blocked.
     let talk = async {
         let mut client = gateway.welcome_by(hello()).await;
         client.gone().await;
