@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn every_subcommand_says_what_it_does_and_how() {
-        /// The width in columns: a narrow terminal of the wide kind.
+        /// The width of a usual wide terminal, in columns.
         const WIDTH: usize = 100;
         /// The lines of a screen.
         const HEIGHT: usize = 60;

@@ -5,7 +5,8 @@ use std::io::{BufRead, BufReader, Write};
 
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 
-/// The front process blocks signals while the command runs; it has ended.
+/// Unblocks all signals. The front process blocks them while the command runs, and the command has ended by
+/// now.
 pub fn let_signals_through() {
     let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&SigSet::all()), None);
 }

@@ -1,5 +1,5 @@
-//! Subcommands inside a guarded tree. What they need is hidden from the tree: one sentence says so, instead of attempts
-//! that the guard would deny and log.
+//! Subcommands inside a guarded tree. The guard hides from the tree what they need. One sentence says so at
+//! once; otherwise the guard would deny and log their attempts.
 
 use std::fs;
 use std::io::{self, Write};
@@ -34,7 +34,7 @@ pub fn refusal(options: &Options, task: Option<&Task>) -> Option<String> {
     is_guarded.then(|| format!("openclaw-guard: this runs inside a guard, {obstacle}"))
 }
 
-/// Why a task cannot be done inside a guard, and where it can. `None` if nothing does.
+/// Why a task cannot be done inside a guard, and where it can. `None` if nothing prevents it.
 fn obstacle(options: &Options, task: Option<&Task>) -> Option<&'static str> {
     let files = "which keeps its policy, its log and its questions from what it guards; use a terminal outside of \
                  that guard";
@@ -42,7 +42,7 @@ fn obstacle(options: &Options, task: Option<&Task>) -> Option<&'static str> {
                  only run outside of it";
     match task {
         None | Some(Task::Learn(_) | Task::Node(_) | Task::Sandbox(SandboxCommand::Run(_))) => Some(start),
-        // They look for guards above themselves, whatever the filters are.
+        // These two look for guards above themselves, whatever the filters are.
         Some(Task::Approvals(ApprovalsCommand::Watch(_) | ApprovalsCommand::Serve(_))) => None,
         Some(
             Task::Allow(_)
@@ -61,7 +61,8 @@ fn obstacle(options: &Options, task: Option<&Task>) -> Option<&'static str> {
     }
 }
 
-/// Whether what is above is known to be a guard. Where a process's parents are hidden, it only may be one.
+/// Whether the process above is certainly a guard. Where a process's parents are hidden, it only may be a
+/// guard.
 fn is_certain() -> bool {
     let name = |pid: i32| fs::read(format!("/proc/{pid}/comm")).ok();
     let own = rustix::process::getpid().as_raw_nonzero().get();

@@ -24,7 +24,7 @@ pub fn with_separator(program: &Command, mut words: Vec<OsString>) -> Result<Vec
         let word = words[next].to_str();
         match word.and_then(|word| command.command.find_subcommand(word)) {
             Some(below) => (command.command, at) = (below, next + 1),
-            // The parser adds this one to those that are declared.
+            // The parser adds this subcommand to the declared ones.
             None if word == Some("help") && command.command.has_subcommands() => break,
             None => {
                 if takes_command(command.command) {
@@ -38,8 +38,8 @@ pub fn with_separator(program: &Command, mut words: Vec<OsString>) -> Result<Vec
     Ok(words)
 }
 
-/// A subcommand, or the program itself, before it is built: it has no options of its own for help and version, which end
-/// the parse anyway.
+/// A subcommand, or the program itself, before it is built: it then lacks the options for help and version,
+/// which end the parse anyway.
 #[derive(Clone, Copy)]
 struct Nested<'c> {
     command: &'c Command,
@@ -63,7 +63,7 @@ pub fn namesake(program: &Command, words: &[OsString]) -> Option<String> {
     (is_meant && on_path(OsStr::new(name))).then(|| name.to_owned())
 }
 
-/// Whether the only words that the command takes are those of a command after `--`.
+/// Whether a command takes no words but those of another command after `--`.
 fn takes_command(command: &Command) -> bool {
     let mut positionals = command.get_positionals().peekable();
     positionals.peek().is_some() && positionals.all(Arg::is_last_set)

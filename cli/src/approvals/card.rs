@@ -18,7 +18,8 @@ pub fn render(pid: u32, approval: &Approval, now_ms: u64) -> String {
     [first].into_iter().chain(lines).chain([guard]).collect::<Vec<_>>().join("\n") + "\n"
 }
 
-/// Renders what was answered, in the same form, without what can still be answered.
+/// Renders an answer and its question in the same form, without the facts that matter only while the question
+/// is pending.
 pub fn answered(decision: &impl Display, approval: &Approval) -> String {
     let first = format!("{decision} {}  {}", shown(approval.id.as_bytes()), sentence(approval));
     let is_shown = |fact: &&Fact| fact.rank != FactRank::Context || fact.name == "asked by";

@@ -176,7 +176,7 @@ async fn resolve(state: &Path, arguments: &ResolveArguments) -> Result<Exit, App
         Ok(found) => found,
         Err(error) => return Ok(undone(&arguments.id, &error.to_string())),
     };
-    // Answers by the full id: another question that begins alike may have arrived since.
+    // Answers by the full id: since then, another question whose id begins alike may have arrived.
     let decision = arguments.decision.to_string();
     let (revision, pattern) = (arguments.revision, arguments.pattern.clone());
     let method = Method::Resolve { id: id.clone(), decision: decision.clone(), revision, pattern };

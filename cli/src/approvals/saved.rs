@@ -124,7 +124,7 @@ pub fn forget(state: &Path, arguments: &ForgetArguments) -> Result<Exit, SavedEr
             continue;
         }
         for (answer, was_there) in answers.iter().zip(forget_in(store, state, &answers)?) {
-            // Another command may have been faster.
+            // Another command may have removed the answer first.
             let word = if was_there { "forgotten" } else { "gone already" };
             writeln!(out, "{word}: {}", row(answer))?;
         }

@@ -53,7 +53,7 @@ impl Follow {
         Ok(more.into_iter().map(|(_, part, entry)| (part, entry)).collect())
     }
 
-    /// Like [`Follow::more`], but waits until there is at least one.
+    /// Like [`Follow::more`], but waits until there is at least one line.
     ///
     /// # Errors
     /// As [`Follow::more`].
@@ -114,7 +114,7 @@ impl FollowPart {
     fn read(&mut self) -> io::Result<Vec<AuditEntry>> {
         let mut entries = Vec::new();
         loop {
-            // A rotated file does not grow. Checking this before reading makes sure that no line is missed.
+            // A rotated file does not grow. So if it was rotated before this read, the read misses no line.
             let is_last = self.is_last()?;
             self.drain(&mut entries)?;
             if is_last {

@@ -16,7 +16,7 @@ const MAX_ROWS: usize = 10;
 #[derive(Debug, Serialize)]
 pub struct Stats {
     lines: usize,
-    /// The lines of sessions that filled their share of the log, which were only counted.
+    /// The lines that were only counted, because their session had filled its share of the log.
     counted: u64,
     /// When the first and the last line were written.
     from: Option<String>,
@@ -122,7 +122,7 @@ pub fn collect(path: &Path) -> Result<Stats, ReadError> {
 }
 
 impl Stats {
-    /// Writes it to standard output.
+    /// Writes the figures to standard output.
     ///
     /// # Errors
     /// Returns an I/O error when the output cannot be written.

@@ -40,7 +40,7 @@ pub fn status(outcome: Outcome) -> Exit {
     }
 }
 
-/// What writing the answer gave. A reader that has seen enough and closed its pipe is no error.
+/// Converts the result of writing the answer. It is no error if the reader has seen enough and closed its pipe.
 ///
 /// # Errors
 /// Any other error.

@@ -89,7 +89,8 @@ pub fn start_verdict<'p>(policy: &'p Arc<Policy>, exec: Exec<'_>) -> Verdict<'p>
     decide_start(policy, exec, &originals)
 }
 
-/// The withheld programs that the file is a copy of. Empty if it cannot be opened: then it cannot start either.
+/// Returns the withheld programs that the file is a copy of. A file that cannot be opened has none, as it
+/// cannot start.
 fn originals(policy: &Arc<Policy>, path: &[u8]) -> Vec<Vec<u8>> {
     let file = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
     let copies = ContentMatcher::new(Arc::clone(policy));

@@ -20,7 +20,7 @@ use guard_supervisor::exit::Exit;
     Exit status: 0 it was shown, 125 error.")]
 pub struct DemoArgs {}
 
-/// Why it could not be shown.
+/// Why the demo could not be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
     #[error("the demo works only outside a guard: process {0} above this one is, or may be, a guard")]
@@ -41,7 +41,7 @@ pub enum DemoError {
 const DECOY: &str = "a decoy: not a real key\n";
 const LETTER: &str = "Dear reader, you have allowed this one call. The next one would be a question again.\n";
 
-/// Shows it.
+/// Shows the demo.
 ///
 /// # Errors
 /// If the guard cannot run here, or the files cannot be made.
@@ -101,7 +101,7 @@ impl Scene {
     fn new() -> Result<Scene, DemoError> {
         let made = tempfile::Builder::new().prefix("openclaw-guard-demo.").tempdir();
         let directory = made.map_err(|error| DemoError::Make { path: env::temp_dir(), error })?;
-        // A link on the way would be one that another program could turn.
+        // Another program could redirect a link on the way.
         let top = directory.path().canonicalize();
         let top = top.map_err(|error| DemoError::Make { path: directory.path().to_owned(), error })?;
         let (home, work) = (top.join("home"), top.join("home/project"));
@@ -131,7 +131,7 @@ impl Scene {
         let program = env::current_exe().map_err(DemoError::Start)?;
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.work).env("HOME", &self.home).env("PWD", &self.work);
-        // The operator's own policy, state and configuration have no part in it.
+        // The operator's own policy, state and configuration must have no part in the demo.
         for (name, _) in env::vars_os() {
             let name = name.as_bytes();
             if name.starts_with(b"OPENCLAW_") || name.starts_with(b"OC_") || name.starts_with(b"XDG_") {

@@ -154,7 +154,7 @@ fn open(one: &GuardFile, meta: &fs::Metadata, owners: &Owners, findings: &mut Fi
     }
 }
 
-/// Reports whether the tree may write or replace it.
+/// Reports whether the tree may write or replace a file.
 fn written(one: &GuardFile, reach: &Exposure<'_>, findings: &mut Findings) {
     let (links, end) = reach.trail(&one.path);
     let fix = "add it to permissions.filesystem.deny of guard.json";

@@ -82,7 +82,7 @@ impl Findings {
         self.section = section;
     }
 
-    /// Adds a finding: as it should be.
+    /// Adds a finding of something that is as it should be.
     pub fn ok(&mut self, name: &'static str, text: impl Into<String>) {
         self.add(State::Ok, name, text.into(), String::new());
     }

@@ -17,7 +17,7 @@ use super::finding::{Findings, Section};
 
 /// How long the gateway may take to reply.
 const IO_TIMEOUT: Duration = Duration::from_secs(10);
-/// When the question expires there, if it is not withdrawn.
+/// How long until the question expires at the gateway, if it is not withdrawn.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The command in the test question. It never runs, whatever the answer.
 const COMMAND: &str = "true # openclaw-guard doctor: a test, nothing runs";

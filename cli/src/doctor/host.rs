@@ -92,9 +92,10 @@ fn formats(directory: &Path, findings: &mut Findings) {
     );
 }
 
-/// A clock that is behind the time of this program's own file has been reset: it dates answers and saved entries.
+/// Reports a clock that is behind the time of this program's own file. It was reset, and it dates answers and
+/// saved entries.
 fn clock(program: &Path, now: SystemTime, findings: &mut Findings) {
-    /// Tolerates this much: clocks differ, and the program may be built on another machine.
+    /// The difference that is tolerated: clocks differ, and the program may have been built on another machine.
     const APART: Duration = Duration::from_secs(24 * 60 * 60);
     let Ok(made) = fs::metadata(program).and_then(|meta| meta.modified()) else { return };
     if made.duration_since(now).is_ok_and(|ahead| ahead > APART) {

@@ -31,7 +31,7 @@ pub struct Filters {
 }
 
 impl Filters {
-    /// Those of this process; None when the file cannot be read.
+    /// Returns the fields of this process; `None` when the file cannot be read.
     pub fn of_this() -> Option<Filters> {
         Filters::read(&fs::read_to_string("/proc/self/status").ok()?)
     }

@@ -1,6 +1,6 @@
 //! `doctor --fix`: closes this user's own files to others, where doctor would say `chmod`.
 //!
-//! Only modes are changed, and bits are only taken away. Other proposals of doctor's change what programs may do, or
+//! It changes only modes, and only takes bits away. Doctor's other proposals change what programs may do, or
 //! concern files of somebody else.
 
 use std::os::fd::AsRawFd;
@@ -13,7 +13,7 @@ use rustix::process::geteuid;
 use super::finding::Findings;
 use super::owners::word;
 
-/// The bits that others have of a mode and should not have.
+/// The bits of a mode that give others access, and should not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExcessBits(pub u32);
 
@@ -34,7 +34,8 @@ pub fn close(path: &Path, excess: ExcessBits, findings: &mut Findings) {
 /// Clears these bits of a file's mode. Returns the mode before and after; `None` if none of them is set, or the file is
 /// somebody else's.
 fn clear_bits(path: &Path, excess: ExcessBits) -> Result<Option<(u32, u32)>, Errno> {
-    // The file that is looked at is the one that is changed, whatever its name leads to by then.
+    // By the descriptor, the file that is examined is the file that is changed, wherever its name leads by
+    // then.
     let file = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     let stat = rustix::fs::fstat(&file)?;
     let mode = stat.st_mode & 0o7777;

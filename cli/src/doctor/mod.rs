@@ -1,7 +1,7 @@
 //! `openclaw-guard doctor`: checks what works, what is missing, and what to do about it.
 //!
-//! Each module checks one thing and adds to [`finding::Findings`], which `print` shows. Only `--fix` (`mend`) changes
-//! anything, and only the topic `gateway` asks anybody besides the gate.
+//! Each module checks one thing and adds to [`finding::Findings`], which `print` shows. Only `--fix` (`mend`)
+//! changes anything, and only the topic `gateway` contacts another process besides the gate.
 
 mod environment;
 pub mod feature;

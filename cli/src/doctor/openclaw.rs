@@ -76,7 +76,7 @@ fn own(stores: &Stores, paths: &Paths, findings: &mut Findings) {
     }
 }
 
-/// Checks that the gateway's port is open. It asks nothing: `doctor gateway` does.
+/// Checks that the gateway's port is open. Only `doctor gateway` asks the gateway anything.
 fn listening(config: &Config, port: u16, policy: Option<&Policy>, findings: &mut Findings) {
     const NAME: &str = "gateway";
     const ASK: &str = "openclaw-guard doctor gateway checks whether questions reach somebody there";

@@ -13,7 +13,7 @@ pub struct Exposure<'p> {
 }
 
 impl<'p> Exposure<'p> {
-    /// Under this policy; without one, nothing is known.
+    /// What a tree can reach under this policy; without a policy, nothing is known.
     pub fn new(policy: Option<&'p Policy>) -> Exposure<'p> {
         Exposure { policy, links: Links::default() }
     }
@@ -29,7 +29,8 @@ impl<'p> Exposure<'p> {
         self.policy.map_or(Outcome::Deny, |policy| decide(policy, &request).outcome)
     }
 
-    /// Whether the tree may create a program under any name in a directory. It cannot where this user cannot.
+    /// Whether the tree may create a program under any name in a directory. The tree cannot where this user
+    /// cannot.
     pub fn leaves_in(&self, directory: &Path) -> Outcome {
         /// A name that no rule mentions.
         const NEW: &str = "openclaw-guard-doctor-looks";

@@ -25,12 +25,12 @@ impl BlockedBy {
 
 const SECRETS: &str = "the tree can send elsewhere what it can read";
 
-/// Whether a verdict is that of a sandbox without a container, by its place.
+/// Whether a verdict is that of a sandbox without a container, by the verdict's place.
 pub fn is_of_sandbox(path: &str) -> bool {
     path.starts_with("sandbox[") || path == "sandbox.network"
 }
 
-/// Finds it by the verdict's source, place and text.
+/// Finds what blocks a request, by the source, place and text of the verdict.
 pub fn blocked_by(source: Source, path: &str, text: &str, operation: Option<Operation>) -> BlockedBy {
     by_source(source, path)
         .or_else(|| by_persistence(path))
@@ -40,7 +40,7 @@ pub fn blocked_by(source: Source, path: &str, text: &str, operation: Option<Oper
         .unwrap_or_else(|| by_key(path, text, operation))
 }
 
-/// For what is not in guard.json.
+/// Explains a verdict that does not come from guard.json.
 fn by_source(source: Source, path: &str) -> Option<BlockedBy> {
     Some(match source {
         Source::Openclaw => BlockedBy::new(
@@ -72,7 +72,7 @@ fn by_source(source: Source, path: &str) -> Option<BlockedBy> {
     })
 }
 
-/// For files that persistence protects.
+/// Explains a verdict of persistence.
 fn by_persistence(path: &str) -> Option<BlockedBy> {
     let set = path.strip_prefix("permissions.persistence.")?;
     let change = format!(
@@ -82,7 +82,7 @@ fn by_persistence(path: &str) -> Option<BlockedBy> {
     Some(BlockedBy::new(change).unwise("a file there runs later, outside of the guard"))
 }
 
-/// For a sandbox without a container.
+/// Explains a verdict of a sandbox without a container.
 fn by_sandbox(path: &str) -> Option<BlockedBy> {
     is_of_sandbox(path).then(|| {
         BlockedBy::new(
@@ -92,7 +92,7 @@ fn by_sandbox(path: &str) -> Option<BlockedBy> {
     })
 }
 
-/// For `network`.
+/// Explains a verdict of `network`.
 fn by_network(path: &str, text: &str) -> Option<BlockedBy> {
     Some(match path {
         "network.connect.gateway" => BlockedBy::new(
@@ -124,7 +124,7 @@ fn by_network(path: &str, text: &str) -> Option<BlockedBy> {
     })
 }
 
-/// For what the guard has built in.
+/// Explains a verdict that is built into the guard.
 fn by_builtin(path: &str, text: &str) -> Option<BlockedBy> {
     let name = path.strip_prefix("builtin.")?;
     Some(match name {
@@ -146,7 +146,7 @@ fn by_builtin(path: &str, text: &str) -> Option<BlockedBy> {
     })
 }
 
-/// For any other key of guard.json, or none.
+/// Explains a verdict of any other key of guard.json, or of none.
 fn by_key(path: &str, text: &str, operation: Option<Operation>) -> BlockedBy {
     let name = path.rsplit('.').next().unwrap_or_default();
     match (path, name) {
@@ -174,7 +174,7 @@ fn by_key(path: &str, text: &str, operation: Option<Operation>) -> BlockedBy {
     }
 }
 
-/// For a refusal that no policy made.
+/// Explains a refusal that no policy made.
 fn refused(text: &str, operation: Option<Operation>) -> BlockedBy {
     if text.starts_with("not below exec.roots") {
         return BlockedBy::new(format!("{text} in guard.json, and restart a running guard"));

@@ -180,7 +180,7 @@ pub fn deny(options: &Options, what: &Deny) -> Result<Exit, CommandError> {
         Deny::Read(files) | Deny::Write(files) | Deny::All(files) => &files.how,
         Deny::Exec(programs) => &programs.how,
     };
-    // To deny more than was meant gives the tree nothing.
+    // Links are followed unasked: if a deny rule covers more than was meant, the tree gains nothing.
     change(options, how, LinkTrust::Given, |context| {
         let (paths, limit) = (&context.paths, how.limit());
         let files =
@@ -191,7 +191,7 @@ pub fn deny(options: &Options, what: &Deny) -> Result<Exit, CommandError> {
             Deny::Exec(list) => {
                 let policy = context.in_force()?;
                 let mut request = EditRequest::programs(&list.programs, Bits::X, &policy, paths, limit)?;
-                // Its interpreter and its loader also start other programs: leave them allowed.
+                // The program's interpreter and loader also start other programs, so they stay allowed.
                 request.needs.retain(|need| need.part.is_program());
                 request
             }
@@ -256,7 +256,7 @@ fn change(
                 return Err(CommandError::Link(Box::new(link)));
             }
             match context.write(&plan.draft) {
-                // Other changes are kept: this one is made again on top of them.
+                // Another writer's change stays: this change is made again on top of it.
                 Err(EditError::Changed { .. }) if tries < MAX_TRIES => {
                     tries += 1;
                     continue;

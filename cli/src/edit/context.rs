@@ -10,7 +10,7 @@ use guard_supervisor::config::{self, Disk, Paths, SetupError};
 
 use super::EditError;
 
-/// A policy's text as read, and everything needed to evaluate a changed one here.
+/// A policy's text as read, and everything needed to evaluate a changed text on this host.
 pub struct EditContext {
     options: Options,
     /// The paths of this host.

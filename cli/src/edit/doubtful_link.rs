@@ -1,5 +1,5 @@
-//! Symbolic links on the paths that the operator names. A rule is for a real path, and a guarded program may have made the
-//! link, so that the rule would be for another place than the operator means.
+//! Symbolic links on the paths that the operator names. A rule is for the real path. If a guarded program has
+//! made the link, the real path may be another place than the operator means.
 
 use std::io::{self, IsTerminal};
 use std::os::unix::ffi::OsStrExt;
@@ -36,8 +36,8 @@ pub enum LinkTrust {
     Doubted,
 }
 
-/// Asks about each link that a guarded program may have made: the rule would be for what it leads to. Returns the first to which
-/// the operator does not say yes on a terminal.
+/// Asks about each link that a guarded program may have made: the rule would be for what the link leads to.
+/// Returns the first link to which the operator does not say yes on a terminal.
 ///
 /// # Errors
 /// When the policy in force does not compile.

@@ -1,4 +1,5 @@
-//! Edits guard.json: a change is made completely or not at all, and never overwrites another one (`replace`).
+//! Edits guard.json: a change is made completely or not at all, and never overwrites another change
+//! (`replace`).
 //!
 //! `command` has `allow` and `deny`. A request (`request`) is a list of questions (`query`) with the verdicts that are
 //! wanted, and `plan` changes the policy that `context` has read until the engine gives them. `blocker` says what

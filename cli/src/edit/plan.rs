@@ -10,7 +10,8 @@ use super::context::EditContext;
 use super::query::PathQuery;
 use super::request::{EditRequest, Need};
 
-/// More steps than one need takes: removing a denial from each scope, a rule, an allowlist entry.
+/// More steps than one need takes: one for each scope with a denial, one for a rule and one for an allowlist
+/// entry.
 const MAX_STEPS: usize = 8;
 
 /// What to do with denials in guard.json that block the request.
@@ -81,7 +82,7 @@ pub struct Unchangeable {
 pub enum NoPlan {
     /// Something blocks the change.
     Blocked(Box<Unchangeable>),
-    /// The policy is invalid, or would be.
+    /// The policy is invalid, or would be invalid after the change.
     Setup(SetupError),
     /// The pattern cannot be written in a policy.
     Pattern(guard_policy::BadPattern),
@@ -173,7 +174,8 @@ impl Making<'_> {
 
     fn deny(&mut self, need: &Need) -> Result<(), NoPlan> {
         let verdict = need.part.decide(&self.policy);
-        // Denied only because nothing grants it: a later rule, entry or answer could. An explicit rule is needed.
+        // The need is denied only because nothing grants it. A later rule, entry or answer could grant it, so
+        // an explicit rule is needed.
         let is_missed =
             verdict.reason.path.ends_with("filesystem.default") || verdict.reason.path.contains("exec.");
         if verdict.outcome != Outcome::Deny || is_missed {

@@ -30,7 +30,7 @@ pub enum PathQuery {
     Start { path: Vec<u8>, argv: Vec<Vec<u8>>, cwd: Vec<u8>, role: Role },
     /// May TCP be connected to this address?
     Connect { address: std::net::SocketAddr, page: Page },
-    /// May a TCP socket listen there?
+    /// May a TCP socket listen at this address?
     Bind { address: std::net::SocketAddr, page: Page },
 }
 
@@ -107,7 +107,8 @@ pub fn starts(path: &Path, argv: Vec<Vec<u8>>, cwd: &Path) -> Vec<PathQuery> {
         parts.push(PathQuery::Start { path: bytes, argv: argv.clone(), cwd: cwd.clone(), role });
         match image {
             Some(Image::Script { interpreter, argument }) => {
-                // As exec::judge: argv[0] gives way to these.
+                // As `exec::judge` does, replaces argv[0] by the interpreter, its argument and the script's
+                // name.
                 let name = argv.first().filter(|name| name.contains(&b'/')).cloned();
                 let name = name.unwrap_or_else(|| path.as_os_str().as_bytes().to_vec());
                 argv.splice(

@@ -120,7 +120,7 @@ impl LockedDirectory {
     fn replace(&self, disk: &dyn Disk, old: Option<Old>, text: &[u8]) -> Result<(), EditError> {
         let (from, to) = (temporary_name(&self.name), &self.name);
         let directory = self.directory.as_fd();
-        // A writer that died left it: nobody else writes while the lock is held.
+        // A file of this name is from a writer that died: nobody else writes while this process holds the lock.
         match disk.remove(directory, &from) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(self.failed("make a file beside")(error));

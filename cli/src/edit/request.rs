@@ -47,7 +47,7 @@ pub enum Limit {
     None,
 }
 
-/// One question whose verdict is to change, and the rule that does it.
+/// One question whose verdict is to change, and the rule that changes it.
 #[derive(Clone, Debug)]
 pub struct Need {
     /// The question.
@@ -80,15 +80,15 @@ pub struct EditRequest {
     pub led: Vec<Led>,
 }
 
-/// A path with a symbolic link on it, resolved once: what is judged is what the rule is for, whatever a guarded program
-/// puts there meanwhile.
+/// A path with a symbolic link on it. It is resolved once, so that the rule is for the path that is judged,
+/// whatever a guarded program puts there meanwhile.
 #[derive(Clone, Debug)]
 pub struct Led {
-    /// As it was named.
+    /// The path as it was named.
     pub named: PathBuf,
     /// The links on the way, by their real paths.
     pub links: Vec<PathBuf>,
-    /// Where it leads.
+    /// The path that it leads to.
     pub real: PathBuf,
 }
 
@@ -198,7 +198,7 @@ impl EditRequest {
             let pattern = tilde(&String::from_utf8_lossy(path), home(paths));
             let arguments = match role {
                 Role::Program => arguments.clone(),
-                // Requires the script among the arguments, with any others: other scripts stay denied.
+                // The arguments must contain the script, and may contain others. So other scripts stay denied.
                 Role::Interpreter => interprets(argv, program),
                 Role::Loader => None,
             };
@@ -213,7 +213,7 @@ impl EditRequest {
         if text.is_empty() {
             return Err(wrong("the pattern is empty"));
         }
-        // It covers every path, or is another user's home; writing it reports the error.
+        // The pattern covers every path, or is another user's home; writing the rule reports the error.
         if text.starts_with("**") || text.starts_with('~') && text != "~" && !text.starts_with("~/") {
             return Ok(Meant { pattern: text.to_owned(), literal: None });
         }
@@ -253,7 +253,7 @@ impl EditRequest {
         Ok(Meant { pattern, literal })
     }
 
-    /// A word that begins with the workspace stays one: it is about every project.
+    /// Keeps a word that begins with `${workspace}` as a pattern: the rule is for every project.
     fn of_workspace(&mut self, text: &str, rest: &str, paths: &Paths) -> Result<Meant, EditRequestError> {
         let Some(workspace) = paths.bases().workspace else {
             return Err(EditRequestError::NoWorkspace(text.to_owned()));
@@ -294,7 +294,7 @@ fn interprets(argv: &[Vec<u8>], script: &Path) -> Option<String> {
         .position(|argument| argument.rsplit(|byte| *byte == b'/').next() == Some(name))?;
     let one = |argument: &[u8]| Some(exactly(&[argument.to_vec()]).ok()?.trim_matches(['^', '$']).to_owned());
     let before = argv[1..=at].iter().map(|argument| one(argument)).collect::<Option<String>>()?;
-    // Matches every way to call it: by name from PATH, or by any path.
+    // The expression matches every way to call the script: by name from PATH, or by any path.
     Some(format!("^{before}([^\0]*\\/)?{}", one(name)?))
 }
 
@@ -304,7 +304,7 @@ fn find(name: &OsStr, policy: &Policy, paths: &Paths) -> Result<PathBuf, EditReq
     lookup::program(name, &env, &paths.cwd).ok_or_else(|| EditRequestError::NotFound(name.to_owned()))
 }
 
-/// Whether this can follow a directory in a pattern.
+/// Whether `rest` can follow a directory in a pattern.
 fn is_path(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with('/')
 }

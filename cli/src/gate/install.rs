@@ -22,7 +22,7 @@ use super::{GateError, shown_path};
 pub fn install(paths: &Paths) -> Result<Exit, GateError> {
     let directory = plugin::directory(&paths.state_directory);
     let at = |error| GateError::Write { path: shown_path(&directory), error };
-    // With the owner and the mode that the guard's own files have.
+    // Makes the guard's directory with the owner and the mode of the guard's own files.
     drop(Directory::make_own(&paths.state_directory).map_err(at)?);
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(at)?;
     for (name, text) in FILES {
@@ -81,10 +81,10 @@ pub fn remove(paths: &Paths) -> Result<Exit, GateError> {
     Ok(Exit::Success)
 }
 
-/// Has OpenClaw link the plugin; false if there is no openclaw.
+/// Has OpenClaw link the plugin; returns false if there is no openclaw.
 ///
-/// Releases since 2026.9 link a local plugin only with these words, and older ones refuse them. Whoever runs `gate install`
-/// has agreed to it.
+/// Releases since 2026.9 link a local plugin only with the words [`CONSENT`], which older releases refuse.
+/// Whoever runs `gate install` consents.
 fn link(words: &[String]) -> Result<bool, GateError> {
     match openclaw(words) {
         Err(GateError::Openclaw { output, .. }) if CONSENT.iter().any(|word| output.contains(word)) => {
@@ -108,7 +108,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     fs::rename(&new, path)
 }
 
-/// Runs openclaw with these words; false if there is none.
+/// Runs openclaw with these words; returns false if there is no openclaw.
 fn openclaw(words: &[String]) -> Result<bool, GateError> {
     let mut command = Command::new("openclaw");
     command.args(words).env("NO_COLOR", "1").stdin(Stdio::null());

@@ -1,4 +1,5 @@
-//! Decides about one call: the tool by OpenClaw's steps, then what it reaches for by guard.json. The strictest counts.
+//! Decides about one call: about the tool by OpenClaw's steps, and about what the call reaches for by
+//! guard.json. The strictest decision counts.
 //!
 //! Why: docs/decisions.md, "The gate judges a tool's call by its parameters, and denies what it cannot read."
 
@@ -52,9 +53,9 @@ pub struct Judged {
 pub struct Part {
     /// A real path, an address, a command; empty where the tool alone decides.
     pub target: Vec<u8>,
-    /// What the call does with it. None where the path is not real: it stands for nothing certain.
+    /// What the call does with it. `None` where `target` is not a real path, and so stands for no certain file.
     pub access: Option<Operation>,
-    /// Whether it is what the call means, and not what another release may take the same text for.
+    /// Whether `target` is what the call means. Otherwise another release may take the same text for it.
     pub is_meant: bool,
     /// The decision.
     pub outcome: Outcome,
@@ -72,9 +73,9 @@ pub struct CallJudge<'j> {
     pub state: &'j Path,
     /// The variables that resolve the names of programs.
     pub env: &'j [Variable],
-    /// Commands are held by the kernel.
+    /// Whether the kernel holds the calls of commands.
     pub is_wrapped: bool,
-    /// Nobody is asked.
+    /// Whether nobody is asked.
     pub is_unattended: bool,
 }
 
@@ -86,7 +87,7 @@ impl Part {
 }
 
 impl CallJudge<'_> {
-    /// Decides.
+    /// Decides about a call.
     pub fn judge(&self, question: &Question) -> Judged {
         let tool = self.loaded.release.catalogue().name(&question.tool);
         let mut judged = Judged {
@@ -131,7 +132,8 @@ impl CallJudge<'_> {
         Ok(needs.flat_map(|need| self.judge_need(&need, &agent)).collect())
     }
 
-    /// Whether a command is judged by its text: where it may run on the gateway's host.
+    /// Whether a command is judged by its text. It is if it may run on the gateway's host, unless the kernel
+    /// holds its calls.
     fn judges_text(&self, question: &Question, tools: &EffectiveTools) -> bool {
         let text = |name: &str| question.params.get(name).and_then(Value::as_str);
         let is_elevated = question.params.get("elevated").is_some_and(|value| *value != Value::Bool(false));
@@ -161,7 +163,8 @@ impl CallJudge<'_> {
         vec![part]
     }
 
-    /// The path that the text means, and the one that decides, if that is another that it may stand for.
+    /// Returns the part for the path that the text means. If the text may also stand for a path with a stricter
+    /// verdict, returns that part too.
     fn file(&self, path: &str, access: Access, reach: Reach, agent: &AgentPolicy) -> Vec<Part> {
         let links = Links::default();
         let bases: Vec<Vec<u8>> =
@@ -251,7 +254,7 @@ fn check_names(question: &Question, tool: &str) -> Result<(), Reason<'static>> {
     Ok(())
 }
 
-/// Who asks. A sender who is not known to be the owner is not the owner.
+/// Returns who asks. A sender who is not known to be the owner does not count as the owner.
 fn context(question: &Question) -> ToolContext {
     let requester = question.requester.as_ref();
     let sender = requester.map_or_else(Sender::default, |requester| Sender {
@@ -262,7 +265,7 @@ fn context(question: &Question) -> ToolContext {
         is_owner: None,
     });
     let is_owner = requester.and_then(|requester| requester.sender_is_owner).unwrap_or(false);
-    // The gateway names the calls of `POST /tools/invoke` so.
+    // The gateway gives calls by `POST /tools/invoke` ids of this form.
     let is_http = question.tool_call_id.as_deref().is_some_and(|id| id.starts_with("http-"));
     ToolContext {
         agent: question.agent_id.clone(),
@@ -293,7 +296,8 @@ pub fn by_gate(text: impl Into<String>) -> Reason<'static> {
     Reason::new(Source::Builtin, "builtin.gate", "the gate for OpenClaw's tools", text.into())
 }
 
-/// The real path. `None` if it depends on the process that resolves it: here that is the gate, not the gateway.
+/// The real path. `None` if the path depends on the process that resolves it, which here is the gate and not
+/// the gateway.
 fn real(links: &Links, path: &[u8]) -> Option<Vec<u8>> {
     let mut trail = links.trail(path);
     let depends = |path: &Vec<u8>| {
@@ -307,8 +311,8 @@ fn real(links: &Links, path: &[u8]) -> Option<Vec<u8>> {
     trail.pop()
 }
 
-/// The size of a regular file. A link is no regular file: the path is real, so a link that is there by now was not
-/// judged.
+/// The size of a regular file. A link has an unknown size: the judged path was real, so a link there is new and
+/// was not judged.
 fn size(path: &[u8]) -> FileSize {
     match fs::symlink_metadata(OsStr::from_bytes(path)) {
         Ok(metadata) if metadata.is_symlink() => FileSize::Unknown,

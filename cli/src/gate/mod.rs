@@ -1,7 +1,8 @@
 //! `openclaw-guard gate`: asks the policy about each call of one of OpenClaw's tools, before OpenClaw makes it.
 //!
-//! A plugin in OpenClaw's gateway ([`plugin`]) sends each call to a socket (`serve`, `protocol`). `judge` decides: the tool
-//! by OpenClaw's own steps, and what it reaches for by guard.json. `sources` reads both again when they change.
+//! A plugin in OpenClaw's gateway ([`plugin`]) sends each call to a socket (`serve`, `protocol`). `judge`
+//! decides about the tool by OpenClaw's own steps, and about what the call reaches for by guard.json. `sources`
+//! reads guard.json and openclaw.json again when they change.
 
 mod install;
 mod judge;

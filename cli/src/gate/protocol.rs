@@ -17,7 +17,7 @@ const MAX_TEXT: usize = 600;
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Question {
-    /// 1.
+    /// The version of the protocol: 1.
     pub v: u32,
     /// The tool, as OpenClaw calls it.
     pub tool: String,

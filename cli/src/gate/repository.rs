@@ -1,5 +1,5 @@
-//! What a tool's write would be part of in a repository, by what lies around it on the disk. Held system calls are
-//! judged by the same.
+//! Finds which part of a repository a tool's write would belong to, by what lies around it on the disk. Held
+//! system calls are judged in the same way.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -132,7 +132,7 @@ impl Service {
             service.serve_peer(stream, busy);
             drop(peer);
         };
-        // Without a thread the plugin gets no answer, and blocks.
+        // If no thread can start, the plugin gets no answer and blocks the call.
         if std::thread::Builder::new().name("question".to_owned()).spawn(work).is_err() {
             self.peers.fetch_sub(1, Ordering::SeqCst);
         }
@@ -234,7 +234,7 @@ impl Service {
     }
 }
 
-/// Counts a peer until it is served, also if that panics.
+/// Counts a peer until it is served, also if serving it panics.
 struct PeerCount<'s>(&'s Service);
 
 impl Drop for PeerCount<'_> {

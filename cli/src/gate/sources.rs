@@ -1,5 +1,5 @@
-//! What the gate decides by: guard.json with the approvals stores, and openclaw.json. Each call first looks whether one of
-//! them has changed; a new one that is invalid changes nothing.
+//! What the gate decides by: guard.json with the approvals stores, and openclaw.json. Each call first looks
+//! whether one of them has changed; a new version that is invalid changes nothing.
 
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
@@ -25,9 +25,11 @@ use crate::sandbox::directories;
 
 /// The most agents whose policies are kept.
 const MAX_AGENTS: usize = 256;
-/// How long an agent's policy is used: after it was compiled, links on the disk may lead elsewhere, for instance.
+/// How long an agent's policy is used. It may go out of date unnoticed: links on the disk may lead elsewhere,
+/// for instance.
 const MAX_AGE: Duration = Duration::from_secs(10);
-/// The age from which the next call has it compiled again. No call waits for that: 10,000 rules take 0.2 s.
+/// The age from which the next call has the policy compiled again. No call waits for that: 10,000 rules take
+/// 0.2 s.
 const REFRESH_AGE: Duration = Duration::from_secs(5);
 
 /// The sources, and what was read last.
@@ -52,7 +54,7 @@ pub struct Loaded {
     content: Value,
     /// What openclaw.json says of tools.
     pub settings: ToolSettings,
-    /// The release that wrote it.
+    /// The release of OpenClaw that wrote openclaw.json.
     pub release: Release,
     policies: Mutex<HashMap<String, Arc<KeptPolicy>>>,
 }
@@ -61,8 +63,8 @@ pub struct Loaded {
 #[derive(Default)]
 struct KeptPolicy {
     last: Mutex<Option<Arc<AgentPolicy>>>,
-    /// Held while the policy is compiled: calls that need it wait for it, instead of compiling it each for itself. Those of
-    /// other agents do not.
+    /// Held while the policy is compiled. Meanwhile, calls of this agent wait for that policy, so that each
+    /// need not compile its own. Calls of other agents do not wait.
     compiling: Mutex<()>,
 }
 
@@ -70,7 +72,8 @@ struct KeptPolicy {
 pub struct AgentPolicy {
     /// guard.json, compiled for the agent.
     pub policy: Policy,
-    /// The directories in which its relative paths may begin, real paths. The first is its workspace.
+    /// The real paths of the directories in which the agent's relative paths may begin. The first is its
+    /// workspace.
     pub bases: Vec<PathBuf>,
     projects: Stamps,
     /// How long compiling it took.
@@ -78,7 +81,7 @@ pub struct AgentPolicy {
     is_refreshed: AtomicBool,
 }
 
-/// Why a source cannot be used, or a policy cannot be compiled from them.
+/// Why a source cannot be used, or a policy cannot be compiled from the sources.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// guard.json, or a project's file.
@@ -192,8 +195,8 @@ impl Loaded {
         self.text != than.text || self.content != than.content || self.stores != than.stores
     }
 
-    /// The policy of an agent. It is compiled when it is asked about, and again when a file of its projects has changed; while
-    /// it is used it is also compiled beside the calls every few seconds.
+    /// Returns the policy of an agent. It is compiled for the agent's first call, and again when a file of its
+    /// projects has changed. While calls use it, a thread of its own also compiles it again every few seconds.
     ///
     /// # Errors
     /// Why the policy cannot be compiled.
@@ -214,7 +217,8 @@ impl Loaded {
         Arc::clone(policies.entry(id.to_owned()).or_default())
     }
 
-    /// The policy of an agent that has none that counts.
+    /// Returns the policy of an agent that has no current policy: compiles it, unless another call has just
+    /// done so.
     fn compiled(&self, id: &str, place: &KeptPolicy) -> Result<Arc<AgentPolicy>, SourceError> {
         let _compiling = place.compiling.lock();
         if let Some(by_another_call) = place.current() {
@@ -225,7 +229,8 @@ impl Loaded {
         Ok(compiled)
     }
 
-    /// Compiles a policy beside the calls. If that fails, the one that is kept ends at its age, and the next call says why.
+    /// Compiles a policy beside the calls. If that fails, the kept policy is used until it is too old; then a
+    /// call reports why.
     fn refresh(self: &Arc<Self>, id: &str, place: Arc<KeptPolicy>) {
         let (loaded, id) = (Arc::clone(self), id.to_owned());
         let work = move || {
@@ -234,7 +239,7 @@ impl Loaded {
                 *place.last.lock() = Some(Arc::new(compiled));
             }
         };
-        // Without a thread the call that finds it too old compiles it.
+        // If no thread can start, the call that finds the policy too old compiles it.
         let _ = std::thread::Builder::new().name("compile".to_owned()).spawn(work);
     }
 
@@ -245,12 +250,12 @@ impl Loaded {
         let mut bases = vec![real(Path::new(&workspace))];
         bases.extend(cwd.map(|cwd| real(Path::new(&cwd))).filter(|cwd| *cwd != bases[0]));
         let mut paths = self.paths.at(&bases[0])?;
-        // Before the files are read: a change while they are is one.
+        // The stamps are taken before the files are read, so that a change during the read counts as a change.
         let projects = Stamps::read(paths.project_sources());
         let options = Options { agent: id.to_owned(), agent_is_named: true, ..self.options.clone() };
         config::settle_workspace(&options, &mut paths, self.text.as_deref(), &self.stores);
         let policy = config::compile(&options, &paths, Disk::Used, self.text.as_deref(), &self.stores)?;
-        // What it lets OpenClaw's tools write is the tree's for guarded runs.
+        // For guarded runs, what this policy lets OpenClaw's tools write counts as written by the tree.
         let recorded = config::record_workspace(&options, &mut paths, &policy);
         if let Some(problem) = recorded? {
             tracing::warn!("{problem}");
@@ -273,7 +278,8 @@ impl AgentPolicy {
     }
 
     fn is_current(&self) -> bool {
-        // One that takes long to compile is used longer: else it would be too old when it is done.
+        // A policy that takes long to compile is used longer: otherwise it would be too old as soon as it is
+        // compiled.
         self.age() < MAX_AGE.max(self.took * 4) && self.projects.are_current()
     }
 

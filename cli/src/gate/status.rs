@@ -66,7 +66,8 @@ fn is_configured(config: &Config) -> bool {
         && entry.is_some_and(|entry| entry.get("enabled") != Some(&Value::Bool(false)))
 }
 
-/// The default agent's workspace, if it is in the state directory, which every policy denies. OpenClaw's own default is.
+/// The default agent's workspace, if it is in the state directory, which every policy denies. OpenClaw's own
+/// default is there.
 pub fn denied_workspace(paths: &Paths) -> Option<String> {
     let config = Config::read(&gateway::config(&paths.state));
     let content = config.content().cloned().unwrap_or_else(|| json!({}));

@@ -1,7 +1,7 @@
 //! `init --fast`: a template in whole directories and single files, so that the kernel decides about reads.
 //!
-//! Landlock knows only directories with all that is in them, and files. A rule that is neither, or that has exceptions, is
-//! replaced by what it grants as a whole on this machine.
+//! Landlock knows only directories with all that is in them, and files. A rule for anything else, or with
+//! exceptions, is replaced by the directories and files that it grants as a whole on this machine.
 
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -16,7 +16,7 @@ use guard_supervisor::landlock::Names;
 
 use super::InitError;
 
-/// Parts that turn out not to be whole are taken apart again, this many times in all.
+/// How many times, in all, parts that turn out not to be whole are taken apart again.
 const MAX_ROUNDS: usize = 16;
 /// The maximum number of rules that the summary names.
 const MAX_NAMED: usize = 12;
@@ -33,7 +33,7 @@ pub struct FastPolicy {
 }
 
 impl FastPolicy {
-    /// Makes one of a template's text for a policy that asks nobody. Returns its text, too.
+    /// Makes a fast policy of a template's text. It asks nobody. Also returns the policy's text.
     ///
     /// # Errors
     /// When the policy cannot be compiled, or has no whole parts that the kernel could decide about.
@@ -47,7 +47,7 @@ impl FastPolicy {
         let mut rules = DraftRules { draft: Draft::parse("guard.json", text).map_err(invalid)?, home };
         rules.draft.set_ask_off();
         rules.draft.set_base_off();
-        // These are in the built-in base, which this policy leaves out.
+        // These devices are in the built-in base, which this policy leaves out.
         HARMLESS_DEVICES.iter().for_each(|device| rules.set(&String::from_utf8_lossy(device), "rw-"));
         let names = Names::read();
         let list = |directory: &[u8]| names.list(directory);
@@ -134,7 +134,7 @@ impl DraftRules<'_> {
         }
     }
 
-    /// Adds a rule for a part. False if no pattern names it alone.
+    /// Adds a rule for a part. Returns false if no pattern names that part alone.
     fn add(&mut self, part: &ReadPart) -> bool {
         let Some(below) = known::hierarchy(&part.hierarchy.path, self.home.as_os_str().as_bytes()) else {
             return false;

@@ -13,15 +13,15 @@ use super::InitError;
 /// The workspace of a new policy.
 #[derive(Debug)]
 pub struct Workspace {
-    /// The real path of the directory that it is written for.
+    /// The real path of the directory that the policy is written for.
     directory: PathBuf,
     /// Whether the policy names this directory; otherwise it names `${workspace}`.
     is_named: bool,
 }
 
 impl Workspace {
-    /// The named directory, or the one that each run is started in. OpenClaw starts runs in a directory that the agent
-    /// chooses, so its template always names one.
+    /// The named directory, or the one that each run is started in. OpenClaw starts runs in a directory that
+    /// the agent chooses, so the policy of the template openclaw always names one.
     ///
     /// # Errors
     /// When it does not exist or is not a directory.

@@ -24,7 +24,7 @@ pub enum Existing {
 /// the policy that was there before.
 ///
 /// # Errors
-/// When there is one that must not be replaced, or an I/O error occurs.
+/// When there is a policy that must not be replaced, or an I/O error occurs.
 pub fn write(paths: &Paths, text: &str, existing: Existing) -> Result<Option<PathBuf>, InitError> {
     let path = &paths.policy;
     let failed = |path: &Path| {

@@ -23,7 +23,7 @@ use crate::sandbox::directories;
 pub struct ObservedCalls {
     /// What they reached for.
     pub seen: Seen,
-    /// How many lines of the log that is.
+    /// How many lines of the log these calls have.
     pub learned: usize,
     /// Lines of which no rule can be made: a command, a tool without a target, a text that the log has shortened.
     pub others: usize,
@@ -80,14 +80,15 @@ fn file(call: &LoggedDecision) -> Option<(Vec<u8>, Used)> {
     (is_whole && is_lasting).then(|| (call.path.clone().into_bytes(), used))
 }
 
-/// The host that a call reached. One that the gate denies by itself would stay denied under every policy.
+/// The host that a call reached. A host that the gate denies by itself would stay denied under every policy.
 fn host(call: &LoggedDecision) -> Option<WebEndpoint> {
     let is_hopeless = call.verdict == Outcome::Deny && call.reason.path == "builtin.gate";
     let is_learned = call.access == Some(Operation::Connect) && !is_hopeless;
     WebTarget::Url(&call.path).endpoint().ok().filter(|_| is_learned)
 }
 
-/// The agent, as openclaw.json writes its name, and the paths of a policy for its tools: they begin in its workspace.
+/// The agent, as openclaw.json writes its name, and the paths of a policy for its tools, which begin in the
+/// agent's workspace.
 ///
 /// # Errors
 /// What in openclaw.json is wrong.

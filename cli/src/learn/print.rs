@@ -288,7 +288,7 @@ fn left_out<'l>(all: impl Iterator<Item = &'l LeftOut>) -> Vec<(&'l LeftOut, usi
         let group = match left.why {
             Why::Outside => &left.path[..end],
             Why::Process => b"/proc",
-            // Listed separately.
+            // Any other path is listed separately.
             _ => &left.path[..],
         };
         match known.get(&(group, &left.why)) {

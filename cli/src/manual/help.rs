@@ -1,4 +1,4 @@
-//! The output of `-h` and `--help`: the first has what is needed daily, the second everything. clap's long help would
+//! The output of `-h` and `--help`: `-h` has what is needed daily, `--help` everything. clap's long help would
 //! give each option several lines, too many for a screen. The texts left out here are in the manual.
 
 use std::ffi::OsString;
@@ -27,7 +27,7 @@ pub fn whole(command: Command) -> Command {
     without_global(short(command))
 }
 
-/// The command, built, with the options that every command has in its own help only.
+/// Builds the command. The options that every command has are only in the top command's own help.
 fn without_global(mut command: Command) -> Command {
     command.build();
     command.mut_subcommands(hidden)

@@ -11,8 +11,8 @@ use guard_supervisor::config::node_run::{ApprovedFile, ApprovedStart, RunApprova
 use super::bind::{BoundFiles, bind};
 use super::judge::CallPolicy;
 
-/// What an approval of a command covers, and what of it is reported to the gateway. `evaluation` is that of the command, by its
-/// code if that is so.
+/// Returns what an approval of a command covers, and the part of it that is reported to the gateway.
+/// `evaluation` is that of `code` if there is code, and else that of the command.
 ///
 /// # Errors
 /// If the guard cannot tell for certain which files run first.
@@ -38,13 +38,13 @@ fn start(argv: &[String], cwd: &Path, files: Vec<ApprovedFile>) -> Result<Approv
     Ok(ApprovedStart { argv: argv.to_vec(), cwd, files })
 }
 
-/// The program that is all that the code starts. An approval covers it as well: a human who was shown the code has approved
-/// this program, and not just the shell.
+/// Returns the arguments of the program if the code starts only that. An approval covers this program as well:
+/// a human who was shown the code has approved this program, and not just the shell.
 fn single_command<'e>(code: &str, evaluation: &'e Evaluation) -> Option<&'e [String]> {
     let ([only], None) = (&evaluation.segments[..], evaluation.reason) else { return None };
     let name = only.argv.first()?;
     let is_whole = only.span == (0..code.len());
-    // As it is written, and not the code of another shell.
+    // The program must be written out, and must not come from the code of another shell.
     let is_written = code.split([' ', '\t']).next() == Some(name) && !is_shell(name);
     (is_whole && is_written && only.risks.is_empty() && only.program == only.argv).then_some(&only.argv)
 }

@@ -27,17 +27,18 @@ const MAX_HASHED: u64 = 1 << 30;
 pub struct BoundFiles {
     /// The program, its script, and what interprets a script.
     pub files: Vec<ApprovedFile>,
-    /// The one that is reported to the gateway: the script, or the program.
+    /// The file that is reported to the gateway: the script, or else the program.
     pub operand: FileOperand,
 }
 
 /// Finds what a command runs first, and hashes it.
 ///
 /// # Errors
-/// If the guard cannot tell for certain which file that is.
+/// If the guard cannot tell for certain which files those are.
 pub fn bind(argv: &[String], rules: &CallPolicy, cwd: &Path, env: &[Variable]) -> Result<BoundFiles, Denied> {
     let program = program(argv, cwd, env)?;
-    // The digest of a file says what is in it: the gateway gets none of what the run could not use.
+    // The digest of a file reveals its content, so the gateway gets no digest of a file that the run could not
+    // read.
     let hashed = |path: &Path| if rules.hides(path) { Err(Denied::Unbindable) } else { hashed(path) };
     let mut files = vec![hashed(&program)?];
     let interpreter = interpreter(&program)?;
@@ -76,7 +77,8 @@ fn real(path: &Path) -> Result<PathBuf, Denied> {
     path.canonicalize().map_err(|_| Denied::Unbindable)
 }
 
-/// Opens a regular file by its real path, and nothing that would be waited for. No link may have come into the path since.
+/// Opens a regular file by its real path, without waiting for any other kind of file. No link may have come
+/// into the path since.
 fn open(path: &Path) -> Result<File, Denied> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);

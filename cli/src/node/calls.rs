@@ -29,8 +29,9 @@ const DEFAULT_INVOKE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the gateway may take to confirm an answer.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Answers calls until the connection has ended. Every run ends with it: nobody waits for its result any more. `looking`
-/// finds out whether the commands are approved, and ends when the gateway tells that.
+/// Answers calls until the connection has ended. Every run ends with the connection, as nobody waits for its
+/// result any more. `looking` finds out whether the commands are approved, and ends when the gateway has told
+/// it.
 pub async fn serve(
     host: &Arc<NodeHost>,
     link: Link,
@@ -108,7 +109,7 @@ fn begin(host: &Arc<NodeHost>, link: &Link, invoke: Invoke, mut room: Room) {
     });
 }
 
-/// Waits for the answer to the call that this one repeats.
+/// Waits for the answer to the call that this call repeats.
 async fn repeated(host: &NodeHost, mut answer: Repeated) -> Option<Answer> {
     let Ok(_open) = host.open.try_acquire() else { return Some(Err(too_many_calls())) };
     answer.wait_for(Option::is_some).await.ok().and_then(|answer| answer.clone())
@@ -166,7 +167,7 @@ async fn system_run(
     room.is_decided();
     let decided = decided.unwrap_or_else(|_| Err(failed()));
     if lifeline.is_cut() {
-        // Nobody waits for it any more.
+        // Nobody waits for the answer any more.
         return None;
     }
     let order = match decided {
@@ -228,7 +229,7 @@ async fn supervised(
             Some(Ok(end.payload()))
         }
         None if host.is_lost(link) => {
-            // The gateway learns of the end when it is back.
+            // The gateway learns of the end when it is connected again.
             let end =
                 guard_openclaw::node::Captured::failed("the connection to the gateway was lost".to_owned());
             host.keep_unsent(report.finished(&end, host.settings.event_tail_bytes));
@@ -248,7 +249,7 @@ async fn send_event(host: &NodeHost, link: &Link, event: NodeEvent) {
 
 async fn send_result(host: &NodeHost, link: &Link, id: &str, answer: &Answer) {
     let params = result_params(id, &host.id, answer);
-    // A gateway that does not wait any more ignores it.
+    // A gateway that does not wait any more ignores the answer.
     let _ = timeout(SEND_TIMEOUT, link.call("node.invoke.result", params)).await;
 }
 

@@ -28,7 +28,7 @@ fn serve(options: &Options, arguments: &NodeArgs, paths: &Paths) -> Result<Exit,
     if let Some(guard) = guard_openclaw::peer::nested_guard::guard_above(own) {
         return Err(NodeError::Inside(guard));
     }
-    // Its memory has the gateway's token.
+    // The memory of this process has the gateway's token.
     nix::sys::prctl::set_dumpable(false).map_err(|error| NodeError::Start(error.into()))?;
     let host = Arc::new(NodeHost::new(options, arguments, paths)?);
     let runtime = tokio::runtime::Builder::new_current_thread()

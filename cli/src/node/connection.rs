@@ -14,7 +14,7 @@ use super::{calls, pairing};
 
 /// The shortest and the longest wait before the gateway is tried again.
 const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(30)];
-/// These waits for a gateway that refuses the node: a human has to act first.
+/// The same waits for a gateway that refuses the node: a human has to act first.
 const REFUSED_PAUSES: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(60)];
 /// A connection that lasted at least this long counts as a success.
 const GOOD: Duration = Duration::from_secs(10);
@@ -37,7 +37,7 @@ async fn connect(host: &Arc<NodeHost>) -> Result<(Link, Events), Failed> {
 enum Failed {
     /// The gateway does not let the node in.
     Refused(Box<OpenError>),
-    /// There is none now.
+    /// There is no connection at the moment.
     Now(String),
 }
 

@@ -10,26 +10,26 @@ use guard_policy::text::shown;
 use rustix::fs::{FlockOperation, OFlags, flock, renameat};
 use serde::{Deserialize, Serialize};
 
-/// Who the node is.
+/// The file that says who the node is.
 const NODE: &str = "node.json";
-/// What it is doing.
+/// The file that says what the node is doing.
 const STATUS: &str = "node-status.json";
-/// What the gateway has set for runs here.
+/// The file with what the gateway has set for runs here.
 const APPROVALS: &str = "node-approvals.json";
-/// Locked as long as a node runs.
+/// The file that is locked as long as a node runs.
 const LOCK: &str = "node.lock";
-/// No file is longer, in bytes.
+/// How much is read of a file at most, in bytes.
 const MAX_BYTES: u64 = 4 << 20;
 
 /// The operator has approved the node's commands.
 pub const APPROVED: &str = "approved";
-/// They wait for the operator.
+/// The node's commands wait for the operator.
 pub const PENDING: &str = "pending";
-/// The operator has rejected them.
+/// The operator has rejected the node's commands.
 pub const REJECTED: &str = "rejected";
 /// The operator has removed the node from the gateway.
 pub const REMOVED: &str = "removed";
-/// The gateway does not say.
+/// The gateway does not say whether the node's commands are approved.
 pub const UNKNOWN: &str = "unknown";
 
 /// One of the node's files cannot be used.
@@ -52,7 +52,7 @@ pub enum FilesError {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeRecord {
-    /// 1.
+    /// The version of the format: 1.
     pub version: u32,
     /// The device's id, by which gateways know the node.
     pub node_id: String,
@@ -90,7 +90,7 @@ pub struct NodeStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LastRun {
-    /// OpenClaw's id of it.
+    /// OpenClaw's id of the run.
     pub run_id: String,
     /// The agent.
     pub agent: String,

@@ -22,10 +22,11 @@ use super::tickets::Tickets;
 
 /// The maximum number of calls at a time, of all commands together.
 pub const MAX_CALLS: usize = 256;
-/// The maximum number of calls whose answer the gateway has not confirmed yet, those that are being answered included. If
-/// there are more, the gateway is not listened to.
+/// The maximum number of calls whose answer the gateway has not confirmed yet, including those that are being
+/// answered. While there are so many, the node does not listen to the gateway.
 const MAX_UNCONFIRMED: usize = 512;
-/// The maximum size of all calls that wait to be decided, in KiB. If they are larger, the gateway is not listened to.
+/// The maximum size of all calls that wait to be decided, in KiB. While they are larger, the node does not
+/// listen to the gateway.
 const MAX_WAITING_KIB: u32 = 32 << 10;
 /// The maximum number of events that wait for the next connection. If there are more, the oldest is lost, and a line on
 /// stderr reports it.
@@ -66,7 +67,7 @@ pub struct NodeHost {
     pub policies: RecentPolicies,
     /// Plans whose approval may come.
     pub tickets: Mutex<Tickets>,
-    /// One change of the gateway's settings at a time.
+    /// Held during a change of what the gateway has set, so that there is one at a time.
     pub setting: Mutex<()>,
     /// The calls that are being answered.
     pub calls: Calls,
@@ -120,7 +121,7 @@ impl NodeHost {
             NodeClient { display_name: name, instance_id: String::new(), commands: commands.clone() };
         let access = Credentials::find_for_node(&gateway, &paths.state_directory, client.clone())?;
         let id = access.device_id();
-        // It identifies this installation as well as a random id would.
+        // The device's id identifies this installation as well as a random id would.
         client.instance_id = format!("{}-{}", &id[..8], &id[8..12]);
         files.write_node(&NodeRecord {
             version: 1,

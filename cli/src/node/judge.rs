@@ -20,7 +20,7 @@ use crate::check::command::evaluate;
 
 /// The policy for one call.
 pub struct CallPolicy {
-    /// The options of the guard that runs it.
+    /// The options of the guard that runs the command.
     pub options: Options,
     compiled: Arc<CompiledPolicy>,
     /// A digest by which a changed policy is recognised.
@@ -51,7 +51,8 @@ pub enum TextVerdict {
 impl CallPolicy {
     /// Reads the policy in force for a call that runs in this directory.
     ///
-    /// # Errors If there is no valid policy. Nothing runs then.
+    /// # Errors
+    /// If there is no valid policy. Nothing runs then.
     pub fn read(host: &NodeHost, caller: Caller<'_>, cwd: &Path) -> Result<CallPolicy, InvokeError> {
         let broken = |why: String| InvokeError::unavailable(format!("openclaw-guard: {why}"));
         let text = host.files.approvals().map_err(|error| broken(error.to_string()))?;
@@ -75,7 +76,7 @@ impl CallPolicy {
         Ok(CallPolicy { options, compiled, digest })
     }
 
-    /// The policy that this guard will find.
+    /// The policy that the run's guard will find.
     pub fn policy(&self) -> &Policy {
         &self.compiled.policy
     }
@@ -91,10 +92,10 @@ impl CallPolicy {
         }
     }
 
-    /// The variables of a command that sets these.
+    /// The variables of a command that sets those in `set`.
     ///
     /// # Errors
-    /// If it may not set one of them.
+    /// If the command may not set one of them.
     pub fn environment<'e>(
         &self,
         argv: &[String],
@@ -175,7 +176,7 @@ fn is_shell(argv: &[String]) -> bool {
     SHELLS.contains(&name)
 }
 
-/// The directory of a call, which must exist.
+/// The directory of a call. It need not exist.
 pub fn directory(host: &NodeHost, named: Option<&str>) -> PathBuf {
     named.map_or_else(|| host.cwd.clone(), |cwd| host.cwd.join(cwd))
 }

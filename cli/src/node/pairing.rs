@@ -13,7 +13,7 @@ use super::host::NodeHost;
 
 /// How long the gateway may take to say which nodes it has.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10);
-/// The shortest and the longest wait before it is asked again.
+/// The shortest and the longest wait before the gateway is asked again.
 const LOOK_PAUSES: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(60)];
 
 /// What the gateway says of the node's commands.
@@ -54,8 +54,8 @@ pub fn refused(host: &NodeHost, error: &OpenError) -> bool {
     true
 }
 
-/// Finds out whether the node's commands are approved, and prints what to do if they are not. While they wait, it asks
-/// again: OpenClaw 2026.7.35 tells the decision only to operators.
+/// Finds out whether the node's commands are approved, and prints what to do if they are not. While they wait
+/// for the operator, asks again and again: OpenClaw 2026.7.35 tells the decision only to operators.
 pub async fn look(host: &Arc<NodeHost>) {
     let mut pause = Pause::new(LOOK_PAUSES);
     let mut seen = None;
@@ -63,7 +63,7 @@ pub async fn look(host: &Arc<NodeHost>) {
         let found = timeout(LIST_TIMEOUT, surface(host)).await.unwrap_or(Looked::Unanswered);
         match found {
             Looked::Approved => return found_approved(host, seen.is_some()),
-            // After it has waited, no request is left: somebody has rejected it.
+            // A request was waiting and is gone, but the commands are not approved: somebody has rejected it.
             Looked::NotApproved if matches!(seen, Some(Looked::Pending(_))) => return resolved(host, false),
             Looked::Pending(_) if seen.as_ref() != Some(&found) => {
                 show(host, &found);

@@ -1,8 +1,8 @@
 //! The policies of recent calls: compiling one takes longer than starting most commands.
 //!
-//! A call gets the policy of an earlier one with the same settings, in the same directory, while none of the files has changed
-//! that an operator changes it by, and for a few seconds at most. The node judges a command's text by it. The guard of the run
-//! compiles its own.
+//! A call gets the policy of an earlier call with the same settings in the same directory, for a few seconds at
+//! most, and only while the files that make up the policy stay unchanged. The node judges a command's text by
+//! that policy. The run's guard compiles its own.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,8 @@ use guard_supervisor::config::{self, Disk, Paths, SetupError, Stamps};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
-/// How long a policy is used: after it was compiled, links on the disk may lead elsewhere, for instance.
+/// How long a policy is used. It may go out of date unnoticed: links on the disk may lead elsewhere, for
+/// instance.
 const MAX_AGE: Duration = Duration::from_secs(5);
 /// The maximum number of kept policies.
 const MAX_KEPT: usize = 16;
@@ -40,7 +41,7 @@ pub struct CompiledPolicy {
     pub policy: Policy,
     /// The paths of this guard.
     pub paths: Paths,
-    /// The SHA-256 of guard.json; that of nothing without one.
+    /// The SHA-256 of guard.json; without that file, the SHA-256 of an empty text.
     pub document: [u8; 32],
     stamps: Stamps,
 }
@@ -75,7 +76,7 @@ impl RecentPolicies {
 impl CompiledPolicy {
     fn read(options: &Options, directory: &Path) -> Result<CompiledPolicy, SetupError> {
         let paths = Paths::find_at(options, directory)?;
-        // Before the files are read: a change while they are is one.
+        // The stamps are taken before the files are read, so that a change during the read counts as a change.
         let stamps = Stamps::read([paths.sources(), paths.project_sources()].concat());
         let text = config::read(&paths, |path| std::fs::read(path))?;
         let stores = Stores::load(&paths.state_directory);

@@ -1,8 +1,8 @@
 //! Runs a command in a guard of its own.
 //!
-//! The node starts its own program as that guard. A socket between the two shows each that the other has ended. If the
-//! node closes it or is gone, the guard ends the tree. When the last process of the guard has ended, and so the tree,
-//! the node sees the socket close.
+//! The node starts its own program as that guard. A socket between the two shows each of them that the other
+//! has ended. If the node closes the socket or is gone, the guard ends the tree. The node sees the socket close
+//! when the last process of the guard has ended; by then the tree has ended, too.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -26,7 +26,7 @@ use super::system_run::Order;
 const CHUNK: usize = 64 << 10;
 /// How long the guard of a run may take to end the tree.
 const END_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long before the gateway's deadline for a run a question of the run expires.
+/// A question of a run expires so long before the gateway's deadline for the run.
 const MARGIN: Duration = Duration::from_secs(2);
 /// The exit status of a run that took too long (OpenClaw 2026.9.6).
 const TIMED_OUT: i32 = 124;

@@ -98,7 +98,7 @@ impl Calls {
         }
     }
 
-    /// Gives up a call. If its command runs, it ends; if not, it does not start.
+    /// Gives up a call. If its command runs, the command ends; otherwise it does not start.
     pub fn cancel(&self, id: &str) {
         let call = self.0.lock().calls.get(id).cloned();
         if let Some(call) = call {
@@ -106,8 +106,8 @@ impl Calls {
         }
     }
 
-    /// Gives up every call, and forgets it: what comes on the next connection is no repetition of what nobody answers any
-    /// more, even while its run still ends.
+    /// Gives up every call, and forgets it. A call on the next connection is no repetition of a forgotten call,
+    /// even while the run of that call still ends.
     pub fn cancel_all(&self) {
         let inner = std::mem::take(&mut *self.0.lock());
         inner.calls.values().for_each(|call| call.cut());

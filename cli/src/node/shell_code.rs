@@ -1,7 +1,8 @@
 //! The shell by which gateways start the commands of an agent's exec tool: `/bin/sh -lc CODE`.
 
-/// The code, which is read in place of the whole: the files that a login shell reads first are the operator's (OpenClaw
-/// 2026.9.6, `isLegacyShLoginInlineForm`). `None` if the call does not have it as text as well (`has_text`), or if `sh` might read it otherwise than bash's grammar does.
+/// Returns the code, which is read instead of the whole command: the files that a login shell reads first are
+/// the operator's (OpenClaw 2026.9.6, `isLegacyShLoginInlineForm`). `None` if the call does not also have the
+/// code as text (`has_text`), or if `sh` might read the code otherwise than bash's grammar does.
 pub fn of_gateway(argv: &[String], has_text: bool) -> Option<&str> {
     match argv {
         [shell, option, code] if has_text && shell == "/bin/sh" && option == "-lc" => {
@@ -11,12 +12,12 @@ pub fn of_gateway(argv: &[String], has_text: bool) -> Option<&str> {
     }
 }
 
-/// Whether `sh` and bash's grammar read the code alike, and no command of it changes the variables of the next. Code that only
-/// looks otherwise is not plain either.
+/// Whether `sh` and bash's grammar surely read the code alike, and no command of it changes the variables of
+/// the next. In doubt, the code is not plain.
 fn is_plain(code: &str) -> bool {
-    // The grammar takes some of them for white space, which a shell does not.
+    // The grammar takes some control characters for white space, which a shell does not.
     let is_odd = |c: char| c.is_control() && !matches!(c, '\t' | '\n');
-    // `dash` knows neither of the quotes, and to the grammar `[ a > b ]` is a comparison.
+    // `dash` knows neither `$'` nor `$"`, and to the grammar `[ a > b ]` is a comparison.
     if code.contains(is_odd)
         || code.contains("$'")
         || code.contains("$\"")

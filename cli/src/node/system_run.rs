@@ -47,7 +47,7 @@ pub enum Decided {
     Fails(RunReport, Captured),
 }
 
-/// Decides about a call of this run of a gateway.
+/// Decides about a call. `gateway` is the run of the gateway that makes it.
 ///
 /// # Errors
 /// The answer to a call that is malformed, or that no policy can judge.
@@ -56,7 +56,7 @@ pub fn decide(host: &NodeHost, gateway: &Run, params: Option<&str>) -> Result<De
     if let Approval::Given(plan) = &mut params.approval
         && plan.policy_snapshot.is_none()
     {
-        // Releases before 2026.8 leave it out of the plan that they return (OpenClaw 2026.7.35,
+        // Releases before 2026.8 leave the snapshot out of the plan that they return (OpenClaw 2026.7.35,
         // `normalizeSystemRunApprovalPlan`).
         let is_old = matches!(gateway, Run::Since(_));
         let prepared = is_old.then(|| host.tickets.lock().snapshot(plan, &params.env)).flatten();
@@ -118,8 +118,8 @@ pub fn decide(host: &NodeHost, gateway: &Run, params: Option<&str>) -> Result<De
     })))
 }
 
-/// Checks an approval: it is for exactly what was prepared, and only if that has not changed. Its ticket is used up in
-/// any case.
+/// Checks an approval: it must be for exactly what was prepared, and that must not have changed. In any case
+/// the approval's ticket is used up.
 fn approved(
     host: &NodeHost,
     params: &RunParams,

@@ -11,7 +11,8 @@ const LIFETIME: Duration = Duration::from_secs(3600);
 /// How many plans are remembered. If there are more, the oldest has to be prepared again.
 const MAX_TICKETS: usize = 1024;
 
-/// How large all of them may be together, in bytes. If they are larger, the oldest has to be prepared again.
+/// How large all remembered plans may be together, in bytes. If they are larger, the oldest has to be prepared
+/// again.
 const MAX_BYTES: usize = 16 << 20;
 
 /// What was prepared.
@@ -54,7 +55,7 @@ impl Tickets {
         }
     }
 
-    /// The settings under which a plan was prepared that has come back without them.
+    /// Returns the settings under which a plan was prepared, for a plan that has come back without them.
     pub fn snapshot(&self, plan: &Plan, env: &BTreeMap<String, String>) -> Option<PolicySnapshot> {
         let is_it = |ticket: &Ticket| {
             let snapshot = ticket.plan.policy_snapshot.clone();

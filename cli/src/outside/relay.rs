@@ -15,9 +15,9 @@ pub struct Relay {
     master: File,
     /// This process's terminal, for output.
     screen: File,
-    /// The same, for keys, if descriptor 0 is a terminal.
+    /// This process's terminal, for keys, if descriptor 0 is a terminal.
     keyboard: Option<File>,
-    /// The modes to restore, while it is raw.
+    /// The modes to restore, while the terminal is raw.
     usual: Option<Termios>,
     /// Keys that the command's terminal did not take yet.
     typed: Vec<u8>,
@@ -105,7 +105,7 @@ impl Relay {
         self.restore();
     }
 
-    /// Takes the terminal if this process is in its foreground, and gives its size to the command's.
+    /// Takes the terminal if this process is in its foreground, and gives its size to the command's terminal.
     pub fn settle(&mut self) {
         if let Ok(size) = rustix::termios::tcgetwinsize(&self.screen) {
             let _ = rustix::termios::tcsetwinsize(&self.master, size);

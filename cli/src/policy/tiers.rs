@@ -19,7 +19,7 @@ struct TiersOutput<'a> {
     file: &'a str,
     classes: BTreeMap<&'static str, Class>,
     hierarchies: Vec<Granted>,
-    /// Whether there are more than Landlock is given.
+    /// Whether there are more hierarchies than Landlock is given.
     is_cut: bool,
 }
 

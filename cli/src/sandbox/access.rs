@@ -16,7 +16,7 @@ pub struct SessionAccess {
 }
 
 impl SessionAccess {
-    /// Reads it, as the configuration's release has it.
+    /// Reads a session's access, as the configuration's release computes it.
     ///
     /// # Errors
     /// What has the wrong type.

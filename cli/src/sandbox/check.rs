@@ -51,7 +51,7 @@ struct SandboxProblem {
 enum ProblemKind {
     /// The container cannot be made.
     Refused,
-    /// It can be, but not as it was meant.
+    /// The container can be made, but not as it was meant.
     Warning,
 }
 

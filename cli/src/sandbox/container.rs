@@ -7,10 +7,11 @@ use super::question::SessionSandbox;
 
 /// Where a container has the guard's own program.
 pub const GUARD: &str = "/usr/local/bin/openclaw-guard";
-/// Where it has the guard's policy.
+/// Where a container has the guard's policy.
 pub const POLICY: &str = "/usr/local/share/openclaw-guard/guard.json";
 
-/// Where the guard keeps its state there, and its log: it goes with the container. The image's own home may not be written.
+/// Where the guard in a container keeps its state and its log, which go with the container. The image's own
+/// home may be read-only.
 pub const STATE: &str = "/tmp/openclaw-guard";
 
 /// The container of a session.
@@ -35,7 +36,7 @@ pub struct OneCommand<'r> {
 }
 
 impl<'s> Container<'s> {
-    /// Computes it.
+    /// Computes the container of a session.
     ///
     /// # Errors
     /// If docker could not read a variable.
@@ -73,8 +74,9 @@ impl<'s> Container<'s> {
         argv
     }
 
-    /// The arguments for a container that runs one command, guarded, and is removed at its end. It has the isolation of
-    /// OpenClaw's, another name, and labels that OpenClaw does not take for its own.
+    /// The arguments for a container that runs one command, guarded, and is removed when the command ends. It
+    /// is isolated as OpenClaw's container is, but has another name, and labels that OpenClaw does not take for
+    /// its own.
     pub fn run(&self, one: &OneCommand<'_>) -> Vec<String> {
         let mut argv: Vec<String> = ["run", "--rm", "--pull", "never", "-i"].map(str::to_owned).into();
         argv.extend(one.has_terminal.then(|| "-t".to_owned()));
@@ -112,7 +114,7 @@ impl<'s> Container<'s> {
         left
     }
 
-    /// Where it works, and what it has of the host.
+    /// The container's working directory, and what it has of the host.
     fn place(&self) -> Vec<String> {
         let SessionSandbox { settings, layout, .. } = self.sandbox;
         let mut argv = vec!["--workdir".to_owned(), settings.docker.workdir.clone()];

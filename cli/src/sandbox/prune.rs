@@ -47,7 +47,7 @@ pub struct PruneArgs {
 
 /// The seconds of each unit of a time.
 const UNITS: [(char, u64); 4] = [('s', 1), ('m', 60), ('h', 3600), ('d', 86_400)];
-/// How deep directories are removed: each holds a descriptor.
+/// How deep directories are removed: each level holds a descriptor.
 const MAX_DEPTH: usize = 500;
 
 fn time(text: &str) -> Result<Duration, String> {
@@ -129,7 +129,8 @@ fn look(
     found: &mut PrunedScope,
 ) -> std::io::Result<()> {
     let directory = all.scope(name)?;
-    // A guard that was killed while it made the directory has left no lock; whoever makes one now waits for this.
+    // A guard that was killed while it made the directory has left no lock. The lock is made here then, and a
+    // guard that comes to use the directory waits for it.
     let lock = match open_lock(directory.as_fd(), OFlags::empty()) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             open_lock(directory.as_fd(), OFlags::CREATE)?
@@ -146,7 +147,7 @@ fn look(
     let now = guard_openclaw::clock::now_ms() / 1000;
     let used = u64::try_from(fstat(&lock)?.st_mtime).unwrap_or_default();
     let lock = File::from(lock);
-    // What cannot be read is as old as its last use.
+    // A scope whose record cannot be read counts as made when it was last used.
     let record = record(&lock).ok().flatten();
     let made = record.as_ref().map_or(used, |record| record.created_at_ms / 1000);
     found.scope = record.map(|record| record.scope);
@@ -163,7 +164,7 @@ fn look(
     Ok(())
 }
 
-/// Removes a scope, its lock last: until then nobody else can use it.
+/// Removes a scope, its lock last: until the lock is gone, nobody else can use the scope.
 fn remove(all: &SandboxesDirectory, name: &[u8], directory: OwnedFd) -> std::io::Result<()> {
     for (below, kind) in names(directory.as_fd())? {
         if below != LOCK.as_bytes() && below != FILES.as_bytes() {
@@ -198,13 +199,13 @@ fn remove_entry(parent: BorrowedFd<'_>, name: &[u8], kind: FileType, depth: usiz
     }
 }
 
-/// Opens a directory to empty it. A command may have taken its own rights on it away.
+/// Opens a directory to empty it. A command may have removed its own rights to the directory.
 fn opened(parent: BorrowedFd<'_>, name: &[u8]) -> std::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     match below(parent, name, flags, Mode::empty()) {
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
             let held = below(parent, name, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())?;
-            // By its descriptor: chmod(2) would follow a link.
+            // The mode is set by the descriptor, because chmod(2) would follow a link.
             let path = format!("/proc/self/fd/{}", held.as_raw_fd());
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700))?;
             below(parent, name, flags, Mode::empty())

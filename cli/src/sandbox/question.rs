@@ -38,7 +38,8 @@ pub struct SessionSandbox {
 }
 
 impl SandboxConfig {
-    /// Reads openclaw.json, or the file that is named, as the release reads it that has written it, or as this one does.
+    /// Reads `file`, by default openclaw.json. Reads it as `release` does, by default as the release that has
+    /// written it.
     pub fn read(
         options: &Options,
         file: Option<&Path>,
@@ -114,7 +115,8 @@ impl SandboxConfig {
         path.to_owned()
     }
 
-    /// What OpenClaw refuses when it makes the container. It then accepts only sources below the session's workspaces.
+    /// What OpenClaw refuses when it makes the container. OpenClaw then accepts only sources below the
+    /// session's workspaces.
     pub fn refusal(&self, sandbox: &SessionSandbox) -> Option<SandboxRefusal> {
         let docker = &sandbox.settings.docker;
         let roots = vec![sandbox.layout.workspace.clone(), sandbox.layout.agent_workspace.clone()];

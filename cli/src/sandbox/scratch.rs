@@ -1,8 +1,9 @@
 //! The directories of sandboxes without a container: `guard/sandboxes/NAME` in the state directory, one for each scope.
 //!
-//! `files` in it is the command's. `lock` beside it is not: every guard that runs in the scope holds a shared lock on it,
-//! its time says when the scope was last used, and its content says whose it is and since when. No link is followed on the
-//! way, because a command may have made one in what an earlier policy let it write.
+//! In each of them, `files` is the command's directory, and `lock` is the guard's file: every guard that runs in
+//! the scope holds a shared lock on that file. The file's time says when the scope was last used, and its
+//! content says whose the scope is and since when. No link is followed on the way: a command may have made one
+//! where an earlier policy let it write.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -29,7 +30,7 @@ pub const LOCK: &str = "lock";
 const TEMPORARY: &str = ".tmp";
 /// The longest content of a lock, in bytes: the key of a session is in it.
 const MAX_LOCK: u64 = 1 << 20;
-/// How often a scope is opened again that `prune` has just removed.
+/// How many times a scope is opened again if `prune` has just removed it.
 const TRIES: usize = 20;
 
 /// Why there is no directory for a sandbox.
@@ -81,7 +82,7 @@ impl Scratch {
     /// Opens the directory of a scope, and makes what is missing.
     ///
     /// # Errors
-    /// If something on the way is a link, of another user, or of another scope.
+    /// If something on the way is a link, or belongs to another user or another scope.
     pub fn open(state: &Path, name: &str, scope: &str) -> Result<Scratch, ScratchError> {
         let all = SandboxesDirectory::make(state)?;
         let path = all.path.join(name);
@@ -94,7 +95,7 @@ impl Scratch {
             let is_there = all.is_at(name, &own).map_err(unusable)?
                 && is_at(own.as_fd(), LOCK, &lock).map_err(unusable)?;
             if !is_there {
-                // It was removed between the two steps.
+                // The scope was removed between the two steps.
                 continue;
             }
             let lock = File::from(lock);
@@ -145,7 +146,8 @@ pub struct SandboxesDirectory {
 }
 
 impl SandboxesDirectory {
-    /// Opens it below a state directory, which is a real path, and makes what is missing.
+    /// Opens the directory of all scopes below a state directory, which is a real path, and makes what is
+    /// missing.
     fn make(state: &Path) -> Result<SandboxesDirectory, ScratchError> {
         let path = state.join("guard").join(SANDBOXES);
         let unusable = |error| ScratchError::Unusable { path: path.clone(), error };
@@ -154,7 +156,8 @@ impl SandboxesDirectory {
         SandboxesDirectory::checked(guard, path)
     }
 
-    /// Opens it below a state directory, which is a real path; `None` if there is none.
+    /// Opens the directory of all scopes below a state directory, which is a real path; `None` if there is
+    /// none.
     ///
     /// # Errors
     /// If something on the way is a link, or it is another user's.
@@ -214,7 +217,7 @@ impl SandboxesDirectory {
         Ok(())
     }
 
-    /// Whether this directory still has this name here.
+    /// Whether the directory of a scope still has this name.
     ///
     /// # Errors
     /// The error of the failed system call.
@@ -242,7 +245,7 @@ fn is_at(directory: BorrowedFd<'_>, name: impl rustix::path::Arg, held: &OwnedFd
 /// Opens the lock of a scope, a regular file.
 ///
 /// # Errors
-/// The error of the failed system call, or a sentence if it is something else.
+/// The error of the failed system call, or a sentence if it is no regular file.
 pub fn open_lock(scope: BorrowedFd<'_>, flags: OFlags) -> io::Result<OwnedFd> {
     // Opening a FIFO would wait for a writer.
     let flags = flags | OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -267,7 +270,7 @@ fn wait_for(lock: &OwnedFd) -> io::Result<()> {
 /// Reads what a lock says; `None` if it says nothing yet.
 ///
 /// # Errors
-/// The error of the failed system call, or a sentence if it says something else.
+/// The error of the failed system call, or a sentence if the lock holds something else.
 pub fn record(lock: &File) -> io::Result<Option<ScopeRecord>> {
     let mut text = Vec::new();
     lock.take(MAX_LOCK).read_to_end(&mut text)?;
@@ -279,13 +282,13 @@ pub fn record(lock: &File) -> io::Result<Option<ScopeRecord>> {
         .map_err(|error| io::Error::other(format!("its lock is broken: {error}")))
 }
 
-/// Reads what a lock says, and writes it into a new one.
+/// Reads what a lock says. If the lock is new, writes that into it first.
 fn settle(lock: &File, scope: &str) -> io::Result<ScopeRecord> {
     if let Some(record) = record(lock)? {
         return Ok(record);
     }
     let record = ScopeRecord { scope: scope.to_owned(), created_at_ms: guard_openclaw::clock::now_ms() };
-    // Two guards may do so at once, each with a text of the same length.
+    // Two guards may write at once, each a text of the same length.
     lock.write_all_at(&serde_json::to_vec(&record)?, 0)?;
     Ok(record)
 }

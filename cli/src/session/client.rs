@@ -89,7 +89,8 @@ impl Sessions {
 pub struct Ending(OwnedFd);
 
 impl Ending {
-    /// Holds the guard with this process id. It has just answered.
+    /// Holds the guard with this process id. The guard must have just answered, so that the id is still its
+    /// own.
     ///
     /// # Errors
     /// When it has ended.

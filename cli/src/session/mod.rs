@@ -218,7 +218,7 @@ fn named<'f>(found: &'f SessionList, id: &str) -> Result<&'f SessionInfo, Sessio
         (Some(info), None) => Ok(info),
         (Some(_), Some(_)) => Err(SessionError::Ambiguous(shown(id.as_bytes()))),
         (None, _) => {
-            // It may be the session of a guard that gave no answer.
+            // The id may be that of a session whose guard gave no answer.
             report_unreached(found);
             Err(SessionError::Unknown(shown(id.as_bytes())))
         }

@@ -52,7 +52,7 @@ fn row(info: &SessionInfo, now_ms: u64) -> [String; COLUMNS] {
     ]
 }
 
-/// How strict it is: what was set, or the policy's security.
+/// How strict a session is: what was set, or the policy's security.
 fn level(info: &SessionInfo) -> String {
     let level = match (info.is_ending, info.mode, info.set) {
         (true, ..) => "ending",

@@ -27,8 +27,9 @@ impl Holder {
     }
 }
 
-/// The plugin of the gate asks about every tool. Only commands run in a guard: on the gateway's host where its SHELL starts the guard, which the configuration does not
-/// say, and on a node, whose commands the guard of the node holds.
+/// Returns who holds a tool. The plugin of the gate asks about every tool. Only commands run in a guard: on the
+/// gateway's host if the gateway's SHELL starts the guard, which the configuration does not say, and on a node,
+/// where the node's guard holds them.
 pub fn holder(tool: &str, whose: &AskerArgs, computed: &Computed) -> Holder {
     let host = computed.settings.exec_host(&computed.tools.agent);
     let is_held = match host {

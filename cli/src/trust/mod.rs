@@ -1,4 +1,4 @@
-//! `openclaw-guard trust`: lets what a project's own file allows count, as it is now.
+//! `openclaw-guard trust`: lets what a project's own file allows take effect, as the file is now.
 
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -88,7 +88,7 @@ fn trust(options: &Options, paths: &Paths, arguments: &TrustArgs) -> Result<Exit
         return Err(TrustCommandError::Never { path: project.path, why: why.clone() });
     }
     let grants = project_files::grants(options, paths, &project)?;
-    // Shown before it counts.
+    // The operator sees what the file allows before it takes effect.
     print_grants(&project, &grants, arguments.json)?;
     let file = TrustedProject { path: project.path, sha256: project.sha256 };
     TrustedProjects::add(&paths.state_directory, file)?;

@@ -37,7 +37,7 @@ impl Client {
         Rc::new(Client { link: Rc::clone(link), peer, socket, _seat: seat })
     }
 
-    /// How the supervisor knows it.
+    /// How the supervisor knows the client.
     pub(super) fn peer(&self) -> WebPeer {
         self.peer
     }
@@ -47,7 +47,7 @@ impl Client {
         &self.link
     }
 
-    /// What its connection was for, if it was redirected; `None` if it is not of the tree.
+    /// What the client's connection was for, if it was redirected; `None` if the client is not of the tree.
     pub(super) async fn redirected(&self) -> Option<Redirected> {
         self.link.redirected(self.peer).await
     }
@@ -57,7 +57,7 @@ impl Client {
         self.link.next_number()
     }
 
-    /// Asks whether it may reach a host.
+    /// Asks whether the client may reach a host.
     pub(super) async fn ask(
         &self,
         request: (u64, &str),

@@ -51,15 +51,15 @@ pub(super) struct BoundedBody {
     most: u64,
     left: u64,
     meter: Rc<Meter>,
-    /// The report that it is too long, until the supervisor has it.
+    /// The report that the body is too long, until the supervisor has it.
     refusal: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
 
 /// Why there is no response.
 pub(super) enum ExchangeError {
-    /// The policy refuses it.
+    /// The policy refuses the response.
     Refused(RefusalReason),
-    /// The server gave none.
+    /// The server gave no response.
     Server(String),
 }
 
@@ -80,7 +80,8 @@ pub(super) fn nothing() -> ProxyBody {
 
 /// Sends a request over a connection of its own, and returns the response.
 ///
-/// # Errors If the policy refuses the response, or no response arrives.
+/// # Errors
+/// If the policy refuses the response, or no response arrives.
 pub(super) async fn forward(
     request: Request<Incoming>,
     server: TcpStream,
@@ -92,7 +93,7 @@ pub(super) async fn forward(
     let stream = TokioIo::new(MeteredStream::new(server, Rc::clone(&meter)));
     let (mut sender, exchange) =
         http1::Builder::new().max_buf_size(MAX_HEAD).handshake(stream).await.map_err(failed)?;
-    // It ends with the response, or when either side disconnects.
+    // The task ends with the response, or when either side disconnects.
     tokio::task::spawn_local(exchange);
     let response = timeout(RESPONSE_TIMEOUT, sender.send_request(onward(request)?)).await;
     let response = response.map_err(|_| ExchangeError::Server("no response".to_owned()))?.map_err(failed)?;

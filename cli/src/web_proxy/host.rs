@@ -72,7 +72,7 @@ impl JudgedHost {
         Ok(JudgedHost { grant, addresses, request })
     }
 
-    /// The same host for plain HTTP, if the policy allows that, too: an origin has a scheme.
+    /// The same host for plain HTTP, if the policy allows that, too: a scheme is a part of an origin.
     pub(super) async fn plain(self, client: &Client) -> Result<JudgedHost, Unreachable> {
         let ips: Vec<IpAddr> = self.addresses.iter().map(SocketAddr::ip).collect();
         let grant = client.ask((self.request, ""), self.authority(), WebScheme::Http, &ips).await?;
@@ -90,7 +90,7 @@ impl JudgedHost {
         for address in &self.addresses {
             match timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
                 Ok(Ok(stream)) => {
-                    // Without it, small requests wait for acknowledgements.
+                    // Without TCP_NODELAY, small requests wait for acknowledgements.
                     let _ = stream.set_nodelay(true);
                     return Ok(stream);
                 }

@@ -24,7 +24,8 @@ use super::supervisor_link::SupervisorLink;
 const TTL: u32 = 5;
 /// The longest message that is read, as EDNS has it: a question has at most 255 bytes of name.
 const MAX_QUESTION: usize = 1232;
-/// How many datagrams are answered at a time: one that is not of the tree waits until that is certain.
+/// The most datagrams that are answered at a time. One from outside of the tree takes a place until that is
+/// certain.
 const MAX_ANSWERS: usize = 256;
 /// How long a connection of TCP may be silent.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -70,7 +71,7 @@ pub(super) async fn serve_stream(mut stream: TcpStream, client: &Client) -> io::
 
 /// The answer to a message; `None` to what is no question, and to a look-up that is not of the tree.
 async fn answer(link: &SupervisorLink, from: WebPeer, question: &[u8]) -> Option<Vec<u8>> {
-    // Names in it may point to each other, so that many of them take long to read.
+    // Names in a message may point to each other, so that a message with many of them takes long to read.
     if question.len() > MAX_QUESTION || question.get(4..6) != Some(&[0, 1]) {
         return malformed(question);
     }

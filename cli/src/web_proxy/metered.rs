@@ -26,7 +26,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 /// The same, after one side has closed its direction.
 const HALF_CLOSED_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A connection to a host, counted. It is reported when this is dropped.
+/// A connection to a host, counted. The counts are reported when this is dropped.
 pub(super) struct Meter {
     client: Rc<Client>,
     authority: String,

@@ -102,7 +102,7 @@ async fn serve(sockets: Sockets) -> io::Result<()> {
     let until_end = async { tokio::select!(end = incoming.run() => end, end = &mut sending => end) };
     let is_sending = connections.run_until(until_end).await.is_ok();
     drop(connections);
-    // Nothing is left that could write a message, so it ends with the last one.
+    // Nothing is left that could write a message, so the task ends with the last message.
     if is_sending {
         sending.await?;
     }
@@ -122,7 +122,7 @@ struct Sockets {
     listener: TcpListener,
     /// For connections that the supervisor has redirected.
     redirected: TcpListener,
-    /// For look-ups that it has redirected.
+    /// For look-ups that the supervisor has redirected.
     lookups: UdpSocket,
 }
 

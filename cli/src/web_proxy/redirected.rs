@@ -20,12 +20,12 @@ pub(super) async fn serve(stream: TcpStream, client: &Rc<Client>) {
         Some(Redirected::Lookups) => {
             let _ = lookups::serve_stream(stream, client).await;
         }
-        // It is not of the tree.
+        // The connection is not of the tree.
         None => {}
     }
 }
 
-/// Serves TLS or plain HTTP: the first byte tells, before a human is asked about one of them.
+/// Serves TLS or plain HTTP. The first byte tells which of them it is, before a human is asked.
 async fn serve_host(stream: TcpStream, client: &Rc<Client>, authority: &str) {
     let mut first = [0];
     if !matches!(timeout(FIRST_BYTES_TIMEOUT, stream.peek(&mut first)).await, Ok(Ok(1))) {

@@ -7,8 +7,8 @@ use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-/// What the pipe holds, in bytes. Pipes of all of a user's programs share a bound (pipe(7), pipe-user-pages-soft), so it
-/// is not more.
+/// What the pipe holds, in bytes. All pipes of a user share a bound (pipe(7), pipe-user-pages-soft), so the
+/// capacity is not larger.
 const CAPACITY: usize = 256 * 1024;
 
 /// A pipe between two connections.
@@ -31,7 +31,8 @@ impl Splice {
 
     /// Moves what has arrived, at least one byte. Returns how much, 0 at the end.
     pub(super) async fn step(&self, from: &TcpStream, to: &TcpStream) -> io::Result<usize> {
-        // The pipe is empty here. So EAGAIN means that nothing has arrived, and below that nothing can be sent.
+        // The pipe is empty here, so EAGAIN means that nothing has arrived. In the loop below, EAGAIN means
+        // that nothing can be sent.
         let moved = once(from, Interest::READABLE, from, &self.into, CAPACITY).await?;
         let mut left = moved;
         while left > 0 {

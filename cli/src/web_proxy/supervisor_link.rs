@@ -19,10 +19,11 @@ use tokio::sync::mpsc;
 /// The proxy may accept a connection before the supervisor has registered the client, which it does right after its
 /// connect(2). So an unknown client is asked about again after this time.
 const UNKNOWN_RETRY: Duration = Duration::from_millis(10);
-/// How often that is repeated before a client counts as one from outside of the tree.
+/// How many times that is repeated before a client counts as one from outside of the tree.
 const UNKNOWN_RETRIES: u32 = 200;
 
-/// The same for a look-up: the supervisor registers its socket before anything can be sent.
+/// The same number for a look-up. It is smaller: the supervisor registers the look-up's socket before anything
+/// can be sent.
 const UNKNOWN_LOOKUPS: u32 = 20;
 
 /// The channel to the supervisor.
@@ -35,18 +36,18 @@ pub(super) struct SupervisorLink {
 /// The tasks that wait for an answer, by the question's number. There are no more of them than clients.
 type Waiting = std::rc::Rc<RefCell<HashMap<u64, mpsc::UnboundedSender<WebVerdict>>>>;
 
-/// The longest name of a host, method, or name in a refusal that is sent on, in characters. Longer ones are cut, and
-/// the cut text is denied: no host has so long a name.
+/// The longest word that is sent on, in characters: a name of a host, a method, or a name in a refusal. A
+/// longer word is cut, and the cut text is denied: no host has so long a name.
 const MAX_WORD: usize = 300;
 
 pub(super) struct HostQuestion<'a> {
     /// The client.
     pub(super) client: WebPeer,
-    /// The number of the request, and the method of one of plain HTTP.
+    /// The number of the request, and its method if it is of plain HTTP.
     pub(super) request: (u64, &'a str),
     /// The host and the port, as the client wrote them.
     pub(super) authority: &'a str,
-    /// Whether it is for TLS.
+    /// Whether the request is for TLS or for plain HTTP.
     pub(super) scheme: WebScheme,
     /// What the name resolves to.
     pub(super) addresses: &'a [IpAddr],
@@ -195,7 +196,7 @@ fn short(text: &str) -> String {
     text.chars().take(MAX_WORD).collect()
 }
 
-/// The answers to one message. If this is dropped before the last one, nobody waits for it any more.
+/// The answers to one message. If this is dropped before the last answer, nobody waits for the rest.
 struct LinkAnswers<'l> {
     link: &'l SupervisorLink,
     id: u64,

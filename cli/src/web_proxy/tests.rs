@@ -106,7 +106,7 @@ fn a_client_hears_of_a_refusal_after_the_supervisor() {
         }
     };
     assert!(matches!(refusal.why, RefusalReason::Redirect), "{refusal:?}");
-    // The proxy does other work meanwhile: what it had to write to the first client would be written.
+    // The proxy does other work first. By then it would have written anything that it had for the first client.
     let mut second = proxy.request("other.test");
     proxy.answer_next(WebVerdict::Denied("no".to_owned()));
     assert!(starts_with(&mut second, "HTTP/1.1 403"));
@@ -144,7 +144,7 @@ fn a_question_ends_with_its_client() {
     assert!(starts_with(&mut stays, "HTTP/1.1 403"));
 }
 
-/// A name that is longer than any name must not be longer than a message either.
+/// A name that is longer than any real name must not make a message too long.
 #[test]
 fn long_names_are_cut() {
     let mut proxy = TestProxy::start();

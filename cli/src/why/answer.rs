@@ -17,7 +17,7 @@ pub struct Now {
     pub outcome: Outcome,
     /// The reason.
     pub reason: LocatedReason,
-    /// The file of a start that it is about, if not the program itself.
+    /// The file of a start that the verdict is about, if that is not the program itself.
     pub about: Option<String>,
 }
 
@@ -28,7 +28,7 @@ pub struct Explanation {
     pub asked: WhyQuery,
     /// The recorded outcome; for a question without a record, the current one.
     pub outcome: Outcome,
-    /// The reason for it.
+    /// The reason for that outcome.
     pub reason: LocatedReason,
     /// The verdict now; `None` where no policy decides.
     pub now: Option<Now>,

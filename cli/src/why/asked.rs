@@ -30,7 +30,7 @@ pub struct WhyQuery {
     pub argv: Vec<String>,
     /// The questions for the engine: all files of a start. Empty where no policy decides.
     pub parts: Vec<PathQuery>,
-    /// The line of the audit log, if it is about one.
+    /// The line of the audit log, if the question is about one.
     pub line: Option<Recorded>,
 }
 
@@ -91,7 +91,7 @@ pub fn find(context: EditContext, options: &Options, question: &WhyArgs) -> Resu
     Ok(Ok((context, asked)))
 }
 
-/// The last denial that was reported to an operator; if there is none, the last one of all.
+/// The last denial that was reported to an operator; if there is none, the last denial of all.
 fn last(log: &Log) -> Result<Option<AuditEntry>, ReadError> {
     let mut unreported = None;
     for entry in log.latest() {
@@ -122,7 +122,8 @@ fn named(log: &Log, id: &str) -> Result<Result<AuditEntry, NoSubject>, WhyError>
     asked_of(log, id, "")
 }
 
-/// The decision that ended a question: the first one after it in the log, of the same session and on the same path.
+/// The decision that ended a question: the first decision after the question in the log, of the same session
+/// and on the same path.
 fn asked_of(log: &Log, id: &str, operation: &str) -> Result<Result<AuditEntry, NoSubject>, WhyError> {
     let is_it = |fields: &Map<String, Value>| {
         fields.get("id").and_then(Value::as_str).is_some_and(|own| !id.is_empty() && own.starts_with(id))

@@ -31,7 +31,7 @@ pub enum Remedy {
 pub struct Command {
     /// The command's words.
     pub words: Vec<String>,
-    /// The risk of it.
+    /// The risk of the command.
     pub caution: Option<String>,
     /// Whether a running guard must be restarted.
     pub takes_restart: bool,
@@ -71,7 +71,7 @@ pub fn remedy(
             for candidate in &candidates {
                 match tried(context, options, asked, scope, candidate, denials)? {
                     Tried::Allows(command) => return Ok(Remedy::Command(command)),
-                    // What still blocks it once rules and lists allow it.
+                    // This still blocks the request once rules and lists allow it.
                     Tried::Blocked(by) => first_block = first_block.or(Some(by)),
                     Tried::No => {}
                 }
@@ -89,7 +89,7 @@ enum Tried {
     No,
 }
 
-/// The command, if the engine then allows what was asked.
+/// Tries a command: `Allows` if the engine then allows everything that was asked.
 fn tried(
     context: &EditContext,
     options: &Options,
@@ -181,7 +181,8 @@ fn candidates(
     found
 }
 
-/// The program with any arguments; if the allowlist has another command of it, with these arguments only.
+/// The commands that allow a start: of the program with any arguments, or, if the allowlist has another command
+/// of this program, with these arguments only.
 fn starting(context: &EditContext, asked: &WhyQuery, near: Option<Near>) -> Vec<Candidate> {
     let Ok(policy) = context.in_force() else { return Vec::new() };
     let (paths, bits) = (&context.paths, Bits::R.union(Bits::X));

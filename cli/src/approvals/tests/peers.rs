@@ -47,7 +47,7 @@ except OSError:
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut input = child.stdin.take().unwrap();
     assert_eq!(lines.next().unwrap().unwrap(), "ready");
-    // As many as are served at once: the next one waits until it is accepted.
+    // These connections use up all that are served at once. The next connection waits until it is accepted.
     let silent: Vec<_> = (0..32).map(|_| UnixStream::connect(socket(&state)).unwrap()).collect();
     input.write_all(b"\n").unwrap();
     assert_eq!(lines.next().unwrap().unwrap(), "ended");

@@ -24,8 +24,8 @@ use terminal::Terminal;
 #[cfg(test)]
 pub use draw::draw;
 
-/// How long answers are ignored after another row has come under the cursor by itself: what is typed then was meant for
-/// the row before it.
+/// How long answers are ignored after another row has come under the cursor by itself: a key typed then was
+/// meant for the previous row.
 const SETTLE_INTERVAL: Duration = Duration::from_millis(700);
 /// An Enter that follows a key sooner than this is part of a pasted text.
 const MIN_KEY_INTERVAL: Duration = Duration::from_millis(80);
@@ -243,7 +243,7 @@ impl Screen {
     }
 }
 
-/// Says what an answer for longer is for.
+/// Says what an answer covers that lasts for more than one call.
 fn lasting(verb: &str, row: &QueueRow, width: GrantWidth, span: Span) -> String {
     let approval = row.approval.as_ref();
     let directory = approval.and_then(|approval| approval.directory.as_deref());

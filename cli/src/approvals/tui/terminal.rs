@@ -29,7 +29,7 @@ impl Terminal {
     pub fn enter(events: Sender) -> io::Result<Terminal> {
         restore_on_panic();
         enable_raw_mode()?;
-        // From here on, dropping it restores the terminal.
+        // From here on, dropping `terminal` restores the terminal.
         let mut terminal = Terminal(ratatui::Terminal::new(CrosstermBackend::new(stdout()))?);
         execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
         terminal.0.clear()?;

@@ -63,7 +63,7 @@ impl Admission {
         may
     }
 
-    /// Counts one connection of the process less.
+    /// Removes a connection of a process from its count.
     pub fn disconnected(&mut self, pid: i32) {
         if let Some(open) = self.open.get_mut(&pid) {
             *open -= 1;
@@ -98,7 +98,7 @@ impl Admission {
     /// Checks that a request to run something is signed with the token, recent, and not a replay.
     ///
     /// # Errors
-    /// Why it is refused, in OpenClaw's words where it has them.
+    /// Why the request is refused, in OpenClaw's words if it has words for that.
     pub fn signed(
         &mut self,
         (nonce, ts, hmac): (&str, i64, &str),

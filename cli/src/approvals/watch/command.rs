@@ -86,7 +86,8 @@ pub fn outside() -> Result<(), WatchError> {
     guard_above(own).map_or(Ok(()), |guard| Err(WatchError::Inside(guard)))
 }
 
-/// Shows the questions of every guard and, if this process owns it, of the approvals socket, until interrupted.
+/// Shows the questions of every guard until interrupted, and those on the approvals socket if this process
+/// serves that.
 ///
 /// # Errors
 /// Returns an I/O error of the socket, the terminal or standard output.
@@ -144,7 +145,7 @@ async fn run(socket: Option<&WatchSocket>, state: &Path, view: WatchView) -> io:
     }
 }
 
-/// Waits until then, or for ever.
+/// Waits until `due`; without a time, for ever.
 async fn at(due: Option<Instant>) {
     match due {
         Some(due) => sleep_until(due).await,
@@ -184,8 +185,8 @@ impl Watching {
         Ok(Act::Nothing)
     }
 
-    /// Answers a row of the page. To allow, the row must still have the version that was shown. To deny, it need not:
-    /// otherwise a row that changes all the time could not be denied.
+    /// Answers a row of the page. To allow, the row must still have the version that was shown. To deny, any
+    /// version will do: otherwise a row that changes all the time could not be denied.
     fn choose(&mut self, choice: Choice) -> io::Result<()> {
         let Choice { key, version, decision, outcome } = choice;
         let why = match self.queue.get(&key) {

@@ -60,7 +60,7 @@ pub enum WatchEvent {
         /// Sends the answer to that connection.
         answer: oneshot::Sender<Word>,
     },
-    /// That connection has ended.
+    /// The connection on which a peer asked has ended.
     Dropped {
         /// The row that the connection had asked for.
         key: Key,
@@ -110,7 +110,7 @@ pub type AnswerOutcome = Result<String, Arc<NotTaken>>;
 /// Why an answer was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum NotTaken {
-    /// The row does not permit it.
+    /// The row does not permit the answer.
     #[error(transparent)]
     Row(#[from] CannotAnswer),
     /// The guards' sockets cannot be listed.
@@ -119,10 +119,10 @@ pub enum NotTaken {
     /// The guard's socket is gone, or does not answer.
     #[error("cannot reach the guard: {0}")]
     Unreachable(#[source] io::Error),
-    /// The guard refused it; holds the guard's message.
+    /// The guard refused the answer; holds the guard's message.
     #[error("{0}")]
     Refused(String),
-    /// The guard's reply is one to another request.
+    /// The guard's reply is for another kind of request.
     #[error("the guard sent an unexpected reply")]
     Unexpected,
 }

@@ -7,8 +7,8 @@ use guard_approvals::routes::guard_socket::{Approval, QuestionState, Saved};
 use guard_approvals::routes::openclaw_socket::{ApprovalRequest, Word};
 use tokio::sync::oneshot;
 
-/// Identifies a row: the asking process and the question's id. A guard that asks on its own socket and on OpenClaw's
-/// has the same process id and question id on both, which makes one row.
+/// Identifies a row: the asking process and the question's id. A guard that asks on its own socket and on
+/// OpenClaw's has the same process id and question id on both sockets, so both make one row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     pub pid: u32,
@@ -24,8 +24,8 @@ pub struct QueueRow {
     pub asked: Option<ApprovalRequest>,
     /// When it was asked, in milliseconds since 1970.
     pub since_ms: u64,
-    /// Changes whenever the shown text changes; no two rows ever share one. An answer names the version that the human
-    /// saw.
+    /// Changes whenever the shown text changes; no two rows ever have the same version. An answer names the
+    /// version that the human saw.
     pub version: u64,
     connections: BTreeMap<u64, oneshot::Sender<Word>>,
     order: u64,
@@ -49,7 +49,7 @@ pub enum AnswerRoute {
     Socket,
 }
 
-/// Why a row cannot be answered so.
+/// Why a row cannot be given this answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotAnswer {
     #[error("the question is no longer pending")]
@@ -115,8 +115,8 @@ impl Queue {
         self.remove(&Key { pid: guard, id: id.to_owned() }, &how(state));
     }
 
-    /// Removes the questions of a guard that has gone. Those that are also asked on the socket stay while a connection
-    /// asks them.
+    /// Removes the questions of a guard that has gone. Questions that are also asked on the socket stay while a
+    /// connection asks them.
     pub fn gone(&mut self, guard: u32) {
         let keys: Vec<_> = self.rows.keys().filter(|key| key.pid == guard).cloned().collect();
         for key in keys {
@@ -168,7 +168,7 @@ impl Queue {
     /// Answers a row: on the socket at once, or by returning the decision for the guard.
     ///
     /// # Errors
-    /// When the row cannot be answered so; the queue is then unchanged.
+    /// When the row does not permit this answer; the queue is then unchanged.
     pub fn answer(&mut self, key: &Key, decision: Decision) -> Result<AnswerRoute, CannotAnswer> {
         let row = self.rows.get_mut(key).ok_or(CannotAnswer::Gone)?;
         row.can(decision)?;

@@ -31,7 +31,7 @@ pub fn socket_sentence(asked: &ApprovalRequest) -> String {
     format!("a process on the approvals socket wants to run: {}", shown(asked.command.as_bytes()))
 }
 
-/// What else that peer says of it.
+/// Returns what else the peer says about its question.
 pub fn socket_facts(key: &Key, asked: &ApprovalRequest) -> Vec<Fact> {
     let said = [
         (FactRank::Subject, "program", &asked.resolved_path),

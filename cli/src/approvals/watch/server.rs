@@ -30,8 +30,8 @@ const MAX_CONNECTIONS: usize = 256;
 const IO_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a question may be pending. A guard then asks again.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(60 * 60);
-/// How often the server checks whether a peer has gone. The peer has half-closed the connection, so that a read cannot
-/// tell.
+/// How often the server checks whether a peer has gone. The peer has half-closed the connection, so a read
+/// cannot tell whether it has gone.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The longest id, in bytes (OpenClaw 2026.9.6: the same).
 const MAX_ID_LEN: usize = 128;
@@ -67,7 +67,7 @@ impl Drop for CloseNotice<'_> {
 }
 
 impl WatchServer {
-    /// Serves the peers that the gate admits, and sends them to `events`.
+    /// Creates a server for the peers that `admission` admits. It reports their questions to `events`.
     pub fn new(admission: Admission, is_member: IsMember, events: Sender) -> WatchServer {
         WatchServer {
             admission: Arc::new(Mutex::new(admission)),

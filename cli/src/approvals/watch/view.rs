@@ -46,7 +46,7 @@ impl WatchView {
         }
     }
 
-    /// When it must be shown again at the latest; None when nothing is left to show.
+    /// Returns when the view must be shown again at the latest; `None` when nothing is left to show.
     pub fn due(&self) -> Option<Instant> {
         match self {
             WatchView::Page(page) => page.due(),

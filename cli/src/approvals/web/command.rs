@@ -23,7 +23,7 @@ use super::origin::Origin;
 use super::sessions::Sessions;
 use super::state::link;
 
-/// How long to wait for another `serve` that has just started to give out a link.
+/// How long to wait for a link from another `serve`, which may have just started.
 const START_TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause between two attempts.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
@@ -105,8 +105,8 @@ pub fn serve(paths: &Paths, options: &Options, arguments: &ServeArguments) -> Re
     Ok(follow(watch_socket.as_ref(), state, WatchView::Page(Box::new(WebView::new(service))))?)
 }
 
-/// A random loopback address. A browser stores data by origin (cached pages, service workers), and it outlasts the
-/// server: a process that had served this address before could read the page's key.
+/// A random loopback address. A browser stores data by origin (cached pages, service workers), and the data
+/// outlasts the server: a process that had served this address before could read the page's key.
 fn another_address() -> Ipv4Addr {
     let [a, b, c] = ids::bytes::<3>();
     // 127.0.0.1 has a name and other servers. 0 and 255 in the last place are not host addresses.

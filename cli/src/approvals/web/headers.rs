@@ -30,7 +30,8 @@ const ALL: [(HeaderName, &str); 9] = [
     (HeaderName::from_static("permissions-policy"), FEATURES),
 ];
 
-/// Adds the headers to a response. Closes the connection of a rejected request, since others may wait for one.
+/// Adds the headers to a response. Closes the connection of a rejected request, since other clients may wait
+/// for a free connection.
 pub async fn set(mut response: Response) -> Response {
     if matches!(response.status(), StatusCode::FORBIDDEN | StatusCode::MISDIRECTED_REQUEST) {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

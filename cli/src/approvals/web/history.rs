@@ -177,8 +177,8 @@ impl Item {
     }
 }
 
-/// Whether this event is listed: how a question ended, and the result. That it was asked is left out, for the end
-/// repeats it.
+/// Whether this event is listed: how a question ended, and the result. The event that it was asked is left out,
+/// because the end repeats it.
 fn is_shown(event: &str) -> bool {
     matches!(
         event,

@@ -21,8 +21,8 @@ use super::sessions::Sessions;
 use super::state::AppState;
 use super::{SnapshotJson, links, peer};
 
-/// Open connections; further ones wait. A browser opens at most 256, whatever its pages do, which leaves room for
-/// another one.
+/// The most open connections; further ones wait. A browser opens at most 256, whatever its pages do, so another
+/// browser finds room.
 const MAX_CONNECTIONS: usize = 320;
 /// How many peers are identified at a time.
 const MAX_LOOKS: usize = 4;

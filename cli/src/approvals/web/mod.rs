@@ -44,7 +44,8 @@ pub use command::{ServeArguments, ServeError, serve};
 
 /// The shortest time between two snapshots. Events in between are in the next one.
 const MIN_UPDATE_INTERVAL: Duration = Duration::from_millis(100);
-/// How long a question from the socket alone is held back. By then a guard that asked it has listed it in full.
+/// How long a question from the socket alone is held back. By then the guard that asks has listed the question
+/// in full.
 const SOCKET_ONLY_DELAY_MS: u64 = 1500;
 /// How many notes are kept, for a page that was disconnected for a moment.
 const MAX_NOTES: usize = 64;
@@ -99,7 +100,7 @@ struct All<'a> {
     notes: &'a VecDeque<Note>,
 }
 
-/// Holds the row back, for its card would change as soon as it was shown.
+/// Returns whether to hold the row back, because its card would change as soon as it was shown.
 fn is_half_known(row: &QueueRow, now_ms: u64) -> bool {
     row.approval.is_none() && now_ms < row.since_ms + SOCKET_ONLY_DELAY_MS
 }

@@ -22,14 +22,15 @@ pub enum Away {
 /// Checks the process that connected from `peer` to `own`. Blocks: it may have to inspect every process.
 ///
 /// # Errors
-/// When the peer is in a guarded tree or belongs to another user, or neither can be ruled out.
+/// When the peer is in a guarded tree or belongs to another user, or when the kernel does not show that it is
+/// neither.
 pub fn check(own: SocketAddr, peer: SocketAddr) -> Result<(), Away> {
     match (SocketPair { own, peer }).check(None) {
         Ok(()) => Ok(()),
-        // No process that this one may inspect has the socket, and members of a tree cannot hide theirs. So it is a
-        // sandboxed browser, a browser that root runs as a service, or sshd, which forwards a remote browser's
-        // connection (`ssh -L`). Members of a tree cannot get here, since their guards deny them the address; the link,
-        // the cookie and the key protect the rest.
+        // No process that this one may inspect has the socket, and members of a tree cannot hide theirs. So the
+        // peer is a sandboxed browser, a browser that root runs as a service, or sshd, which forwards a remote
+        // browser's connection (`ssh -L`). Members of a tree cannot get here, since their guards deny them the
+        // address; the link, the cookie and the key protect the rest.
         Err(GatewayRejected::Unseen) => Ok(()),
         Err(GatewayRejected::OtherUser(user)) => Err(Away::OtherUser(user)),
         Err(GatewayRejected::Member(pid)) => Err(Away::Member(pid)),

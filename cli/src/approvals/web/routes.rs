@@ -35,7 +35,8 @@ use super::{SnapshotJson, headers, rules};
 
 /// The longest body of an answer, in bytes.
 const MAX_LEN: usize = 16 * 1024;
-/// How long the body may take to arrive, and a guard to take the answer: it may wait for the disk.
+/// How long the body may take to arrive, and how long a guard may take to reply: the guard may wait for the
+/// disk.
 const IO_TIMEOUT: Duration = Duration::from_secs(15);
 /// How often a page is sent a beat while nothing changes.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(5);

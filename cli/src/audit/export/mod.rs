@@ -74,7 +74,7 @@ pub struct ExportOptions<'a> {
 /// Sends the lines of the log at this path.
 ///
 /// # Errors
-/// When not all lines were sent; the next export continues there.
+/// When not all lines were sent; the next export sends the rest.
 pub fn export(path: &Path, options: &ExportOptions<'_>) -> Result<(), ExportError> {
     let url = |why| ExportError::Url { url: options.url.to_owned(), why };
     let endpoint = Endpoint::parse(options.url).map_err(url)?;

@@ -17,20 +17,20 @@ pub struct LineRange {
     pub from: u64,
     /// The number of its last line.
     pub to: u64,
-    /// When these two were written.
+    /// When these two lines were written.
     pub since: Option<String>,
     pub until: Option<String>,
 }
 
-/// The lines that were removed from the beginning of a part of the log. The first line that is kept states their
-/// number: its own.
+/// The lines that were removed from the beginning of a part of the log. The number of the first kept line tells
+/// how many were removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Removed {
     /// The file that the part is appended to.
     pub log: PathBuf,
     /// The number of the last line that was removed. The first one was 1.
     pub to: u64,
-    /// When the line after them was written: they are older.
+    /// When the line after the removed lines was written: they are older.
     pub before: Option<String>,
 }
 

@@ -34,7 +34,7 @@ pub enum FindingKind {
     Noted,
     /// The head is missing or invalid.
     Head,
-    /// A line that must be in the log is not.
+    /// A line that must be in the log is missing.
     Lost,
 }
 
@@ -126,7 +126,7 @@ pub fn verify(path: &Path, known: Option<&str>) -> Result<Verified, ReadError> {
 }
 
 impl Verified {
-    /// Writes it to standard output.
+    /// Writes the result to standard output.
     ///
     /// # Errors
     /// Returns an I/O error when the output cannot be written.

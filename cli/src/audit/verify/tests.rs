@@ -139,7 +139,7 @@ fn a_truncated_last_line_is_found_and_does_not_break_what_follows() {
     written.write(3..6, ROOMY);
     assert_eq!(written.found(), [(4, FindingKind::Unfinished)], "{}", written.text());
     assert_eq!(written.text().lines().count(), 8, "a note of its own, and three lines");
-    // The next line carries its hash: a change of it is found.
+    // The next line carries the hash of the unfinished line, so a change of that line is found.
     written.edit(|lines| lines[3].push('x'));
     assert_ne!(written.found(), [(4, FindingKind::Unfinished)]);
 }
@@ -151,7 +151,7 @@ fn a_cut_is_found_when_guards_have_written_since() {
     written.write(10..12, ROOMY);
     assert_eq!(written.found(), [(8, FindingKind::Noted)]);
     assert!(written.text().contains("did not go on from line 10 "), "{}", written.text());
-    // Longer than it was, with lines that no guard wrote.
+    // The log is longer than it was, with lines that no guard wrote.
     let written = LogFixture::new(10, ROOMY);
     written.edit(|lines| {
         lines.truncate(7);
@@ -170,7 +170,7 @@ fn a_head_that_is_gone_is_found() {
     assert_eq!(written.found(), [(0, FindingKind::Head)]);
     fs::remove_file(&head).unwrap();
     assert_eq!(written.found(), [(0, FindingKind::Head)]);
-    // An older head.
+    // An older head is put back.
     written.write(10..11, ROOMY);
     assert_eq!(written.found(), [(11, FindingKind::Noted)]);
     fs::write(&head, bytes).unwrap();
@@ -236,7 +236,7 @@ fn older_files_are_part_of_the_chain() {
     // No rotated file is kept.
     let written = LogFixture::new(50, Limits { keep: 0, ..small });
     assert_eq!((rotated(&written).len(), written.found()), (0, vec![]));
-    // Fewer are kept than before.
+    // Fewer files are kept than before.
     let written = LogFixture::new(100, small);
     written.write(0..20, Limits { keep: 1, ..small });
     assert_eq!((rotated(&written).len(), written.found()), (1, vec![]));
@@ -251,7 +251,7 @@ fn removed_and_rotated_lines_are_named() {
     assert_eq!(verified.put_away.len(), 3);
     assert!(verified.put_away.windows(2).all(|two| two[0].to + 1 == two[1].from));
     assert_eq!(removed.count() + verified.lines as u64, 100);
-    // What somebody else removed is a finding, and the guard's removal is not made responsible for it.
+    // Lines that somebody else removed are a finding, and do not count as removed by the guard.
     fs::remove_file(&verified.put_away[0].file).unwrap();
     let verified = verify(&written.path(), None).unwrap();
     assert_eq!((verified.removed.len(), verified.findings[0].what), (0, FindingKind::CutAtStart));
@@ -284,12 +284,12 @@ fn a_rotation_that_is_interrupted_loses_nothing() {
     let small = Limits { max_bytes: 1000, keep: 3 };
     let written = LogFixture::new(4, small);
     let files = Files::new(&written.path());
-    // Rotated, but no new file begun yet; the head does not know of the rotation.
+    // The log was rotated, but no new file has begun yet, and the head does not know of the rotation.
     fs::rename(written.path(), files.old(1)).unwrap();
     assert_eq!(written.found(), []);
     written.write(4..6, small);
     assert_eq!(written.found(), []);
-    // Marked for removal, but not removed yet.
+    // A file is marked for removal, but not removed yet.
     let written = LogFixture::new(100, small);
     let head = fs::read(files_head(&written)).unwrap();
     let next = fs::read_to_string(&rotated(&written)[1]).unwrap();

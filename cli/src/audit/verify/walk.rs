@@ -32,7 +32,7 @@ struct LogWalk<'l> {
     gaps: Vec<Gap>,
     /// The file and end offset of the line that the head names, once it was seen.
     head: Option<(usize, u64)>,
-    /// Whether a file begins where, by the head, the log does.
+    /// Whether a file begins where the log begins according to the head.
     is_rooted: bool,
 }
 

@@ -5,7 +5,7 @@ use guard_policy::tools::ToolIssue;
 /// Why a question has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum QuestionError {
-    /// It is no JSON, or not of the form of its `op`.
+    /// It is not JSON, or lacks the form that its `op` requires.
     #[error(transparent)]
     Form(#[from] serde_json::Error),
     /// A path or a directory is relative.

@@ -29,8 +29,8 @@ use sandbox::{NodeMatchQuestion, SandboxBindsQuestion, SandboxDockerQuestion};
 use tools::ToolsQuestion;
 use web::SsrfQuestion;
 
-/// The field that every question has. Each question then parses the rest strictly, and from the text: a JSON string
-/// need not be a Rust string.
+/// The field that every question has. Each question then parses the rest strictly, and from the text, because a
+/// JSON string can hold what a Rust string cannot.
 #[derive(Deserialize)]
 struct QuestionHeader {
     op: Op,

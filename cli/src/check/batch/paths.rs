@@ -43,7 +43,7 @@ impl FileQuestion {
 
 impl ExecQuestion {
     pub fn answer(self, policy: &Policy, home: &Path) -> Result<String, QuestionError> {
-        // As written: the allowlist and the directory's hash distinguish spellings.
+        // Both paths stay as written: the allowlist and the directory's hash distinguish spellings.
         let path = absolute(policy, home, &self.path)?;
         let cwd = self.cwd.map_or(Ok(b"/".to_vec()), |cwd| absolute(policy, home, &cwd))?;
         let argv = match self.argv {

@@ -31,7 +31,7 @@ pub struct ToolsQuestion {
     config: Value,
     #[serde(default)]
     context: ContextQuestion,
-    /// OpenClaw's release; the newest that is known.
+    /// OpenClaw's release; by default the newest that the guard knows.
     release: Option<String>,
     /// The tools of plugins, each with the plugin's id.
     plugins: Option<BTreeMap<String, String>>,

@@ -25,7 +25,7 @@ pub enum SsrfQuestion {
         #[serde(default)]
         policy: SsrfPolicy,
     },
-    /// Which of its addresses may be connected to.
+    /// Which of a host's addresses may be connected to.
     Resolve {
         #[serde(rename = "op")]
         _op: IgnoredAny,
@@ -34,7 +34,7 @@ pub enum SsrfQuestion {
         #[serde(default)]
         policy: SsrfPolicy,
     },
-    /// The same for the host of a URL.
+    /// Which addresses of a URL's host may be connected to.
     Url {
         #[serde(rename = "op")]
         _op: IgnoredAny,

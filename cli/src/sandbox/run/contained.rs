@@ -1,8 +1,8 @@
 //! The backends `docker` and `podman`: a container for one command, with the guard in it.
 //!
-//! It is `run --rm` and not OpenClaw's `create` and `exec`, so that nothing is left, and the container of OpenClaw itself
-//! is not touched. docker or podman is started as the user would start it: the operator's variables for it, such as
-//! DOCKER_HOST, count.
+//! The command is `run --rm` and not OpenClaw's `create` and `exec`, so that nothing is left and OpenClaw's own
+//! container is not touched. docker or podman is started as the user would start it: the operator's variables
+//! for it, such as DOCKER_HOST, count.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -32,10 +32,10 @@ struct RunFile {
 }
 
 impl RunFile {
-    /// Writes it.
+    /// Writes the file.
     fn new(directory: &Path, name: &str, mode: u32, content: &str) -> Result<RunFile, SandboxError> {
         let path = directory.join(format!("{name}-{}", std::process::id()));
-        // An earlier process with this number may have left one.
+        // An earlier process with this number may have left such a file.
         let _ = std::fs::remove_file(&path);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         file.write_all(content.as_bytes())?;
@@ -76,7 +76,7 @@ pub fn run(
     let scratch = Scratch::open(&config.paths.state_directory, &sandbox.layout.directory_name(), scope)?;
     let directory = scratch.path.parent().unwrap_or(&scratch.path);
     let policy = inner_policy::text(options, config, sandbox)?;
-    // The container's user is another one and must read the policy, which has no secrets.
+    // The user in the container is not this one, and must be able to read the policy, which has no secrets.
     let policy = RunFile::new(directory, "policy", 0o644, &policy)?;
     let env_file = RunFile::new(directory, "env", 0o600, &container.env_file())?;
     let guard = std::fs::read_link("/proc/self/exe")?;
@@ -142,7 +142,7 @@ fn find(program: &str) -> Option<PathBuf> {
         .find(is_program)
 }
 
-/// Asks whether an image is there. None is pulled: what it has would be decided elsewhere.
+/// Asks whether an image is there. An image is never pulled: somebody else would decide what is in it.
 fn has_image(found: &Path, program: &'static str, image: &str) -> Result<(), SandboxError> {
     let asked = Command::new(found)
         .args([OsStr::new("image"), OsStr::new("inspect"), OsStr::new("--format={{.Id}}"), OsStr::new(image)])

@@ -125,7 +125,7 @@ fn path() -> OsString {
     let operators = env::var_os("PATH").unwrap_or_default();
     let is_there = |directory: &std::path::PathBuf| SYSTEM.iter().any(|top| directory.starts_with(top));
     let left: Vec<_> = env::split_paths(&operators).filter(is_there).collect();
-    // No colon is in them.
+    // The directories have no colon, so joining them cannot fail.
     let joined = env::join_paths(left).unwrap_or_default();
     if joined.is_empty() { PROGRAM_DIRECTORIES.into() } else { joined }
 }

@@ -20,7 +20,7 @@ const PROGRAMS: [&str; 6] = ["/usr/**", "/bin/**", "/sbin/**", "/lib/**", "/lib6
 /// The keys of `exec` that name directories of the host.
 const OF_THE_HOST: [&str; 3] = ["roots", "pathPrepend", "skills"];
 
-/// Makes its text.
+/// Makes the text of the policy.
 pub fn text(
     options: &Options,
     config: &SandboxConfig,
@@ -77,7 +77,7 @@ pub fn text(
         "permissions": { "filesystem": { "rules": rules, "deny": deny } },
         "network": section(&operators, "network"),
         "agents": agents,
-        // It ends with the container: what is denied is on stderr, too.
+        // The log ends with the container. What is denied is on stderr, too.
         "audit": { "path": format!("{STATE}/audit.jsonl"), "onError": "continue" },
     });
     let text = serde_json::to_string_pretty(&policy).unwrap_or_default();
@@ -93,7 +93,7 @@ fn section(document: &Value, name: &str) -> Map<String, Value> {
     document.get(name).and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
-/// What may be started from: the image's programs, what is mounted, and the directories in memory.
+/// From where programs may be started: the image's programs, what is mounted, and the directories in memory.
 fn rules(sandbox: &SessionSandbox) -> Map<String, Value> {
     let SessionSandbox { settings, layout, .. } = sandbox;
     let mut rules: Map<_, _> = PROGRAMS.iter().map(|pattern| ((*pattern).to_owned(), json!("r-x"))).collect();

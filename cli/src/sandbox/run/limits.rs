@@ -4,7 +4,7 @@ use guard_openclaw::sandbox::{DockerSettings, DockerSize, NamedValues, Ulimit};
 use guard_policy::Limits;
 use serde_json::Number;
 
-/// The units of docker's sizes, each 1024 of the one before; a size without one is in bytes.
+/// The units of docker's sizes, each 1024 times the one before. A size without a unit is in bytes.
 const UNITS: [char; 5] = ['b', 'k', 'm', 'g', 't'];
 
 /// The limits that are kept, and the keys of `docker` that are not.
@@ -29,7 +29,7 @@ pub enum DockerLimitError {
 /// Reads the limits.
 ///
 /// # Errors
-/// If docker could not read the value of one.
+/// If docker could not read the value of a limit.
 pub fn kept(docker: &DockerSettings) -> Result<KeptLimits, DockerLimitError> {
     let memory = match &docker.memory {
         None => None,

@@ -51,7 +51,7 @@ enum Backend {
 }
 
 impl Backend {
-    /// The one that the settings name.
+    /// The backend that the settings name.
     fn from_settings(sandbox: &SessionSandbox) -> Result<Backend, SandboxError> {
         match &sandbox.settings.backend.to_lowercase()[..] {
             "guard" => Ok(Backend::Guard),

@@ -15,9 +15,9 @@ use crate::sandbox::question::{SandboxConfig, SessionSandbox};
 
 /// A place of the host, held open.
 pub struct HeldPlace {
-    /// What it is.
+    /// What the place is.
     pub place: EnclosedPlace,
-    /// Where it is: a path without links.
+    /// Where the place is: a path without links.
     pub path: PathBuf,
     /// The descriptor that holds it open.
     pub descriptor: OwnedFd,
@@ -25,9 +25,9 @@ pub struct HeldPlace {
 
 /// What a sandbox has of the host.
 pub struct HeldPlaces {
-    /// The agent's workspace, if it has that.
+    /// The agent's workspace, if the sandbox has it.
     pub workspace: Option<HeldPlace>,
-    /// What `docker.binds` names. Without a container each is at its own path.
+    /// What `docker.binds` names. Without a container, each source is at its own path.
     pub binds: Vec<HeldPlace>,
 }
 

@@ -185,7 +185,7 @@ fn an_answer_is_for_what_was_seen() {
     assert_eq!(seat.keys("\n"), Act::Nothing);
     assert!(seat.picture(110, 24).contains("look, and press the key again"));
 
-    // Other rows come and go around it: the selection stays.
+    // Other rows around the selected row come and go: the selection stays.
     let mut seat = super::screens::seat(&questions());
     seat.keys("jy");
     let (first, second) = (seat.row(0), seat.row(1));

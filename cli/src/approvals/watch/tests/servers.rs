@@ -248,7 +248,7 @@ async fn silent_connections_delay_no_others() {
     assert!(matches!(served.next().await, WatchEvent::Asked { .. }));
     let mut first = silent.remove(0);
     let mut reply = Vec::new();
-    // The server closes it after its timeout.
+    // The server closes the silent connection after its timeout.
     timeout(Duration::from_secs(60), first.read_to_end(&mut reply)).await.unwrap().unwrap();
     assert!(reply.is_empty());
 }
@@ -268,7 +268,7 @@ fn one_watch_listens_at_a_time() {
     let mode = |path: &PathBuf| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777;
     assert_eq!((mode(&path), mode(&state)), (0o600, 0o700));
     assert!(matches!(WatchSocket::bind(&state, &home), Err(WatchSocketError::Runs)));
-    // Dropping it removes the socket file, unless another process has replaced it.
+    // Dropping `bound` removes the socket file, unless another process has replaced it.
     drop(bound);
     assert!(!path.exists());
     let bound = WatchSocket::bind(&state, &home).unwrap();
@@ -300,7 +300,7 @@ fn only_a_dead_socket_is_replaced() {
     fs::create_dir(&socket).unwrap();
     refused();
     fs::remove_dir(&socket).unwrap();
-    // A directory in which others could put a socket.
+    // Others could put a socket into this directory.
     fs::set_permissions(&state, fs::Permissions::from_mode(0o770)).unwrap();
     assert!(matches!(WatchSocket::bind(&state, &home), Err(WatchSocketError::Open { .. })));
     fs::set_permissions(&state, fs::Permissions::from_mode(0o755)).unwrap();

@@ -1,4 +1,4 @@
-//! Links open once, and for a time; sessions need both halves.
+//! A link opens once, and only for a time; a session needs both of its secrets.
 
 use std::time::{Duration, Instant};
 
@@ -66,7 +66,7 @@ fn sessions_end() {
     assert!(!sessions.knows(cookie.text(), now));
     assert!(found.alive.has_changed().is_err(), "whoever listens is told");
     found.alive.mark_unchanged();
-    // An unused session does not.
+    // An unused session ends.
     let Opened { cookie, key } = open(&mut sessions, now);
     drop(sessions.find(cookie.text(), key.text(), now));
     assert!(sessions.knows(cookie.text(), now + DAY / 4));
