@@ -48,7 +48,7 @@ pub fn guard_json(data: &[u8]) {
     let again = Document::parse("guard.json", &document.to_json()).expect("what was written can be read");
     assert_eq!(again, document);
     let policy = compile(&document);
-    // As a project's file it is the same, if it may be one, and takes nothing of this policy's denials away.
+    // If the text may be a project's file, it gives the same document, and takes no denial of this policy away.
     if let Ok(project) = Document::parse_project("project", text) {
         assert_eq!(project, document);
         let project =

@@ -1,4 +1,4 @@
-//! What it costs at the start to know what the kernel may be left to decide: `cargo bench -p guard-bench`.
+//! The cost, at the start, of finding out what the kernel may be left to decide: `cargo bench -p guard-bench`.
 #![allow(missing_docs)]
 
 use std::collections::HashMap;
@@ -48,7 +48,7 @@ fn disk() -> HashMap<Vec<u8>, Vec<Name>> {
     ])
 }
 
-/// What stands in a directory here, as a stranger to mounts sees it.
+/// The names in a directory of this machine, without regard to mounts.
 fn listed(directory: &[u8]) -> Option<Vec<Name>> {
     let entries = std::fs::read_dir(std::ffi::OsStr::from_bytes(directory)).ok()?;
     let named = |entry: std::fs::DirEntry| {

@@ -27,9 +27,9 @@ pub enum BenchRunner {
 pub enum Tier {
     /// Every call is done by the supervisor.
     Broker,
-    /// Calls may be judged and let go on over the floor.
+    /// The supervisor may judge a call and let it go on, where the floor covers it.
     Floored,
-    /// Calls may also not be held at all, where the floor is what the policy says.
+    /// Besides, a call need not be held where the floor enforces just what the policy says.
     Kernel,
 }
 

@@ -128,8 +128,8 @@ fn once(work: &Work, way: BenchRunner, effort: Effort, runner: &Runner) -> Resul
     }
 }
 
-/// Runs a command and returns its duration in nanoseconds. Output goes to a file: some programs do less work when it
-/// goes to /dev/null.
+/// Runs a command and returns its duration in nanoseconds. Output goes to a file: some programs do less work
+/// when their output goes to /dev/null.
 fn run(mut command: Command, fine: ExpectedStatus, world: &World) -> Result<f64, Error> {
     let (out, errors) = (output(world), world.root().join("errors"));
     command.stdout(created(&out)?).stderr(created(&errors)?);

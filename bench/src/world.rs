@@ -94,7 +94,7 @@ impl World {
         self.work().join("tmp")
     }
 
-    /// The directory of the caller, in the workspace as well: its programs may start under each policy.
+    /// The directory of the caller. It is in the workspace, too, whose programs may start under each policy.
     pub fn programs(&self) -> PathBuf {
         self.work().join("programs")
     }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::{World, ended, ended_with_input, sources};
 
 /// A fresh world: `work/` may be written, `only/` read; `shut/` may not be touched, and `hide/prog` may not
-/// run. If it does, it leaves the mark `work/escaped`.
+/// run. If the program runs, it leaves the mark `work/escaped`.
 #[derive(Debug)]
 pub struct Arena {
     /// The world that contains the directories.
@@ -36,7 +36,7 @@ impl Arena {
             world.write(name, text);
         }
         fs::create_dir(world.root().join("shut/dir")).expect("a directory");
-        // A run would make it to record its policy.
+        // A run would make this directory, to record its policy.
         fs::create_dir(world.root().join("home/.openclaw")).expect("a directory");
         let arena = Arena { world };
         arena.build("marker", "hide/prog", &["-nostdlib", "-static-pie", "-fPIE"]);
@@ -58,8 +58,8 @@ impl Arena {
         let target = self.root().join(target);
         fs::create_dir_all(target.parent().expect("a directory")).expect("directories");
         let program = built(source, flags);
-        // Another process writes it: children that other tests fork meanwhile would inherit a descriptor open
-        // for writing, and the program could not start (ETXTBSY).
+        // Another process writes the program: children that other tests fork meanwhile would inherit a
+        // descriptor open for writing, and the program could not start (ETXTBSY).
         let mut copy = Command::new("cp");
         let copied = ended_with_input(copy.arg("/dev/stdin").arg(&target), &program);
         assert_eq!(copied.status, 0, "{}", copied.stderr);
@@ -80,8 +80,8 @@ impl Arena {
     }
 
     /// Returns everything that no attack may change: what is below the closed directories and the home, and
-    /// whether a mark was left. Not the record of workspaces, to which the guard itself adds each run, nor the lock of
-    /// moves and the sockets of its sessions, with their directories.
+    /// whether a mark was left. Leaves out what the guard itself changes in each run: the records of workspaces
+    /// and policies, the lock of moves, and the sockets of its sessions, with their directories.
     ///
     /// # Panics
     /// When a directory cannot be read.
@@ -114,7 +114,7 @@ impl Arena {
 }
 
 /// Returns an attacker's program. Each process compiles it once; if GUARD_COMPILED names a directory, all
-/// processes together do.
+/// processes together compile it once.
 fn built(source: &str, flags: &[&str]) -> Arc<Vec<u8>> {
     static BUILT: Mutex<BTreeMap<String, Arc<Vec<u8>>>> = Mutex::new(BTreeMap::new());
     let mut all = BUILT.lock().unwrap_or_else(PoisonError::into_inner);

@@ -294,7 +294,7 @@ impl World {
         }
     }
 
-    /// Returns the same for another build of the guard.
+    /// Does as [`World::command`], for another build of the guard.
     #[must_use]
     pub fn command_of(&self, guard: &Path) -> Command {
         let mut command = Command::new(guard);

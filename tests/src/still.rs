@@ -160,7 +160,7 @@ impl Still {
 /// Stills that are shown for some time each, one after the other, for ever. Where nothing moves, one of them is shown.
 ///
 /// # Panics
-/// Without any.
+/// If there are no stills.
 #[must_use]
 pub fn recording(label: &str, stills: &[(Still, Duration)], lasting: usize) -> String {
     let whole: f32 = stills.iter().map(|(_, time)| time.as_secs_f32()).sum();

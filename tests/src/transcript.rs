@@ -204,8 +204,8 @@ fn unchanging(text: &str) -> String {
     ID.replace_all(&text, is_id).into_owned()
 }
 
-/// Puts the command's own lines first, then the guard's: a thread writes those, and the command does not wait
-/// for it.
+/// Puts the command's own lines first, then the guard's. A thread of the guard writes its lines, and the
+/// command does not wait for that.
 fn apart(text: &str) -> String {
     let (guards, own): (Vec<&str>, Vec<&str>) =
         text.lines().partition(|line| line.starts_with("openclaw-guard: "));

@@ -126,7 +126,8 @@ fn look(call: &ScmpNotifReq, path: &[u8]) {
     let _ = rustix::fs::openat2(CWD, whole, never, Mode::empty(), no_links);
 }
 
-/// Opens the file for the caller and hands it over. A call that would mean something else here is continued.
+/// Opens the file for the caller and hands it over. Continues a call that would mean something else in this
+/// process.
 fn open(call: &ScmpNotifReq, path: &[u8], listener: &OwnedFd) -> Result<(), Error> {
     let path = CStr::from_bytes_until_nul(path).context(|| "path".into())?;
     let arguments = &call.data.args;

@@ -94,9 +94,9 @@ pub struct Rules {
 pub struct Memory {
     /// The number of calls.
     pub calls: usize,
-    /// After the first thousand.
+    /// The memory after the first thousand calls.
     pub start: u64,
-    /// After all of them.
+    /// The memory after all calls.
     pub end: u64,
 }
 
@@ -148,7 +148,7 @@ impl Bench<'_> {
         BenchRunner::Guard(self.runner.guard.holding())
     }
 
-    /// All of the numbers, or only the first and the last.
+    /// All of the numbers; for a quick run, the first and a quarter of the last.
     fn numbers(&self, all: &[usize]) -> Vec<usize> {
         match all {
             [first, .., last] if self.quick => vec![*first, *last / 4],

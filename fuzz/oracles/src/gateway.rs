@@ -1,5 +1,5 @@
-//! The gateway's messages. Only the first whole frame that names a call answers that call. Only a greeting that grants
-//! it lets somebody in. Only an explicit approval of the question allows it.
+//! The gateway's messages. Only the first whole frame that names a call answers that call. Only a greeting that
+//! grants the right to approvals lets the guard in. Only an explicit approval of the question allows it.
 
 use std::collections::HashSet;
 
@@ -210,7 +210,7 @@ fn conversation(input: &mut Input<'_>) {
                 assert!(ok && reply_payload == *payload, "{id}: {all}");
                 yes(payload);
             }
-            // Either it was answered with an error, or a broken frame came before.
+            // Either the call was answered with an error, or a broken frame came before.
             Some(Err(error)) => {
                 let is_broken = messages.iter().any(|(_, is_whole)| !is_whole);
                 assert!(is_broken || first.is_none_or(|(_, ok, _)| !ok), "{id}: {error}: {all}");

@@ -98,7 +98,7 @@ impl World {
                     let target = world.path(input);
                     world.make_link(within, name, &target);
                 }
-                // Deeper than a path can be long.
+                // A chain of directories that is deeper than the longest path reaches.
                 _ => {
                     let mut within = within;
                     for _ in 0..=input.below(20) {

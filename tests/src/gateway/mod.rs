@@ -67,7 +67,7 @@ pub fn package(name: &str, version: Option<&str>) -> PathBuf {
 #[must_use]
 pub fn installed_directory(name: &str, version: Option<&str>) -> PathBuf {
     let directory = installed();
-    // The name of an unfinished one has a suffix after its version.
+    // The name of an unfinished installation has a suffix after its version.
     let is_version = |found: &str| match version {
         Some(version) => found == version,
         None => {

@@ -23,8 +23,8 @@ pub struct Gateway {
     port: u16,
     token: String,
     process: Option<Child>,
-    /// Removes the directory when its standard input ends: a static, which lasts for all tests, is never
-    /// dropped.
+    /// A process that removes the directory when its standard input ends. The gateway itself is in a static,
+    /// which is never dropped.
     _broom: Child,
 }
 
