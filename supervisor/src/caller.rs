@@ -1,4 +1,5 @@
-//! The caller of one held call: its memory, directories and status, each read checked to be this caller's.
+//! The caller of one held call: its memory, directories and status. Each function checks that it read from this caller,
+//! unless it says that it does not.
 
 use std::cell::Cell;
 use std::os::fd::OwnedFd;
@@ -177,8 +178,8 @@ impl<'k> Caller<'k> {
     /// # Errors
     /// EFAULT; ESRCH when the caller is gone.
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Errno> {
-        // The kernel gives out the numbers of threads in turn: this one would have to end, and all others to be used up,
-        // before the next line.
+        // The kernel gives out the numbers of threads in turn. Another thread could have this number at the next line
+        // only if, before it, this thread ended and all other numbers were used up.
         self.check()?;
         self.kernel.write(self.tid(), address, bytes)
     }

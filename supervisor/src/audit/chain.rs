@@ -55,10 +55,10 @@ impl<'de> Deserialize<'de> for Hash {
     }
 }
 
-/// A position in the chain: the one after this line.
+/// A position in the chain: the one after a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainLink {
-    /// The line's number; the first ever is 1.
+    /// The line's number. The first line ever has the number 1.
     pub n: u64,
     /// The line's hash.
     pub hash: Hash,
@@ -68,8 +68,8 @@ impl ChainLink {
     /// The position before the first line.
     pub const START: ChainLink = ChainLink { n: 0, hash: Hash::NONE };
 
-    /// Returns the line with this body, a non-empty JSON object, for this position, and the position after
-    /// it.
+    /// Returns the line at this position with this body, a non-empty JSON object. Also returns the position after that
+    /// line.
     pub fn next(self, body: &str) -> (String, ChainLink) {
         let n = self.n + 1;
         let rest = body.strip_prefix('{').unwrap_or(body);
@@ -82,14 +82,14 @@ impl ChainLink {
 /// The fields of a line that place it in the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct ChainFields {
-    /// The hash of the line before it.
+    /// The hash of the line before this one.
     pub prev: Hash,
-    /// Its number.
+    /// This line's number.
     pub n: u64,
 }
 
 impl ChainFields {
-    /// Parses the fields of a line. Returns None if the line has none.
+    /// Parses the fields of a line. Returns None if the line lacks them.
     pub fn parse(line: &[u8]) -> Option<ChainFields> {
         serde_json::from_slice(line).ok()
     }

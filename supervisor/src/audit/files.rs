@@ -78,7 +78,7 @@ impl Files {
         self.directory.join(format!("{first:012}.jsonl"))
     }
 
-    /// Returns the number of the first line of an older file, by the file's name.
+    /// Returns the number of an older file's first line, which the file's name tells.
     pub fn first_of(old: &Path) -> Option<u64> {
         old.file_name()?.to_str()?.strip_suffix(".jsonl")?.parse().ok()
     }

@@ -77,7 +77,7 @@ impl Head {
 
     fn decode(bytes: &[u8]) -> Option<Head> {
         let head: Head = serde_json::from_slice(bytes).ok()?;
-        // Every change counts, even to bytes that JSON ignores.
+        // A head with any changed byte is invalid, even if JSON ignores the byte.
         (head.encode() == bytes).then_some(head)
     }
 }

@@ -26,7 +26,7 @@ const INFORMATIONAL: &str = "6";
 #[derive(Debug)]
 pub struct Journal {
     socket: UnixDatagram,
-    /// When sending failed, and how many lines the journal has missed; None while it works.
+    /// When sending failed, and how many lines the journal has missed; None while the journal works.
     down: Option<(Instant, u64)>,
 }
 

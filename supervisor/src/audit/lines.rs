@@ -163,7 +163,7 @@ mod tests {
 
     use super::*;
 
-    /// Splits a text that is in memory as a whole: the expected result.
+    /// Splits a text in memory. Both readers must give the same lines.
     fn naive(text: &[u8]) -> Vec<LineBytes> {
         let mut at = 0;
         let parts = text.split_inclusive(|&byte| byte == b'\n');

@@ -37,7 +37,7 @@ pub struct AuditLog {
 enum LogKind {
     /// A plain file, with its directory beside it.
     Rotated(RotatedLog),
-    /// Another kind of file, for instance /dev/null. The chain is this guard's alone.
+    /// Another kind of file, for instance /dev/null. Then the chain has only this guard's lines.
     Passing { file: File, link: ChainLink },
 }
 
@@ -111,7 +111,7 @@ impl AuditLog {
 pub struct Appended {
     /// The line as written.
     pub line: String,
-    /// A problem that did not keep the line out of the log.
+    /// A problem that occurred although the line is in the log.
     pub trouble: Option<String>,
 }
 
@@ -265,13 +265,13 @@ impl RotatedLog {
         Ok(Tail { link, root, length, found })
     }
 
-    /// Returns whether the log continues after the line that the head records: its writer was killed before
-    /// it could update the head.
+    /// Returns whether the log continues after the line that the head records. Then the writer was killed before it
+    /// could update the head.
     fn goes_on(&self, head: &Head, length: u64) -> io::Result<bool> {
         let Some(line) = Forward::new(&self.log, head.length, length).next().transpose()? else {
             return Ok(false);
         };
-        // An unfinished line may not parse. For it, it is enough that it begins where the head says.
+        // An unfinished line may not parse. It is enough that the line begins where the head says.
         let begins = head.length == 0
             || Backward::new(&self.log, head.length)
                 .next()
@@ -347,7 +347,7 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 fn plain(file: File, path: &Path) -> io::Result<File> {
     let stat = fstat(&file)?;
     match FileType::from_raw_mode(stat.st_mode) {
-        // By another name a run could write or empty it.
+        // By its other name a run could write to the file or empty it.
         FileType::RegularFile if stat.st_nlink > 1 => Err(io::Error::other(format!(
             "{} has another name (a hard link): remove one of them",
             path.display()

@@ -1,9 +1,9 @@
 //! The audit log: JSON Lines, one record per line, each with the hash of the line before.
 //!
-//! `report` takes each `event` (and the gate writes each `tool`) and has threads write it. `record` defines the content of a line, `secrets`
-//! masks it, `chain` links it to the line before, `log` writes it to the files that `files` names, and
-//! records the end of the chain in `head`. `writer` chooses between the log's two parts, and also sends a copy
-//! to the `journal`. `reader` reads the log, with the help of `lines`.
+//! `report` takes each `event` and lets threads write it; the gate writes each `tool`. `record` defines the content of
+//! a line, `secrets` masks it, `chain` links it to the line before, `log` writes it to the files that `files` names,
+//! and records the end of the chain in `head`. `writer` chooses between the log's two parts, and also sends a copy to
+//! the `journal`. `reader` reads the log, with the help of `lines`.
 
 pub mod chain;
 mod event;

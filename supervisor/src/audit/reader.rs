@@ -104,13 +104,14 @@ pub struct LoggedDecision {
     /// For a call of a tool: what it does with `path`.
     #[serde(default)]
     pub access: Option<Operation>,
-    /// For a call of a tool: whether `path` is not what it means, but what another release may take the same text for.
+    /// For a call of a tool: whether `path` is only what another release may take the same text for, and not what the
+    /// call means.
     #[serde(default, rename = "reading")]
     pub is_reading: bool,
-    /// For a call of a tool: whether it went on whatever was decided.
+    /// For a call of a tool: whether the call went on regardless of the decision.
     #[serde(default, rename = "observed")]
     pub is_observed: bool,
-    /// For a line that counts repeats of a denial, how many.
+    /// The number of repeats, in a line that counts the repeats of a denial.
     #[serde(default)]
     pub count: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! The reason of a decision, as a line has it.
+//! The reason for a decision, in the form in which a line has it.
 
 use guard_policy::{Reason, Source};
 use serde::Serialize;

@@ -26,7 +26,7 @@ pub struct Context {
     pub agent: String,
     /// OpenClaw's key of the session, if the guard was given one.
     pub session_key: Option<String>,
-    /// OpenClaw's id of the run, if a node has started the guard for one.
+    /// OpenClaw's id of the run, if a node has started the guard for a run.
     pub run: Option<String>,
     /// The id of that node.
     pub node: Option<String>,
@@ -146,7 +146,7 @@ pub struct WebConnectionRecord {
 pub struct Failed {
     #[serde(skip_serializing_if = "Option::is_none")]
     pid: Option<Tid>,
-    /// The name of the call that was denied by it.
+    /// The name of the call that the guard denied because of the panic.
     #[serde(skip_serializing_if = "Option::is_none")]
     call: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -192,7 +192,7 @@ impl Span {
         Span { count: 1, from: now, to: now }
     }
 
-    /// Returns both as one.
+    /// Returns one span over both.
     pub fn with(self, other: Option<Span>) -> Span {
         let Some(Span { count, from, to }) = other else { return self };
         Span { count: self.count + count, from: self.from.min(from), to: self.to.max(to) }
@@ -200,7 +200,7 @@ impl Span {
 }
 
 impl QuestionRecord {
-    /// Returns whether the event comes from somebody's answer. The others come with every call that asks.
+    /// Returns whether the event comes from somebody's answer. The other events come with every call that asks.
     fn is_of_answer(&self) -> bool {
         matches!(self.event, "resolved" | "granted" | "consumed" | "saved" | "running" | "finished")
     }
@@ -264,7 +264,7 @@ pub enum Record {
     Event(DecisionEvent),
     /// Repeats of a denial that has a line of its own.
     Repeats(Box<DecisionEvent>, Span),
-    /// Lines that the session had no room for any more.
+    /// Lines for which the session's share had no more room.
     Flood(Span),
     /// A change of the policy.
     Change(PolicyChange),
@@ -354,7 +354,7 @@ struct Origin<'a> {
 impl<'a> Origin<'a> {
     fn new(context: &'a Context) -> Origin<'a> {
         Origin {
-            // Only the lines of a node's run have it.
+            // Only the lines of a node's run have the session key.
             session_key: context.session_key.as_deref().filter(|_| context.node.is_some()),
             run_id: context.run.as_deref(),
             node_id: context.node.as_deref(),
@@ -387,8 +387,7 @@ struct OtherLine<'a, T> {
 
 /// The operation in lines about the log itself.
 pub const OF_LOG: &str = "log";
-/// The event for lines that could not be written. It is the only one about the log that is no sign of
-/// tampering.
+/// The event for lines that could not be written. It is the only event about the log that is not a sign of tampering.
 pub const MISSING: &str = "missing";
 
 #[derive(Serialize)]

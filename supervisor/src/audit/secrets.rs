@@ -6,7 +6,7 @@ use guard_policy::redact::{is_secret_name, redacted, redacted_text};
 
 /// The minimum length of a secret: shorter values may be ordinary words.
 const MIN_LEN: usize = 8;
-/// Replaces a secret.
+/// The text that replaces a secret.
 const MASK: &str = "***";
 
 /// The values that are masked wherever they occur.

@@ -23,15 +23,15 @@ pub struct ToolEvent {
     pub tool: String,
     /// What the call reaches for: a real path, an address, a command. Empty if the tool alone decides.
     pub target: Vec<u8>,
-    /// What it does with that; none if the tool alone decides.
+    /// What the call does with the target; None if the tool alone decides.
     pub access: Option<Operation>,
     /// The decision.
     pub outcome: Outcome,
     /// The reason for it.
     pub reason: Reason<'static>,
-    /// The target is what the call means, and not what another release may take the same text for.
+    /// Whether the target is what the call means. Otherwise it is what another release may take the same text for.
     pub is_meant: bool,
-    /// The call goes on whatever the decision: the service runs with `--observe`.
+    /// Whether the call goes on whatever the decision: the service runs with `--observe`.
     pub is_observed: bool,
     /// Microseconds from the request to the decision.
     pub micros: u64,
@@ -57,7 +57,7 @@ pub struct ToolCaller {
     pub tool_call_id: Option<String>,
 }
 
-/// The line, in the order of other decisions.
+/// The line, with its fields in the order of other decisions.
 #[derive(Serialize)]
 pub(super) struct ToolLine<'a> {
     time: String,

@@ -13,7 +13,7 @@ use super::log::{Appended, AuditLog};
 /// The share of the log of denials that one session may fill, so that a flood of one session removes no lines of
 /// others.
 const SESSION_SHARE: u64 = 16;
-/// The least of it in bytes: room for a few lines, however small the log is.
+/// The least share in bytes: room for a few lines, however small the log is.
 const MIN_SESSION_BYTES: u64 = 4096;
 
 /// The destinations of lines, and what to do if one fails.

@@ -1,5 +1,6 @@
 //! Files that the settings of agents and editors name: status lines, helpers, servers, hooks. The agent starts them
-//! outside of the guard. Some lie in the directories of agents, which the profiles of these open, others in projects.
+//! outside of the guard. Some of these files lie in the directories of agents, which the profiles for the agents open.
+//! Others lie in projects.
 
 mod claude_state;
 mod command_keys;
@@ -35,33 +36,34 @@ use settings_text::words_of;
 use started_commands::StartedCommand;
 pub use unread_settings::UnreadSettings;
 
-/// The directories, below the home.
+/// The directories of agents, below the home.
 const DIRECTORIES: [&str; 6] = [".claude", ".codex", ".gemini", ".aider", ".qwen", ".local/share/opencode"];
-/// What editors' settings in a project are called, which another set protects: what they name is looked for where
-/// something is written.
+/// The names of editors' settings in a project. The files that they name are not listed with those of agents: the guard
+/// looks for them when something is written.
 const OF_EDITORS: [&str; 4] = [".vscode", ".zed", ".devcontainer", ".devcontainer.json"];
-/// How further settings of editors end.
+/// How the names of editors' further settings end.
 const END_OF_EDITORS: &str = ".code-workspace";
-/// How many files the state may name: more than anybody has.
+/// How many files the state of Claude Code may name: more than anybody has.
 const MAX_FILES: usize = 4096;
-/// The same for the scripts of servers, with what each name may stand for.
+/// How many scripts of servers the state may name, counted with every path that a name may stand for.
 const MAX_SCRIPTS: usize = 1 << 16;
 /// How many commands settings may have: more than anybody has.
 const MAX_COMMANDS: usize = 4096;
-/// The longest settings that are read, and the longest that a state may be which is no JSON.
+/// The most bytes that are read of settings, and of a state that is no JSON.
 const MAX_SETTINGS: u64 = 2 << 20;
 const MAX_STATE: u64 = 16 << 20;
-/// How the names of files end that an agent itself keeps there and writes all the time.
+/// How the names of files end that an agent keeps in its directory and writes all the time.
 const DATA: [&str; 5] = [".jsonl", ".log", ".lock", ".sqlite", ".db"];
 
-/// Returns the paths that settings in a home name, also as each of these projects would understand them.
+/// Returns the paths that settings in a home name. A relative path may be meant in the home, and in each of these
+/// projects.
 ///
 /// # Errors
-/// What names too much, or is too long to be read.
+/// Settings name too many files, or are too long to be read.
 pub fn named_files(links: &Links, home: &Path, projects: &[PathBuf]) -> Result<Vec<PathBuf>, UnreadSettings> {
     let (mut words, mut files) = (Vec::new(), Vec::new());
     for settings in settings_files::of_home(links, home)? {
-        // A home has its settings from its user, who may have many.
+        // Each file has its own budget: the user, who made the settings of the home, may have many.
         let budget = ReadBudget::default();
         let text = text_of(links, &settings.path, &budget)?;
         if settings.path.extension().is_none_or(|end| end != "md") {
@@ -92,7 +94,7 @@ fn named_by_state(links: &Links, home: &Path, projects: &[PathBuf]) -> Result<Ve
                 files.extend(scripts_of_all(&command_keys::commands(&of_project.servers), places, &at)?);
             }
         }
-        // The agent could repair it: all of it counts.
+        // The agent could repair the file, so every word in it counts.
         Err(_) => words.extend(words_of(&settings_text::read(links, &at, MAX_STATE)?)),
     }
     words.sort();
@@ -104,7 +106,7 @@ fn named_by_state(links: &Links, home: &Path, projects: &[PathBuf]) -> Result<Ve
     Ok([files, of_agents].concat())
 }
 
-/// Returns the scripts that settings in a home have started, wherever they are.
+/// Returns the scripts that settings in a home make an agent start, wherever the scripts are.
 ///
 /// # Errors
 /// As [`named_files`].
@@ -120,8 +122,9 @@ pub fn named_scripts_of_home(
     Ok(found)
 }
 
-/// Returns the scripts that the settings of agents in a project have started. What ends with a slash is a directory of
-/// plugins. Settings that cannot be read are left out: where something is written, all around them is protected.
+/// Returns the scripts that settings in a project make agents start. A path that ends with a slash is a directory of
+/// plugins. Settings that cannot be read are left out: at each write near them, the guard protects everything around
+/// them.
 pub fn named_scripts(links: &Links, home: &Path, project: &Path) -> Vec<PathBuf> {
     let settings = settings_files::of_project(links, project).unwrap_or_default();
     let is_of_agents = |settings: &SettingsFile| {
@@ -135,10 +138,11 @@ pub fn named_scripts(links: &Links, home: &Path, project: &Path) -> Vec<PathBuf>
     of_agents.flat_map(scripts).collect()
 }
 
-/// Returns the scripts that those settings of a project have started which are, or lie in, what has this name there.
+/// Returns the scripts that some settings of a project start: settings that have this name in the project, or lie in a
+/// directory of this name there.
 ///
 /// # Errors
-/// What cannot be read as a whole.
+/// Settings cannot be read as a whole.
 pub fn named_scripts_of(
     links: &Links,
     (home, project): (&Path, &Path),
@@ -152,7 +156,7 @@ pub fn named_scripts_of(
     Ok(found)
 }
 
-/// The scripts that such settings name.
+/// The scripts that one file of settings names.
 fn scripts_of(
     links: &Links,
     settings: &SettingsFile,
@@ -164,7 +168,8 @@ fn scripts_of(
     scripts_of_all(&settings_text::commands_in(&text, settings, budget)?, places, &settings.path)
 }
 
-/// The scripts of commands in settings of a home: relative to the home, and in each project, where the agent starts.
+/// The scripts of commands in settings of a home. A relative name may be meant in the home, and in each project: the
+/// agent starts there.
 fn scripts_for_each(
     commands: &[StartedCommand],
     settings: &Path,
@@ -257,7 +262,7 @@ mod tests {
         assert_eq!(named_files(&Links::default(), &home, &[]).unwrap(), stop);
     }
 
-    /// What these settings of a project name, of files in `tools` and `src` and of directories of plugins.
+    /// Returns which files in `tools` and `src`, and which directories of plugins, these settings of a project name.
     fn named_by(settings: &str, text: &str) -> Vec<String> {
         let directory = tempfile::tempdir().unwrap();
         let project = directory.path().canonicalize().unwrap();
@@ -413,7 +418,7 @@ mod tests {
         found.retain(|path| path.extension().is_none());
         assert_eq!(found, expected.map(|name| home.join(name)));
         assert!(named(&home.join("none")).unwrap().is_empty());
-        // A state that is no JSON could be repaired by the agent: all of it counts.
+        // The agent could repair a state that is no JSON, so every word in it counts.
         write(".claude.json", "{\"mcpServers\": {\"y\": {\"args\": [\"~/.claude/y\"]}");
         assert!(named(home).unwrap().contains(&home.join(".claude/y")));
         let many: Vec<String> = (0..=MAX_FILES).map(|number| format!("\"~/.claude/{number}\"")).collect();

@@ -1,4 +1,5 @@
-//! Where a human has let a run write. The runs after it know, as they know of what its rules let it write.
+//! The places where a human has let a run write. Later runs know them, as they know the places that the run's rules let
+//! it write.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -14,7 +15,7 @@ use super::workspace_record::{self, RunRecord};
 const MAX_NAMES: usize = 16;
 /// The number of lines of a run above which whole directories are recorded, [`COARSE`] deep.
 const MAX_LINES: usize = 1024;
-/// The names of such a directory, with the root: `/home/u/code`.
+/// The number of parts in the path of such a directory, with the root: `/home/u/code` has 4.
 const COARSE: usize = 4;
 
 /// Records what answers let a run write. No run waits for another, except where both write to the file.
@@ -64,7 +65,7 @@ impl AnsweredWrites {
         Ok(())
     }
 
-    /// Returns what was recorded, but for what is `known` to the caller.
+    /// Returns the places that this run recorded, except those that are `known` to the caller.
     pub fn places_but(&self, known: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
         let recorded = self.known.lock();
         let places = recorded.iter().flat_map(|recorded| &recorded.places);
@@ -142,7 +143,7 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         std::fs::write(state.path().join("file"), "").unwrap();
         let writes = AnsweredWrites::new(vec![state.path().join("file/state")]);
-        // Such a record counts as one that any run may be missing from.
+        // Such a record counts as incomplete: any run may be missing.
         assert!(writes.record(b"/home/u/x").is_ok());
         std::fs::create_dir_all(state.path().join("guard/workspaces.jsonl")).unwrap();
         let writes = AnsweredWrites::new(vec![state.path().to_owned()]);

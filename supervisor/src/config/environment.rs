@@ -12,7 +12,7 @@ use guard_policy::{Policy, Reason};
 
 use crate::config::options::Options;
 
-/// The variables that name a proxy. Programs read them in capitals or in small letters, and some know only one of them.
+/// The variables that name a proxy. Programs read them in capitals or in small letters, and some know only one form.
 pub const PROXIES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 
 /// Returns the command's environment: the guard's own, filtered by the policy. Credentials for OpenClaw's

@@ -1,8 +1,9 @@
-//! The files that runs had: their policies, audit logs, state directories and files with tokens, in `guard/policies.jsonl` of the state directory,
-//! which no guarded program can reach. A run with another policy must not write them, nor make one that is missing.
+//! The files that runs had: their policies, audit logs, state directories and files with tokens, in
+//! `guard/policies.jsonl` of the state directory, which no guarded program can reach. A run with another policy must
+//! not write them or create a missing one.
 //!
-//! A line is added before the first run with such a file starts. When the record is full, lines of files that are gone are
-//! dropped, and then the oldest ones, which is reported.
+//! A line is added before the first run with such a file starts. When the record is full, the guard drops lines of
+//! files that are gone, and then the oldest lines. It reports that.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -18,10 +19,10 @@ use serde::{Deserialize, Serialize};
 pub(super) const NAME: &str = "policies.jsonl";
 /// How many files are remembered.
 const MAX_FILES: usize = 1024;
-/// The largest record that is read: so many lines never have more.
+/// The most bytes of a record that are read: `MAX_FILES` lines never have more.
 const MAX_BYTES: u64 = MAX_FILES as u64 * 8192;
 
-/// A line of the record: the path of a file, as it was named or the real one.
+/// A line of the record: the path of a file, as it was named, or its real path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum FileOfRun {
@@ -53,9 +54,9 @@ impl FileOfRun {
 pub(super) struct FilesOfRuns {
     /// Their policies, which no run writes.
     pub(super) policies: Vec<Vec<u8>>,
-    /// Their logs, state directories and tokens, which no run reads either.
+    /// Their logs, state directories and tokens, which no run reads or writes.
     pub(super) closed: Vec<Vec<u8>>,
-    /// Their configurations of OpenClaw, which no run reads, nor copies of them.
+    /// Their configurations of OpenClaw. No run reads them or copies of them.
     pub(super) configs: Vec<Vec<u8>>,
 }
 
@@ -73,7 +74,7 @@ pub enum RecordError {
         /// Why.
         error: io::Error,
     },
-    /// The oldest of too many files are not protected any more.
+    /// There were too many files, so the oldest ones are no longer protected.
     #[error(
         "the record of runs {path} is full, so {dropped}, which was a policy or a log, is no longer protected",
         path = shown(.path.as_os_str().as_bytes()), dropped = shown(.dropped.as_os_str().as_bytes())
@@ -81,7 +82,7 @@ pub enum RecordError {
     Full {
         /// The record.
         path: PathBuf,
-        /// The newest of those that were dropped.
+        /// The newest file whose line was dropped.
         dropped: PathBuf,
     },
 }
@@ -115,7 +116,7 @@ pub(super) fn read(states: &[PathBuf]) -> FilesOfRuns {
 /// Records the files of a run.
 ///
 /// # Errors
-/// If that is not possible, or another one had to go.
+/// If the files cannot be recorded, or the line of another file was dropped.
 pub(super) fn write(state: &Path, files: &[FileOfRun]) -> Result<(), RecordError> {
     let path = state.join("guard").join(NAME);
     match add(state, files) {
@@ -125,7 +126,7 @@ pub(super) fn write(state: &Path, files: &[FileOfRun]) -> Result<(), RecordError
     }
 }
 
-/// Adds the files that are missing. Returns the newest one that was dropped.
+/// Adds the files that the record lacks. Returns the newest file whose line was dropped.
 fn add(state: &Path, files: &[FileOfRun]) -> io::Result<Option<PathBuf>> {
     let mut new = files.to_vec();
     if let Some(mut file) = open(state)? {
@@ -148,7 +149,7 @@ fn add(state: &Path, files: &[FileOfRun]) -> io::Result<Option<PathBuf>> {
     all.extend(new);
     let mut dropped = None;
     if all.len() > MAX_FILES {
-        // Those that are gone first; otherwise the order stays.
+        // Lines of files that are gone come first. Otherwise the order stays.
         all.sort_by_key(|line| line.path().symlink_metadata().is_ok());
         dropped = all.drain(..all.len() - MAX_FILES).next_back().map(|line| line.path().to_owned());
     }
@@ -163,12 +164,12 @@ fn add(state: &Path, files: &[FileOfRun]) -> io::Result<Option<PathBuf>> {
     Ok(dropped)
 }
 
-/// Opens the record to read it; `None` if there is none.
+/// Opens the record to read it. Returns `None` if the record is missing.
 fn open(state: &Path) -> io::Result<Option<File>> {
     Directory::open_own(state)?.map_or(Ok(None), |own| own.regular(NAME))
 }
 
-/// Reads all lines. One that does not parse was cut off when a guard died; it is left out.
+/// Reads all lines. A line that does not parse is left out: it was cut off when a guard died.
 fn lines(file: &mut File) -> io::Result<Vec<FileOfRun>> {
     let mut text = String::new();
     file.seek(SeekFrom::Start(0))?;

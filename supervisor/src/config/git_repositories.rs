@@ -1,7 +1,8 @@
-//! Finds repositories, and what their configurations name for git to run or to be configured by.
+//! Finds repositories, and the paths that their configurations name: git runs the files there, or is configured by
+//! them.
 //!
-//! A repository is searched for as git does, from the start directory upward, but without starting git: that
-//! would run the programs that its configuration names. A repository made later belongs to the tree.
+//! The guard searches for a repository as git does, from the start directory upward. It does not start git, because git
+//! would run the programs that the configuration names. A repository made later belongs to the tree.
 
 use std::env;
 use std::io::ErrorKind;
@@ -20,9 +21,9 @@ const MAX_NAMES: usize = 1024;
 /// The maximum number of included configuration files of a repository (git limits the depth to 10).
 pub(super) const MAX_INCLUDES: usize = 64;
 
-/// Returns the paths that the configurations of a git directory name, for which git runs what is there or is configured by it.
-/// `top` is the work tree, or the directory itself if it has none. All of `top` is one of the paths if not everything could
-/// be read.
+/// Returns the paths that the configurations of a git directory name: git runs the files there, or is configured by
+/// them. `top` is the work tree, or the directory itself if it has none. If not everything could be read, `top` itself
+/// is one of the paths.
 pub fn named_by_git_directory(directory: &Path, top: &Path) -> Vec<PathBuf> {
     let links = Links::default();
     let mut found = Repositories::new(&links, MAX_INCLUDES);
@@ -76,7 +77,7 @@ impl Repositories<'_> {
         // It is not known which files the unread part names, so the whole work tree is protected.
         self.others.append(&mut self.unread);
         let around = self.tops.len();
-        // All of them: an earlier run could have made any number of names.
+        // All names are looked at: an earlier run could have made any number of them.
         let names = std::fs::read_dir(cwd).inspect_err(|error| self.links.unreadable(cwd, error));
         for name in names.into_iter().flatten().flatten() {
             if name.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -184,10 +185,10 @@ impl Repositories<'_> {
         for GitSetting { section, subsection, key, value } in settings {
             match (section.as_str(), key.as_str()) {
                 ("core", "hookspath") => {
-                    // husky's hooks only start those in the directory around them.
+                    // husky's hooks only start the hooks in the directory around them.
                     let value = value.trim_end_matches('/');
                     let value = value.strip_suffix("/_").unwrap_or(value);
-                    // git takes a relative one from the top of each work tree.
+                    // git looks for a relative path at the top of each work tree.
                     if !value.starts_with(['/', '~']) {
                         self.hooks.push(PathBuf::from(value));
                     }
@@ -319,7 +320,7 @@ mod tests {
         assert!(around(&top).directories.is_empty());
     }
 
-    /// Nothing below `modules` is looked at but what the configuration names.
+    /// Below `modules`, only what the configuration names is looked at.
     #[test]
     fn directories_below_modules_cost_nothing() {
         let directory = tempfile::tempdir().unwrap();
@@ -348,7 +349,7 @@ mod tests {
             repository(&git.join(format!("worktrees/{i}")));
         }
         assert!(is_whole());
-        // So is one below the start directory, alone.
+        // For a repository below the start directory, only the repository itself is protected.
         fs::rename(&git, root.join("moved")).unwrap();
         fs::create_dir(root.join("below")).unwrap();
         fs::rename(root.join("moved"), root.join("below/.git")).unwrap();

@@ -1,17 +1,18 @@
 //! The names and addresses by which programs of this machine reach the machine itself.
 //!
-//! Nothing is looked up: a name server's answer would take time, and may be another one for the next who asks.
+//! Nothing is looked up: a name server's answer would take time, and another program that asks may get another answer.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use nix::ifaddrs::getifaddrs;
 
-/// Domains that a name gets where nobody has chosen one: multicast DNS (RFC 6762), distributions, routers, and RFC 8375.
+/// The domains of hosts for which nobody has chosen a domain: from multicast DNS (RFC 6762), distributions, routers,
+/// and RFC 8375.
 const DOMAINS: [&str; 6] = ["local", "localdomain", "lan", "home", "home.arpa", "internal"];
 
-/// Returns them in lower case: the host's name, alone and with usual domains, what hosts(5) calls it, and its IPv4 addresses.
-/// An IPv6 address in a URL of git's is refused in any case.
+/// Returns the names and addresses in lower case: the host's name, alone and with usual domains, its names in hosts(5),
+/// and its IPv4 addresses. An IPv6 address in a URL of git's is refused in any case.
 pub fn this_host() -> Vec<Vec<u8>> {
     let name = rustix::system::uname().nodename().to_string_lossy().to_ascii_lowercase();
     let addresses = getifaddrs()

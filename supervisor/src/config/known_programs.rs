@@ -1,5 +1,5 @@
-//! The programs that a human has allowed in a project, so that a card can say which one is the first of its kind there. A hint:
-//! it decides nothing, so an error is as if nothing was known.
+//! The programs that a human has allowed in a project, so that a card can say which one is the first of its kind there.
+//! This is a hint that decides nothing, so after an error nothing counts as known.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ impl KnownPrograms {
     pub fn add(&self, program: &[u8]) {
         let Some((state, project)) = &self.place else { return };
         let line = format!("{project}{}\n", Digest::of_bytes(program));
-        // What is not recorded is called new once more.
+        // A program that is not recorded is called new once more.
         let _ = append(state, &line);
     }
 }

@@ -1,5 +1,5 @@
-//! Directories that are listed once, instead of looking each of many names up: most of the names that a policy protects
-//! are in few directories, and do not exist.
+//! Lists a directory once instead of looking up each of many names. Most of the names that a policy protects are in few
+//! directories, and do not exist.
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -10,7 +10,7 @@ use std::path::Path;
 use foldhash::{HashMap, HashSet, HashSetExt};
 use rustix::fs::{Dir, Mode, OFlags, StatFs, fstatfs, open, statfs};
 
-/// Lookups in a directory before it is listed.
+/// The number of lookups in a directory before it is listed.
 const MIN_LOOKUPS: usize = 8;
 /// A directory with more names is not listed: that would take longer than the lookups.
 const MAX_NAMES: usize = 512;
@@ -24,7 +24,8 @@ fn lists_all(system: &StatFs) -> bool {
     LISTING_ALL.iter().any(|listing| i64::from(*listing) == system.f_type)
 }
 
-/// Whether a directory's times show that a name came or went. On a network, and in file systems of programs, they need not.
+/// Whether a directory's times show that a name came or went. On network file systems, and on file systems that
+/// programs provide, the times need not show it.
 pub fn shows_changes(directory: &[u8]) -> bool {
     statfs(directory).is_ok_and(|system| lists_all(&system))
 }
@@ -65,7 +66,7 @@ enum NamesListing {
     None,
     /// The names, in lower case.
     Read(HashSet<Vec<u8>>),
-    /// It would not tell what a lookup finds.
+    /// A listing would not tell what a lookup finds.
     Useless,
 }
 
@@ -113,10 +114,10 @@ impl DirectoryNames {
     }
 }
 
-/// Returns the names in a directory, in lower case, because a directory may ignore case. `None` if it may hold a name
-/// that this does not tell.
+/// Returns the names in a directory, in lower case, because a directory may ignore case. `None` if the directory may
+/// hold a name that the listing does not tell.
 fn list(directory: &[u8]) -> Option<HashSet<Vec<u8>>> {
-    // Anything else, a FIFO for instance, must not be opened.
+    // What is not a directory, for instance a FIFO, must not be opened.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let path = if directory.is_empty() { b"/" } else { directory };
     let file = open(Path::new(OsStr::from_bytes(path)), flags, Mode::empty()).ok()?;
@@ -188,7 +189,7 @@ mod tests {
         assert_eq!(read("file"), Name::Missing);
         assert_eq!(read("link"), Name::Link(b"File".to_vec()));
         assert_eq!(read("none"), Name::Missing);
-        // What it was when it was listed.
+        // The name stays what it was when the directory was listed.
         fs::write(root.join("none"), "").unwrap();
         assert_eq!(read("none"), Name::Missing);
     }
@@ -204,7 +205,7 @@ mod tests {
             fs::write(full.path().join(format!("{number}x")), "").unwrap();
         }
         assert!(!is_listed(&directory_of(full.path()), full.path()));
-        // Its names come and go with the processes.
+        // The listing of `/proc` need not have all names.
         assert!(!is_listed(&directory_of(Path::new("/proc/self")), Path::new("/proc/self")));
     }
 }

@@ -194,7 +194,7 @@ pub fn compile(
     };
     let compiled = with_host(paths, disk, document.as_ref(), stores, |host| match &document {
         Some(document) => {
-            // Which directory is the workspace does not depend on a project's file.
+            // A project's file does not decide which directory is the workspace.
             let mut host = host;
             if document.names_workspace() {
                 let found = || workspace_of(options, paths, document, &host, &overrides);
@@ -208,7 +208,7 @@ pub fn compile(
     compiled?
 }
 
-/// Calls `ask` with the host as it is for a document. It has no workspace yet.
+/// Calls `ask` with the host as it is for a document. The host has no workspace yet.
 ///
 /// # Errors
 /// If something was looked up behind a directory of this user's that cannot be searched.
@@ -226,7 +226,7 @@ fn with_host<T>(
     let as_written = |path: &[u8]| vec![path.to_vec()];
     // The files of this run are denied as a whole already.
     let policies = paths.files_of_runs.policies.iter().filter(|path| !paths.always_denied.contains(path));
-    // While the operator changes one, its new text has another name.
+    // While the operator changes a policy, the new text is in a file of another name.
     let with_new = |path: &Vec<u8>| {
         let new = temporary(Path::new(OsStr::from_bytes(path)));
         [path.clone(), new.into_os_string().into_encoded_bytes()]
@@ -392,8 +392,8 @@ pub fn read(
     }
 }
 
-/// Variables that the first documents of OpenClaw's policies name, and that change nothing here: what to do instead. Whoever
-/// sets one of them expects that it counts.
+/// Variables that the first documents of OpenClaw's policies name, and that change nothing here, each with what to do
+/// instead. Whoever sets one of them expects that it counts.
 const REFUSED: [(&str, &str); 2] = [
     (
         "OC_TOOL_PROFILE",
@@ -402,7 +402,8 @@ const REFUSED: [(&str, &str); 2] = [
     ("OC_SANDBOX", "the guard takes no sandbox away; unset it, and write sandbox.mode in openclaw.json"),
 ];
 
-/// Returns the overrides from the command line and the guard's own environment, the stricter one of each.
+/// Returns the overrides from the command line and the guard's own environment. Where both set one, the stricter
+/// counts.
 fn overrides(options: &Options) -> Result<Overrides, SetupError> {
     let variable = |name: &'static str, expected| {
         move |value: OsString| SetupError::Variable {

@@ -44,12 +44,12 @@ pub struct ApprovedFile {
     pub sha256: String,
 }
 
-/// An approval from the gateway. Each start in it is for one time.
+/// An approval from the gateway. Each start in it may be used once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunApproval {
     /// The run's first program.
     pub first: Option<ApprovedStart>,
-    /// If that is a shell whose code is a single command: this command.
+    /// The command in the first program's code, if that program is a shell and its code is a single command.
     pub code: Option<ApprovedStart>,
 }
 
@@ -65,14 +65,14 @@ pub struct ApprovedStart {
 }
 
 impl ApprovedStart {
-    /// Whether it covers a start of this program with the caller's `argv`, in `cwd`.
+    /// Whether this approval covers a start of this program with the caller's `argv`, in `cwd`.
     pub fn covers(&self, argv: &[Vec<u8>], exec: &guard_approvals::Exec) -> bool {
         let is_same = self.argv.iter().map(String::as_bytes).eq(argv.iter().map(Vec::as_slice));
         let is_approved = |path: &[u8], digest: &Digest| {
             self.files.iter().any(|file| file.path.as_bytes() == path && file.sha256 == digest.to_string())
         };
         let scripts = exec.script.iter().chain(&exec.through);
-        // Its standard input is empty. Other sources of code were not approved.
+        // The standard input must be empty: other sources of code were not approved.
         let is_closed = exec.files.is_empty() && exec.inputs.iter().all(|input| input.path == b"/dev/null");
         is_same
             && is_closed

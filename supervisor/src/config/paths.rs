@@ -92,12 +92,13 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Finds them by the command line and the environment: OPENCLAW_HOME, HOME, OPENCLAW_STATE_DIR.
+    /// Finds the paths by the command line and the environment: OPENCLAW_HOME, HOME, OPENCLAW_STATE_DIR.
     ///
     /// # Errors
     /// If there is no home directory or no current directory.
     pub fn find(options: &Options) -> Result<Paths, SetupError> {
-        // The kernel's path of it has no links. A guarded program could put one on the way meanwhile.
+        // The kernel's path of the current directory has no links, but a guarded program could have put one there
+        // meanwhile.
         let cwd = env::current_dir().map_err(SetupError::NoDirectory)?;
         Paths::find_in(options, is_here(&cwd).map(|()| cwd).map_err(SetupError::NoDirectory)?)
     }
@@ -194,12 +195,12 @@ impl Paths {
         for path in paths.always_denied.iter().chain(paths.named_secrets.iter().map(|(_, path)| path)) {
             links.trail(path);
         }
-        // What is behind it could be protected, and nobody would know.
+        // Behind a directory that cannot be searched, something could need protection, and the guard would not know.
         links.shut().map_or(Ok(paths), |path| Err(SetupError::Shut(path)))
     }
 
-    /// Reads again what files runs had, and where they could write: another guard may have started. If that has changed, it
-    /// counts from now on, and the former is returned.
+    /// Reads again what files runs had, and where they could write: another guard may have started. If something has
+    /// changed, the new state counts from now on, and the former state is returned.
     pub(super) fn look_at_runs(&mut self) -> Option<KnownRuns> {
         let now = (files_of_runs::read(&self.records()), self.runs().to_earlier_runs());
         let is_new = now.0 != self.files_of_runs || now.1 != self.earlier_runs;
@@ -250,7 +251,8 @@ impl Paths {
         forms_and_links(&self.state)
     }
 
-    /// Returns the paths of an audit log, of which each run denies its own: as named and real, with the directory beside it.
+    /// Returns the paths of an audit log: as named and real, with the directory beside it. Each run denies those of its
+    /// own log.
     pub(super) fn forms_of_log(&self, log: &PathBuf) -> Vec<Vec<u8>> {
         both_forms(&[log, &audit::beside(log)])
     }
@@ -298,7 +300,8 @@ impl Paths {
             };
             Path::new(OsStr::from_bytes(&place)).starts_with(directory)
         };
-        // The surroundings of a directory of PATH are above it. Without one in here, they need not be found.
+        // The surroundings of a directory of PATH are above it, so they are inside `directory` only if the directory of
+        // PATH is.
         let is_near = |dir: &Vec<u8>| Path::new(OsStr::from_bytes(dir)).starts_with(directory);
         let path_dirs = if self.path_dirs.iter().any(is_near) { self.path_dirs.clone() } else { Vec::new() };
         self.programs_with(path_dirs, directory).into_iter().find(is_inside)
@@ -315,14 +318,14 @@ impl Paths {
         ]
     }
 
-    /// Returns the files that the operator changes every policy by: guard.json, the approvals stores, and OpenClaw's
+    /// Returns the files by which the operator changes policies: guard.json, the approvals stores, and OpenClaw's
     /// configuration. A policy also depends on links, owners and other things on the disk.
     pub fn sources(&self) -> Vec<PathBuf> {
         self.policy_and_stores().into_iter().chain([gateway::config(&self.state)]).collect()
     }
 
-    /// Returns the files of projects that count for the start directory, whether they exist or not, and the record of those
-    /// that are trusted.
+    /// Returns the files of projects that count for the start directory, whether they exist or not, and the record of
+    /// trusted files.
     pub fn project_sources(&self) -> Vec<PathBuf> {
         let projects = self.start.ancestors().map(|directory| directory.join(ProjectFile::PLACE));
         projects.chain([trusted_projects::file(&self.state_directory)]).collect()
@@ -356,7 +359,7 @@ impl Paths {
         self.workspace = Some(Workspace::at(directory.as_os_str().as_bytes()));
     }
 
-    /// Has every policy compiled for a sandbox: this one's, and each that is read later.
+    /// From now on, every policy is compiled for this sandbox.
     pub fn enclose(&mut self, enclosure: Enclosure) {
         self.enclosure = Some(enclosure);
     }
@@ -441,20 +444,21 @@ fn usual_state(home: &Path) -> PathBuf {
     real(&home.join(".openclaw"))
 }
 
-/// Returns OpenClaw's usual state directory. It holds tokens of gateways, and the policies of runs that have no
-/// variable for another one.
+/// Returns OpenClaw's usual state directories: of this home, and of `HOME`. They hold tokens of gateways, and the
+/// policies of runs for which no variable names another state directory.
 fn usual_states(home: &Path) -> Vec<PathBuf> {
     let mut homes = vec![home.to_owned()];
     homes.extend(named_by("HOME"));
     homes.iter().map(|home| home.join(".openclaw")).collect()
 }
 
-/// Returns the caches of tickets and the proxies that variables name: krb5.conf(5), "ccache types"; voms-proxy-init(1).
+/// Returns the ticket caches (krb5.conf(5), "ccache types") and the proxy certificates (voms-proxy-init(1)) that
+/// variables name.
 fn named_secrets() -> Vec<(String, Vec<u8>)> {
     let named = |variable: &str| {
         let value = named_by(variable)?.into_os_string().into_vec();
         let path = [&b"FILE:"[..], b"DIR:"].into_iter().find_map(|kind| value.strip_prefix(kind));
-        // Below a directory of tickets, `DIR::FILE` names one of them.
+        // Below a directory of tickets, `DIR::FILE` names one file.
         let path = path.unwrap_or(&value).strip_prefix(b":").unwrap_or(path.unwrap_or(&value));
         path.starts_with(b"/").then(|| (variable.to_owned(), path.to_vec()))
     };
@@ -480,7 +484,7 @@ fn real_directories(links: &Links, paths: impl Iterator<Item = PathBuf>) -> Vec<
 }
 
 /// Returns the file that a new policy is written to before the rename, beside the policy's real path. The
-/// guarded tree must not reach it: a descriptor that is open for writing there would become one of the
+/// guarded tree must not reach it: after the rename, a descriptor that is open for writing there would lead to the
 /// policy.
 pub fn temporary(policy_file: &Path) -> PathBuf {
     // A lossy name is harmless: a policy whose name is not UTF-8 is never written.

@@ -17,7 +17,7 @@ use crate::config::workspace_record::RunRecord;
 /// Finds all sites. `record` says which `.git` a guarded program may have made.
 ///
 /// # Errors
-/// The file of an agent that names too much.
+/// The file of an agent names too much.
 pub(super) fn find(
     links: &Links,
     record: &RunRecord,
@@ -26,9 +26,9 @@ pub(super) fn find(
 ) -> Result<PersistenceSites, UnreadSettings> {
     let variable = |name| env::var_os(name).filter(|value| value.as_bytes().starts_with(b"/"));
     let real = |path: &OsStr| links.real(path.as_bytes()).unwrap_or_else(|| path.as_bytes().to_vec());
-    // As written: a link on the way is protected, too.
+    // The path stays as written, so that a link on the way is protected, too.
     let base = |name| variable(name).map(OsString::into_vec);
-    // cron, at and login shells take it from the password entry, whatever HOME says here.
+    // cron, at and login shells take the home from the password entry, whatever HOME says here.
     let login = User::from_uid(getuid()).ok().flatten().map(|user| user.dir.into_os_string());
     let login = login.filter(|home| home.as_bytes().starts_with(b"/") && home != "/");
     let homes = ["HOME", "ZDOTDIR"].into_iter().filter_map(variable).chain(login);
@@ -38,7 +38,7 @@ pub(super) fn find(
     homes.retain(|other| other != home.as_os_str().as_bytes());
     let mut found = Repositories::new(links, MAX_INCLUDES);
     found.around(cwd);
-    // The operator's own, which no guarded program writes.
+    // The operator's own configurations have no limit, because no guarded program writes them.
     let mut of_user = Repositories::new(links, usize::MAX);
     let config = variable("GIT_CONFIG_GLOBAL").map(PathBuf::from).unwrap_or_else(|| home.join(".gitconfig"));
     of_user.others_of(&config, home, home);

@@ -29,7 +29,7 @@ pub struct PlantedLinks<'a> {
 }
 
 impl<'a> PlantedLinks<'a> {
-    /// For this record of earlier runs, this start directory, and the home directory as it was named.
+    /// Takes the record of earlier runs, the start directory, and the home directory as it was named.
     pub(super) fn new(
         links: &'a Links,
         record: &'a RunRecord,
@@ -41,14 +41,14 @@ impl<'a> PlantedLinks<'a> {
         PlantedLinks { links, record, cwd, home, of_home, user: rustix::process::geteuid().as_raw() }
     }
 
-    /// Returns the first link on the way to a directory that a guarded program may have made, in any run.
+    /// Returns the first link that a guarded program may have made, in any run, on the way to a directory.
     pub fn on_the_way_to(&self, directory: &[u8]) -> Option<Vec<u8>> {
         let mut trail = self.links.trail(directory);
         trail.pop();
         trail.into_iter().find(|link| !self.is_trusted(link))
     }
 
-    /// Returns such a link on the way to the start directory, as the shell came there (`PWD`).
+    /// Returns such a link on the path by which the shell came to the start directory (`PWD`).
     pub fn at_start(&self) -> Option<Vec<u8>> {
         let shell = env::var_os("PWD").map(OsString::into_vec)?;
         let is_here = self.links.real(&shell).is_some_and(|real| real == self.cwd.as_os_str().as_bytes());

@@ -29,7 +29,7 @@ pub enum FoundProfile {
     /// The command is not an agent's, or the policy already has all of the profile: the command line names it, or the
     /// operator wrote it into the policy.
     Absent,
-    /// The command has it.
+    /// The command gets this profile.
     Present(Profile),
     /// A guarded program may have made the program that would start, so its name means nothing. Contains the path.
     Untrusted(Profile, PathBuf),
@@ -64,7 +64,7 @@ impl FoundProfile {
     }
 }
 
-/// Finds the profile for a command, if the command line names none. `policy` is the policy in force without it.
+/// Finds the profile for a command, if the command line names none. `policy` is the policy in force without a profile.
 pub fn find(options: &Options, paths: &Paths, command: &OsStr, policy: &Policy) -> FoundProfile {
     // With an untrusted environment, the operator has chosen neither the command nor PATH.
     if options.profile.is_some() || options.untrusted_environment {
@@ -82,7 +82,7 @@ pub fn find(options: &Options, paths: &Paths, command: &OsStr, policy: &Policy) 
     let is_installed = |path: &Path| profile.has_program_at(path.as_os_str().as_bytes(), home);
     let links = Links::default();
     let mut found = FoundProfile::Absent;
-    // All candidates: if one is refused, execvp(3) tries the next.
+    // All candidates count: if one is refused, execvp(3) tries the next.
     for candidate in candidates(command, &policy.environment(environment()).env) {
         let written = paths.cwd.join(candidate);
         let name = named(&written);
@@ -90,7 +90,7 @@ pub fn find(options: &Options, paths: &Paths, command: &OsStr, policy: &Policy) 
             return FoundProfile::Untrusted(profile, name);
         }
         if found == FoundProfile::Absent && is_program(&name) {
-            // Each link on the way decides what starts, those among the directories, too.
+            // Each link on the way decides what starts, also a link to a directory.
             let trail = |path: &Path| {
                 let way = links.trail(path.as_os_str().as_bytes()).into_iter();
                 way.map(|path| PathBuf::from(OsString::from_vec(path)))

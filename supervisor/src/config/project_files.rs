@@ -1,8 +1,8 @@
 //! Finds the files of projects: `.openclaw/guard.json` in the start directory and in each directory above it.
 //!
-//! Every one of them counts, and no `.git` is looked at: a guarded run could make one, and so choose which file counts.
-//! A file's restrictions always count. What it allows counts if the operator trusted its contents at this path
-//! (`trusted_projects`) and nobody else could change it.
+//! All of these files count. The guard does not look for a `.git`: a guarded run could make one, and so choose which
+//! file counts. A file's restrictions always count. What it allows counts if the operator trusted its contents at this
+//! path (`trusted_projects`) and nobody else could change it.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -38,7 +38,7 @@ pub struct ReadProject {
 }
 
 impl ReadProject {
-    /// Returns the file with what the record of trusted ones says of it.
+    /// Returns the file with the trust that the record of trusted files gives it.
     pub fn judged(&self, trusted: &TrustedProjects) -> ProjectFile {
         let trust = match &self.distrust {
             Some(why) => ProjectTrust::Never(why.clone()),
@@ -83,7 +83,8 @@ pub fn grants(
 /// way there, the restrictions of the files around the link count, too: a run may have moved the start directory out of
 /// its project.
 ///
-/// # Errors If one of them cannot be read or is invalid, because its restrictions are then unknown.
+/// # Errors
+/// If one of them cannot be read or is invalid, because its restrictions are then unknown.
 pub(super) fn find(options: &Options, paths: &Paths) -> Result<Vec<ProjectFile>, SetupError> {
     let mut found = Vec::new();
     let mut trusted = None;
@@ -92,7 +93,7 @@ pub(super) fn find(options: &Options, paths: &Paths) -> Result<Vec<ProjectFile>,
     let around = around.filter(|directory| !paths.start.starts_with(directory));
     for directory in paths.start.ancestors().chain(around) {
         let read = match read(paths, directory) {
-            // This may be that user's own policy, so the guard starts all the same.
+            // The file may be that other user's own policy, so the guard starts all the same.
             Err(error) if is_anothers(directory) => {
                 tell_left_out(&error);
                 continue;
@@ -115,7 +116,7 @@ pub(super) fn find(options: &Options, paths: &Paths) -> Result<Vec<ProjectFile>,
     Ok(found)
 }
 
-/// Whether a directory belongs to a user who is neither this one nor root. The tree cannot give one away.
+/// Whether a directory belongs to a user who is neither this one nor root. The tree cannot give a directory away.
 fn is_anothers(directory: &Path) -> bool {
     let user = rustix::process::geteuid().as_raw();
     directory.symlink_metadata().is_ok_and(|meta| ![user, 0].contains(&meta.uid()))
@@ -123,7 +124,7 @@ fn is_anothers(directory: &Path) -> bool {
 
 fn tell_left_out(error: &SetupError) {
     match error {
-        // The private state directory of another user, above the start directory.
+        // This is the private state directory of another user, above the start directory.
         SetupError::Project { error: denied, .. } if denied.kind() == io::ErrorKind::PermissionDenied => {
             tracing::info!("{error}");
         }
@@ -131,7 +132,7 @@ fn tell_left_out(error: &SetupError) {
     }
 }
 
-/// Reads the file of a project's directory, which is a real path; `None` if there is none.
+/// Reads the file of a project's directory, which is a real path. Returns `None` if the file is missing.
 ///
 /// # Errors
 /// If it cannot be read or is invalid.
@@ -154,7 +155,7 @@ pub fn read(paths: &Paths, directory: &Path) -> Result<Option<ReadProject>, Setu
     Ok(Some(ReadProject { sha256, distrust, directory: directory.to_owned(), document, path }))
 }
 
-/// Opens a file through no link; `None` if there is none.
+/// Opens a file without following links. Returns `None` if the file is missing.
 fn open(path: &Path) -> io::Result<Option<File>> {
     // Opening a FIFO would wait for a writer.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;

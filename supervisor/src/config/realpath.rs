@@ -22,7 +22,7 @@ const MAX_LINKS: usize = 40;
 enum Missing {
     /// The path does not resolve.
     Ends,
-    /// Resolution continues as if it were a directory or file: it may be created later.
+    /// Resolution continues as if the name were a directory or file: it may be created later.
     Continues,
 }
 
@@ -58,7 +58,7 @@ impl Links {
     }
 
     /// Returns the first directory or file of this user's whose mode kept something from being found. A guarded program may
-    /// have changed the mode, and may change it back while the next one runs.
+    /// have changed the mode, and another may change it back during the next run.
     pub fn shut(&self) -> Option<PathBuf> {
         let directory =
             || self.directories.borrow().shut().map(|path| PathBuf::from(OsStr::from_bytes(path)));
@@ -70,7 +70,7 @@ impl Links {
         if error.kind() != io::ErrorKind::PermissionDenied {
             return;
         }
-        // What is shut may be a directory on the way.
+        // A directory on the way may be the one that cannot be searched.
         self.trail(path.as_os_str().as_bytes());
         let user = rustix::process::geteuid().as_raw();
         if self.shut().is_none() && path.metadata().is_ok_and(|meta| meta.uid() == user) {
@@ -114,7 +114,7 @@ impl Links {
             return None;
         }
         let mut links = Vec::new();
-        // Without a slash at the end: `/` is empty.
+        // The path never ends with a slash, so `/` is empty.
         let mut real: Vec<u8> = Vec::new();
         let mut exists = true;
         let (mut left, mut at) = (path.to_vec(), 0);

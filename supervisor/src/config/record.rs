@@ -17,23 +17,25 @@ use super::path_forms::both_forms;
 use super::paths::Paths;
 use super::workspace_record;
 
-/// Records where a run under this policy may write: a `.git` there does not make a directory the top of a workspace, and
-/// a link there is no link of the operator's. Returns why it is not recorded, if the run may go on without.
+/// Records where a run under this policy may write. Later, a `.git` there does not make a directory the top of a
+/// workspace, and a link there does not count as the operator's. Returns why nothing is recorded, if the run may go on
+/// without a record.
 ///
 /// # Errors
-/// If that cannot be recorded and the policy names the workspace.
+/// If this cannot be recorded and the policy names the workspace.
 pub fn record_workspace(
     options: &Options,
     paths: &mut Paths,
     policy: &Policy,
 ) -> Result<Option<SetupError>, SetupError> {
-    // No run starts in the directory of a sandbox but those of its scope, and there may be many.
+    // Only runs of a sandbox's scope start in its directory, and there may be many.
     let own = paths.enclosure().map(|enclosure| Path::new(OsStr::from_bytes(&enclosure.own)).to_owned());
     let is_in_own = |place: &Path| own.as_ref().is_some_and(|own| place.starts_with(own));
     let is_own_start = is_in_own(&paths.cwd);
     let writable =
         |path: &[u8]| policy.writable_unasked(path) && !options.untrusted_environment && !is_own_start;
-    // What contains the home is open as a whole only if the home is, too: rules of its own close one in /tmp.
+    // A directory that contains the home is open as a whole only if the home is open, too. A home in /tmp, for
+    // instance, is closed by rules of its own.
     let home = paths.home.as_os_str().as_bytes();
     let is_home_open = policy.writable_unasked(paths.home.join(".x").as_os_str().as_bytes());
     let may_hold = |top: &[u8]| is_home_open || !paths.home.starts_with(OsStr::from_bytes(top));
@@ -45,7 +47,8 @@ pub fn record_workspace(
         if is_special || is_in_own(at) {
             continue;
         }
-        // What a pattern may name later is not there yet, so the directory around counts where it may.
+        // A pattern may name files that do not exist yet, so the directory around them counts, if all of it can be
+        // open.
         if may_hold(&top) {
             places.push(top.into());
         } else if !place.covers(home) {
@@ -58,7 +61,8 @@ pub fn record_workspace(
         Err((_, error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err((path, error)) => Ok(Some(SetupError::Unrecorded { path, error })),
         Ok(own) => {
-            // What others record at the same moment is news, by which the policy is compiled again.
+            // Places that other runs record at the same moment stay unknown here. They count as news later, and the
+            // policy is then compiled again.
             paths.earlier_runs.extend(own);
             Ok(None)
         }
@@ -69,7 +73,7 @@ pub fn record_workspace(
 /// runs with other policies leave them alone. What is in the state directory is out of reach in any case.
 ///
 /// # Errors
-/// If that is not possible, or an older file is not protected any more.
+/// If the files cannot be recorded, or an older file is no longer protected.
 pub fn record_files(paths: &mut Paths, policy: &Policy) -> Result<(), RecordError> {
     let (state, usual) = (paths.state_directory.clone(), paths.usual_state());
     let is_plain = |file: &Path| !file.starts_with(&state) && file.is_file();
@@ -81,7 +85,7 @@ pub fn record_files(paths: &mut Paths, policy: &Policy) -> Result<(), RecordErro
     if is_plain(&real(&log)) {
         files.extend(lines(paths.forms_of_log(&log), FileOfRun::Audit));
     }
-    // OpenClaw may make it later.
+    // OpenClaw may make its configuration later.
     let config = gateway::config(&paths.state);
     if !real(&config).starts_with(&state) {
         files.extend(lines(both_forms(&[&config]), FileOfRun::Config));
@@ -91,7 +95,7 @@ pub fn record_files(paths: &mut Paths, policy: &Policy) -> Result<(), RecordErro
         files.extend(lines(both_forms(&[&token]), FileOfRun::Token).filter(|_| !token.starts_with(&state)));
     }
     record(paths, &state, &files)?;
-    // A run without the variable that names it looks at the usual place.
+    // A run without the variable that names the state directory looks at the usual place.
     if usual == state {
         return Ok(());
     }
@@ -99,8 +103,8 @@ pub fn record_files(paths: &mut Paths, policy: &Policy) -> Result<(), RecordErro
     record(paths, &usual, &files)
 }
 
-/// Writes files to the record of a state directory. They are denied to this run by name. What others record is news, by
-/// which the policy is compiled again.
+/// Writes files to the record of a state directory. Only these files become known here: files that other runs record
+/// count as news later, and the policy is then compiled again.
 fn record(paths: &mut Paths, state: &Path, files: &[FileOfRun]) -> Result<(), RecordError> {
     files_of_runs::write(state, files)?;
     files.iter().for_each(|file| paths.files_of_runs.add(file.clone()));
@@ -119,7 +123,7 @@ pub fn may_be_log(paths: &Paths, log: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The lines for paths. JSON cannot express other names, and nobody gives such a name by accident.
+/// The lines for paths in UTF-8. JSON cannot express other paths, and nobody gives a file such a name by accident.
 fn lines(paths: Vec<Vec<u8>>, line: fn(String) -> FileOfRun) -> impl Iterator<Item = FileOfRun> {
     paths.into_iter().filter_map(|path| String::from_utf8(path).ok()).map(line)
 }

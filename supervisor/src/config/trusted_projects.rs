@@ -84,7 +84,7 @@ impl TrustedProjects {
         &self.files
     }
 
-    /// Adds a file, instead of an earlier state of it.
+    /// Adds a file. It replaces an earlier entry for its path.
     ///
     /// # Errors
     /// If the record cannot be read or written.

@@ -30,8 +30,8 @@ const DISPLAY: [&str; 5] = ["TERM", "COLORTERM", "NO_COLOR", "LANG", "LC_ALL"];
 /// The maximum length of an environment, in bytes (execve(2): a quarter of the largest stack).
 const MAX_BYTES: u64 = 6 << 20;
 
-/// Executes the guard again with an environment of its own, if the given one is not to be trusted and it has not done
-/// so. Returns only if there is nothing to do, or it failed.
+/// Executes the guard again with an environment of its own, if the given one is not to be trusted and the guard has not
+/// done so yet. Returns only if there is nothing to do, or the attempt failed.
 ///
 /// # Errors
 /// The kernel's. The guard must not go on then.
@@ -70,7 +70,7 @@ pub fn given(options: &Options) -> io::Result<Vec<Variable>> {
         return Ok(own.map(|(name, value)| (name.into_vec(), value.into_vec())).collect());
     };
     let variables = read(fd)?;
-    // The command shall not inherit it.
+    // The command shall not inherit the descriptor.
     nix::unistd::close(fd)?;
     Ok(variables)
 }

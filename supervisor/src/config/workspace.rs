@@ -30,7 +30,8 @@ pub(super) fn find(options: &Options, paths: &Paths, writable: impl Fn(&[u8]) ->
     let record = paths.runs();
     let top = nearest_top(&paths.cwd, &record).filter(|top| unfit(paths, top).is_none());
     let Some(top) = top else { return start(options, paths) };
-    // A denial holds for every directory that may be meant: whoever made the `.git` may have wanted to get around it.
+    // A denial holds for every directory that may be meant: whoever made the `.git` may have wanted to get around the
+    // denial.
     let above = paths.cwd.ancestors().skip(1).filter(|dir| !paths.home.starts_with(dir));
     let others: Vec<Vec<u8>> = above.filter(|dir| is_repository(dir) || record.has(dir)).map(bytes).collect();
     if top == paths.cwd && others.is_empty() {
@@ -55,7 +56,7 @@ pub(super) fn find(options: &Options, paths: &Paths, writable: impl Fn(&[u8]) ->
         text(&top),
         text(&top)
     );
-    // Started in the top itself, the guard has all of it already.
+    // A guard that was started in the top itself has all of it already, so the operator needs no note.
     Workspace { others, note: Some(note).filter(|_| top != paths.cwd), ..found }
 }
 

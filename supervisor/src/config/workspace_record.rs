@@ -1,10 +1,10 @@
 //! Where guarded runs could write, in `guard/workspaces.jsonl` of the state directory, which no guarded program can reach.
 //!
-//! A line is added before a run starts, for the start directory and each directory above it that the policy lets the run
-//! write, and for each other place that it names for writing; and before a human's answer lets a run write elsewhere, for
-//! that place. It says whether there was a `.git` by then that no earlier run could have
-//! made: such a repository is the operator's for good. Lines are appended and never changed, so that two guards may write
-//! at once. A run reads the record of OpenClaw's usual state directory, too: a variable may name another one.
+//! Lines are added before a run starts: for the start directory, for each directory above it that the policy lets the
+//! run write, and for each other place that the policy names for writing. A line is also added before a human's answer
+//! lets a run write at a further place. A line says whether the place had a `.git` by then that no earlier run could
+//! have made: such a repository is the operator's for good. Lines are appended and never changed, so that two guards
+//! may write at once. A run reads the record of OpenClaw's usual state directory, too: a variable may name another one.
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 /// The file in the guard's own directory.
 pub(super) const NAME: &str = "workspaces.jsonl";
-/// The size above which nothing is added. From then on, no further top counts.
+/// The size above which nothing is added. From then on, no directory above a start directory counts as a top.
 const MAX_BYTES: u64 = 4 << 20;
 
 /// Directories in which only root writes (hier(7)).
@@ -32,13 +32,13 @@ struct Line {
     /// The pattern from its first wildcard on; empty for a directory.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pattern: String,
-    /// Whether it had a `.git` of the operator's before the first run that could make one.
+    /// Whether the directory had a `.git` of the operator's before the first run that could make one.
     repository: bool,
 }
 
 impl Line {
-    /// Returns the line for a place that is no repository of the operator's. For a name that JSON cannot express it is the
-    /// directory around it: everything in there counts as open to the run.
+    /// Returns the line for a place that is no repository of the operator's. If JSON cannot express the name of the
+    /// place, the line is for the directory around it: everything in there counts as open to the run.
     fn new(place: &Path) -> Option<Line> {
         let path = place.ancestors().find_map(Path::to_str)?.to_owned();
         Some(Line { path, pattern: String::new(), repository: false })
@@ -76,7 +76,7 @@ impl RunRecord {
         RunRecord::joined(states.iter().map(|state| read_lines(state).ok()))
     }
 
-    /// Joins the lines of records, of which one that is lost makes the whole unknown.
+    /// Joins the lines of records. If one record is lost, any place counts as open to earlier runs.
     fn joined(records: impl Iterator<Item = Option<Vec<Line>>>) -> RunRecord {
         let records: Vec<Option<Vec<Line>>> = records.collect();
         let is_whole = !records.is_empty() && records.iter().all(Option::is_some);
@@ -98,7 +98,7 @@ impl RunRecord {
     /// Returns the places as a policy takes them.
     pub(super) fn to_earlier_runs(&self) -> EarlierRuns {
         let runs = self.places.clone();
-        // A guarded program gets no other user's rights.
+        // A guarded program gets no other user's rights, so only a run of root's can write there.
         if rustix::process::geteuid().is_root() { runs } else { runs.outside_of(&OF_ROOT) }
     }
 
@@ -119,7 +119,7 @@ impl RunRecord {
         self.was_repository(top) || !self.may_be_written(&top.join(".git"))
     }
 
-    /// Returns whether a path lies where an earlier run could write, or may: the record cannot tell.
+    /// Returns whether an earlier run could write a path, or the record cannot tell.
     pub(super) fn may_be_written(&self, path: &Path) -> bool {
         path.to_str().is_none() || self.places.may_write(path.as_os_str().as_bytes())
     }
@@ -178,7 +178,8 @@ pub(super) fn add(state: &Path, place: &Path) -> io::Result<()> {
     append(state, &Line::new(place).iter().collect::<Vec<_>>())
 }
 
-/// Returns whether there is a `.git` in a directory, or may be: in one that cannot be searched, anything could be.
+/// Returns whether there is a `.git` in a directory, or may be: a directory that cannot be searched could have anything
+/// in it.
 pub(super) fn is_repository(directory: &Path) -> bool {
     match directory.join(OsStr::new(".git")).symlink_metadata() {
         Ok(_) => true,
@@ -199,7 +200,7 @@ pub enum LostRecord {
     /// Nothing is added any more.
     #[error("it is full, at {MAX_BYTES} bytes")]
     Full,
-    /// A line that is no line of the guard's, or has no end: counted from 1.
+    /// A line was not written by the guard, or has no end. Holds the line's number, counted from 1.
     #[error("line {0} is not whole")]
     Cut(usize),
 }
@@ -212,14 +213,14 @@ fn read_lines(state: &Path) -> Result<Vec<Line>, LostRecord> {
     }
     let mut lines = Vec::new();
     for (at, line) in text.split_inclusive('\n').enumerate() {
-        // Without its newline, it may be cut, and name another directory.
+        // A line without its newline may be cut, and name another directory.
         let whole = line.strip_suffix('\n').and_then(|line| serde_json::from_str(line).ok());
         lines.push(whole.ok_or(LostRecord::Cut(at + 1))?);
     }
     Ok(lines)
 }
 
-/// Returns the first of the records of these state directories that is lost, and why.
+/// Returns the first lost record of these state directories, and why it is lost.
 pub(super) fn lost(states: &[PathBuf]) -> Option<(PathBuf, LostRecord)> {
     states.iter().find_map(|state| read_lines(state).err().map(|why| (path(state), why)))
 }
@@ -238,7 +239,7 @@ fn append(state: &Path, new: &[&Line]) -> io::Result<()> {
     }
     let directory = Directory::make_own(state)?;
     let mut file = directory.make_regular(NAME, OFlags::WRONLY | OFlags::APPEND)?;
-    // No other guard adds a line before a part of one is taken back.
+    // The lock keeps other guards from adding a line before this guard takes back a partly written one.
     flock(&file, FlockOperation::LockExclusive)?;
     let before = file.metadata()?.len();
     if before >= MAX_BYTES {

@@ -14,7 +14,7 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// Creates a whole allowance.
+    /// Creates a full allowance.
     pub fn new(most: u64, now: Instant) -> Allowance {
         Allowance { most, left: most, since: now }
     }
@@ -46,7 +46,7 @@ mod tests {
         let day = |number: u32| start + REFILL_TIME / 30 * number;
         assert!(!allowance.take(101, day(1)) && allowance.take(100, day(1)));
         assert!(!allowance.take(1, day(1)));
-        // However long nothing happens, it is never more than whole.
+        // However long nothing happens, the allowance is never more than full.
         assert!(allowance.take(3000, day(100)) && !allowance.take(1, day(100)));
         assert!(Allowance::new(u64::MAX, start).take(usize::MAX, day(100)));
     }

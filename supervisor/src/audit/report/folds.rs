@@ -54,7 +54,7 @@ impl Hash for Denial {
 }
 
 impl Folds {
-    /// Counts a denial that was remembered. Returns one that was not.
+    /// Counts a denial if an equal one is remembered. Otherwise returns the denial.
     pub fn count(&mut self, event: DecisionEvent) -> Option<DecisionEvent> {
         let denial = Denial(event);
         let Some(folded) = self.denials.get_mut(&denial) else { return Some(denial.0) };
@@ -62,7 +62,8 @@ impl Folds {
         None
     }
 
-    /// Remembers a denial that has its line. Returns the repeats of the oldest one, if that is forgotten for it.
+    /// Remembers a denial that has its line. If the oldest denial is forgotten to make room, returns that denial's
+    /// repeats.
     pub fn remember(&mut self, event: DecisionEvent) -> Option<Repeats> {
         let repeats = if self.denials.len() < MAX_REMEMBERED { None } else { self.forget_oldest() };
         self.added += 1;
@@ -117,7 +118,7 @@ mod tests {
         }
     }
 
-    /// Reports a denial as the logger does. Returns the repeats that came out, and whether it has a line.
+    /// Reports a denial as the logger does. Returns whether the denial has a line, and the repeats that came out.
     fn report(folds: &mut Folds, event: DecisionEvent) -> (bool, Option<Repeats>) {
         match folds.count(event) {
             None => (false, None),
@@ -147,7 +148,7 @@ mod tests {
         let repeats = folds.take();
         assert_eq!(repeats.iter().map(|(_, span)| span.count).collect::<Vec<_>>(), [1; 7]);
         assert_eq!(repeats[0].0.pid, 1, "the process of the first");
-        // Those are remembered for another interval, and then forgotten.
+        // Denials that had repeats are remembered for another interval, and then forgotten.
         assert!(!report(&mut folds, denial("/a", 4)).0);
         assert_eq!(folds.take().len(), 1);
         assert!(folds.take().is_empty() && folds.is_empty());
@@ -165,7 +166,7 @@ mod tests {
         let (_, forgotten) = report(&mut folds, denial("/new", 1));
         let (event, span) = forgotten.expect("the repeats of the oldest");
         assert_eq!((&*event.path, span.count), (&b"/0"[..], 1));
-        // The next one has no repeats.
+        // The denial that is forgotten next has no repeats.
         assert!(matches!(report(&mut folds, denial("/newer", 1)), (true, None)));
         assert_eq!(folds.denials.len(), MAX_REMEMBERED);
     }

@@ -1,12 +1,12 @@
-//! Lines for stderr that wait as long as they would damage what a program draws on the screen, or a line that it lets the
-//! operator edit.
+//! Lines for stderr that wait while they would damage what a program draws on the screen, or a line that the operator
+//! edits in the program.
 
 use std::time::{Duration, Instant};
 
 use super::stderr::print;
 use crate::terminal::{ScreenState, SharedScreenState};
 
-/// How many lines are kept. Of more, only the number is printed.
+/// How many lines are kept. Of further lines, only the number is printed.
 const MAX_LINES: usize = 10;
 /// How long a line waits for the end of the line that a program writes.
 const LINE_TIMEOUT: Duration = Duration::from_secs(1);

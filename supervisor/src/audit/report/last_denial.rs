@@ -18,7 +18,7 @@ use crate::audit::DecisionEvent;
 use crate::kernel::errno::from_io;
 use crate::resolve::link_to;
 
-/// The name that the tree opens to read it.
+/// The name that the tree opens to read the text.
 pub const LAST_DENIAL: &str = "/.openclaw-guard/last-denial";
 
 /// What was denied last.
@@ -31,7 +31,7 @@ impl LastDenial {
         *self.0.lock() = Some(explanation(event, verb));
     }
 
-    /// Returns it in unnamed memory that nobody can change.
+    /// Returns the text in unnamed memory that nobody can change.
     ///
     /// # Errors
     /// ENOENT if nothing was denied; the kernel's, if it cannot provide the memory.

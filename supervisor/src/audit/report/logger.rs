@@ -33,9 +33,9 @@ pub struct Logger {
     lines: SyncSender<Box<Message>>,
     folds: Folds,
     allowance: Allowance,
-    /// The denials since the last count for which the allowance had no room.
+    /// The denials for which the allowance had no room, since they were last counted in a line.
     uncounted: Option<Span>,
-    /// Whether it was said that the allowance is used up.
+    /// Whether the operator was told that the allowance is used up.
     is_reported: bool,
     /// When counts are due.
     due: Instant,
@@ -85,8 +85,8 @@ impl Logger {
 
     /// Writes a record after everything that is in the queue.
     ///
-    /// The caller writes itself: waking a thread for it takes longer on an idle processor. After a panic it is unknown
-    /// what was written, so the record counts as not logged.
+    /// The calling thread writes the record itself: to wake another thread takes longer on an idle processor. After a
+    /// panic it is unknown what was written, so the record counts as not logged.
     pub fn write_now(&mut self, queue: &LogQueue, record: Record) -> Logged {
         // A worker has its caller's umask, which must not become that of a new file of the log.
         let before = umask(Mode::RWXG | Mode::RWXO);
@@ -117,7 +117,7 @@ impl Logger {
             }
             return self.write(&Record::Event(event));
         }
-        // A denial that is counted is logged: its first one has a line, and the count will have one.
+        // A counted denial is logged: the first equal denial has a line, and the count will have one.
         let Some(event) = self.folds.count(event) else { return Logged::Yes };
         let logged = self.write(&Record::Event(event.clone()));
         if logged == Logged::Yes

@@ -103,9 +103,10 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// The capacity of the queue of lines for stderr, so that memory stays bounded. If it is full, lines are dropped.
 const BACKLOG: usize = 4096;
 /// How long a denied call waits until its line is printed, so that the line precedes the program's error
-/// message. A busy machine may need as long.
+/// message. A busy machine may need that long.
 const LINE_TIMEOUT: Duration = Duration::from_millis(500);
-/// How long it waits after a line that was not printed in time: the terminal is stopped, or nobody reads the pipe.
+/// How long a denied call waits after a line that was not printed in time: the terminal is stopped, or nobody reads the
+/// pipe.
 const STUCK_LINE_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// Reports decisions to the operator. Lines for stderr are boxed because a channel allocates its full capacity at the
@@ -322,7 +323,7 @@ impl Reporter {
         if self.log.queue.push_until(LogMessage::Flush(done), until) {
             written(&wait);
         }
-        // Stderr comes second: the log may have sent a line there that says why it cannot be written, which is
+        // Stderr comes second: the log's writer may have sent a line there that says why it cannot write. That line is
         // printed even if other lines are unwanted.
         let (done, wait) = sync_channel(1);
         if self.lines.try_send(Box::new(Message::Flush(done))).is_ok() {

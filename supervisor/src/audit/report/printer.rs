@@ -17,7 +17,7 @@ use crate::terminal::SharedScreenState;
 const FOLD_INTERVAL: Duration = Duration::from_secs(5);
 /// The number of lines that may be printed at once.
 const BURST: u32 = 100;
-/// The time for one more line after a burst.
+/// After a burst, one more line may be printed each time this time has passed.
 const LINE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Prints lines.
@@ -35,7 +35,7 @@ pub struct Printer {
 }
 
 impl Printer {
-    /// Creates a printer that has printed nothing yet. `screen` is that of the terminal that stderr is.
+    /// Creates a printer that has printed nothing yet. `screen` is the screen of the terminal that stderr is.
     pub fn new(quiet: Arc<AtomicBool>, screen: Option<SharedScreenState>) -> Printer {
         let held = HeldLines::new(screen);
         Printer { quiet, recent: HashMap::new(), left: BURST, next: Instant::now(), unprinted: 0, held }

@@ -47,7 +47,7 @@ impl LogQueue {
         self.arrived.notify_one();
     }
 
-    /// Adds a message, if there is room for it until then.
+    /// Adds a message if the queue has room for it before `until`. Returns whether it did.
     pub fn push_until(&self, message: LogMessage, until: Instant) -> bool {
         let mut state = self.state.lock();
         if self.taken.wait_while_until(&mut state, State::is_full, until).timed_out() {
@@ -58,8 +58,8 @@ impl LogQueue {
         true
     }
 
-    /// Waits until more than `seen` messages have arrived, even if others have taken them; until then if a time is
-    /// given. Returns how many have arrived.
+    /// Waits until more than `seen` messages have arrived, even if others have taken them, but no longer than `until`.
+    /// Returns how many have arrived.
     pub fn wait(&self, seen: u64, until: Option<Instant>) -> u64 {
         let mut state = self.state.lock();
         let is_known = |state: &mut State| state.arrivals == seen;

@@ -1,5 +1,5 @@
-//! The state of Claude Code in a home, of which only the servers count: everybody's, and those of each project. It may
-//! be large, so it is read without what is around them.
+//! The state of Claude Code in a home. The guard keeps only the servers: those for all projects, and those of each
+//! project. The file may be large, so the rest of it is not kept in memory.
 
 use std::collections::HashMap;
 use std::io::{self, BufReader, Read};
@@ -9,7 +9,7 @@ use guard_openclaw::plain_file;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The file.
+/// The name of the file.
 pub const STATE: &str = ".claude.json";
 /// The longest state that is read: more than anybody has.
 const MAX_BYTES: u64 = 1 << 30;
@@ -17,10 +17,10 @@ const MAX_BYTES: u64 = 1 << 30;
 /// The servers of a state.
 #[derive(Debug, Default, Deserialize)]
 pub struct ClaudeState {
-    /// Those of each project.
+    /// The servers for all projects.
     #[serde(default, rename = "mcpServers")]
     pub servers: Value,
-    /// By the directory of a project.
+    /// What the state says of each project, by the project's directory.
     #[serde(default)]
     pub projects: HashMap<String, StateOfProject>,
 }

@@ -27,21 +27,23 @@ const AROUND_COMMANDS: [&str; 4] = ["hooks", "statusLine", "fileSuggestion", "bi
 /// `subagentStatusLine`, aider's `lint-cmd` and `notifications-command`, `rust-analyzer.check.overrideCommand` of
 /// editors.
 const ENDS: [&str; 7] = ["Helper", "Refresh", "Command", "StatusLine", "-cmd", "-command", ".command"];
-/// How keys of editors end whose text may be a program, or a file or directory that is none.
+/// How keys of editors end whose text may name a program, or any other file or directory.
 const ENDS_OF_PATHS: [&str; 4] = ["Path", ".path", "executable", "Executable"];
 /// Keys with a program, to which other keys give arguments.
 const PROGRAMS: [&str; 3] = ["command", "cmd", "path"];
 /// Keys with the arguments of a program.
 const ARGUMENTS: [&str; 2] = ["args", "arguments"];
-/// Keys with what is loaded as code: opencode's plugins, and the commands that aider loads at its start.
+/// Keys that name what is loaded as code: opencode's plugins, and the commands that aider loads at its start.
 const LOADED: [&str; 5] = ["plugin", "plugins", "load", "env-file", "CLAUDE_ENV_FILE"];
-/// Variables with directories, from which programs come before those of the system, or what a shell reads at its start.
+/// Variables that name directories. Programs there come before those of the system, or a shell reads files there at its
+/// start.
 const PLACES: [&str; 3] = ["PATH", "ZDOTDIR", "GIT_EXEC_PATH"];
-/// How the keys of VS Code's terminals begin that hold programs.
+/// How VS Code's keys begin that hold the programs of terminals.
 const TERMINALS: [&str; 2] = ["terminal.integrated.profiles.", "terminal.integrated.automationProfile."];
-/// Claude Code's key with directories of plugins, in `path`.
+/// Claude Code's key that holds directories of plugins, each at a key `path`.
 const MARKETPLACES: &str = "extraKnownMarketplaces";
-/// Keys whose value is text for humans, text for a model, or data, and never a command; also inside `AROUND_COMMANDS`.
+/// Keys whose value is text for humans, text for a model, or data. It is never a command, even inside
+/// `AROUND_COMMANDS`.
 const TEXTS: [&str; 13] = [
     "prompt",
     "description",
@@ -75,7 +77,8 @@ pub enum Part {
     Place,
 }
 
-/// The key that a reader takes this one for which ignores case, as Go's encoding/json does, if it is one with commands.
+/// Returns the known key that this key is to a reader that ignores case, as Go's encoding/json does. Otherwise returns
+/// the key itself.
 fn without_case(key: &str) -> &str {
     let is_same = |known: &str| {
         let folded = key.chars().map(|letter| match letter {
@@ -104,7 +107,7 @@ impl Part {
             _ if LOADED.contains(&key) || is_variable() => Part::Loaded,
             _ if COMMANDS.contains(&key) && self != Part::Around => Part::Command,
             _ if AROUND_COMMANDS.contains(&key) || ENDS.iter().any(|end| key.ends_with(end)) => Part::Around,
-            // As VS Code writes a word with its quoting.
+            // VS Code writes a word with its quoting as an object with this key.
             "value" => self,
             _ if matches!(self, Part::Around | Part::Marketplaces) => self,
             _ if ENDS_OF_PATHS.iter().any(|end| key.ends_with(end)) => Part::Paths,
@@ -112,7 +115,7 @@ impl Part {
         }
     }
 
-    /// What a text there has started.
+    /// Returns what a text at this place makes an agent start.
     pub fn text(self, text: String) -> Option<NamedCommand> {
         match self {
             Part::Data | Part::Marketplaces => None,
@@ -124,21 +127,21 @@ impl Part {
     }
 }
 
-/// Returns what a value of settings has started.
+/// Returns what a value of settings makes an agent start.
 pub fn commands(value: &Value) -> Vec<StartedCommand> {
     let mut found = Vec::new();
     add(value, Part::Data, None, &mut found);
     found
 }
 
-/// Adds what a value of settings has started, in a directory that the settings around it name.
+/// Adds what a value of settings makes an agent start, in the directory that the settings around the value name.
 fn add(value: &Value, part: Part, directory: Option<&str>, found: &mut Vec<StartedCommand>) {
     let started = |command: NamedCommand| StartedCommand { command, directory: directory.map(str::to_owned) };
     match value {
         Value::String(text) => found.extend(part.text(text.clone()).map(started)),
         Value::Array(values) => {
             let argv = words(values).filter(|_| matches!(part, Part::Command | Part::Around));
-            // A single word of a list is no command of itself, unless it is a path or has words.
+            // A single word of a list is a command by itself only if it is a path or contains blanks.
             let is_whole = |value: &&Value| {
                 argv.is_none()
                     || value
@@ -166,7 +169,7 @@ fn add(value: &Value, part: Part, directory: Option<&str>, found: &mut Vec<Start
     }
 }
 
-/// A program with its arguments, by the values that these keys have.
+/// A program with its arguments. `at` returns the value of a key.
 fn argv<'v>(at: impl Fn(&str) -> Option<&'v Value>) -> Option<Vec<String>> {
     let program = PROGRAMS.iter().find_map(|key| at(key)?.as_str())?;
     let arguments = ARGUMENTS.iter().find_map(|key| words(at(key)?.as_array()?))?;
@@ -179,7 +182,7 @@ fn directory_in(value: &Value) -> Option<&str> {
     own.or_else(|| value.get("options")?.get("cwd"))?.as_str()
 }
 
-/// A list of words, if it is nothing else.
+/// The words of a list, if the list holds nothing but texts.
 fn words(values: &[Value]) -> Option<Vec<String>> {
     values.iter().map(|value| value.as_str().map(str::to_owned)).collect()
 }

@@ -1,5 +1,5 @@
-//! Commands in settings that are YAML or Markdown, or TOML that cannot be read as such. Of lines only those with a key and
-//! a value are understood, and those that go on with a value: how these agents' manuals write commands.
+//! Commands in settings that are YAML or Markdown, or TOML that cannot be parsed. Two kinds of lines are understood: a
+//! key with a value, and the continuation of a value. The manuals of these agents write commands in such lines.
 
 use std::collections::HashSet;
 
@@ -10,11 +10,11 @@ use super::yaml;
 
 /// What ends a line in YAML 1.2 beside `\r\n`.
 const BREAKS: [char; 2] = ['\n', '\r'];
-/// What ended lines in YAML 1.1 as well, which PyYAML reads.
+/// What ends a line in YAML 1.1, which PyYAML reads.
 const OLDER_BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
-/// Returns the commands of settings in YAML: of its value, and of its lines, which other releases of YAML end elsewhere,
-/// and which count where it is wrong.
+/// Returns the commands of settings in YAML, from its parsed values and from its lines. The lines count because other
+/// releases of YAML end them elsewhere, and because an invalid text has no parsed values.
 ///
 /// # Errors
 /// There is more than may be read.
@@ -26,7 +26,7 @@ pub fn of_yaml(text: &str, budget: &ReadBudget) -> Result<Vec<StartedCommand>, B
     Ok(found)
 }
 
-/// Returns the commands in the lines of settings, by whichever release of YAML ends them.
+/// Returns the commands in the lines of settings. The lines end as in any release of YAML.
 pub fn of_lines(text: &str) -> Vec<StartedCommand> {
     let mut found = of_rows(text, &BREAKS);
     if text.contains(&OLDER_BREAKS[2..]) {
@@ -60,7 +60,8 @@ pub fn of_markdown(text: &str, budget: &ReadBudget) -> Result<Vec<StartedCommand
 }
 
 /// Returns the commands of a prompt whose output takes their place in the text (`!{…}`, as Gemini CLI's manual writes
-/// them: braces in them are balanced). Where a brace has no end, a command ends with its line, and so do all behind it.
+/// them: braces in them are balanced). If a brace is never closed, its command and all later ones end at the next `}`
+/// or at the end of the line.
 pub fn of_prompt(text: &str) -> Vec<StartedCommand> {
     let (mut found, mut rest, mut are_balanced) = (Vec::new(), text, true);
     while let Some((_, after)) = rest.split_once("!{") {
@@ -73,7 +74,7 @@ pub fn of_prompt(text: &str) -> Vec<StartedCommand> {
     found
 }
 
-/// Where the brace ends in which a text begins.
+/// Where the brace ends that was opened just before the text.
 fn end_of_braces(text: &str) -> Option<usize> {
     let mut depth = 1usize;
     let end = text.char_indices().find(|(_, letter)| {
@@ -97,7 +98,7 @@ struct LineReader {
     directory: Option<String>,
     /// Where the commands of that entry begin.
     from: usize,
-    /// Whether the lines go on with arguments.
+    /// Whether the next lines are arguments.
     is_arguments: bool,
     found: Vec<StartedCommand>,
 }
@@ -118,7 +119,7 @@ impl LineReader {
             return;
         }
         while let Some(item) = rest.strip_prefix("- ") {
-            // A list of entries, and no arguments of one.
+            // The list holds entries, not the arguments of one entry.
             if entry(item).is_some() {
                 self.end_entry();
             }
@@ -155,7 +156,7 @@ impl LineReader {
 
     fn value(&mut self, value: &str, part: Part) {
         let value = value.trim().trim_end_matches(',');
-        // A table on one line has its own keys: what it holds counts if one of them may hold a command.
+        // A table on one line has its own keys: its content counts if one of these keys may hold a command.
         if value.starts_with('{') && (part != Part::Data || value.contains("command")) {
             return self.found.push(NamedCommand::Words(value.to_owned()).into());
         }
@@ -169,7 +170,7 @@ impl LineReader {
         self.found.extend(words.into_iter().filter_map(|word| part.text(word)).map(StartedCommand::from));
     }
 
-    /// Ends an entry: its program has its arguments, and each command its directory.
+    /// Ends an entry: joins its program with its arguments, and gives each of its commands the entry's directory.
     fn end_entry(&mut self) {
         let (program, arguments) = (self.program.take(), std::mem::take(&mut self.arguments));
         if let Some(program) = program.filter(|_| !arguments.is_empty()) {
@@ -190,7 +191,7 @@ fn entry(row: &str) -> Option<(&str, &str)> {
     let value = rest.strip_prefix('=').or_else(|| {
         rest.strip_prefix(':').filter(|value| value.is_empty() || value.starts_with(char::is_whitespace))
     })?;
-    // A quote that ends later is that of a value.
+    // If a quote in the key is still open, the separator is part of a quoted value.
     let is_whole = key.matches('"').count() % 2 == 0 && !key.is_empty();
     is_whole.then_some((key, value))
 }
@@ -230,7 +231,7 @@ mod tests {
         of_markdown(text, &ReadBudget::default()).unwrap()
     }
 
-    /// Each of them is the command by another spelling.
+    /// Each text spells the same command in another way.
     #[test]
     fn commands_in_yaml_of_any_spelling_are_found() {
         for text in [
@@ -305,7 +306,7 @@ mod tests {
         ] {
             assert_eq!(texts(of_prompt(text)), expected, "{text}");
         }
-        // One pass, whatever has no end.
+        // The text is read in one pass, even if nothing in it is closed.
         assert_eq!(of_prompt(&"!{\n".repeat(500_000)).len(), 500_000);
     }
 }

@@ -27,7 +27,7 @@ const PROJECTS: [&str; 7] = [
 /// What stands for the directory of a command: the project, or where `cd` has gone.
 const HERE: [&str; 5] =
     ["${PWD}", "$PWD", "$(git rev-parse --show-toplevel)", "`git rev-parse --show-toplevel`", "$(pwd)"];
-/// What a command asks git for the top of the repository with.
+/// The option by which a command asks git for the top of the repository.
 const TOP: &str = "--show-toplevel";
 /// What stands for the home.
 const HOME: [&str; 4] = ["${HOME}", "$HOME", "${env:HOME}", "${userHome}"];
@@ -42,7 +42,7 @@ const MAX_DIRECTORIES: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub struct NamePaths<'p> {
     pub home: &'p Path,
-    /// The project that the settings are for; the home for what they name in it.
+    /// The project that the settings are for; the home, to look for names in the home.
     pub project: &'p Path,
     /// Directories of the user's beside the home and the project.
     pub roots: &'p [PathBuf],
@@ -53,7 +53,7 @@ impl NamePaths<'_> {
         mentioned_scripts::places(word, self.home, self.project, around)
     }
 
-    /// Whether a path is the user's, as written.
+    /// Whether a path, as written, lies in the home, the project or a root.
     fn contain(&self, path: &Path) -> bool {
         let roots = self.roots.iter().map(PathBuf::as_path);
         [self.home, self.project].into_iter().chain(roots).any(|root| path.starts_with(root))
@@ -64,9 +64,9 @@ impl NamePaths<'_> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct TooLong;
 
-/// Returns the files of the home or the project that a command has run: its programs and the scripts of interpreters,
-/// also where they are missing, and each further word that names a script. Other files that a command reads or writes
-/// are none.
+/// Returns the files of the home or the project that a command runs: its programs and the scripts of interpreters, even
+/// if they are missing, and the script that any further word names. Other files that the command reads or writes are
+/// left out.
 ///
 /// # Errors
 /// The command is too long.
@@ -113,16 +113,16 @@ fn top_of(project: &Path) -> Option<PathBuf> {
 
 struct CommandReader<'p> {
     places: NamePaths<'p>,
-    /// Where the command may start. What is not there yet may come in each of them.
+    /// Where the command may start. A missing file may be made later in each of these directories.
     bases: Vec<PathBuf>,
     /// Where `cd` has gone.
     here: PathBuf,
     found: Vec<PathBuf>,
     /// Words that may name scripts.
     mentioned: BTreeSet<String>,
-    /// Such words of programs that give the content of files to others.
+    /// Words that may name scripts, in commands that give the content of files to other programs.
     passed: BTreeSet<String>,
-    /// Whether a program may run what such a program gives it.
+    /// Whether a program may run what another one gives it.
     runs: bool,
 }
 
@@ -199,7 +199,7 @@ impl<'p> CommandReader<'p> {
         texts.filter(|_| depth < MAX_DEPTH).for_each(|text| self.read(text, depth + 1));
     }
 
-    /// Takes note of a variable. Its value may be what a program is given later, or a directory of programs.
+    /// Takes note of a variable. A program may be given its value later, or the value may be a directory of programs.
     fn assigned(&mut self, word: &str) {
         let (name, value) = word.split_once('=').unwrap_or_default();
         let is_code = PersistenceSites::names_of_variables().any(|variable| variable == name);
@@ -236,7 +236,7 @@ impl<'p> CommandReader<'p> {
         }
     }
 
-    /// Takes note of a directory, from where `cd` has gone.
+    /// Takes note of a directory. A relative one starts where `cd` has gone.
     fn add_base(&mut self, to: &str) -> Option<PathBuf> {
         if to.contains(HOLE) || self.bases.len() >= MAX_DIRECTORIES {
             return None;
@@ -262,7 +262,7 @@ impl<'p> CommandReader<'p> {
         let is_meant = |path: &PathBuf| match command {
             // A word without a slash that is no file is the name of a package.
             NamedCommand::Loaded(text) => path.is_file() || text.contains('/') && !path.is_dir(),
-            // A directory around the project holds the work, and so may one that a home names.
+            // A directory around the project holds the work. So may a directory that the settings of a home name.
             NamedCommand::Place(_) => path.exists() && project != home && !project.starts_with(path),
             _ => is_script(path),
         };
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(found("~/bin/x; $HOME/y"), ["/nowhere/u/bin/x", "/nowhere/u/y"]);
     }
 
-    /// The files that a command has run in a project with some files.
+    /// Returns the files that a command runs in a project with some files.
     fn found_of(command: &NamedCommand) -> Vec<String> {
         let directory = tempfile::tempdir().unwrap();
         let project = directory.path();

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use memchr::memchr;
 
-/// Where in a text of JSON escapes of four digits begin, each with its number. In JSON there is no backslash out of strings.
+/// Returns where escapes of four digits begin in a text of JSON, each with its number. JSON has backslashes only in
+/// strings.
 fn escapes(text: &str) -> impl Iterator<Item = (usize, u16)> {
     let mut next = 0;
     std::iter::from_fn(move || {
@@ -34,7 +35,7 @@ pub fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
     changed
 }
 
-/// Returns a text that may be JSON with the characters that its escapes stand for.
+/// Returns a text that may be JSON, with each escape replaced by the character that it stands for.
 pub fn decoded(text: &str) -> String {
     let (mut result, mut rest) = (String::with_capacity(text.len()), 0);
     for (at, number) in escapes(text) {

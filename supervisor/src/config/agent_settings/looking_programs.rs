@@ -1,5 +1,5 @@
-//! Programs that only look at the files that they are given, or check, format or write them. What a checker loads with
-//! its sources is the work itself.
+//! Programs that only look at the files that they are given, or check, format or write them. The code that a checker
+//! loads with its sources is the work itself.
 
 use super::shell_commands::HOLE;
 use super::shell_words::{BEFORE, is_assignment};
@@ -27,24 +27,24 @@ const LOOKING: &str = "tee touch rm rmdir mkdir chmod chown stat wc grep egrep f
     wait kill id whoami uname hostname fi done esac }";
 const PASSING: &str = "ls echo printf realpath readlink cat tac head tail sed awk gawk mawk nl sort uniq cut tr jq yq rev paste join column fold fmt \
     expand tr bat less more cp mv ln install rsync export for select base64 od xxd hexdump strings";
-/// What git does with the files of a work tree, and runs nothing by their names.
+/// Git's commands that use the files of a work tree, but run none of the files that they name.
 const OF_GIT: &str = "add diff status log show blame annotate stash checkout commit rm mv restore reset ls-files \
     check-ignore rev-parse hash-object diff-files diff-index diff-tree grep switch branch fetch pull push tag \
     cat-file ls-tree describe clean update-index";
-/// Its options with a program.
+/// Git's options that name a program.
 const STARTING_OF_GIT: [&str; 6] =
     ["--ext-diff", "--upload-pack", "--receive-pack", "--exec", "-O", "--open-files-in-pager"];
-/// Modules of python that are such programs.
+/// Modules of python that only look at files, or check, format or write them.
 const MODULES: &str = "pytest black py_compile compileall mypy ruff isort flake8 pylint bandit unittest pyflakes \
     pycodestyle pydocstyle autopep8 yapf json.tool tabnanny ast tokenize doctest pyright basedpyright vulture radon \
     codespell djlint sqlfluff pre_commit";
-/// What scripts of a package are called that check or format.
+/// Names of a package's scripts that check or format.
 const TASKS: &str =
     "lint format fmt check typecheck type-check types test tests tsc prettier eslint stylelint spellcheck";
-/// Words before such a program, beside those before every command.
+/// Words that may stand before such a program, besides the words that may stand before every command.
 const STARTING: &str =
     "npx bunx uvx pipx pnpm yarn npm bun uv poetry pdm hatch rye pixi bundle run dlx exec x tool";
-/// Their options with a value.
+/// Options of these words that have a value.
 const WITH_VALUE: [&str; 8] =
     ["--group", "--extra", "--package", "-p", "--filter", "--with", "--environment", "--from"];
 
@@ -64,7 +64,8 @@ pub const DIRECTORIES: [&str; 12] = [
     "--workdir",
 ];
 
-/// Returns what follows the options of a program that starts another one. A number is the value of one.
+/// Returns the words after the options of a program that starts another program. A number counts as the value of an
+/// option.
 pub fn after_options(words: &[String]) -> &[String] {
     after_options_with(words, is_directory)
 }
@@ -83,14 +84,14 @@ fn after_options_with(words: &[String], has_value: impl Fn(&str) -> bool) -> &[S
     words
 }
 
-/// What may stand before a program. Aider writes the language of the files there (`python: ruff check`).
+/// Whether a word may stand before a program. Aider writes the language of the files there (`python: ruff check`).
 pub fn is_before(name: &str, word: &str) -> bool {
     let is_language =
         || word.strip_suffix(':').is_some_and(|name| name.bytes().all(|c| c.is_ascii_alphanumeric()));
     BEFORE.contains(&name) || is_assignment(word) || word.len() > 1 && is_language()
 }
 
-/// Whether a program starts another one of a project, or a script.
+/// Whether a program starts another program of a project, or a script.
 pub fn is_starting(name: &str) -> bool {
     is_one(STARTING, name)
 }
@@ -112,7 +113,8 @@ pub fn use_of(words: &[String]) -> FileUse {
         if is_before(name, first) {
             words = after_options(rest);
         } else if is_starting(name) {
-            // Another option may have a value: what follows is no program then, and the command counts as one that runs.
+            // An option that is not listed may have a value. Then the value is taken for a program, and the command
+            // counts as one that runs files.
             words = after_options_with(rest, |option| is_directory(option) || WITH_VALUE.contains(&option));
         } else {
             return with_program(name, first, rest);

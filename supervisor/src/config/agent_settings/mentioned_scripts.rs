@@ -1,6 +1,6 @@
 //! The words of a command that name scripts. Which program runs a script cannot be listed (`npx tsx X`, `nix develop -c
-//! X`, `sh < X`), so each word counts that names a file which may be one, but for those of programs that only check or
-//! write files.
+//! X`, `sh < X`), so each word counts that names a file which may be a script. The words of programs that only check or
+//! write files are left out.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -42,7 +42,8 @@ pub fn add_parts(text: &str, parts: &mut BTreeSet<String>) {
     parts.extend(quoted.filter(|part| is_path(&part.as_str())));
 }
 
-/// Adds the parts of a text that cannot be understood: also what follows a variable.
+/// Adds the parts of a text that cannot be understood. For a path after a variable, also adds the path without the
+/// variable.
 pub fn add_all_parts(text: &str, parts: &mut BTreeSet<String>) {
     let mut found = BTreeSet::new();
     add_parts(text, &mut found);
@@ -53,7 +54,7 @@ pub fn add_all_parts(text: &str, parts: &mut BTreeSet<String>) {
     parts.extend(after);
 }
 
-/// Returns the paths that a word may stand for. A relative one may be in each of the directories.
+/// Returns the paths that a word may stand for. A relative word may mean a path in each of the directories.
 pub fn places(word: &str, home: &Path, project: &Path, around: &[PathBuf]) -> Vec<PathBuf> {
     let paths = match (word.strip_prefix("~/"), word.strip_prefix(PROJECT)) {
         (Some(rest), _) => vec![home.join(rest)],
@@ -64,7 +65,7 @@ pub fn places(word: &str, home: &Path, project: &Path, around: &[PathBuf]) -> Ve
     paths.iter().map(|path| plain(path)).collect()
 }
 
-/// Returns a path without `.` in it, which would be another text.
+/// Returns a path without its `.` parts, so that equal paths are equal texts.
 pub fn plain(path: &Path) -> PathBuf {
     path.components().filter(|part| *part != Component::CurDir).collect()
 }

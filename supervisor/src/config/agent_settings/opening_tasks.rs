@@ -1,21 +1,21 @@
-//! The tasks of VS Code's that start by themselves where a folder is opened, with those that they depend on. The others
-//! are the work itself.
+//! VS Code's tasks that start by themselves when a folder is opened, with the tasks that they depend on. The other
+//! tasks are the work itself.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// What such a task has.
+/// The value of `runOn` in a task that starts when a folder is opened.
 pub const ON_OPENING: &str = "folderOpen";
 
 /// The systems for which settings may have tasks of their own (VS Code, taskConfiguration.ts).
 const SYSTEMS: [&str; 3] = ["linux", "osx", "windows"];
 
-/// Removes the other tasks from the lists of tasks in settings, with what is around them where none is left.
+/// Removes the other tasks from the lists of tasks in settings. If no task is left, removes everything.
 pub fn keep_opening(settings: &mut Value) {
     let of_system = SYSTEMS.map(|system| settings.get(system).and_then(|own| own.get("tasks")));
     let lists: Vec<_> = [settings.get("tasks")].into_iter().chain(of_system).flatten().collect();
-    // Tasks that are no list mean nothing that is known, so all of it counts.
+    // If the tasks are not a list, their meaning is unknown, so everything counts.
     if lists.is_empty() || lists.iter().any(|list| !list.is_array()) {
         return;
     }

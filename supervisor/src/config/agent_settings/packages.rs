@@ -4,8 +4,8 @@
 use std::path::{Component, Path};
 
 /// Returns whether a path lies in such a directory: `node_modules`, or an environment of python's, by its usual name. A
-/// file that marks an environment says nothing, since the tree could make one. What lies in a hidden directory of the
-/// home is none.
+/// file that marks an environment says nothing, since the tree could make one. A path in a hidden directory of the home
+/// does not count.
 pub fn contain(path: &Path, home: &Path) -> bool {
     let is_hidden = |path: &Path| match path.components().next() {
         Some(Component::Normal(name)) => name.as_encoded_bytes().starts_with(b"."),

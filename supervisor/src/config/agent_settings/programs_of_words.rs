@@ -1,4 +1,4 @@
-//! The programs of a command that run files, and which.
+//! The programs of a command that run files, and the files that they run.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::shell_commands::HOLE;
 
 /// How many programs of one command are looked at.
 const MAX_PROGRAMS: usize = 4;
-/// What node, bun and the like run of a directory, and the ends that they add to a name.
+/// The ends that node, bun and the like add to a name, or to `index` in a directory.
 const OF_NODE: [&str; 8] = ["js", "mjs", "cjs", "ts", "tsx", "mts", "cts", "jsx"];
 const NODES: [&str; 8] = ["node", "nodejs", "bun", "deno", "tsx", "ts-node", "vite-node", "nodemon"];
 /// The largest `package.json` that is read.
@@ -21,7 +21,7 @@ const MAX_PACKAGE: u64 = 1 << 20;
 enum Language {
     Node,
     Python,
-    /// A directory is a program as a whole (`go run ./cmd/x`).
+    /// It runs a directory as a whole (`go run ./cmd/x`).
     Directory,
     Other,
 }
@@ -33,7 +33,7 @@ pub struct ProgramOfWords<'w> {
     language: Language,
 }
 
-/// Returns the programs among the words of a command: the one at a place, and interpreters before and after it.
+/// Returns the programs among the words of a command: the one at `first`, and interpreters before and after it.
 pub fn programs_in(words: &[String], first: usize) -> impl Iterator<Item = ProgramOfWords<'_>> {
     let is_program = move |at: &usize| *at == first || language(&words[*at..]) != Language::Other;
     let program = |at: usize| ProgramOfWords { words: &words[at..], language: language(&words[at..]) };
@@ -57,7 +57,7 @@ fn language(words: &[String]) -> Language {
 }
 
 impl ProgramOfWords<'_> {
-    /// The files that it runs, also where they are missing.
+    /// The files that it runs, even if they are missing.
     pub fn files(&self, bases: &[PathBuf]) -> Vec<String> {
         let argv: Vec<Vec<u8>> = self.words.iter().map(|word| word.clone().into_bytes()).collect();
         let name = self.words.first().map(|word| name_of(word)).unwrap_or_default();
@@ -95,7 +95,7 @@ impl ProgramOfWords<'_> {
             .collect()
     }
 
-    /// The first word that is no option, of an interpreter.
+    /// The first word after an interpreter that is not an option.
     fn script(&self) -> Option<&str> {
         if matches!(self.language, Language::Other | Language::Directory) {
             return None;
@@ -103,7 +103,7 @@ impl ProgramOfWords<'_> {
         let mut words = self.words.iter().skip(1).filter(|word| !is_option(word) && *word != "run");
         let is_module = self.words.iter().any(|word| word == "-m");
         let has_commands = self.words.first().is_some_and(|word| matches!(name_of(word), "bun" | "deno"));
-        // `bun install` is no script.
+        // `bun install` names no script.
         let is_script = |word: &&str| !has_commands || word.contains(['/', '.']);
         let script = words.next().map(String::as_str).filter(is_script);
         script.filter(|word| !is_module && !word.contains(char::is_whitespace))

@@ -8,20 +8,20 @@ const MAX_BYTES: u64 = 8 << 20;
 /// How many values are looked at, of all settings together: more than a large project has.
 const MAX_VALUES: usize = 100_000;
 
-/// How deep values in values are read: deeper than anybody writes. A worker of the supervisor, whose stack is small, calls
-/// itself once for each.
+/// How deep values may nest: deeper than anybody writes. The reader calls itself once for each level, on the small
+/// stack of a worker.
 pub const MAX_NESTING: usize = 64;
 
 /// Why a text is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beyond {
-    /// There are values in values deeper than anybody writes.
+    /// Values nest deeper than anybody writes.
     Deep,
     /// There are more values than may be looked at.
     Many,
 }
 
-/// What is left. Settings beyond it are unread, so their project is closed.
+/// What may still be read. Settings beyond it are unread, so their project is closed.
 #[derive(Debug)]
 pub struct ReadBudget {
     bytes: Cell<u64>,
@@ -48,7 +48,7 @@ impl ReadBudget {
     /// Takes values.
     ///
     /// # Errors
-    /// There are not enough. Then none are left.
+    /// Fewer values are left than `count`. Then the budget is empty.
     pub fn take_values(&self, count: usize) -> Result<(), Beyond> {
         let left = self.values.get().checked_sub(count);
         self.values.set(left.unwrap_or(0));

@@ -1,4 +1,4 @@
-//! The files of the table of settings that are there.
+//! The settings of the table that are in a project, a home or the system.
 
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
@@ -14,14 +14,14 @@ const MAX_NAMES: usize = 4096;
 /// How deep directories are looked into.
 const MAX_DEPTH: usize = 8;
 
-/// Settings that are there, as far as the first name of their row tells.
+/// Settings that may exist. In the path, only the first name and names with a star were looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsFile {
     pub path: PathBuf,
     pub reader: SettingsReader,
 }
 
-/// Returns whether such settings may be a name in a project, or below it.
+/// Returns whether settings of a project may have this name, or lie below it.
 pub fn is_name_of_project(name: &[u8]) -> bool {
     static PLAIN: LazyLock<HashSet<&[u8]>> = LazyLock::new(|| firsts(|name| !name.contains('*')));
     static PATTERNS: LazyLock<HashSet<&[u8]>> = LazyLock::new(|| firsts(|name| name.contains('*')));
@@ -33,7 +33,7 @@ fn firsts(is_meant: impl Fn(&str) -> bool) -> HashSet<&'static [u8]> {
     of_projects().map(|row| first_of(row.names)).filter(|name| is_meant(name)).map(str::as_bytes).collect()
 }
 
-/// Returns whether such settings are called so in a project: not below it.
+/// Returns whether a name fits a pattern, in which a star stands for any text.
 fn fits(pattern: &str, name: &[u8]) -> bool {
     match pattern.split_once('*') {
         None => pattern.as_bytes() == name,
@@ -55,7 +55,7 @@ pub fn of_project(links: &Links, project: &Path) -> Result<Vec<SettingsFile>, Un
     found(links, project, of_projects())
 }
 
-/// Returns the settings of a project that are, or lie in, what has this name there.
+/// Returns the settings of a project that have this name there, or lie in a directory of this name.
 ///
 /// # Errors
 /// As [`of_project`].
@@ -88,7 +88,7 @@ fn found(
 ) -> Result<Vec<SettingsFile>, UnreadSettings> {
     let mut all = Vec::new();
     for row in rows {
-        // Few agents are installed: a listing that is known answers for most rows.
+        // Few agents are installed, so a directory's known listing shows that most rows have no files.
         let first = first_of(row.names);
         let is_missing = || links.real(start.join(first).as_os_str().as_bytes()).is_none();
         if !first.contains('*') && is_missing() {
@@ -132,7 +132,7 @@ impl RowSearch<'_> {
             self.left = self.left.checked_sub(1).ok_or_else(|| UnreadSettings::many(&at))?;
             let is_meant = |name: &std::fs::DirEntry| fits(part, name.file_name().as_encoded_bytes());
             if is_deep {
-                // Not by a link, which may lead anywhere.
+                // Links are not followed: they may lead anywhere.
                 let is_directory = name.file_type().is_ok_and(|kind| kind.is_dir());
                 if is_directory && depth < MAX_DEPTH {
                     self.add(name.path(), parts, depth + 1)?;
@@ -173,7 +173,7 @@ mod tests {
         let expected = [
             ".claude/agents/sub/y.md",
             ".claude/agents/x.md",
-            // What is behind the first name is not looked up.
+            // `SKILL.md` is not looked up, because it has no star.
             ".claude/skills/a/SKILL.md",
             ".claude/skills/b/SKILL.md",
         ];

@@ -1,29 +1,29 @@
-//! The settings of agents and editors, and how each is read: one row for each place that the lists of persistence
-//! protect as an agent's (`listed_places.rs` of guard-policy, which says where its manual describes it), and the
-//! editors' in which programs are named.
+//! The settings of agents and editors, and how each is read. The table has every place that the lists of persistence
+//! protect as an agent's: `listed_places.rs` of guard-policy says where each agent's manual describes the place. It
+//! also has the settings of editors that name programs.
 
-/// How what settings start is found in them.
+/// How to find in settings what they start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingsReader {
-    /// By the keys around it, or by what Markdown has run.
+    /// By the keys around a command, or by the forms in which Markdown has commands.
     Keys,
     /// As [`SettingsReader::Keys`], but of tasks only those that start when the folder is opened.
     Tasks,
-    /// As [`SettingsReader::Tasks`], for what is at the key `tasks` of it.
+    /// As [`SettingsReader::Tasks`], for the value at the key `tasks`.
     CodeWorkspace,
-    /// What starts on this host (`initializeCommand`). The rest runs in the container.
+    /// Only what starts on this host (`initializeCommand`). The rest runs in the container.
     Devcontainer,
     /// A text of shell.
     Shell,
     /// By `!{…}` in a prompt.
     Prompt,
-    /// It names nothing that starts: it is the program itself, text for a model, state, or what names files beside it,
-    /// which the place protects as well.
+    /// The settings name nothing that starts outside them. They are the program itself, text for a model, or state, or
+    /// they name files beside them, which the place protects as well.
     Nothing,
 }
 
-/// A name of an agent's settings, below its start: `~`, `WORK` or the root. A star stands for any text in one name, and
-/// two of them for directories of any depth.
+/// The paths of settings, below `~`, `WORK` or the root. A star stands for any text in one name, and two stars for
+/// directories of any depth.
 const TABLE: &[(SettingsReader, &str)] = &[
     (
         SettingsReader::Keys,
@@ -95,7 +95,7 @@ const TABLE: &[(SettingsReader, &str)] = &[
          ~/.codex/AGENTS.override.md ~/.codex/prompts/ ~/.codex/rules/ ~/.cursor/rules/ ~/.cursor/commands/ \
          ~/.gemini/GEMINI.md ~/.qwen/QWEN.md ~/.copilot/agents/ ~/.gemini/agents/ WORK/.gemini/agents/",
     ),
-    // What may be done, keys, and variables.
+    // Permissions, keys, and variables.
     (
         SettingsReader::Nothing,
         "~/.claude/keybindings.json ~/.codex/.env ~/.cursor/cli-config.json ~/.cursor/permissions.json \
@@ -103,7 +103,7 @@ const TABLE: &[(SettingsReader, &str)] = &[
          ~/.gemini/trusted_hooks.json ~/.aider/oauth-keys.env WORK/.cursor/cli.json WORK/.gemini/.env \
          WORK/.gemini/policies/",
     ),
-    // Programs themselves, and plugins that name what is in them.
+    // Programs themselves, and plugins that name files in their own directories.
     (
         SettingsReader::Nothing,
         "~/.claude/hooks/ ~/.claude/plugins/ ~/.claude/local/ ~/.claude/statusline* ~/.claude/workflows/ \
@@ -121,10 +121,10 @@ const TABLE: &[(SettingsReader, &str)] = &[
     ),
 ];
 
-/// A place of the table: the names below its start, and how it is read.
+/// A place of the table, and how it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SettingsRow {
-    /// The names, each of which may have a star.
+    /// The names of its path below the start. Each may have a star.
     pub names: &'static str,
     pub reader: SettingsReader,
 }

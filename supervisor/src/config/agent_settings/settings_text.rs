@@ -1,4 +1,4 @@
-//! The commands in the text of settings, by what they are and how they are written.
+//! Finds the commands in the text of settings, by the kind of the settings and their format.
 
 use std::path::Path;
 
@@ -17,17 +17,17 @@ use super::unread_settings::UnreadSettings;
 use super::{command_keys, command_lines, json_escapes};
 use crate::config::realpath::Links;
 
-/// What a development container has that starts on the host.
+/// The key of the commands of a development container that start on the host.
 const ON_HOST: &str = "initializeCommand";
 
-/// The stack on which TOML is read: its parser calls itself for each value in a value, and needs more for it than a worker
-/// has. It is enough for all that the parser itself lets pass, should the count before it be too low.
+/// The stack on which TOML is read: its parser calls itself for each level of nesting, and needs more for it than a
+/// worker has. If the count before the parser is too low, the stack still suffices for all that the parser accepts.
 const TOML_STACK: usize = 32 << 20;
 
-/// Returns the text of a file; none if it is not there.
+/// Returns the text of a file, which is empty if the file cannot be opened.
 ///
 /// # Errors
-/// It is longer than that.
+/// The file is longer than `most`.
 pub fn read(links: &Links, path: &Path, most: u64) -> Result<String, UnreadSettings> {
     match plain_file::read_at_most(path, most) {
         Ok(text) => Ok(decoded(&text)),
@@ -54,10 +54,10 @@ fn decoded(text: &[u8]) -> String {
     }
 }
 
-/// Returns the commands in the text of settings. Where JSON cannot be read, each word counts that may be one.
+/// Returns the commands in the text of settings. If JSON cannot be read, each word counts that may be a command.
 ///
 /// # Errors
-/// It nests too deeply, or has more values than `budget` allows.
+/// The text nests too deeply, or has more values than `budget` allows.
 pub fn commands_in(
     text: &str,
     settings: &SettingsFile,
@@ -98,14 +98,14 @@ pub fn words_of(text: &str) -> Vec<String> {
     text.split(is_between).filter(|word| word.contains('/')).map(str::to_owned).collect()
 }
 
-/// What counts of a value, by what it is.
+/// Returns the part of a value that counts for settings of this kind.
 fn meant(mut value: Value, reader: SettingsReader) -> Value {
     match reader {
         SettingsReader::Tasks => keep_opening(&mut value),
         SettingsReader::CodeWorkspace => value.get_mut("tasks").into_iter().for_each(keep_opening),
         SettingsReader::Devcontainer => {
             let mut on_host = value.get(ON_HOST).cloned().unwrap_or_default();
-            // The keys of an object are names for commands that run at once, and mean nothing.
+            // The keys of an object are only labels of commands that run at the same time.
             if let Value::Object(commands) = on_host {
                 let numbered = commands.into_iter().enumerate();
                 on_host = numbered.map(|(number, (_, command))| (number.to_string(), command)).collect();
@@ -117,18 +117,19 @@ fn meant(mut value: Value, reader: SettingsReader) -> Value {
     value
 }
 
-/// The value of JSON, which may have comments and commas at the end: editors and some agents take both for their
+/// The value of JSON, which may have comments and trailing commas: editors and some agents accept both in their
 /// settings. None if it is no JSON.
 fn json(text: &str, budget: &ReadBudget) -> Result<Option<Value>, Beyond> {
-    // JavaScript reads half of a surrogate pair, which is no text in Rust. The count sees what the parser will.
+    // JavaScript accepts half of a surrogate pair, which a text in Rust cannot have. The count reads the same text as
+    // the parser.
     let text = json_escapes::without_lone_surrogates(text.trim_start_matches('\u{feff}'));
     budget.take_values(count(&text, MAX_NESTING)?)?;
     let parsed = jsonc_parser::parse_to_ast(&text, &CollectOptions::default(), &ParseOptions::default());
     Ok(parsed.ok().and_then(|parsed| parsed.value).map(Value::from))
 }
 
-/// Returns how many values JSON may have, if none lies deeper than `most`. What is behind an error counts no more: no parser
-/// gets there.
+/// Returns how many values a text of JSON may have, if none lies deeper than `most`. What follows an error does not
+/// count: no parser gets there.
 fn count(text: &str, most: usize) -> Result<usize, Beyond> {
     let mut scanner = Scanner::new(text, &ScannerOptions::default());
     let (mut depth, mut values) = (0usize, 1);
@@ -159,7 +160,7 @@ fn toml<T: Send>(
     };
     std::thread::scope(|scope| {
         let reader = std::thread::Builder::new().stack_size(TOML_STACK).spawn_scoped(scope, read);
-        // Without a thread, and after a panic, nobody knows what is in it.
+        // Without a thread, and after a panic, nobody knows what the text has.
         reader.map_err(|_| Beyond::Many)?.join().map_err(|_| Beyond::Many)
     })
 }
@@ -210,9 +211,9 @@ mod tests {
         for (depth, is_read) in [(MAX_NESTING, true), (MAX_NESTING + 1, false), (500, false)] {
             assert_eq!(read_json(&nested(depth)).is_ok(), is_read, "{depth}");
         }
-        // Nor does half of a surrogate pair hide what is behind it.
+        // Half of a surrogate pair does not hide what follows it, either.
         assert_eq!(read_json(&format!("[\"\\ud800\",{}", "[".repeat(100_000))), Err(Beyond::Deep));
-        // Neither a text nor a comment ends a value.
+        // A bracket in a text or in a comment does not end a value.
         for hidden in ["\"]\",", "/*]*/", "//]\n"] {
             assert_eq!(read_json(&format!("[{hidden}").repeat(100)), Err(Beyond::Deep), "{hidden}");
         }
@@ -264,7 +265,7 @@ mod tests {
         assert_eq!(decoded(b"\xff\xfe\x00\xd8a"), "\u{fffd}");
     }
 
-    /// On a stack of a worker's size.
+    /// Reads on a stack of a worker's size.
     #[test]
     fn what_is_read_fits_the_stack_of_a_worker() {
         let texts = [("[", "]"), ("{\"a\":", "}"), ("{\"hooks\":[", "]}")].map(|(open, close)| {
@@ -291,7 +292,7 @@ mod tests {
         assert_eq!(read_toml(&format!("a = {}", "[".repeat(100_000))), Err(Beyond::Deep));
     }
 
-    /// Inline tables, each by a key of many parts, and all that is just allowed.
+    /// Keys of many parts, and inline tables in each other, also as deep as is just allowed.
     #[test]
     fn toml_of_any_depth_is_read_or_not() {
         let nested = |depth: usize, key: &str| {

@@ -1,4 +1,4 @@
-//! The commands of a text of shell, each as its words: one pass, whatever the text nests.
+//! Splits a text of shell into commands, and each command into words, in one pass however deep the text nests.
 
 /// Stands in a word for what a variable or a substitution gives.
 pub const HOLE: char = '\u{1}';
@@ -8,7 +8,7 @@ pub const PROJECT: char = '\u{2}';
 /// A command of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShellCommand {
-    /// Its words, without quotes. A [`HOLE`] before a slash is a dot: it most often stands for the project.
+    /// Its words, without quotes. A dot replaces a [`HOLE`] before a slash, which most often stands for the project.
     pub words: Vec<String>,
     /// The files that it reads by `<`.
     pub inputs: Vec<String>,
@@ -43,7 +43,7 @@ pub fn commands_of(text: &str) -> ShellText {
                     letters.next();
                     split.begin(Nesting::Braces);
                     while letters.next_if(|letter| is_of_name(*letter) || "#!".contains(*letter)).is_some() {}
-                    // What separates the name from another value.
+                    // What separates the name from a value to use instead.
                     while letters.next_if(|letter| ":-=?+#%/^,@".contains(*letter)).is_some() {}
                 }
                 Some(next) if is_of_name(*next) || "@*#?$!".contains(*next) => {
@@ -52,7 +52,7 @@ pub fn commands_of(text: &str) -> ShellText {
                     while letters.next_if(|letter| is_named && is_of_name(*letter)).is_some() {}
                     split.push(HOLE);
                 }
-                // Quotes of bash, with escapes or a translation.
+                // Bash's quotes `$'…'` with escapes, and `$"…"` for translation.
                 Some('\'' | '"') if split.quote.is_none() => {}
                 _ => split.push(letter),
             },
@@ -89,7 +89,7 @@ pub fn commands_of(text: &str) -> ShellText {
     ShellText { commands: split.commands, is_understood: is_closed && !split.is_odd }
 }
 
-/// Returns a word of no shell, with a [`HOLE`] for each variable: a dot before a slash.
+/// Returns a word that no shell reads, with a [`HOLE`] for each variable, or a dot for a variable before a slash.
 pub fn with_holes(word: &str) -> String {
     let (mut flat, mut letters) = (String::new(), word.chars().peekable());
     while let Some(letter) = letters.next() {
@@ -113,7 +113,7 @@ fn is_of_name(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_'
 }
 
-/// What a part of a text is in.
+/// What encloses a part of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Nesting {
     /// `$(…)`
@@ -141,7 +141,7 @@ struct Split {
     command: ShellCommand,
     word: Option<String>,
     quote: Option<char>,
-    /// Whether the next word is the target of a redirection, and of which.
+    /// The redirection (`<` or `>`) whose target is the next word.
     redirected: Option<char>,
     outer: Vec<Outer>,
     is_odd: bool,
@@ -177,7 +177,7 @@ impl Split {
     }
 
     fn end(&mut self) {
-        // A substitution that another one ends too early.
+        // If a quote is open, the end belongs to another substitution.
         self.is_odd |= self.quote.is_some();
         self.end_command();
         let Some(outer) = self.outer.pop() else { return };
@@ -213,7 +213,7 @@ impl Split {
         let command = std::mem::take(&mut self.command);
         // The patterns of `case` end with a parenthesis, which would end the substitution.
         self.is_odd |= !self.outer.is_empty() && command.words.first().is_some_and(|word| word == "case");
-        // The value of a variable, where the text says another one for it (`${X:-$Y}`).
+        // In `${X:-$Y}` the part `$Y` is a value for the variable, not a command.
         let is_value =
             self.is_in(Nesting::Braces) && command.words.iter().all(|word| word.chars().all(|c| c == HOLE));
         if command != ShellCommand::default() && !is_value {
@@ -258,7 +258,7 @@ mod tests {
         assert!(commands_of("case a in b) c;; esac").is_understood);
     }
 
-    /// If each took a look at all that follows, this would not end.
+    /// The test would not end if the reader looked at all that follows for each opening.
     #[test]
     fn a_text_is_read_in_one_pass() {
         for part in ["$(", "${", "`", "\"", "$(\"", "(", "a$(`"] {

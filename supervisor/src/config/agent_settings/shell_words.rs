@@ -1,6 +1,6 @@
 //! What stands before the name of a program in a text of shell.
 
-/// Words that stand before a command, of the shell and of programs that start another one.
+/// Words that stand before a command: words of the shell, and programs that start another program.
 pub const BEFORE: [&str; 23] = [
     "!", "{", "if", "then", "else", "elif", "do", "while", "until", "time", "exec", "command", "builtin",
     "env", "nohup", "nice", "ionice", "setsid", "stdbuf", "sudo", "timeout", "xargs", "doas",

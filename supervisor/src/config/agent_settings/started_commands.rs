@@ -1,6 +1,6 @@
-//! What settings have started.
+//! What settings make an agent start.
 
-/// What a setting has started.
+/// What a setting makes an agent start.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NamedCommand {
     /// A text of shell.
@@ -9,14 +9,14 @@ pub enum NamedCommand {
     Argv(Vec<String>),
     /// Arguments alone.
     Words(String),
-    /// What a program loads: a file whatever its name is.
+    /// A file that a program loads, whatever the file's name is.
     Loaded(String),
     /// A directory of programs, or a file.
     Place(String),
 }
 
 impl NamedCommand {
-    /// How long it is.
+    /// Its length in bytes.
     pub fn length(&self) -> usize {
         match self {
             NamedCommand::Argv(words) => words.iter().map(|word| word.len() + 1).sum(),

@@ -1,4 +1,4 @@
-//! YAML as its readers take it: escapes are decoded, and what stands for something else is replaced by it.
+//! YAML as its readers understand it: escapes are decoded, and each alias is replaced by the value that it stands for.
 
 use std::collections::HashMap;
 
@@ -7,16 +7,18 @@ use serde_json::{Map, Value};
 
 use super::read_budget::{Beyond, ReadBudget};
 
-/// The parser's error for lists in lists that are deeper than it reads, which it finds before it hands any of them over.
+/// The parser's error for lists that nest deeper than it reads. It finds them before it hands any of them over.
 const TOO_DEEP: &str = "recursion limit exceeded";
 
 /// How many bytes of a text that is copied count as one more value.
 const BYTES_PER_VALUE: usize = 64;
 
-/// Returns the value of each document. Behind an error nothing is read, and what is open there counts as it is.
+/// Returns the value of each document. After an error nothing is read, and values that are open there count as far as
+/// they were read.
 ///
 /// # Errors
-/// Values nest deeper than `most`, or there are more than `budget` allows, each counted as often as it is referred to.
+/// Values nest deeper than `most`, or there are more than `budget` allows. A value counts each time that it is referred
+/// to.
 pub fn documents(text: &str, budget: &ReadBudget, most: usize) -> Result<Vec<Value>, Beyond> {
     let mut builder =
         YamlBuilder { budget, most, open: Vec::new(), anchored: HashMap::new(), found: Vec::new() };
@@ -45,7 +47,7 @@ enum OpenKind {
     Table(Map<String, Value>, Option<String>),
 }
 
-/// A value that others refer to.
+/// A value that aliases refer to.
 struct AnchoredValue {
     value: Value,
     /// How many values a copy of it counts as.
@@ -116,7 +118,7 @@ impl YamlBuilder<'_> {
             Some(OpenKind::List(values)) => values.push(value),
             Some(OpenKind::Table(entries, key)) => match key.take() {
                 Some(key) => drop(entries.insert(key, value)),
-                // No command has a key that is not a text.
+                // The key of a command is always a text.
                 None => *key = Some(value.as_str().unwrap_or_default().to_owned()),
             },
         }
@@ -172,7 +174,7 @@ mod tests {
         assert_eq!(read(""), Ok(vec![]));
     }
 
-    /// On a stack of a worker's size.
+    /// Reads on a stack of a worker's size.
     #[test]
     fn yaml_of_any_size_is_read_or_not() {
         let read_all = || {

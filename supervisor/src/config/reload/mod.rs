@@ -1,10 +1,10 @@
 //! Re-reads the policy while its tree runs.
 //!
-//! guard.json and the approvals stores are read again when their file changes and at SIGHUP to the
-//! supervisor. A valid policy applies to the calls that come in afterwards; an invalid one changes nothing.
-//! Before a human is asked, a worker has the stores read again ([`Reload::catch_up`]): another guard may just
-//! have saved the answer. The tree cannot trigger or fake a reload: it may not write the files, replace a
-//! directory on their real paths, or signal the supervisor.
+//! guard.json and the approvals stores are read again when one of the files changes, and when the supervisor gets
+//! SIGHUP. A valid policy applies to the calls that come in afterwards; an invalid one changes nothing. Before a human
+//! is asked, a worker has the stores read again ([`Reload::catch_up`]): another guard may just have saved the answer.
+//! The tree cannot trigger or fake a reload: it may not write the files, replace a directory on their real paths, or
+//! signal the supervisor.
 
 mod stamp;
 #[cfg(test)]
@@ -76,7 +76,7 @@ pub struct Reload {
 
 struct PolicyReader {
     source: PolicySource,
-    /// The text read last: an invalid one is reported only once.
+    /// The text read last: an invalid text is reported only once.
     seen: Option<Vec<u8>>,
     /// The stores' contents read last, for the same reason.
     seen_stores: [Option<Vec<u8>>; 3],
@@ -85,7 +85,7 @@ struct PolicyReader {
     current: Arc<Current>,
     sync_thread: SyncThread,
     reporter: Reporter,
-    /// This process ends.
+    /// Whether this process is about to end.
     is_over: Arc<AtomicBool>,
 }
 
@@ -135,9 +135,9 @@ impl Reload {
         std::thread::Builder::new().name("policy".into()).spawn(work).map(drop)
     }
 
-    /// Asks the gateway if it governs, and puts the current contents of the approvals stores in force. If no
-    /// file has changed, that costs one lstat(2) each. Many threads may call this at once: one reads, the
-    /// others wait for it.
+    /// Asks the gateway if it governs, and puts the current contents of the approvals stores in force. If no file has
+    /// changed, that costs one lstat(2) for each file. Many threads may call this at once: one reads, the others wait
+    /// for it.
     pub fn catch_up(&self) {
         // Not under the lock: many threads may wait for one answer from the gateway.
         self.sync_thread.look();
@@ -149,7 +149,8 @@ impl Reload {
         }
     }
 
-    /// Has nothing put in force any more, for this process ends: not what it writes itself by then. Waits for nobody.
+    /// Puts nothing in force from now on, because this process ends: not even what the process itself still writes.
+    /// Does not wait.
     pub fn stop(&self) {
         self.is_over.store(true, Ordering::SeqCst);
     }
@@ -164,7 +165,8 @@ impl PolicyReader {
     fn check(&mut self, wake: ReloadCause) {
         let text = self.new_text(wake);
         let mut stores = self.new_stores(wake);
-        // Another guard may have started with a policy or a log where this tree may write, or may write what this tree runs.
+        // Another guard may have started. Its policy or log may be where this tree may write, or its tree may write
+        // what this tree runs.
         let known_runs = self.source.paths.look_at_runs();
         if known_runs.is_some() && stores.is_none() {
             stores = Some(self.source.stores.clone());
@@ -176,7 +178,7 @@ impl PolicyReader {
             Err(fault) => fault.to_string(),
         };
         if wake == ReloadCause::Changing {
-            // It may still be in the middle of a write.
+            // The text may still be in the middle of a write.
             self.forget_runs(known_runs);
             return;
         }
@@ -188,7 +190,7 @@ impl PolicyReader {
         }
     }
 
-    /// Takes back what was read of runs: no policy with it is in force, so it is news again at the next look.
+    /// Takes back what was read of runs. No policy with it is in force, so the next look must find it as news again.
     fn forget_runs(&mut self, known: Option<KnownRuns>) {
         if let Some(known) = known {
             self.source.paths.set_runs(known);
@@ -227,7 +229,7 @@ impl PolicyReader {
 
     /// Returns the stores if one of them has changed.
     fn new_stores(&mut self, wake: ReloadCause) -> Option<Stores> {
-        // Taken before the read, so that a later change is noticed.
+        // The stamps are taken before the read, so that a later change is noticed.
         let stamps = self.source.stores().map(|file| Stamp::read(&file));
         let (openclaw, own) = (self.new_openclaw(wake), self.new_own(wake));
         let [openclaw_is_settled, own_is_settled] = [&openclaw, &own].map(Result::is_ok);
@@ -278,7 +280,7 @@ impl PolicyReader {
         Ok(None)
     }
 
-    /// Returns the guard's own store if it has changed. It can only allow, so a missing or broken one allows
+    /// Returns the guard's own store if it has changed. The store can only allow, so a missing or broken store allows
     /// nothing.
     fn new_own(&mut self, wake: ReloadCause) -> Result<Option<approvals_store::File>, Unsettled> {
         let [_, file, _] = self.source.stores();
@@ -321,7 +323,7 @@ impl PolicyReader {
         }
     }
 
-    /// Puts new text, new stores or both in force, which were read before it is called.
+    /// Puts new text, new stores or both in force. The caller has read them.
     fn apply(&mut self, text: Option<Vec<u8>>, stores: Option<Stores>) -> Result<(), SetupError> {
         if (text.is_none() && stores.is_none()) || self.is_over.load(Ordering::SeqCst) {
             return Ok(());

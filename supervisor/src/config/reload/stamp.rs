@@ -35,7 +35,7 @@ impl Stamp {
     }
 }
 
-/// Files with the stamps that they had, each with that of the file to which a link at its path leads.
+/// Files with two stamps each: of the path itself, and of the file to which a link at the path leads.
 #[derive(Clone, Debug)]
 pub struct Stamps {
     files: Vec<(PathBuf, [Stamp; 2])>,

@@ -29,7 +29,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// How often the files are compared with what they were. Events alone are not enough: a directory above may be moved or
 /// replaced, all inotify instances may be taken, and some file systems report nothing.
 const STAMP_INTERVAL: Duration = Duration::from_secs(1);
-/// How often they are compared before there are events.
+/// How often the files are compared before there are events.
 const EARLY_INTERVAL: Duration = Duration::from_millis(50);
 /// When the kernel is asked for events. It takes up to 20 ms to close an inotify instance, and the end of a short
 /// command would wait for that.
@@ -83,7 +83,7 @@ impl Watch {
                 self.events_due = None;
                 self.changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
                 self.attend();
-                // A file may have changed since they were compared last.
+                // A file may have changed since the files were compared last.
                 Duration::ZERO
             }
             None => STAMP_INTERVAL,
@@ -186,8 +186,8 @@ impl Watch {
         was_written || is_other
     }
 
-    /// Reads the pending events. Returns whether one concerns a file: a write may leave its stamp as it was, where the
-    /// clock of the file system is coarse.
+    /// Reads the pending events. Returns whether one concerns a file. On a file system with a coarse clock, a write may
+    /// leave the file's stamp as it was.
     fn has_events(&self) -> bool {
         let Some(changes) = &self.changes else { return false };
         let is_file = |name: &CStr| {

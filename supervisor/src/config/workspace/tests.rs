@@ -13,7 +13,7 @@ struct Line {
     options: Options,
 }
 
-/// A home with `work/a` and `work/b`, and a state directory; neither is a repository.
+/// A home with `work/a` and `work/b`, and a state directory. None of them is a repository.
 struct Projects {
     directory: TempDir,
     options: Options,
@@ -89,7 +89,7 @@ fn the_top_of_the_repository_or_the_start_directory() {
     fs::create_dir(projects.at("home/work/b/src")).unwrap();
     assert_eq!(projects.workspace("home/work/b/src"), "work/b");
     assert_eq!(projects.find("home/work/b/src"), Workspace::at(bytes(&projects.at("home/work/b"))));
-    // Whatever it ran before.
+    // The workspace stays the same after these runs.
     for start in ["home/work/a", "home/work/a/src", "home/work/b/src"] {
         projects.run(start, &[]);
     }
@@ -100,7 +100,7 @@ fn the_top_of_the_repository_or_the_start_directory() {
 #[test]
 fn a_home_and_what_is_around_it_is_none() {
     let projects = Projects::new();
-    // Dotfiles in a repository.
+    // The home is a repository of dotfiles.
     projects.repository("home");
     projects.repository("");
     assert_eq!(projects.workspace("home/work/a"), "work/a");
@@ -249,7 +249,7 @@ fn a_repository_from_before_the_first_run_stays_one() {
     projects.run("home/work/a/src", &[]);
     projects.run("home/work", &[]);
     assert_eq!(projects.workspace("home/work/a/src"), "work/a");
-    // One that could be made later does not.
+    // A repository that an earlier run could have made does not count.
     projects.repository("home/work/b");
     fs::create_dir(projects.at("home/work/b/src")).unwrap();
     assert_eq!(projects.workspace("home/work/b/src"), "work/b/src");
@@ -307,7 +307,7 @@ fn a_record_that_is_no_file_vouches_for_nothing() {
     let (state, start, home) = (projects.at("state"), projects.at("home/work"), projects.at("home"));
     assert!(workspace_record::write(std::slice::from_ref(&state), &start, &home, |_| true, &[]).is_err());
     fs::remove_dir(projects.at("state/guard/workspaces.jsonl")).unwrap();
-    // Nor does one that a link leads to.
+    // A record that a link leads to vouches for nothing, either.
     fs::write(projects.at("elsewhere"), "").unwrap();
     symlink(projects.at("elsewhere"), projects.at("state/guard/workspaces.jsonl")).unwrap();
     assert_eq!(projects.workspace("home/work/a"), "work/a");
