@@ -13,13 +13,14 @@ use parking_lot::{Condvar, Mutex, RwLock, RwLockReadGuard};
 use crate::resolve::Identity;
 
 /// How long a call waits for copies of one file. The supervisor closes its copy as soon as the caller has its own, so
-/// this is reached only if that caller does not run. A caller cannot have closed a file that it does not have yet.
+/// this is reached only if that caller does not run. Then the wait may end: the caller cannot have closed a file that
+/// it does not have yet.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// Read-locked by a worker while it has a copy.
 static ALL: RwLock<()> = RwLock::new(());
 
-/// The files among them that can be written through their copy.
+/// The files that can be written through a worker's copy.
 static WRITABLE: Mutex<Vec<Identity>> = Mutex::new(Vec::new());
 static CLOSED: Condvar = Condvar::new();
 

@@ -58,7 +58,7 @@ pub fn loader(caller: &Caller<'_>, loader: &Loader) -> Result<BoundScript, Errno
     Ok(BoundScript { path: loader.path.clone(), sha256 })
 }
 
-/// The variables set by the tree that can change which program this effectively is.
+/// The variables set by the tree that can make the program do what another one does.
 pub fn program_variables(environment: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let is_program_variable = |string: &&Vec<u8>| {
         let end = string.iter().position(|&byte| byte == b'=').unwrap_or(string.len());
@@ -92,7 +92,7 @@ pub(super) fn input(request: &Request<'_, '_>, object: &Object, path: Vec<u8>) -
         _ => InputKind::Other,
     };
     let is_short = kind == InputKind::File && object.stat.st_size as u64 <= MAX_BYTES;
-    // Without a digest only its path identifies it, so the question says that it is not held.
+    // Without a digest only its path identifies the object, so the question says that it is not held.
     let file = if is_short { object.open_to_read().ok() } else { None };
     let sha256 = match file {
         Some(file) => Some(Digest::of_file(&file, || request.caller.check())?),
@@ -102,7 +102,7 @@ pub(super) fn input(request: &Request<'_, '_>, object: &Object, path: Vec<u8>) -
 }
 
 /// Whether a character device is a terminal (Documentation/admin-guide/devices.txt): virtual consoles and serial lines,
-/// the ones of /dev/tty and /dev/console, and pseudoterminals.
+/// /dev/tty and /dev/console, and pseudoterminals.
 fn is_terminal(device: &Object) -> bool {
     matches!(rustix::fs::major(device.stat.st_rdev), 4 | 5 | 136..=143)
 }

@@ -55,7 +55,7 @@ pub fn joined<'s>(items: impl Iterator<Item = &'s Vec<u8>> + Clone) -> Vec<u8> {
     bytes
 }
 
-/// Windows of the caller's memory, read ahead. Each part is read once, as long as there are few.
+/// Windows of the caller's memory, read ahead. Each part is read once, as long as few windows are needed.
 pub struct Windows<'c, 'k> {
     caller: &'c Caller<'k>,
     windows: Vec<Window>,
@@ -116,7 +116,7 @@ impl<'c, 'k> Windows<'c, 'k> {
         if let Some(word) = self.from(address)?.first_chunk() {
             return Ok(u64::from_ne_bytes(*word));
         }
-        // It crosses the end of a window.
+        // The word crosses the end of a window.
         let mut bytes = [0; 8];
         for (offset, byte) in bytes.iter_mut().enumerate() {
             *byte = self.from(address.checked_add(offset as u64).ok_or(Errno::FAULT)?)?[0];

@@ -18,8 +18,8 @@ pub struct Named {
     pub name: Vec<u8>,
     /// The script.
     pub file: File,
-    /// Whether it may be data that the program changes and reads again: once the program or a child of it has opened it
-    /// for writing or replaced it, it reads what stands there.
+    /// Whether the file may be data that the program changes and reads again. Once the program or a child of it has
+    /// opened the file for writing or replaced it, the program reads what is there.
     pub is_until_changed: bool,
 }
 
@@ -35,7 +35,7 @@ pub struct BareName {
 /// What a program gets under a name.
 #[derive(Debug)]
 enum UnderName {
-    /// This, instead of the file.
+    /// This copy, instead of the file.
     Copy(Arc<SealedScript>),
     /// Nothing: what somebody else puts there was not asked about.
     Nothing,
@@ -72,7 +72,7 @@ impl BoundFile {
         Ok(BoundFile { file, path, name, ways, content: UnderName::Copy(copy), is_until_changed })
     }
 
-    /// A name without a file. `None` if it means something else to each process.
+    /// A name without a file. `None` if the name means something else to each process.
     pub(super) fn bare(bare: BareName) -> Option<BoundFile> {
         let ways = script_paths(&bare.name)?;
         let path = ways.last()?.clone();
@@ -80,7 +80,7 @@ impl BoundFile {
         Some(BoundFile { file: None, path, name: bare.name, ways, content, is_until_changed: true })
     }
 
-    /// Whether its names still lead to it: after this they can no longer be changed.
+    /// Whether the name still leads to what was bound. After this check it can no longer be changed.
     pub(super) fn is_there(&self) -> bool {
         let Some(last) = self.ways.last() else { return true };
         let is_same_way =
@@ -106,12 +106,12 @@ impl BoundFile {
         matches!(self.content, UnderName::Nothing)
     }
 
-    /// Whether a removal or replacement of this entry would remove it, or make its name lead elsewhere.
+    /// Whether a removal or replacement of this entry would remove the file, or make its name lead elsewhere.
     pub(super) fn is_led_to_by(&self, entry: &[u8]) -> bool {
         self.ways.iter().any(|way| way == entry || is_below(way, entry))
     }
 
-    /// Whether a change of this file, or at this path, changes what is found.
+    /// Whether a change of this file, or at this path, changes what the program finds.
     pub(super) fn is_changed_by(&self, file: Option<Identity>, path: &[u8]) -> bool {
         file.is_some() && file == self.file
             || self.path == path

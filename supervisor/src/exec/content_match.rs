@@ -1,10 +1,10 @@
 //! Programs that the policy withholds by name are also recognised by their content: `cp /usr/bin/curl ./x` does not
 //! make it another program.
 //!
-//! A program about to run from where the tree may write is compared with them, by size and then by SHA-256. Nothing is
-//! compared before a program starts from such a place, or if the policy withholds none by name. The digests of the
-//! named programs are cached until the files change, since the tree cannot write them. What the tree can write is
-//! hashed each time: a shared mapping can change a file without changing its timestamps.
+//! A program about to run from where the tree may write is compared with these programs, by size and then by SHA-256.
+//! Nothing is compared before a program starts from such a place, or if the policy withholds none by name. The digests
+//! of the named programs are cached until the files change, since the tree cannot write them. What the tree can write
+//! is hashed each time: a shared mapping can change a file without changing its timestamps.
 //!
 //! Why: docs/decisions.md, "Copies are hashed when they are about to start, never ahead."
 
@@ -79,8 +79,8 @@ impl ContentMatcher {
         self.withheld.get_or_init(|| self.policy.withheld())
     }
 
-    /// The real paths of the named programs with the same content as this file: the file is judged as them, too.
-    /// `go_on` is called between reads.
+    /// The real paths of the named programs with the same content as this file: the file is judged as each of them,
+    /// too. `go_on` is called between reads.
     ///
     /// # Errors
     /// The kernel's, if one of the files cannot be read to its end; the error of `go_on`.
@@ -162,7 +162,7 @@ impl ContentMatcher {
         {
             return Ok(Some(*digest));
         }
-        // Not under the lock: other programs start meanwhile.
+        // The lock is free meanwhile, because other programs start.
         let digest = Digest::of_file(&file, go_on)?;
         self.known.lock().digests.insert(stamp.file, (stamp, digest));
         Ok(Some(digest))

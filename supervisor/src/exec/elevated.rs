@@ -23,7 +23,7 @@ use crate::syscall::Request;
 
 /// Why a command does not run.
 enum NotRun {
-    /// It is refused, with a sentence.
+    /// It is refused. Holds a sentence that says why.
     Refused(String),
     /// Its call ends with this error: there is no answer yet, or the caller is gone.
     Call(Errno),
@@ -130,7 +130,7 @@ fn environment(operators: &[Vec<u8>], cwd: &[u8]) -> Vec<Vec<u8>> {
     operators.iter().cloned().chain([own]).collect()
 }
 
-/// Judges the files of the command. Returns why a human must be asked, if so.
+/// Judges the files of the command. If a human must be asked, returns why.
 fn asks(
     request: &Request<'_, '_>,
     policy: &Policy,
@@ -154,7 +154,8 @@ fn asks(
             let path = guard_policy::text::shown(&held.path);
             return Err(NotRun::Refused(format!("{path} may not start (it is not below exec.roots)")));
         }
-        // A policy may rely on an entry of the allowlist for inside: the question then says so.
+        // The policy may allow the program by an entry of the allowlist that counts only inside. The question then says
+        // so.
         if level != ElevatedLevel::Ask
             && !is_open
             && held.role == Role::Program
@@ -191,20 +192,21 @@ fn asks(
     }))
 }
 
-/// Whether a program is allowed inside only because each program that it starts is judged. Outside none is.
+/// Whether a program is allowed inside only because each program that it starts is judged. Outside, none of them is
+/// judged.
 fn starts_anything(exec: &Exec<'_>, verdict: &Verdict<'_>) -> bool {
     verdict.reason.path == "exec.carriers"
         || !matches!(derive(exec, StrictInlineEval::Off), AllowAlways::Entry(_))
 }
 
-/// Whether an entry of `elevated.allowlist` is for these arguments, and the program is called by its own name: by another
-/// one it may do something else.
+/// Whether an entry of `elevated.allowlist` is for these arguments, and the program is called by its own name: by
+/// another name it may do something else.
 fn names_arguments(policy: &Policy, exec: &Exec<'_>) -> bool {
     is_by_own_name(exec)
         && policy.entry(exec).is_some_and(|entry| entry.is_written() && entry.names_arguments())
 }
 
-/// Copies of what the tree may write: they are what is hashed, asked about and run.
+/// Copies of the files that the tree may write. The copies are hashed, asked about and run.
 struct Copies {
     program: Option<std::fs::File>,
     script: Option<std::fs::File>,
@@ -243,7 +245,8 @@ fn subject(
     let program = &found.program;
     let script = found.scripts.first().or(found.operand.as_ref());
     let through = found.scripts.iter().skip(1).map(|held| bound(held, None));
-    // Input and other files are read later, and outside nothing keeps them as they are: so they have no digest.
+    // The command reads input and other files later, and outside the guard nothing keeps them unchanged. So they have
+    // no digest.
     let unheld = |input: CodeInput| CodeInput { sha256: None, ..input };
     let runs_input = script_operands(&program.path, &program.argv).input == CodeOnInput::Runs;
     Ok(guard_approvals::Exec {

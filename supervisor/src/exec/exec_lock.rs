@@ -1,7 +1,7 @@
 //! Serialises the execs of one process.
 //!
-//! Threads of one process that exec at once end each other. With several of them seized, a tracer may wait for a task
-//! that another thread's exec has already removed.
+//! Threads of one process that exec at once end each other. A tracer that has seized several of them may wait for a
+//! task that another thread's exec has already removed.
 
 use std::collections::HashSet;
 use std::time::Duration;

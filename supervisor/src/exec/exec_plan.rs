@@ -29,7 +29,7 @@ pub struct PlannedFile<'p> {
 #[derive(Debug, Default)]
 pub struct ExecPlan<'p> {
     files: Vec<PlannedFile<'p>>,
-    /// The tree can change the loader, which the kernel starts before the program.
+    /// Whether the tree can change the loader, which the kernel starts before the program.
     pub has_changeable_loader: bool,
 }
 
@@ -45,8 +45,7 @@ impl<'p> PlannedFile<'p> {
         std::iter::once(self.exec()).chain(copies).map(Asked::Exec)
     }
 
-    /// The verdict if nobody answers. If one of the programs that it is a copy of is withheld, so is
-    /// this file.
+    /// The verdict if nobody answers. If this file is a copy of a withheld program, it is withheld, too.
     fn fallback<'v>(&self, policy: &'v Policy, verdict: Verdict<'v>) -> Verdict<'v> {
         let mut settled = verdict.clone();
         for asked in self.requests() {
@@ -86,7 +85,7 @@ impl<'p> ExecPlan<'p> {
             exec.role == Role::Loader && is_own && guard.policy().writable(exec.path);
         let verdict = guard.judge_exec(caller, exec, &originals)?;
         if verdict.outcome == Outcome::Deny {
-            // Only observing, and already reported.
+            // The guard only observes, and has reported the denial.
             return Ok(originals);
         }
         if verdict.outcome == Outcome::Allow && exec.role == Role::Loader {
@@ -105,13 +104,13 @@ impl<'p> ExecPlan<'p> {
     }
 
     fn question(&self, request: &Request<'_, '_>, subject: guard_approvals::Exec) -> Question {
-        // There is always one: otherwise nobody is asked.
+        // There is always such a file: otherwise nobody is asked.
         let reason = self.asked().next().map(|step| step.verdict().reason.clone());
         let reason = reason.unwrap_or_else(|| Reason::unmentioned("nothing is asked"));
         let asked: Vec<_> = self.asked().flat_map(PlannedFile::requests).collect();
         let question = about_exec(&request.guard.background(), request.caller, subject, &reason, &asked);
         if self.has_changeable_loader {
-            // An entry does not say which loader.
+            // An allowlist entry does not say which loader runs.
             let why = "a loader that the tree can change runs before the program";
             return Question { always: Always::Never(why.to_owned()), ..question };
         }
@@ -138,8 +137,8 @@ impl<'p> ExecPlan<'p> {
         if self.asked().next().is_some() && may_be_approved {
             let subject = subject()?;
             let covers = |start: &ApprovedStart| start.covers(argv, &subject);
-            // Variables that the first program has set for the next were not approved. /etc/profile sets PATH, and what is
-            // found along it is judged when it starts.
+            // Nobody approved the variables that the first program has set for the next. PATH may be among them:
+            // /etc/profile sets it, and each program that is found by it is judged when it starts.
             let is_path = |variable: &Vec<u8>| variable.starts_with(b"PATH=");
             let covers_code =
                 |code: &ApprovedStart| covers(code) && subject.program_variables.iter().all(is_path);

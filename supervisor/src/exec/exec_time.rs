@@ -2,7 +2,7 @@
 
 use guard_openclaw::peer::proc::Tid;
 
-/// The time at which a program replaced another one, whose children go on.
+/// The time at which a program replaced another one in its process. The children of the replaced program go on.
 #[derive(Clone, Debug)]
 pub(super) struct ExecTime {
     /// In clock ticks since boot, as field 22 of proc_pid_stat(5).

@@ -77,8 +77,8 @@ fn elf<'d>(data: impl ReadRef<'d>) -> Option<Image> {
     if headers == 0 || headers > MAX_HEADERS || header.e_phnum(endian) == object::elf::PN_XNUM {
         return None;
     }
-    // The crate treats offset 0 as "no headers". The kernel reads them there, over the ELF header, and could find a
-    // loader.
+    // The crate treats offset 0 as "no headers". The kernel reads headers at offset 0, over the ELF header, and could
+    // find a loader.
     if header.e_phoff(endian) == 0 {
         return None;
     }

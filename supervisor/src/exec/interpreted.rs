@@ -1,7 +1,8 @@
 //! The files that a program may run, by its arguments: an approval is bound to them, too.
 //!
-//! Files that are not too many and not too large are held: the program reads what was approved. The rest is compared when
-//! the program starts, and the question says that it is not held. A name without a file is kept without one.
+//! The guard holds files up to a limit of number and size: the program reads what was approved. The other files are
+//! compared when the program starts, and the question says that they are not held. A name without a file stays without
+//! one.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -34,9 +35,9 @@ const MAX_READ_BYTES: u64 = 4 << 30;
 const MAX_INPUTS: usize = 256;
 /// How many names without a file are kept. Each open of a process of the tree is compared with them.
 const MAX_NAMES: usize = 1024;
-/// No longer name can be a file's.
+/// A longer name leads to no file.
 const MAX_NAME: usize = libc::PATH_MAX as usize;
-/// How much of a file is read that names another one.
+/// How much is read of a file that names other files.
 const MAX_TEXT: u64 = 256 << 10;
 
 /// The major number of devices without content of their own: null, zero, random (Documentation/admin-guide/devices.txt).
@@ -45,13 +46,13 @@ const MEMORY: u32 = 1;
 /// What an interpreter may run, by its arguments.
 #[derive(Debug, Default)]
 pub struct Interpreted {
-    /// The script, where it is certain and a regular file.
+    /// The script, if it is certain which file it is, and that file is regular.
     pub script: Option<Named>,
-    /// The other files that it may run, where the tree may write them.
+    /// The other files that the interpreter may run and the tree may write.
     pub others: Vec<Named>,
-    /// Names that it may open without a file that could be held.
+    /// Names that the interpreter may open, without a file that could be held.
     pub names: Vec<BareName>,
-    /// What it runs code from that cannot be held.
+    /// What the interpreter runs code from and the guard cannot hold.
     pub inputs: Vec<CodeInput>,
     rest: Rest,
     /// The names that were looked at.
@@ -79,7 +80,7 @@ enum RunnableArgument {
 }
 
 /// Returns the files that the program may run code from, besides the scripts of `#!` lines, which the kernel names.
-/// `script_at` is the argument by which it names the last of them.
+/// `script_at` is the argument by which the kernel names the last of these scripts.
 ///
 /// # Errors
 /// EACCES if the script cannot be read now: nobody can approve what it will contain later; or if there is too much to
@@ -110,7 +111,7 @@ pub fn interpreted(
     if let Some(script) = operands.script_path(argv).filter(|_| script_at.is_none()) {
         match operand(request, &script, cwd) {
             Ok(RunnableArgument::File(named)) => {
-                // Another descriptor may be there when the program follows it.
+                // The name may mean another descriptor when the program opens it.
                 if operands.resolves_names && script_paths(&named.name).is_none() {
                     let text =
                         "its script is named by a descriptor, which may lead elsewhere when it is read";
@@ -191,7 +192,8 @@ impl Interpreted {
         Ok(())
     }
 
-    /// Adds a file by its name. A program that goes up from what is written opens another one: both are bound.
+    /// Adds a file by its name. A program that takes `..` as text opens another file by that name, so both files are
+    /// bound.
     fn add_file(&mut self, request: &Request<'_, '_>, named: Named, cwd: &[u8]) -> Result<(), Errno> {
         let other = as_text(&named.name).filter(|other| *other != named.path);
         self.add(request, Named { is_until_changed: true, ..named })?;
@@ -207,7 +209,8 @@ impl Interpreted {
         }
     }
 
-    /// Adds each word of a command that is a file's name. Words beyond those that are looked for are compared as a whole.
+    /// Adds each word of a command that is a file's name. Words beyond the limit are not looked up, but compared as a
+    /// whole.
     fn add_mentioned(
         &mut self,
         request: &Request<'_, '_>,
@@ -289,8 +292,8 @@ impl Interpreted {
         request.caller.check()
     }
 
-    /// Adds the files that run if a directory is run. Python may also run a compiled copy of it, and more files may
-    /// appear, so the directory is shown as something that is not held.
+    /// Adds the files that run if a directory is run. Python may also run compiled copies, and more files may appear,
+    /// so the directory is shown as something that is not held.
     fn add_entries(
         &mut self,
         request: &Request<'_, '_>,

@@ -33,13 +33,13 @@ struct JudgedStart<'p> {
     here: Identity,
     /// The arguments as the caller gives them.
     called: Vec<Vec<u8>>,
-    /// Those that the program gets: a script's interpreter has others.
+    /// The arguments that the program gets. A script's interpreter gets others than the caller gave.
     argv: Vec<Vec<u8>>,
     environment: Vec<Vec<u8>>,
     plan: ExecPlan<'p>,
     /// The scripts, each run by the next.
     scripts: Vec<Named>,
-    /// The argument by which the kernel names the last of them.
+    /// The argument by which the kernel names the last script.
     script_at: Option<usize>,
 }
 
@@ -197,8 +197,8 @@ impl<'p> JudgedStart<'p> {
         Ok(Loader { identity: Identity::from_stat(&object.stat), object, path, content: None, copy })
     }
 
-    /// Asks a human, if one must be asked. Returns the digest of the program that was approved, and has what it may run
-    /// held as it was approved.
+    /// Asks a human, if one must be asked. Returns the digest of the approved program. Holds what the program may run
+    /// as it was approved.
     fn settle(&mut self, request: &Request<'p, '_>, program: &mut Program) -> Result<Option<Digest>, Errno> {
         let scripts = std::mem::take(&mut self.scripts);
         let mut held = HeldFiles::default();
@@ -210,7 +210,7 @@ impl<'p> JudgedStart<'p> {
         let Some(approved) = self.plan.settle(request, &self.called, subject)? else { return Ok(None) };
         held.bind(request, &approved)?;
         if let Some(loader) = program.loader.as_mut().filter(|_| self.plan.has_changeable_loader) {
-            // The last of the files.
+            // The loader is the last of the approved files.
             loader.content = approved.files.last().map(|file| file.sha256);
         }
         Ok(Some(approved.executable.sha256))
@@ -264,7 +264,7 @@ impl<'p> JudgedStart<'p> {
 }
 
 impl HeldFiles {
-    /// Has the program find what was approved.
+    /// Makes the program find what was approved.
     ///
     /// # Errors
     /// EACCES if something has changed; the kernel's; ESRCH if the caller is gone.

@@ -32,7 +32,7 @@ fn is_loader(path: &[u8]) -> bool {
         || name == b"libc.so"
 }
 
-/// Whether it is glibc's loader, by the name that it has on every architecture.
+/// Whether a loader is glibc's, by the name that it has on every architecture.
 fn is_of_glibc(path: &[u8]) -> bool {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or_default().starts_with(b"ld-linux")
 }

@@ -111,7 +111,7 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
         differs.is_none() || is_layer_off(Layer::Verify)
     });
     let followed = match followed {
-        // Another process traces it.
+        // Another process traces the caller.
         Err(Errno::PERM) if traced::is_let(request) => {
             drop(exec_lock);
             return traced::continue_exec(request, &expected);
@@ -169,7 +169,7 @@ fn check_runnable(request: &Request<'_, '_>, object: &Object, path: &[u8]) -> Re
     Ok(())
 }
 
-/// Opens a program to read it, after those checks.
+/// Makes those checks, and opens a program to read it.
 fn runnable(request: &Request<'_, '_>, object: &Object, path: &[u8]) -> Result<std::fs::File, Errno> {
     check_runnable(request, object, path)?;
     match object.open_to_read() {

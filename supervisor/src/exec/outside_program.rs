@@ -29,9 +29,9 @@ pub struct HeldFile {
     pub object: Object,
     /// The file, open to read.
     pub file: File,
-    /// Its arguments and its part in the start, for the policy.
+    /// Its arguments, for the policy.
     pub argv: Vec<Vec<u8>>,
-    /// Why it runs.
+    /// Its part in the start, for the policy.
     pub role: Role,
     /// Whether the tree may write it.
     pub is_of_tree: bool,
@@ -42,13 +42,13 @@ pub struct HeldFile {
 pub struct OutsideProgram {
     /// The program that the kernel runs in the end.
     pub program: HeldFile,
-    /// The scripts whose first line leads to it, the one that was called first.
+    /// The scripts whose first lines lead to the program. The script that was called comes first.
     pub scripts: Vec<HeldFile>,
     /// A script among the arguments of the program.
     pub operand: Option<HeldFile>,
     /// Which argument of the program is the name of the script that was called.
     pub script_at: Option<usize>,
-    /// Other files among the arguments that it may run.
+    /// Other files among the arguments that the program may run.
     pub others: Vec<HeldFile>,
 }
 
@@ -141,7 +141,7 @@ pub fn find(
                 if held.is_of_tree && !scripts.is_empty() {
                     return Err(OutsideProgramError::InterpreterOfTree { script: held.path });
                 }
-                // The real path: nothing of the tree's can lead elsewhere from it.
+                // The real path is passed, because nothing of the tree's can make it lead elsewhere.
                 script_at = script_at.or(Some(0)).map(|at| at + 1 + usize::from(argument.is_some()));
                 let lead = [Some(interpreter.clone()), argument, Some(held.path.clone())];
                 argv.splice(..1, lead.into_iter().flatten());
@@ -187,7 +187,7 @@ fn operands(
     }
     for written in named.others.into_iter().chain(mentioned.words) {
         let held = opened(directory, &written).ok().and_then(|fd| {
-            // A directory, a pipe, or what cannot be read.
+            // A directory, a pipe, and a file that cannot be read are left out.
             hold(policy, fd, &program.argv, Role::Program).ok()
         });
         others.extend(held.filter(|held| held.is_of_tree));
@@ -243,7 +243,7 @@ fn hold(policy: &Policy, fd: OwnedFd, argv: &[Vec<u8>], role: Role) -> Result<He
 fn check_loader(policy: &Policy, loader: &[u8]) -> Result<(), OutsideProgramError> {
     let open = || real_path(rustix::fs::open(loader, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?.as_fd());
     let path = open().map_err(|error| cannot(loader, error))?;
-    // Its name is looked up again: no part of it may be the tree's, or mean another file in another process.
+    // The kernel looks up its name again: no part of it may be the tree's, or mean another file in another process.
     let parts = (1..=loader.len()).filter(|&end| end == loader.len() || loader[end] == b'/');
     let is_of_tree = parts.map(|end| &loader[..end]).any(|part| policy.writable(part));
     match !loader.starts_with(b"/") || loader.starts_with(b"/proc/") || is_of_tree || policy.writable(&path) {

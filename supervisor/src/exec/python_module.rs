@@ -6,13 +6,14 @@ use std::path::Path;
 
 use guard_policy::Policy;
 
-/// What a module's name has behind it, below a directory of sys.path.
+/// What follows a module's name in the path of its file, below a directory of sys.path.
 const ENDINGS: [&str; 4] = [".py", ".pyc", "/__init__.py", "/__init__.pyc"];
 
-/// Returns whether it is certain from which files python takes a module: from the current directory, where those files are bound,
-/// or else from the directory of the standard library, which comes next (the Python Library Reference, "The initialization of the
-/// sys.path module search path") and which the tree may not write. Not certain is what a variable puts between the two, what
-/// comes after them, such as the packages of an environment, and a python whose name does not tell its library.
+/// Returns whether it is certain from which files python takes a module. They are certain in the current directory,
+/// where they are bound, and in the directory of the standard library, which comes next (the Python Library Reference,
+/// "The initialization of the sys.path module search path") and which the tree may not write. They are not certain if a
+/// variable puts a directory between the two, if the module is only in a later directory (such as the packages of an
+/// environment), or if python's name does not tell its library.
 pub fn is_certain(
     policy: &Policy,
     program: &[u8],

@@ -65,7 +65,8 @@ pub fn as_text(name: &[u8]) -> Option<Vec<u8>> {
         at.pop();
         let target = target.into_os_string().into_vec();
         let from = if target.starts_with(b"/") { Vec::new() } else { std::mem::take(&mut at) };
-        // What is left follows the target's own parts, which may lead through links from the start.
+        // The parts that are left follow the target's parts. The target may lead through links itself, so the walk
+        // starts again at the root.
         left.extend(plain(from, &target).into_iter().rev());
         at.clear();
     }
@@ -76,7 +77,7 @@ fn path_of(parts: &[Vec<u8>]) -> Vec<u8> {
     parts.iter().flat_map(|part| [&b"/"[..], part]).collect::<Vec<_>>().concat()
 }
 
-/// The parts of a path after others, with each `..` and what stands before it removed.
+/// Appends the parts of a path to `at`. Each `..` removes the part before it.
 fn plain(mut at: Vec<Vec<u8>>, path: &[u8]) -> Vec<Vec<u8>> {
     for part in parts(path) {
         match part {

@@ -42,8 +42,8 @@ struct HeldFile {
     bound: Arc<BoundFile>,
     /// The start of the program that it was approved for.
     birth: Option<ExecTime>,
-    /// Whether its process had children then. If it is a subreaper (prctl(2)), one of those can leave it a new child,
-    /// and nobody can tell which children are the program's.
+    /// Whether its process had children then. If the process is a subreaper (prctl(2)), one of those children can leave
+    /// it a new child, and nobody can tell which children are the program's.
     has_older_children: bool,
     /// Whether that program has opened it.
     is_read: bool,
@@ -159,7 +159,8 @@ impl Scripts {
             return Err(Errno::NOMEM);
         }
         let known = processes.entry(process).or_insert(ProcessCopies { started, scripts: Vec::new() });
-        // A new approval replaces earlier ones under the same names. Of one approval a file may have several names.
+        // A new approval replaces earlier ones under the same names. Within one approval, a file may have several
+        // names.
         known.scripts.retain(|HeldFile { bound: other, birth, .. }| {
             let is_other_file =
                 (other.file.is_none() || other.file != bound.file) && other.path != bound.path;
@@ -212,8 +213,8 @@ impl Scripts {
         found.map(|(_, copy)| copy).map_or(Ok(None), |copy| Object::from_fd(copy).map(Some))
     }
 
-    /// The copy that the caller reads by the name under which its script was approved, wherever that leads by now. Also
-    /// returns the real path that the script had then.
+    /// The copy that the caller reads by the name under which its script was approved, wherever the name leads by now.
+    /// Also returns the real path that the script had when it was approved.
     ///
     /// # Errors
     /// As [`Scripts::instead`].
@@ -235,8 +236,8 @@ impl Scripts {
         found.map_or(Ok(None), |(path, copy)| Ok(Some((path, Object::from_fd(copy)?))))
     }
 
-    /// Marks a file that the caller opens for writing, replaces or removes: if its program may change it, it reads what
-    /// stands there from now on. What others do does not count, nor what was there before the program.
+    /// Marks a file that the caller opens for writing, replaces or removes: if the program may change the file, it
+    /// reads what is there from now on. A change counts only if the program or a child that it started makes it.
     pub fn changed(&self, caller: &Caller<'_>, tree: &Tree, file: Option<Identity>, path: &[u8]) {
         if self.is_empty() {
             return;
@@ -311,8 +312,8 @@ impl Scripts {
         })
     }
 
-    /// Finds the caller's matching copy: its real path, and the copy freshly opened. It is the caller's own, or an
-    /// ancestor's that nobody has opened yet, or that has older children.
+    /// Finds the caller's matching copy: its real path, and the copy freshly opened. The copy is the caller's own, or
+    /// an ancestor's. An ancestor's counts if nobody has opened it yet, or if the ancestor has older children.
     fn find(
         &self,
         caller: &Caller<'_>,
@@ -348,7 +349,8 @@ impl Scripts {
             if meant(&held.bound) == Some(Meant::Below) {
                 return Err(Errno::NOTDIR);
             }
-            // Whoever is below a process with older children reads the copy, and none of them ends the wait for the program.
+            // Every process below one with older children reads the copy, and none of them ends the wait for the
+            // program.
             held.is_read |= held.birth.is_some() && (below.is_none() || !held.has_older_children);
             let held = HeldFile { is_read: held.birth.is_some(), ..held.clone() };
             let flags = OFlags::RDONLY | OFlags::CLOEXEC;
@@ -367,9 +369,9 @@ impl Scripts {
     }
 }
 
-/// Whether a single-threaded process has children. In doubt true: where the kernel does not say (CONFIG_PROC_CHILDREN).
+/// Whether a single-threaded process has children. True if the kernel does not say (CONFIG_PROC_CHILDREN).
 fn has_children(process: Tid) -> bool {
-    // The list may lack some while others end, but not all of them.
+    // While children end, the list may lack some of the others, but not all.
     std::fs::read(format!("/proc/{process}/task/{process}/children")).map_or(true, |list| !list.is_empty())
 }
 

@@ -61,7 +61,7 @@ pub fn continue_exec(request: &Request<'_, '_>, expected: &Expected) -> HandlerR
             // The task is dead, or has taken the process's number through the exec.
             task = process;
         }
-        // Checked before reading the program: once the call is over, the program that runs is its result.
+        // Checked before reading the program: once the call is over, the running program is the call's result.
         let over = !may_exec(process, task);
         match RunningImage::read(process, task) {
             Ok(now) if now == before && !over => continue,
@@ -119,7 +119,7 @@ impl RunningImage {
 
     fn of_task(process: Tid, task: Tid) -> Result<RunningImage, Errno> {
         let mut buffer = [0; 4096];
-        // Read in this order, an exec in between shows up in the program.
+        // In this order, an exec between the two reads shows in the program.
         let start = proc::read_into(task, "auxv", &mut buffer)?.to_vec();
         let stat = rustix::fs::stat(format!("/proc/{process}/task/{task}/exe"))?;
         Ok(RunningImage { program: Identity::from_stat(&stat), start })

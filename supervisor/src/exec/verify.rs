@@ -88,7 +88,7 @@ pub fn differs(kernel: &dyn Kernel, pid: Tid, expected: &Expected) -> Option<&'s
 
 impl Loader {
     /// Whether the file, which the process has mapped, still is a copy of the same programs, and has the content that a human
-    /// approved, if one did. It may be written while the program runs, as a library may.
+    /// approved, if one did. The file may be written while the program runs, as a library may.
     fn has_judged_content(&self) -> bool {
         let digest = || Digest::of_file(&self.object.open_to_read()?, || Ok(()));
         self.copy.as_ref().is_none_or(|copy| copy.holds(self.object.fd.as_fd()))
@@ -112,7 +112,7 @@ impl Stack {
     /// Most stacks are shorter.
     const READ: usize = 8192;
 
-    /// Returns `None` if the counts differ, or it cannot be read.
+    /// Returns `None` if the counts differ, or the stack cannot be read.
     fn read(kernel: &dyn Kernel, pid: Tid, (arguments, variables): (usize, usize)) -> Option<Stack> {
         const AT_NULL: u64 = 0;
         const AT_BASE: u64 = 7;
@@ -192,7 +192,7 @@ fn loader_is(pid: Tid, base: u64, expected: Option<&Loader>) -> Result<bool, Err
         rustix::fs::open(format!("/proc/{pid}/maps"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let found = match requests::mapping(maps.as_fd(), base) {
         Ok(mapping) => (mapping.device, mapping.inode),
-        // Before Linux 6.11.
+        // Before Linux 6.11 the kernel does not have this request.
         Err(Errno::NOTTY) => by_text(pid, base)?,
         Err(error) => return Err(error),
     };

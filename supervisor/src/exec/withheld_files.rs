@@ -57,7 +57,7 @@ pub(super) struct WithheldFiles {
     left_out: usize,
 }
 
-/// A directory of which names are withheld.
+/// A directory in which the policy withholds names.
 #[derive(Debug)]
 struct WithheldDirectory {
     path: Vec<u8>,
@@ -67,7 +67,7 @@ struct WithheldDirectory {
     patterns: Vec<WithheldProgram>,
     /// The directory itself, or the nearest one above it that exists.
     nearest: Vec<u8>,
-    /// The stamp of that, from before it was listed; `None` if it must be listed again.
+    /// The stamp of `nearest`, from before the listing; `None` if the directory must be listed again.
     stamp: Option<ContentStamp>,
     /// The literal names that are regular files.
     found: Vec<Vec<u8>>,
@@ -78,7 +78,7 @@ struct WithheldDirectory {
 }
 
 impl WithheldFiles {
-    /// Sorts what is withheld by its directories. [`WithheldFiles::refresh`] looks for it.
+    /// Sorts the withheld programs by directory. [`WithheldFiles::refresh`] looks for their files.
     pub(super) fn new(policy: &Policy, withheld: &[WithheldProgram]) -> WithheldFiles {
         let mut directories: BTreeMap<&[u8], WithheldDirectory> = BTreeMap::new();
         for program in withheld {
@@ -108,7 +108,7 @@ impl WithheldFiles {
             }
         }
         if is_listed {
-            // So that those with the same directory above them stand together.
+            // Entries with the same nearest directory stand together, so that its stamp is read once.
             self.directories.sort_by(|one, other| one.nearest.cmp(&other.nearest));
         }
         if has_changed {
@@ -121,7 +121,7 @@ impl WithheldFiles {
         Arc::clone(&self.files)
     }
 
-    /// How many more there are.
+    /// How many more files there are.
     pub(super) fn left_out(&self) -> usize {
         self.left_out
     }

@@ -89,7 +89,8 @@ pub struct View {
 impl View {
     /// The guard in force.
     pub fn guard(&mut self) -> &Arc<Guard> {
-        // Read before the guard: a replacement in between is picked up at the next call at the latest.
+        // The count is read before the guard, so that a replacement in between is picked up at the next call at the
+        // latest.
         let changes = self.current.changes.load(Ordering::Acquire);
         if changes != self.changes {
             self.guard = self.current.guard();

@@ -142,7 +142,7 @@ impl<'a> AnchoredPath<'a> {
         let by_path = || open_directory(CWD, parent_of(self.path));
         match self.object {
             Some(object) if object.kind() == FileType::Directory => open_directory(object.fd.as_fd(), b".."),
-            // Nobody finds an object that has lost its name.
+            // No directory has an object that has lost its name.
             Some(object) if object.links() == 0 => by_path(),
             // Only a directory knows where it is. A file is in a directory that has it by this name.
             Some(object) => {

@@ -61,7 +61,7 @@ fn question(socket: u32) -> Vec<u8> {
     message
 }
 
-/// The inode number in the kernel's answer; `None` if it is an error, or the socket has no file.
+/// The inode number in the kernel's answer; `None` if the answer is an error, or the socket has no file.
 fn inode_in(answer: &[u8]) -> Option<u32> {
     let half = |at: usize| Some(u16::from_ne_bytes(answer.get(at..at + 2)?.try_into().ok()?));
     let word = |at: usize| Some(u32::from_ne_bytes(answer.get(at..at + 4)?.try_into().ok()?));

@@ -20,7 +20,7 @@ type File = (u32, u32, u64, i64, u32);
 /// The most sockets of a kind that the guard remembers. Any further socket counts as a stranger's: the tree reaches it
 /// only where a rule names it.
 const MAX_SOCKETS: usize = 16_384;
-/// How many sockets of a kind are bound between two searches for those that are gone.
+/// How many sockets of a kind are bound between two searches for sockets that are gone.
 const BINDS_PER_SEARCH: usize = 1024;
 
 /// The sockets that the tree has bound, of both kinds. There are only ever a few.
@@ -44,8 +44,8 @@ struct SocketTable<K> {
 #[derive(Debug)]
 struct BoundSocket {
     inode: u64,
-    /// Whether the last search did not find it. The kernel releases its lock while the table is read, which may skip a
-    /// socket that is there: only what two searches did not find is gone.
+    /// Whether the last search did not find the socket. The kernel releases its lock while the table is read, so one
+    /// search may skip a socket that is there. Only a socket that two searches did not find is gone.
     is_missing: bool,
 }
 
@@ -112,8 +112,8 @@ impl BoundSockets {
         Ok(self.files.lock().has(&file))
     }
 
-    /// Whether the name of a socket may be taken from it: not if a process outside the tree serves it, unless a rule names
-    /// it. Whoever connects there next would reach the tree. In doubt, false.
+    /// Whether the tree may take a socket's name from it. It may not if a process outside the tree serves the socket
+    /// and no rule names it: whoever connects there next would reach the tree. False in doubt.
     pub fn may_displace(&self, policy: &Policy, socket: &Object, path: &[u8]) -> bool {
         self.has_file(socket).unwrap_or(false) || policy.names(path) || !may_be_served(socket)
     }
@@ -129,8 +129,9 @@ impl BoundSockets {
         }
     }
 
-    /// Runs what may give an AF_UNIX socket its first name, and remembers that. With SO_PASSCRED or SO_PASSPIDFD the kernel
-    /// gives one to a socket that connects or sends, so that it can be answered (unix(7), "Autobind feature").
+    /// Runs `act`, which may give an AF_UNIX socket its first name, and remembers that name. With SO_PASSCRED or
+    /// SO_PASSPIDFD the kernel gives a name to a socket that connects or sends, so that it can be answered (unix(7),
+    /// "Autobind feature").
     pub fn naming<T>(
         &self,
         socket: BorrowedFd<'_>,
@@ -208,12 +209,12 @@ pub fn parse_entry(line: &[u8]) -> Option<ProcNetUnixEntry<'_>> {
     Some(ProcNetUnixEntry { name, inode, can_be_reached: flags == LISTENS || kind == DATAGRAM })
 }
 
-/// Whether a process has a socket bound to this file, also in another network namespace: those are not in /proc/net/unix, but a
-/// client finds its server by the file alone. In doubt true.
+/// Whether a process has a socket bound to this file, also in another network namespace. Such sockets are not in
+/// /proc/net/unix, but a client finds its server by the file alone. True in doubt.
 ///
 /// The kernel says so itself (net/unix/af_unix.c, `unix_find_bsd`): it refuses a connection to a file that no socket is bound
-/// to, and has another error for a socket of another type. A server notices nothing: to one of datagrams a connection is only
-/// the default receiver of its client.
+/// to, and has another error for a socket of another type. A server notices nothing: on a datagram socket, a connection
+/// only sets the client's default receiver.
 pub fn may_be_served(file: &Object) -> bool {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let connected = SocketAddrUnix::new(link_to(file.fd.as_fd())).and_then(|address| {

@@ -58,8 +58,8 @@ impl Guard {
         Ok(())
     }
 
-    /// Where the guard's proxy stands for an address, with `network.web`: the proxy's port, and what it serves there. `None` if
-    /// it does not.
+    /// With `network.web`, returns the port at which the guard's proxy stands in for an address, and what the proxy
+    /// serves there. Returns `None` if the proxy does not stand in for it.
     ///
     /// # Errors
     /// EACCES if the policy refuses the name that the address stands for.
@@ -86,8 +86,8 @@ impl Guard {
         Ok(Some((ports.redirected, Redirected::Host(authority))))
     }
 
-    /// Judges a name before the proxy does, so that the call fails that asks for it. Whether TLS or plain HTTP follows is not
-    /// known yet: one of them must be allowed, or asked about.
+    /// Judges a name before the proxy does, so that the call itself fails. Nobody knows yet whether TLS or plain HTTP
+    /// follows, so one of them must be allowed or asked about.
     ///
     /// # Errors
     /// EACCES if it is refused.
@@ -118,7 +118,7 @@ impl Guard {
         if self.approvals().is_none() {
             return Ok(ConsentState::Unanswered(DenyReason::Failed, String::new()));
         }
-        // A mapped address is shown as what it is.
+        // A mapped address is shown as the IPv4 address that it stands for.
         let to = SocketAddr::new(connection.address.ip().to_canonical(), connection.address.port());
         let host = AskedHost {
             authority: to.to_string(),

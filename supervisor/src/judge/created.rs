@@ -30,7 +30,8 @@ impl Created {
     /// Remembers a file that the tree has just made with the name `.git`, or is about to give that name.
     pub fn record_git_file(&self, file: BorrowedFd<'_>) {
         self.git_files.record(file);
-        // Where a `.git` of the operator's would open something, also one that is not held counts as the tree's.
+        // Where a `.git` of the operator's would open something, a file that is not held open counts as the tree's,
+        // too.
         self.directories.record_open(file);
     }
 }

@@ -57,7 +57,7 @@ impl GitFiles {
 }
 
 /// Whether the file at a place is a `.git` file of somebody else's. If it leads to a git directory that the tree has made,
-/// it is the tree's, whoever wrote it. If it leads elsewhere, it is the tree's where the tree has made it and git has not
+/// it is the tree's, whoever wrote it. If it leads elsewhere, it is the tree's if the tree has made it and git has not
 /// put it there. A file that cannot be read counts as somebody else's.
 pub fn is_of_others(place: AnchoredPath<'_>, made: &MadeDirectories, own: &GitFiles) -> bool {
     if !is_git_file(place.name()) {
@@ -85,8 +85,8 @@ pub fn is_of_others(place: AnchoredPath<'_>, made: &MadeDirectories, own: &GitFi
     }
 }
 
-/// Whether the git directory of a work tree says that this file leads to it, or may do so: its `gitdir` has the path of
-/// that file. This is false for a copy, such as the tree makes with all of a work tree.
+/// Whether the git directory of a work tree says that this file leads to it, or may say so: its `gitdir` has the path
+/// of that file. This is false for a copy of the file, for instance if the tree copies a whole work tree.
 fn names(git_directory: BorrowedFd<'_>, file: Identity) -> bool {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let mut text = Vec::new();
@@ -152,11 +152,12 @@ mod tests {
             is_theirs()
         };
         assert!(!is_theirs(), "it is not there");
-        // Somebody else's, unless it leads to the tree's directory: also if it leads nowhere, or has no path yet.
+        // The file is somebody else's, unless it leads to the tree's directory. That holds even if it leads nowhere, or
+        // has no path yet.
         assert!(write("gitdir: ../other\n") && write(&format!("gitdir: {}/other", root.display())));
         assert!(write("gitdir: ../missing\n") && write("") && write("other\n"));
         assert!(!write("gitdir: ../own\n"));
-        // The tree's, unless git has put it there.
+        // The file is the tree's, unless git has put it there.
         own.record(File::open(&path).unwrap().as_fd());
         assert!(
             !write("gitdir: ../missing\n") && !write("") && !write("other\n") && !write("gitdir: ../own")

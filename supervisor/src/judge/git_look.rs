@@ -42,12 +42,12 @@ impl<F: Fn(&[u8]) -> bool> Look<F> {
     }
 }
 
-/// What a directory that a place is in has of a git repository.
+/// What a directory around a place has of a git repository.
 pub fn look_of(place: AnchoredPath<'_>, directory: &[u8]) -> Look<impl Fn(&[u8]) -> bool> {
     Look(move |name: &[u8]| is_there(place, directory, name))
 }
 
-/// Whether the directory is such a repository that this is a part of it. `place` is what may be the part.
+/// Whether the directory around `place` is a repository of the kind that has `part`.
 pub fn is_part_of_repository(part: &GitPart<'_>, place: AnchoredPath<'_>) -> bool {
     let look = look_of(place, part.directory);
     match part.look {
@@ -57,8 +57,8 @@ pub fn is_part_of_repository(part: &GitPart<'_>, place: AnchoredPath<'_>) -> boo
 }
 
 /// Whether a place that would be part of a bare repository lies in a work tree: the tree has made one of the
-/// directories, or somebody else has put a `.git` there. In a directory that the guard cannot search, nobody counts as
-/// having done so. A directory that the repository's configuration names does not count as a work tree, such as a
+/// directories, or somebody else has put a `.git` there. A directory that the guard cannot search counts as one without
+/// such a `.git`. A directory that the repository's configuration names does not count as a work tree. It may be a
 /// missing directory of hooks, which the tree could make.
 pub fn is_in_work_tree(part: &GitPart<'_>, place: AnchoredPath<'_>, made: &MadeDirectories) -> bool {
     part.work_trees(place.path)

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::resolve::Identity;
 
-/// How many configurations the guard remembers. The remotes of any further one count as the operator's.
+/// How many configurations the guard remembers. The remotes of any further configuration count as the operator's.
 const MAX_CONFIGS: usize = 1024;
 /// How many bytes the guard remembers of each configuration. A remote that has no room counts as the operator's.
 const MAX_BYTES: usize = 64 << 10;
@@ -116,7 +116,7 @@ mod tests {
         assert!(names(&user).is_empty());
         own.note(DIRECTORY, b"/c", user.as_bytes(), new.as_bytes());
         assert!(names(&new).is_empty());
-        // A change of the tree's own is its own.
+        // A remote that the tree itself changes stays the tree's.
         own.note(DIRECTORY, b"/c", old.as_bytes(), new.as_bytes());
         own.note(DIRECTORY, b"/c", new.as_bytes(), changed.as_bytes());
         assert_eq!(names(&changed), [b"a"]);

@@ -63,9 +63,11 @@ pub struct Guard {
     pub created: Arc<Created>,
 }
 
-/// The policy's verdict on a program that is a copy of these: the strictest of the verdicts on each.
+/// The policy's verdict on a program that is a copy of `originals`: the strictest of the verdicts on it and on each of
+/// them.
 ///
-/// A link on the way to a file that the arguments name leads where an earlier run could write: then no saved answer counts.
+/// No saved answer counts if a link, on the way to a file that the arguments name, leads to where an earlier run could
+/// write.
 pub fn decide_program<'p>(policy: &'p Policy, exec: Exec<'_>, originals: &[Vec<u8>]) -> Verdict<'p> {
     let verdict = strictest(policy, exec, originals);
     if verdict.outcome != Outcome::Allow {
@@ -267,7 +269,7 @@ impl Guard {
     ) -> Result<Verdict<'p>, Errno> {
         self.saw(exec.path, if exec.role == Role::Loader { Used::LOADED } else { Used::STARTED });
         let mut verdict = decide_program(self.policy(), exec, originals);
-        // The policy is read again for what was answered a moment ago, but maybe later.
+        // The policy in force may not know yet where a human has just let the tree write.
         if verdict.outcome == Outcome::Allow {
             let news = self.session.answered_writes.places_but(|place| self.policy().knows_written(place));
             if !news.is_empty() {

@@ -19,7 +19,8 @@ use crate::config::agent_settings::{self, ReadBudget, UnreadSettings};
 use crate::config::git_repositories::named_by_git_directory;
 use crate::config::realpath::Links;
 
-/// How deep names that lead to protected ones are followed. The tree makes no such directory in one of the operator's.
+/// How deep the search follows names that lead to protected names. In the operator's directories, the tree makes no
+/// directories of such names.
 const MAX_DEPTH: usize = 64;
 /// A place of the set that protects what the settings of agents name.
 const OF_AGENTS: &[u8] = b"/.mcp.json";
@@ -29,15 +30,15 @@ const OF_AGENTS: &[u8] = b"/.mcp.json";
 pub enum LinkedPlace {
     /// Where a link leads: what is at `place`, and below it, has the name `name` as well.
     End { name: Vec<u8>, place: Vec<u8> },
-    /// What a repository's configuration names: git runs what is at `place` and below it, or is configured by it. Or what
-    /// the settings of an agent have it run.
+    /// What a repository's configuration names: git runs what is at `place` and below it, or is configured by it. Or
+    /// the settings of an agent make the agent run it.
     Configured { place: Vec<u8>, set: LinkedSet },
-    /// A link that another one passes through: whoever exchanges it chooses where that leads.
+    /// A link on the way from another link: whoever exchanges it chooses where the other link leads.
     Passed { place: Vec<u8>, set: LinkedSet },
-    /// A directory of this user's that holds such names, or is on the way from a link, and cannot be searched: everything
-    /// in `place` may be what they lead to.
+    /// A directory of this user's that holds such names, or is on the way from a link, and cannot be searched: such a
+    /// name may lead to anything in `place`.
     Hidden { place: Vec<u8>, set: LinkedSet },
-    /// A project with settings that cannot be read: everything in `place` may be what they start.
+    /// A project with settings that cannot be read: the settings may start anything in `place`.
     Unread { place: Vec<u8>, set: LinkedSet, why: UnreadSettings },
 }
 
@@ -54,8 +55,8 @@ impl LinkedPlace {
 }
 
 /// Returns where protected names lead that are links: names in a directory itself, names in the directories on the way
-/// to protected ones below it, and names of repositories in it. Of directories of the tree's, only repositories in them
-/// count that somebody else has made.
+/// to protected ones below it, and names of repositories in it. In directories of the tree's, only repositories that
+/// somebody else has made count.
 pub fn search(policy: &Policy, made: &MadeDirectories, directory: &[u8]) -> Vec<LinkedPlace> {
     let mut search =
         Search { policy, made, top: directory, found: Vec::new(), budget: ReadBudget::default() };
@@ -70,15 +71,15 @@ struct Search<'p> {
     made: &'p MadeDirectories,
     top: &'p [u8],
     found: Vec<LinkedPlace>,
-    /// How much of settings is still read, of all repositories together.
+    /// How much of settings may still be read, for all repositories together.
     budget: ReadBudget,
 }
 
 impl Search<'_> {
-    /// Looks into a directory. `git` is the git directory of any name that it is, or is in.
+    /// Looks into a directory. `git` is the git directory, whatever its name, that this directory is or lies in.
     fn run(&mut self, directory: BorrowedFd<'_>, path: &[u8], git: Option<&[u8]>, depth: usize) {
         if self.made.contains_open(directory) {
-            // Inside a git directory, git has put nothing into what the tree made: it is not searched.
+            // Inside a git directory, git puts nothing into a directory that the tree made, so that is not searched.
             if git.is_none() && !names(path).any(|name| name == b".git") {
                 self.in_own(directory, path, depth);
             }
@@ -141,8 +142,8 @@ impl Search<'_> {
         }
     }
 
-    /// Looks into a directory that the tree made. The names in it are the tree's, but not a `.git` that the operator's git has
-    /// made there, nor a repository in it.
+    /// Looks into a directory that the tree made. The names in it are the tree's. Only a `.git` there may have been
+    /// made by the operator's git.
     fn in_own(&mut self, directory: BorrowedFd<'_>, path: &[u8], depth: usize) {
         let top = path.strip_suffix(b"/").unwrap_or(path);
         let git = [top, b"/.git"].concat();
@@ -191,7 +192,7 @@ impl Search<'_> {
         self.found.extend(places.map(|place| LinkedPlace::Configured { place, set }));
     }
 
-    /// Adds the scripts that the settings of agents have started by themselves.
+    /// Adds the scripts that settings make agents start by themselves.
     fn scripts_of_agents(
         &mut self,
         links: &Links,
@@ -203,7 +204,7 @@ impl Search<'_> {
             Ok(scripts) if links.shut().is_none() => {
                 scripts.iter().for_each(|script| self.named(links, script, set));
             }
-            // What is in another project is not what these settings are for.
+            // Only this project is hidden: its settings are not for other projects.
             Ok(_) => self.found.push(LinkedPlace::Hidden { place: project.to_vec(), set }),
             Err(why) => self.found.push(LinkedPlace::Unread { place: project.to_vec(), set, why }),
         }

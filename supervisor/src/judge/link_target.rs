@@ -22,7 +22,7 @@ const MAX_MISSING: usize = 128;
 struct LedTo {
     /// The real path, as far as something is there, and the names after that.
     path: Vec<u8>,
-    /// Whether something is there, and no directory.
+    /// Whether something other than a directory is there.
     is_file: bool,
 }
 
@@ -81,7 +81,7 @@ impl Guard {
                     let is_file = found.object.is_some_and(is_file);
                     return Ok(LedTo { path: joined(found.path, &missing), is_file });
                 }
-                // Something on the way is missing, or a link that leads nowhere: so does this one, for now.
+                // Something on the way is missing, or is a link that leads nowhere. So this link leads nowhere for now.
                 Err(
                     error @ (Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::NAMETOOLONG),
                 ) => {
@@ -141,7 +141,7 @@ impl Shapes<'_> {
             let below = target.path.strip_prefix(holder).unwrap_or(target.path);
             chosen > names(below).count() + usize::from(is_named)
         };
-        // No such name of the tree's becomes a link to a repository of the operator's.
+        // A name like `.git` of the tree's never becomes a link to a repository of the operator's.
         let is_named = |holder: &[u8]| [&b".git"[..], b".hg", b".jj"].contains(&last_name(holder));
         let is_exchangeable = |shape: &Shape<'_>| passes(shape.holder, is_named(shape.holder));
         if self.policy.shapes(target.path).iter().any(is_exchangeable) {

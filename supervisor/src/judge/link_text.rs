@@ -33,9 +33,9 @@ pub fn after_up(text: &[u8]) -> Option<&[u8]> {
     rest
 }
 
-/// How many names of its target the text itself chooses: those after the directory of the link and the directories
-/// around that. The tree may have each but the last lead elsewhere later. Of a text that begins with a slash, all
-/// are.
+/// How many names of the target the text itself chooses: the names below the link's directory, or below a directory
+/// around that. Later, the tree may make each of them but the last lead elsewhere. A text that begins with a slash
+/// chooses all names.
 pub fn names_chosen(text: &[u8]) -> usize {
     if text.starts_with(b"/") {
         return usize::MAX;

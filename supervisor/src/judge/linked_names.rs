@@ -1,5 +1,5 @@
-//! Protected names of the operator's that are symbolic links, such as `.git/hooks` to `../tools/hooks`: what lies behind
-//! one runs by that name, whatever its own is.
+//! Protected names of the operator's that are symbolic links, such as `.git/hooks` to `../tools/hooks`: what lies
+//! behind such a link runs by the protected name, whatever its own name is.
 //!
 //! At each write, the guard looks for such links in the directories around the written file. An earlier run could make
 //! so many names that a search at the start would not get through. In directories of the operator's, the tree can
@@ -35,11 +35,11 @@ const MAX_REPORTED: usize = 16;
 /// What a protected name that is a link makes of a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OtherName {
-    /// It has this path as well.
+    /// The place has this path as well.
     Path(Vec<u8>),
-    /// It is on the way from such a name to the end of the link, or may be.
+    /// The place is, or may be, on the way from such a name to the end of the link.
     Way(LinkedSet),
-    /// A repository's configuration names it.
+    /// A repository's configuration names the place.
     Configured(LinkedSet),
 }
 

@@ -18,9 +18,10 @@ pub fn is_own(address: SocketAddr) -> bool {
 }
 
 /// An address is this host's own if an interface has it that is up. It may be its own if it is an IPv6 address routed
-/// here, if the interfaces cannot be listed, or if a socket can be bound to it: to all IPv4 addresses routed here, but
-/// also to multicast and broadcast addresses and, with `ip_nonlocal_bind`, to any address. A link-local IPv6 address is at
-/// most that: another host may have it on another link, and a socket that connects to it leaves by that link from then on.
+/// here, if the interfaces cannot be listed, or if a socket can be bound to it. A socket can be bound to all IPv4
+/// addresses routed here, but also to multicast and broadcast addresses and, with `ip_nonlocal_bind`, to any address. A
+/// link-local IPv6 address is never certainly this host's own: another host may have it on another link, and a socket
+/// that connects to it leaves by that link from then on.
 fn owner(mut address: SocketAddr) -> Interface {
     address.set_ip(address.ip().to_canonical());
     address.set_port(0);

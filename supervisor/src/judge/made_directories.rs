@@ -42,7 +42,7 @@ impl Born {
         })
     }
 
-    /// When, in nanoseconds since 1970, by the clock of the file system.
+    /// When the directory was made, in nanoseconds since 1970, by the clock of the file system.
     fn time(self) -> i128 {
         nanoseconds(self.seconds, self.nanoseconds)
     }
@@ -58,9 +58,9 @@ pub struct MadeDirectories(Mutex<HashSet<Born>>);
 
 impl MadeDirectories {
     /// Remembers the directory that was just made under a name, by a call that began at `since`. The caller holds the
-    /// lock that every call of the tree needs to remove it, and to make another one or move it there. A directory that
-    /// the operator has put in its place counts as the operator's: that directory is older than the call, or another
-    /// directory is in it.
+    /// lock that every call of the tree needs to remove the directory, and to make or move another one there. A
+    /// directory that the operator has put in its place counts as the operator's: that directory is older than the
+    /// call, or another directory is in it.
     ///
     /// The guard opens and lists nothing, because programs that watch the directory would see that (inotify(7)).
     pub fn record(&self, parent: BorrowedFd<'_>, name: &[u8], since: Instant) {
@@ -93,7 +93,7 @@ impl MadeDirectories {
         }
     }
 
-    /// Returns whether the directory at a real path is one of them. One that cannot be opened is not.
+    /// Returns whether the directory at a real path is one of them. A directory that cannot be opened is not.
     pub fn contains(&self, path: &[u8]) -> bool {
         if self.0.lock().is_empty() {
             return false;
@@ -101,7 +101,7 @@ impl MadeDirectories {
         open_directory(CWD, path).is_ok_and(|directory| self.contains_open(directory.as_fd()))
     }
 
-    /// Returns whether a directory that a place is in is one of them. One that cannot be opened is not.
+    /// Returns whether a directory around a place is one of them. A directory that cannot be opened is not.
     pub fn has_above(&self, place: AnchoredPath<'_>, directory: &[u8]) -> bool {
         !self.0.lock().is_empty()
             && place.above(directory).is_ok_and(|directory| self.contains_open(directory.as_fd()))
@@ -113,8 +113,8 @@ impl MadeDirectories {
     }
 }
 
-/// Whether this is a directory without others in it, as far as its links say: each one has a `..`. Where they are not
-/// counted (btrfs), it must be empty.
+/// Whether this is a directory without others in it, as far as its link count says: each directory in it adds a link by
+/// its `..`. Where links are not counted (btrfs), the directory must be empty.
 fn is_without_directories(stat: &Statx) -> bool {
     let is_directory = FileType::from_raw_mode(stat.stx_mode.into()) == FileType::Directory;
     is_directory && (stat.stx_nlink == 2 || stat.stx_nlink == 1 && stat.stx_size == 0)

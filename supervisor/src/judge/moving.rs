@@ -72,7 +72,8 @@ impl Drop for Alone<'_> {
 }
 
 impl Moving {
-    /// The lock that all guards with this state directory share; one of its own, where there is no such directory.
+    /// The lock that all guards with this state directory share. Without such a directory, the guard has a lock of its
+    /// own.
     ///
     /// # Errors
     /// The error of the failed system call, or a sentence if the lock is not a regular file.

@@ -347,7 +347,8 @@ impl Guard {
         }
     }
 
-    /// Judges whether a symbolic link may be created at a place, or moved there without a known `text`. It may not be on the way to a protected place, which would then be somewhere else.
+    /// Judges whether a symbolic link may be created at a place, or moved there without a known `text`. It may not be
+    /// on the way to a protected place, which would then be somewhere else.
     ///
     /// # Errors
     /// EACCES if it is refused.
@@ -369,7 +370,7 @@ impl Guard {
     }
 
     /// Whether the file at the real path `path` may get set-user-ID and set-group-ID bits that the caller asks for:
-    /// never, unless only observing. Reports it.
+    /// never, unless only observing. Reports the refusal.
     pub fn lets_set_id(&self, caller: &Caller<'_>, path: &[u8]) -> bool {
         let text = "gets no set-user-ID or set-group-ID bit: guarded programs give no rights to others";
         let refused = self.deny(caller, Operation::Write, path, &[], &Reason::unmentioned(text)).is_err();

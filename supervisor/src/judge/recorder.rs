@@ -132,7 +132,7 @@ impl Recorded {
         } else {
             self.write(kind, new.1.as_bytes());
         }
-        // Also the first one too many: the record is cut once.
+        // The first host beyond the limit is added, too, so that the record is cut only once.
         self.hosts.insert(new);
     }
 

@@ -83,8 +83,8 @@ impl Shapes<'_> {
         self.policy.protects_shapes().then(|| self.site(place, subject)).flatten()
     }
 
-    /// Whether the path alone does not tell what is protected there. Whether git takes a directory for a repository
-    /// does not matter: the tree cannot move a repository of the operator's.
+    /// Whether the guard has to look at the disk to know what is protected at a path. Whether git takes a directory for
+    /// a repository does not matter: the tree cannot move a repository of the operator's.
     pub fn looks_around(&self, path: &[u8]) -> bool {
         self.policy.protects_shapes()
             && (!self.policy.shapes(path).is_empty()
@@ -156,10 +156,11 @@ impl Shapes<'_> {
         self.linked.other_names(self.policy, self.own_directories(), path).iter().find_map(protecting)
     }
 
-    /// What a place is part of in the operator's git directories of any name, without what lies in work trees there.
+    /// The parts of the operator's git directories, whatever their names, that a place belongs to. What lies in work
+    /// trees there is left out.
     fn git_parts<'p>(&self, place: AnchoredPath<'p>) -> Vec<GitPart<'p>> {
         let mut parts = self.policy.git_parts(place.path);
-        // Found once for all directories on the way.
+        // The parent is found once for all directories on the way.
         let parent = if parts.is_empty() { None } else { place.parent_of_object() };
         let place = place.in_directory(parent.as_ref());
         parts.retain(|part| {
@@ -200,10 +201,10 @@ impl Shapes<'_> {
     fn completes(&self, place: AnchoredPath<'_>) -> bool {
         let path = place.path;
         let Some(directory) = self.policy.marked_directory(path) else { return false };
-        // Below a directory that is called `.git`, these are protected by their names.
+        // Below a directory that is called `.git`, configuration and hooks are protected by their names.
         let is_named = !self.policy.shapes(&[directory, b"/config"].concat()).is_empty();
         let look = look_of(place, directory);
-        // The link names a directory with a configuration.
+        // A `commondir` names a directory with a configuration.
         let is_configured = look.is_configured() || look.has_head() && path.ends_with(b"/commondir");
         !is_named
             && is_configured
@@ -292,8 +293,8 @@ impl Shapes<'_> {
         })
     }
 
-    /// Whether a file of a directory that is moved may get its new path: not a protected one, if it has another name, by which
-    /// the tree could write it later.
+    /// Whether a file of a directory that is moved may get its new path. A file with another name may not get a
+    /// protected path: the tree could write the file by the other name later.
     fn may_take_file(&self, new: &[u8], file: AnchoredPath<'_>, kind: FileType) -> bool {
         let is_named = || !self.policy.shapes(new).is_empty();
         if matches!(kind, FileType::Directory | FileType::Symlink) || !is_named() {
@@ -327,7 +328,7 @@ impl Shapes<'_> {
             return false;
         }
         let may_arrive = self.policy.leads_to_shape(new.path).is_none_or(|shape| {
-            // The new name is not there yet. If it would be the holder, that is the directory that is moved.
+            // The new name does not exist yet. If it is the holder, the holder is the directory that is moved.
             match shape.holder == new.path {
                 true => {
                     old.object.is_some_and(|moved| self.own_directories().contains_open(moved.fd.as_fd()))
@@ -349,8 +350,8 @@ impl Shapes<'_> {
             && self.is_free(old, new.path, arrives_in_git)
     }
 
-    /// Whether a directory may get a name in a git directory of any name, as far as what lies in it is concerned. What the
-    /// configuration of a repository names is not looked into: the files come along unjudged.
+    /// Whether a directory, with what lies in it, may get a path in a git directory, whatever that is called. It may
+    /// not get a path that a repository's configuration names, because nobody judges the files that come along.
     fn may_lead_into_git(&self, old: AnchoredPath<'_>, new: AnchoredPath<'_>) -> bool {
         let made = |holder: &[u8]| match holder == new.path {
             true => old.object.is_some_and(|moved| self.own_directories().contains_open(moved.fd.as_fd())),
@@ -370,7 +371,7 @@ impl Shapes<'_> {
             })
     }
 
-    /// Whether the contents of a directory are no part of a repository around it. The state of an operation is such
+    /// Whether the contents of a directory are no part of a repository around it. The state of a git operation is such
     /// a part.
     fn is_no_part(&self, directory: AnchoredPath<'_>) -> bool {
         let Some(moved) = directory.object else { return false };
@@ -381,11 +382,12 @@ impl Shapes<'_> {
             .all(|part| part.directory == directory.path || self.is_the_trees(&part.shape, inside))
     }
 
-    /// Whether a directory contains nothing that is protected, no link that would lead to something of the operator's
-    /// from the directory's new path and, if it must have none, no link at all. False if that cannot be found out.
+    /// Whether a directory contains nothing that is protected, and no link that would lead to something of the
+    /// operator's from the directory's new path. With `must_have_no_link`, it may contain no link at all. False if this
+    /// cannot be found out.
     fn is_free(&self, top: AnchoredPath<'_>, new: &[u8], must_have_no_link: bool) -> bool {
         let Some(moved) = top.object else { return false };
-        // What a package ships is protected elsewhere, and may be the tree's.
+        // What a package ships may be the tree's in a directory of packages, and is protected elsewhere.
         let leaves_packages = Policy::lies_in_packages(top.path) && !Policy::lies_in_packages(new);
         let mut left = MAX_NAMES;
         let mut directories = vec![(b".".to_vec(), top.path.to_vec(), 0)];

@@ -16,7 +16,7 @@ use crate::audit::{MAX_DENIED_ARGV, Secrets, shortened};
 fn store_of(reason: &Reason<'_>) -> Option<AnswerStore> {
     match reason.source {
         Source::Saved => Some(AnswerStore::Own),
-        // A gateway's store is the gateway's to write.
+        // Only the gateway writes its own store.
         Source::Openclaw if reason.path.starts_with("openclaw.") => Some(AnswerStore::OpenClaw),
         _ => None,
     }
@@ -38,7 +38,7 @@ struct ProgramStart {
     path: Vec<u8>,
 }
 
-/// The entries that this session has used. There are as many as the stores have.
+/// The entries that this session has used. There are no more than the stores have.
 #[derive(Debug, Default)]
 pub struct UsedEntries(Mutex<HashMap<EntryKey, ProgramStart>>);
 

@@ -6,8 +6,8 @@ use rustix::io::Errno;
 
 use crate::caller::Caller;
 
-/// The judgements of one call that names several paths. A question about one path waits until all are judged: if another
-/// one is denied, the answer could not matter.
+/// The judgements of one call that names several paths. A question about one path waits until all are judged: if
+/// another path is denied, the answer does not matter.
 #[must_use]
 pub struct AllPaths<'c, 'k>(&'c Caller<'k>);
 

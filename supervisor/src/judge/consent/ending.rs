@@ -5,8 +5,8 @@ use std::time::Duration;
 use guard_approvals::Manager;
 use nix::sys::signal::Signal;
 
-/// For how long nobody is asked. A signal handler may open a file that is asked about. Without the guard it would not
-/// wait.
+/// For how long nobody is asked. A signal handler may open a file that a human would be asked about, and without the
+/// guard the handler would not wait.
 const END_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Ends the questions, because the command gets this signal.

@@ -1,8 +1,8 @@
 //! Holds a call while a human decides.
 //!
-//! A handler does not wait. It notes its question, refuses, and is done: no lock, descriptor or judgement of it lasts
-//! while a human reads. Then the human is asked, and the call is handled again from the start, under the policy that is
-//! in force by then. The call as it is now is compared with what was approved.
+//! A handler does not wait. It notes its question, refuses, and is done: none of its locks, descriptors and judgements
+//! lasts while a human reads. Then the human is asked, and the call is handled again from the start, under the policy
+//! that is in force by then. The call as it is now is compared with what was approved.
 //!
 //! Why: docs/decisions.md, "A handler asks by refusing."
 
@@ -98,14 +98,15 @@ pub fn answer(worker: &Worker, current: &mut View, caller: &mut Caller<'_>) -> H
         match reply {
             ConsentOutcome::Settled(state) => caller.consent().settle(binding, state),
             ConsentOutcome::Interrupted => return Ok(Reply::Interrupted),
-            // Another thread has taken the signal. If nothing is asked any more, asking again says so.
+            // Another thread has taken the signal. If the guard asks no more questions by then, the next attempt says
+            // so.
             ConsentOutcome::Withdrawn => {
                 caller.start_again();
                 continue;
             }
         }
         if let Some((command, path, is_outside)) = started {
-            // Open it now, while the caller is held and cannot have ended.
+            // The handle is opened now, while the caller is held and cannot have ended.
             let process = caller.process().and_then(pidfd::ProcessHandle::open).ok();
             caller.check()?;
             program = Some(AskedProgram { id, command, path, process, is_outside });
@@ -131,7 +132,7 @@ struct AskedProgram {
 fn report(approvals: &Approvals, caller: &Caller<'_>, program: AskedProgram, outcome: &HandlerResult) {
     let AskedProgram { id, command, process, is_outside, .. } = program;
     match (outcome, process, caller.consent().reason()) {
-        // Its process also starts after a no, to print the refusal.
+        // The process of a command outside also starts after a no, to print the refusal.
         (Ok(Reply::Started), _, Some(reason)) if is_outside => {
             approvals.manager().report(Lifecycle { id, command, going: Going::Denied(reason) });
         }
@@ -166,7 +167,8 @@ fn ask(
     }
 }
 
-/// Whether a move that was judged before the question was there has changed what it is about. Later ones withdraw it.
+/// Whether a move that was judged before the question existed has changed what the question is about. Later moves
+/// withdraw the question.
 fn is_moved(worker: &Worker, guard: &Guard, caller: &Caller<'_>, path: &[u8], which: &WhichFile) -> bool {
     // While another guard keeps this one from moving anything, nothing is moved.
     drop(guard.session.moving.alone(|lock| worker.wait_for_lock(caller, lock)));

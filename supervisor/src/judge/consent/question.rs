@@ -72,7 +72,7 @@ fn shown(process: procfs::process::Stat) -> Process {
     Process { pid: process.pid, started: process.starttime, name: process.comm }
 }
 
-/// A question about an access to a file at a real path, and about what changes of one that would run outside the guard.
+/// A question about an access to a file at a real path, and about the change, if the file would run outside the guard.
 pub fn about_file(
     background: &Background<'_>,
     caller: &Caller<'_>,
@@ -126,7 +126,7 @@ pub fn about_host(
     })
 }
 
-/// A question about a command outside the guard: for this one call, and never saved.
+/// A question about a command outside the guard. The answer is for this one call, and is never saved.
 pub fn about_outside(
     background: &Background<'_>,
     caller: &Caller<'_>,
@@ -138,7 +138,7 @@ pub fn about_outside(
     Question { always: Always::Never(EACH_TIME.to_owned()), repeat: Repeat::AskedEachTime, ..question }
 }
 
-/// What is at a path. The answer only decides what is offered.
+/// What is at a path. It only decides which answers are offered.
 fn on_disk(path: &[u8]) -> OnDisk {
     match std::fs::metadata(OsStr::from_bytes(path)) {
         Ok(found) if found.is_dir() => OnDisk::Directory,
@@ -157,7 +157,8 @@ fn about(
     let Background { policy, session, tree, known, made: _, answers: _ } = background;
     let pid = caller.process().unwrap_or(caller.tid());
     let asked_by = tree.line(pid).map(shown);
-    // For a file, the reason says it: `asked` knows neither the content of a git configuration, nor what the tree made itself.
+    // For a file, the reason says whether it is asked about each time: `asked` knows neither the content of a git
+    // configuration, nor what the tree made itself.
     let is_program = matches!(subject, Subject::Exec(_));
     let each_time = reason.is_persistence()
         || is_program && asked.iter().any(|request| policy.repeats(request) == Repeat::AskedEachTime);

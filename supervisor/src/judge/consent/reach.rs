@@ -6,8 +6,8 @@ use rustix::fs::{AtFlags, CWD, FileType};
 
 use crate::judge::made_directories::MadeDirectories;
 
-/// The calls for which an answer may reach further than the one file. Those on sockets are missing, because another
-/// program is behind each.
+/// The calls for which an answer may reach further than the one file. Calls on sockets are missing, because another
+/// program is behind each socket.
 const CALLS: [&str; 13] = [
     "open",
     "truncate",
@@ -24,7 +24,7 @@ const CALLS: [&str; 13] = [
     "removexattr",
 ];
 
-/// Directories below which names mean something else than files that stay.
+/// Directories below which names do not mean lasting files.
 const SPECIAL: [&[u8]; 3] = [b"/proc", b"/sys", b"/dev"];
 
 /// How far an answer about a file may reach. `lineage` are the caller and its ancestors; `None` if they are not all known
@@ -113,7 +113,7 @@ mod tests {
         };
         let (nearest, other) = (above("a/file"), above("file"));
         assert!(nearest.path.ends_with(b"/a") && nearest.which != other.which);
-        // A link is no directory, and neither is what is not there.
+        // A link is not a directory, and a missing name is not one, either.
         assert_eq!(above("link/file"), other);
         assert_eq!(above("gone/file"), other);
         std::fs::remove_dir_all(&top).unwrap();

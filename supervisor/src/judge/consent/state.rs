@@ -19,7 +19,7 @@ pub enum ConsentState {
 }
 
 impl ConsentState {
-    /// The final verdict for one that asks; `unanswered` is the policy's verdict if nobody answers.
+    /// The final verdict in place of `asks`, a verdict to ask; `unanswered` is the policy's verdict if nobody answers.
     pub fn verdict<'p>(
         &self,
         asks: Verdict<'p>,

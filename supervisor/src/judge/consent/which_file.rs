@@ -22,8 +22,8 @@ pub fn which_file(place: AnchoredPath<'_>) -> WhichFile {
     }
 }
 
-/// Whether another file, or another directory, has the name by now. What has no name any more is still the one that was asked
-/// about.
+/// Whether another file, or another directory, has the name by now. If nothing has the name any more, the file still
+/// counts as the one that was asked about.
 pub fn is_replaced(path: &[u8], asked: &WhichFile) -> bool {
     let path = Path::new(OsStr::from_bytes(path));
     let is_other = |found: Result<Stat, Errno>, asked: Option<(u64, u64)>| {
