@@ -3,8 +3,9 @@
 //!
 //! [`run`] starts a command; `process` holds the guard's own processes. Held system calls arrive through [`kernel`] and
 //! are received by a [`worker`]. [`syscall`] or [`exec`] performs them on what [`resolve`] found, and [`judge`] decides,
-//! on top of the [`landlock`] domain. [`session`] lets the operator see, tighten and end it from outside. [`config`] builds a policy from the command line and the host, [`audit`] logs
-//! what happened, and `terminal` relays what the operator types and sees.
+//! on top of the [`landlock`] domain. [`session`] lets the operator see, tighten and end a session from outside.
+//! [`config`] builds a policy from the command line and the host, [`audit`] logs what happened, and `terminal` relays
+//! what the operator types and sees.
 //!
 //! `unsafe` occurs only in [`kernel`], and in the crate `guard-shim`.
 

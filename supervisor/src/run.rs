@@ -173,8 +173,8 @@ fn start(
     let approval = options.node_run.approval().map_err(RunError::HandedOver)?;
     let lifeline = options.node_run.lifeline().map_err(RunError::HandedOver)?;
     let mut inherited = environment::filtered(given, &policy, &paths.state_directory);
-    // While the guard learns, its proxy sees the names. But it would bypass a proxy of the operator's, which may be
-    // the only way out.
+    // While the guard learns, its proxy sees the names. But the guard's proxy would bypass a proxy of the operator's,
+    // which may be the only way out.
     let other = recorder.as_ref().and_then(|_| environment::proxy(&inherited));
     let is_proxied = other.is_none() && (recorder.is_some() || policy.has_web_rules());
     let proxy = is_proxied.then(|| ProxySockets::bind(proxy.clone())).transpose().map_err(RunError::Proxy)?;
@@ -191,7 +191,7 @@ fn start(
     let floor = build_floor(options, &policy)?;
     let filter = filter_program(&policy, &floor);
     let audit = writer(options, &mut paths, in_force.audit())?;
-    // The log has made the state directory, if that is where it is.
+    // If the log is in the state directory, opening it has made that directory.
     if let Some(problem) = config::record_workspace(options, &mut paths, in_force)? {
         eprintln!("openclaw-guard: {problem}");
     }
@@ -333,7 +333,7 @@ fn grants_enclosed(policy: &Policy, enclosure: &Enclosure) -> Result<(), RunErro
     for place in &enclosure.places {
         judge(&place.path, &place.path, Access::READ)?;
     }
-    // A file in it, since the directory itself stays as it is.
+    // A file in the directory is judged, since the directory itself stays as it is.
     let file = [&*enclosure.own, b"/x"].concat();
     judge(&enclosure.own, &file, Access::READ | Access::WRITE)
 }
@@ -349,7 +349,7 @@ fn may_trace() -> Result<(), RunError> {
 /// and the command line does not name it.
 ///
 /// # Errors
-/// If one that is needed cannot be opened.
+/// If a needed destination cannot be opened.
 pub fn writer(options: &Options, paths: &mut Paths, settings: &AuditSettings) -> Result<Writer, RunError> {
     let path = paths.audit(settings.path.as_deref());
     paths.log_to(path.clone());

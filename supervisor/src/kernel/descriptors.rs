@@ -33,7 +33,7 @@ pub fn directory_path(tid: Tid, dirfd: i32, buffer: &mut [u8]) -> Result<usize, 
     rustix::fs::readlinkat_raw(CWD, link(tid, dirfd)?.as_str(), buffer)
 }
 
-/// The /proc link to it.
+/// The /proc link to what `dirfd` means to the caller.
 fn link(tid: Tid, dirfd: i32) -> Result<Text<48>, Errno> {
     let mut link = Text::default();
     let written = match dirfd {

@@ -14,7 +14,7 @@ pub fn limit(tid: Tid, resource: u32) -> Option<u64> {
     (result == 0).then_some(limit.rlim_cur)
 }
 
-/// Sends SIGXFSZ to the process, if `is_still` confirms through an open pidfd that it is the right one.
+/// Sends SIGXFSZ to the process, if `is_still` confirms, while a pidfd is open, that it is the right process.
 pub fn exceed_size(process: Tid, is_still: impl FnOnce() -> bool) {
     let Some(held) = Pid::from_raw(process).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
         return;

@@ -133,7 +133,7 @@ impl Kernel for Listener {
 
     fn descriptor(&self, tid: Tid, fd: i32) -> Result<OwnedFd, Errno> {
         descriptors::duplicate(tid, fd).map_err(|error| {
-            // Not the caller's fault: a filter around the guard, such as a container's, refuses it.
+            // This is not the caller's fault: a filter around the guard, such as a container's, refuses the call.
             if error == Errno::NOSYS {
                 static REPORTED: Once = Once::new();
                 REPORTED.call_once(|| {

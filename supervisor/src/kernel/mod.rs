@@ -81,7 +81,8 @@ pub trait Kernel: Send + Sync {
     fn read(&self, tid: Tid, address: u64, buffer: &mut [u8]) -> Result<usize, Errno>;
     /// Reads several parts, given by start and length, one behind the other, up to the first unreadable byte.
     fn read_parts(&self, tid: Tid, parts: &[(u64, u64)], buffer: &mut [u8]) -> Result<usize, Errno>;
-    /// Writes all of `bytes` to the caller's memory. EFAULT if that cannot be, and then maybe a part of them.
+    /// Writes all of `bytes` to the caller's memory. EFAULT if not all of them can be written; then a part may have
+    /// been written.
     fn write(&self, tid: Tid, address: u64, bytes: &[u8]) -> Result<(), Errno>;
     /// An O_PATH descriptor of the caller's directory `dirfd` (or any file it has open), AT_FDCWD included.
     fn directory(&self, tid: Tid, dirfd: i32) -> Result<OwnedFd, Errno>;

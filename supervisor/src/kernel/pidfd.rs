@@ -44,7 +44,7 @@ impl ProcessHandle {
         }
     }
 
-    /// How the process, which has ended, did so.
+    /// How the process has ended.
     pub fn ending(&self) -> Ending {
         self.reaped().or_else(|| self.unreaped()).or_else(|| self.reaped()).map_or(Ending::Unknown, of_status)
     }

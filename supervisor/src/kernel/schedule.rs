@@ -43,7 +43,7 @@ pub fn policy(thread: Tid) -> i32 {
     policy as i32 & !libc::SCHED_RESET_ON_FORK
 }
 
-/// Not the C library's function: musl's does nothing.
+/// This makes the system call itself, because musl's function does nothing.
 fn set(thread: Tid, policy: i32, priority: i32) -> Result<(), Errno> {
     // The flag cannot be taken off without a right, so it stays.
     let policy = policy | libc::SCHED_RESET_ON_FORK;

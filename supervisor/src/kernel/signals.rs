@@ -1,11 +1,12 @@
 //! Reads signals from `/proc/TID/status`, mainly whether one is pending for a held caller.
 //!
 //! The kernel does not interrupt a held call. So a caller that waits in open(2) gets no signal: neither one with a
-//! handler, nor one that stops, nor one that kills with a core dump (those that kill without one do end the call).
+//! handler, nor one that stops, nor one that kills with a core dump (a signal that kills without a core dump does end
+//! the call).
 
 use guard_openclaw::peer::proc::{Fields, Tid, fields};
 
-/// Whether this number is both a process and a thread of it. False if unknown.
+/// Whether the thread with this number is the leader of its process. False if unknown.
 pub fn is_leader(tid: Tid) -> bool {
     const NOTHING: i32 = 0;
     // SAFETY: tgkill takes three integers and touches no memory of ours; with 0 no signal is sent.
@@ -72,7 +73,8 @@ fn has(mask: u64, signal: i32) -> bool {
 /// Whether a signal would by now have woken the call in the kernel. Ignored signals do not become pending.
 pub fn is_signalled(tid: Tid) -> bool {
     let Some(signals) = read(tid) else { return false };
-    // A stop shows in other threads that are not held; who takes a signal of the process, only in all of them.
+    // A stop shows in any other thread that is not held. Only all threads together show which one takes a signal to the
+    // process.
     let most = if signals.shared == 0 { MAX_OTHERS } else { usize::MAX };
     let others = || {
         if signals.is_alone {

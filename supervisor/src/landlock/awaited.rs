@@ -8,12 +8,12 @@ use guard_policy::Unreadable;
 use rustix::fs::{AtFlags, CWD, statat};
 use rustix::io::Errno;
 
-/// Whether something is at a path, or that is not known.
+/// Whether something is, or may be, at a path.
 pub(super) fn exists(path: &[u8]) -> bool {
     !matches!(statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT | Errno::NOTDIR))
 }
 
-/// Returns a path at which something that may not be read exists, or at which that is not known.
+/// Returns a path at which something that may not be read exists, or may exist.
 pub(super) fn existing(unreadable: &Unreadable) -> Option<Vec<u8>> {
     let prefix = match unreadable {
         Unreadable::Path(path) => return exists(path).then(|| path.clone()),

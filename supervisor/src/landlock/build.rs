@@ -30,14 +30,14 @@ pub struct BuiltDomain {
 pub enum Use {
     /// The tree enters it.
     Entered,
-    /// It does not, because nothing must be blocked.
+    /// The tree does not enter it, because this session blocks nothing.
     LeftOut,
 }
 
 /// The roots of programs, narrowed so that reads can stay in the kernel. If a root contains something that may not be
 /// read, and starting a program there needs approval (`~/.cache`, which has tokens and built tools), it is replaced by
-/// those parts of it that may be read as a whole. If some program may start unasked, as in a project, the root stays:
-/// one that is built later must start, too.
+/// those parts of it that may be read as a whole. If some program may start unasked, as in a project, the root stays: a
+/// program that is built there later must start, too.
 fn readable(policy: &Policy, roots: Vec<Vec<u8>>, hierarchies: &[Hierarchy]) -> Vec<Vec<u8>> {
     let parts = |root: Vec<u8>| {
         if policy.is_uniform(&root, Access::READ) || policy.starts_unasked(&root) {

@@ -1,11 +1,11 @@
 //! The hierarchies that the floor grants, and whether each is still in its place.
 //!
 //! A Landlock grant belongs to a directory, not to its name: a directory that is moved takes its grant along, and a new
-//! one under the old name has none. So the tree may move one only to where the policy allows what it grants, and its
-//! new place counts when the policy changes. The floor would refuse a recreated directory although the policy allows
-//! it, so calls for it go to the broker.
+//! one under the old name has none. So the tree may move a granted directory only to where the policy allows what the
+//! grant gives, and the new place counts when the policy changes. The floor would refuse a recreated directory although
+//! the policy allows it, so calls for it go to the broker.
 //!
-//! Others may move one anywhere. So each object is kept open, and its descriptor tells where it is now.
+//! Others may move a granted directory anywhere. So each object is kept open, and its descriptor tells where it is now.
 //!
 //! Why: docs/decisions.md, "Each granted object is kept open, and its descriptor says where it is."
 
@@ -94,8 +94,8 @@ fn right(access: Access) -> Option<landlock::KernelAccess> {
 }
 
 impl Grants {
-    /// Opens the hierarchies for the floor, at most so many. Those that no longer exist, or have changed their type, are
-    /// left out.
+    /// Opens the hierarchies for the floor, at most `most` of them. Those that no longer exist, or have changed their
+    /// type, are left out.
     pub fn open(hierarchies: Vec<Hierarchy>, most: usize) -> (Grants, Vec<landlock::PathGrant>) {
         let (mut grants, mut beneath) = (Vec::new(), Vec::new());
         for Hierarchy { path, access, kind } in hierarchies.into_iter().take(most) {
@@ -273,7 +273,7 @@ impl HierarchyGrant {
     fn recheck(&self) -> bool {
         let is_changed = self.relocate();
         let is_held = self.object.lock().is_some();
-        // Where the kernel has just said that it is, nothing else can be.
+        // Nothing else can be where the kernel has just said that the object is.
         let stands = is_held && matches!(&*self.location.lock(), Location::At(now) if *now == self.path)
             || open(&self.path).is_ok_and(|(_, stat)| Identity::from_stat(&stat) == self.identity);
         self.is_lost.store(!stands, Ordering::Relaxed);

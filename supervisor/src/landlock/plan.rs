@@ -70,7 +70,7 @@ impl LandlockPlan {
         self.untrapped
     }
 
-    /// Whether a policy restricts nothing that is not trapped.
+    /// Whether a policy allows all accesses that are not trapped.
     pub fn is_kept_by(&self, policy: &Policy) -> bool {
         let Untrapped { reads, writes } = self.untrapped;
         let under = self.under(policy);
@@ -142,7 +142,7 @@ impl LandlockPlan {
     }
 
     /// Whether the object at a path must stay there: reads are not trapped, and a replacement of a hierarchy would not
-    /// be granted, unless the hierarchy around it is.
+    /// be granted, unless a hierarchy around it is granted.
     pub fn needs(&self, path: &[u8]) -> bool {
         let is_granted = |path: &[u8]| self.grants.cover(path, Access::READ, Target::Object);
         let is_needed = |(place, granted): (Vec<u8>, PlacedGrant<'_>)| {
@@ -159,8 +159,8 @@ impl LandlockPlan {
             .is_none_or(|roots| roots.iter().any(|root| is_below(path, root.as_os_str().as_encoded_bytes())))
     }
 
-    /// Whether the kernel may perform this access at a real path: the floor covers it, and everything that the floor
-    /// covers for this kind of access the policy allows as a whole.
+    /// Whether the kernel may perform this access at a real path: the floor covers it, and the policy allows as a whole
+    /// everything that the floor covers for this kind of access.
     pub fn covers(&self, path: &[u8], access: Access, reach: Target) -> bool {
         self.leaves(access) && self.grants.cover(path, access, reach)
     }
@@ -226,8 +226,9 @@ fn is_whole(policy: &Policy, path: &[u8], access: Access, kind: HierarchyKind) -
     }
 }
 
-/// Whether everything that is below a directory now may be read. What may not be read does not exist yet:
-/// [`LandlockPlan::awaited`] lists them. The tree cannot create them, because what may not be read may not be written.
+/// Whether everything that is below a directory now may be read. The paths below it that may not be read do not exist
+/// yet: [`LandlockPlan::awaited`] lists them. The tree cannot create them, because what may not be read may not be
+/// written.
 fn is_readable(policy: &Policy, path: &[u8]) -> bool {
     policy.is_uniform(path, Access::READ)
         || policy

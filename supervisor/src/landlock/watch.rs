@@ -30,8 +30,8 @@ const POLL_PERIOD: Duration = Duration::from_secs(1);
 
 /// Watches for as long as the process lives. Moves by the tree itself are checked at once by [`Grants::recheck_below`];
 /// this is for the rest of the machine. `relocated` is called after a granted object was found at another place, or
-/// after something appeared or disappeared at one of the `awaited` paths. `tell` receives panics. Returns the handle to
-/// wake the watch with when other paths are awaited; `None` if nothing is granted.
+/// after something appeared or disappeared at one of the `awaited` paths. `tell` receives panics. Returns the handle
+/// that wakes the watch when other paths are awaited; `None` if nothing is granted.
 ///
 /// # Errors
 /// If no thread can be started.
@@ -61,7 +61,7 @@ impl Waker {
         Ok(Waker(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
     }
 
-    /// Has the watch look again at what is awaited.
+    /// Makes the watch look again at what is awaited.
     pub fn wake(&self) {
         // It fails only if 2^64 - 2 wake-ups are pending.
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
@@ -88,7 +88,7 @@ fn follow(grants: &Grants, waker: &Waker, awaited: &impl Fn() -> Vec<Unreadable>
             grants.look_at_mounts();
         }
         let mut is_due = is_mounted;
-        // Again if something has moved: other directories lead there now.
+        // If something has moved, the loop runs again, because other directories lead there now.
         loop {
             if changes.is_none() && started.elapsed() >= POLL_PERIOD {
                 changes = Some(inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK));
@@ -96,12 +96,13 @@ fn follow(grants: &Grants, waker: &Waker, awaited: &impl Fn() -> Vec<Unreadable>
             let events = changes.as_ref().and_then(|changes| changes.as_ref().ok());
             let awaited = awaited();
             let is_watched = events.is_some_and(|events| attend(events, grants, &awaited).is_ok());
-            // After the watches: something may have moved before they began.
+            // The check comes after the watches, because something may have moved before they began.
             let is_moved = grants.recheck();
             let now: Vec<_> = awaited.iter().filter_map(existing).collect();
             let is_changed = std::mem::replace(&mut present, now) != present;
             names = names_of(grants, &awaited);
-            // Without: it is too early, there are too many watches (inotify(7)), or no /proc.
+            // The kernel does not report every change if it is too early, if there are too many watches (inotify(7)),
+            // or without /proc.
             let is_reported = is_watched && mounts.is_ok();
             due = (!is_reported).then(|| Instant::now() + POLL_INTERVAL);
             if !is_moved && !is_changed && !is_due {
@@ -124,7 +125,7 @@ enum Change {
     Other,
 }
 
-/// Waits until something that is granted may have changed, or until then.
+/// Waits until something that is granted may have changed, or until `due`.
 fn wait(
     changes: Option<&OwnedFd>,
     mounts: Option<&std::fs::File>,
@@ -136,7 +137,7 @@ fn wait(
         let mut ready = vec![PollFd::new(waker.0.as_fd(), PollFlags::POLLIN)];
         ready.extend(changes.map(|changes| PollFd::new(changes.as_fd(), PollFlags::POLLIN)));
         ready.extend(mounts.map(|mounts| PollFd::new(mounts.as_fd(), PollFlags::POLLPRI)));
-        // Other events must not put the end off.
+        // Events of other names must not delay the end of the wait.
         let left = due.map(|due| due.saturating_duration_since(Instant::now()));
         let timeout = left.map_or(PollTimeout::NONE, |left| left.try_into().unwrap_or(PollTimeout::ZERO));
         match poll(&mut ready, timeout) {
@@ -169,7 +170,7 @@ fn names_of(grants: &Grants, awaited: &[Unreadable]) -> WatchedNames {
 }
 
 /// Watches what is granted and the directories above, whose moves also move what is below. If an open object is
-/// removed, only its directory reports it, and for a file its link count.
+/// removed, only its directory reports that, or for a file its link count.
 ///
 /// # Errors
 /// If something cannot be watched.

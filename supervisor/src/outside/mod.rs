@@ -1,9 +1,10 @@
-//! Elevated: `openclaw-guard run-outside -- CMD` has one approved command run outside the guard.
+//! Elevated: `openclaw-guard run-outside -- CMD` runs one approved command outside the guard.
 //!
-//! The start of this program with that argument is recognised by its file. `exec/elevated.rs` tries the gates and asks, with
-//! `exec/outside_program.rs` for the program. A yes leaves a pass for the process, which becomes a client in the tree
-//! (`cli/src/outside`). The client opens [`CHANNEL`]; `syscall/outside.rs` takes its descriptors 0, 1 and 2 and sends the order
-//! to the process outside (`process/outside.rs`), over the messages of `wire`. This module has what is known of all that.
+//! The guard recognises the start of this program with that argument by the program's file. `exec/elevated.rs` checks
+//! the gates and asks a human; `exec/outside_program.rs` finds the program. A yes leaves a pass for the process, which
+//! becomes a client in the tree (`cli/src/outside`). The client opens [`CHANNEL`]; `syscall/outside.rs` takes its
+//! descriptors 0, 1 and 2 and sends the order to the process outside (`process/outside.rs`), over the messages of
+//! `wire`. This module has what is known of all that.
 //!
 //! Why: docs/decisions.md, "What runs outside is started by a process that never was inside."
 
@@ -33,8 +34,8 @@ use crate::resolve::{Identity, Object};
 pub const SUBCOMMAND: &[u8] = b"run-outside";
 /// How many passes are kept before those of processes that have ended are dropped.
 const MANY_PASSES: usize = 64;
-/// How long a pass is valid. A client asks for its channel at once; one that is held back would run what nobody expects any
-/// more.
+/// How long a pass is valid. A client asks for its channel at once; a pass that is held back would run what nobody
+/// expects any more.
 const PASS_LIFETIME: Duration = Duration::from_secs(30);
 
 /// What a process that has become a client gets.
@@ -68,7 +69,7 @@ pub struct Approved {
 /// Why a guard runs nothing outside, whatever its policy says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unavailable {
-    /// It runs no process for that: `elevated.enabled` was false at its start.
+    /// The guard runs no process for commands outside: `elevated.enabled` was false at its start.
     NotAtStart,
     /// `--observe`
     Observes,
@@ -171,13 +172,13 @@ impl Outside {
                 start_of(*pid) == Some(kept.start) && kept.since.elapsed() < PASS_LIFETIME
             });
         }
-        // Each may hold copies of files.
+        // Each pass may hold copies of files.
         if passes.len() < MANY_PASSES {
             passes.insert(pid, KeptPass { start, since: Instant::now(), pass });
         }
     }
 
-    /// Takes the pass of the process, if it has one. It is used up.
+    /// Takes the pass of the process, if it has one. A pass can be taken only once.
     pub fn take_pass(&self, pid: Tid) -> Option<Pass> {
         let kept = self.passes.lock().remove(&pid).filter(|kept| start_of(pid) == Some(kept.start))?;
         let is_late = matches!(kept.pass, Pass::Run(_)) && kept.since.elapsed() >= PASS_LIFETIME;
@@ -215,7 +216,7 @@ impl Outside {
     /// Logs how commands have ended, as far as that is known now. Returns whether more may come.
     pub fn log_ends(&self, reporter: &Reporter) -> bool {
         let Ok(link) = &self.link else { return false };
-        // One thread at a time: when another finds nothing more, everything that was received is logged.
+        // Only one thread logs at a time. So when a thread finds nothing more, everything that was received is logged.
         let _one = self.logging.lock();
         loop {
             match wire::receive_now(link.as_fd()) {

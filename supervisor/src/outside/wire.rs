@@ -160,7 +160,8 @@ impl Order {
         send_with(to, &head, &descriptors)
     }
 
-    /// Receives an order. `None` at the end of the stream, and for what is no order.
+    /// Receives an order. Returns [`Received::End`] at the end of the stream, and [`Received::Nothing`] for what is no
+    /// order.
     pub fn receive(from: BorrowedFd<'_>) -> Received {
         let (bytes, descriptors) = match receive_with(from) {
             Ok((bytes, _)) if bytes.is_empty() => return Received::End,

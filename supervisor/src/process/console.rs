@@ -61,7 +61,7 @@ impl Console {
         self.command = Some(command);
     }
 
-    /// Takes the keyboard if the front is in the foreground and it is wanted; releases it in the background.
+    /// Takes the keyboard if it is wanted and the front is in the foreground. Releases it in the background.
     pub fn settle(&mut self) {
         // A resize while another job was in the foreground was signalled to that job only.
         self.relay.resize();
@@ -89,8 +89,8 @@ impl Console {
                 self.suspend();
                 continue;
             }
-            // For the other processes of the operator's job. This process blocks the signal and recognizes it
-            // as its own.
+            // The signal is for the other processes of the operator's job. This process blocks the signal and
+            // recognizes it as its own.
             let _ = killpg(nix::unistd::getpgrp(), signal);
         }
     }

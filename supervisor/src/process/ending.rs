@@ -49,7 +49,7 @@ fn end_with(tree: &Tree, reap: impl Fn()) {
         }
         std::thread::sleep(RETRY_INTERVAL);
     }
-    // Without a pause: a process that forks and exits again and again must be met between the two.
+    // There is no pause, because a process that forks and exits again and again must be caught between the two.
     while each_member(tree, |member| {
         let _ = pidfd_send_signal(member, Signal::KILL);
     }) > 0
@@ -63,7 +63,7 @@ pub fn own_descendants() -> Tree {
     Tree { reaper: getpid().as_raw_nonzero().get(), supervisor: 0, front: 0, leader: None }
 }
 
-/// Waits until this process has no child, for so long at most. Returns whether it has none.
+/// Waits until this process has no child, but at most for `timeout`. Returns whether it has none.
 pub fn wait_for_children(timeout: Duration) -> bool {
     let due = Instant::now() + timeout;
     while reap_all(ANY_KIND) == Rest::Something {

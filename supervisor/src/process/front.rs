@@ -101,7 +101,7 @@ pub fn wait(
     // A supervisor that does not read must not hold up the signals.
     let _ = rustix::io::ioctl_fionbio(&to_supervisor, true);
     if others == OtherChildren::None {
-        // If supervisor and reaper are killed, the tree is this process's.
+        // If supervisor and reaper are killed, this process inherits the tree.
         let _ = nix::sys::prctl::set_child_subreaper(true);
     }
     let mut front = Front {
@@ -172,8 +172,8 @@ impl Front {
         }
     }
 
-    /// Waits after the command's end until it is known whether the supervisor ends with it, and returns that. Where the
-    /// init process reaps nobody, as in many containers, it would otherwise stay a zombie.
+    /// Returns whether the supervisor ends with the command. Waits after the command's end until that is known. If
+    /// nobody waits for the supervisor, it stays a zombie where the init process reaps nobody, as in many containers.
     fn is_last(&mut self) -> bool {
         let mut ready = [PollFd::new(self.from_supervisor.as_fd(), PollFlags::POLLIN)];
         let is_ready = poll(&mut ready, LAST_TIMEOUT).is_ok_and(|ready| ready > 0);
@@ -231,7 +231,7 @@ impl Front {
             // Fails only if the command is gone.
             let _ = rustix::process::pidfd_send_signal(command.as_fd(), signal);
         }
-        // After the signal, so that a command that the signal ends does not see its call refused first.
+        // The message follows the signal, so that a command that the signal ends does not see its call refused first.
         if let Some(told) = ToldToEnd::by(number) {
             let _ = told.send(&mut self.to_supervisor);
         }

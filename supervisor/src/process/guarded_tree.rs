@@ -56,7 +56,7 @@ pub struct FrontLinks {
     pub from_front: OwnedFd,
     /// With a terminal, the leader's connection.
     pub jobs: Option<OwnedFd>,
-    /// With a terminal, over which prompts are requested.
+    /// With a terminal, the connection over which prompts are requested.
     pub prompt: Option<UnixStream>,
     /// With a terminal: what is on its screen.
     pub screen: Option<SharedScreenState>,
@@ -93,7 +93,7 @@ pub struct StartingCommand {
     pub name: OsString,
     /// Its arguments, its name included.
     pub argv: Vec<Vec<u8>>,
-    /// Whether its end is the tree's.
+    /// Whether the tree ends with the command.
     pub kill_on_exit: bool,
     /// Whether it has a terminal, whose session has a leader.
     pub has_leader: bool,
@@ -105,8 +105,8 @@ pub struct StartingCommand {
     pub from_reaper: File,
 }
 
-/// Guards a command and all that it starts, until the tree is gone or the command did not start. Returns an end that was
-/// not yet sent to the front.
+/// Guards a command and all that it starts, until the tree is gone or the command did not start. Returns the command's
+/// end if it was not yet sent to the front.
 pub fn guard_tree(
     command: StartingCommand,
     settings: SessionSettings,
@@ -215,7 +215,7 @@ pub fn guard_tree(
     drop(proxy);
     outside.log_ends(&reporter);
     reload.stop();
-    // Observing and recording count as no use.
+    // A session that only observes or records does not use the saved entries.
     if is_followed && !observe {
         save_uses(&current.guard(), &state, &secrets);
     }
@@ -306,7 +306,7 @@ fn receive_listener(
     }
 }
 
-/// The lock of moves; one of this guard's own where the shared one cannot be opened.
+/// The lock of moves. If the shared lock cannot be opened, it is a lock of this guard's own.
 fn moving(state: &Path, reporter: &Reporter) -> Moving {
     Moving::shared(state).unwrap_or_else(|error| {
         reporter.problem(format!(
@@ -319,9 +319,9 @@ fn moving(state: &Path, reporter: &Reporter) -> Moving {
 /// How the reaper has ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reaped {
-    /// With the tree.
+    /// It has ended with the tree.
     Done,
-    /// Before it. Its children are this process's.
+    /// It was killed before the tree ended. This process inherits its children.
     Killed,
 }
 
@@ -444,7 +444,7 @@ fn ended(mut from_reaper: impl Read) -> Option<CommandEnd> {
 
 /// Kills members of the tree for as long as the supervisor lives, which ends with the tree.
 fn kill_all(tree: &Tree, reporter: &Reporter) {
-    // First, because the operator's terminal may be slow.
+    // The kill comes first, because the operator's terminal may be slow.
     ending::kill_members(tree);
     reporter.flush();
     loop {

@@ -18,7 +18,7 @@ const IGNORED: [Signal; 6] =
 /// workers' priorities.
 pub fn become_supervisor() -> std::io::Result<Arc<Priorities>> {
     rustix::process::setsid()?;
-    // The tree is the reaper's as long as that lives.
+    // The tree is the reaper's as long as the reaper lives.
     nix::sys::prctl::set_child_subreaper(true)?;
     for signal in Signal::iterator().filter(|signal| ![Signal::SIGKILL, Signal::SIGSTOP].contains(signal)) {
         // Ignoring a signal discards it if it is pending: the front passes on what the operator's job was
@@ -29,11 +29,11 @@ pub fn become_supervisor() -> std::io::Result<Arc<Priorities>> {
         }
     }
     // Each stop of a traced process sends SIGCHLD. Nothing here waits for it, and it would wake this thread.
-    // SIGHUP is read from a descriptor, which a thread that does not block it would empty.
+    // SIGHUP is read from a descriptor: a thread that did not block SIGHUP would take the signal away from there.
     let blocked = SigSet::from_iter([Signal::SIGCHLD, Signal::SIGHUP]);
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&blocked), None);
     detach_stdio([true, true, false]);
-    // For one thread only, which sets priorities and does nothing else.
+    // Only one thread keeps the capability. It sets priorities and does nothing else.
     let has_capability = guard_shim::keep_priority_capability()?;
     let priorities = Priorities::start(has_capability);
     guard_shim::clear_capabilities()?;

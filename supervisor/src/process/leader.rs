@@ -72,13 +72,14 @@ pub fn main(plan: LaunchPlan, channel: OwnedFd, links: LeaderLinks, leading: Own
     }
 }
 
-/// Has the kernel report ended children by a descriptor.
+/// Makes the kernel report ended children by a descriptor.
 pub fn ended_children() -> nix::Result<SignalFd> {
     let sigchld = SigSet::from_iter([Signal::SIGCHLD]);
     SignalFd::with_flags(&sigchld, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
 }
 
-/// The signal that ends the command after the front was killed: the same one. Natively the front would be the command.
+/// The signal that ends the command after the front was killed: the one that killed the front. Without the guard, it
+/// would have killed the command itself.
 pub fn deadly_signal(front: &ProcessHandle) -> Signal {
     match front.ending() {
         Ending::Signal(signal) => Signal::try_from(signal).unwrap_or(Signal::SIGKILL),
@@ -96,7 +97,7 @@ fn lead(plan: &LaunchPlan) -> Result<OwnedFd, Errno> {
     rustix::io::fcntl_dupfd_cloexec(slave, 3)
 }
 
-/// Becomes the command. Should all of the guard's processes be killed at once, nobody could end it but the kernel.
+/// Becomes the command. If all of the guard's processes are killed at once, only the kernel can end the command.
 pub fn run(plan: LaunchPlan, channel: OwnedFd) -> ! {
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     guard_shim::run(plan, channel)
@@ -158,10 +159,10 @@ impl Leader<'_> {
     /// Ends the command after the front was killed.
     fn end_command(&self) {
         let mut ended = [PollFd::new(self.front.as_fd(), PollFlags::POLLIN)];
-        // Its socket is closed just before.
+        // The front's socket closes just before the front ends.
         while poll(&mut ended, PollTimeout::NONE).is_err() {}
         let signal = deadly_signal(&self.front);
-        // It has not been reaped, so its number is still its own.
+        // The command has not been reaped, so its number is still its own.
         let _ =
             nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.command.as_raw_nonzero().get()), signal);
     }
@@ -203,7 +204,7 @@ impl Leader<'_> {
                     let group = nix::unistd::Pid::from_raw(self.command.as_raw_nonzero().get());
                     let _ = nix::sys::signal::killpg(group, named);
                 }
-                // After the signal: a command that it ends must not see its call refused before.
+                // The message follows the signal: a command that the signal ends must not see its call refused before.
                 if let Some(told) = ToldToEnd::by(signal) {
                     let _ = ProcessMessage::ToldToEnd(told).send(self.to_supervisor);
                 }

@@ -25,7 +25,8 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// How many looks in a row may fail before the session is ended: a limit that cannot be measured is not in force.
 const MAX_FAILURES: usize = 100;
 /// How many processes and threads of its user a session may start beyond `limits.pids` before the kernel refuses more:
-/// room for what the user starts outside. The kernel's limit counts all of the user's, and root's not at all.
+/// room for what the user starts outside. The kernel's limit counts all processes of the user, and does not apply to
+/// root.
 const ROOM: u64 = 1024;
 
 /// RLIMIT_NPROC for the command: a bound for what starts between two looks. `None` without `limits.pids`.
@@ -37,8 +38,8 @@ pub fn process_limit(limits: &Limits) -> Option<u64> {
     Some(threads.sum::<u64>().saturating_add(pids).saturating_add(ROOM))
 }
 
-/// Starts the thread that ends the session at a limit, if it has one that the kernel does not keep. `kill_all` kills its
-/// processes for as long as there are any.
+/// Starts the thread that ends the session at a limit, if the session has a limit that the kernel does not keep.
+/// `kill_all` kills its processes for as long as there are any.
 ///
 /// # Errors
 /// If no thread can be started.
@@ -126,7 +127,8 @@ impl Usage {
         Some(usage)
     }
 
-    /// The limit that is exceeded, and a sentence. `proportional` counts the memory where the sum is too much.
+    /// The limit that is exceeded, and a sentence. If the plain sum of the memory is too much, `proportional` counts
+    /// shared memory only once.
     fn over(&self, limits: &Limits, proportional: impl Fn(&Usage) -> u64) -> Option<(&'static str, String)> {
         if let Some(pids) = limits.pids.filter(|pids| self.threads > *pids) {
             let text = format!("limits.pids is {pids}, and it has {} processes and threads", self.threads);
@@ -134,7 +136,7 @@ impl Usage {
         }
         let memory = limits.memory?;
         let resident = self.resident.iter().map(|(_, bytes)| bytes).sum::<u64>();
-        // Shared memory counts once; finding that out costs more.
+        // Shared memory counts once. To find that out costs more, so it is done only if the plain sum is too much.
         let proportional = (resident > memory).then(|| proportional(self));
         let bytes = proportional.filter(|bytes| *bytes > memory)?;
         let text = format!("limits.memory is {} MiB, and it has {} MiB in memory", memory >> 20, bytes >> 20);
@@ -149,7 +151,7 @@ impl Usage {
                 entry.and_then(|entry| entry.extension.map.get("Pss").copied()).unwrap_or(*resident)
             }
             Err(error) if has_ended(&error) => 0,
-            // Of one that may not be read, all counts.
+            // If a process may not be read, all of its memory counts.
             Err(_) => *resident,
         };
         self.resident.iter().map(own).sum()
@@ -172,7 +174,8 @@ fn is_member(tree: &Tree, all: &HashMap<Tid, Stat>, stat: &Stat) -> bool {
     false
 }
 
-/// Whether a process has no memory any more. A zombie has its file in /proc still (ESRCH; Linux 6.1, fs/proc/task_mmu.c).
+/// Whether a process has no memory any more. A zombie still has its file in /proc (ESRCH; Linux 6.1,
+/// fs/proc/task_mmu.c).
 fn has_ended(error: &ProcError) -> bool {
     match error {
         ProcError::NotFound(_) => true,
@@ -201,18 +204,18 @@ mod tests {
         assert_eq!(over(usage(4, &[3 << 20]), u64::MAX), None);
         assert_eq!(over(usage(5, &[]), 0), Some("pids"));
         assert_eq!(over(usage(1, &[2 << 20, 2 << 20]), 4 << 20), Some("memory"));
-        // They share some of it.
+        // The processes share some memory.
         assert_eq!(over(usage(1, &[2 << 20, 2 << 20]), 3 << 20), None);
         assert_eq!(usage(1 << 40, &[u64::MAX >> 1]).over(&Limits::default(), |_| u64::MAX), None);
     }
 
-    /// One that exits while the others are read must not count as a whole: all of it could be shared.
+    /// A process that exits while the others are read must not count as a whole: all of its memory could be shared.
     #[test]
     fn what_has_ended_has_no_memory() {
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let pid = Tid::try_from(child.id()).unwrap();
         let usage = Usage { threads: 1, resident: vec![(pid, 1 << 40)] };
-        // A zombie, and then none.
+        // The process is a zombie first, and then gone.
         while Process::new(pid).unwrap().stat().unwrap().state != 'Z' {
             std::thread::yield_now();
         }
@@ -230,7 +233,7 @@ mod tests {
         let (_, resident) = usage.resident.iter().find(|(pid, _)| *pid == own).unwrap();
         assert!(*resident > 1 << 20 && usage.threads >= 1, "{usage:?}");
         assert!(usage.proportional() > 1 << 18);
-        // The guard's own processes are not.
+        // The guard's own processes are not counted.
         assert!(
             Usage::measure(&Tree { supervisor: own, ..tree })
                 .unwrap()

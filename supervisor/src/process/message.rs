@@ -17,8 +17,8 @@ pub enum ProcessMessage {
     ToldToEnd(ToldToEnd),
 }
 
-/// The command was sent this signal, which asks it to end. From the process that sent it to the supervisor: the leader, or the
-/// front where there is none.
+/// The command was sent this signal, which asks it to end. The process that sent the signal tells the supervisor: the
+/// leader, or the front if there is no leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToldToEnd(pub i32);
 
@@ -84,7 +84,7 @@ pub trait Message: Sized {
         to.write_all(&self.into_bytes())
     }
 
-    /// Waits for a message. Returns None at the end of the stream, and for an invalid one.
+    /// Waits for a message. Returns None at the end of the stream, and for an invalid message.
     fn receive(mut from: impl Read) -> Option<Self> {
         let mut message = [0; 5];
         from.read_exact(&mut message).ok()?;

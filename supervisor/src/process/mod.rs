@@ -133,7 +133,8 @@ pub enum ProcessError {
 /// If they cannot be started, or the supervisor is lost.
 pub fn start(mut order: Spawn) -> Result<Exit, ProcessError> {
     let others = front::OtherChildren::now();
-    // First: this process still has all that the operator's commands have, and nothing that they must not have.
+    // The process outside is forked first: this process still has all that the operator's commands have, and nothing
+    // that they must not have.
     let outside = match order.outside {
         Ok(()) => {
             let (ours, theirs) = guard_shim::channel().map_err(ProcessError::Link)?;
@@ -161,7 +162,7 @@ pub fn start(mut order: Spawn) -> Result<Exit, ProcessError> {
         jobs
     });
     let screen = console.as_ref().map(|console| console.relay.screen_state());
-    // Before the fork: a signal in between must not end the front alone.
+    // Signals are blocked before the fork: a signal in between must not end the front alone.
     let signals = front_signals::block_signals(console.is_some());
     match split().map_err(ProcessError::Fork)? {
         Side::Parent(supervisor) => {

@@ -1,5 +1,6 @@
-//! The process that starts approved commands outside the guard. It is forked before anything of the guard is given up or
-//! taken on: no filter, no Landlock domain, no no_new_privs, the operator's capabilities and limits.
+//! The process that starts approved commands outside the guard. It is forked before the guard gives up any right or
+//! takes on any restriction. So it has no filter, no Landlock domain and no no_new_privs, but it has the operator's
+//! capabilities and limits.
 //!
 //! Why: docs/decisions.md, "What runs outside is started by a process that never was inside."
 
@@ -20,9 +21,9 @@ use super::message::{CommandEnd, Stopped};
 use crate::kernel::fork::{Side, quit, quit_with, split};
 use crate::outside::wire::{ClientMessage, Order, Received, RunEnd, receive_with, send_with};
 
-/// Starts what the supervisor orders, until it is gone.
+/// Starts what the supervisor orders, until the supervisor is gone.
 pub fn main(link: OwnedFd) -> ! {
-    // No signal may end it. The mask of a command is reset.
+    // No signal may end this process. Each command gets its mask reset.
     let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&SigSet::all()), None);
     let _ = rustix::process::setsid();
     // The orphans of a command are not the front's to wait for.
@@ -51,7 +52,7 @@ pub fn main(link: OwnedFd) -> ! {
                     drop(children);
                     monitor(*order, &link)
                 }
-                // Its channel closes with it, which the client takes for a failure.
+                // If the fork has failed, the channel closes with the order, which the client takes for a failure.
                 Ok(Side::Parent(_)) | Err(_) => drop(order),
             },
             Received::Nothing => {}
@@ -75,7 +76,7 @@ fn monitor(order: Order, link: &OwnedFd) -> ! {
         CommandEnd::Status(status) => (ClientMessage::Status(status), i32::from(status)),
         CommandEnd::Signal(signal) => (ClientMessage::Signalled(signal), 128 + signal),
     };
-    // Before the client's end: whoever reads the log after it finds the line.
+    // The end is logged before the client ends, so that whoever reads the log after that finds the line.
     let _ = send_with(link.as_fd(), &RunEnd { id, status }.encode(), &[]);
     let _ = send_with(channel.as_fd(), &message.encode(), &[]);
     quit()
@@ -95,12 +96,12 @@ fn run(order: Order, channel: &OwnedFd, link: &OwnedFd) -> Option<CommandEnd> {
     let command = match split().ok()? {
         Side::Child => command(order, terminal.as_ref()),
         Side::Parent(command) => {
-            // The first signal may come before the command has done so itself.
+            // The first signal may come before the command has set its group itself.
             let _ = nix::unistd::setpgid(command, command);
             command
         }
     };
-    // Its pipes must close when it closes them.
+    // The command's pipes must close when the command closes them.
     drop(order);
     let end = follow(command, channel, link, &children);
     if let Some(terminal) = &terminal {
@@ -110,7 +111,8 @@ fn run(order: Order, channel: &OwnedFd, link: &OwnedFd) -> Option<CommandEnd> {
     Some(end)
 }
 
-/// A terminal for the command, where one of these is a terminal, with the modes and the size of that one.
+/// Makes a terminal for the command if one of these descriptors is a terminal. It has the modes and the size of that
+/// terminal.
 fn terminal(stdio: &[OwnedFd; 3]) -> Result<Option<(OwnedFd, Terminal)>, rustix::io::Errno> {
     let replaces = stdio.each_ref().map(rustix::termios::isatty);
     let Some(outer) = stdio.iter().zip(replaces).find(|(_, is)| *is).map(|(fd, _)| fd) else {
@@ -184,7 +186,7 @@ fn changed(command: Pid) -> Option<rustix::process::WaitStatus> {
     Some(state)
 }
 
-/// Passes on what the client says. Returns whether it is still there.
+/// Passes on what the client says. Returns whether the client is still there.
 fn pass_on(command: Pid, channel: &OwnedFd) -> bool {
     let Ok((bytes, _)) = receive_with(channel.as_fd()) else { return false };
     if let Some(ClientMessage::Pass(signal)) = ClientMessage::decode(&bytes)
@@ -202,7 +204,7 @@ fn command(order: Order, terminal: Option<&Terminal>) -> ! {
     let set_up = || -> std::io::Result<()> {
         rustix::process::setpgid(None, None)?;
         if let Some(terminal) = terminal {
-            // SIGTTOU is blocked.
+            // SIGTTOU is blocked, so this does not stop the process.
             rustix::termios::tcsetpgrp(&terminal.slave, rustix::process::getpid())?;
         }
         rustix::process::fchdir(&directory)?;

@@ -20,7 +20,7 @@ use super::{ending, leader};
 use crate::kernel::fork::{Side, quit, split, split_unseen};
 use crate::kernel::pidfd::ProcessHandle;
 
-/// The children that the reaper waits for: not the leader, which it makes without a signal.
+/// The children that the reaper waits for: not the leader, which sends no signal when it ends.
 const OWN_KIND: WaitOptions = WaitOptions::empty();
 
 /// The reaper's connections to the guard's other processes.
@@ -99,7 +99,7 @@ fn alone(plan: LaunchPlan, channel: OwnedFd, to_supervisor: OwnedFd, front: &Pro
         }
         if woken.other && is_running {
             watched = None;
-            // It has not been reaped, so its number is still its own.
+            // The command has not been reaped, so its number is still its own.
             let _ = kill(command, leader::deadly_signal(front));
         }
     }

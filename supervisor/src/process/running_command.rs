@@ -26,7 +26,7 @@ pub struct RunningCommand<'a> {
     pub ours: OwnedFd,
     /// All that it starts.
     pub tree: Tree,
-    /// Whether its end is the tree's.
+    /// Whether the tree ends with the command.
     pub kill_on_exit: bool,
     /// The reporter, whose lines are written before the end is reported.
     pub reporter: &'a Reporter,
@@ -59,7 +59,8 @@ impl RunningCommand<'_> {
 
     /// Reports the command's end to the front, after all lines about it.
     fn report_end(&self, end: CommandEnd, to_front: &mut Option<File>) {
-        // Not earlier: reading waits for the exec, which may wait for a human while signals must be passed on.
+        // The report is not read earlier: that would wait for the exec, which may wait for a human while signals must
+        // be passed on.
         let refused = guard_shim::read_report(self.ours.as_fd());
         let end = refused.map_or(end, |report| CommandEnd::Status(explain(&self.name, report)));
         self.reporter.flush();

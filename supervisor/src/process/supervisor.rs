@@ -27,7 +27,7 @@ pub fn main(order: Spawn, to_front: OwnedFd, links: FrontLinks) -> ! {
     quit()
 }
 
-/// Runs until the tree is gone, or the command did not start. Returns an end that was not yet sent to the
+/// Runs until the tree is gone, or the command did not start. Returns the command's end if it was not yet sent to the
 /// front.
 fn supervise(
     order: Spawn,
@@ -40,7 +40,7 @@ fn supervise(
         terminal: _,
         outside: _,
         kill_on_exit,
-        // Open until this process ends, by which the node sees that the tree is gone.
+        // The socket stays open until this process ends, which tells the node that the tree is gone.
         lifeline: _lifeline,
         session,
     } = order;
@@ -51,7 +51,7 @@ fn supervise(
     let front_handle = ProcessHandle::open(links.front.as_raw_nonzero().get())
         .map_err(|error| cannot("watch the front")(error.into()))?;
     if rustix::process::getppid() != Some(links.front) {
-        // It was killed already.
+        // The front was killed already.
         quit();
     }
     let reaper = match split().map_err(|error| cannot("start the reaper")(error.into()))? {

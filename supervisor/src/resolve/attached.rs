@@ -2,8 +2,8 @@
 //!
 //! After `umount -l` the tree may still have a directory or a descriptor of the mount. The kernel's path of what lies there
 //! begins at the root of that mount: the mount point is missing, and the path means something else here. The same holds for
-//! an object of another mount namespace. Most objects are on mounts that are attached here. Of the others, each path is
-//! followed: it must lead back.
+//! an object of another mount namespace. Most objects are on mounts that are attached here. For any other object, the
+//! guard follows the path: it must lead back to the object.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -18,14 +18,15 @@ use rustix::io::Errno;
 
 use super::restrictions::mount_of;
 
-/// The mounts of the supervisor's namespace. No other process asks: one that shared the open file would take the mark.
+/// The mounts of the supervisor's namespace. No other process uses it: a process that shared the open file would take
+/// the mark.
 static MOUNTS: LazyLock<Mutex<Mounts>> = LazyLock::new(|| Mutex::new(Mounts::open()));
 
 /// The mounts that were attached when the kernel was last asked.
 #[derive(Debug, Default)]
 struct Mounts {
     /// /proc/self/mountinfo, which the kernel marks when something is mounted or unmounted (proc_pid_mounts(5)). `None` if it
-    /// cannot be read: then none counts as attached.
+    /// cannot be read: then no mount counts as attached.
     table: Option<File>,
     attached: HashSet<u64>,
 }
@@ -51,7 +52,7 @@ impl Mounts {
         let mut polled = [PollFd::new(table.as_fd(), PollFlags::POLLPRI)];
         match poll(&mut polled, PollTimeout::ZERO) {
             Ok(0) => false,
-            // A signal, too: it is cheap to look again.
+            // An interrupting signal counts as a change, too: it is cheap to look again.
             Ok(_) | Err(_) => true,
         }
     }

@@ -100,7 +100,7 @@ impl FastPath {
         }
     }
 
-    /// Resolves the links as the kernel does. Returns `None` if one leads through an open file, or to nothing.
+    /// Resolves the links as the kernel does. Returns `None` if a link leads through an open file, or to nothing.
     pub fn follow(&mut self) -> Option<()> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let file =

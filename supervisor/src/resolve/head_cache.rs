@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Which directories around an entry have a `HEAD`, by how many levels they are above its directory. A call asks several
-/// questions about an entry, and nearly every directory is no git directory for want of this file.
+/// questions about an entry, and nearly every directory lacks this file, so that it is not a git directory.
 #[derive(Debug, Default)]
 pub struct HeadCache {
     looked: AtomicU64,
@@ -11,7 +11,7 @@ pub struct HeadCache {
 }
 
 impl HeadCache {
-    /// Returns whether the directory `levels` above has one. Calls `look` unless this is known.
+    /// Returns whether the directory `levels` above has a `HEAD`. Calls `look` unless this is known.
     pub fn look_once(&self, levels: usize, look: impl FnOnce() -> bool) -> bool {
         let Some(bit) = u32::try_from(levels).ok().and_then(|levels| 1_u64.checked_shl(levels)) else {
             return look();

@@ -36,7 +36,7 @@ use walk::{Pending, Walk};
 pub enum Last {
     /// Followed (open, chmod, truncate …).
     Follow,
-    /// Followed, but a name with a slash after it, also at the end of a link, is not followed (O_CREAT).
+    /// Followed, except a name with a slash after it, in the path or at the end of a link's text (O_CREAT).
     Make,
     /// The link itself is the object, unless a slash follows it (lchown, O_NOFOLLOW, O_EXCL …).
     Keep,
@@ -273,7 +273,7 @@ impl Resolver {
         Walk { resolver: self, caller, directory, scope, pending: Pending::new(path), links: 0, last }.run()
     }
 
-    /// Resolves a path of `caller` from a directory; an absolute one, if that is the root.
+    /// Resolves a path of `caller` from a directory. For an absolute path, the directory is the root.
     ///
     /// # Errors
     /// As [`Resolver::resolve`].

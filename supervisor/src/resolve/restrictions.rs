@@ -115,7 +115,7 @@ impl Restrictions {
     /// Checks that a symbolic link may be followed.
     ///
     /// # Errors
-    /// ELOOP if none may be.
+    /// ELOOP if no link may be followed.
     pub fn follow(&self) -> Result<(), Errno> {
         if self.flags.contains(ResolveFlags::NO_SYMLINKS) { Err(Errno::LOOP) } else { Ok(()) }
     }

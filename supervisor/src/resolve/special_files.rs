@@ -63,7 +63,8 @@ fn is_own(caller: &Caller<'_>, pid: Tid) -> Result<bool, Errno> {
     Ok(pid == own || caller.kernel().status(pid).is_ok_and(|status| status.tgid == own))
 }
 
-/// Whether the caller's process traces the other, which already gives it everything in the other's memory file.
+/// Whether the caller's process traces process `pid`. A tracer can already read everything in the memory file of its
+/// tracee.
 fn is_traced(caller: &Caller<'_>, pid: Tid) -> Result<bool, Errno> {
     match caller.kernel().status(pid)?.tracer {
         0 => Ok(false),
@@ -120,7 +121,8 @@ pub fn is_the_machines(path: &[u8], object: &Object) -> bool {
     is_device && is_there && object.stat.st_uid == rustix::process::geteuid().as_raw()
 }
 
-/// Whether the path does not match the file system: a second /proc or /dev/pts, whose rules go by path.
+/// Whether a path does not match its file system: a second /proc or /dev/pts. The rules for these file systems go by
+/// path.
 fn is_displaced(path: &[u8], object: &Object) -> Result<bool, Errno> {
     /// `DEVPTS_SUPER_MAGIC` (linux/magic.h).
     const DEVPTS: i64 = 0x1cd1;

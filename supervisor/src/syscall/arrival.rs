@@ -1,5 +1,5 @@
-//! Moves what was judged, and looks at what has arrived. The kernel moves what has the name, and processes outside the tree may
-//! give the name to something else between judgement and call.
+//! Moves what was judged, and looks at what has arrived. The kernel moves whatever has the name, and processes outside
+//! the tree may give the name to something else between judgement and call.
 
 use std::os::fd::AsFd;
 
@@ -17,8 +17,8 @@ pub struct Move<'e> {
 }
 
 impl<'e> Move<'e> {
-    /// Closes what is replaced: NFS would rename an open file. What is moved stays open: by that the move finds out whether it
-    /// has arrived.
+    /// Closes what is replaced: NFS would rename an open file. What is moved stays open, so that the move can find out
+    /// whether it has arrived.
     pub fn new(old: &'e DirEntry, new: &'e mut DirEntry, flags: RenameFlags) -> Move<'e> {
         if !flags.contains(RenameFlags::EXCHANGE) {
             new.object = None;
@@ -41,9 +41,10 @@ impl<'e> Move<'e> {
         if self.has_arrived() { Ok(()) } else { self.undo() }
     }
 
-    /// Whether what has the new name is of the kind that was judged: a link is judged by more. The inode is not compared,
-    /// because some file systems give another one to what they move (overlayfs, FUSE). What another call has moved, removed
-    /// or replaced since has arrived, too: what is there now may be the operator's, and stays there.
+    /// Whether what has the new name is of the kind that was judged: a link would have needed more checks. The inode is
+    /// not compared, because some file systems give another one to what they move (overlayfs, FUSE). An object that
+    /// another call has moved, removed or replaced since counts as arrived, too: what is there now may be the
+    /// operator's, and stays there.
     fn has_arrived(&self) -> bool {
         let Ok(there) = statat(&self.new.parent, &self.new.name[..], AtFlags::SYMLINK_NOFOLLOW) else {
             return true;
@@ -52,13 +53,13 @@ impl<'e> Move<'e> {
             || self.old.object.as_ref().is_some_and(|moved| was_at(moved, self.new))
     }
 
-    /// Moves back what was not judged. It is at least not kept under the new name, except a directory.
+    /// Moves back what was not judged. If that fails, removes it from the new name, unless it is a directory.
     fn undo(&self) -> Result<(), Errno> {
         let Move { old, new, flags, .. } = *self;
         let back = if flags.contains(RenameFlags::EXCHANGE) { flags } else { RenameFlags::NOREPLACE };
         let undone = rustix::fs::renameat_with(&new.parent, &new.name[..], &old.parent, &old.name[..], back);
         if undone.is_err() {
-            // It removes no directory.
+            // This call removes no directory.
             let _ = rustix::fs::unlinkat(&new.parent, &new.name[..], AtFlags::empty());
         }
         Err(Errno::NOENT)

@@ -1,5 +1,5 @@
-//! git changes a file that decides what it runs, or where it writes: the content is judged when git renames the lock, and
-//! exactly the judged content is put in place (`own_copy`).
+//! git's changes of files that decide what git runs, or where it writes. The guard judges the content when git renames
+//! the lock, and puts exactly the judged content in place (`own_copy`).
 
 use std::fs::File;
 use std::io::Read;
@@ -49,7 +49,7 @@ pub fn is_own_lock(request: &Request<'_, '_>, entry: &DirEntry) -> bool {
         && is_lock(request, entry)
 }
 
-/// Whether an entry is a lock that the tree made, in any repository, and not a configuration's.
+/// Whether an entry is a lock that the tree made, in any repository, of a file that names paths.
 pub fn is_trees_lock_of_paths(request: &Request<'_, '_>, entry: &DirEntry) -> bool {
     let is_of_paths = GitLockedNames::of_lock(&entry.name).is_some_and(GitLockedNames::names_paths);
     let is_regular = entry.object.as_ref().is_some_and(|object| object.kind() == FileType::RegularFile);
@@ -189,7 +189,8 @@ fn put(replacement: &Replacement<'_>, new: &[u8]) -> Result<(), Errno> {
         Some(object) => object.stat.st_mode & 0o777,
         None => lock.there()?.stat.st_mode & 0o644,
     };
-    // git compares the time of the index with those of files (git's racy-git): it must be that of git's own writing.
+    // git compares the time of the index with those of files (git's racy-git): so the time must be that of git's own
+    // write.
     let stat = rustix::fs::fstat(&lock.there()?.fd)?;
     let modified = Timespec { tv_sec: stat.st_mtime, tv_nsec: stat.st_mtime_nsec as _ };
     let flags = RenameFlags::empty();
@@ -197,8 +198,8 @@ fn put(replacement: &Replacement<'_>, new: &[u8]) -> Result<(), Errno> {
     copy.put(new, mode, None, names.file)
 }
 
-/// The format that the configuration of the repository of an index names: git's own, which the tree cannot change where an
-/// index is judged. `None` if it cannot be read.
+/// The object format that the configuration of an index's repository names. Where an index is judged, the tree cannot
+/// change that. `None` if the configuration cannot be read.
 fn object_format(index: &DirEntry) -> Option<ObjectFormat> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let config = config_of(parent_of(&index.path));
@@ -215,8 +216,8 @@ fn object_format(index: &DirEntry) -> Option<ObjectFormat> {
     Some(if is_sha256 { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 })
 }
 
-/// The configuration of a git directory, seen from there. That of a work tree is in the repository's `worktrees`. No other
-/// directory around it counts: it could be the tree's.
+/// The path of the configuration of a git directory, seen from there. The git directory of a work tree is in the
+/// repository's `worktrees`. No other directory around it counts: it could be the tree's.
 fn config_of(directory: &[u8]) -> &'static [u8] {
     if parent_of(directory).ends_with(b"/worktrees") { b"../../config" } else { b"config" }
 }

@@ -52,7 +52,8 @@ pub fn ioctl(request: &Request<'_, '_>, fd: i32, number: u32, argument: u64) -> 
             format!("request {number:#x} is not known"),
         )?;
     }
-    // The errno of a file that does not know the request, upon which programs do without it. It is not performed.
+    // A file that does not know the request has this errno, and programs then do without the request. It is not
+    // performed.
     Err(Errno::NOTTY)
 }
 
@@ -76,7 +77,8 @@ fn is_master(file: &Object) -> bool {
         && (rustix::fs::major(file.stat.st_rdev), rustix::fs::minor(file.stat.st_rdev)) == (5, 2)
 }
 
-/// F_SETOWN: sets which process or group gets the descriptor's signals: one that the caller may send signals to.
+/// F_SETOWN sets which process or group gets the descriptor's signals. It must be one that the caller may send signals
+/// to.
 pub fn set_owner(request: &Request<'_, '_>, owner: i32) -> HandlerResult {
     let allowed = match owner {
         0 => true,
@@ -84,7 +86,7 @@ pub fn set_owner(request: &Request<'_, '_>, owner: i32) -> HandlerResult {
         _ if owner < 0 => process::group_is_ours(request, -owner),
         _ => request.guard.tree.contains(owner),
     };
-    // The owner is in a register, and may be this whatever descriptor the number means by then.
+    // The owner is in a register. It is allowed for any descriptor, whatever the number means by then.
     if allowed { Ok(Reply::Continue(ContinueReason::Registers)) } else { Err(process::unreachable(owner)) }
 }
 

@@ -17,7 +17,7 @@ pub fn mmap(request: &Request<'_, '_>, fd: i32) -> HandlerResult {
     if is_plainly_allowed(request, fd) {
         return Ok(Reply::Continue(ContinueReason::Hardening));
     }
-    // To identify the file, an O_PATH descriptor is enough. For a bad one the kernel returns its own errno.
+    // To identify the file, an O_PATH descriptor is enough. For a bad descriptor the kernel returns its own errno.
     if let Ok(file) = request.caller.directory(fd) {
         judge(request, &file)?;
     }

@@ -69,7 +69,7 @@ pub fn mknod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, device
         libc::S_IFDIR => return Err(Errno::PERM),
         _ => return Err(Errno::INVAL),
     };
-    // Holds the rename lock: the name may complete a repository with another.
+    // Holds the rename lock: this name and another may complete a repository together.
     let _alone = super::rename::alone(request)?;
     let entry = free_entry(request, dirfd, path, judge)?;
     request.adopt_umask()?;
@@ -110,9 +110,9 @@ pub fn unlink(request: &Request<'_, '_>, dirfd: i32, address: u64, flags: i32) -
         return outcome;
     }
     request.caller.check()?;
-    // Between judging and removing a lock, the tree must not remove it by another call: a git of the operator's could have
-    // made the next one. Nor a directory between making it and remembering it: the next one of this name could be the
-    // operator's.
+    // Between judging and removing a lock, the tree must not remove it by another call: a git of the operator's could
+    // have made the next lock. Between making and remembering a directory, the tree must not remove that, either: the
+    // next directory of this name could be the operator's.
     let must_be_alone = directory || git_config::may_be_lock(path.as_bytes());
     let _alone = must_be_alone.then(|| super::rename::alone(request)).transpose()?;
     let target = request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), Last::Name)?;

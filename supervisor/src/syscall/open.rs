@@ -112,7 +112,7 @@ fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHo
                     continue;
                 }
             }
-            // An open of what is there may wait for another process.
+            // The lock is not kept, because an open of what is there may wait for another process.
             _ => alone = None,
         }
         let opened = match target {
@@ -128,8 +128,8 @@ fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHo
     Err(Errno::LOOP)
 }
 
-/// Whether an open that makes a name must be the only call that makes or moves one, from its judgement on: two names can
-/// be harmless each, and a repository together. The lock of a git configuration is recorded as it is made.
+/// Whether an open that makes a name must be the only call that makes or moves one, from its judgement on: each of two
+/// names can be harmless, and both together a repository. The lock of a git configuration is recorded as it is made.
 fn is_made_alone(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> bool {
     let is_made = how.creates() && entry.object.is_none();
     is_made && (request.guard.shapes().looks_around(&entry.path) || git_config::may_be_lock(&entry.name))
@@ -141,8 +141,9 @@ fn open_plain(request: &Request<'_, '_>, path: &PlainPath<'_>, how: OpenHow) -> 
     let guard = request.guard;
     let needed = if how.creates() { how.access() | Access::WRITE } else { how.access() };
     let writes = needed.contains(Access::WRITE);
-    // A mode with a set-user-ID bit takes the long way, which knows whether a file is made. So does a file that says where
-    // a git directory is: one that the tree makes is remembered. So does a name on which the judgement of others depends.
+    // A mode with a set-user-ID bit takes the long way, which knows whether a file is made. So does a file that says
+    // where a git directory is, because the guard remembers one that the tree makes. So does a name on which the
+    // judgement of other names depends.
     let is_git_file = how.creates() && is_git_file(last_name(&path.real));
     if how.has_set_id()
         || is_git_file
@@ -151,7 +152,8 @@ fn open_plain(request: &Request<'_, '_>, path: &PlainPath<'_>, how: OpenHow) -> 
     {
         return None;
     }
-    // The directories around a file that is written decide, too: it is opened in the one from which they are found.
+    // The directories around a file that is written decide, too, so the file is opened in the directory from which they
+    // are found.
     let opened;
     let parent = match path.split() {
         _ if !writes || !guard.policy().protects_shapes() => None,
@@ -168,7 +170,7 @@ fn open_plain(request: &Request<'_, '_>, path: &PlainPath<'_>, how: OpenHow) -> 
     if !guard.allows_at(place, needed) {
         return None;
     }
-    // So does an open that may wait for another process, or that another process may notice.
+    // An open that may wait for another process, or that another process may notice, takes the long way, too.
     if !how.changes() && is_fifo(path) {
         return None;
     }
@@ -221,9 +223,9 @@ fn is_own_file(start: BorrowedFd<'_>, path: &[u8]) -> bool {
     })
 }
 
-/// The path was judged as a string; this checks for special objects that the string does not reveal. The kernel has let it be
-/// opened already, so what it would refuse is not asked again. `in_place` means that the directory was judged in which it was
-/// opened: nothing around it is looked at again.
+/// The path was judged as a string. This checks for special objects that the string does not reveal. The kernel has
+/// already allowed the open, so nothing asks again whether it would. `in_place` means that the directory in which the
+/// file was opened was judged, so nothing around the file is looked at again.
 fn vet(request: &Request<'_, '_>, path: &[u8], file: OwnedFd, how: OpenHow, in_place: bool) -> HandlerResult {
     let object = Object::from_fd(file)?;
     if !(in_place && request.guard.is_ordinary(request.caller, path, &object)?) {

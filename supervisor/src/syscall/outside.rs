@@ -12,8 +12,8 @@ use crate::outside::wire::{ClientMessage, Order, send_with};
 use crate::outside::{Approved, Pass, Running};
 use crate::reply::{HandlerResult, Reply, SupervisorCopy};
 
-/// Answers an open of [`crate::outside::CHANNEL`]: a socket for the process that has a pass, which is used up by that. For every other
-/// process there is no such file.
+/// Answers an open of [`crate::outside::CHANNEL`]. A process that has a pass gets a socket, and the pass is used up.
+/// For every other process there is no such file.
 ///
 /// # Errors
 /// ENOENT without a pass; the kernel's.
@@ -32,7 +32,7 @@ pub fn claim(request: &Request<'_, '_>) -> HandlerResult {
     Ok(Reply::Descriptor { file: theirs, cloexec: true, copy: SupervisorCopy::CloseBeforeReply })
 }
 
-/// Why nothing runs any more, if the gates were shut since the yes: the tree can hold its client back.
+/// Why the command may no longer run, if a gate was shut after the yes: the tree can delay its client until then.
 fn shut_meanwhile(request: &Request<'_, '_>) -> Option<String> {
     let (outside, policy) = (&request.guard.starts.outside, request.guard.policy());
     let failing = policy.elevated().failing(outside.sender(), outside.level(policy));

@@ -1,7 +1,8 @@
 //! Puts the bytes that were judged in place of a file, whatever becomes of the file that they were read from.
 //!
-//! The tree may still hold that file open, mapped or under another name. So it never becomes the other file: the guard writes
-//! the bytes to a file of its own, under a name that the tree can neither make nor write, and renames that.
+//! The tree may still hold that file open, mapped or under another name. So that file never takes the place of the
+//! other: the guard writes the bytes to a file of its own, under a name that the tree can neither make nor write, and
+//! renames that.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -16,7 +17,7 @@ use super::Request;
 use crate::kernel::errno::from_io;
 use crate::resolve::{DirEntry, Identity, Object, link_to};
 
-/// Reads a file to its end, once, but no more than `max` bytes and one: that shows that there is more.
+/// Reads a file to its end, once, but at most `max` + 1 bytes: the extra byte shows that there is more.
 pub fn read(object: &Object, max: usize) -> Result<Vec<u8>, Errno> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = File::from(rustix::fs::open(link_to(object.fd.as_fd()), flags, Mode::empty())?);
@@ -30,17 +31,17 @@ pub fn read(object: &Object, max: usize) -> Result<Vec<u8>, Errno> {
 pub struct OwnCopy<'d> {
     /// The directory.
     pub parent: &'d rustix::fd::OwnedFd,
-    /// Its name there, which the tree can neither make nor write.
+    /// The name of the guard's file there, which the tree can neither make nor write.
     pub name: &'d [u8],
     /// How it is renamed.
     pub flags: RenameFlags,
-    /// When it was changed, if not now.
+    /// The time of change that the file gets, if not now.
     pub modified: Option<Timespec>,
 }
 
 impl OwnCopy<'_> {
-    /// Writes the bytes with this mode, and gives the file the name `target`, in place of what has it. With `owner`, the file
-    /// gets that one's owner and group.
+    /// Writes the bytes with this mode, and gives the file the name `target`, in place of what has it. With `owner`,
+    /// the file gets the owner and group of that object.
     ///
     /// # Errors
     /// The kernel's; nothing has changed then.

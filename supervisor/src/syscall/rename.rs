@@ -121,7 +121,7 @@ fn keep_rights(
     if guard.session.observe || may_move() { Ok(()) } else { Err(Errno::XDEV) }
 }
 
-/// Refuses to give a file a protected name if it has another one: the tree could write it by that.
+/// Refuses to give a file a protected name if the file has another name: the tree could write the file by that.
 fn keep_single(request: &Request<'_, '_>, from: &DirEntry, to: &DirEntry) -> Result<(), Errno> {
     let object = from.there()?;
     let is_linked = object.kind() != FileType::Directory && object.links() > 1;
@@ -144,7 +144,7 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
         [Ok(old), Ok(new)] => old != new,
         _ => false,
     };
-    // The kernel reports that first.
+    // The kernel reports EXDEV first.
     let (old, mut new) =
         both(old, new, flags).map_err(|error| if is_elsewhere { Errno::XDEV } else { error })?;
     fail_point(Fallible::Rename, &old.path);
@@ -165,10 +165,11 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
         return replacement::replace(request, asked);
     }
     let all = AllPaths::new(request.caller);
-    // git itself makes the lock of an index another index (builtin/stash.c). The file is the tree's by any name.
+    // git itself turns the lock of an index into another index (builtin/stash.c). The file is the tree's under any
+    // name.
     let leaves_lock = !exchange && git_config::is_trees_lock_of_paths(request, &old);
     for entry in [&old, &new] {
-        // The tree may write its lock, but nothing else may get its name.
+        // The tree may write its lock, but nothing else may get the lock's name.
         let may_leave = leaves_lock && std::ptr::eq(entry, &old);
         if git_config::is_own_lock(request, entry) && !may_leave {
             all.add(request.guard.judge_protected(request.caller, AnchoredPath::from_entry(entry)))?;

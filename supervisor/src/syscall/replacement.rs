@@ -1,5 +1,5 @@
-//! A file that a call would put in place of one that runs outside the guard: a human is asked about its content, and what
-//! is put in place is what was shown. Nobody is asked where the content says that nothing new runs.
+//! A call would put a file in place of one that runs outside the guard. A human is asked about the content, and exactly
+//! what was shown is put in place. Nobody is asked if the content shows that nothing new runs.
 
 use guard_approvals::FileChange;
 use guard_policy::git_config::{MAX_BYTES, shown_changes};
@@ -107,7 +107,7 @@ fn shown(
     let guard = request.guard;
     let mut change = shown_replacement(old, new);
     if guard.shapes().protects_git_locked(AnchoredPath::from_entry(to)) {
-        // As if git had written it: the lines of a text could hide a key.
+        // The change is shown as if git had written it, because the lines of a text could hide a key.
         let old = old.map_or(&[][..], |old| old.bytes);
         match shown_changes(guard.policy(), &to.path, old, new.bytes, OwnGitParts::default()) {
             Some(keys) => change.lines = keys,

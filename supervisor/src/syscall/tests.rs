@@ -160,7 +160,7 @@ fn entries_are_judged_by_their_own_path() {
     assert!(!fixture.root().join("open/stolen").exists());
 }
 
-/// Each of two names is harmless in a directory that has the other parts of a repository, and both are not.
+/// Each of two names is harmless in a directory that has the other parts of a repository, but both together are not.
 #[test]
 fn two_calls_at_once_do_not_complete_a_repository() {
     let fixture = SyscallFixture::new();
@@ -191,7 +191,7 @@ fn two_calls_at_once_do_not_complete_a_repository() {
     assert!(outcomes.is_subset(&[(0, libc::EACCES), (libc::EACCES, 0)].into()), "{outcomes:?}");
 }
 
-/// A socket may complete a repository, too: git asks only whether it may be searched.
+/// A socket may complete a repository, too: git asks only whether the name may be searched.
 #[test]
 fn a_socket_is_judged_when_no_other_call_makes_a_name() {
     let fixture = SyscallFixture::new();
@@ -228,7 +228,7 @@ fn an_open_that_waits_for_a_peer_holds_up_no_other_call() {
         std::thread::sleep(std::time::Duration::from_millis(300));
         nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
         drop(alone);
-        // It waits for a reader now, or will.
+        // The open waits for a reader now, or soon will.
         std::thread::sleep(std::time::Duration::from_millis(300));
         let (made, is_made) = std::sync::mpsc::channel();
         let mkdir = scope.spawn({
@@ -236,7 +236,7 @@ fn an_open_that_waits_for_a_peer_holds_up_no_other_call() {
             move || made.send(fixture.errno(&["open/new"], libc::SYS_mkdir, &[0x1000, 0o755]))
         });
         let made = is_made.recv_timeout(std::time::Duration::from_secs(60));
-        // Both go on, whatever was found.
+        // Both calls can go on, whatever the test has found.
         let reader = fs::File::open(&fifo).unwrap();
         assert_eq!((made, opened.join().unwrap()), (Ok(0), 0));
         mkdir.join().unwrap().unwrap();

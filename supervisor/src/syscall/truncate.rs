@@ -35,7 +35,7 @@ pub fn truncate(request: &Request<'_, '_>, path: u64, length: i64) -> HandlerRes
         limits::exceed_size(request.caller.process()?, || request.caller.check().is_ok());
         return Err(Errno::FBIG);
     }
-    // By path, not by opening it: file watchers would see the open.
+    // This truncates by path instead of opening the file: file watchers would see the open.
     request.perform(|| {
         request
             .worker

@@ -79,7 +79,7 @@ impl ControlMessages {
                 (libc::SOL_SOCKET, libc::SCM_RIGHTS) if family == AddressFamily::NETLINK => {
                     return Err(Errno::INVAL);
                 }
-                // Other families ignore it.
+                // Other families ignore descriptors.
                 (libc::SOL_SOCKET, libc::SCM_RIGHTS) if family != AddressFamily::UNIX => {}
                 (libc::SOL_SOCKET, libc::SCM_RIGHTS) => {
                     let descriptors = control.duplicates(caller, content)?;
@@ -139,15 +139,16 @@ impl ControlMessages {
     }
 }
 
-/// Packet information whose interface the kernel chooses: by another one, an address of this host leads out of it.
+/// Returns packet information without an interface, so that the kernel chooses one. By a named interface, an address of
+/// this host could lead out of the host.
 fn without_interface(content: &[u8], at: usize) -> Vec<u8> {
     let mut content = content.to_vec();
     content.iter_mut().skip(at).take(size_of::<i32>()).for_each(|byte| *byte = 0);
     content
 }
 
-/// Credentials (`struct ucred`) that name the caller's process name the supervisor's instead: the kernel accepts no
-/// other process than the one that sends.
+/// Returns credentials (`struct ucred`) with the supervisor's process in place of the caller's: the kernel accepts only
+/// the process that sends.
 fn credentials(caller: &Caller<'_>, content: &[u8]) -> Result<Vec<u8>, Errno> {
     if content.len() != CREDENTIALS {
         return Err(Errno::INVAL);
@@ -201,7 +202,8 @@ mod tests {
         assert_eq!(translate(AddressFamily::UNIX, &many).unwrap_err(), Errno::INVAL);
     }
 
-    /// A number of the caller's must never reach the kernel, for which it is one of the supervisor's.
+    /// A descriptor number of the caller's must never reach the kernel, for which it means a descriptor of the
+    /// supervisor's.
     #[test]
     fn families_without_passed_files_get_none() {
         let buffer = message(libc::SOL_SOCKET, libc::SCM_RIGHTS, &5i32.to_ne_bytes());
@@ -223,7 +225,7 @@ mod tests {
             let sent = translate(AddressFamily::INET6, &message(libc::SOL_IPV6, kind, &v6)).unwrap();
             assert_eq!(built(&sent), message(libc::SOL_IPV6, kind, &[&[1; 16][..], &[0; 4]].concat()));
         }
-        // What is too short is the kernel's to refuse.
+        // The kernel itself refuses content that is too short.
         assert!(translate(AddressFamily::INET, &message(libc::SOL_IP, libc::IP_PKTINFO, &[1])).is_ok());
     }
 

@@ -46,7 +46,8 @@ pub fn connect(
     done
 }
 
-/// If a socket leads to the guard's proxy, notes whose it is, and what for. A non-blocking one has its port already, too.
+/// If a socket leads to the guard's proxy, notes whose socket it is, and what it is for. A non-blocking socket that is
+/// still connecting has its port already, too.
 fn note_client(
     request: &Request<'_, '_>,
     socket: BorrowedFd<'_>,
@@ -83,7 +84,8 @@ pub fn receiver(
     to: SocketAddr,
 ) -> Result<Vec<u8>, Errno> {
     let to = aimed(to, bound(socket)?);
-    // Nobody knows a socket that is not connected: the proxy would wait until it is certain that it is none of the tree's.
+    // The proxy cannot tell whose an unconnected socket is: it would wait until it is certain that the socket is not
+    // the tree's.
     if request.guard.session.web.as_ref().is_some_and(|web| web.socket_at(to, Transport::Udp).is_some()) {
         return Err(Errno::ACCESS);
     }
@@ -98,7 +100,7 @@ pub fn bind(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8], at: S
     let neighbour = ports.neighbour(socket, at, transport)?;
     request.guard.judge_bind(request.caller, at, transport, neighbour == PortNeighbour::Shared)?;
     if neighbour == PortNeighbour::Exclusive {
-        // As the kernel would say, unless the tree makes the socket one that shares its port right now.
+        // The kernel would return the same error, unless the tree makes the socket share its port right now.
         return Err(Errno::ADDRINUSE);
     }
     let done = request.perform(|| requests::bind(socket, raw))?;
@@ -221,7 +223,7 @@ mod tests {
                 }
             }
         }
-        // Each of them with at least one of three listeners, except addresses that do not fit their socket.
+        // Each address was reached at one of three listeners at least, except addresses that do not fit their socket.
         assert!(checked >= 16, "{checked}");
     }
 

@@ -1,5 +1,5 @@
 //! connect, bind, sendto, sendmsg and sendmmsg, which the supervisor performs on the caller's own socket, with the address
-//! that it read. And socket, where the policy may refuse it.
+//! that it read. Also socket, which the policy may refuse.
 
 pub mod address;
 mod control_messages;
@@ -86,8 +86,8 @@ pub(crate) fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64
     }
 }
 
-/// Closes the supervisor's descriptor of a caller's socket. It may be the last one, and the kernel then waits as long as
-/// SO_LINGER says: where a signal of the caller's ends that.
+/// Closes the supervisor's descriptor of a caller's socket. It may be the last one, and the kernel then waits as long
+/// as SO_LINGER says. This waits where a signal to the caller ends the wait.
 ///
 /// # Errors
 /// ENFILE if the maximum number of calls blocks already.

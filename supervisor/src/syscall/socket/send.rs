@@ -129,8 +129,8 @@ impl CallerSocket {
         Ok(CallerSocket { fd, family, kind })
     }
 
-    /// Ends the call. EINTR becomes an interrupted call, unless the socket has a timeout: it is not restarted then
-    /// (signal(7)).
+    /// Ends the call. EINTR becomes an interrupted call, unless the socket has a timeout: the call is not restarted
+    /// then (signal(7)).
     fn reply(self, request: &Request<'_, '_>, result: Result<i64, Errno>) -> HandlerResult {
         let restarts =
             || sockopt::socket_timeout(&self.fd, Timeout::Send).is_ok_and(|timeout| timeout.is_none());
@@ -204,7 +204,8 @@ impl CallerSocket {
         request: &Request<'_, '_>,
         name: Vec<u8>,
     ) -> Result<(Vec<u8>, Option<Object>), Errno> {
-        // These send along their connection, whatever the message names. The filter refuses the flag that makes one.
+        // Sockets of these types send along their connection, whatever receiver the message names. The filter refuses
+        // the flag by which a message makes a connection.
         if [SocketType::STREAM, SocketType::SEQPACKET].contains(&self.kind) {
             return Ok((name, None));
         }
@@ -281,7 +282,7 @@ impl Transmission<'_> {
         Ok((sent, data.len()))
     }
 
-    /// One message to the kernel. Blocks only after the kernel says that it would.
+    /// Hands one message to the kernel. Blocks only after the kernel says that the call would block.
     fn transmit(
         &self,
         request: &Request<'_, '_>,
@@ -295,7 +296,7 @@ impl Transmission<'_> {
             && flags & libc::MSG_DONTWAIT == 0
             && !rustix::fs::fcntl_getfl(self.socket)?.contains(OFlags::NONBLOCK);
         if waits {
-            // The socket, the receiver's file, and those that are passed on.
+            // The socket, the receiver's file, and the files that are passed on.
             let descriptors = 2 + self.control.count_files();
             let bytes = data.len() + size_of_val(control);
             return request.worker.block_send(request.caller, descriptors, bytes, || {

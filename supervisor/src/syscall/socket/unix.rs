@@ -74,7 +74,7 @@ pub fn judge_name(request: &Request<'_, '_>, raw: &[u8]) -> Result<(), Errno> {
 /// kernel, which leads to that socket as long as the object is open.
 ///
 /// # Errors
-/// EACCES if the policy refuses it, ECONNREFUSED if it is no socket, and what the way there returns.
+/// EACCES if the policy refuses it, ECONNREFUSED if it is no socket, and the errors of resolving the path.
 pub fn receiver(request: &Request<'_, '_>, path: &[u8]) -> Result<(Vec<u8>, Object), Errno> {
     let there = find_server(request, path)?;
     Ok((unix_address(link_to(there.fd.as_fd()).as_bytes()), there))
@@ -133,7 +133,8 @@ fn peer(socket: BorrowedFd<'_>) -> Result<i32, Errno> {
 
 /// Creates a socket in the file system.
 pub fn bind_path(request: &Request<'_, '_>, socket: &OwnedFd, raw: &[u8], path: &[u8]) -> HandlerResult {
-    // It is recorded by its name, which no other socket may get meanwhile, and the name may complete a repository.
+    // The socket is recorded by its name, which no other socket may get meanwhile, and the name may complete a
+    // repository.
     let _alone = super::super::rename::alone(request)?;
     let target = request.guard.resolver.resolve(request.caller, libc::AT_FDCWD, path, Last::Name)?;
     let entry = match target {
