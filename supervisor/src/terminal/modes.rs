@@ -180,7 +180,7 @@ impl Modes {
         self.pictures || self.wide_lines || self.changed.contains(&SIDE_MARGINS)
     }
 
-    /// Returns the sequences that prepare the terminal for a prompt: all of it is visible, each character in
+    /// Returns the sequences that prepare the terminal for a prompt: all of the prompt is visible, each character in
     /// its cell, and only keys are typed.
     pub fn cover(&self) -> Vec<u8> {
         let mut out = Vec::new();

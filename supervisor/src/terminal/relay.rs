@@ -198,8 +198,8 @@ impl Relay {
         sources
     }
 
-    /// Relays what is ready. If `job`, the command's group, is in the foreground, returns the signals that
-    /// typed keys would send to every process of the operator's job without the guard.
+    /// Relays what is ready. If `job`, the command's group, is in the foreground, returns the signals of typed keys.
+    /// Without the guard, these keys would send them to every process of the operator's job.
     pub fn carry(&mut self, source: RelayEvent, job: Option<i32>) -> Vec<Signal> {
         match source {
             RelayEvent::Keyboard => return self.read_keyboard(job),
@@ -394,7 +394,7 @@ fn same(one: &Termios, other: &Termios) -> bool {
 }
 
 /// Appends output to `shown`; with `plain`, without the carriage returns that the operator's terminal adds
-/// itself. `returned` is whether one is held back.
+/// itself. `returned` is whether a carriage return is held back.
 fn plain_lines(written: &[u8], plain: bool, returned: &mut bool, shown: &mut Vec<u8>) {
     for &byte in written {
         if std::mem::take(returned) && !(plain && byte == b'\n') {

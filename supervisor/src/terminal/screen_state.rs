@@ -1,4 +1,5 @@
-//! What the front knows of the operator's screen, for the supervisor's lines: they are held while they would damage it.
+//! What the front knows of the operator's screen. The supervisor holds its lines back while they would damage the
+//! screen.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

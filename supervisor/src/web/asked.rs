@@ -18,12 +18,12 @@ pub(super) struct AskedRequests(Mutex<RequestState>);
 struct RequestState {
     /// By the number of the proxy's question: how to withdraw it, once it is asked.
     waiting: HashMap<u64, Option<Cancel>>,
-    /// By the client: the number of its request, and what a human has allowed it.
+    /// By the client: the number of its request, and what a human has allowed for that.
     allowed: HashMap<WebPeer, (u64, Vec<Binding>)>,
 }
 
 impl AskedRequests {
-    /// Whether a human has allowed this of the question's request.
+    /// Whether a human has allowed this for the question's request.
     pub(super) fn is_allowed(&self, question: &WebQuestion, binding: &Binding) -> bool {
         let state = self.0.lock();
         let allowed = state.allowed.get(&question.client).filter(|(request, _)| *request == question.request);
@@ -44,7 +44,7 @@ impl AskedRequests {
         self.0.lock().allowed.remove(&client);
     }
 
-    /// Takes a place for a question. Returns whether there is one.
+    /// Takes a place for a question. Returns whether there was one.
     pub(super) fn begin(&self, id: u64) -> bool {
         let mut state = self.0.lock();
         let has_room = state.waiting.len() < MAX_WAITING;

@@ -67,8 +67,9 @@ impl WebClients {
         (address.ip().to_canonical() == Ipv4Addr::LOCALHOST).then_some(socket)
     }
 
-    /// Notes a socket that has connected to the proxy. Nobody says when one for look-ups is closed: of too many, those are
-    /// forgotten, and their programs connect anew. A connection beyond the bound is not known to the proxy.
+    /// Notes a socket that has connected to the proxy. Nobody tells when a socket for look-ups is closed. If there are
+    /// too many sockets, those for look-ups are forgotten, and their programs connect anew. A connection beyond the
+    /// bound is not known to the proxy.
     pub fn add(&self, peer: WebPeer, client: WebClient) {
         let mut known = self.by_peer.lock();
         if known.len() >= MAX_CLIENTS {
@@ -79,12 +80,12 @@ impl WebClients {
         }
     }
 
-    /// Whose a connection is; `None` if it is not of the tree.
+    /// The process that a connection belongs to; `None` if the connection is not the tree's.
     pub fn process(&self, peer: WebPeer) -> Option<Tid> {
         self.client(peer).map(|client| client.process)
     }
 
-    /// The same with what it was for.
+    /// The process that a connection belongs to, and what the connection was for.
     pub fn client(&self, peer: WebPeer) -> Option<WebClient> {
         self.by_peer.lock().get(&peer).cloned()
     }

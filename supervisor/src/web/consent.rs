@@ -60,7 +60,7 @@ impl Answers {
             let is_allowed = matches!(state, ConsentState::Approved(_));
             if !is_allowed || !self.asked.allow(question, binding) {
                 let asks = Verdict { outcome: Outcome::Ask, reason: asked.reason.clone() };
-                // Without an answer it is denied, whatever `exec.askFallback` says.
+                // Without an answer the request is denied, whatever `exec.askFallback` says.
                 let denied = state.verdict(asks, |asks| Verdict { outcome: Outcome::Deny, ..asks });
                 let rule = denied.reason.rule().to_owned();
                 self.report_denial(question, &asked, denied.reason.into_owned());

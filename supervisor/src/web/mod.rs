@@ -107,7 +107,7 @@ impl ProxySockets {
         let serve = move || {
             let served = || answers.serve(&mut BufReader::new(&answering));
             restart_on_panic(served, |fault| problems.fault(fault, None));
-            // Whatever it sent last, it no longer answers.
+            // Whatever the proxy sent last, it no longer answers.
             let _ = child.kill();
             let status = child.wait();
             if !ending.load(Ordering::Relaxed) {

@@ -1,5 +1,5 @@
-//! Addresses that stand for names. A program that looks a name up itself gets one, and its connection to it leads to the
-//! guard's proxy, which looks the name up.
+//! Addresses that stand for names. A program that looks a name up itself gets such an address, and its connection there
+//! leads to the guard's proxy, which looks the name up.
 //!
 //! Why: docs/decisions.md, "A look-up is answered with an address that stands for the name."
 
@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// Before the first of them. 198.18.0.0/15 is for benchmarks (RFC 2544): nothing on the Internet has such an address.
+/// The address before the first one. 198.18.0.0/15 is for benchmarks (RFC 2544): nothing on the Internet has such an
+/// address.
 const NETWORK: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 0);
-/// The maximum number of names. The next one takes over the oldest address: what connects there then is judged by the new
-/// name.
+/// The maximum number of names. The next name takes over the oldest address: what connects there then is judged by the
+/// new name.
 const MAX_NAMES: u32 = 65_534;
 
 /// The names that were looked up, each with its address.
@@ -24,12 +25,12 @@ struct NameTable {
     by_name: HashMap<Arc<str>, u32>,
     /// By the number of the address, less one.
     by_number: Vec<Arc<str>>,
-    /// How many were given out, also to names that are gone.
+    /// How many addresses were given out, also to names that are gone.
     given: u32,
 }
 
 impl StandIns {
-    /// The address of a name. It keeps it until many others were looked up.
+    /// The address of a name. The name keeps it until many other names were looked up.
     pub fn address(&self, name: &str) -> Ipv4Addr {
         let mut names = self.0.lock();
         let number = match names.by_name.get(name) {
@@ -95,7 +96,7 @@ mod tests {
             (names.address(&(MAX_NAMES - 1).to_string()), names.name(last.into()).is_some()),
             (last, true)
         );
-        // The one whose address was given away gets the next.
+        // The name whose address was given away gets the next address.
         assert_eq!(names.address("0"), Ipv4Addr::new(198, 18, 0, 2));
         let inner = names.0.lock();
         assert_eq!((inner.by_name.len(), inner.by_number.len()), (MAX_NAMES as usize, MAX_NAMES as usize));

@@ -23,8 +23,8 @@ pub enum ProxyMessage {
         /// The question's number.
         id: u64,
     },
-    /// The proxy refuses a request to an allowed host, because of what is in it. It gets an answer, too: the client is told
-    /// after the refusal is in the log.
+    /// The proxy refuses a request to an allowed host, because of what is in it. The refusal gets an answer, too: the
+    /// client is told after the refusal is in the log.
     Refuses(WebRefusal),
     /// What was this redirected connection for?
     Accepts {
@@ -44,7 +44,8 @@ pub enum ProxyMessage {
     },
 }
 
-/// A client of the proxy, as both know it: no two sockets that live at the same time have the same of both.
+/// A client of the proxy, as the proxy and the supervisor know it. No two sockets that exist at the same time have both
+/// parts in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct WebPeer {
     /// The client's own address.
@@ -94,7 +95,7 @@ enum SchemeName {
     Https,
 }
 
-/// A look-up of a name's IPv4 addresses. Other look-ups find nothing, and are not told.
+/// A look-up of a name's IPv4 addresses. Other look-ups find nothing, and the supervisor does not hear of them.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct WebLookup {
     /// A number that the answer has, too.
@@ -153,7 +154,7 @@ pub enum RefusalReason {
     NoServerName,
     /// TLS that hides the name (Encrypted Client Hello).
     HiddenServerName,
-    /// What begins like TLS and is none.
+    /// What begins like TLS and is not TLS.
     NotTls,
     /// HTTP for another host.
     Host(String),
@@ -166,7 +167,7 @@ pub enum RefusalReason {
 /// The supervisor's answer to a message.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct WebAnswer {
-    /// The number of what it answers.
+    /// The number of the message that it answers.
     pub id: u64,
     /// The answer.
     pub verdict: WebVerdict,
@@ -208,7 +209,8 @@ pub struct WebGrant {
 
 /// Reads a message; `None` at the end.
 ///
-/// # Errors The error of the read; `InvalidData` if a line is too long or not a message.
+/// # Errors
+/// The error of the read; `InvalidData` if a line is too long or not a message.
 pub fn receive<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<Option<T>> {
     let mut line = Vec::new();
     from.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)?;

@@ -54,7 +54,7 @@ const MAX_WAITING_BYTES: usize = 64 << 20;
 
 /// The number of calls that block. One that holds many descriptors counts as several.
 static BLOCKED: AtomicUsize = AtomicUsize::new(0);
-/// How many of them the messages count as that wait to be sent, and the bytes of these.
+/// The part of `BLOCKED` that is for messages waiting to be sent, and the bytes of these messages.
 static SENDS: AtomicUsize = AtomicUsize::new(0);
 static SENT_BYTES: AtomicUsize = AtomicUsize::new(0);
 
@@ -66,7 +66,7 @@ struct Share {
 }
 
 impl Share {
-    /// Acquires so much of `used`; `None` if that is more than `most` together.
+    /// Acquires `amount` of `used`. Returns `None` if more than `most` would then be in use.
     fn acquire(used: &'static AtomicUsize, amount: usize, most: usize) -> Option<Share> {
         let before = used.fetch_add(amount, Ordering::Relaxed);
         let share = Share { used, amount };
@@ -96,7 +96,7 @@ fn max_blocked() -> usize {
     })
 }
 
-/// How many calls may block at once in a supervisor that may have so many descriptors. Always some.
+/// How many calls may block at once in a supervisor that may have this many descriptors. At least one.
 fn max_blocked_with(descriptors: usize) -> usize {
     let reserved = RESERVED_DESCRIPTORS.min(descriptors / 4);
     let by_descriptors = (descriptors - reserved) / DESCRIPTORS_PER_CALL;
@@ -109,7 +109,7 @@ pub struct Worker {
     slot: Arc<Slot>,
     /// Whether the pool counts it as handling a call.
     is_counted: Cell<bool>,
-    /// Ensures that another worker waits for calls; says whether this one was counted until now.
+    /// Ensures that another worker waits for calls; the argument says whether this worker was counted until now.
     ensure_spare: Box<dyn Fn(bool)>,
 }
 
@@ -129,7 +129,7 @@ impl Worker {
         self.is_counted.set(true);
     }
 
-    /// Ends that. Returns whether it was still counted.
+    /// Counts it no longer. Returns whether it was still counted.
     pub(super) fn end(&self) -> bool {
         self.is_counted.replace(false)
     }
@@ -154,10 +154,10 @@ impl Worker {
         self.block_as(1, caller, call)
     }
 
-    /// Sends a message that may wait for long. It holds so many descriptors, and its bytes.
+    /// Sends a message that may wait for long. Until then it holds this many descriptors, and the message's bytes.
     ///
     /// # Errors
-    /// As [`Worker::block`]; ENOBUFS if too many wait already.
+    /// As [`Worker::block`]; ENOBUFS if too many messages wait already.
     pub fn block_send<T>(
         &self,
         caller: &Caller<'_>,

@@ -169,8 +169,8 @@ impl Pool {
         loop {
             let call = match self.kernel.receive() {
                 Ok(call) => call,
-                // The caller died before the receive, or a wake-up came late. Once no caller is left, this returns at
-                // once each time, until the process ends.
+                // The caller died before the receive, or a wake-up came late. Once no caller is left, the receive
+                // returns at once each time, until the process ends.
                 Err(Errno::NOENT | Errno::INTR | Errno::AGAIN) => {
                     vain += 1;
                     if vain > MAX_EMPTY_RECEIVES {
@@ -226,10 +226,10 @@ impl Pool {
     }
 
     /// Starts a replacement for this worker, whose thread may be in any state after the panic: its thread locals, its
-    /// umask, a process that it traces. Returns false if none can be started: then this worker goes on.
+    /// umask, a process that it traces. Returns false if no thread can be started: then this worker goes on.
     fn replace(self: &Arc<Self>, worker: &Worker) -> bool {
         if self.spawn().is_ok() {
-            // Counted as waiting, so that the count is right when it ends.
+            // This worker counts as waiting, so that the count is right when it ends.
             self.waiting.fetch_add(1, Ordering::AcqRel);
             return true;
         }
@@ -319,10 +319,11 @@ impl Pool {
 
     /// Cancels a worker's question if its caller no longer waits. Returns whether there is one.
     fn cancel_moot(&self, slot: &Slot) -> bool {
-        // Not under its lock: cancelling notifies others.
+        // The slot's lock is not held: cancelling notifies others.
         let asks = slot.asks().clone();
         let Some(cancel) = asks else { return false };
-        // If the worker has moved on to another call, nothing of that is cancelled: the handle is for this question.
+        // If the worker has moved on to another call, nothing of that call is cancelled: the handle is for this
+        // question.
         let (call, caller) = (slot.call.load(Ordering::Relaxed), slot.caller.load(Ordering::Relaxed) as i32);
         if !self.kernel.valid(call) {
             cancel.cancel();

@@ -31,8 +31,8 @@ pub struct Priorities {
 }
 
 impl Priorities {
-    /// Starts the thread that sets priorities. It inherits the capabilities of this thread, where CAP_SYS_NICE is of
-    /// use. Without that and without a limit that allows it, the workers stay ordinary, and so they do if the operator
+    /// Starts the thread that sets priorities. It inherits the capabilities of this thread, of which it uses
+    /// CAP_SYS_NICE. The workers stay ordinary if neither that capability nor a limit allows more, or if the operator
     /// has chosen a priority for the guard.
     pub fn start(has_capability: bool) -> Arc<Priorities> {
         let priorities = Arc::new(Priorities::default());
@@ -61,12 +61,12 @@ impl Priorities {
     }
 
     /// Sets the workers' priorities. Returns if this thread may not have the priority itself: without it, a worker that
-    /// loops could keep it off its processor.
+    /// loops could keep this thread off its processor.
     fn run(&self) {
         if schedule::raise(schedule::THIS_THREAD).is_err() {
             return;
         }
-        // Before the first look: a worker adds itself first, and then reads this.
+        // This is set before the first look: a worker adds itself first, and then reads it.
         self.thread.get_or_init(current);
         loop {
             self.workers.lock().iter().for_each(|worker| worker.look());
@@ -143,7 +143,7 @@ mod tests {
         assert!(until(libc::SCHED_OTHER), "a long call loses it");
         priority.step();
         assert!(until(libc::SCHED_RR), "between two calls it is as before");
-        // What it starts is ordinary.
+        // A thread that it starts is ordinary.
         let started = std::thread::spawn(|| policy(THIS_THREAD)).join().unwrap();
         assert_eq!(started, libc::SCHED_OTHER);
         priorities.remove(&priority);

@@ -80,7 +80,7 @@ pub fn string(kind: Text, body: &[u8], is_whole: bool) -> bool {
                 None => true,
             }
         }
-        // Pictures, and the names of capabilities, which are typed back in hexadecimal.
+        // Pictures pass. So do the names of capabilities, which are typed back in hexadecimal.
         Text::Dcs => !is_picture(body) && !body.starts_with(b"+q"),
         // kitty's pictures.
         Text::Apc => !body.strip_prefix(b"G").is_some_and(|picture| is_sent(picture, is_whole)),

@@ -400,8 +400,8 @@ impl Filter {
     }
 }
 
-/// Returns whether some terminal could see the end of the string in it, a C1 control in UTF-8 or not; or a
-/// query (ENQ), if the terminal does not know such strings.
+/// Returns whether some terminal could see the end of the string in this part: a C1 control, in UTF-8 or not. A
+/// terminal that does not know such strings could also see a query (ENQ).
 fn hides_controls(part: &[u8]) -> bool {
     if memchr(ENQ, part).is_some() {
         return true;

@@ -126,14 +126,14 @@ fn sequences_that_make_the_terminal_open_a_file_are_dropped() {
         "\x1b]5113;ac=send;AAAA\x1b\\",
     ] {
         assert_eq!(both(&format!("a{text}b")), "ab", "{text:?}");
-        // After its beginning, a long one does not pass either.
+        // A long string does not pass after its beginning, either.
         let long = text.replace("AAAA", &"A".repeat(2 * MAX_HEAD_LEN));
         assert_eq!(both(&format!("a{long}b")), "ab", "{text:?}");
     }
     // A key that comes after the part that the filter inspects.
     let late = format!("a\x1b_G{}t=f;AAAA\x1b\\b", "i=1,".repeat(MAX_HEAD_LEN));
     assert_eq!(both(&late), "ab");
-    // Each part of a picture is looked at, and C1 controls introduce none.
+    // Each part of a picture is looked at, and C1 controls do not begin a picture.
     assert_eq!(both("\x1b_Ga=T,m=1;AAAA\x1b\\\x1b_Gm=0,t=f;BBBB\x1b\\"), "\x1b_Ga=T,m=1;AAAA\x1b\\");
     assert_eq!(both("\u{9f}Gt=f;AAAA\u{9c}\u{9d}1337;File=:AAAA\u{9c}"), "Gt=f;AAAA1337;File=:AAAA");
     let shown = sifted(&[b"\x9fGt=f;AA\x9c", b"\x9d1337;File=:A\x9c"]);

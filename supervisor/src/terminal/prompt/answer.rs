@@ -22,7 +22,7 @@ pub fn is_informed(decision: Decision, pattern: Option<&EditedPattern>, card: &C
     !decision.allows() || seen.covers(&card::allowed(card, decision, pattern))
 }
 
-/// Reads an answer that needs no confirmation: `n` before another one denies as much as that one allows.
+/// Reads an answer that needs no confirmation: `n` before another answer denies as much as the other answer allows.
 fn read_answer(line: &str) -> Option<Decision> {
     let (denies, rest) = match line.strip_prefix('n') {
         Some(rest) => (true, rest),

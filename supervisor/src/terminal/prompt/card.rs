@@ -77,8 +77,8 @@ fn field(fact: Fact) -> Field {
     Field::new(fact.name, fact.text)
 }
 
-/// Returns the answer that all calls of a card can be given for this one. An answer for a directory and a command is for
-/// the file alone where no directory is offered.
+/// Returns the answer that this decision becomes for all calls of a card. Where no directory is offered, an answer for
+/// a directory and a command becomes one for the file alone.
 pub fn offered(card: &Card, decision: Decision) -> Option<Decision> {
     let narrower = match decision {
         Decision::AllowFor(GrantWidth::Directory, Span::Command) => {
@@ -137,7 +137,8 @@ pub fn is_editable(card: &Card, width: GrantWidth) -> bool {
     width == GrantWidth::Narrow && card.approvals.iter().all(is_one)
 }
 
-/// Returns what "always" would save with another pattern: once for each access, and what is there that it matches.
+/// Returns what "always" would save with another pattern: each access once, and the existing files that the pattern
+/// matches.
 pub fn edited(edited: &EditedPattern) -> Vec<Field> {
     let mut fields: Vec<Field> = Vec::new();
     for rule in &edited.rules {

@@ -10,7 +10,7 @@ use guard_policy::text::{counted, shown_exactly};
 
 use super::queue::Card;
 
-/// How many names are looked at to say what a pattern matches: what takes no noticeable time.
+/// How many names are looked at to say what a pattern matches. So many take no noticeable time.
 const MAX_NAMES: usize = 4096;
 /// How many matching files are named.
 const MAX_SHOWN: usize = 3;
@@ -22,7 +22,7 @@ pub struct EditedPattern {
     pub pattern: String,
     /// The rules that are saved with it, one for each file of the card.
     pub rules: Vec<FileRule>,
-    /// What is there now that it matches, in words.
+    /// The existing files that it matches, in words.
     pub covered: String,
 }
 
@@ -30,12 +30,12 @@ impl EditedPattern {
     /// Checks what the operator has typed.
     ///
     /// # Errors
-    /// If it is no pattern for each file of the card, or may be for other files than it may.
+    /// If it is no pattern for each file of the card, or could match files that it must not.
     pub fn new(card: &Card, pattern: &str) -> Result<EditedPattern, PatternError> {
         let rules = card.approvals.iter().filter_map(rule);
         let rules: Vec<FileRule> =
             rules.map(|(rule, below)| rule.edited(pattern, below)).collect::<Result<_, _>>()?;
-        // All have the same pattern.
+        // All rules have the same pattern.
         let covered = rules.first().map(covered_files).unwrap_or_default();
         Ok(EditedPattern { pattern: pattern.to_owned(), rules, covered })
     }
@@ -46,7 +46,7 @@ pub fn pattern(card: &Card) -> Option<String> {
     card.approvals.first().and_then(rule).map(|(rule, _)| rule.pattern)
 }
 
-/// The rule that "always" saves for a call, and the directory for which it may be.
+/// The rule that "always" saves for a call, and the directory in which the rule must stay.
 fn rule(approval: &Approval) -> Option<(FileRule, &str)> {
     let below = approval.edited_below.as_deref()?;
     let Saved::Saves { saves, .. } = &approval.always else { return None };
@@ -55,7 +55,7 @@ fn rule(approval: &Approval) -> Option<(FileRule, &str)> {
     Some((FileRule { pattern: one.pattern.clone(), bits }, below))
 }
 
-/// What is there now that a rule matches: `2 files: /srv/a, /srv/b`.
+/// The existing files that a rule matches: `2 files: /srv/a, /srv/b`.
 fn covered_files(rule: &FileRule) -> String {
     let literal = rule.pattern.split(['*', '?']).next().unwrap_or_default();
     let start = literal.rsplit_once('/').map_or(literal, |(start, _)| start);

@@ -96,8 +96,8 @@ pub fn wrapped(text: &str, first: usize, others: usize) -> Vec<String> {
     parts
 }
 
-/// Returns the most cells that a terminal may take for a character. Terminals differ about characters that are
-/// narrow or wide by the font (UAX #11, "Ambiguous"), and about marks, and what is past the last column is not seen.
+/// Returns the most cells that a terminal may take for a character. Terminals differ about characters that are narrow
+/// or wide by the font (UAX #11, "Ambiguous"), and about marks. What is past the last column is not seen.
 fn cells(character: char) -> usize {
     if character.is_ascii() { 1 } else { character.width_cjk().unwrap_or(2).max(2) }
 }

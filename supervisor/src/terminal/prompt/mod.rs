@@ -1,9 +1,9 @@
 //! A prompt on the operator's terminal, for calls that wait for an answer.
 //!
 //! `link` connects to the supervisor, and `queue` holds the waiting calls. `card` words them, `field` and `panel`
-//! lay them out in lines, and `seen` remembers which were drawn. `input` decodes the keyboard, and `reading` handles the result. `query` detects
-//! keys typed before the prompt was visible, and `answer` decides what is an answer. `overlay` draws the
-//! prompt and removes it.
+//! lay them out in lines, and `seen` remembers which lines were drawn. `input` decodes the keyboard, and `reading`
+//! handles the result. `query` detects keys typed before the prompt was visible, and `answer` decides what is an
+//! answer. `overlay` draws the prompt and removes it.
 
 mod answer;
 mod card;
@@ -149,7 +149,7 @@ impl Prompt {
         self.up.is_some() || self.late.is_some()
     }
 
-    /// Handles messages from the supervisor. Returns false if it is gone.
+    /// Handles messages from the supervisor. Returns false if the supervisor is gone.
     pub fn receive(&mut self, now: Instant) -> bool {
         let Ok(bodies) = self.link.receive() else {
             self.queue = Queue::default();

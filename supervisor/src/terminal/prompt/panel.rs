@@ -43,7 +43,7 @@ pub struct Panel<'a> {
     pub line: &'a str,
     /// A message about the last answer.
     pub note: Option<&'a str>,
-    /// Whether single letters count. If not, only words do: the terminal does not answer queries.
+    /// Whether single letters count. If the terminal does not answer queries, only words count.
     pub letters: bool,
 }
 
@@ -176,10 +176,10 @@ impl Panel<'_> {
     }
 }
 
-/// Lays out the question. If room is short, the sentences keep at least half of it.
+/// Lays out the question. If room is short, the sentences keep at least half of the room.
 fn question(room: usize, width: usize, lead: PanelLines, rest: PanelLines) -> PanelLines {
     let for_lead = room.saturating_sub(rest.len()).max(room.div_ceil(2));
-    // One line would only count the others.
+    // A single line would only count the other lines.
     let mut lines = if for_lead > 1 { folded(lead, for_lead, width) } else { lead };
     lines.extend(rest);
     folded(lines, room, width)

@@ -21,11 +21,11 @@ pub struct Query {
     positions: [CursorPosition; 2],
     /// Whether the query first asks where the cursor was.
     with_cursor: bool,
-    /// The replies held back. Those with a place may be the guard's or the command's. Those without one are
-    /// the command's, and wait because they came later.
+    /// The replies held back. Replies with a place may be the guard's or the command's. Replies without a place are the
+    /// command's, and wait because they came after a held reply.
     held: Vec<(Option<CursorPosition>, Vec<u8>)>,
-    /// The places of earlier queries whose answers may still come; true if the answer about the cursor
-    /// precedes that one.
+    /// The places of earlier queries whose answers may still come; true if an answer about the cursor comes before the
+    /// answer with that place.
     older: Vec<(CursorPosition, bool)>,
 }
 
@@ -49,8 +49,8 @@ impl Query {
         Query { positions, with_cursor, held: Vec::new(), older: Vec::new() }
     }
 
-    /// Replaces an unanswered query. Its places count for a smaller screen too: there the terminal has moved
-    /// the cursor.
+    /// Replaces an unanswered query. Its places also count as they are on a smaller screen: there the terminal has
+    /// moved the cursor.
     pub fn follow(&mut self, size: (u16, u16), before: Query) {
         let [first, second] = before.positions;
         let asked = before.older.into_iter().chain([(first, before.with_cursor), (second, false)]);

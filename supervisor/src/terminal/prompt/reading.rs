@@ -29,8 +29,7 @@ impl Prompt {
                 _ => match &mut self.up {
                     Some(_) if was_listening => keys.push(typed),
                     Some(up) if up.dialog.is_first() => up.ahead.extend(bytes),
-                    // Typed between two cards: dropped, because it is for neither of them nor for the
-                    // program.
+                    // Keys typed between two cards are dropped: they are neither for a card nor for the program.
                     Some(_) => {}
                     None => outcome.keys.extend(bytes),
                 },

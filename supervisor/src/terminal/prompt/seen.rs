@@ -60,7 +60,7 @@ mod tests {
             seen.record(std::slice::from_ref(line));
         }
         assert!(all.len() > 2 && seen.covers(std::slice::from_ref(&field)));
-        // The same text of another call is another one.
+        // The same text of another call is another field.
         assert!(!seen.covers(&[Field::for_call(1, "argv[1]", "0123456789".repeat(9))]));
     }
 
@@ -73,7 +73,7 @@ mod tests {
         assert!(seen.covers(&[field]));
     }
 
-    /// Parts of it in lines of another width count for what they are.
+    /// Parts of a field in lines of another width count for the characters that they show.
     #[test]
     fn another_width_makes_no_gap_and_hides_none() {
         let text = "x".repeat(100);

@@ -80,7 +80,7 @@ impl Screen {
                 let (_, column) = self.parser.screen().cursor_position();
                 let (_, columns) = self.parser.screen().size();
                 if !modes.wraps() && column + width > columns {
-                    // It replaces the character at the end of the line.
+                    // The new character replaces the one at the end of the line.
                     self.parser.process(format!("\x1b[{}G", columns + 1 - width.max(1)).as_bytes());
                 }
                 if modes.inserts() && width > 0 {
