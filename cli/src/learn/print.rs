@@ -50,7 +50,7 @@ pub fn start(options: &Options, command: &[OsString]) {
 pub fn calls(options: &Options, calls: &ObservedCalls) {
     if !options.quiet {
         eprintln!(
-            "openclaw-guard: learning from {} lines about calls of agent {}'s tools; {} more name no file or host, or only a part",
+            "openclaw-guard: learning from {} lines about calls of agent {}'s tools; {} other lines name no file or host, or only a part of one",
             calls.learned,
             shown(options.agent.as_bytes()),
             calls.others

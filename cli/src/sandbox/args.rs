@@ -25,7 +25,7 @@ const ENV_FILE: &str = "ENV_FILE";
     One argument a line. ENV_FILE stands for the file with the container's variables. Their names\n\
     are printed with --json; their values never are. Left out: the label with OpenClaw's hash of the\n\
     settings, and the mounts of skills.\n\n\
-    Exit status: 0; 1 when the container is refused, with the sentence on stderr; 125 when\n\
+    Exit status: 0; 1 when the container is refused, with the reason on stderr; 125 when\n\
     openclaw.json cannot be used.")]
 pub struct ArgsArgs {
     /// OpenClaw's configuration [default: openclaw.json in its state directory]

@@ -73,7 +73,7 @@ pub struct SessionShowArgs {
     --elevated replaces the level of elevated.default and of the guard's own --elevated until the\n\
     session ends, by a stricter or a wider one (full). elevated.enabled and elevated.allowFrom still\n\
     apply (docs/elevated.md).\n\n\
-    Exit status: 0; 1 no session has this id, or it cannot be set; 125 error.")]
+    Exit status: 0; 1 no session has this id, or the level cannot be set; 125 error.")]
 pub struct SessionSetArgs {
     /// deny: no further program starts; policy: as the policy says
     #[arg(long, value_name = "LEVEL", hide_possible_values = true, required_unless_present = "elevated")]
