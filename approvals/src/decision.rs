@@ -266,7 +266,7 @@ pub enum ResolveError {
         "allow-always-directory is unavailable: it is for files below a directory, and for hosts below a domain"
     )]
     NoDirectory,
-    /// The question has nothing that an answer of this width and span could be for.
+    /// The question offers no answer of this width and span.
     #[error(
         "{0} is unavailable for this question: `openclaw-guard approvals list --json` has its answers at \"answers\""
     )]

@@ -116,7 +116,7 @@ pub enum Failure {
     /// The child ended without a report.
     #[error("the guarded child ended before its filter was loaded")]
     Gone,
-    /// The channel carried something else than a listener or a report.
+    /// The channel carried something other than a listener or a report.
     #[error("the guarded child sent something other than its listener")]
     Garbled,
     /// The channel itself failed.

@@ -55,7 +55,8 @@ pub struct Part {
     pub target: Vec<u8>,
     /// What the call does with it. `None` where `target` is not a real path, and so stands for no certain file.
     pub access: Option<Operation>,
-    /// Whether `target` is what the call means. Otherwise another release may take the same text for it.
+    /// Whether `target` is what the call means. If not, it is another reading of the same text, such as that of
+    /// another release.
     pub is_meant: bool,
     /// The decision.
     pub outcome: Outcome,

@@ -121,6 +121,6 @@ pub enum OwnStore<'a> {
     Absent,
     /// It was read.
     Present(&'a StoreContents),
-    /// It exists but cannot be read: the line that reports where and why. Nothing in it counts.
+    /// It exists but cannot be read, so nothing in it counts. Contains the line that reports where and why.
     Broken(&'a str),
 }

@@ -16,7 +16,8 @@ pub struct ProjectGrant {
     pub key: String,
     /// The pattern of files or programs.
     pub pattern: String,
-    /// What is asked for without the file; `None` for an entry of an allowlist.
+    /// The bits that the file allows and that the policy, without the file, asks for. `None` for an entry of an
+    /// allowlist.
     pub bits: Option<Bits>,
 }
 

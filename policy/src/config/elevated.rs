@@ -167,7 +167,7 @@ pub struct FailedGate {
 }
 
 impl FailedGate {
-    /// A gate that something else than the policy has shut.
+    /// A gate that something other than the policy has shut.
     pub fn new(name: &'static str, key: &str) -> FailedGate {
         FailedGate { name, key: key.to_owned() }
     }

@@ -83,7 +83,7 @@ pub(crate) fn rule_problem(pattern: &str) -> Option<String> {
     if pattern == ABOVE { None } else { problem(pattern) }
 }
 
-/// Returns what is wrong with a file pattern without placeholders, if anything: that of a saved rule.
+/// Returns what is wrong with a file pattern, if anything. The pattern has no placeholder, as in a saved rule.
 pub(crate) fn file_problem(pattern: &str) -> Option<String> {
     if !(pattern.starts_with('/') || pattern == "~" || pattern.starts_with("~/") || pattern.starts_with("**"))
     {

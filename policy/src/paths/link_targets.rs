@@ -26,7 +26,7 @@ const SYSTEM: [&[u8]; 15] = [
     b"/snap", b"/sys", b"/usr", b"/var",
 ];
 
-/// Directories whose names mean something else than files that stay.
+/// Directories whose names mean something other than files that stay.
 const SPECIAL: [&[u8]; 3] = [b"/dev", b"/proc", b"/sys"];
 
 /// Why a link is refused.

@@ -135,11 +135,11 @@ pub enum LogTo {
 /// Who decides about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Tier {
-    /// The supervisor does it on what it checked. Always there.
+    /// The supervisor does the call itself, on the object that it checked. This tier is always on.
     Broker,
-    /// The supervisor lets the kernel do it, over a floor that grants nothing else.
+    /// The supervisor lets the kernel do a call whose object the Landlock floor covers.
     Floored,
-    /// The floor alone.
+    /// The kernel alone decides, by the Landlock floor.
     Kernel,
 }
 

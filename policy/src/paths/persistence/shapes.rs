@@ -206,8 +206,8 @@ impl Shapes {
         !is_of_packages && (tail.is_also_of_homes || self.homes.iter().all(|home| home != holder))
     }
 
-    /// Returns the protected shape to which a directory or a link at a path would lead: the path ends before the shape's tail
-    /// does. If the moved directory itself would be the holder, the path is the holder.
+    /// Returns the protected shape that a directory or a link at a path could have below it: the path ends before the
+    /// shape's tail does. If a directory at the path would itself be the shape's holder, the path is the holder.
     pub(crate) fn leads_to<'p>(&self, path: &'p [u8]) -> Option<Shape<'p>> {
         if self.is_empty() {
             return None;

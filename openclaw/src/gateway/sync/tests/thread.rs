@@ -59,7 +59,7 @@ impl SyncFixture {
 /// Runs a call on a plain thread, as the guard's callers do.
 async fn plainly<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, answered) = tokio::sync::oneshot::channel();
-    // The thread is not one of the runtime, as no caller in the guard runs on one.
+    // This thread does not belong to the runtime: neither do the threads of the guard's callers.
     std::thread::spawn(move || done.send(call()).map_err(drop));
     answered.await.unwrap()
 }
