@@ -390,6 +390,8 @@ fn known_calls_are_decided_as_intended() {
         ("setsockopt", [3, 0xf_0000_0006, 0xf_0000_001e, 0], NO_FASTOPEN),
         ("setsockopt", [3, 6, 23, 0], Allow),
         ("setsockopt", [3, 41, 30, 0], Allow),
+        ("setsockopt", [3, 0, 51, 0], Action::Errno(libc::ENOPROTOOPT)),
+        ("setsockopt", [3, 1, 51, 0], Allow),
         ("socketpair", [1, 1, 0, 0], Allow),
         ("socketpair", [1, 2, 0, 0], EACCES),
         ("kill", [1, 9, 0, 0], Notify),

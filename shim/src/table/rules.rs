@@ -372,6 +372,8 @@ const IP_DEVICES: &[u32] = &[libc::IP_UNICAST_IF as u32];
 const IPV6_DEVICES: &[u32] = &[IPV6_UNICAST_IF, libc::IPV6_PKTINFO as u32];
 /// linux/in6.h
 const IPV6_UNICAST_IF: u32 = 76;
+/// linux/in.h, since Linux 6.3
+const IP_LOCAL_PORT_RANGE: u32 = 51;
 
 pub(super) const SETSOCKOPT: RowAction = RowAction::First(
     &[
@@ -385,6 +387,8 @@ pub(super) const SETSOCKOPT: RowAction = RowAction::First(
             &[one_of(1, SOCKET_LEVEL), one_of(2, &[libc::SO_ZEROCOPY as u32])],
             Action::Errno(libc::EOPNOTSUPP),
         ),
+        // A range of one port gives a socket of UDP the port of a running server, although bind(2) names no port.
+        rule(&[one_of(1, IP), one_of(2, &[IP_LOCAL_PORT_RANGE])], Action::Errno(libc::ENOPROTOOPT)),
         rule(&[one_of(1, SOCKET_LEVEL), one_of(2, DEVICES)], REFUSE),
         rule(&[one_of(1, IP), one_of(2, IP_DEVICES)], REFUSE),
         rule(&[one_of(1, IPV6), one_of(2, IPV6_DEVICES)], REFUSE),

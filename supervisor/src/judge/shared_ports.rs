@@ -72,21 +72,21 @@ impl PortSockets {
             .into_iter()
             .filter(|(server, inode)| server.port() == at.port() && !own.contains(inode))
             .map(|(server, _)| server.ip());
-        Ok(match shares {
-            true if others.any(|other| overlaps(other, at.ip())) => PortNeighbour::Shared,
-            // A server of IPv6 need not have the port of IPv4.
-            false if others.any(|other| other.is_ipv4() == at.is_ipv4() && overlaps(other, at.ip())) => {
-                PortNeighbour::Exclusive
-            }
-            _ => PortNeighbour::Tree,
+        // Beside another's server, bind(2) is never called: the tree could change the socket's options after this look.
+        Ok(match others.any(|other| overlaps(other, at.ip())) {
+            true if shares => PortNeighbour::Shared,
+            true => PortNeighbour::Exclusive,
+            false => PortNeighbour::Tree,
         })
     }
 }
 
-/// Whether what arrives for one of these addresses may be for the other.
+/// Whether what arrives for one of these addresses may be for the other. The unspecified address of IPv6 also stands for IPv4,
+/// unless the socket has IPV6_V6ONLY, which the tree could take away.
 fn overlaps(one: IpAddr, other: IpAddr) -> bool {
     let (one, other) = (one.to_canonical(), other.to_canonical());
-    one == other || one.is_unspecified() || other.is_unspecified()
+    let covers = |wide: IpAddr, narrow: IpAddr| wide.is_unspecified() && (wide.is_ipv6() || narrow.is_ipv4());
+    one == other || covers(one, other) || covers(other, one)
 }
 
 /// The addresses at which this host is served, each with the inode of its socket; none if a table cannot be read.
@@ -144,10 +144,34 @@ mod tests {
         assert_eq!(neighbour(&second, everywhere), PortNeighbour::Shared);
         assert_eq!(neighbour(&second, elsewhere), PortNeighbour::Tree);
         assert_eq!(neighbour(&plain, at), PortNeighbour::Exclusive);
+        let mapped = SocketAddr::from((std::net::Ipv4Addr::LOCALHOST.to_ipv6_mapped(), at.port()));
+        let both = SocketAddr::from((std::net::Ipv6Addr::UNSPECIFIED, at.port()));
+        assert_eq!(neighbour(&plain, mapped), PortNeighbour::Exclusive);
+        assert_eq!(neighbour(&plain, both), PortNeighbour::Exclusive);
+        assert_eq!(
+            neighbour(&plain, SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, at.port()))),
+            PortNeighbour::Tree
+        );
         assert_eq!(neighbour(&second, SocketAddr::from(([127, 0, 0, 1], 0))), PortNeighbour::Tree);
         sockets.add(server.as_fd());
         assert_eq!(neighbour(&second, at), PortNeighbour::Tree);
         assert_eq!(neighbour(&plain, at), PortNeighbour::Tree);
+    }
+
+    #[test]
+    fn addresses_overlap_as_sockets_receive() {
+        let overlap = |one: &str, other: &str| overlaps(one.parse().unwrap(), other.parse().unwrap());
+        for (one, other) in [
+            ("127.0.0.1", "::ffff:127.0.0.1"),
+            ("0.0.0.0", "::ffff:127.0.0.1"),
+            ("::", "127.0.0.1"),
+            ("::", "0.0.0.0"),
+        ] {
+            assert!(overlap(one, other) && overlap(other, one), "{one} {other}");
+        }
+        for (one, other) in [("0.0.0.0", "::1"), ("127.0.0.1", "127.0.0.2"), ("127.0.0.1", "::1")] {
+            assert!(!overlap(one, other) && !overlap(other, one), "{one} {other}");
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ const TRIES: &str = r#"
 import errno, socket, sys
 tcp, udp = map(int, sys.argv[1:])
 def bound(kind, option, address):
-    s = socket.socket(type=kind)
+    s = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET, kind)
     if option: s.setsockopt(socket.SOL_SOCKET, option, 1)
     s.bind(address)
     if kind == socket.SOCK_STREAM: s.listen()
@@ -31,9 +31,50 @@ attempt("udp", socket.SOCK_DGRAM, socket.SO_REUSEADDR, ("127.0.0.1", udp))
 attempt("tcp elsewhere", socket.SOCK_STREAM, socket.SO_REUSEPORT, ("127.0.0.2", tcp))
 attempt("tcp alone", socket.SOCK_STREAM, 0, ("127.0.0.1", tcp))
 attempt("udp alone", socket.SOCK_DGRAM, 0, ("127.0.0.1", udp))
+attempt("tcp mapped", socket.SOCK_STREAM, socket.SO_REUSEPORT, ("::ffff:127.0.0.1", tcp))
+attempt("udp mapped", socket.SOCK_DGRAM, socket.SO_REUSEADDR, ("::ffff:127.0.0.1", udp))
 own = bound(socket.SOCK_STREAM, socket.SO_REUSEPORT, ("127.0.0.1", 0))
 attempt("own", socket.SOCK_STREAM, socket.SO_REUSEPORT, own.getsockname())
 "#;
+
+/// Binds while other threads switch the options on and off that let sockets share a port.
+const SWITCHES: &str = r#"
+import errno, socket, struct, sys, threading
+tcp, udp = map(int, sys.argv[1:])
+def tries(kind, option, address):
+    for _ in range(25):
+        s, done = socket.socket(socket.AF_INET6, kind), threading.Event()
+        def switch():
+            while not done.is_set():
+                for value in (1, 0): s.setsockopt(socket.SOL_SOCKET, option, value)
+        threads = [threading.Thread(target=switch) for _ in range(2)]
+        for thread in threads: thread.start()
+        try:
+            s.bind(address)
+            return "bound"
+        except OSError: pass
+        finally:
+            done.set()
+            for thread in threads: thread.join()
+            s.close()
+    return "never bound"
+for host in "::ffff:127.0.0.1", "::":
+    print(tries(socket.SOCK_STREAM, socket.SO_REUSEPORT, (host, tcp)), tries(socket.SOCK_DGRAM, socket.SO_REUSEADDR, (host, udp)))
+try: socket.socket(type=socket.SOCK_DGRAM).setsockopt(socket.IPPROTO_IP, 51, struct.pack("I", udp << 16 | udp))
+except OSError as error: print(errno.errorcode[error.errno])
+"#;
+
+#[test]
+fn options_that_change_meanwhile_share_no_port() {
+    let world = World::open();
+    let mut command = world.command();
+    command.arg("--");
+    let guard: Vec<_> = [command.get_program()].into_iter().chain(command.get_args()).collect();
+    let mut tries = Command::new("python3");
+    tries.args(["-S", "-c", SERVERS]).args(guard).args(["python3", "-S", "-c", SWITCHES]);
+    let done = ended(tries.env("HOME", world.home()).current_dir(world.work()));
+    assert_eq!(done.stdout, "never bound never bound\n".repeat(2) + "ENOPROTOOPT\n", "{}", done.stderr);
+}
 
 #[test]
 fn the_tree_shares_no_port_with_a_running_server() {
@@ -44,14 +85,21 @@ fn the_tree_shares_no_port_with_a_running_server() {
         command.env("HOME", world.home()).current_dir(world.work());
         ended(&mut command)
     };
-    const ALONE: &str = "tcp elsewhere ok\ntcp alone EADDRINUSE\nudp alone EADDRINUSE\nown ok\n";
+    const ALONE: &str = "tcp elsewhere ok\ntcp alone EADDRINUSE\nudp alone EADDRINUSE\n";
     let native = tries(&[]);
-    assert_eq!(native.stdout, format!("tcp ok\ntcp everywhere ok\nudp ok\n{ALONE}"), "{}", native.stderr);
+    assert_eq!(
+        native.stdout,
+        format!("tcp ok\ntcp everywhere ok\nudp ok\n{ALONE}tcp mapped ok\nudp mapped ok\nown ok\n"),
+        "{}",
+        native.stderr
+    );
     let mut command = world.command();
     command.arg("--");
     let guard: Vec<_> = [command.get_program()].into_iter().chain(command.get_args()).collect();
     let guarded = tries(&guard);
-    let expected = format!("tcp EACCES\ntcp everywhere EACCES\nudp EACCES\n{ALONE}");
+    let expected = format!(
+        "tcp EACCES\ntcp everywhere EACCES\nudp EACCES\n{ALONE}tcp mapped EACCES\nudp mapped EACCES\nown ok\n"
+    );
     assert_eq!(guarded.stdout, expected, "{}", guarded.stderr);
     assert!(guarded.stderr.contains("(builtin network: the port of a running server)"), "{}", guarded.stderr);
 }
