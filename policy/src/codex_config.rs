@@ -32,15 +32,18 @@ enum SafeValues {
     Bool,
     Number,
     Text,
+    OneOf(&'static [&'static str]),
 }
+
+const EFFORTS: SafeValues = SafeValues::OneOf(&["none", "minimal", "low", "medium", "high", "xhigh"]);
 
 /// The keys that run nothing; `*` stands for any name.
 const SAFE: &[(&[&str], SafeValues)] = &[
     (&["model"], SafeValues::Text),
-    (&["model_reasoning_effort"], SafeValues::Text),
-    (&["plan_mode_reasoning_effort"], SafeValues::Text),
-    (&["model_verbosity"], SafeValues::Text),
-    (&["personality"], SafeValues::Text),
+    (&["model_reasoning_effort"], EFFORTS),
+    (&["plan_mode_reasoning_effort"], EFFORTS),
+    (&["model_verbosity"], SafeValues::OneOf(&["low", "medium", "high"])),
+    (&["personality"], SafeValues::OneOf(&["none", "friendly", "pragmatic"])),
     (&["tui", "screen_reader_detection_done"], SafeValues::Bool),
     (&["tui", "animations"], SafeValues::Bool),
     (&["tui", "show_tooltips"], SafeValues::Bool),
@@ -125,7 +128,9 @@ fn begins(key: &[&str], path: &[&str]) -> bool {
 impl SafeValues {
     fn has(self, node: &TomlValue) -> bool {
         match (self, node) {
-            (SafeValues::Bool, TomlValue::Bool(_)) | (SafeValues::Number, TomlValue::Number(_)) => true,
+            (SafeValues::Bool, TomlValue::Bool(_)) => true,
+            (SafeValues::Number, TomlValue::Number(number)) => u32::try_from(*number).is_ok(),
+            (SafeValues::OneOf(names), TomlValue::Text(text)) => names.contains(&text.as_str()),
             (SafeValues::Text, TomlValue::Text(text)) => {
                 text.len() <= MAX_TEXT && !text.chars().any(char::is_control)
             }
@@ -212,6 +217,7 @@ mod tests {
             "[tui]\nscreen_reader_detection_done = \"true\"\n",
             "[tui]\nscreen_reader_detection_done = { a = 1 }\n",
             "[tui]\nunheard = true\n",
+            "[tui.model_availability_nux]\nx = -1\n",
             "[tui.\"animations\"]\n",
             "[[tui]]\nanimations = true\n",
             "[\"tui.model_availability_nux\"]\nx = 1\n",

@@ -1,5 +1,8 @@
 //! Codex's own configuration is judged by its keys: notes about hints pass, and nothing comes along with them.
 
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
 use guard_tests::{Ended, World, ended};
 
 const CONFIG: &str = "home/.codex/config.toml";
@@ -135,4 +138,39 @@ fn a_denial_of_the_operators_stands() {
     );
     run(&open, "printf %s \"$NEW\" > t; mv -f t config.toml");
     assert_eq!(config(&open), format!("{OLD}{NOTE}"), "without a denial");
+}
+
+/// The tree puts back what it knows, again and again, while the operator takes a server out.
+#[test]
+fn what_the_operator_takes_out_stays_out() {
+    let world = world();
+    let note = "import os, sys\nfor n in range(100000):\n    open('t', 'w').write(os.environ['OLD'] + f'# {n}\\n')\n    os.chmod('t', 0o600)\n    try: os.rename('t', 'config.toml')\n    except OSError: pass";
+    let mut command = world.command();
+    command.current_dir(world.home().join(".codex")).env("OLD", OLD);
+    let mut tree = command
+        .args(["-q", "--profile", "codex", "--", "python3", "-S", "-c", note])
+        .spawn()
+        .expect("a guard");
+    let put = |text: &str| {
+        let new = world.write("home/.codex/config.toml.new", text);
+        std::fs::set_permissions(&new, PermissionsExt::from_mode(0o600)).expect("a mode");
+        std::fs::rename(new, world.home().join(".codex/config.toml")).expect("a rename");
+    };
+    let end = Instant::now() + Duration::from_secs(20);
+    while !config(&world).contains("# ") && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let began = config(&world);
+    let mut undone = 0;
+    for _ in 0..150 {
+        put("model = \"a\"\n");
+        std::thread::sleep(Duration::from_millis(4));
+        undone += usize::from(config(&world).contains("mcp_servers"));
+        put(OLD);
+        std::thread::sleep(Duration::from_millis(4));
+    }
+    tree.kill().expect("an end");
+    tree.wait().expect("an end");
+    assert!(began.contains("# "), "the tree has changed nothing: {began}");
+    assert_eq!(undone, 0);
 }

@@ -16,11 +16,13 @@ mod read_budget;
 mod settings_files;
 mod settings_table;
 mod settings_text;
+mod settings_words;
 mod shell_commands;
 mod shell_words;
 mod started_commands;
 mod unread_settings;
 mod yaml;
+mod yaml_spellings;
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +34,7 @@ use hook_commands::{NamePaths, scripts};
 pub use read_budget::ReadBudget;
 use settings_files::SettingsFile;
 pub use settings_files::is_name_of_project;
-use settings_text::words_of;
+use settings_words::words_of;
 use started_commands::StartedCommand;
 pub use unread_settings::UnreadSettings;
 

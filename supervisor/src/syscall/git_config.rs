@@ -11,11 +11,12 @@ use guard_policy::{
     GitContent, GitLockedNames, GitPathsContent, MAX_GIT_PATHS_BYTES, ObjectFormat, Outcome, OwnGitParts,
     Request as Question, decide,
 };
-use rustix::fs::{FileType, Mode, OFlags, RenameFlags, Timespec};
+use rustix::fs::{FileType, Mode, OFlags, Timespec};
 use rustix::io::Errno;
 
 use super::Request;
-use super::own_copy::{OwnCopy, read, remove_judged};
+use super::own_copy::{Displaced, OwnCopy, read, remove_judged};
+use super::replacement::refuse_changed;
 use crate::audit::Operation;
 use crate::judge::anchored_path::{AnchoredPath, parent_of};
 use crate::judge::consent::AllPaths;
@@ -123,15 +124,16 @@ fn replace_config(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> H
     let all = AllPaths::new(request.caller);
     all.add(guard.judge_git_locked(request.caller, AnchoredPath::from_entry(lock)))?;
     all.add(guard.judge_git_locked(request.caller, AnchoredPath::from_entry(config)))?;
-    let old = config.object.as_ref().map_or(Ok(Vec::new()), |config| read(config, MAX_BYTES))?;
-    let new = read(lock.there()?, MAX_BYTES)?;
+    let there = config.object.as_ref().map(|config| read(config, MAX_BYTES)).transpose()?;
+    let old = there.as_ref().map_or(&[][..], |there| &there.bytes);
+    let new = read(lock.there()?, MAX_BYTES)?.bytes;
     let directory = Identity::from_stat(&rustix::fs::fstat(&lock.parent)?);
-    let remotes = guard.created.git_remotes.names(directory, &config.path, &old);
+    let remotes = guard.created.git_remotes.names(directory, &config.path, old);
     let own = OwnGitParts {
         directory: guard.created.directories.contains_open(config.parent.as_fd()),
         remotes: &remotes,
     };
-    let question = Question::GitConfig { path: &config.path, old: &old, new: &new, own };
+    let question = Question::GitConfig { path: &config.path, old, new: &new, own };
     let verdict = decide(guard.policy(), &question);
     match verdict.outcome {
         Outcome::Allow => {
@@ -139,9 +141,9 @@ fn replace_config(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> H
             guard.log_change(request.caller, &config.path, &verdict)?;
         }
         Outcome::Ask => {
-            let lines = shown_changes(guard.policy(), &config.path, &old, &new, own);
+            let lines = shown_changes(guard.policy(), &config.path, old, &new, own);
             let lines = lines.ok_or(Errno::ACCESS)?;
-            let content = Some(Digest::of_parts([&old[..], &new]));
+            let content = Some(Digest::of_parts([old, &new]));
             let change = FileChange { lines, content };
             all.add(guard.judge_shown_change(request.caller, &config.path, change, verdict))?;
             all.end()?;
@@ -151,11 +153,18 @@ fn replace_config(request: &Request<'_, '_>, replacement: &Replacement<'_>) -> H
             all.end()?;
         }
     }
-    request.perform(|| {
-        put(replacement, &new)?;
-        guard.created.git_remotes.note(directory, &config.path, &old, &new);
+    let displaced = match &config.object {
+        // Only a session that observes comes here with more than was read.
+        Some(_) if old.len() > MAX_BYTES => Displaced::Anything,
+        Some(object) => Displaced::Judged(object, old),
+        None => Displaced::Nothing,
+    };
+    let done = request.perform(|| {
+        put(replacement, &new, displaced)?;
+        guard.created.git_remotes.note(directory, &config.path, old, &new);
         remove_judged(request, lock)
-    })
+    });
+    refuse_changed(request, &config.path, done)
 }
 
 /// As [`replace`], for a file that names paths. Nobody is asked, and what is fine is not recorded: git writes its index with
@@ -170,20 +179,20 @@ fn replace_paths(
     let all = AllPaths::new(request.caller);
     all.add(guard.judge_git_locked(request.caller, AnchoredPath::from_entry(lock)))?;
     all.add(guard.judge_git_locked(request.caller, AnchoredPath::from_entry(file)))?;
-    let new = read(lock.there()?, MAX_GIT_PATHS_BYTES)?;
+    let new = read(lock.there()?, MAX_GIT_PATHS_BYTES)?.bytes;
     let verdict = decide(guard.policy(), &Question::GitPaths { path: &file.path, content, new: &new });
     if verdict.outcome != Outcome::Allow {
         guard.settle(request.caller, Operation::Write, &file.path, &[], &verdict)?;
     }
     all.end()?;
     request.perform(|| {
-        put(replacement, &new)?;
+        put(replacement, &new, Displaced::Anything)?;
         remove_judged(request, lock)
     })
 }
 
 /// Puts the content in place. Both names are in the directory in which the lock was found, whatever its name is by now.
-fn put(replacement: &Replacement<'_>, new: &[u8]) -> Result<(), Errno> {
+fn put(replacement: &Replacement<'_>, new: &[u8], displaced: Displaced<'_>) -> Result<(), Errno> {
     let Replacement { lock, file, names } = replacement;
     let mode = match &file.object {
         Some(object) => object.stat.st_mode & 0o777,
@@ -193,8 +202,7 @@ fn put(replacement: &Replacement<'_>, new: &[u8]) -> Result<(), Errno> {
     // write.
     let stat = rustix::fs::fstat(&lock.there()?.fd)?;
     let modified = Timespec { tv_sec: stat.st_mtime, tv_nsec: stat.st_mtime_nsec as _ };
-    let flags = RenameFlags::empty();
-    let copy = OwnCopy { parent: &lock.parent, name: names.new, flags, modified: Some(modified) };
+    let copy = OwnCopy { parent: &lock.parent, name: names.new, displaced, modified: Some(modified) };
     copy.put(new, mode, None, names.file)
 }
 

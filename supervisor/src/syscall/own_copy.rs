@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
     AtFlags, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Timespec, Timestamps, UTIME_OMIT, Uid,
@@ -17,14 +17,38 @@ use super::Request;
 use crate::kernel::errno::from_io;
 use crate::resolve::{DirEntry, Identity, Object, link_to};
 
-/// Reads a file to its end, once, but at most `max` + 1 bytes: the extra byte shows that there is more.
-pub fn read(object: &Object, max: usize) -> Result<Vec<u8>, Errno> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let file = File::from(rustix::fs::open(link_to(object.fd.as_fd()), flags, Mode::empty())?);
+/// How often the names are exchanged again while files of others come and go.
+const MAX_EXCHANGES: usize = 8;
+
+/// What was read of a file.
+pub struct ReadFile {
+    pub bytes: Vec<u8>,
+    /// Its mode at that time.
+    pub mode: u32,
+}
+
+/// Reads a file to its end, once, but no more than `max` bytes and one: that shows that there is more.
+pub fn read(object: &Object, max: usize) -> Result<ReadFile, Errno> {
+    read_open(rustix::fs::open(link_to(object.fd.as_fd()), READ, Mode::empty())?, max)
+}
+
+const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
+
+fn read_open(file: OwnedFd, max: usize) -> Result<ReadFile, Errno> {
+    let mode = rustix::fs::fstat(&file)?.st_mode;
     let mut bytes = Vec::new();
-    let read = file.take(max as u64 + 1).read_to_end(&mut bytes);
-    read.map_err(from_io)?;
-    Ok(bytes)
+    File::from(file).take(max as u64 + 1).read_to_end(&mut bytes).map_err(from_io)?;
+    Ok(ReadFile { bytes, mode })
+}
+
+/// What a copy comes in place of.
+pub enum Displaced<'o> {
+    /// The file that was judged, with its content then.
+    Judged(&'o Object, &'o [u8]),
+    /// No file.
+    Nothing,
+    /// Whatever is there.
+    Anything,
 }
 
 /// The guard's own file in a directory.
@@ -33,8 +57,8 @@ pub struct OwnCopy<'d> {
     pub parent: &'d rustix::fd::OwnedFd,
     /// The name of the guard's file there, which the tree can neither make nor write.
     pub name: &'d [u8],
-    /// How it is renamed.
-    pub flags: RenameFlags,
+    /// What it comes in place of.
+    pub displaced: Displaced<'d>,
     /// The time of change that the file gets, if not now.
     pub modified: Option<Timespec>,
 }
@@ -44,16 +68,63 @@ impl OwnCopy<'_> {
     /// the file gets the owner and group of that object.
     ///
     /// # Errors
-    /// The kernel's; nothing has changed then.
+    /// The kernel's, and ESTALE if something else is there than was judged; nothing has changed then.
     pub fn put(&self, bytes: &[u8], mode: u32, owner: Option<&Object>, target: &[u8]) -> Result<(), Errno> {
-        let put = self.write(bytes, Mode::from_raw_mode(mode), owner);
-        let put = put.and_then(|()| {
-            rustix::fs::renameat_with(self.parent, self.name, self.parent, target, self.flags)
+        let put = self.write(bytes, Mode::from_raw_mode(mode), owner).and_then(|()| match self.displaced {
+            Displaced::Anything => self.rename(target, RenameFlags::empty()),
+            Displaced::Nothing => match self.rename(target, RenameFlags::NOREPLACE) {
+                Err(Errno::EXIST) => Err(Errno::STALE),
+                // The file system cannot do it.
+                Err(Errno::INVAL) => self.rename(target, RenameFlags::empty()),
+                renamed => renamed,
+            },
+            Displaced::Judged(object, old) => self.exchange(target, object, old),
         });
         if put.is_err() {
             let _ = rustix::fs::unlinkat(self.parent, self.name, AtFlags::empty());
         }
         put
+    }
+
+    fn rename(&self, target: &[u8], flags: RenameFlags) -> Result<(), Errno> {
+        rustix::fs::renameat_with(self.parent, self.name, self.parent, target, flags)
+    }
+
+    /// Exchanges the two names, and looks at what had the target. Somebody outside may have changed it after it was read, and
+    /// a rename would undo that.
+    fn exchange(&self, target: &[u8], judged: &Object, old: &[u8]) -> Result<(), Errno> {
+        let own = self.identity()?;
+        match self.rename(target, RenameFlags::EXCHANGE) {
+            // The file system cannot do it.
+            Err(Errno::INVAL) => return self.rename(target, RenameFlags::empty()),
+            Err(Errno::NOENT) => return Err(Errno::STALE),
+            exchanged => exchanged?,
+        }
+        let is_judged = self.identity()? == Identity::from_stat(&judged.stat) && self.has(old);
+        if is_judged {
+            return rustix::fs::unlinkat(self.parent, self.name, AtFlags::empty());
+        }
+        // Of two changes from outside the last one stays.
+        for _ in 0..MAX_EXCHANGES {
+            self.rename(target, RenameFlags::EXCHANGE)?;
+            if self.identity()? == own {
+                break;
+            }
+        }
+        Err(Errno::STALE)
+    }
+
+    /// Which file has the guard's name.
+    fn identity(&self) -> Result<Identity, Errno> {
+        let stat = rustix::fs::statat(self.parent, self.name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(Identity::from_stat(&stat))
+    }
+
+    /// Whether the file with the guard's name has this content.
+    fn has(&self, content: &[u8]) -> bool {
+        let links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let file = rustix::fs::openat2(self.parent, self.name, READ, Mode::empty(), links);
+        file.and_then(|file| read_open(file, content.len())).is_ok_and(|read| read.bytes == content)
     }
 
     fn write(&self, bytes: &[u8], mode: Mode, owner: Option<&Object>) -> Result<(), Errno> {

@@ -157,7 +157,7 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     }
     if RenameFlags::NOREPLACE.contains(flags)
         && !is_elsewhere
-        && let Some(asked) = replacement::replacement(request, &old, &new, flags)
+        && let Some(asked) = replacement::replacement(request, &old, &new)
     {
         stay(request, &old)?;
         stay(request, &new)?;

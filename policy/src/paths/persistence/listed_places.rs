@@ -4,6 +4,8 @@
 //! - `.zcompdump*`: compinit sources it at the start (zshcompsys(1), "Use of compinit"); oh-my-zsh names it after
 //!   host and version (its `oh-my-zsh.sh`, ZSH_COMPDUMP); `~/.cache/zsh/` and `~/.cache/prezto/` are other usual
 //!   places for it.
+//! - `dmenu_run`, `rofi*`, `wofi-*`, `tofi-*`: the caches of launchers, whose lines a menu runs (dmenu_run(1), rofi(1), wofi(1),
+//!   tofi(1));
 //! - `p10k-*`: the instant prompt and the dump that Powerlevel10k sources (its README, "Instant prompt"), for each
 //!   user; `gitstatus/` holds the program that it starts (gitstatus's README).
 //! - `generated_completions/`: what fish runs at a completion (fish_update_completions(1)).
@@ -160,7 +162,8 @@ pub(super) const LISTS: &[(Set, &str)] = &[
     ),
     (
         Set::Autostart,
-        "~/.config/autostart/ ~/.config/autostart-scripts/ ~/.config/mimeapps.list ~/.config/kglobalshortcutsrc \
+        "~/.cache/dmenu_run ~/.cache/rofi*.runcache ~/.cache/rofi*.druncache ~/.cache/rofi-drun-desktop.cache ~/.cache/wofi-run \
+         ~/.cache/wofi-drun ~/.cache/tofi-compgen ~/.cache/tofi-drun ~/.config/autostart/ ~/.config/autostart-scripts/ ~/.config/mimeapps.list ~/.config/kglobalshortcutsrc \
          ~/.config/khotkeysrc ~/.local/share/applications/ ~/.local/share/dbus-1/ ~/.local/share/mime/packages/ \
          ~/.local/share/gnome-shell/extensions/ ~/.local/share/cinnamon/ ~/.local/share/plasma/ ~/.local/share/kwin/ \
          ~/.local/share/kservices5/ ~/.local/share/kio/servicemenus/ ~/.local/share/nautilus/scripts/ \
@@ -315,7 +318,7 @@ pub(super) const LISTS: &[(Set, &str)] = &[
     (
         Set::Agents,
         "~/.claude/settings.json ~/.claude/settings.local.json ~/.claude/managed-settings.json ~/.claude/CLAUDE.md \
-         ~/.claude/keybindings.json ~/.claude/.mcp.json ~/.claude/hooks/ ~/.claude/commands/ ~/.claude/agents/ \
+         ~/.claude/keybindings.json ~/.claude/scheduled_tasks.json ~/.claude/routines/ ~/.claude/.mcp.json ~/.claude/hooks/ ~/.claude/commands/ ~/.claude/agents/ \
          ~/.claude/skills/ ~/.claude/plugins/ ~/.claude/rules/ ~/.claude/output-styles/ ~/.claude/local/ \
          ~/.claude/statusline* ~/.claude/workflows/ ~/.claude/chrome/ ~/.claude/scripts/ ~/.claude/bin/ ~/.claude/remote-settings.json ~/.codex/config.toml \
          ~/.codex/*.config.toml ~/.codex/environments.toml ~/.codex/.env ~/.codex/AGENTS.md ~/.codex/AGENTS.override.md \
@@ -341,6 +344,10 @@ pub(super) const LISTS: &[(Set, &str)] = &[
          WORK/.gemini/agents/ WORK/.gemini/skills/ WORK/.gemini/.env WORK/.qwen/ \
          WORK/.opencode/ WORK/opencode.json WORK/opencode.jsonc WORK/.opencode.json WORK/.agents/skills/ WORK/.crush.json WORK/crush.json WORK/.crushrc WORK/crushrc WORK/.cline/ WORK/.devin/config.json WORK/.devin/config.local.json WORK/.devin/hooks.v1.json WORK/.amp/ \
          WORK/.aider.conf.yml WORK/.roo/mcp.json WORK/.kiro/settings/ WORK/.kiro/hooks/ WORK/.factory/ \
+         WORK/.claude/scheduled_tasks.json WORK/.claude/routines/ WORK/.claude/mailbox/ WORK/.claude/agent-registry.json \
+         WORK/tui.json WORK/tui.jsonc WORK/.github/copilot/settings.json WORK/.github/copilot/settings.local.json WORK/.omp/ \
+         WORK/.tabnine/mcp_servers.json WORK/.neovate/config.json WORK/.letta/settings.json \
+         WORK/.letta/settings.local.json WORK/.grok/settings.json \
          WORK/.github/hooks/ WORK/.continue/ \
          WORK/.windsurf/hooks.json WORK/.clinerules/hooks/ WORK/.kilocode/mcp.json WORK/.junie/mcp/ \
          WORK/.trae/mcp.json WORK/.github/mcp.json WORK/.iflow/settings.json WORK/.qoder/settings.json \

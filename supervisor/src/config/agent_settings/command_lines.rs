@@ -7,30 +7,36 @@ use super::command_keys::{self, Part};
 use super::read_budget::{Beyond, MAX_NESTING, ReadBudget};
 use super::started_commands::{NamedCommand, StartedCommand};
 use super::yaml;
+use super::yaml_spellings::{OLDER_BREAKS, hidden_words, spellings};
 
 /// What ends a line in YAML 1.2 beside `\r\n`.
 const BREAKS: [char; 2] = ['\n', '\r'];
-/// What ends a line in YAML 1.1, which PyYAML reads.
-const OLDER_BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
-
-/// Returns the commands of settings in YAML, from its parsed values and from its lines. The lines count because other
-/// releases of YAML end them elsewhere, and because an invalid text has no parsed values.
+/// Returns the commands of settings in YAML, from its parsed values and from its lines. The lines count because an invalid text
+/// has no parsed values.
 ///
 /// # Errors
 /// There is more than may be read.
 pub fn of_yaml(text: &str, budget: &ReadBudget) -> Result<Vec<StartedCommand>, Beyond> {
-    let documents = yaml::documents(text, budget, MAX_NESTING)?;
-    let mut found: Vec<_> = documents.iter().flat_map(command_keys::commands).collect();
-    let known: HashSet<_> = found.iter().cloned().collect();
-    found.extend(of_lines(text).into_iter().filter(|command| !known.contains(command)));
+    let (mut found, mut is_whole) = (Vec::new(), true);
+    for spelling in spellings(text) {
+        let read = yaml::documents(&spelling, budget, MAX_NESTING)?;
+        is_whole &= read.is_whole;
+        found.extend(read.documents.iter().flat_map(command_keys::commands));
+    }
+    found.extend(of_lines(text));
+    if !is_whole {
+        found.extend(hidden_words(text).into_iter().map(|word| NamedCommand::Text(word).into()));
+    }
+    let mut known = HashSet::new();
+    found.retain(|command| known.insert(command.clone()));
     Ok(found)
 }
 
 /// Returns the commands in the lines of settings. The lines end as in any release of YAML.
 pub fn of_lines(text: &str) -> Vec<StartedCommand> {
     let mut found = of_rows(text, &BREAKS);
-    if text.contains(&OLDER_BREAKS[2..]) {
-        found.extend(of_rows(text, &OLDER_BREAKS));
+    if text.contains(OLDER_BREAKS) {
+        found.extend(of_rows(text, &[&BREAKS[..], &OLDER_BREAKS].concat()));
     }
     found
 }
@@ -48,15 +54,26 @@ fn of_rows(text: &str, breaks: &[char]) -> Vec<StartedCommand> {
 /// # Errors
 /// There is more than may be read.
 pub fn of_markdown(text: &str, budget: &ReadBudget) -> Result<Vec<StartedCommand>, Beyond> {
-    let front =
-        text.trim_start_matches('\u{feff}').strip_prefix("---").and_then(|rest| rest.split_once("\n---"));
-    let mut found = front.map(|(front, _)| of_yaml(front, budget)).transpose()?.unwrap_or_default();
+    let mut found = Vec::new();
+    for front in fronts(text) {
+        found.extend(of_yaml(front, budget)?);
+    }
     for (start, end) in [("!`", "`"), ("```!", "```")] {
         let spans = text.split(start).skip(1).filter_map(|rest| rest.split(end).next());
         found.extend(spans.map(|span| NamedCommand::Text(span.to_owned()).into()));
     }
     found.extend(of_prompt(text));
     Ok(found)
+}
+
+/// The settings at the beginning of a text. They end with a line of dashes, but for Claude Code also within a line.
+fn fronts(text: &str) -> Vec<&str> {
+    let Some(rest) = text.trim_start_matches('\u{feff}').strip_prefix("---") else { return Vec::new() };
+    let by_line = rest.split_once("\n---").map(|(front, _)| front);
+    let by_dashes =
+        rest.split_once('\n').and_then(|(_, rest)| rest.split_once("---")).map(|(front, _)| front);
+    let dashes = by_dashes.filter(|front| by_line.is_none_or(|line| line.trim() != front.trim()));
+    by_line.into_iter().chain(dashes).collect()
 }
 
 /// Returns the commands of a prompt whose output takes their place in the text (`!{…}`, as Gemini CLI's manual writes
@@ -248,6 +265,37 @@ mod tests {
             let found = texts(of_yaml(text, &ReadBudget::default()).unwrap());
             assert!(found.contains(&"./a.sh".to_owned()), "{text}: {found:?}");
         }
+    }
+
+    /// Their readers take these, and the parser does not, or in another way.
+    #[test]
+    fn commands_behind_an_error_of_the_parser_are_found() {
+        for text in [
+            "x: \"\\ud83d\\ude00\"\ny: &c ./a.sh\nlint-cmd: *c",
+            "x: \"\\ud800\"\ny: &c ./a.sh\nlint-cmd: *c",
+            "y: &c ./a.sh\u{85}lint-cmd: *c",
+            "y: &c ./a.sh\u{2028}lint-cmd: *c",
+            "lint-cmd: \"./\\\na.sh\"",
+            "z: {\ny: &c ./a.sh\n}\nlint-cmd: *c",
+            "y: \"a\"#b\nlint-cmd: \".\\x2fa.sh\"",
+            "b: !u!x z\nmcpServers: [{name: a, \"\\x63ommand\": ./a.sh}]",
+            "y: a\n  b: c\nlint-cmd: \".\\x2fa.sh\"",
+            "z: \"%\"x\ny: &c ./a.sh\nlint-cmd: *c",
+        ] {
+            let found = texts(of_yaml(text, &ReadBudget::default()).unwrap());
+            assert!(found.contains(&"./a.sh".to_owned()), "{text}: {found:?}");
+        }
+        for text in [
+            "---\nhooks:\n- command: ./a.sh\n# ---\nbody\n",
+            "---\nhooks:\n- command: ./a.sh\ncolor: red ---\nbody\n",
+            "---\nhooks:\n\tStop:\n\t- command: \"\\x2e/a.sh\"\n---\nbody\n",
+        ] {
+            let found = texts(markdown(text));
+            assert!(found.contains(&"./a.sh".to_owned()), "{text}: {found:?}");
+        }
+        // What people write: no path in it is a command.
+        let usual = "---\nname: a\ndescription: Use it: src/a.sh\\n\\n<example>\ntools: [Read, Bash(git:*)]\n---\nbody\n";
+        assert_eq!(texts(markdown(usual)), Vec::<String>::new());
     }
 
     #[test]

@@ -6,7 +6,16 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 /// The value of `runOn` in a task that starts when a folder is opened.
-pub const ON_OPENING: &str = "folderOpen";
+const ON_OPENING: &str = "folderopen";
+
+/// Whether a text says so, in any case.
+pub fn mentions_opening(text: &str) -> bool {
+    text.to_ascii_lowercase().contains(ON_OPENING)
+}
+
+fn is_on_opening(when: &str) -> bool {
+    when.eq_ignore_ascii_case(ON_OPENING)
+}
 
 /// The systems for which settings may have tasks of their own (VS Code, taskConfiguration.ts).
 const SYSTEMS: [&str; 3] = ["linux", "osx", "windows"];
@@ -26,9 +35,8 @@ pub fn keep_opening(settings: &mut Value) {
             .find_map(|key| task.get(key)?.as_str())
             .map(str::to_owned)
     };
-    let is_opening = |task: &Value| {
-        task.pointer("/runOptions/runOn").and_then(Value::as_str).is_some_and(|when| when == ON_OPENING)
-    };
+    let is_opening =
+        |task: &Value| task.pointer("/runOptions/runOn").and_then(Value::as_str).is_some_and(is_on_opening);
     let mut meant: Vec<bool> = tasks.iter().map(is_opening).collect();
     let mut left: Vec<usize> = (0..tasks.len()).filter(|at| meant[*at]).collect();
     let names: Vec<Option<String>> = tasks.iter().map(name).collect();

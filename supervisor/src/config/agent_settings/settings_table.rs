@@ -74,7 +74,10 @@ const TABLE: &[(SettingsReader, &str)] = &[
          WORK/.augment/settings.local.json WORK/.grok/hooks/* WORK/.rovodev/config.yml WORK/.pi/settings.json \
          WORK/.tabnine/agent/settings.json WORK/gptme.toml WORK/.copilot/mcp-config.json WORK/.vscode/mcp.json \
          WORK/.vscode/settings.json WORK/.zed/settings.json WORK/.devin/config.json WORK/.devin/config.local.json \
-         WORK/.devin/hooks.v1.json WORK/.codex/environments/*.toml WORK/.qwen/commands/**/*.md",
+         WORK/.devin/hooks.v1.json WORK/.codex/environments/*.toml WORK/.qwen/commands/**/*.md WORK/tui.json \
+         WORK/tui.jsonc WORK/.github/copilot/settings.json WORK/.github/copilot/settings.local.json \
+         WORK/.tabnine/mcp_servers.json WORK/.neovate/config.json WORK/.letta/settings.json \
+         WORK/.letta/settings.local.json WORK/.grok/settings.json",
     ),
     (SettingsReader::Tasks, "WORK/.vscode/tasks.json ~/.config/Code/User/tasks.json"),
     (SettingsReader::Shell, "WORK/.crushrc WORK/crushrc ~/.config/crush/crushrc"),
@@ -94,6 +97,12 @@ const TABLE: &[(SettingsReader, &str)] = &[
         "~/.claude/CLAUDE.md ~/.claude/rules/ ~/.claude/output-styles/ ~/.codex/AGENTS.md \
          ~/.codex/AGENTS.override.md ~/.codex/prompts/ ~/.codex/rules/ ~/.cursor/rules/ ~/.cursor/commands/ \
          ~/.gemini/GEMINI.md ~/.qwen/QWEN.md ~/.copilot/agents/ ~/.gemini/agents/ WORK/.gemini/agents/",
+    ),
+    // Prompts, which the agent gives to its model at their time.
+    (
+        SettingsReader::Nothing,
+        "~/.claude/scheduled_tasks.json ~/.claude/routines/ WORK/.claude/scheduled_tasks.json WORK/.claude/routines/ \
+         WORK/.claude/mailbox/ WORK/.claude/agent-registry.json",
     ),
     // Permissions, keys, and variables.
     (
@@ -117,7 +126,7 @@ const TABLE: &[(SettingsReader, &str)] = &[
          WORK/.claude/plugins/ WORK/.claude/workflows/ WORK/.cursor/hooks/ WORK/.gemini/extensions/ \
          WORK/.gemini/hooks/ WORK/.gemini/skills/ WORK/.clinerules/hooks/ WORK/.github/extensions/ WORK/.roo/tools/ \
          WORK/.vibe/tools/ WORK/.vibe/agents/ WORK/.openhands/setup.sh WORK/.openhands/pre-commit.sh WORK/.mux/init \
-         WORK/.kilocode/setup-script WORK/.openclaw/ WORK/.cline/",
+         WORK/.kilocode/setup-script WORK/.openclaw/ WORK/.cline/ WORK/.omp/",
     ),
 ];
 

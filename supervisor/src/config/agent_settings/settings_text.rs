@@ -8,10 +8,11 @@ use jsonc_parser::tokens::Token;
 use jsonc_parser::{CollectOptions, ParseOptions, Scanner, ScannerOptions};
 use serde_json::Value;
 
-use super::opening_tasks::{ON_OPENING, keep_opening};
+use super::opening_tasks::{keep_opening, mentions_opening};
 use super::read_budget::{Beyond, MAX_NESTING, ReadBudget};
 use super::settings_files::SettingsFile;
 use super::settings_table::SettingsReader;
+use super::settings_words::words_of;
 use super::started_commands::{NamedCommand, StartedCommand};
 use super::unread_settings::UnreadSettings;
 use super::{command_keys, command_lines, json_escapes};
@@ -82,20 +83,12 @@ pub fn commands_in(
             Some(value) => command_keys::commands(&meant(value, settings.reader)),
             None => {
                 let text = json_escapes::decoded(text);
-                let may_start = settings.reader != SettingsReader::Tasks || text.contains(ON_OPENING);
+                let may_start = settings.reader != SettingsReader::Tasks || mentions_opening(&text);
                 let words = if may_start { words_of(&text) } else { Vec::new() };
                 words.into_iter().map(|word| NamedCommand::Text(word).into()).collect()
             }
         },
     })
-}
-
-/// Returns the words of a text that may be paths.
-pub fn words_of(text: &str) -> Vec<String> {
-    let is_between =
-        |letter: char| letter.is_whitespace() || letter.is_control() || "\"'`=,:;|&()[]{}<>".contains(letter);
-    let text = text.replace("${HOME}", "$HOME");
-    text.split(is_between).filter(|word| word.contains('/')).map(str::to_owned).collect()
 }
 
 /// Returns the part of a value that counts for settings of this kind.

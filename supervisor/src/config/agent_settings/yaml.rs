@@ -13,26 +13,39 @@ const TOO_DEEP: &str = "recursion limit exceeded";
 /// How many bytes of a text that is copied count as one more value.
 const BYTES_PER_VALUE: usize = 64;
 
-/// Returns the value of each document. After an error nothing is read, and values that are open there count as far as
-/// they were read.
+/// The values of a text.
+#[derive(Debug, PartialEq)]
+pub struct YamlText {
+    /// The value of each document.
+    pub documents: Vec<Value>,
+    /// Whether the parser has read it to its end.
+    pub is_whole: bool,
+}
+
+/// Returns the values of a text. After an error nothing is read, and values that are open there count as far as they were
+/// read.
 ///
 /// # Errors
 /// Values nest deeper than `most`, or there are more than `budget` allows. A value counts each time that it is referred
 /// to.
-pub fn documents(text: &str, budget: &ReadBudget, most: usize) -> Result<Vec<Value>, Beyond> {
+pub fn documents(text: &str, budget: &ReadBudget, most: usize) -> Result<YamlText, Beyond> {
+    let mut is_whole = true;
     let mut builder =
         YamlBuilder { budget, most, open: Vec::new(), anchored: HashMap::new(), found: Vec::new() };
     for event in Parser::new_from_str(text) {
         match event {
             Ok((event, _)) => builder.event(event)?,
             Err(error) if error.info() == TOO_DEEP => return Err(Beyond::Deep),
-            Err(_) => break,
+            Err(_) => {
+                is_whole = false;
+                break;
+            }
         }
     }
     while !builder.open.is_empty() {
         builder.close()?;
     }
-    Ok(builder.found)
+    Ok(YamlText { documents: builder.found, is_whole })
 }
 
 /// A list or a table whose end has not come.
@@ -152,7 +165,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<Value>, Beyond> {
-        documents(text, &ReadBudget::default(), 64)
+        documents(text, &ReadBudget::default(), 64).map(|text| text.documents)
     }
 
     #[test]

@@ -1,0 +1,182 @@
+//! What readers of YAML take that the parser does not, or that they take in another way.
+
+use super::settings_words::words_of;
+
+/// What ends a line in YAML 1.1, which PyYAML reads, beside what ends it in YAML 1.2.
+pub const OLDER_BREAKS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
+
+/// Returns a text as other readers take it: with lines as in YAML 1.1, with blanks for tabs before a line (Claude Code reads a
+/// text so that does not parse), and with what stands for an escaped half of a character of UTF-16. The first is the text
+/// itself.
+pub fn spellings(text: &str) -> Vec<String> {
+    let mut found = vec![text.to_owned()];
+    let mut add = |read: &dyn Fn(&str) -> String| {
+        for at in 0..found.len() {
+            let changed = read(&found[at]);
+            if !found.contains(&changed) {
+                found.push(changed);
+            }
+        }
+    };
+    add(&|text| text.replace(OLDER_BREAKS, "\n"));
+    add(&|text| text.split_inclusive('\n').map(without_tabs).collect());
+    add(&without_surrogates);
+    found
+}
+
+/// A line with two blanks for each tab at its beginning.
+fn without_tabs(line: &str) -> String {
+    let rest = line.trim_start_matches([' ', '\t']);
+    line[..line.len() - rest.len()].replace('\t', "  ") + rest
+}
+
+/// The parser knows no pairs: each pair becomes its character, and each half without the other becomes U+FFFD.
+fn without_surrogates(text: &str) -> String {
+    let (mut result, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find("\\u") {
+        result += &rest[..at];
+        let (first, second) = (unit(&rest[at..]), rest.get(at + 6..).and_then(unit));
+        let pair = first.and_then(|first| {
+            let both = [first, second?];
+            char::decode_utf16(both).next()?.ok().filter(|letter| letter.len_utf16() == 2)
+        });
+        let length = match (pair, first) {
+            (Some(letter), _) => {
+                result.push(letter);
+                12
+            }
+            (None, Some(0xd800..=0xdfff)) => {
+                result.push('\u{fffd}');
+                6
+            }
+            _ => {
+                result += "\\u";
+                2
+            }
+        };
+        rest = &rest[at + length..];
+    }
+    result + rest
+}
+
+/// The number of an escape of four digits, with which the text begins.
+fn unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
+}
+
+/// Returns the words that may be paths of a text that the parser does not read to its end, if lines alone do not show what a
+/// reader takes: there is an alias, an anchor, a tag, a value over several lines, or an escape.
+pub fn hidden_words(text: &str) -> Vec<String> {
+    if text.lines().any(hides) { words_of(&decoded(text)) } else { Vec::new() }
+}
+
+fn hides(line: &str) -> bool {
+    let mut before = ' ';
+    let mut letters = line.char_indices().peekable();
+    while let Some((at, letter)) = letters.next() {
+        let next = letters.peek().map(|(_, next)| *next);
+        let begins = before.is_whitespace() || "[{,:-(".contains(before);
+        let is_name = |next: char| next.is_alphanumeric() || "_!</".contains(next);
+        let is_open =
+            |end: char| !line[at..].contains(end) || line[at + 1..].trim_start().starts_with(['[', '{']);
+        let hides = match letter {
+            '*' | '&' | '!' => begins && next.is_some_and(is_name),
+            '?' => {
+                line[..at].trim_matches([' ', '-', '\t']).is_empty() && next.is_none_or(char::is_whitespace)
+            }
+            '[' => begins && is_open(']'),
+            '{' => begins && is_open('}'),
+            '\\' => next.is_none_or(|next| "xuU".contains(next)),
+            _ => false,
+        };
+        if hides {
+            return true;
+        }
+        before = letter;
+    }
+    false
+}
+
+/// The text with a character for each escape that stands for one, and without escaped ends of lines.
+fn decoded(text: &str) -> String {
+    let text = without_surrogates(text);
+    let (mut result, mut rest) = (String::with_capacity(text.len()), &*text);
+    while let Some(at) = rest.find('\\') {
+        result += &rest[..at];
+        let after = &rest[at + 1..];
+        let digits = match after.as_bytes().first() {
+            Some(b'x') => 2,
+            Some(b'u') => 4,
+            Some(b'U') => 8,
+            _ => 0,
+        };
+        let letter = after
+            .get(1..=digits)
+            .and_then(|digits| u32::from_str_radix(digits, 16).ok())
+            .and_then(char::from_u32);
+        rest = match (letter, after.strip_prefix('/'), after.strip_prefix(['\n', '\r'])) {
+            (Some(letter), ..) => {
+                result.push(letter);
+                &after[digits + 1..]
+            }
+            (_, Some(rest), _) => {
+                result.push('/');
+                rest
+            }
+            (.., Some(rest)) => rest.trim_start(),
+            // Any other escape stands between words.
+            _ => {
+                result.push(' ');
+                after.chars().next().map_or(after, |letter| &after[letter.len_utf8()..])
+            }
+        };
+    }
+    result + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_spelled_as_its_readers_do() {
+        assert_eq!(spellings("a: b"), ["a: b"]);
+        assert_eq!(spellings("a\u{85}b"), ["a\u{85}b", "a\nb"]);
+        assert_eq!(spellings("a:\n\t- \tb"), ["a:\n\t- \tb", "a:\n  - \tb"]);
+        let pairs = [
+            (r"\ud83d\ude00", "\u{1f600}"),
+            (r"\ud83d", "\u{fffd}"),
+            (r"\ude00\ud83d", "\u{fffd}\u{fffd}"),
+            (r"\u00e9\u12", r"\u00e9\u12"),
+            (r"\ud83d\u0041", r"�\u0041"),
+        ];
+        for (text, expected) in pairs {
+            assert_eq!(without_surrogates(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_are_taken_where_lines_hide_them() {
+        for text in [
+            "c: *x\nx: &x ./a.sh",
+            "x: \".\\x2fa.sh\"",
+            "x: \"./\\\n  a.sh\"",
+            "x: \".\\/a.sh\\u0020\"",
+            "x: [{command: ./a.sh}]",
+            "? x\n: ./a.sh",
+            "!!str x: ./a.sh",
+            "x: [\n./a.sh]",
+            "x: {\nb: ./a.sh}",
+        ] {
+            assert!(hidden_words(text).contains(&"./a.sh".to_owned()), "{text}: {:?}", hidden_words(text));
+        }
+        for text in [
+            "description: Use it: ./a.sh, for \"x\"!",
+            "description: a\\n\\n<example>\\nContext: ./a.sh",
+            "tools: [Read, Write]\nallowed: Bash(git:*), **/*.rs, *.py\nx: ./a.sh",
+        ] {
+            assert_eq!(hidden_words(text), Vec::<String>::new(), "{text}");
+        }
+    }
+}
