@@ -1,5 +1,6 @@
 //! `doctor`: the tests provoke each of its findings.
 
+mod daemons;
 mod environment;
 mod files;
 mod found;

@@ -3,6 +3,7 @@
 //! Each module checks one thing and adds to [`finding::Findings`], which `print` shows. Only `--fix` (`mend`)
 //! changes anything, and only the topic `gateway` contacts another process besides the gate.
 
+mod daemons;
 mod environment;
 pub mod feature;
 mod files;
@@ -151,6 +152,7 @@ fn all(options: &Options, mends: bool) -> Result<Findings, DoctorError> {
     if above == Above::Guard {
         return Ok(findings);
     }
+    daemons::check(&paths, &mut findings);
     space::look(&paths, policy.as_ref(), &mut findings);
     findings.turn_to(Section::Openclaw);
     openclaw::look(&paths, policy.as_ref(), &mut findings);
