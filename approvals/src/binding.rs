@@ -157,7 +157,7 @@ impl Binding {
                 // Start with the script that was called. A program without a script has no intermediate scripts.
                 let scripts = script.iter().chain(through);
                 parts.extend(scripts.flat_map(|script| [script.path.clone(), script.sha256.0.to_vec()]));
-                // Paths are absolute, so no script has this path.
+                // No script has the path `outside`, because paths are absolute.
                 parts.extend(is_outside.then(|| b"outside".to_vec()));
                 // An empty part separates each file from the scripts: no path is empty.
                 parts.extend(
@@ -186,7 +186,8 @@ impl Binding {
                     parts.extend(lines.iter().map(|line| line.clone().into_bytes()));
                 }
             }
-            // The empty part tells a host from a program and a file: theirs begin with a digest or a path, which is never empty.
+            // The empty part distinguishes a host from a program and a file, whose first part is a digest or a path and
+            // is never empty.
             Bound::Host(host) => {
                 parts.extend([Vec::new(), host.authority.clone().into_bytes(), host.way().into_bytes()]);
             }

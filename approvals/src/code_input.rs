@@ -1,4 +1,4 @@
-//! Inputs that a program runs code from and that no approval can hold: the program reads them later.
+//! Inputs from which a program runs code. An approval cannot bind their content, because the program reads them later.
 
 use guard_policy::analysis::InputKind;
 use guard_policy::text::counted;
@@ -14,8 +14,8 @@ pub struct CodeInput {
     pub kind: InputKind,
     /// The real path, or the kernel's text with the inode number of an object without one (`pipe:[12]`).
     pub path: Vec<u8>,
-    /// The digest of a file's content when it was asked about; `None` for anything else, and for a file that cannot be
-    /// read or is too long.
+    /// The digest of the file's content at the time of the question. `None` if the input is not a file, or if the file
+    /// cannot be read or is too long.
     pub sha256: Option<Digest>,
 }
 
@@ -24,7 +24,8 @@ pub struct CodeInput {
 pub enum InputSource {
     /// Descriptor 0.
     StandardInput,
-    /// The path that an argument names, absolute as written: `/dev/fd/63`; or the option that names a module: `-m pytest`.
+    /// The path that an argument names, made absolute but otherwise as written: `/dev/fd/63`. Or the option that names
+    /// a module: `-m pytest`.
     Argument(Vec<u8>),
     /// This many arguments: too many to show them one by one.
     Arguments(usize),
@@ -54,7 +55,7 @@ impl CodeInput {
         format!("code from {source}: {what}")
     }
 
-    /// Returns the notice for a card's first lines, if one is needed: something runs that nobody is shown.
+    /// Returns the notice for a card's first lines, if something runs that nobody is shown.
     pub fn notice(&self) -> Option<String> {
         match (&self.source, self.kind) {
             (InputSource::Arguments(count), _) => Some(more(*count)),

@@ -12,13 +12,13 @@ use tokio::time::Instant;
 pub enum Decision {
     /// Allow the waiting calls. The next call is asked again.
     AllowOnce,
-    /// Allow the waiting calls. For the given time, also allow equal calls, or those for the file or the directory.
+    /// Allow the waiting calls. For the given time, also allow equal calls, or calls for the file or the directory.
     AllowFor(GrantWidth, Span),
     /// Allow the waiting calls, and save the missing entry or rule.
     AllowAlways(GrantWidth),
     /// Deny the waiting calls.
     Deny,
-    /// Deny the waiting calls. For the given time, also deny those for the file or the directory.
+    /// Deny the waiting calls. For the given time, also deny calls for the file or the directory.
     DenyFor(GrantWidth, Span),
 }
 
@@ -170,12 +170,12 @@ pub enum RouteFailure {
     Failed,
 }
 
-/// Why a call is not asked about: an earlier answer covers it. Kept in memory only.
+/// An earlier answer that covers a call, so that nobody is asked. It is kept in memory only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TemporaryGrant {
-    /// Whether it is for one command.
+    /// Whether the answer is for one command.
     pub is_for_command: bool,
-    /// When it ends; `None` if it lasts as long as the guard.
+    /// When the answer ends. `None` if it lasts as long as the guard.
     pub until: Option<Instant>,
 }
 
@@ -204,7 +204,7 @@ pub enum Refusal {
     /// An equal call was denied a moment ago.
     #[error("an equal call was denied a moment ago")]
     DeniedLately,
-    /// An earlier answer denies the file or its directory for longer.
+    /// An earlier answer that still holds denies the file, its directory, or the hosts below a domain.
     #[error("an earlier answer denies it ({0})")]
     Denied(Decision),
     /// The agent has as many pending cards as `approvals.maxPending` allows.

@@ -54,8 +54,8 @@ impl Digest {
         }
     }
 
-    /// The digest of an environment: of all its strings, sorted by name because shells export names in no fixed order.
-    /// If a name occurs twice, the order counts, because programs use the first.
+    /// The digest of all strings of an environment, sorted by name because shells export names in no fixed order. If a
+    /// name occurs twice, the order of its strings counts, because programs use the first one.
     pub fn of_environment<'e>(strings: impl IntoIterator<Item = &'e [u8]>) -> Digest {
         let mut strings: Vec<&[u8]> = strings.into_iter().collect();
         strings.sort_by_key(|string| string.split(|&byte| byte == b'=').next());

@@ -107,7 +107,7 @@ fn caller(approval: &Approval) -> String {
     }
 }
 
-/// Everything else, by rank: what is unusual, what the answer is for, who asks and why, the details.
+/// The facts besides the sentence, by rank: what is unusual, what the answer is for, who asks and why, the details.
 pub fn facts(approval: &Approval) -> Vec<Fact> {
     let mut facts = warnings(approval);
     facts.extend(subject(approval));
@@ -225,7 +225,7 @@ fn text(text: &str) -> String {
     shown(text.as_bytes())
 }
 
-/// A text that the command chose. Escapes in it cannot be confused with what the command itself typed.
+/// Escapes a text that the command chose, so that nobody can mistake an escape for characters of the text itself.
 fn exact(text: &str) -> String {
     shown_exactly(text.as_bytes())
 }

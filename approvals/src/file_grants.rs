@@ -1,4 +1,4 @@
-//! Answers for files that reach beyond equal calls: for a file or a directory, for a command or a time.
+//! Answers about files that cover more than equal calls: a file or a directory, for one command or for a time.
 //!
 //! They are kept in memory only, and apply only where the policy asks by the same rule. They never override a denial,
 //! nor a question of another rule.
@@ -41,20 +41,21 @@ pub struct FileGrant {
     /// The file that was asked about.
     path: Vec<u8>,
     which: WhichFile,
-    /// When it was asked, in milliseconds since 1970.
+    /// When the question was asked, in milliseconds since 1970.
     asked_ms: u64,
     /// The directory, if the answer is for all of it.
     directory: Option<AskedDirectory>,
     /// The process id and start time of the command, if the answer is for one.
     command: Option<(i32, u64)>,
-    /// When it ends; `None` if it lasts as long as the guard.
+    /// When the answer ends. `None` if it lasts as long as the guard.
     pub until: Option<Instant>,
     /// The answer.
     pub decision: Decision,
 }
 
 impl FileGrant {
-    /// What this answer to a question means for later calls; `None` if the question has no such answer.
+    /// The grant that an answer to a question makes for later calls. `None` if the answer is for these calls only, or
+    /// if the question does not offer it.
     pub fn new(request: &PendingRequest, decision: Decision, now: Instant) -> Option<FileGrant> {
         let question = &request.question;
         let (Decision::AllowFor(width, span) | Decision::DenyFor(width, span)) = decision else {
@@ -85,7 +86,7 @@ impl FileGrant {
         })
     }
 
-    /// Whether it is for one command.
+    /// Whether the answer is for one command.
     pub fn is_for_command(&self) -> bool {
         self.command.is_some()
     }
@@ -127,8 +128,8 @@ pub fn until(span: Span, now: Instant) -> Option<Instant> {
     }
 }
 
-/// Whether a directory is the one that an answer was for. If it did not exist at the question, any directory that the
-/// tree has made there since counts as it.
+/// Whether a directory is the one that an answer was for. If that directory did not exist when the question was asked,
+/// any directory that the tree has made at its path since then counts.
 fn is_same(granted: &AskedDirectory, found: &AskedDirectory) -> bool {
     let is_it = match (granted.which, found.which) {
         (

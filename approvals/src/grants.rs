@@ -41,8 +41,8 @@ impl<K: Clone + Eq + Hash> TemporaryGrants<K> {
         self.0.get(grant).copied()
     }
 
-    /// Of the kept grants that `is_meant` accepts, the one that ends last, with its end. The time is not checked, as in
-    /// [`TemporaryGrants::get`].
+    /// Returns the kept grant that `is_meant` accepts and that ends last, with its end. Like [`TemporaryGrants::get`],
+    /// this does not check the time.
     pub fn find(&self, is_meant: impl Fn(&K) -> bool) -> Option<(&K, Option<Instant>)> {
         let meant = self.0.iter().filter(|(grant, _)| is_meant(grant)).map(|(grant, until)| (grant, *until));
         meant.max_by_key(|(_, until)| (until.is_none(), *until))

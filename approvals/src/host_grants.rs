@@ -1,4 +1,4 @@
-//! Answers for hosts that reach beyond one host: for all hosts below its domain, for a time. Kept in memory only.
+//! Answers about a host that cover all hosts below its domain, for a time. Kept in memory only.
 
 use tokio::time::Instant;
 
@@ -28,7 +28,7 @@ struct DomainHosts {
 }
 
 impl DomainHosts {
-    /// `None` if the question is not about a name below a domain.
+    /// Returns `None` if the question is not about a name below a domain.
     fn new(question: &Question) -> Option<DomainHosts> {
         let Subject::Host(host) = &question.subject else { return None };
         let (_, port) = host.authority.rsplit_once(':')?;
@@ -44,7 +44,7 @@ impl DomainHosts {
 }
 
 impl HostGrant {
-    /// What this answer to a question means for later calls; `None` if it is not for a domain.
+    /// The grant that an answer to a question makes for later calls. `None` if the answer is not for a domain.
     pub fn new(question: &Question, decision: Decision) -> Option<HostGrant> {
         let is_wide = matches!(
             decision,
@@ -56,8 +56,8 @@ impl HostGrant {
 }
 
 impl TemporaryGrants<HostGrant> {
-    /// The answer for the host of a question, and its end; of several, the one that ends last. Call
-    /// [`TemporaryGrants::forget`] first, as this does not check the time.
+    /// Returns the kept answer that covers the host of a question, and when the answer ends. If several cover it,
+    /// returns the one that ends last. Call [`TemporaryGrants::forget`] first, as this does not check the time.
     pub fn covering(&self, question: &Question) -> Option<(&HostGrant, Option<Instant>)> {
         let hosts = DomainHosts::new(question)?;
         self.find(|grant| grant.hosts == hosts)

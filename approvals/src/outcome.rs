@@ -109,7 +109,7 @@ pub(crate) struct Happened {
 /// What this answer to all these questions saves, without duplicates. A pattern replaces the one that "always" would save.
 ///
 /// # Errors
-/// If one of them cannot be given this answer, or saved with this pattern.
+/// One of the questions cannot be given this answer, or "always" cannot save this pattern for it.
 pub fn saves<'q>(
     questions: impl Iterator<Item = (Id, &'q Question)>,
     decision: Decision,
@@ -134,7 +134,7 @@ pub fn saves<'q>(
     Ok(saves)
 }
 
-/// What "always" saves for a question with another pattern.
+/// What "always" saves for a question if this pattern replaces the one that is shown.
 fn edited(question: &Question, decision: Decision, pattern: &str) -> Result<Saving, ResolveError> {
     let savings = match decision {
         Decision::AllowAlways(GrantWidth::Narrow) => permitted(question, decision)?,

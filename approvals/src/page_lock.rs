@@ -1,4 +1,4 @@
-//! The address of the approvals page, for every guard of a state directory: no guarded process may reach it.
+//! The address of the approvals page. All guards of a state directory look it up, because no guarded process may reach the page.
 //!
 //! The address is in `guard/page.lock`, and is valid while a process holds the lock on that file. So a page that is
 //! killed leaves no port blocked. The lock is an open file description lock, which can be queried without taking it.

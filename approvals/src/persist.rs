@@ -1,6 +1,6 @@
-//! Saves "always" answers. Allowlist entries go to OpenClaw's gateway if guard.json has the guard connect as an
-//! administrator, else to OpenClaw's store if there is one, else to the guard's own store. File rules and
-//! origins always go to the guard's own store, as OpenClaw has none. Nothing is written to guard.json, which belongs to the
+//! Saves "always" answers. Allowlist entries go to OpenClaw's gateway if guard.json lets the guard connect as an
+//! administrator, else to OpenClaw's store if there is one, else to the guard's own store. File rules and origins
+//! always go to the guard's own store, as OpenClaw has none. Nothing is written to guard.json, which belongs to the
 //! operator.
 
 use std::path::{Path, PathBuf};

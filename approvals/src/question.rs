@@ -29,7 +29,7 @@ pub struct Question {
     pub session: String,
     /// The action to approve.
     pub subject: Subject,
-    /// Which file a question about a file is about.
+    /// Identifies the file, if the question is about one.
     pub which: WhichFile,
     /// The calling process first, then its parents up to the guard.
     pub asked_by: Vec<Process>,
@@ -47,8 +47,8 @@ pub struct Question {
     pub reach: Option<Reach>,
 }
 
-/// How far an answer to a question about a file may reach. For a host, only the command is known: what one command asks
-/// about shares a card.
+/// How far an answer to a question about a file may reach. For a host, only `command` is set, because the hosts that
+/// one command asks about share a card.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
     /// The directory that an answer may cover: the file's directory, the directory that is read, or the one that is
@@ -70,7 +70,7 @@ pub struct AskedDirectory {
     pub which: WhichDirectory,
 }
 
-/// Which file has a name, so that no other file is taken for it.
+/// Identifies the file that has a name, so that no other file is taken for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct WhichFile {
     /// The device and inode numbers of the directory that has the name. `None` if it is not known.
@@ -82,8 +82,9 @@ pub struct WhichFile {
 }
 
 impl WhichFile {
-    /// Whether an answer to a question about this file, asked at `asked_ms`, also counts for what has the name now: the
-    /// same file, a free name, or a file made since. Any other file is older than the question and was brought to the name.
+    /// Whether an answer to a question about this file, asked at `asked_ms`, also counts for `now`, the state of the
+    /// name now. It does if the name has the same file, no file, or a file made since the question. Any other file is
+    /// older than the question and was moved to the name.
     pub fn is_meant(&self, now: &WhichFile, asked_ms: u64) -> bool {
         let is_it = (self.file, self.born_ms) == (now.file, now.born_ms);
         let is_newer = now.born_ms.is_some_and(|born| born >= asked_ms);
@@ -132,8 +133,8 @@ pub enum Subject {
 pub struct FileChange {
     /// What a human is shown, line by line, without control characters.
     pub lines: Vec<String>,
-    /// The digest of everything that the call puts there, and of what was there. `None` if the guard cannot know
-    /// beforehand what the call puts there.
+    /// The digest of what the call puts at the file's path, and of what was there before. `None` if the guard cannot
+    /// know beforehand what the call puts there.
     pub content: Option<Digest>,
 }
 
@@ -166,7 +167,7 @@ pub struct Exec {
 }
 
 impl Exec {
-    /// Returns the notice for a card's first lines, if one is needed: something runs that nobody is shown.
+    /// Returns the notice for a card's first lines, if something runs that nobody is shown.
     pub fn notice(&self) -> Option<String> {
         let notices: Vec<String> = self.inputs.iter().filter_map(CodeInput::notice).collect();
         (!notices.is_empty()).then(|| notices.join("; "))
@@ -341,7 +342,7 @@ mod tests {
             (asked, true),
             (which(7, None, None), true),
             (which(7, Some(11), Some(1000)), true),
-            // It was there before, so it has been brought to the name.
+            // This file existed before the question, so it was moved to the name.
             (which(7, Some(11), Some(999)), false),
             (which(7, Some(10), Some(600)), false),
             (which(7, Some(11), None), false),

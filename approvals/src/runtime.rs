@@ -45,7 +45,7 @@ pub struct Approvals {
 }
 
 impl Approvals {
-    /// Creates it without starting the thread.
+    /// Creates the approvals without starting their thread.
     pub fn new(settings: Settings, log: impl Log + 'static, around: Surroundings) -> Approvals {
         let (state, home) = (around.state.clone(), around.home.clone());
         let find: Find = Arc::new(move || Endpoint::find(&state, &home));
@@ -95,7 +95,7 @@ impl Approvals {
 
     /// Reports on a started program until it ends.
     pub fn follow(&self, id: Id, command: String, process: RunningProcess) {
-        // The program was asked for, so the thread is running.
+        // The program was asked about, so the thread is running.
         if let Some(handle) = self.handle.get() {
             let notice = self.manager.running_notice();
             handle.spawn(follow(self.manager.clone(), id, command, process, notice));
@@ -155,7 +155,7 @@ impl Approvals {
                         let (terminal, manager) =
                             (tokio::spawn(server.clone().run_terminal(link)), manager.clone());
                         tokio::spawn(async move {
-                            // However it ended, nobody can answer there any more.
+                            // Whatever ended the task, nobody can answer on the terminal any more.
                             let _ = terminal.await;
                             manager.reach(Route::Terminal, false);
                         });

@@ -8,7 +8,7 @@ use std::os::fd::RawFd;
 /// that never again uses the owner of another descriptor.
 ///
 /// # Errors
-/// The kernel's.
+/// The kernel's error.
 pub fn close_all_but(keep: &mut [RawFd]) -> io::Result<()> {
     keep.sort_unstable();
     for fd in keep.iter() {

@@ -28,7 +28,7 @@ pub enum Layer {
     Verify,
     /// `floor`: Landlock, and leaving calls to the kernel under it.
     Floor,
-    /// `domain`: Landlock alone. Calls are left to the kernel as if it were there.
+    /// `domain`: Landlock alone. Calls are left to the kernel as if Landlock were on.
     Domain,
     /// `wake-up`: replying on the caller's processor (Linux 6.6).
     WakeUp,

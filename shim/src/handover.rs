@@ -209,7 +209,7 @@ impl Courier {
     }
 }
 
-/// A courier calls little.
+/// A courier calls few functions.
 const STACK_SIZE: usize = 64 << 10;
 
 fn send_listener(channel: BorrowedFd<'_>, listener: BorrowedFd<'_>) -> io::Result<()> {

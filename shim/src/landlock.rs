@@ -158,7 +158,7 @@ pub fn plan(
     plan_with(abi(), exec_roots, grants, ports)
 }
 
-/// As [`Floor::plan`], for a kernel with this version of Landlock. Only what that version knows is asked for.
+/// Like [`Floor::plan`], for a kernel with this version of Landlock. Only what that version knows is asked for.
 fn plan_with(
     abi: Option<u8>,
     exec_roots: &[PathBuf],

@@ -20,7 +20,7 @@ const NOT_EXECUTABLE: i32 = 126;
 /// The exit status if the command does not exist, as in a shell.
 const NOT_FOUND: i32 = 127;
 
-/// Runs a file that is neither a binary nor starts with `#!`, as for `execvp`.
+/// The shell that runs a file that is neither a binary nor starts with `#!`, as `execvp` does.
 const SHELL: &CStr = c"/bin/sh";
 
 /// The terminal of the caller's session. The command becomes a job on it, like a shell's jobs.
@@ -105,7 +105,7 @@ fn prepare(plan: LaunchPlan, channel: BorrowedFd<'_>) -> Result<Infallible, Laun
     let ruleset = floor.as_ref().and_then(Floor::descriptor);
     let mut keep: Vec<_> = ruleset.into_iter().chain([channel.as_raw_fd()]).collect();
     at(Stage::Descriptors, descriptors::close_all_but(&mut keep))?;
-    // Before the limits, which may allow no further thread.
+    // Hire the courier before the limits are set, because they may allow no further thread.
     let courier = at(Stage::Handover, Courier::hire(channel))?;
     at(Stage::Limits, privileges::set_limits(nofile, processes))?;
     at(Stage::Signals, privileges::reset_signals(&ignored_signals))?;

@@ -26,7 +26,7 @@ pub(crate) fn set_limits((soft, hard): (u64, u64), processes: Option<u64>) -> io
 /// Resets all signals to their defaults, except those to ignore, and unblocks all signals.
 ///
 /// # Errors
-/// The kernel's.
+/// The kernel's error.
 pub fn reset_signals(ignored: &[i32]) -> io::Result<()> {
     for signal in (1..=HIGHEST_SIGNAL).filter(|signal| ![libc::SIGKILL, libc::SIGSTOP].contains(signal)) {
         let ignore = ignored.contains(&signal);

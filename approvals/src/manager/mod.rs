@@ -43,7 +43,7 @@ struct ManagerInner {
     log: Box<dyn Log>,
     /// Created for the first subscriber, because it allocates room for the whole backlog.
     events: OnceLock<broadcast::Sender<Event>>,
-    /// Wakes the expiry loop: the next deadline may be sooner.
+    /// Wakes the expiry loop when the next deadline may be sooner.
     sooner: Notify,
     /// Signals that a save has succeeded or failed.
     save_done: Condvar,
@@ -89,7 +89,7 @@ impl Manager {
         self.with(|state, _| state.settings = settings);
     }
 
-    /// Sets whether a route could bring an answer now. `cli` can while somebody watches, and always if
+    /// Sets whether a route could bring an answer now. The route `cli` always can while somebody watches, or if
     /// `approvals.routes` names it.
     pub fn reach(&self, route: Route, is_reachable: bool) {
         self.with(|state, _| {
@@ -165,7 +165,7 @@ impl Manager {
         self.with(|state, _| state.settings.running_notice)
     }
 
-    /// Ends every question within this time from now, whatever `exec.timeoutMs` is: nobody waits longer for the calls.
+    /// Ends every question within this time from now, whatever `exec.timeoutMs` is, because nobody waits longer for the calls.
     pub fn end_within(&self, interval: Duration) {
         self.with(|state, now| state.last = now.checked_add(interval));
     }
@@ -230,8 +230,8 @@ impl Manager {
         self.with(|state, now| state.pending.lets_move(bit, old, new, now))
     }
 
-    /// Call it before names get other files: from now on, questions about files at or below these paths take no answer.
-    /// Returns whether there is such a question. If so, [`Manager::moved`] must follow, even if the move fails.
+    /// Call this before other files get these paths. From then on, questions about files at or below the paths take no
+    /// answer. Returns whether there is such a question. If so, [`Manager::moved`] must follow, even if the move fails.
     pub fn moving(&self, paths: &[&[u8]]) -> bool {
         self.with(|state, _| state.pending.moving(paths))
     }

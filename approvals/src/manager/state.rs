@@ -9,7 +9,8 @@ use tokio::time::Instant;
 use crate::pending::PendingApprovals;
 use crate::settings::Settings;
 
-/// How long the last follower of the questions may be away: a page or a list that has to reconnect does so at once.
+/// How long the last follower may be away before the followers count as gone. A page or a list that has to reconnect
+/// does so at once.
 pub(super) const RETURN_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What the manager's lock guards.
@@ -30,7 +31,7 @@ pub(super) struct ManagerState {
 /// Why no questions can be asked.
 pub(super) struct Closed {
     pub(super) reason: String,
-    /// None: for ever.
+    /// When questions can be asked again. `None` means never.
     pub(super) until: Option<Instant>,
 }
 
@@ -58,7 +59,7 @@ impl ManagerState {
         }
     }
 
-    /// Asks no more until this time, or for ever if there is none. The first reason without an end is kept.
+    /// Refuses new questions until this time, or for ever if there is none. Once they are refused for ever, the reason stays.
     pub(super) fn shut(&mut self, reason: &str, until: Option<Instant>) {
         if self.closed.as_ref().is_none_or(|closed| closed.until.is_some()) {
             self.closed = Some(Closed { reason: reason.to_owned(), until });

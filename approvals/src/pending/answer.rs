@@ -20,7 +20,8 @@ use super::{Pending, PendingApprovals};
 pub const BURST_INTERVAL: Duration = Duration::from_secs(5);
 
 impl PendingApprovals {
-    /// Answers the question with this id or id prefix. With a revision, answers everything its card listed then.
+    /// Answers the question with this id or id prefix. With a revision, answers every question that its card listed at
+    /// that revision and still lists.
     ///
     /// # Errors
     /// Returns an error and answers nothing if no such question is pending, or if one of them cannot be given this

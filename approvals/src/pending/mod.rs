@@ -199,7 +199,7 @@ impl PendingApprovals {
     }
 
     /// The size of everything that grows with the callers' actions, for tests: questions, calls, bytes, ended
-    /// questions.
+    /// questions, kept answers and expired questions, waiters.
     #[cfg(test)]
     pub fn held(&self) -> [usize; 6] {
         let ended = self.ended.ids().count();

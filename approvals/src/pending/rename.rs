@@ -1,4 +1,4 @@
-//! Renames and links of files that questions, or answers of a moment ago, are about.
+//! Renames and links of files that pending questions or very recent answers are about.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -22,7 +22,7 @@ impl Pending {
     }
 }
 
-/// A rule of an "always" that is saved, but maybe not in force yet.
+/// A rule that an "always" has saved and that may not be in force yet.
 #[derive(Debug)]
 pub(super) struct FreshRule {
     rule: FileRule,
@@ -32,8 +32,8 @@ pub(super) struct FreshRule {
 }
 
 impl FreshRule {
-    /// Returns `None` if the answer saves no rule for files. Also if the call itself gives a name: the call is repeated
-    /// after the answer, and must not be stopped by its own rule.
+    /// Returns `None` if the answer saves no rule for files. Also returns `None` if the call itself gives a file a
+    /// name: such a call is repeated after the answer, and its own rule must not stop it.
     pub(super) fn new(saving: &Saving, question: &Question, until: Instant) -> Option<FreshRule> {
         let (Saving::Rule(rule), Subject::File { path, call, .. }) = (saving, &question.subject) else {
             return None;
@@ -49,8 +49,9 @@ impl FreshRule {
 }
 
 impl PendingApprovals {
-    /// Call it before names get other files: from now on, questions about files at or below these paths take no answer.
-    /// Returns whether there is such a question. If so, [`PendingApprovals::moved`] must follow, even if the move fails.
+    /// Call this before other files get these paths. From then on, questions about files at or below the paths take no
+    /// answer. Returns whether there is such a question. If so, [`PendingApprovals::moved`] must follow, even if the
+    /// move fails.
     pub fn moving(&mut self, paths: &[&[u8]]) -> bool {
         let mut is_asked = false;
         for pending in self.pending.values_mut() {

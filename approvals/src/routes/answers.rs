@@ -34,14 +34,14 @@ impl AnswerSink {
     pub async fn submit(&self, id: Id, decision: Decision) {
         let resolve = |decision| self.manager.resolve(&id.to_string(), None, decision, self.route);
         let resolved = match resolve(decision) {
-            // An "always" that cannot be saved still allows this one call, as this route cannot report back.
+            // An "always" that cannot be saved still allows this one call, because this route cannot report back.
             Err(error @ (ResolveError::NoAlways(_) | ResolveError::AskedEachTime(_))) => {
                 self.print(format!("{id} is allowed this time only: {error}"));
                 resolve(Decision::AllowOnce)
             }
             resolved => resolved,
         };
-        // Otherwise the question was already answered.
+        // An error here means that the question is no longer pending.
         let Ok(Resolved { saves, .. }) = resolved else { return };
         for save in saves {
             let (grant_store, manager) = (self.grant_store.clone(), self.manager.clone());

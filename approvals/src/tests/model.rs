@@ -87,7 +87,7 @@ struct Model {
     without: BTreeMap<Id, Vec<Route>>,
     /// Questions that one of the routes failed to ask.
     failed: BTreeSet<Id>,
-    /// By call and approval, because a forgotten call may be made again.
+    /// How often a call was consumed, by the call and the time of its approval: a forgotten call may be made again.
     consumed: BTreeMap<(Id, Instant), usize>,
 }
 

@@ -103,7 +103,7 @@ async fn an_answer_at_the_last_moment_counts_and_a_later_one_does_not() {
     for early in [true, false] {
         let ticket = waiting(&manager, &question(&["/bin/a", if early { "1" } else { "2" }]));
         let call = ticket.call();
-        // Not awaited, so time passes before the expiry loop runs.
+        // One nanosecond before the timeout, then exactly at the timeout.
         let late = tokio::time::advance(TIMEOUT - Duration::from_nanos(u64::from(early)));
         late.await;
         let answered = answer(&manager, &ticket, ONCE);

@@ -99,7 +99,7 @@ async fn a_shorter_timeout_wakes_the_expiry_loop() {
     let long = tokio::spawn(waiting(&manager, &question(&["/bin/a"])).ended());
     sleep(SECOND).await;
     manager.configure(Settings { timeout: SECOND, ..settings() });
-    // If it is not woken, no time passes and this would wait for ever.
+    // If the expiry loop is not woken, no time passes and this would wait for ever.
     let short = timeout(2 * TIMEOUT, waiting(&manager, &question(&["/bin/b"])).ended());
     assert_eq!(short.await, Ok(Resolution::Expired));
     assert_eq!(begin.elapsed().as_secs(), 2);
@@ -263,7 +263,8 @@ fn host_with(change: impl FnOnce(&mut AskedHost)) -> Question {
     question
 }
 
-/// A host takes the answers that hold for equal requests. Nothing is saved, and nothing is denied for longer.
+/// A question about a host offers only the answers that hold for equal requests. No answer saves anything, and no
+/// denial has a time.
 #[test]
 fn a_host_takes_few_answers() {
     let all: Vec<_> = answers(&host("a.test:443")).map(|decision| decision.to_string()).collect();

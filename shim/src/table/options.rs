@@ -16,7 +16,8 @@ pub struct FilterOptions {
     /// Landlock decides on writes exactly as the policy does, so opens that only write and removals of names are not
     /// held.
     pub kernel_writes: bool,
-    /// There is no network at all, so TCP sockets are held, too: listen(2) is not held, and binds a socket without an address.
+    /// There is no network at all, so TCP sockets are held, too. listen(2) is not held, and it would bind a socket that
+    /// has no address yet.
     pub no_network: bool,
 }
 

@@ -94,7 +94,7 @@ pub(super) const OPENAT: RowAction = open_by!(2, 3);
 /// Calls that only write to files or remove names. The supervisor handles calls that create directories or special
 /// files, rename or link, because Landlock does not check all that the policy does.
 pub(super) const WRITE: RowAction = RowAction::Option(Switch::KernelWrites, &ALLOW, &NOTIFY);
-/// As the open that it stands for; its mode is the second argument.
+/// creat(2) is judged like the open call that it stands for. Its mode is the second argument.
 pub(super) const CREAT: RowAction = RowAction::Option(
     Switch::KernelWrites,
     &RowAction::First(&[rule(&[any_of(1, SET_ID)], Action::Notify)], Action::Allow),
@@ -275,9 +275,10 @@ const DATAGRAMS: &[u32] = &[
 ];
 const IS_INTERNET_STREAM: &[Test] = &[one_of(0, INTERNET), masked(1, TYPE, STREAM), one_of(2, STREAMS)];
 const INTERNET_STREAM: Rule = rule(IS_INTERNET_STREAM, Action::Allow);
-/// The supervisor refuses such sockets where there is no network at all: listen(2) would bind a socket without an address.
+/// The supervisor refuses such sockets where there is no network at all, because listen(2) would bind a socket that has
+/// no address yet.
 const HELD_STREAM: Rule = rule(IS_INTERNET_STREAM, Action::Notify);
-/// The supervisor refuses such sockets where there is no network at all: messages to this host would pass.
+/// The supervisor refuses such sockets where there is no network at all, because messages to this host would pass.
 const INTERNET_DATAGRAM: Rule =
     rule(&[one_of(0, INTERNET), masked(1, TYPE, DATAGRAM), one_of(2, DATAGRAMS)], Action::Notify);
 /// The kernel itself refuses this without CAP_NET_RAW.
@@ -311,7 +312,7 @@ macro_rules! socket_rules {
     };
 }
 
-/// socket(2), with or without datagrams of AF_UNIX, for this rule for streams of the network.
+/// The row for socket(2), with this rule for streams of the network, and with or without datagrams of AF_UNIX.
 macro_rules! socket_row {
     ($stream:expr) => {
         RowAction::Option(
@@ -382,7 +383,7 @@ pub(super) const SETSOCKOPT: RowAction = RowAction::First(
             &[one_of(1, TCP), one_of(2, &[libc::TCP_FASTOPEN_CONNECT as u32])],
             Action::Errno(libc::EOPNOTSUPP),
         ),
-        // The supervisor sends from its own memory, and only sendmsg(2) has a use for this.
+        // The supervisor sends from its own memory, and this option has a use only for sendmsg(2).
         rule(
             &[one_of(1, SOCKET_LEVEL), one_of(2, &[libc::SO_ZEROCOPY as u32])],
             Action::Errno(libc::EOPNOTSUPP),

@@ -26,7 +26,7 @@ const MAX_UNKNOWN: usize = 16;
 /// The state of a question at the gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct There {
-    /// Its id there. It is the guard's own id unless the gateway rejected that as used.
+    /// The question's id at the gateway. It is the guard's own id unless the gateway rejected that as used.
     pub id: Id,
     /// The current stage.
     pub stage: Stage,
@@ -144,7 +144,7 @@ impl PendingCall<'_> {
                     return Err(Nobody::Down(down));
                 }
             };
-            // If the gateway has accepted it, keep waiting: somebody may be about to answer.
+            // If the gateway has accepted the question, keep waiting: somebody may be about to answer.
             let was_taken = matches!(there.stage, Stage::Taken(_));
             match self.attempt(&link, there, &mut card).await {
                 Attempt::Decided(decision) => return Ok(decision),
@@ -188,7 +188,7 @@ impl PendingCall<'_> {
             there.stage = Stage::New;
             match reply::meaning(&refused) {
                 Meaning::Unknown(name) if card.remove_field(&name) => {}
-                // This guard sent it before the connection was lost: nobody else knows the id.
+                // This guard sent the question before the connection was lost: nobody else knows the id.
                 Meaning::Pending => {
                     there.stage = Stage::Taken(link.hello().run.clone());
                     (self.taken)();
@@ -261,7 +261,7 @@ pub async fn retract(line: &Connection, id: Id, decision: Decision) {
             Ok(link) => {
                 match timeout(RESPONSE_TIMEOUT, link.call("exec.approval.resolve", params.clone())).await {
                     Ok(Err(CallError::Lost(_))) => {}
-                    // Done, already answered there, or not known there.
+                    // The report has arrived, has been rejected, or has timed out.
                     _ => return,
                 }
             }

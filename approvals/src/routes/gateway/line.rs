@@ -140,7 +140,7 @@ impl ConnectionState {
 }
 
 impl Connection {
-    /// Creates it without connecting.
+    /// Creates a connection without opening it.
     pub fn new(find: Find) -> Connection {
         let pause = Pause::new(PAUSES);
         let state =

@@ -37,7 +37,7 @@ fn present<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Option<Stri
 /// Why a reply says nothing of the question.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplyError {
-    /// It is JSON of another type.
+    /// The reply is JSON, but not an object.
     #[error("it is no object")]
     NotObject,
     /// A field is missing, or has the wrong type.

@@ -34,7 +34,7 @@ pub struct GatewayAsker {
     home: PathBuf,
     session_key: Option<String>,
     node_id: Option<String>,
-    /// The number of questions that are asked or withdrawn there.
+    /// The number of questions that are being asked or withdrawn at the gateway.
     busy: Arc<watch::Sender<usize>>,
 }
 
@@ -93,7 +93,7 @@ impl GatewayAsker {
         }
     }
 
-    /// Waits until no question is asked or withdrawn there any more.
+    /// Waits until no question is being asked or withdrawn at the gateway any more.
     pub async fn idle(&self) {
         // Cannot fail: the sender is in `self`.
         let _ = self.busy.subscribe().wait_for(|busy| *busy == 0).await;

@@ -161,7 +161,7 @@ impl Socket {
         Socket::listen(directory, name, &lock)
     }
 
-    /// Binds a socket that only one process has at a time. Returns `None` if another one listens there.
+    /// Binds a socket that only one process has at a time. Returns `None` if another process listens on it.
     ///
     /// # Errors
     /// The error of the system call.

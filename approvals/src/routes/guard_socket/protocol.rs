@@ -216,7 +216,7 @@ pub struct Approval {
     /// Other files among the arguments that the program may run. Without a script, the guard cannot tell which one it runs.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub files: Vec<ScriptInfo>,
-    /// The notice for the first lines: something runs that nobody is shown.
+    /// The notice for the card's first lines. It says that something runs that nobody is shown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub notice: Option<String>,
     /// What a human should notice, one remark each: `push --force replaces what others have at the remote`.
@@ -239,7 +239,7 @@ pub struct Approval {
     /// For a file: the directory that an answer may be for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub directory: Option<String>,
-    /// For a host: the hosts of its domain, `*.example.com`, for which an answer may be.
+    /// For a host: the hosts below its domain that an answer may cover, `*.example.com`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub domain: Option<String>,
     /// For a file: the command that an answer may be for, with all that it starts.

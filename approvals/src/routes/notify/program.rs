@@ -41,7 +41,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Reads it from a policy, and resolves it by the operator's current PATH and directory.
+    /// Reads the program from a policy, and resolves it by the operator's current PATH and directory.
     pub fn from_policy(policy: &Policy) -> Option<Program> {
         let argv = policy.approvals().notify()?.to_vec();
         let found = find(argv.first()?);
@@ -74,7 +74,8 @@ impl Program {
         let mut command = Command::new(file);
         command.arg0(&self.argv[0]).args(&self.argv[1..]);
         command.stdin(Stdio::from(input)).stdout(Stdio::null()).stderr(Stdio::null());
-        // Interpreters load modules from the current directory, and guarded processes can often write the operator's.
+        // Interpreters load modules from the current directory, and guarded processes can often write the operator's
+        // current directory.
         command.current_dir("/");
         guard_shim::detach(&mut command);
         command.spawn()

@@ -24,7 +24,7 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(8
 /// Why there is no answer yet.
 #[derive(Debug, thiserror::Error)]
 pub enum NoAnswer {
-    /// Nobody listens, or not any more. This is not reported.
+    /// Nobody listens, or the listener has gone. This is not reported.
     #[error("{path}: nobody listens")]
     Nobody { path: String },
     #[error("{path}: {error}")]

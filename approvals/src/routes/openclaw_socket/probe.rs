@@ -35,8 +35,8 @@ impl Probe {
     }
 }
 
-/// Whether somebody may listen there. False only for a proven absence: the tree may have caused any other failure, and
-/// must not be able to make `exec.askFallback` apply.
+/// Whether somebody may listen on the socket. False only for a proven absence: the tree may have caused any other
+/// failure, and must not be able to make `exec.askFallback` apply.
 fn may_be_there(find: &Find, is_member: &IsMember) -> bool {
     let Ok(endpoint) = find() else { return true };
     if endpoint.token.is_none() {

@@ -21,7 +21,7 @@ use crate::question::{Id, PendingRequest};
 /// The maximum number of questions on the socket at once; the others wait.
 const MAX_CONNECTIONS: usize = 64;
 
-/// After this many attempts in a row that find no listener, about eight seconds, nobody counts as there.
+/// After this many attempts in a row without a listener, about eight seconds, the route counts as having nobody to ask.
 const MAX_ABSENCES: u32 = 6;
 
 /// Asks on the socket.

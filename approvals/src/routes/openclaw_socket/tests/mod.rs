@@ -236,7 +236,8 @@ async fn no_cut_of_an_answer_is_an_answer() {
         for bit in 0..8 {
             let mut other = whole.clone();
             other[at] ^= 1 << bit;
-            // A line with a changed bit that still parses may give no other answer. A changed id or key gives none.
+            // A line with a changed bit may still parse, but must not give another answer. With a changed id or key it
+            // gives no answer.
             if let Some(word) = of(&other).await {
                 assert_eq!(word, super::wire::Word::AllowOnce, "{}", String::from_utf8_lossy(&other));
             }
@@ -292,7 +293,7 @@ fn where_it_is_the_only_route_somebody_has_to_listen() {
     let fixture = only();
     let _listener = fixture.listen();
     let _ticket = fixture.waiting(question(&["/bin/a"]));
-    // Something there that cannot be asked is no proof that nobody is there.
+    // A file at the socket's path that cannot be asked does not prove that nobody listens.
     let fixture = only();
     fs::write(fixture.path(), "").expect("a file");
     assert!(!refused(&fixture));
