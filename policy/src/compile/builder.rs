@@ -30,7 +30,7 @@ pub(crate) struct MapBuilder<'a> {
     ceilings: Vec<Ceilings>,
     /// The sandbox that the tree runs in.
     enclosure: Option<&'a Enclosure>,
-    /// Denials that cover the sandbox's own directory, and hold around it.
+    /// Denials that cover the sandbox's own directory. They hold everywhere except in that directory.
     around: Vec<CompiledPattern>,
     protected: ProtectedPaths,
     /// The links on the way to what is denied, each with the reason of the denial.
@@ -79,7 +79,7 @@ impl<'a> MapBuilder<'a> {
         self.denies.extend(denied);
     }
 
-    /// Makes the policy one for a sandbox, with the rule for the sandbox's own directory. Must come before the denials.
+    /// Makes the policy one for a sandbox, and adds the rule for the sandbox's own directory. Call this before adding denials.
     pub(crate) fn enclose(&mut self, enclosure: Option<&'a Enclosure>) {
         self.enclosure = enclosure;
         if let Some(enclosure) = enclosure {
@@ -105,7 +105,7 @@ impl<'a> MapBuilder<'a> {
         self.withheld(expanded, &reason)
     }
 
-    /// Makes a pattern quiet, with what [`MapBuilder::deny`] would cover.
+    /// Makes everything quiet that [`MapBuilder::deny`] would deny for this pattern.
     pub(crate) fn quiet(&mut self, expanded: &Expanded, reason: CompiledReason) {
         let patterns = self.withheld(expanded, &Arc::new(reason));
         self.quiet.extend(patterns);
@@ -130,7 +130,7 @@ impl<'a> MapBuilder<'a> {
     }
 
     /// Adds the files of projects: what they take away and, if they are trusted, what they allow. Nothing may change
-    /// them, whatever persistence protects. Must come after [`MapBuilder::persistence`].
+    /// these files, whatever persistence protects. Must come after [`MapBuilder::persistence`].
     pub(crate) fn projects(&mut self, projects: &[ProjectFile], agent: &str) {
         let home = self.paths.home;
         for project in projects {
@@ -161,7 +161,7 @@ impl<'a> MapBuilder<'a> {
         }
     }
 
-    /// Keeps the policies of earlier runs from being written: the next run may have one of them again.
+    /// Keeps the policies of earlier runs from being written: the next run may use one of them again.
     pub(crate) fn former_policies(&mut self, policies: &[Vec<u8>]) {
         for policy in policies {
             let reason = CompiledReason {
@@ -279,7 +279,7 @@ impl<'a> MapBuilder<'a> {
     }
 }
 
-/// Returns whether a link lies where the built-in policy lets no run write, wherever it was started: in `/` or in a home.
+/// Returns whether a link lies where the built-in policy lets no run write, wherever the run was started: in `/` or in a home.
 fn is_at_the_top(link: &[u8], home: &[u8]) -> bool {
     let end = link.iter().rposition(|byte| *byte == b'/').unwrap_or_default();
     end == 0 || &link[..end] == home

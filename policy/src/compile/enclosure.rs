@@ -1,8 +1,8 @@
 //! A sandbox without a container: what it leaves of a policy.
 //!
-//! It takes away as a project's file does, by ceilings, so that nothing in it can be wider than the policy in force. The
-//! one exception is the sandbox's own directory. It lies in a place that every policy denies, and those denials do not
-//! hold for it.
+//! A sandbox takes rights away by ceilings, as a project's file does. So nothing in the sandbox can be wider than the
+//! policy in force. The one exception is the sandbox's own directory. It lies in a place that every policy denies, and
+//! those denials do not hold for it.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::{Grant, Permission, Policy, Rights, Source};
 const SYSTEM: [(&str, &str); 4] =
     [("/lib32/**", "r-x"), ("/libx32/**", "r-x"), ("/etc/**", "r--"), ("/sys/fs/cgroup/**", "r--")];
 
-/// What a sandbox leaves on each of its directories itself, apart from what is in it.
+/// The rights that a sandbox leaves on each of its directories itself, not on what is in it.
 const FIXED: Rights = Rights { r: Grant::Yes, w: Grant::No, x: Grant::Yes };
 
 /// What a sandbox leaves of a policy.
@@ -58,7 +58,7 @@ impl EnclosedPlace {
 }
 
 impl Enclosure {
-    /// The rule for its own directory. Its rights are those of a project.
+    /// The rule for the sandbox's own directory. It grants the rights that a project has.
     pub(super) fn rule(&self) -> (Expanded, Permission, CompiledReason) {
         let own = hierarchy(&self.own);
         let reason = reason(&own, Rights::ALL);

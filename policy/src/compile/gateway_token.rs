@@ -20,7 +20,7 @@ impl<'d> TokenFile<'d> {
         TokenFile { written, expanded: expand_home(written, home) }
     }
 
-    /// Denies it to the tree.
+    /// Denies the file to the tree.
     pub(crate) fn deny(&self, builder: &mut MapBuilder<'_>) {
         let reason = CompiledReason {
             source: Source::Builtin,
@@ -31,7 +31,7 @@ impl<'d> TokenFile<'d> {
         builder.deny(&self.expanded, &reason);
     }
 
-    /// Returns its real path, or why it must not be opened.
+    /// Returns the file's real path, or why the file must not be opened.
     ///
     /// # Errors
     /// If the rules of the document open it.

@@ -28,11 +28,11 @@ pub struct Host<'a> {
     /// Real paths denied with everything below them, whatever the document grants: OpenClaw's state
     /// directory, the guard's own files and audit.
     pub always_denied: Vec<Vec<u8>>,
-    /// Real paths of files beside which OpenClaw leaves copies (`FILE.bak`): these are denied, too.
+    /// Real paths of files beside which OpenClaw leaves copies (`FILE.bak`). The copies are denied, too.
     pub copied: Vec<Vec<u8>>,
     /// Files that earlier runs had as their policies: they are not written, whatever the document grants.
     pub former_policies: Vec<Vec<u8>>,
-    /// Absolute paths with secrets that variables of the operator name, each with the variable: for the policy without a file.
+    /// Absolute paths of secrets, each with the operator's variable that names it. Only the policy without a file uses them.
     pub named_secrets: Vec<(String, Vec<u8>)>,
     /// The real paths of `/tmp`, `/var/tmp`, `$TMPDIR`.
     pub temp_dirs: Vec<Vec<u8>>,
@@ -63,7 +63,7 @@ pub struct Host<'a> {
 }
 
 impl<'a> Host<'a> {
-    /// Returns what the expansion of patterns needs, except those of guard.json.
+    /// Returns what the expansion of all patterns but those of guard.json needs.
     pub(crate) fn paths(&self) -> Paths<'a> {
         Paths { home: self.home, workspace: None, realpath: self.realpath, trail: self.trail }
     }

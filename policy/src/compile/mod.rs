@@ -128,7 +128,7 @@ impl Policy {
     }
 }
 
-/// Compiles what a document says of files, with what answers, projects and persistence add, and warnings about it.
+/// Compiles what a document says of files, and what answers, projects and persistence add. Returns warnings about it, too.
 fn path_rules(
     host: &Host<'_>,
     agent: &str,
@@ -307,7 +307,7 @@ fn rules(builder: &mut MapBuilder<'_>, layers: &[Layer<'_>], workspace: &Workspa
     }
 }
 
-/// The form of a pattern with a placeholder on this host.
+/// Returns what a pattern with a placeholder stands for on this host, as a remark. Empty for other patterns.
 fn here(pattern: &str, expanded: &Expanded) -> String {
     match names_workspace(pattern) {
         true => format!(" (here {}{})", show(&expanded.literal), expanded.pattern),

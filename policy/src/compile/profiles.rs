@@ -129,7 +129,7 @@ impl Profile {
         self.content().own_secrets.contains(&secret)
     }
 
-    /// The lists are checked by a test.
+    /// Returns the profile's rules. A test checks the lists.
     pub(super) fn rules(self) -> impl Iterator<Item = (&'static str, Permission)> {
         self.content().rules.iter().filter_map(|(pattern, bits)| Some((*pattern, Permission::parse(bits)?)))
     }

@@ -73,7 +73,7 @@ impl ProjectFile {
         grants
     }
 
-    /// A line about what does not count, if there is something.
+    /// Returns a line about what does not count. `None` if everything counts.
     fn warning(&self, grants: &[ProjectGrant]) -> Option<String> {
         let path = show(&self.path());
         let what = match (&self.trust, grants) {

@@ -21,7 +21,7 @@ pub(crate) struct Layer<'d> {
     pub(crate) prefix: String,
     pub(crate) mode: Mode,
     pub(crate) permissions: &'d Permissions,
-    /// A template has none.
+    /// The section's safe bins. A template has none.
     pub(crate) safe_bins: Option<&'d SafeBinSection>,
     pub(crate) agent: Option<&'d Agent>,
 }

@@ -106,7 +106,7 @@ impl Limits {
         })
     }
 
-    /// The lower of each limit.
+    /// Returns, for each limit, the lower one of the two.
     #[must_use]
     pub fn tightened(self, other: Limits) -> Limits {
         let lower = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();

@@ -11,7 +11,7 @@ use crate::paths::workspace::Workspace;
 use crate::verdict::CompiledReason;
 use crate::{Bits, Grant, Permission, Source};
 
-/// The file of a project, found above the start directory or there.
+/// The file of a project, found in the start directory or above it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProjectFile {
     /// The real path of the project's directory, for which `${workspace}` stands in the file. The file is

@@ -42,7 +42,7 @@ pub(crate) fn changed_keys(
     same_order(&before, &after, around)?;
     let names = changed(&before, &after);
     for name in &names {
-        // One entry of a name may override another, so changes of the others count, too.
+        // An entry may override another one of the same name, so every entry of a changed name must run nothing.
         let is_mixed = |entry: &Entry| entry.name == *name && !is_safe(&entry);
         if let Some(entry) = before.iter().chain(&after).find(|entry| is_mixed(entry)) {
             return Err(refuse(entry, "changed", around));
@@ -185,7 +185,7 @@ fn with_url(entries: &[Entry]) -> BTreeSet<&[u8]> {
     urls.filter_map(Entry::subsection).collect()
 }
 
-/// Returns what a configuration says of each remote that has a URL, in its order; nothing if it does not parse.
+/// Returns the entries of each remote that has a URL, in the configuration's order. Empty if the configuration does not parse.
 pub fn remotes(text: &[u8]) -> BTreeMap<Vec<u8>, Vec<Entry>> {
     let entries = parse(text).unwrap_or_default();
     let of_remotes = entries.iter().filter(|entry| entry.section() == b"remote");

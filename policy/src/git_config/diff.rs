@@ -113,8 +113,8 @@ fn why(entry: &Entry, around: Around<'_>) -> &'static str {
     known.or_else(|| objection(entry, around)).unwrap_or_default()
 }
 
-/// A line if entries that may run something stay, in another order: the last of a name counts, and an include counts where
-/// it stands.
+/// Returns a line if entries that may run something stay but change their order. The order matters: the last entry of a
+/// name counts, and an include counts where it stands.
 fn moved(before: &[Entry], after: &[Entry], runs: impl Fn(&&Entry) -> bool) -> Option<String> {
     let both = |entries: &[Entry], others: &[Entry]| {
         let kept = entries.iter().filter(&runs).filter(|entry| others.contains(entry));

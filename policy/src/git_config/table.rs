@@ -34,7 +34,7 @@ pub(super) fn executing_key(
     PROGRAMS.iter().chain(OTHERS).find(|(name, _)| fits(name, section, subsection, key)).copied()
 }
 
-/// Whether git, or a tool that keeps its settings there, runs what the value of a key names.
+/// Whether git, or a tool that keeps its settings in git's configuration, runs what the value of a key names.
 pub fn names_program(section: &[u8], subsection: Option<&[u8]>, key: &[u8]) -> bool {
     PROGRAMS.iter().any(|(name, _)| fits(name, section, subsection, key))
 }
@@ -169,7 +169,8 @@ const SAFE: &[SafeKey] = &[
 const CONNECTS: &str = "git would connect elsewhere, or by another program";
 const CHECKS: &str = "it decides what git checks or trusts";
 
-/// The best known other keys whose values name programs, with what git, or a tool that keeps its settings there, runs.
+/// The best known other keys whose values name programs, with what git, or a tool that keeps its settings in git's
+/// configuration, runs.
 const PROGRAMS: &[(&str, &str)] = &[
     ("core.fsmonitor", "git runs it at every status"),
     ("core.sshCommand", "git runs it to connect"),

@@ -98,7 +98,7 @@ fn is_url(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~:/@%+,=&?".contains(&byte)
 }
 
-/// git compares the scheme as written: in other letters it would be the name of another program.
+/// git compares the scheme as written: with capitals it would be the name of another program.
 fn scheme(url: &[u8]) -> Option<(&[u8], &[u8])> {
     let at = url.windows(3).position(|three| three == b"://")?;
     let is_scheme =

@@ -28,7 +28,7 @@ pub(super) enum Values {
     Number,
     /// A name such as a branch's: letters, digits and `. _ / # + = @ -`, and no dash at the start.
     Name,
-    /// A name as git gives to a remote, which must have a URL; or `.`, the repository itself.
+    /// A remote's name as git writes it, if the remote has a URL; or `.`, the repository itself.
     Remote,
     /// A ref from `refs/`.
     Ref,

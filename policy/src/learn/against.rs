@@ -229,7 +229,8 @@ impl Merging<'_> {
         }
     }
 
-    /// Adds what shorter rules or the default grant already: a new rule overrides them and must not take anything away.
+    /// Adds the rights that shorter rules or the default grant already, because the new rule overrides them and must
+    /// not take anything away.
     fn with_what_is_granted(&self, new: &Glob, permission: Permission) -> Permission {
         let directory = new.literal().strip_suffix(b"/").unwrap_or(new.literal());
         if permission.0 == Rights::NONE {
@@ -321,7 +322,7 @@ impl Merging<'_> {
         let Some(network) = self.policy.network.with_names_asked() else {
             return self.addresses(self.session.reached.closed_by_default(self.policy));
         };
-        // What would become of a request if its name were allowed.
+        // The policy that would judge a request if the name of its host were allowed.
         let named = Policy { network, ..self.policy.clone() };
         let domains = proposal.network.domains.iter();
         let rules: Vec<(DomainRule, &String)> =
@@ -341,8 +342,8 @@ impl Merging<'_> {
                 self.conflicts.insert(Conflict { requested, by: then.reason.path.into_owned() });
                 continue;
             }
-            // Only if the policy lacks the name: an entry in an empty list, which allows all names, would deny the
-            // others.
+            // Add the name only if the policy does not allow it. An empty list allows all names, and an entry in it
+            // would deny the others.
             if hosts::judged(self.policy, origin, &[], false).outcome != Outcome::Allow {
                 needed.extend(rules.iter().find(|(rule, _)| rule.names(&endpoint)).map(|(_, text)| *text));
             }

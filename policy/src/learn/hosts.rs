@@ -24,8 +24,8 @@ pub struct ReachedHosts {
 pub struct LearnedNetwork {
     /// `network.web.allowedDomains`.
     pub domains: Vec<String>,
-    /// `network.connect.allow`, with the port: the addresses that these names led to and that are not public, and those of
-    /// private networks that were reached without the proxy.
+    /// `network.connect.allow`, with ports: the addresses that the names led to and that are not public, and the
+    /// addresses of private networks that were reached without the proxy.
     pub addresses: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ impl ReachedHosts {
             let list = lists.iter().find(|list| list.names_host(host));
             list.map_or_else(|| host.clone(), DomainRule::to_string)
         });
-        // No entry opens an address that is not public.
+        // An entry of `allowedDomains` does not open an address that is not public, so there is no entry for such an address.
         let is_entry =
             |domain: &String| DomainRule::parse(domain).is_ok_and(|rule| rule.private_class().is_none());
         let domains: BTreeSet<String> = domains.filter(is_entry).collect();

@@ -26,8 +26,8 @@ impl Pattern {
     }
 
     /// The pattern as written in guard.json; `None` if no pattern matches exactly this. The longest match counts, and
-    /// `beaten` is the length of the longest pattern that covers every name in this directory. A path that is not
-    /// longer gets a trailing `/**`: it still matches the same file, and is longer.
+    /// `beaten` is the length of the longest pattern that covers every name in this directory. A pattern for a path
+    /// that is not longer than `beaten` gets a trailing `/**`, with which it is longer and still matches the same file.
     pub(super) fn text(&self, home: &[u8], beaten: usize) -> Option<String> {
         let text = std::str::from_utf8(&self.path).ok()?;
         if text.contains(['*', '?', '\0']) {
@@ -142,7 +142,7 @@ fn holding(pattern: &Pattern) -> impl Iterator<Item = Pattern> {
 
 /// A directory with at least this many used names is granted as a whole.
 const MANY_FILES: usize = 4;
-/// As [`MANY_FILES`], but also counts subdirectories that contain used names.
+/// Like [`MANY_FILES`], but also counts subdirectories that contain used names.
 const MANY_BELOW: usize = 12;
 
 /// Replaces the names of a directory by the whole directory if there are many of them. Only directories for which
@@ -179,7 +179,7 @@ pub(super) fn collapsed(
 /// The used names of a directory.
 #[derive(Debug, Default)]
 struct Names {
-    /// Used by themselves or as a whole.
+    /// The names that are used by themselves, or as whole directories.
     whole: BTreeSet<Vec<u8>>,
     /// Subdirectories that contain used names.
     touched: BTreeSet<Vec<u8>>,

@@ -30,7 +30,7 @@ pub struct Proposal {
     pub deny: Vec<String>,
     /// The allowlist.
     pub programs: Vec<String>,
-    /// `network`. The text has no `network.web` if hosts were reached without the proxy: it would deny those.
+    /// `network`. The text has no `network.web` if hosts were reached without the proxy, because `network.web` would deny those.
     pub network: LearnedNetwork,
     /// What was used but is not proposed, by path.
     pub left_out: Vec<LeftOut>,
@@ -47,7 +47,7 @@ pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
     let bounds = Bounds::from_session(session)?;
     let Sorted { mut observations, mut left_out } = sort(session, &bounds, &zones, width);
     let standing = Inventory::new(session.observations.iter());
-    // A path that needs no rule gets one only if another rule would take it away.
+    // A path that needs no rule gets one only if another rule would take its access away.
     let mut counted: BTreeSet<usize> =
         (0..observations.len()).filter(|i| !bounds.needs_no_rule(&observations[*i])).collect();
     let mut exact: BTreeMap<Pattern, Bits> = BTreeMap::new();
@@ -60,7 +60,7 @@ pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
         let not_yet_allowed: Vec<&Observation> = counted.iter().map(|i| &observations[*i]).collect();
         let mut widened = widen(&not_yet_allowed, &standing, &zones, width);
         exact.iter().for_each(|(pattern, bits)| widened.rights.add(pattern.clone(), *bits));
-        // A rule overrides what a path grants without one, so it must grant that as well.
+        // A rule overrides what a path grants without any rule, so the rule must grant that as well.
         for (pattern, bits) in widened.rights.patterns_mut() {
             *bits = bits.join(if pattern.is_deep { Bits::default() } else { bounds.given(&pattern.path) });
         }

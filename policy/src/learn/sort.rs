@@ -112,7 +112,7 @@ impl Bounds {
         Bits { r: r == Grant::Yes, w: w == Grant::Yes, x: x == Grant::Yes }
     }
 
-    /// Whether none of its uses needs a rule. Programs always need one.
+    /// Whether none of an observation's uses needs a rule. Programs always need one.
     pub(super) fn needs_no_rule(&self, seen: &Observation) -> bool {
         !seen.used.meets(Used::STARTED)
             && seen.used.accesses().all(|access| self.needs_none(&seen.path, access))

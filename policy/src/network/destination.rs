@@ -32,7 +32,7 @@ pub(crate) enum DestinationError {
     /// An IPv6 address without its end.
     #[error("the bracket is not closed")]
     Bracket,
-    /// The text between the brackets is something else.
+    /// The text between the brackets is not an IPv6 address.
     #[error("[{0}] is not an IPv6 address")]
     NotIpv6(String),
     /// It is not clear where the port begins.
@@ -107,7 +107,7 @@ impl Destination {
         }
     }
 
-    /// Whether it is a single address, and this one.
+    /// Whether the destination is a single address, and is this one.
     pub(crate) fn names(&self, address: SocketAddr) -> bool {
         let is_one = matches!(&self.hosts, Hosts::Prefix(prefix) if prefix.address().is_some());
         is_one && self.covers(address, false)

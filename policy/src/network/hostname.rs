@@ -105,8 +105,8 @@ fn address(text: &str) -> Option<IpAddr> {
     }
 }
 
-/// Whether `inet_aton(3)`, or another lenient parser, may take it for an IPv4 address: at most four parts, all of them
-/// numbers, or one of them empty.
+/// Whether `inet_aton(3)`, or another lenient parser, may take a text for an IPv4 address: at most four parts, all of
+/// them numbers, or one of them empty.
 fn is_like_ipv4(text: &str) -> bool {
     let mut parts = text.split('.');
     let is_number = |part: &str| part.starts_with("0x") || part.bytes().all(|byte| byte.is_ascii_digit());

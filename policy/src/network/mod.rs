@@ -312,7 +312,7 @@ impl Network {
             return verdict(Outcome::Deny, &self.by_server);
         }
         if self.keeps_to_link(address.ip()) {
-            // Otherwise the socket would send even to this host by that link.
+            // A socket that keeps to a link would send even to this host by that link.
             verdict(Outcome::Deny, &self.by_bound_link)
         } else if transport != Transport::Tcp {
             verdict(Outcome::Allow, &self.allowed)
@@ -359,7 +359,7 @@ impl Network {
         self.ports.as_deref()
     }
 
-    /// Whether the verdict on an address depends on this host's interfaces. A loopback address is this host's without them.
+    /// Whether the verdict on an address depends on this host's interfaces. A loopback address is this host's in any case.
     pub(crate) fn needs_interfaces(&self, address: SocketAddr, page: Page) -> bool {
         let port = address.port();
         let is_of_class = || match AddressClass::from_ip(address.ip()) {

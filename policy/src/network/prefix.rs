@@ -50,7 +50,8 @@ impl Prefix {
         Prefix { network: IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, last)), length: 128 }
     }
 
-    /// Takes an address and the text of a length; without one, the address alone. An IPv4-mapped prefix becomes IPv4.
+    /// Parses a prefix from an address and the text of a length. Without a length, the prefix is the address alone. An
+    /// IPv4-mapped prefix becomes IPv4.
     ///
     /// # Errors
     /// If they are not a prefix.

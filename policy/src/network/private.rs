@@ -61,7 +61,7 @@ impl PrivateRule {
         self.is_written.then_some(self.access)
     }
 
-    /// What it does with private networks.
+    /// What becomes of connections to private networks by this rule.
     pub(super) fn access(&self) -> PrivateAccess {
         self.access
     }

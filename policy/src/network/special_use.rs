@@ -18,7 +18,7 @@ pub(super) enum SpecialUse {
     CarrierGradeNat,
     /// A site's own IPv6 network (RFC 4193).
     UniqueLocal,
-    /// The same, before RFC 3879 deprecated it.
+    /// A site's own IPv6 network, by a prefix that RFC 3879 has deprecated.
     SiteLocal,
     /// One link (RFC 3927, RFC 4291).
     LinkLocal,

@@ -15,7 +15,7 @@ use super::hostname_pattern::HostnamePattern;
 use super::special_use::{Registration, SpecialUse};
 use super::web_origin::WebOrigin;
 
-/// `SsrFPolicy`: which hosts that are not public an operator allows, and which public ones.
+/// `SsrFPolicy`: which hosts an operator allows, among those that are not public and among the public ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct SsrfPolicy {
@@ -150,7 +150,7 @@ impl SsrfPolicy {
         self.pinned(host, None, answers)
     }
 
-    /// As [`SsrfPolicy::check_lookup`], for the host of a URL, with `allowedOrigins`.
+    /// Like [`SsrfPolicy::check_lookup`], for the host of a URL, with `allowedOrigins`.
     ///
     /// # Errors
     /// Why none may be reached.

@@ -23,7 +23,7 @@ impl WebOrigin {
         WebOrigin::from_url(Url::parse(trim(text)).ok()?)
     }
 
-    /// The same, of a parsed URL.
+    /// The origin of a parsed URL; `None` if the URL is not one of the Web.
     pub(super) fn from_url(mut url: Url) -> Option<WebOrigin> {
         if !matches!(url.scheme(), "http" | "https") {
             return None;

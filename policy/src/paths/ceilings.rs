@@ -56,7 +56,7 @@ impl Ceilings {
     /// Returns what is left of everything strictly below a directory. Ignores denials for which `skip` is true.
     pub(super) fn least_below(&self, dir: &[u8], skip: impl Fn(&Glob) -> bool) -> Rights {
         let always = self.always.iter().filter(|entry| entry.rights != Rights::NONE || !skip(&entry.glob));
-        // Shorter rules than one that covers everything there decide nothing.
+        // A rule that is shorter than one that covers everything there decides nothing.
         let covering = self.rules.iter().filter(|entry| entry.glob.below(dir) == Below::Everything);
         let length = covering.map(|entry| entry.glob.length()).max().unwrap_or_default();
         let rules = self.rules.iter().filter(|entry| entry.glob.length() >= length);
@@ -69,7 +69,7 @@ impl Ceilings {
         self.always.iter().chain(&self.rules)
     }
 
-    /// Returns the patterns that the file denies altogether. A longer rule may leave some of their paths.
+    /// Returns the patterns that the file denies altogether. A longer rule may still leave rights on some of their paths.
     pub(crate) fn denials(&self) -> impl Iterator<Item = &CompiledPattern> {
         self.entries().filter(|entry| entry.rights == Rights::NONE)
     }

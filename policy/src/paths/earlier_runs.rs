@@ -51,8 +51,8 @@ impl WritablePlace {
 /// The places that earlier runs, maybe under other policies, could write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EarlierRuns {
-    /// Real paths: each stands for itself and everything below it, and none lies below another. Each policy of a host has
-    /// the same ones.
+    /// Real paths: each stands for itself and everything below it, and none lies below another. All policies of a host
+    /// share them.
     places: Arc<HashSet<Vec<u8>>>,
     patterns: Arc<Patterns>,
     /// Directories that do not count, each with everything below it.
@@ -125,7 +125,7 @@ impl EarlierRuns {
         }
     }
 
-    /// Returns whether one of them could write a path.
+    /// Returns whether one of the runs could write a path.
     pub fn may_write(&self, path: &[u8]) -> bool {
         (is_in(&self.places, path) || self.patterns.covers(path)) && !is_in(&self.except, path)
     }

@@ -76,8 +76,9 @@ impl<'m> Match<'m> {
         }
     }
 
-    /// Returns what starting a program here takes: `x`, and also `r` if the tree may write here, or ask to write. A program can
-    /// read its own file, so one that is put over the beginning of a file prints the rest.
+    /// Returns what starting a program here takes: `x`, and also `r` if the tree may write here, or ask to write. A
+    /// program can read its own file. So if the tree puts a program over the beginning of a file, that program can
+    /// print the rest of the file.
     pub(crate) fn start(&self) -> (Grant, &'m CompiledReason) {
         if !self.is_protected() && self.rights.r < self.rights.x {
             (self.rights.r, self.r)

@@ -5,7 +5,7 @@ use super::glob::{Glob, MAX_PATTERN};
 
 /// The placeholder of the directory to work in.
 pub(crate) const WORKSPACE: &str = "${workspace}";
-/// The placeholder of each directory above it, as the whole pattern of a rule.
+/// The placeholder of each directory above the workspace, as the whole pattern of a rule.
 pub(crate) const ABOVE: &str = "${above}";
 
 /// Trims like ECMAScript: a byte order mark is white space, U+0085 (a line end of Unicode) is not.
@@ -18,7 +18,7 @@ pub(crate) fn trim(text: &str) -> &str {
 pub struct Bases<'a> {
     /// What `~` stands for.
     pub home: &'a [u8],
-    /// What `${workspace}` stands for. Without one, a pattern that begins with it matches nothing.
+    /// What `${workspace}` stands for. Without a workspace, a pattern that begins with `${workspace}` matches nothing.
     pub workspace: Option<&'a [u8]>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Paths<'a> {
     /// `None` for the approvals stores, which know no workspace.
     pub(crate) workspace: Option<&'a [u8]>,
     pub(crate) realpath: &'a dyn Fn(&[u8]) -> Option<Vec<u8>>,
-    /// The links on the way to a path, as `Host::trail`.
+    /// Returns the links on the way to a path, see `Host::trail`.
     pub(crate) trail: &'a dyn Fn(&[u8]) -> Vec<Vec<u8>>,
 }
 
@@ -203,9 +203,9 @@ impl Expanded {
     }
 }
 
-/// Returns the first symbolic link on the way to a directory that the tree could replace, according to `writable`: also
-/// one to which another link leads. A grant that followed such a link would go wherever the tree points it before the
-/// next start.
+/// Of the symbolic links on the way to a directory, returns the first that the tree could replace according to
+/// `writable`. Links to which other links lead count, too. A grant that followed such a link would go wherever the tree
+/// points it before the next start.
 pub(crate) fn replaceable_link(
     dir: &[u8],
     paths: &Paths<'_>,

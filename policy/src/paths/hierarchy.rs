@@ -22,7 +22,7 @@ impl Unreadable {
         if !is_below(top, dir) {
             return None;
         }
-        // Without the beginning of a name, the directory itself counts.
+        // If no part of a name precedes the wildcard, the directory itself counts.
         match glob.is_literal() || literal.ends_with(b"/") {
             true => (top != dir).then(|| Unreadable::Path(top.to_vec())),
             false => Some(Unreadable::Prefix(literal.to_vec())),
@@ -49,8 +49,8 @@ impl Policy {
             || (self.map.most_below(new).within(below(old)) && below(new).w == Grant::Yes && leaves_all())
     }
 
-    /// As [`Policy::may_move`], for a file at `old` that the tree has made: what persistence withholds there is not withheld
-    /// from it.
+    /// Like [`Policy::may_move`], for a file at `old` that the tree has made: what persistence withholds at `old` is
+    /// not withheld from such a file.
     pub fn may_move_own(&self, old: &[u8], new: &[u8]) -> bool {
         self.rights(new).within(self.map.find_at(old, Some(Site::Own)).rights)
     }
@@ -85,7 +85,7 @@ impl Policy {
         is_readable.then_some(names)
     }
 
-    /// Returns true when some program at or below `dir` may start without asking, or that cannot be excluded.
+    /// Returns true when some program at or below `dir` may start without asking, or when that cannot be excluded.
     pub fn starts_unasked(&self, dir: &[u8]) -> bool {
         self.rights(dir).x == Grant::Yes || self.map.most_below(dir).x == Grant::Yes
     }
@@ -121,7 +121,8 @@ mod tests {
         assert_eq!(below(&policy, "/c/deep"), listed(&["/c/deep/secrets"]));
         assert_eq!(below(&policy, "/c/other"), listed(&[]));
         assert!(policy.is_uniform(b"/c/other", Access::READ) && !policy.is_uniform(b"/c", Access::READ));
-        // A rule withholds it, a pattern begins at the directory itself, it is denied, nothing allows it.
+        // In this order: a rule withholds reading, a pattern begins at the directory itself, the directory is denied,
+        // nothing allows it.
         for dir in ["/k", "/g", "/d", "/nowhere"] {
             assert_eq!(below(&policy, dir), None, "{dir}");
         }

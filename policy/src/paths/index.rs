@@ -7,8 +7,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use super::glob::Glob;
 
-/// Patterns, keyed by something that every matching path has: the whole path if there is no wildcard, else a
-/// component after a wildcard, else the directory before the first one.
+/// Patterns, keyed by something that every matching path has: the whole path if there is no wildcard, else a component
+/// after a wildcard, else the directory before the first wildcard.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
     table: HashMap<u64, Vec<u32>, BuildHasherDefault<Prehashed>>,
@@ -76,7 +76,7 @@ fn components(glob: &Glob) -> Vec<u64> {
 
 const START: u64 = 0x9e37_79b9_7f4a_7c15;
 const MULTIPLIER: u64 = 0x2545_f491_4f6c_dd1d;
-/// These distinguish the keys of components and of whole paths from those of directories.
+/// These constants distinguish the keys of components and of whole paths from those of directories.
 const COMPONENT: u64 = 0x5555_5555_5555_5555;
 const WHOLE: u64 = 0x3333_3333_3333_3333;
 
@@ -115,7 +115,7 @@ impl Hasher for Prehashed {
     }
 
     fn write_u64(&mut self, key: u64) {
-        // The table takes the slot from the lowest bits and the tag from the uppermost, which this mixes.
+        // The table takes the slot from the lowest bits and the tag from the uppermost, which the multiplication mixes.
         self.0 = key.wrapping_mul(MULTIPLIER);
     }
 }

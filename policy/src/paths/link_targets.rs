@@ -109,14 +109,15 @@ fn behind_cwd(path: &[u8]) -> Option<&[u8]> {
     starts.filter_map(|at| path[at..].strip_prefix(b"cwd/")).next_back()
 }
 
-/// Why nobody may write a path, or see it. Only denials and persistence count: the path is a guess, and rules for whole
-/// homes would close every guess.
+/// Why nobody may write a path, or see it. Only denials and persistence count, because the path is a guess, and rules
+/// for whole homes would close every guess.
 fn closed<'p>(policy: &'p Policy, path: &[u8]) -> Option<&'p CompiledReason> {
     policy.map.denial(path).or_else(|| policy.map.keeping(path, None))
 }
 
 /// Why something strictly below the target of a link is protected or denied: a copy or an archive through the link could
-/// write it. Even through a link to a directory around the link, or around its later name, other links lead there.
+/// write it. A target around the link, or around the link's later name, counts, too: other links lead to such a place
+/// through it.
 fn closed_below<'p>(map: &'p PathRules, link: &Link<'_>) -> Option<&'p CompiledReason> {
     let is_around = is_below(link.path, link.target);
     let shapes = map.protected.shapes();
@@ -137,7 +138,7 @@ fn refusal<'p>(policy: &'p Policy, link: &Link<'_>) -> Option<LinkRefusal<'p>> {
         return Some(LinkRefusal::Follower);
     }
     let after_up = link.after_up.map(normalize::posix);
-    // Nothing after the `..`: it may lead anywhere.
+    // If nothing follows the `..`, the link may lead to any directory.
     let rest = after_up.as_deref().filter(|rest| *rest != b".");
     if !is_open && after_up.is_some() && rest.is_none() {
         return Some(LinkRefusal::Home);

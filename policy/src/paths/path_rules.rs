@@ -174,7 +174,7 @@ impl PathRules {
         }
     }
 
-    /// Returns whether persistence keeps a real path from being written, whatever else does.
+    /// Returns whether persistence keeps a real path from being written, even if a rule or a denial does so, too.
     pub(crate) fn is_kept(&self, path: &[u8], site: Option<Site>) -> bool {
         self.keeping(path, site).is_some()
     }
@@ -220,7 +220,7 @@ impl PathRules {
             } else if i >= bases {
                 let entry = &self.protected.entries()[i - bases];
                 let is_let_through = is_git_config && self.protected.is_git_config(entry, path);
-                // Of several, one that denies counts before one that asks.
+                // Of several protected places, one that denies counts before one that asks.
                 let may_count = protecting.is_none_or(|other| entry.rights.w < other.rights.w);
                 if may_count && !is_let_through && entry.glob.covers(path) {
                     protecting = Some(entry);

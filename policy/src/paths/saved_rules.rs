@@ -36,10 +36,11 @@ pub enum PatternError {
 }
 
 impl FileRule {
-    /// The same bits for another pattern, that a human has written. `below` is the widest directory for which it may be.
+    /// Returns a rule with the same bits for another pattern, which a human has written. `below` is the widest
+    /// directory that the pattern may be for.
     ///
     /// # Errors
-    /// If it is no pattern for files below that directory, or does not match the file of this rule.
+    /// If the pattern is not one for files below that directory, or does not match the file of this rule.
     pub fn edited(&self, pattern: &str, below: &str) -> Result<FileRule, PatternError> {
         if let Some(problem) = file_problem(pattern) {
             return Err(PatternError::Invalid(problem));

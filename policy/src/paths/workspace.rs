@@ -1,7 +1,8 @@
 //! `${workspace}`: the directory to work in, so that one policy serves every project.
 //!
-//! The supervisor finds it at the start; here is what it means in a policy. A pattern that begins with it stands for that
-//! directory. `${above}`, the whole pattern of a rule, stands for each directory above it, without what is in it.
+//! The supervisor finds the directory at the start. This module says what the placeholder means in a policy. A pattern
+//! that begins with `${workspace}` stands for that directory. `${above}`, the whole pattern of a rule, stands for each
+//! directory above the workspace, without what is in it.
 
 use super::expansion::{ABOVE, Bases, Expanded, expand, is_of_workspace};
 use crate::{Permission, Rights};
@@ -14,7 +15,7 @@ pub struct Workspace {
     /// Other real paths that the operator may mean. A denial holds there, too: an earlier guarded run cannot lift it by
     /// choosing another workspace.
     pub others: Vec<Vec<u8>>,
-    /// A sentence, if it is not the directory that the operator expects.
+    /// A sentence, if the workspace is not the directory that the operator expects.
     pub note: Option<String>,
 }
 

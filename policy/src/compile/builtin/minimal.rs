@@ -1,5 +1,5 @@
-//! What nearly every program needs and no operator should have to list: loader and libraries, locale and name
-//! service, the harmless devices, a process's own `/proc`. It lets no program start.
+//! What nearly every program needs and no operator should have to list: loader and libraries, locale and name service,
+//! the harmless devices, a process's own `/proc`. These rules let no program start.
 
 /// Where the loader and the libraries are.
 pub(crate) const LIBRARY_DIRS: [&str; 6] =

@@ -155,7 +155,7 @@ fn start_warning(host: &Host<'_>) -> Option<String> {
     })
 }
 
-/// Where npx unpacks the programs that it starts. In a project, such a program can do no more than the project's own.
+/// Where npx unpacks the programs that it starts. In a project, such a program can do no more than a program of the project.
 fn npx(host: &Host<'_>) -> Vec<u8> {
     [host.home, b"/.npm/_npx"].concat()
 }

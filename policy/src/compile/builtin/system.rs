@@ -39,7 +39,7 @@ pub(crate) const TOOLCHAINS: [&str; 22] = [
     "~/go/bin/**",
 ];
 
-/// Where an operator's own scripts are, below the home directory, whether or not `PATH` names it.
+/// The directories below the home in which an operator keeps scripts, whether or not `PATH` names them.
 pub(crate) const SCRIPTS: [&str; 2] = ["/bin", "/.bin"];
 
 /// Secrets among the temporary files of everybody: tickets of Kerberos (krb5.conf(5), `default_ccache_name`) and proxies of
@@ -113,7 +113,7 @@ pub(crate) const RULES: &[(&str, &str)] = &[
         "r--",
         "/etc/** /sys/** /boot/config-* /run/systemd/resolve/*.conf /var/lib/dbus/machine-id /dev /dev/shm",
     ),
-    // What the tools that show the state of a machine read: its packages, manual pages, fonts, sessions and journal. The
+    // What tools read to show the state of a machine: its packages, manual pages, fonts, sessions and journal. The
     // kernel lets most users read little of the journal.
     (
         "r--",
@@ -121,7 +121,7 @@ pub(crate) const RULES: &[(&str, &str)] = &[
          /var/log /var/log/apt/** /var/log/dpkg.log /var/log/wtmp /var/log/lastlog /run/utmp \
          /var/log/journal/** /run/log/journal/** /dev/kmsg",
     ),
-    // Not other processes: their memory and environment hold secrets.
+    // The directories of other processes are closed: their memory and environment hold secrets.
     ("r--", "/proc/**"),
     ("---", "/proc/*/?**"),
     (
@@ -164,7 +164,7 @@ pub(crate) const RULES: &[(&str, &str)] = &[
     ),
     // Caches hold built tools too; starting one is asked about.
     ("rw?", "~/.cache/**"),
-    // Histories, which are no programs either.
+    // Histories of shells, interpreters and other programs.
     (
         "---",
         "~/.bash_history ~/.zsh_history ~/.python_history ~/.node_repl_history ~/.lesshst ~/.viminfo \
@@ -220,8 +220,8 @@ mod tests {
         }
     }
 
-    /// What is denied by name is denied with all that it contains, should it be a directory: caches of Kerberos are files or
-    /// directories (krb5_ccache, "DIR").
+    /// A denied name may be that of a directory, and then everything in the directory is denied, too: caches of
+    /// Kerberos are files or directories (krb5_ccache, "DIR").
     #[test]
     fn a_star_at_the_end_covers_what_is_below() {
         let all: Vec<&str> = secrets().chain(TICKETS).collect();

@@ -43,8 +43,8 @@ pub fn may_be_temporary(dir: &[u8], home: &[u8]) -> bool {
     !is_below(home, dir) && !holds(dir, home, listed.chain(secrets()))
 }
 
-/// Returns a place of secrets in this directory. `None` for a directory that is itself such a place: it is denied as a
-/// whole.
+/// Returns a place of secrets in this directory. `None` if there is none, or if the directory itself is such a place,
+/// which is denied as a whole.
 pub fn secret_in(dir: &[u8], home: &[u8]) -> Option<&'static str> {
     let is_in = |secret: &&str| holds(dir, home, std::iter::once(*secret));
     let is_it = |secret: &&str| expand(secret, home).glob(true).literal() == dir;
@@ -55,8 +55,8 @@ fn holds<'p>(dir: &[u8], home: &[u8], mut patterns: impl Iterator<Item = &'p str
     patterns.any(|pattern| is_below(expand(pattern, home).glob(true).literal(), dir))
 }
 
-/// Returns the pattern of a directory and everything below it, with `~` for the home. `None` if no pattern
-/// matches it alone: its name contains a wildcard or is not UTF-8.
+/// Returns the pattern of a directory and everything below it, with `~` for the home. `None` if the directory's name
+/// contains a wildcard or is not UTF-8, because no pattern matches only this directory then.
 pub fn hierarchy(dir: &[u8], home: &[u8]) -> Option<String> {
     let written = match dir.strip_prefix(home) {
         Some(rest) if home.len() > 1 && is_below(dir, home) => [b"~", rest].concat(),

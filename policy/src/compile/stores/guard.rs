@@ -33,8 +33,8 @@ impl OwnStore<'_> {
                 warnings.push(format!("{path}: {problem}"));
                 continue;
             }
-            // Not resolved: it was a real path, and a link made since then leads to a place about which nobody has
-            // answered.
+            // The pattern is not resolved. It was a real path when it was saved, and a link made since then leads to a
+            // place about which nobody has answered.
             let glob = expand(&rule.pattern, home).glob(true);
             answers.push(SavedRule { glob, bits: rule.bits, reason: allowed_always(path, &rule) });
         }

@@ -48,8 +48,7 @@ impl StoreOwner {
 pub(crate) struct Stores<'a>(Vec<(StoreOwner, OpenclawStore<'a>)>);
 
 impl<'a> Stores<'a> {
-    /// Selects the stores of a host. The gateway's counts if guard.json has the guard ask for it as an
-    /// administrator.
+    /// Selects the stores of a host. The gateway's store counts if guard.json lets the guard request it as an administrator.
     pub(crate) fn new(host: &Host<'a>, is_admin: bool) -> Stores<'a> {
         let mut stores = vec![(StoreOwner::File, host.openclaw)];
         let is_the_file = match (host.openclaw, host.gateways) {

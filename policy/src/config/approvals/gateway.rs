@@ -42,7 +42,7 @@ pub struct GatewayRoute {
 /// Why the file of `tokenFile` must not be opened: the tree could have read it, or put it there, before it was denied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenFileError {
-    /// Without the key, a rule grants the access.
+    /// If the key were not set, a rule would grant the tree access to the file.
     #[error("without this key the guarded command could {verb} {path}: {ELSEWHERE}", path = show(path))]
     Granted {
         /// `read` or `write`.
@@ -50,7 +50,7 @@ pub enum TokenFileError {
         /// The file, as written or by its real path.
         path: Vec<u8>,
     },
-    /// A link on the way is in a directory of the tree's.
+    /// The tree may replace a symbolic link on the way to the file.
     #[error(
         "{link} is a symbolic link that the guarded command may replace: {ELSEWHERE}",
         link = show(link)

@@ -54,10 +54,10 @@ pub enum GatewayUrlError {
     /// An IPv6 address without its end.
     #[error("the bracket is not closed")]
     Bracket,
-    /// The text between the brackets is something else.
+    /// The text between the brackets is not an IPv6 address.
     #[error("[{0}] is not an IPv6 address")]
     NotIpv6(String),
-    /// The host is a name in other letters.
+    /// The host is a name with characters outside ASCII.
     #[error("\"{0}\": write the name in ASCII (xn--…)")]
     NotAscii(String),
     /// The host is neither a name nor an address.

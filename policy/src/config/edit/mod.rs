@@ -95,7 +95,7 @@ impl Draft {
         Ok(self.becomes(text))
     }
 
-    /// Has nobody asked: sets `exec.ask` to `off`.
+    /// Sets `exec.ask` to `off`, so that nobody is asked.
     pub fn set_ask_off(&mut self) -> Change {
         let text = tree::put(&self.text, &["exec", "ask"], Ask::Off.as_str());
         self.becomes(text)

@@ -86,8 +86,8 @@ impl DomainRule {
         }
     }
 
-    /// The names for several hosts that fit `hosts`: all of a name's hosts are among them or, with `partly`, at least
-    /// one.
+    /// The names for several hosts whose hosts are all in `hosts`. With `partly`, the names of which at least one host
+    /// is in `hosts`.
     pub(crate) fn lists_of(hosts: &BTreeSet<String>, partly: bool) -> impl Iterator<Item = DomainRule> {
         NamedHosts::among(hosts, partly).map(DomainRule::Named)
     }

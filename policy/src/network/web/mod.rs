@@ -66,7 +66,7 @@ impl WebRules {
         WebRules { asks: true, ..self.clone() }
     }
 
-    /// The verdict of the rules for names on an endpoint, unless they allow it.
+    /// The verdict of the rules for names on an endpoint. `None` if they allow the endpoint.
     fn judge_name(&self, endpoint: &WebEndpoint) -> Option<Verdict<'static>> {
         if let Some(rule) = self.denied.iter().find(|rule| rule.names(endpoint)) {
             return Some(deny(denied_domain(rule)));

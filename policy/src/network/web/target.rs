@@ -92,7 +92,7 @@ impl WebTarget<'_> {
         match *self {
             WebTarget::Url(text) => of_url(text),
             WebTarget::Authority(text, scheme) => {
-                // Without these characters it is only a host and a port.
+                // A text without these characters is only a host and a port.
                 if text.is_empty() || text.contains(['/', '\\', '?', '#']) {
                     return Err(WebTargetError::NotAUrl);
                 }

@@ -195,7 +195,7 @@ impl Glob {
         }
     }
 
-    /// Returns the subject after the prefix; `None` if it does not begin with that.
+    /// Returns the subject after the prefix; `None` if the subject does not begin with the prefix.
     fn after_prefix<'p>(&self, path: &'p [u8], slash: bool) -> Option<(&'p [u8], bool)> {
         // The pointer of an empty box dangles. glibc's memcmp loads from it with a mask that suppresses the
         // fault, which takes the processor longer than the rest of a decision.
@@ -251,8 +251,9 @@ impl Glob {
     }
 }
 
-/// Returns the part of the subject after the slash that `slashes` further slashes follow; if `slash`, one is
-/// added to the subject. A pattern with a leading `**/` compares only this part with the rest.
+/// Returns the part of the subject after the slash that `slashes` further slashes follow. If `slash` is set, the
+/// subject counts as one with another slash at its end. A pattern with a leading `**/` compares only this part with the
+/// rest.
 fn last_components(subject: &[u8], slash: bool, slashes: usize) -> Option<(&[u8], bool)> {
     let Some(before) = slashes.checked_sub(usize::from(slash)) else { return Some((&[], false)) };
     let mut starts = subject.iter().enumerate().rev().filter(|(_, b)| **b == b'/').map(|(i, _)| i + 1);

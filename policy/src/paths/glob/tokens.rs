@@ -11,7 +11,7 @@ pub(super) enum Token {
 
 pub(super) const SLASH: Token = Token::Unit(b'/' as u32);
 
-/// Calls `each` with every unit of a text: its characters, or its units of UTF-16. Stops when that returns false.
+/// Calls `each` with every unit of a text: its characters, or its units of UTF-16. Stops when `each` returns false.
 pub(super) fn units(text: &str, is_for_files: bool, mut each: impl FnMut(u32) -> bool) -> bool {
     match is_for_files {
         true => text.chars().all(|c| each(c.into())),

@@ -26,7 +26,7 @@ pub enum ShapeKind {
     All,
     /// A file, with which the path ends: a directory of that name is not protected.
     File,
-    /// A file that git changes by renaming its lock, or the lock: the guard judges its content.
+    /// A file that git changes by renaming its lock, or the lock. The guard judges the new content.
     GitLocked,
     /// The directory of a submodule's hooks itself: git runs nothing for a directory without hooks.
     ModuleHooks,
@@ -64,7 +64,7 @@ impl<'p> Shape<'p> {
         LinkedSet(self.set)
     }
 
-    /// The same shape, about which the guard may ask nobody.
+    /// The same shape, but the guard asks nobody about it.
     pub(super) fn unasked(self) -> Shape<'p> {
         Shape { may_be_asked: false, ..self }
     }
@@ -152,7 +152,8 @@ impl<'p> Component<'p> {
         after.len() < tail.rest.len() && tail.rest.iter().zip(&after).all(|(name, other)| name == other)
     }
 
-    /// If this is the name of a repository and the path leads to a protected part of it, the holder of that part.
+    /// Returns the holder of a protected part of a repository, if this component is the repository's name and the path
+    /// leads to the part.
     pub(super) fn leads_into_repository(&self) -> Option<&'p [u8]> {
         let is = |name: &[u8]| self.name().eq_ignore_ascii_case(name);
         let inside = self.after().next().map(|part| part.name());
@@ -166,8 +167,8 @@ impl<'p> Component<'p> {
         }
     }
 
-    /// If this is a git directory, under any name, and the path leads to a protected part of it: the holder of that
-    /// part.
+    /// Returns the holder of a protected part of a git directory, if this component is the git directory, under any
+    /// name, and the path leads to the part.
     pub(super) fn leads_into_git(&self) -> Option<&'p [u8]> {
         match self.after().next()?.name() {
             b"info" if self.rest() == b"info" => Some(self.itself()),
@@ -204,7 +205,7 @@ impl<'p> Component<'p> {
             b"info" if self.rest() == b"attributes" => Some(ShapeKind::File),
             // Where git looks for more objects (gitrepository-layout(5)).
             b"objects" if GIT_ALTERNATES.contains(&self.rest()) => Some(ShapeKind::File),
-            // git prefers it to the directory around it (git's path.c, `enter_repo`).
+            // git prefers a `.git` to the directory around it (git's path.c, `enter_repo`).
             name if name.eq_ignore_ascii_case(b".git") && self.is_last() => Some(ShapeKind::All),
             name if is_lock_or_file(name) && self.is_last() => Some(ShapeKind::GitLocked),
             name if (GIT_FILES.contains(&name) || is_locked_name(name)) && self.is_last() => {

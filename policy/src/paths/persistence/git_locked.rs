@@ -38,7 +38,7 @@ impl GitLockedNames {
         [self.file, self.lock, self.new]
     }
 
-    /// Returns the names of which the lock has this name.
+    /// Returns the [`GitLockedNames`] whose lock has this name.
     pub fn of_lock(name: &[u8]) -> Option<&'static GitLockedNames> {
         GIT_LOCKED.iter().find(|names| names.lock == name)
     }
@@ -48,13 +48,13 @@ impl GitLockedNames {
         is_lock_or_file(name)
     }
 
-    /// Returns whether a path is that of a file by which git finds other files, or of its lock.
+    /// Returns whether a path is that of a file that holds paths, or of the lock of such a file.
     pub fn is_of_paths(path: &[u8]) -> bool {
         let name = basename(path);
         GIT_LOCKED.iter().any(|names| names.names_paths() && [names.file, names.lock].contains(&name))
     }
 
-    /// Returns the names of which the file itself has this name.
+    /// Returns the [`GitLockedNames`] whose file has this name.
     pub fn of_file(name: &[u8]) -> Option<&'static GitLockedNames> {
         GIT_LOCKED.iter().find(|names| names.file == name)
     }

@@ -1,5 +1,6 @@
-//! What a path is part of, if a directory on the way is a git directory under any name: a bare repository, that of a
-//! submodule or of a work tree. The path alone cannot tell: a caller that knows the disk looks at the directories.
+//! What a path is part of, if a directory on the way is a git directory under any name: a bare repository, or the git
+//! directory of a submodule or of a work tree. The path alone cannot tell: a caller that knows the disk looks at the
+//! directories.
 
 use super::components::{Component, Components, GIT_GUESTS, GIT_REMOTES, GIT_UNFINISHED, Shape, ShapeKind};
 use super::git_data::is_known;
@@ -53,7 +54,7 @@ fn add_whole<'p>(git: &Component<'p>, is_in_git: bool, parts: &mut Vec<GitPart<'
     // git makes the tree's own submodules below `modules`, and nothing here says where their work trees may be.
     let ruled: [&[&[u8]]; 3] = [&GIT_GUESTS, &GIT_REMOTES, &GIT_UNFINISHED];
     if is_in_git && !is_known(first.name()) || ruled.iter().any(|names| names.contains(&first.name())) {
-        // As if it were called `.git`.
+        // The path counts as if the directory were called `.git`.
         git_directory::parts(git, &mut |shape| {
             parts.push(GitPart { directory, look: GitLook::Whole, shape, may_be_work_tree: false });
             false

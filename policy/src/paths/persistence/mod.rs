@@ -128,7 +128,7 @@ pub(crate) fn protected_paths(
             }
         }
         let sites = &host.persistence_sites;
-        // As in a workspace.
+        // Ask about these places as about places in a workspace.
         making.w = if is_asked(set, Start::Workspace, "/") { Grant::Ask } else { Grant::No };
         for path in sites.named_by_variables(set, host.home) {
             // Some variables of git and Mercurial name directories.
@@ -151,8 +151,8 @@ pub(crate) fn protected_paths(
                 };
                 host.path_dirs.iter().chain(written).filter(leads_to_protected).for_each(|dir| {
                     making.add(&[dir, &b"/"[..]].concat(), &reason);
-                    // With this file, the directory would be that of an environment at the next start, which is not
-                    // protected.
+                    // With this file, the directory would count as one of an environment at the next start, and would
+                    // not be protected.
                     making.add(&[around(dir), b"/pyvenv.cfg"].concat(), &reason);
                 });
             }
@@ -271,7 +271,7 @@ struct Making<'a> {
     own: Option<Vec<u8>>,
     /// Files named like a configuration of git's that were also added for another reason.
     others: HashSet<Vec<u8>>,
-    /// What `w` becomes at most where places are added.
+    /// The most that `w` becomes at the places that are being added.
     w: Grant,
 }
 

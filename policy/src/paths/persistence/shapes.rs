@@ -37,7 +37,7 @@ pub(crate) struct Shapes {
     reasons: Vec<(Set, Arc<CompiledReason>)>,
     /// The reason for git's configuration, which says what may change there.
     git_config: Option<Arc<CompiledReason>>,
-    /// Home directories, whose own lists say what is protected in them by the names that they have.
+    /// Home directories. Lists of their own say which names are protected in them.
     homes: Vec<Vec<u8>>,
     /// The directories of hooks that a configuration names relative to each work tree, as components.
     hooks: Vec<Vec<Vec<u8>>>,
@@ -59,7 +59,7 @@ impl Shapes {
             let names = path.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b"."));
             names.map(<[u8]>::to_vec).collect::<Vec<_>>()
         };
-        // Without a name it would be the work tree itself, and with `..` a place outside.
+        // A path without a name would be the work tree itself, and one with `..` a place outside of it.
         let is_plain = |path: &Vec<Vec<u8>>| !path.is_empty() && path.iter().all(|name| name != b"..");
         let hooks = sites.hook_directories.iter().map(components).filter(is_plain).collect();
         let has_shape = |set: Set| set == Set::Git || TAILS.all().any(|(_, tail)| tail.set == set);
@@ -331,7 +331,7 @@ mod tests {
         assert_eq!(holders("/a/.git/hooks/update.sample"), ["/a/.git"]);
         assert_eq!(holders("/a/.git/remotes/origin"), ["/a/.git"]);
         assert_eq!(holders("/a/.git/worktrees/w1/commondir"), ["/a/.git/worktrees/w1"]);
-        // What the tree's own work tree has of a submodule is the tree's.
+        // A work tree's git directory may hold parts of a submodule. If the guarded tree made that directory, they are its own.
         assert_eq!(holders("/a/.git/worktrees/w1/modules/x/config"), ["/a/.git/worktrees/w1"]);
         assert_eq!(holders("/a/.git/objects/info/alternates"), ["/a/.git"]);
         assert_eq!(holders("/a/.git/rebase-merge/git-rebase-todo"), ["/a/.git/rebase-merge"]);

@@ -26,7 +26,7 @@ pub(super) const OTHER_REPOSITORIES: [(&[u8], &[&[u8]]); 2] = [
     ),
 ];
 
-/// Directories that hold a program's state in a home, and mean something else in a workspace. Of OpenClaw's, the guard
+/// Directories that hold a program's state in a home, and mean something else in a workspace. In `.openclaw`, the guard
 /// protects its own part.
 const STATE_OF_HOMES: [&[u8]; 1] = [b".openclaw"];
 
@@ -34,7 +34,7 @@ fn first_of(path: &'static str) -> &'static [u8] {
     path.trim_matches('/').split('/').next().unwrap_or_default().as_bytes()
 }
 
-/// The tails that begin with a component: by its name; then those whose only component is a pattern.
+/// The tails by the name of their first component, and then the tails whose only component is a pattern.
 #[derive(Default)]
 pub(super) struct Tails {
     by_name: HashMap<&'static [u8], Vec<ShapeTail>>,

@@ -80,8 +80,8 @@ const NAMING: &[(Set, Value, &str)] = &[
     ),
 ];
 
-/// Variables for a directory that a tool otherwise has in the home: the lists' entries for the directory in the home
-/// hold for the variable's directory, too.
+/// Variables that move a directory which a tool has in the home by default. The lists' entries for the directory in the
+/// home hold for the variable's directory, too.
 const MOVING: [(&str, &str); 39] = [
     ("CARGO_HOME", "/.cargo"),
     ("RUSTUP_HOME", "/.rustup"),
@@ -160,8 +160,8 @@ impl PersistenceSites {
         paths.filter(|path| OF_THE_SYSTEM.iter().all(|top| !path.starts_with(top))).collect()
     }
 
-    /// Returns the directories that variables name in place of directories in a home. Each comes after the path, below the
-    /// home, of the directory that it replaces.
+    /// Returns the directories that variables name in place of directories in a home. In each pair, the path of the
+    /// replaced directory below the home comes first.
     pub(super) fn moved_homes(&self, home: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
         let moved = |(name, place)| {
             // GOPATH may have several.

@@ -67,7 +67,7 @@ pub(super) fn approved_scripts(policy: &Policy) -> Result<(), Inexact> {
     }
 }
 
-/// Fails if the floor makes more readable than the policy does: it lets everything in the exec roots be read.
+/// Fails if the floor lets more files be read than the policy does: it lets everything in the exec roots be read.
 fn programs(policy: &Policy, walked: &Walked) -> Result<(), Inexact> {
     let is_read =
         |root: &[u8]| policy.is_uniform(root, Access::READ) || walked.standing(root) == NodeKind::Nothing;

@@ -29,8 +29,9 @@ pub struct ReadPart {
 }
 
 impl Policy {
-    /// Returns each rule for every agent that keeps reads from the kernel. `names` is as for [`Policy::tiers`], but is
-    /// called a second time for directories that are split. All parts together are no more than a floor can hold.
+    /// Returns each rule that is for every agent and that keeps reads from the kernel. `names` is as for
+    /// [`Policy::tiers`], but is called a second time for directories that are split. All parts together are no more
+    /// than a floor can hold.
     pub fn partial_reads(&self, names: &dyn Fn(&[u8]) -> Option<Vec<Name>>) -> Vec<PartialRead> {
         let walked = walk::walk(self, names);
         let reads = Compared::reads(self, &walked);

@@ -21,7 +21,7 @@ pub(super) struct Walked {
     pub(super) is_cut: bool,
     /// The directories that were split.
     listed: HashSet<Vec<u8>>,
-    /// The names found in them on the way to where patterns and roots lead.
+    /// The names in the split directories that lie on the way to where patterns and roots lead.
     found: HashMap<Vec<u8>, NameKind>,
 }
 
