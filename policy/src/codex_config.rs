@@ -67,8 +67,8 @@ enum TomlValue {
     Other(String),
 }
 
-/// Returns the names of the keys that were added, changed or removed, if all of them run nothing. `None` if others change, or
-/// if one of the two cannot be read.
+/// Returns the names of the keys that were added, changed or removed, if all of them run nothing. `None` if any other
+/// key changes, or if one of the two configurations cannot be read.
 pub(crate) fn changed_keys(old: &[u8], new: &[u8]) -> Option<Vec<String>> {
     let (before, after) = (SortedConfig::read(old)?, SortedConfig::read(new)?);
     if before.others != after.others {

@@ -125,8 +125,8 @@ fn decide_git_config(
     Verdict { outcome, reason: Reason::new(Source::Builtin, "permissions.persistence.git", rule, text) }
 }
 
-/// Allows a change if persistence is the only reason to ask about it, and the content shows that nothing new runs. Denies
-/// every other change: then the path counts, whatever comes there.
+/// Allows a change if persistence is the only reason to ask about it, and the content shows that nothing new runs.
+/// Denies every other change: then the verdict on the path counts, whatever the new content is.
 fn decide_codex_config<'p>(policy: &'p Policy, path: &[u8], old: &[u8], new: &[u8]) -> Verdict<'p> {
     let of_path = decide_file(policy, path, Access::WRITE, None);
     let is_own = path.strip_prefix(policy.home.as_slice()) == Some(codex_config::PATH);

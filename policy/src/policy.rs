@@ -50,7 +50,7 @@ pub struct Policy {
     pub(crate) inherit: Inherit,
     pub(crate) path_prepend: Vec<Vec<u8>>,
     pub(crate) warnings: Vec<String>,
-    /// The template that guard.json extends, to explain the policy by.
+    /// The template that guard.json extends. It is kept to explain the policy.
     pub(crate) extended: Option<Arc<ExtendedTemplate>>,
 }
 
@@ -294,8 +294,8 @@ impl Policy {
         self.map.protected.shapes().leads_to(path)
     }
 
-    /// Every name on the way to something that is protected by its shape, without those that hold a star: what a directory
-    /// that cannot be listed may have.
+    /// Every name on the way to something that is protected by its shape, without the names that hold a star. A
+    /// directory that cannot be listed may have these names.
     pub fn names_of_shapes(&self) -> BTreeSet<Vec<u8>> {
         let patterns = self.map.protected.shapes().patterns();
         let names = patterns.iter().flat_map(|(pattern, ..)| pattern.split('/'));
@@ -348,8 +348,8 @@ impl Policy {
         self.network.web_rules().is_none_or(WebRules::follow_redirects)
     }
 
-    /// Whether the verdict on an address depends on whether it is this host's: [`crate::Connection::interface`] is to
-    /// be found out. `page` is where the approvals page is served.
+    /// Whether the verdict on an address depends on whether it is this host's. If so, the caller must find out
+    /// [`crate::Connection::interface`]. `page` is where the approvals page is served.
     pub fn needs_interfaces(&self, address: SocketAddr, page: Page) -> bool {
         self.network.needs_interfaces(address, page)
     }

@@ -53,7 +53,7 @@ impl BitOr for Access {
 pub enum Role {
     /// The file that was named.
     Program,
-    /// The interpreter of a script's first line, or an interpreter's own.
+    /// The interpreter that a script's first line names, or the interpreter of such an interpreter.
     Interpreter,
     /// The loader (`PT_INTERP`) of a program that is judged by itself: needs `x`, no allowlist entry.
     Loader,
@@ -75,17 +75,17 @@ pub struct Exec<'a> {
 /// What is around a file, as far as it decides whether persistence protects it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Site {
-    /// Nothing there is protected by its shape, or the tree made, in this session, each directory that holds it: then it
-    /// is the tree's own.
+    /// Nothing there is protected by its shape, or the tree made, in this session, each directory that holds the file:
+    /// then the file is the tree's own.
     Own,
-    /// As [`Site::Own`], but for git: the path is a file of a repository whose new content is judged by itself
-    /// ([`Request::GitConfig`], [`Request::GitPaths`]), or the tree's own lock of one.
+    /// Like [`Site::Own`], but for git: the path is a file of a repository whose new content is judged by itself
+    /// ([`Request::GitConfig`], [`Request::GitPaths`]), or the tree's own lock of such a file.
     GitLocked,
     /// The file is, or would become, one that runs by itself in a git repository whose name is not `.git`.
     Repository,
-    /// A protected name that is a link leads there.
+    /// A link with a protected name leads to the file.
     Linked(LinkedSet),
-    /// The configuration of a repository around it, or beside it, names it.
+    /// The configuration of a repository around the file, or beside it, names the file.
     Configured(LinkedSet),
 }
 
@@ -96,7 +96,7 @@ pub struct Link<'a> {
     pub path: &'a [u8],
     /// Where it leads: a real path, as far as something is there.
     pub target: &'a [u8],
-    /// What is known of the place there.
+    /// What is known of the target's place.
     pub site: Option<Site>,
     /// Whether something is there that is no directory. Then nothing new is made through the link.
     pub is_to_file: bool,

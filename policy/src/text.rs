@@ -16,8 +16,8 @@ pub fn shown(bytes: &[u8]) -> String {
     written_out(bytes, Backslash::Plain)
 }
 
-/// As [`shown`], for what a human decides about: a backslash that would look like the start of an escape is doubled, so that
-/// the text stands for these bytes and no others. Apply it once, to the bytes themselves.
+/// Like [`shown`], for what a human decides about: a backslash that would look like the start of an escape is doubled,
+/// so that the text stands for these bytes and no others. Apply it once, to the bytes themselves.
 pub fn shown_exactly(bytes: &[u8]) -> String {
     written_out(bytes, Backslash::Doubled)
 }
@@ -99,8 +99,8 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// A word quoted for a shell, which does not act on a terminal either. If the word itself would act on one, the text stands
-/// for another word.
+/// A word quoted for a shell, as text that does not act on a terminal. If the word itself would act on one, the text
+/// stands for another word.
 pub fn quoted(word: &str) -> String {
     // No shell takes a NUL.
     let word = word.replace('\0', "\u{fffd}");
@@ -133,7 +133,7 @@ pub fn shown_json(json: &str) -> Cow<'_, str> {
     let mut has_base = false;
     for character in json.chars() {
         let is_written = is_unseen(character) || !has_base && is_mark(character);
-        // A mark would go onto the quotation mark.
+        // A combining mark would go onto a space, a line break or a quotation mark.
         has_base = !is_written && !matches!(character, ' ' | '\n' | '"');
         if is_written {
             for unit in character.encode_utf16(&mut [0; 2]) {

@@ -88,7 +88,7 @@ pub struct Reason<'p> {
     is_quiet: bool,
 }
 
-/// The config path of what is denied without a line on the terminal; the audit log has it.
+/// The config path of denials that get a line in the audit log and none on the terminal.
 pub(crate) const UNMENTIONED: &str = "builtin.unmentioned";
 /// The config path of what persistence keeps from writing, without the set's name.
 pub(crate) const PERSISTENCE: &str = "permissions.persistence.";
@@ -150,13 +150,13 @@ impl<'p> Reason<'p> {
         self.is_quiet || self.source == Source::Builtin && self.path.starts_with(UNMENTIONED)
     }
 
-    /// Whether a denial for this reason holds even where nothing else is blocked (`--observe`): what it closes answers for
-    /// guards that do block.
+    /// Whether a denial for this reason holds even where nothing else is blocked (`--observe`), because what it closes
+    /// can answer for guards that do block.
     pub fn is_absolute(&self) -> bool {
         self.source == Source::Builtin && self.path == ABSOLUTE
     }
 
-    /// The same, owned: for a record that outlives the policy.
+    /// The same reason, owned, for a record that outlives the policy.
     pub fn into_owned(self) -> Reason<'static> {
         Reason {
             source: self.source,

@@ -29,7 +29,7 @@ struct Host<'d> {
     blocked_prefixes: Vec<&'d str>,
 }
 
-/// Set by every login, so dropping it needs no notice. Programs can read the shell from the password entry.
+/// Every login sets this variable, so dropping it needs no notice. Programs can read the shell from the password entry.
 const EVERYWHERE: &str = "SHELL";
 
 const CODE: &str = "it makes programs load, run or trust something else; OpenClaw never passes it on";

@@ -130,8 +130,9 @@ fn is_program_variable(name: &[u8]) -> bool {
     PROGRAM_VARIABLES.names.iter().any(is) && !PROGRAM_VARIABLES.exceptions.iter().any(is)
 }
 
-/// Whether a variable can, judged by its name, change what a program does. `is_inherited`: the command inherits it
-/// unchanged from the operator, in which case it counts only if it should never have been inherited.
+/// Whether a variable can, judged by its name, change what a program does. If `is_inherited` is set, the command
+/// inherits the variable unchanged from the operator. Then the variable counts only if it should never have been
+/// inherited.
 pub fn can_change_program(name: &[u8], is_inherited: bool) -> bool {
     let judged = judged_name(name);
     if judged == MARK.0 {

@@ -7,8 +7,8 @@ use crate::paths::path_rules::PathRules;
 /// The directories that execvp(3) searches if PATH is not set.
 const WITHOUT_PATH: &[u8] = b"/bin:/usr/bin";
 
-/// The directories from `guard.json` with `~` expanded, and a warning for each one that the tree can write: there it
-/// could choose the program behind a name.
+/// The directories from `guard.json` with `~` expanded, and a warning for each one that the tree can write, because the
+/// tree could choose the program behind a name there.
 pub(crate) fn path_directories(
     written: &[String],
     paths: &Paths<'_>,

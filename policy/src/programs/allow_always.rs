@@ -36,13 +36,13 @@ pub enum Once {
     InlineCode,
     /// It is an interpreter: the file that it runs may change.
     Interpreter,
-    /// The tree may write its file, or a file among its arguments that it may run.
+    /// The tree may write the program's file, or a file among the arguments that the program may run.
     Writable,
-    /// The tree may write a file among its arguments, and nothing says that this is only data to it.
+    /// The tree may write a file among the arguments, and nothing says that the program uses this file only as data.
     Operand,
     /// It runs code from an input that no entry can bind. Later the input may hold other code.
     Input,
-    /// Its path is not UTF-8, or as a pattern would match other paths.
+    /// The program's path is not UTF-8, or would match other paths if it were used as a pattern.
     Path,
 }
 
@@ -77,8 +77,8 @@ pub enum AllowAlways {
     },
 }
 
-/// `exec.strictInlineEval`: if on, code in arguments is always asked about, so that interpreters without it
-/// can be saved.
+/// `exec.strictInlineEval`: if on, code in arguments is always asked about, so that interpreters can be saved with
+/// arguments that contain no code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StrictInlineEval {
     /// Interpreters are never saved.

@@ -1,4 +1,4 @@
-//! Whether a program runs what it reads from standard input, by its arguments.
+//! Decides by a program's arguments whether the program runs what it reads from standard input.
 
 use super::interpreters::{EDITORS, Element, Interpreter, OptionKind, is_of};
 use super::reads_programs::FIRST_OPERAND;
@@ -82,8 +82,8 @@ const SQLITE_VALUED: [&str; 16] = [
 ];
 
 /// Returns whether a program that is not an interpreter runs the lines that it reads from standard input. ed(1),
-/// gdb(1), psql(1) and mysql(1) do; sqlite3(1) does without SQL among its operands; vim(1) takes them as keys, unless
-/// it reads the text from there.
+/// gdb(1), psql(1) and mysql(1) do; sqlite3(1) does without SQL among its operands; vim(1) takes the lines as keys,
+/// unless it reads the text to edit from standard input.
 pub(super) fn reads_lines(program: &str, arguments: &[&str]) -> bool {
     let is_asked =
         |words: &[&str]| arguments.iter().any(|word| words.iter().any(|option| word.starts_with(option)));

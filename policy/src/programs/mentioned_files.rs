@@ -1,8 +1,9 @@
 //! The files that commands and code among the arguments name: `source -v FILE`, `exec(open("FILE").read())`.
 //!
 //! The languages differ in how they split and quote words, and the list of commands that read a file is never complete.
-//! So each word counts, whatever the command is called, and each way to split: a word that the program does not see costs a
-//! look for a file of that name. A name counts even without such a file only if a command that is known to read a file has it.
+//! So each word counts, whatever the command is called, and each way to split: a word that the program does not see
+//! costs a look for a file of that name. If there is no such file, a name counts only if a command that is known to
+//! read a file has it.
 
 use std::collections::HashSet;
 

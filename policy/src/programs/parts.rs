@@ -70,7 +70,7 @@ impl Policy {
         self.programs.reasons.denied.to_reason()
     }
 
-    /// Returns why everything may start that the map lets run, if `exec.security` is full.
+    /// Returns why every program that the map lets run may start, if `exec.security` is full.
     pub fn everything_starts(&self) -> Reason<'_> {
         self.programs.reasons.full.to_reason()
     }

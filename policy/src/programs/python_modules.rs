@@ -1,5 +1,5 @@
-//! The modules that python's arguments name: `-m MODULE`, and the names behind it, since many modules take others there
-//! (`-m unittest MODULE`, `-m runpy MODULE`).
+//! The modules that python's arguments name: `-m MODULE`, and the names behind it, because many modules take other
+//! modules as arguments (`-m unittest MODULE`, `-m runpy MODULE`).
 
 use super::interpreters::{Element, Interpreter, OptionKind};
 
@@ -27,7 +27,7 @@ const MAX_NAME: usize = 1024;
 pub(super) struct ModuleFiles {
     /// The module of `-m`.
     pub(super) module: Option<String>,
-    /// Below a directory of sys.path.
+    /// The files, as paths below a directory of sys.path.
     pub(super) files: Vec<Vec<u8>>,
     /// Names beyond the bounds.
     pub(super) more: Vec<Vec<u8>>,

@@ -91,7 +91,7 @@ pub(super) const FIRST_OPERAND: &[&str] = &[
 /// Programs that run what a file says: always, or by these words or letters.
 struct ProgramReader {
     names: &'static [&'static str],
-    /// Without any words and letters, they always do.
+    /// A program without any words and letters always runs what a file says.
     words: &'static [&'static str],
     /// Options of one letter, which may stand in one argument with others: `-nf`.
     letters: &'static str,

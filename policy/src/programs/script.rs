@@ -1,4 +1,4 @@
-//! Finds what an interpreter may run, by its arguments: an approval is bound to it, too.
+//! Finds, by an interpreter's arguments, what it may run: an approval is bound to that, too.
 
 use super::code_on_input::{
     CodeOnInput, has_input_file, is_nodes_debugger, on_input, others_on_input, reads_lines,
@@ -18,15 +18,15 @@ use super::starters::{MULTICALL, is_shell, starts_others};
 pub struct Operands {
     /// The index in `argv` of the script, where it is certain.
     pub script: Option<usize>,
-    /// Where the program looks for its script: below the current directory, or instead of it (`ruby -C DIR`). Empty for the
-    /// current directory.
+    /// The directory in which the program looks for its script (`ruby -C DIR`): an absolute path, or one relative to
+    /// the current directory. Empty for the current directory.
     pub directory: Vec<u8>,
     /// The files that run where the script is a directory, below it (`python3 DIR`).
     pub entries: &'static [&'static str],
     /// Whether the program resolves the names of its files itself, as text, before it opens them (node's `fs.realpathSync`).
     pub resolves_names: bool,
-    /// What else may be a file that is run: other arguments, values of options, and the files that a module's name stands
-    /// for. If the script is certain and no option loads code, only the files of modules.
+    /// What else may be a file that is run: other arguments, values of options, and the files that a module's name
+    /// stands for. If the script is certain and no option loads code, these are only the files of modules.
     pub others: Vec<Vec<u8>>,
     /// The module that runs (`python3 -m MODULE`): where it is found is not certain.
     pub module: Option<String>,
@@ -45,13 +45,13 @@ impl Operands {
         Some(joined(&self.directory, argv.get(self.script?)?))
     }
 
-    /// Returns the script's path, and those of the others.
+    /// Returns the script's path, and the paths in `others`.
     pub(crate) fn into_files(self, argv: &[Vec<u8>]) -> impl Iterator<Item = Vec<u8>> {
         self.script_path(argv).into_iter().chain(self.others)
     }
 }
 
-/// What an input is that a program runs code from.
+/// The kind of an input from which a program runs code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InputKind {
     /// A terminal: an interactive session, where a human or a program types.
@@ -255,7 +255,7 @@ mod tests {
             "/usr/bin/perl -S good.pl",
             "/usr/bin/julia -O evil.jl good.jl",
             "/usr/bin/expect -f evil.exp good.exp",
-            // Without a path before it, this is node's debugger.
+            // `inspect` without a path before it starts node's debugger.
             "/usr/bin/node inspect evil.js",
         ] {
             assert_eq!(operands(line).0, None, "{line}");

@@ -1,4 +1,4 @@
-//! Whether a guarded run may write a program, or a file that it runs: this run, or an earlier one could.
+//! Whether this guarded run may write a program or a file that the program runs, or whether an earlier run could.
 
 use super::data_only::is_data_only;
 use super::named_files::values;

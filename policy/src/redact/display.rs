@@ -48,7 +48,8 @@ impl Sign {
         }
     }
 
-    /// The character to search in its place. A surrogate or a byte becomes a character that is not part of a word.
+    /// The character that stands for this sign in the search. A surrogate or a byte becomes a character that is not
+    /// part of a word.
     fn searched(self) -> char {
         match self {
             Sign::Char(character) => character,

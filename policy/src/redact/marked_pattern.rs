@@ -9,7 +9,7 @@ use regex::Regex;
 /// A pattern, and what each of its matches contains.
 #[derive(Debug)]
 pub(super) struct MarkedPattern {
-    /// Every match contains one of these, in whichever case. In lower case and ASCII.
+    /// Every match contains one of these marks, in whichever case. The marks are in lower case and ASCII.
     marks: &'static [&'static str],
     /// The group `s` is the secret. `VALUE` stands for [`VALUE`].
     pattern: &'static str,

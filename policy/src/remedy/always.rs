@@ -168,8 +168,8 @@ pub fn always(policy: &Policy, requests: &[Request<'_>], world: &dyn AlwaysConte
 }
 
 impl Always {
-    /// The same for a program that also runs code from these inputs. An entry would allow other code, too, except at
-    /// a terminal: there a human types the code each time.
+    /// Returns what "allow always" saves if the program also runs code from these inputs. Nothing is saved if an entry
+    /// would allow other code, too. A terminal does not count, because there a human types the code each time.
     #[must_use]
     pub fn with_inputs(self, inputs: impl IntoIterator<Item = InputKind>) -> Always {
         match self {
@@ -340,7 +340,7 @@ fn may_run_an_operand(policy: &Policy, exec: &Exec<'_>, world: &dyn AlwaysContex
         && arguments.iter().flat_map(|argument| values(argument)).any(|file| may_run(&file))
 }
 
-/// Returns whether a path is another file for each process, or by each descriptor.
+/// Returns whether the file to which a path leads depends on a process or on its descriptors.
 fn differs_by_process(path: &[u8]) -> bool {
     let names: [&[u8]; 6] =
         [b"/dev/fd", b"/dev/stdin", b"/dev/stdout", b"/dev/stderr", b"/proc/self", b"/proc/thread-self"];
@@ -373,7 +373,7 @@ fn add(savings: &mut Vec<Saving>, new: Saving) {
     }
 }
 
-/// Does as [`literal`], for a call that is never saved otherwise.
+/// Like [`literal`], but fails with the reason why nothing is saved.
 fn only(path: &[u8]) -> Result<String, String> {
     literal(path).map_err(|error| error.to_string())
 }
@@ -395,9 +395,9 @@ pub(crate) fn literal(path: &[u8]) -> Result<String, LiteralError> {
     Ok(text.to_owned())
 }
 
-/// Returns the widest directory for which the pattern that "always" saves may be edited, if it may be. It may be if the
-/// pattern is that of a single rule for reading or writing a file, but never for the home directory or one above it.
-/// Libraries are not saved by pattern: the tree could bring another one.
+/// Returns the widest directory for which the pattern that "always" saves may be edited. `None` if it may not be
+/// edited. It may be if it is the pattern of a single rule for reading or writing a file, but never for the home
+/// directory or one above it. Libraries are not saved by pattern: the tree could bring another one.
 pub fn edited_below(policy: &Policy, always: &Always) -> Option<String> {
     let Always::Saves { narrow, .. } = always else { return None };
     let [Saving::Rule(rule)] = &narrow[..] else { return None };

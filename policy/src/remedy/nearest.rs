@@ -57,7 +57,7 @@ impl Policy {
             Distance::to(leading(entry.glob.literal(), entry.glob.is_literal()), path)
         };
         let granting = self.map.rules.iter().filter(|entry| entry.rights.grants(access));
-        // Ties: the longest pattern, then the first.
+        // Of entries that are equally near, the longest pattern counts, then the first.
         let near = granting.rev().map(|entry| (near(entry), entry)).filter(|(way, _)| way.common > 0);
         let (_, entry) = near.max_by_key(|(way, entry)| (*way, entry.glob.length()))?;
         Some(Nearest { reason: entry.reason.to_reason(), near: Near::Elsewhere })
@@ -72,7 +72,7 @@ impl Policy {
         let ways = allowlist
             .literals()
             .map(|(literal, is_whole, reason)| (Distance::to(leading(literal, is_whole), exec.path), reason));
-        // Ties: the first.
+        // Of entries that are equally near, the first counts.
         let (way, reason) = ways.rev().max_by_key(|(way, _)| *way)?;
         (way.common > 0).then(|| Nearest { reason: reason.to_reason(), near: Near::OtherProgram })
     }

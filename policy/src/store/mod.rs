@@ -159,7 +159,7 @@ fn section_of<'s>(agent: &'s Map<String, Value>, keys: &[&str]) -> Option<&'s Ma
     keys.iter().try_fold(agent, |section, name| section.get(*name)?.as_object())
 }
 
-/// The same, to change it.
+/// The section of an agent to which these keys lead, to change it.
 fn section_of_mut<'s>(
     agent: &'s mut Map<String, Value>,
     keys: &[&str],

@@ -141,7 +141,7 @@ fn fold_legacy_main(agents: &mut Object) {
     }
 }
 
-/// The identity of an entry: OpenClaw treats two entries with the same one as duplicates when it merges.
+/// The identity of an entry: OpenClaw treats two entries with the same identity as duplicates when it merges.
 fn sameness(entry: &Value) -> String {
     let pattern = entry.get("pattern").and_then(Value::as_str).map(|pattern| trim(pattern).to_lowercase());
     let arguments = match entry.get("argPattern") {

@@ -73,7 +73,7 @@ fn elsewhere(section_path: &str, key: &str) -> String {
     format!("{section_path}.{key} has no effect here: it belongs in guard.json")
 }
 
-/// The last of the sections to which `keys` lead, with its path, if it is there. Adds notes on keys beside these.
+/// Returns the section to which `keys` lead, with its path. `None` if it does not exist. Adds notes on other keys on the way.
 fn last<'s>(
     agent: &'s Map<String, Value>,
     agent_path: &str,

@@ -36,7 +36,7 @@ impl Store {
     /// note.
     ///
     /// # Errors
-    /// As [`Store::parse`], and if a section on the way to them is not an object.
+    /// Fails like [`Store::parse`], and if a section on the way to the file rules or the origins is not an object.
     pub fn parse_own(
         file: &str,
         text: &str,

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{Store, StoreEntry, lists};
 
-/// How much newer a use must be than the recorded one, in milliseconds. Not every short session writes the store.
+/// How much newer a use must be than the recorded one, in milliseconds, so that not every short session writes the store.
 const USE_INTERVAL: u64 = 60_000;
 
 /// The last use of an entry.

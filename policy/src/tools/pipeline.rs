@@ -103,7 +103,7 @@ pub(crate) fn denies_tool(lists: &ToolLists, tool: &str, inventory: &Inventory) 
 /// The label of the step of guard.json.
 pub const GUARD_STEP: &str = "guard.json tools";
 
-/// Removes what a step does not leave.
+/// Removes the tools that a step denies or does not allow.
 fn apply(step: PolicyStep, allowed: &mut Vec<String>, inventory: &Inventory) -> ToolStep {
     let filter = Filter::new(&step, inventory);
     let mut removed = Vec::new();

@@ -18,10 +18,10 @@ pub fn cwd_argv_pattern(cwd: &[u8], arguments: &[Vec<u8>]) -> String {
     CWD_ARGV.to_owned() + &hex(&hashed(cwd, arguments).finalize())
 }
 
-/// Returns the `argPattern` of a start: that of its arguments in its directory, and of the name by which the program was
-/// called where that is not its own. A program may do something else by another name (git, busybox, coreutils), so an entry
-/// that OpenClaw made, which knows no name, counts for the program's own name only. An `argPattern` with a name never
-/// equals a hash of OpenClaw's, so OpenClaw asks.
+/// Returns the `argPattern` of a start: a hash of the arguments, the directory and, if the program was called by a name
+/// that is not its own, that name. A program may do something else by another name (git, busybox, coreutils), so an
+/// entry that OpenClaw made, which knows no name, counts for the program's own name only. An `argPattern` with a name
+/// never equals a hash of OpenClaw's, so OpenClaw asks.
 pub fn exec_pattern(exec: &Exec<'_>) -> String {
     let arguments = exec.argv.get(1..).unwrap_or_default();
     let mut hash = hashed(exec.cwd, arguments);

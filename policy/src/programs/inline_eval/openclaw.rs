@@ -10,8 +10,7 @@ pub(super) struct Flags {
     /// Compared as written.
     pub(super) exact: &'static [&'static str],
     pub(super) attached: bool,
-    /// Letters that may precede the option's own in one argument, `-ne CODE`; digits may follow if `0` is
-    /// one.
+    /// Letters that may precede the option's own in one argument, `-ne CODE`. Digits may follow if `0` is one of these letters.
     pub(super) cluster: Option<Cluster>,
 }
 
@@ -86,7 +85,7 @@ pub(super) const FLAGS: &[Flags] = &[
 /// Programs whose first operand is code, or a command.
 pub(super) struct Operand {
     pub(super) names: &'static [&'static str],
-    /// With one of these the code comes from a file, and operands are data.
+    /// Options with which the code comes from a file, and operands are data.
     pub(super) from_file: &'static [&'static str],
     /// Options that take the next argument.
     pub(super) valued: &'static [&'static str],

@@ -32,17 +32,17 @@ pub enum OptionKind {
     Valued,
     /// The value is the next argument, also where other letters follow.
     Next,
-    /// As [`OptionKind::Valued`]: code.
+    /// Like [`OptionKind::Valued`]; the value is code.
     Code,
     /// The first operand is a command line.
     Command,
-    /// As [`OptionKind::Valued`]: the module that runs; no more options follow.
+    /// Like [`OptionKind::Valued`]; the value is the module that runs, and no more options follow.
     Module,
-    /// As [`OptionKind::Valued`]: a file that runs; the operands are its arguments.
+    /// Like [`OptionKind::Valued`]; the value is a file that runs, and the operands are its arguments.
     File,
-    /// As [`OptionKind::Valued`]: the directory in which the program then looks for its files.
+    /// Like [`OptionKind::Valued`]; the value is the directory in which the program then looks for its files.
     Directory,
-    /// As [`OptionKind::Valued`]: a long option without its dashes.
+    /// Like [`OptionKind::Valued`]; the value is a long option without its dashes.
     Long,
     /// The program comes from standard input, and the operands are its arguments.
     Input,
@@ -55,12 +55,12 @@ pub enum OptionKind {
 pub enum OperandRule {
     /// The first operand is a script, and the rest are its arguments. `-` is standard input.
     Script,
-    /// As [`OperandRule::Script`]; `-` ends the options, as `--` does, and `+` begins some, too.
+    /// Like [`OperandRule::Script`], but `-` ends the options, as `--` does, and `+` begins some options, too.
     Shell,
-    /// As [`OperandRule::Script`], but what follows `--` are arguments of a program on standard input.
+    /// Like [`OperandRule::Script`], but what follows `--` are arguments of a program on standard input.
     Php,
-    /// As [`OperandRule::Script`], but the options here are not all that take a value: which operand is the script is not
-    /// certain.
+    /// Like [`OperandRule::Script`], but some options that take a value are missing from the table. So it is not certain
+    /// which operand is the script.
     Partial,
     /// Options may follow operands, and long options may be abbreviated (GNU). The operands are data.
     Data,

@@ -1,4 +1,4 @@
-//! Property: whatever options precede it, all users of the table agree on which argument is the operand.
+//! Property: all users of the table agree on which argument is the operand, whatever options precede it.
 
 use proptest::prelude::*;
 
@@ -75,8 +75,8 @@ fn own_code(argv: &[Vec<u8>]) -> Option<String> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The script is the operand; code before it is found, and code behind it is the script's own argument; without
-    /// it, standard input has the code.
+    /// The operand is the script. Code before the operand is found, and code behind the operand is the script's own
+    /// argument. Without an operand, standard input has the code.
     #[test]
     fn all_users_of_the_table_agree_on_the_operand((interpreter, options) in line(), is_behind_dashes in any::<bool>()) {
         let path = interpreter.family().as_bytes();

@@ -68,7 +68,7 @@ fn whole_name<'p>(profile: &'p Profile, name: &[u8]) -> Option<&'p str> {
     }
 }
 
-/// Checks `-abc`: flags without a value, then at most one with a value: the rest or the next argument.
+/// Checks `-abc`: flags without a value, then at most one flag whose value is the rest of the argument or the next argument.
 fn cluster<'a>(profile: &Profile, letters: &[u8], rest: &mut impl Iterator<Item = &'a [u8]>) -> bool {
     for (at, letter) in letters.iter().enumerate() {
         let flag = format!("-{}", char::from(*letter));

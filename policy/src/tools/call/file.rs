@@ -39,7 +39,7 @@ pub struct CallSite<'s> {
 /// What was decided about a path.
 #[derive(Clone, Debug)]
 pub struct JudgedPath<'p> {
-    /// The real path that decided, or the text if there is none.
+    /// The real path that decided, or the text if there is no real path.
     pub path: Vec<u8>,
     /// Whether it is a real path.
     pub is_real: bool,
@@ -149,8 +149,8 @@ fn judge_size<'p>(
     }
 }
 
-/// Adds the names that OpenClaw tries if a file does not exist: those that differ in quotes, blanks and the form of their
-/// letters. Returns false if they cannot be read.
+/// Adds the names that OpenClaw tries if a file does not exist: those that differ in quotes, blanks and the form of
+/// their letters. Returns false if these names, or where they lead, cannot be read.
 fn similar(path: &[u8], site: &CallSite<'_>, paths: &mut Vec<Vec<u8>>) -> bool {
     let at = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
     let (directory, name) = (&path[..at], &path[(at + 1).min(path.len())..]);

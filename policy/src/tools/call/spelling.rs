@@ -93,7 +93,7 @@ fn absolute(text: &str, home: &[u8], bases: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> 
     if text.starts_with('/') {
         return Some(vec![text.as_bytes().to_vec()]);
     }
-    // First what is meant: of equal decisions the first is shown.
+    // The path that is meant comes first, because of equal decisions the first is shown.
     let at_home = match text.strip_prefix('~') {
         Some("") => Some(home.to_vec()),
         Some(rest) if rest.starts_with(['/', '\\']) => Some(below(home, &rest[1..])),

@@ -23,7 +23,7 @@ fn open_policy() -> Policy {
     )
 }
 
-/// A disk: what each name leads to. Others are themselves.
+/// A disk, by where each name leads. All other names lead to themselves.
 #[derive(Default)]
 struct FakeDisk {
     links: BTreeMap<Vec<u8>, Vec<u8>>,

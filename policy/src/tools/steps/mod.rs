@@ -27,7 +27,7 @@ pub(super) struct PolicyStep {
 /// How the entries of a step are read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Entries {
-    /// As patterns and groups. OpenClaw warns of entries of the allow list that name nothing, except of these.
+    /// As patterns and groups. OpenClaw warns of entries of the allow list that name nothing, except of the entries held here.
     Warned(Vec<String>),
     /// As patterns and groups.
     Patterns,

@@ -28,8 +28,8 @@ pub(crate) fn compile(pattern: &str) -> Option<Regex> {
     RegexBuilder::new(&translated).size_limit(SIZE_LIMIT).dfa_size_limit(SIZE_LIMIT).build().ok()
 }
 
-/// Returns true for a `\B` in an expression that can match the empty text: the position between the bytes of one
-/// character is no word boundary either, and an empty match may be there.
+/// Returns true if an expression contains `\B` and can match the empty text. The position between two bytes of one
+/// character is no word boundary either, so an empty match may be there.
 fn may_match_inside_characters(syntax: &Hir) -> bool {
     let properties = syntax.properties();
     properties.minimum_len() == Some(0) && properties.look_set().contains(Look::WordAsciiNegate)
