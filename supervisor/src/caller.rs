@@ -123,7 +123,7 @@ impl<'k> Caller<'k> {
     /// Reads a NUL-terminated string of less than `N` bytes into an empty `text`, without the NUL.
     ///
     /// # Errors
-    /// EFAULT when memory ends before the string, ENAMETOOLONG when it is longer.
+    /// EFAULT when memory ends before the string, ENAMETOOLONG when the string is longer.
     pub fn string<const N: usize>(&self, address: u64, text: &mut ArrayVec<u8, N>) -> Result<(), Errno> {
         // Most paths are short, and reading across a page boundary would fail if the next page is not mapped.
         let mut part = [0; 256];

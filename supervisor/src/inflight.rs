@@ -13,8 +13,8 @@ use parking_lot::{Condvar, Mutex, RwLock, RwLockReadGuard};
 use crate::resolve::Identity;
 
 /// How long a call waits for copies of one file. The supervisor closes its copy as soon as the caller has its own, so
-/// this is reached only if that caller does not run. Then the wait may end: the caller cannot have closed a file that
-/// it does not have yet.
+/// the limit is reached only if that caller does not run. Then the wait may end: the caller cannot have closed a file
+/// that it does not have yet.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// Read-locked by a worker while it has a copy.
@@ -34,10 +34,10 @@ pub struct Inflight {
 }
 
 impl Inflight {
-    /// The supervisor is about to hand over a copy. `written` is the file, if it is open for writing.
+    /// Notes that the supervisor is about to hand over a copy. `written` is the file, if it is open for writing.
     ///
-    /// Returns `None` if the copy must be closed before the caller goes on: a watcher would see a file written and closed
-    /// without IN_CLOSE_WRITE (inotify(7)), which comes with the last descriptor.
+    /// Returns `None` if the copy must be closed before the caller goes on. Otherwise a watcher would see a file written and
+    /// closed without IN_CLOSE_WRITE (inotify(7)), which the kernel sends when the last descriptor is closed.
     pub fn begin(written: Option<Identity>) -> Option<Inflight> {
         let all = ALL.read();
         if written.is_some() && WATCHED.load(Ordering::SeqCst) {
@@ -60,13 +60,14 @@ impl Drop for Inflight {
     }
 }
 
-/// Waits until the supervisor has no copy left of any file handed over so far. A lock taken after this ends with the
-/// caller's own descriptors.
+/// Waits until the supervisor has no copy left of any file handed over so far. A lock that is taken after this wait
+/// ends with the caller's own descriptors.
 pub fn wait_for_all() {
     drop(ALL.write());
 }
 
-/// A process of the tree is about to get an inotify instance. From now on, no copy of a written file outlives its call.
+/// Notes that a process of the tree is about to get an inotify instance. From now on, no copy of a written file
+/// outlives its call.
 pub fn watch() {
     WATCHED.store(true, Ordering::SeqCst);
     wait_for_all();

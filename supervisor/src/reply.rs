@@ -58,7 +58,7 @@ pub enum ContinueReason {
     /// The floor decides about what the kernel finds. For this access it grants only hierarchies in which the policy
     /// allows every object without asking.
     Floored,
-    /// Hardening that is not a boundary: mapping a file as code gives nothing that reading it did not.
+    /// Hardening that is not a boundary: whoever maps a file as code gains nothing that reading the file did not give.
     Hardening,
     /// It does matter: used only if a test has switched the broker off.
     BrokerOff,

@@ -107,8 +107,8 @@ pub fn run(options: &Options, command: &[OsString], proxy: &ProxyCommand) -> Res
     start(options, command, Paths::find(options)?, Session::Guarded(proxy, Vec::new()))
 }
 
-/// Runs the command in the sandbox that `paths` has, with these variables, and returns its status. What it leaves running
-/// ends with it.
+/// Runs the command in the sandbox that `paths` has, with these variables, and returns its status. Processes that the
+/// command leaves running end with it.
 ///
 /// # Errors
 /// As [`run`]; and if the policy denies what the sandbox is to have.
@@ -147,9 +147,9 @@ pub fn learn(
 
 /// What a command is started for.
 enum Session<'p> {
-    /// To be guarded, with these variables besides those that it inherits.
+    /// The command is guarded. It gets these variables besides those that it inherits.
     Guarded(&'p ProxyCommand, Vec<Variable>),
-    /// To be learned from.
+    /// The command is learned from.
     Recorded(&'p ProxyCommand, Recorder),
 }
 
@@ -259,7 +259,7 @@ struct StartPolicy {
     profile: FoundProfile,
 }
 
-/// Finds the policy that a command starts with. Settles in `paths` what later policies keep.
+/// Finds the policy that a command starts with. Also fixes in `paths` what stays the same in later policies.
 fn find_policy(options: &Options, paths: &mut Paths, name: &OsStr) -> Result<StartPolicy, RunError> {
     let text = config::read(paths, |path| std::fs::read(path))?;
     let mut stores = Stores::load(&paths.state_directory);
@@ -308,7 +308,7 @@ fn filter_program(policy: &Policy, floor: &BuiltDomain) -> FilterProgram {
     }))
 }
 
-/// Returns whether commands may run outside the guard, as far as the start decides it.
+/// Returns whether commands may run outside the guard, as far as that is known at the start.
 fn may_run_outside(options: &Options, is_attended: bool, policy: &Policy) -> Result<(), Unavailable> {
     match (options.observe, is_attended, policy.elevated().enabled()) {
         (true, ..) => Err(Unavailable::Observes),
@@ -318,8 +318,7 @@ fn may_run_outside(options: &Options, is_attended: bool, policy: &Policy) -> Res
     }
 }
 
-/// Makes sure that the policy in force leaves a sandbox what it is to have: its own directory for writing, the rest for
-/// reading.
+/// Checks that the policy in force grants what a sandbox is to have: writing in its own directory, and reading in the rest.
 fn grants_enclosed(policy: &Policy, enclosure: &Enclosure) -> Result<(), RunError> {
     let judge = |path: &[u8], asked: &[u8], access: Access| {
         let verdict = decide(policy, &Request::File { path: asked, access });
@@ -345,8 +344,8 @@ fn may_trace() -> Result<(), RunError> {
     }
 }
 
-/// Opens the destinations of the log. If one cannot be opened, that is only a warning if `audit.onError` is `continue`
-/// and the command line does not name it.
+/// Opens the destinations of the log. A destination that cannot be opened causes only a warning if `audit.onError` is
+/// `continue` and the command line does not name that destination.
 ///
 /// # Errors
 /// If a needed destination cannot be opened.

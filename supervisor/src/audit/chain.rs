@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Hash(Digest);
 
 impl Hash {
-    /// The previous hash in the first line.
+    /// The `prev` of the first line, which has no line before it.
     pub const NONE: Hash = Hash(Digest([0; 32]));
 
     /// Returns the hash of a line.

@@ -55,7 +55,7 @@ impl Operation {
 
 /// The most bytes of arguments in a line.
 pub const MAX_ARGV: usize = 4096;
-/// The most bytes of arguments in the line of a denial. It is less, because a tree can cause any number of denials.
+/// The most bytes of arguments in the line of a denial. The limit is lower, because the tree can cause any number of denials.
 pub const MAX_DENIED_ARGV: usize = 512;
 
 /// A decision about a call.

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock, fstat};
 use rustix::io::Errno;
 
-/// How long to wait for the lock. A writer holds it for one line.
+/// How long to wait for the lock. A writer holds the lock only while it writes one line.
 pub const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// The pause between attempts to take the lock.
 const RETRY_INTERVAL: Duration = Duration::from_micros(200);
@@ -26,7 +26,7 @@ const RETRY_INTERVAL: Duration = Duration::from_micros(200);
 /// other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogPart {
-    /// The programs that ran, the answers to questions, and what is about the guard itself.
+    /// The programs that ran, the answers to questions, and lines about the guard itself.
     Programs,
     /// What the tree can write without end: denials, and questions that nobody answered.
     Denials,
@@ -118,7 +118,7 @@ impl Files {
         own(OpenOptions::new().read(true).append(true).create(true), &self.log)
     }
 
-    /// Opens the head, which may be empty.
+    /// Opens the head. A missing head is created empty.
     ///
     /// # Errors
     /// As [`Files::open_log`].
@@ -126,7 +126,7 @@ impl Files {
         self.open_beside(&self.head())
     }
 
-    /// Opens a file of the directory, which may be empty.
+    /// Opens a file of the directory. A missing file is created empty.
     ///
     /// # Errors
     /// As [`Files::open_log`].

@@ -23,7 +23,7 @@ pub struct Head {
     hash: Hash,
     /// The length of the log in bytes, with that line.
     pub length: u64,
-    /// The previous hash in the first line that is kept. The lines before it were removed under `audit.keep`.
+    /// The `prev` of the first line that is kept. The lines before it were removed under `audit.keep`.
     pub root: Hash,
 }
 
@@ -68,7 +68,7 @@ impl Head {
     }
 
     fn encode(&self) -> Vec<u8> {
-        // Numbers and hex digits: serializing them cannot fail.
+        // A head has only numbers and hex digits, so serializing it cannot fail.
         let mut bytes = serde_json::to_vec(self).unwrap_or_default();
         bytes.resize(LENGTH - 1, b' ');
         bytes.push(b'\n');

@@ -88,8 +88,8 @@ impl AuditLog {
         &self.path
     }
 
-    /// Appends the line with this body, a JSON object. If lines are missing before it, a line with their
-    /// number comes first.
+    /// Appends the line with this body, a JSON object. If lines are missing before it, a line that counts the missing
+    /// ones comes first.
     ///
     /// # Errors
     /// The kernel's, for instance for a full disk. Then no part of the line is in the log.
@@ -265,8 +265,8 @@ impl RotatedLog {
         Ok(Tail { link, root, length, found })
     }
 
-    /// Returns whether the log continues after the line that the head records. Then the writer was killed before it
-    /// could update the head.
+    /// Returns whether the log continues after the line that the head records. If it does, a writer was killed before
+    /// it could update the head.
     fn goes_on(&self, head: &Head, length: u64) -> io::Result<bool> {
         let Some(line) = Forward::new(&self.log, head.length, length).next().transpose()? else {
             return Ok(false);
@@ -282,7 +282,7 @@ impl RotatedLog {
                 || ChainFields::parse(&line.bytes).is_some_and(|joint| joint.prev == head.link().hash)))
     }
 
-    /// Returns the previous hash in the first line that exists.
+    /// Returns the `prev` of the first line that exists.
     fn root(&self, olds: &[PathBuf], length: u64) -> io::Result<Hash> {
         let joint = match olds.first() {
             Some(old) => first(&File::open(old)?)?,

@@ -101,11 +101,10 @@ pub struct LoggedDecision {
     /// The reason for the decision.
     #[serde(rename = "because")]
     pub reason: LoggedReason,
-    /// For a call of a tool: what it does with `path`.
+    /// For a call of a tool: what the call does with `path`.
     #[serde(default)]
     pub access: Option<Operation>,
-    /// For a call of a tool: whether `path` is only what another release may take the same text for, and not what the
-    /// call means.
+    /// For a call of a tool: whether `path` is only how another release may read the same text, and not what the call means.
     #[serde(default, rename = "reading")]
     pub is_reading: bool,
     /// For a call of a tool: whether the call went on regardless of the decision.
@@ -190,7 +189,7 @@ impl AuditEntry {
         self.denial().is_some() || self.operation == FLOOD
     }
 
-    /// Returns how many lines this one stands for, if they were only counted.
+    /// Returns how many unwritten lines this line counts. `None` if it is a line of another kind.
     pub fn counted(&self) -> Option<u64> {
         match &self.what {
             EntryBody::Other(fields) if self.operation == FLOOD => fields.get("count")?.as_u64(),
@@ -238,7 +237,7 @@ impl LogFile {
 /// A snapshot of a log: lines written after it was opened are not read.
 #[derive(Debug)]
 pub struct Log {
-    /// The parts of the log. A log without denials may lack that part.
+    /// The parts of the log. A log without denials may lack the part for denials.
     pub parts: Vec<OpenPart>,
 }
 

@@ -34,12 +34,12 @@ pub struct Context {
     pub secrets: Secrets,
 }
 
-/// A change of the policy while its tree runs.
+/// A change of the policy while the tree runs.
 #[derive(Clone, Debug, Serialize)]
 pub struct PolicyChange {
     /// The policy's file.
     pub path: String,
-    /// Whether it is in force; false if the new policy is invalid.
+    /// Whether the new policy is in force; false if it is invalid.
     pub applied: bool,
     /// What is invalid, or what cannot apply to a running tree.
     pub text: String,
@@ -70,7 +70,7 @@ impl SessionChange {
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub enum SessionEvent {
-    /// Its security was set.
+    /// Its security, or its level of commands outside the guard, was set.
     Set {
         /// The security.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,7 +86,7 @@ pub enum SessionEvent {
         path: String,
         /// Its arguments.
         argv: Vec<String>,
-        /// The exit status; 128 + n where signal n has ended it.
+        /// The exit status; 128 + n if signal n has ended the command.
         status: i32,
     },
     /// The session is ended.
@@ -443,7 +443,7 @@ fn now() -> String {
 }
 
 fn json(line: &impl Serialize) -> String {
-    // Strings, numbers and structures of them: serializing them cannot fail.
+    // A line consists of strings, numbers and structures of them, so serializing it cannot fail.
     let json = serde_json::to_string(line).unwrap_or_default();
     shown_json(&json).into_owned()
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::reason::RecordReason;
 use super::{Operation, Secrets};
 
-/// The most bytes of a text from a call in a line: a model chooses its length.
+/// The most bytes of a call's text in a line. A model chooses how long that text is.
 const MAX_TEXT: usize = 1024;
 
 /// A decision about a call.
@@ -29,9 +29,9 @@ pub struct ToolEvent {
     pub outcome: Outcome,
     /// The reason for it.
     pub reason: Reason<'static>,
-    /// Whether the target is what the call means. Otherwise it is what another release may take the same text for.
+    /// Whether the target is what the call means. Otherwise the target is only how another release may read the same text.
     pub is_meant: bool,
-    /// Whether the call goes on whatever the decision: the service runs with `--observe`.
+    /// Whether the call goes on whatever the decision is, because the service runs with `--observe`.
     pub is_observed: bool,
     /// Microseconds from the request to the decision.
     pub micros: u64,
@@ -39,7 +39,7 @@ pub struct ToolEvent {
     pub caller: ToolCaller,
 }
 
-/// Who called a tool, as the gateway says. What it does not say is absent.
+/// Who called a tool, according to the gateway. What the gateway does not say is absent.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCaller {
@@ -85,7 +85,7 @@ pub(super) struct ToolLine<'a> {
 impl<'a> ToolLine<'a> {
     pub(super) fn new(session: &'a str, secrets: &Secrets, event: &'a ToolEvent) -> ToolLine<'a> {
         let text = String::from_utf8_lossy(&event.target).into_owned();
-        // A command or an address may have a secret in it; a path is the place of the denial.
+        // A command or an address may contain a secret. A path is written as it is, because it is the place of the denial.
         let is_path = matches!(event.access, Some(Operation::Read | Operation::Write));
         let text = if is_path { text } else { secrets.masked_text(&text) };
         ToolLine {

@@ -10,8 +10,8 @@ use super::files::LogPart;
 use super::journal::Journal;
 use super::log::{Appended, AuditLog};
 
-/// The share of the log of denials that one session may fill, so that a flood of one session removes no lines of
-/// others.
+/// The log of denials is divided by this number. One session may fill one such part, so that its flood removes no lines
+/// of others.
 const SESSION_SHARE: u64 = 16;
 /// The least share in bytes: room for a few lines, however small the log is.
 const MIN_SESSION_BYTES: u64 = 4096;

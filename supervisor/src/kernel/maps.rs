@@ -23,9 +23,8 @@ pub struct Mapped {
 }
 
 impl Mapped {
-    /// The paths that the file may have; empty for memory without a file. The kernel writes a newline as `\012`, but
-    /// does not escape a backslash. So a `\012` gives two candidates, and for a name that has both the right one may be
-    /// missing.
+    /// The paths that the file may have; empty for memory without a file. The kernel writes a newline as `\012`, but does not
+    /// escape a backslash. So a `\012` gives two candidates, and for a name that has both, the right path may be missing.
     pub fn paths(&self) -> Vec<Vec<u8>> {
         if !self.name.starts_with(b"/") || self.is_memory() {
             return Vec::new();

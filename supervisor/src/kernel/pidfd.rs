@@ -37,7 +37,7 @@ impl ProcessHandle {
         let Ok(held) = (unsafe { AsyncFd::register_with_interest(held, Interest::READABLE) }) else {
             return Ending::Unknown;
         };
-        // It becomes readable when the process has ended (pidfd_open(2)).
+        // The descriptor becomes readable when the process has ended (pidfd_open(2)).
         match held.readable().await {
             Ok(_) => self.ending(),
             Err(_) => Ending::Unknown,
@@ -67,7 +67,7 @@ impl ProcessHandle {
         stat.exit_code.filter(|_| stat.state == 'Z' && self.is_there())
     }
 
-    /// Whether it still has its number (`Pid:` of a pidfd's fdinfo, proc(5); -1 afterwards).
+    /// Whether the process still has its number (`Pid:` of a pidfd's fdinfo, proc(5); -1 afterwards).
     fn is_there(&self) -> bool {
         let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", self.held.as_raw_fd()));
         let info = info.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Probes what the kernel lets this process do, by doing it; in a child if it would change this process.
+//! Probes what the kernel lets this process do, by doing it. What would change this process is done in a child.
 //!
 //! Used by `doctor`. The kernel's version tells too little: distributions backport features, and containers and other
 //! guards remove them.

@@ -146,7 +146,7 @@ impl Outside {
         Outside::new(ElevatedSender::local(), None, Err(Unavailable::NotAtStart))
     }
 
-    /// The level in force: what was set for the session, or on the command line, or the policy's.
+    /// The level in force: the one that was set for the session, else the one on the command line, else the policy's.
     pub fn level(&self, policy: &Policy) -> ElevatedLevel {
         self.set.lock().or(self.level).unwrap_or_else(|| policy.elevated().default_level())
     }

@@ -1,4 +1,4 @@
-//! What goes over the sockets: from the supervisor to the process outside, and between that and the client in the tree.
+//! What goes over the sockets: from the supervisor to the process outside, and between that process and the client in the tree.
 //!
 //! All sockets keep messages apart. A message is a letter and a number, except a refusal, which is a text.
 
@@ -91,7 +91,7 @@ impl ClientMessage {
 pub struct RunEnd {
     /// The number of the run.
     pub id: u64,
-    /// The exit status; 128 + n where signal n has ended it.
+    /// The exit status; 128 + n if signal n has ended the run.
     pub status: i32,
 }
 

@@ -1,8 +1,8 @@
 //! Job control between the operator's shell and the command, which are in different sessions.
 //!
-//! In the foreground the operator's terminal is raw, and the command gets what is typed. In the background,
-//! in a pipeline and in another session, other programs may want the keyboard. There the terminal is left
-//! alone until the command is stopped for wanting it (SIGTTIN, SIGTTOU).
+//! In the foreground the operator's terminal is raw, and the command gets what is typed. In the background, in a
+//! pipeline and in another session, other programs may want the keyboard. There the terminal is left alone until the
+//! command is stopped because it wants the keyboard (SIGTTIN, SIGTTOU).
 
 use std::fs::File;
 use std::os::fd::OwnedFd;

@@ -49,7 +49,7 @@ fn end_with(tree: &Tree, reap: impl Fn()) {
         }
         std::thread::sleep(RETRY_INTERVAL);
     }
-    // There is no pause, because a process that forks and exits again and again must be caught between the two.
+    // There is no pause, because a process that forks and exits again and again must be caught between its fork and its exit.
     while each_member(tree, |member| {
         let _ = pidfd_send_signal(member, Signal::KILL);
     }) > 0
@@ -106,7 +106,7 @@ pub enum Child {
     None,
 }
 
-/// Reaps a child of this kind, if one has ended. The caller has one thread and traces nothing, so it may wait for any.
+/// Reaps a child of this kind, if one has ended. The caller has one thread and traces nothing, so it may wait for any child.
 pub fn reap(kind: WaitOptions) -> Child {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG | kind) {

@@ -21,7 +21,7 @@ use crate::kernel::fork::{Side, quit, split};
 use crate::kernel::pidfd::ProcessHandle;
 use crate::terminal::RelayEvent;
 
-/// How long a supervisor may take to end after the last process of the tree, in milliseconds: it sends its last replies.
+/// How long a supervisor may take to end after the last process of the tree, in milliseconds: it still sends its last replies.
 const LAST_TIMEOUT: u16 = 3000;
 
 /// How long a reaper may take to end the tree.
@@ -121,7 +121,7 @@ pub fn wait(
     }
     let end = front.work().inspect_err(|_| end_lost(others))?;
     if let Some(node) = &front.lifeline {
-        // It fails if the node is gone, which does not matter.
+        // The send fails if the node is gone, which does not matter.
         let flags = rustix::net::SendFlags::DONTWAIT | rustix::net::SendFlags::NOSIGNAL;
         let _ = rustix::net::send(node, ORDERLY, flags);
     }
@@ -243,7 +243,7 @@ fn abandon() {
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
 }
 
-/// Waits until the reaper has ended the tree; if it was killed, too, ends it from here.
+/// Waits until the reaper has ended the tree. If the reaper was killed, too, ends the tree from here.
 fn end_lost(others: OtherChildren) {
     // The operator's processes cannot be told from the tree's.
     if others == OtherChildren::None && !ending::wait_for_children(LOST_TIMEOUT) {

@@ -18,7 +18,7 @@ const IGNORED: [Signal; 6] =
 /// workers' priorities.
 pub fn become_supervisor() -> std::io::Result<Arc<Priorities>> {
     rustix::process::setsid()?;
-    // The tree is the reaper's as long as the reaper lives.
+    // The reaper adopts the tree's orphans as long as it lives. After that, this process adopts them.
     nix::sys::prctl::set_child_subreaper(true)?;
     for signal in Signal::iterator().filter(|signal| ![Signal::SIGKILL, Signal::SIGSTOP].contains(signal)) {
         // Ignoring a signal discards it if it is pending: the front passes on what the operator's job was

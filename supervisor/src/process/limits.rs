@@ -91,7 +91,7 @@ fn watch_until_end(limits: &Limits, tree: Tree, reporter: &Reporter, kill_all: &
         };
         if let Some((limit, text)) = over {
             report(reporter, limit, text);
-            // Without SIGTERM first: a session above its limit would take more until it is killed.
+            // SIGTERM is not sent first: a session above its limit would take more until it is killed.
             kill_all();
         }
         let until_due = due.map_or(Duration::MAX, |due| due.saturating_duration_since(Instant::now()));

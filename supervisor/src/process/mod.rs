@@ -130,7 +130,7 @@ pub enum ProcessError {
 /// Starts the guard's processes and the command. Returns in the front process, after the command has ended.
 ///
 /// # Errors
-/// If they cannot be started, or the supervisor is lost.
+/// If the processes cannot be started, or the supervisor is lost.
 pub fn start(mut order: Spawn) -> Result<Exit, ProcessError> {
     let others = front::OtherChildren::now();
     // The process outside is forked first: this process still has all that the operator's commands have, and nothing

@@ -111,8 +111,8 @@ fn run(order: Order, channel: &OwnedFd, link: &OwnedFd) -> Option<CommandEnd> {
     Some(end)
 }
 
-/// Makes a terminal for the command if one of these descriptors is a terminal. It has the modes and the size of that
-/// terminal.
+/// Makes a terminal for the command if one of these descriptors is a terminal. The new terminal has the modes and the
+/// size of that one.
 fn terminal(stdio: &[OwnedFd; 3]) -> Result<Option<(OwnedFd, Terminal)>, rustix::io::Errno> {
     let replaces = stdio.each_ref().map(rustix::termios::isatty);
     let Some(outer) = stdio.iter().zip(replaces).find(|(_, is)| *is).map(|(fd, _)| fd) else {

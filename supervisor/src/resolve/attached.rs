@@ -18,8 +18,8 @@ use rustix::io::Errno;
 
 use super::restrictions::mount_of;
 
-/// The mounts of the supervisor's namespace. No other process uses it: a process that shared the open file would take
-/// the mark.
+/// The mounts of the supervisor's namespace. No other process may use the open file, because it would take the kernel's
+/// mark away.
 static MOUNTS: LazyLock<Mutex<Mounts>> = LazyLock::new(|| Mutex::new(Mounts::open()));
 
 /// The mounts that were attached when the kernel was last asked.
@@ -83,7 +83,7 @@ pub(super) fn check(path: &[u8], object: BorrowedFd<'_>) -> Result<(), Errno> {
     if is_there { Ok(()) } else { Err(Errno::ACCESS) }
 }
 
-/// Whether it is a file of memfd_create(2), which is on no mount and whose path is only a label.
+/// Whether the object is a file of memfd_create(2), which is on no mount and whose path is only a label.
 fn is_memory(path: &[u8], object: BorrowedFd<'_>) -> bool {
     path.starts_with(b"/memfd:") && rustix::fs::fstat(object).is_ok_and(|stat| stat.st_nlink == 0)
 }

@@ -231,7 +231,7 @@ impl Resolver {
         })
     }
 
-    /// Whether device nodes in a directory can be opened by their mode: those of an unpacked system are root's.
+    /// Whether this user may open device nodes in a directory by their mode: device nodes of an unpacked system are root's.
     pub fn opens_devices(&self) -> bool {
         self.uid == 0
     }

@@ -38,7 +38,7 @@ fn identity(file: BorrowedFd<'_>) -> Result<(u64, u64), Errno> {
 }
 
 impl Restrictions {
-    /// For a walk that starts in this directory; `absolute` is whether the path is absolute.
+    /// Creates the restrictions for a walk that starts in this directory; `absolute` is whether the path is absolute.
     ///
     /// # Errors
     /// EMFILE.

@@ -217,7 +217,7 @@ fn is_public(rest: &[u8]) -> bool {
     }
 }
 
-/// Whether a member of the tree holds the master of /dev/pts/`name`, or it is the caller's own terminal or the guard's.
+/// Whether a member of the tree holds the master of /dev/pts/`name`, or this terminal is the caller's own or the guard's.
 fn terminal_is_ours(caller: &Caller<'_>, tree: &Tree, name: &[u8]) -> bool {
     let Some(number) = std::str::from_utf8(name).ok().and_then(|name| name.parse::<u32>().ok()) else {
         return false;

@@ -1,7 +1,7 @@
 //! A running session, as the operator sees and sets it from outside: `openclaw-guard session`.
 //!
-//! `server` listens on the session's socket, for processes of this user that no guard is above. `control` does what
-//! they ask, which can only make the session stricter or end it. `protocol` defines the messages.
+//! `server` listens on the session's socket, for processes of this user that are in no guarded tree. `control` does
+//! what they ask, which can only make the session stricter or end it. `protocol` defines the messages.
 
 mod control;
 pub mod protocol;

@@ -19,7 +19,7 @@ impl Allowance {
         Allowance { most, left: most, since: now }
     }
 
-    /// Takes the bytes of a line, or none if there are not enough left.
+    /// Takes the bytes of a line if enough are left. Returns whether it did.
     pub fn take(&mut self, bytes: usize, now: Instant) -> bool {
         let passed = now.saturating_duration_since(self.since).as_millis();
         let grown = u128::from(self.most) * passed / REFILL_TIME.as_millis();

@@ -118,7 +118,8 @@ mod tests {
         }
     }
 
-    /// Reports a denial as the logger does. Returns whether the denial has a line, and the repeats that came out.
+    /// Reports a denial as the logger does. Returns whether the denial has a line, and the repeats of a denial that was
+    /// forgotten.
     fn report(folds: &mut Folds, event: DecisionEvent) -> (bool, Option<Repeats>) {
         match folds.count(event) {
             None => (false, None),

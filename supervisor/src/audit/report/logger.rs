@@ -21,7 +21,7 @@ use crate::panics::{Panic, caught};
 
 /// How often the counts of lines that were left out are written.
 const COUNT_INTERVAL: Duration = Duration::from_secs(60);
-/// The notices that are printed once.
+/// The notice that is printed once.
 const OVER_SHARE: &str =
     "openclaw-guard: this session has used its share of the audit log: further denials are only counted";
 
@@ -33,7 +33,7 @@ pub struct Logger {
     lines: SyncSender<Box<Message>>,
     folds: Folds,
     allowance: Allowance,
-    /// The denials for which the allowance had no room, since they were last counted in a line.
+    /// The denials that the allowance had no room for, and that no line counts yet.
     uncounted: Option<Span>,
     /// Whether the operator was told that the allowance is used up.
     is_reported: bool,

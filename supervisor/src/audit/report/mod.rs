@@ -94,7 +94,7 @@ pub struct ReportOptions {
     pub observe: bool,
     /// Whether allowed file accesses are logged too.
     pub allowed: bool,
-    /// The screen of the terminal that stderr is, if it is the command's.
+    /// The screen of the command's terminal, if stderr is that terminal.
     pub screen: Option<SharedScreenState>,
 }
 
@@ -105,8 +105,8 @@ const BACKLOG: usize = 4096;
 /// How long a denied call waits until its line is printed, so that the line precedes the program's error
 /// message. A busy machine may need that long.
 const LINE_TIMEOUT: Duration = Duration::from_millis(500);
-/// How long a denied call waits after a line that was not printed in time: the terminal is stopped, or nobody reads the
-/// pipe.
+/// How long a denied call waits if the line before was not printed in time, because the terminal is stopped or nobody
+/// reads the pipe.
 const STUCK_LINE_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// Reports decisions to the operator. Lines for stderr are boxed because a channel allocates its full capacity at the
@@ -299,7 +299,7 @@ impl Reporter {
         let _ = self.lines.try_send(Box::new(Message::Notice(line)));
     }
 
-    /// Reports a panic, with the caller and name of the call that was denied by it, if any.
+    /// Reports a panic. `call` has the caller and the name of the call that was denied because of the panic, if there was one.
     pub fn fault(&self, fault: &Panic, call: Option<(Tid, &'static str)>) {
         let denied = call.map_or(String::new(), |(_, name)| format!("; denied {name}"));
         let line = format!("openclaw-guard: {fault}{denied}");
@@ -341,7 +341,7 @@ impl Reporter {
     }
 }
 
-/// What became of the call, or would have become of it.
+/// Returns the verb for what happened to the call, or for what would have happened to it.
 fn verb(event: &DecisionEvent, observe: bool) -> &'static str {
     match event.outcome {
         Outcome::Ask => "would have asked about",

@@ -17,13 +17,13 @@ use crate::terminal::SharedScreenState;
 const FOLD_INTERVAL: Duration = Duration::from_secs(5);
 /// The number of lines that may be printed at once.
 const BURST: u32 = 100;
-/// After a burst, one more line may be printed each time this time has passed.
+/// After a burst, one more line may be printed after each such interval.
 const LINE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Prints lines.
 pub struct Printer {
     quiet: Arc<AtomicBool>,
-    /// The lines printed recently: when, and how often they were repeated.
+    /// The lines printed recently, each with its time and the number of its repeats.
     recent: HashMap<String, (Instant, usize)>,
     /// The number of lines that may be printed now.
     left: u32,
@@ -45,7 +45,7 @@ impl Printer {
     pub fn run(&mut self, receiver: &Receiver<Box<Message>>) {
         loop {
             self.held.look();
-            // The timeout sums up repeats even if no other line ever comes.
+            // The timeout makes the printer sum up repeats even if no other line ever comes.
             let line = if !self.held.is_empty() {
                 receiver.recv_timeout(LOOK_INTERVAL)
             } else if self.recent.is_empty() {
