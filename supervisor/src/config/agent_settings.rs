@@ -40,10 +40,10 @@ pub use unread_settings::UnreadSettings;
 
 /// The directories of agents, below the home.
 const DIRECTORIES: [&str; 6] = [".claude", ".codex", ".gemini", ".aider", ".qwen", ".local/share/opencode"];
-/// The names of editors' settings in a project. The files that they name are not listed with those of agents: the guard
-/// looks for them when something is written.
+/// The names of editors' settings in a project. The files that these settings name are not listed with those of agents:
+/// the guard looks for them when something is written.
 const OF_EDITORS: [&str; 4] = [".vscode", ".zed", ".devcontainer", ".devcontainer.json"];
-/// How the names of editors' further settings end.
+/// The end of the names of editors' further settings.
 const END_OF_EDITORS: &str = ".code-workspace";
 /// How many files the state of Claude Code may name: more than anybody has.
 const MAX_FILES: usize = 4096;
@@ -54,18 +54,17 @@ const MAX_COMMANDS: usize = 4096;
 /// The most bytes that are read of settings, and of a state that is no JSON.
 const MAX_SETTINGS: u64 = 2 << 20;
 const MAX_STATE: u64 = 16 << 20;
-/// How the names of files end that an agent keeps in its directory and writes all the time.
+/// The ends of the names of files that an agent keeps in its directory and writes all the time.
 const DATA: [&str; 5] = [".jsonl", ".log", ".lock", ".sqlite", ".db"];
 
-/// Returns the paths that settings in a home name. A relative path may be meant in the home, and in each of these
-/// projects.
+/// Returns the paths that the settings of a home name. A relative path may be one in the home, or in each of these projects.
 ///
 /// # Errors
 /// Settings name too many files, or are too long to be read.
 pub fn named_files(links: &Links, home: &Path, projects: &[PathBuf]) -> Result<Vec<PathBuf>, UnreadSettings> {
     let (mut words, mut files) = (Vec::new(), Vec::new());
     for settings in settings_files::of_home(links, home)? {
-        // Each file has its own budget: the user, who made the settings of the home, may have many.
+        // Each file has its own budget: the user, who made the settings of the home, may have many such files.
         let budget = ReadBudget::default();
         let text = text_of(links, &settings.path, &budget)?;
         if settings.path.extension().is_none_or(|end| end != "md") {
@@ -140,8 +139,8 @@ pub fn named_scripts(links: &Links, home: &Path, project: &Path) -> Vec<PathBuf>
     of_agents.flat_map(scripts).collect()
 }
 
-/// Returns the scripts that some settings of a project start: settings that have this name in the project, or lie in a
-/// directory of this name there.
+/// Returns the scripts that some settings of a project make agents start. These settings have this name in the project,
+/// or lie in a directory of this name there.
 ///
 /// # Errors
 /// Settings cannot be read as a whole.
@@ -170,8 +169,8 @@ fn scripts_of(
     scripts_of_all(&settings_text::commands_in(&text, settings, budget)?, places, &settings.path)
 }
 
-/// The scripts of commands in settings of a home. A relative name may be meant in the home, and in each project: the
-/// agent starts there.
+/// Returns the scripts of commands in settings of a home. A relative name may be one in the home, or in each project,
+/// because the agent starts there.
 fn scripts_for_each(
     commands: &[StartedCommand],
     settings: &Path,
@@ -416,7 +415,7 @@ mod tests {
             [".claude/helpers/key", ".claude/line", ".claude/y", ".codex/notify", ".gemini/servers/x"];
         let named = |home: &Path| named_files(&Links::default(), home, &[]);
         let mut found = named(home).unwrap();
-        // What the names may stand for if they are directories.
+        // This drops what the names would stand for if they were directories.
         found.retain(|path| path.extension().is_none());
         assert_eq!(found, expected.map(|name| home.join(name)));
         assert!(named(&home.join("none")).unwrap().is_empty());

@@ -18,7 +18,7 @@ const MAX_LINES: usize = 1024;
 /// The number of parts in the path of such a directory, with the root: `/home/u/code` has 4.
 const COARSE: usize = 4;
 
-/// Records what answers let a run write. No run waits for another, except where both write to the file.
+/// Records what answers let a run write. No run waits for another, except while both write to the record.
 #[derive(Debug, Default)]
 pub struct AnsweredWrites {
     /// The state directories with records.

@@ -21,7 +21,7 @@ pub fn of_command(policy: &Policy, state: &Path) -> Inherited {
     filtered(env::vars_os().map(|(name, value)| (name.into_vec(), value.into_vec())), policy, state)
 }
 
-/// Returns the variables that a policy passes on, as [`of_command`] does.
+/// Filters these variables by a policy, as [`of_command`] filters the guard's own.
 pub fn filtered(given: impl IntoIterator<Item = Variable>, policy: &Policy, state: &Path) -> Inherited {
     let withheld = SecretVariables::find(&GatewaySettings::from_policy(policy), state);
     let is_secret =

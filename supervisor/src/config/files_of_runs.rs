@@ -1,6 +1,6 @@
-//! The files that runs had: their policies, audit logs, state directories and files with tokens, in
-//! `guard/policies.jsonl` of the state directory, which no guarded program can reach. A run with another policy must
-//! not write them or create a missing one.
+//! The record of the files that runs had: their policies, audit logs, state directories and files with tokens. It is
+//! `guard/policies.jsonl` in the state directory, which no guarded program can reach. A run with another policy must
+//! not write these files or create a missing one.
 //!
 //! A line is added before the first run with such a file starts. When the record is full, the guard drops lines of
 //! files that are gone, and then the oldest lines. It reports that.
@@ -32,7 +32,7 @@ pub(super) enum FileOfRun {
     Audit(String),
     /// A state directory.
     State(String),
-    /// OpenClaw's configuration outside of a state directory, which has tokens.
+    /// An OpenClaw configuration outside of a state directory. It has tokens.
     Config(String),
     /// A file with the gateway's token.
     Token(String),

@@ -63,8 +63,8 @@ impl Repositories<'_> {
         Repositories { links, max_includes, tops, directories, others, hooks, unread, included }
     }
 
-    /// Finds the repositories that contain a directory: for a submodule, the outer one too. If there is none,
-    /// finds the repositories directly below it.
+    /// Finds the repositories that contain a directory: for a submodule, the outer one too. If there is none, finds the
+    /// repositories directly below the directory.
     pub(super) fn around(&mut self, cwd: &Path) {
         for directory in cwd.ancestors() {
             if is_repository(directory) {
@@ -156,7 +156,7 @@ impl Repositories<'_> {
         }
     }
 
-    /// Reads a configuration. If it is there and cannot be read as git does, the work tree counts as unread.
+    /// Reads a configuration. If it exists and cannot be read as git reads it, the work tree counts as unread.
     fn settings_of(&mut self, config: &Path, top: &Path) -> Vec<GitSetting> {
         if let Err(error) = access(config, Access::READ_OK) {
             self.links.unreadable(config, &error.into());

@@ -19,7 +19,7 @@ pub fn this_host() -> Vec<Vec<u8>> {
         .into_iter()
         .flatten()
         .filter_map(|interface| Some(IpAddr::V4(interface.address.as_ref()?.as_sockaddr_in()?.ip())));
-    // A file that is missing, or no text, names nothing.
+    // A file that is missing, or is no text, names nothing.
     let text = |path| std::fs::read_to_string(path).unwrap_or_default();
     let found = names(&name, &addresses.collect(), &text("/etc/hosts"), &text("/etc/resolv.conf"));
     found.into_iter().map(String::into_bytes).collect()

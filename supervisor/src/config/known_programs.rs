@@ -1,5 +1,5 @@
-//! The programs that a human has allowed in a project, so that a card can say which one is the first of its kind there.
-//! This is a hint that decides nothing, so after an error nothing counts as known.
+//! The programs that a human has allowed in a project, so that a card can say that another program is new there. This
+//! is a hint that decides nothing, so after an error nothing counts as known.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use guard_approvals::Digest;
 use guard_openclaw::approvals_store::Directory;
 use rustix::fs::OFlags;
 
-/// The file in the guard's own directory: the digests of a project's directory and of a program's path in each line.
+/// The file in the guard's own directory. Each line has the digests of a project's directory and of a program's path.
 const NAME: &str = "known-programs";
 /// The size above which nothing is added, and nothing is called new.
 const MAX_BYTES: u64 = 1 << 20;
@@ -44,7 +44,7 @@ impl KnownPrograms {
     }
 }
 
-/// The lines; `None` if there are none, or too many.
+/// Returns the lines; `None` if there are none, or too many.
 fn content(state: &Path) -> io::Result<Option<String>> {
     let own = Directory::open_own(state)?;
     let Some(file) = own.map_or(Ok(None), |own| own.regular(NAME))? else { return Ok(None) };

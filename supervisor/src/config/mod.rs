@@ -98,13 +98,13 @@ pub enum SetupError {
         /// Why it could not be written.
         error: std::io::Error,
     },
-    /// Something of this user's that cannot be read.
+    /// A file or directory of this user's cannot be read.
     #[error(
         "the guard cannot read {path}, which is yours, so it cannot tell whether that leads to something protected: `chmod u+rX {path}`, or leave it out of what the policy, PATH and your links name",
         path = shown(.0.as_os_str().as_bytes())
     )]
     Shut(PathBuf),
-    /// The settings of an agent that cannot be read as a whole.
+    /// The settings of an agent cannot be read as a whole.
     #[error(transparent)]
     Unread(agent_settings::UnreadSettings),
     /// The current directory has no path, so relative paths cannot be resolved.
@@ -153,8 +153,8 @@ pub fn policy(options: &Options, paths: &Paths, disk: Disk) -> Result<Policy, Se
     )
 }
 
-/// Returns the path of the audit log by the command line and guard.json. For commands that only read the log:
-/// an invalid policy is no error here.
+/// Returns the path of the audit log by the command line and guard.json. Only commands that read the log use it, so an
+/// invalid policy is no error here.
 ///
 /// # Errors
 /// If there is no home directory, or guard.json cannot be read.
@@ -166,7 +166,7 @@ pub fn audit_log(options: &Options) -> Result<PathBuf, SetupError> {
     Ok(paths.audit(document.as_ref().and_then(Document::audit_path)))
 }
 
-/// Compiles the text of a policy, or the built-in policy without one, with the approvals stores.
+/// Compiles the text of a policy, or the built-in policy if there is no text, with the approvals stores.
 ///
 /// # Errors
 /// If the policy is invalid.
@@ -290,8 +290,8 @@ pub fn settle_projects(options: &Options, paths: &mut Paths) -> Result<(), Setup
     Ok(())
 }
 
-/// Fixes what `${workspace}` stands for, for this policy and for each that is read later. A policy that begins to name
-/// it later gets the start directory.
+/// Fixes what `${workspace}` stands for, for this policy and for each that is read later. If only a later policy names
+/// it, it stands for the start directory.
 pub fn settle_workspace(options: &Options, paths: &mut Paths, text: Option<&[u8]>, stores: &Stores) {
     let text = text.and_then(|text| str::from_utf8(text).ok());
     // An invalid policy is refused when it is compiled.

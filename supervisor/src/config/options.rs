@@ -84,7 +84,7 @@ pub struct Options {
     /// A tier is who decides about a call (policy.md, "Tiers"). broker: the supervisor does the call itself; this tier is
     /// always on. floored: the kernel does a call whose object the Landlock floor covers. kernel: calls that the floor
     /// decides exactly as the policy does are not held.
-    // Not global: `policy show --tiers` shows them.
+    // Not global, because `policy show` has its own `--tiers`, which shows the tiers.
     #[arg(
         id = "LIST",
         long = "tiers",
@@ -125,7 +125,7 @@ pub struct Options {
     pub kill_on_exit: bool,
 }
 
-/// Where lines of the log go besides.
+/// A second destination for the log's lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogTo {
     /// systemd's journal (also `audit.journald` in guard.json).

@@ -71,9 +71,8 @@ pub struct Paths {
     pub(super) gateway: Gateway,
     /// The name servers at the start.
     pub(super) resolvers: Vec<IpAddr>,
-    /// The paths that no policy may open to the tree: OpenClaw's state, here and at the usual place, its configuration,
-    /// and the policy.
-    /// `close` adds the audit log.
+    /// The paths that no policy may open to the tree: OpenClaw's state directory, the one in use and the usual one, its
+    /// configuration, and the policy. `close` adds the audit log.
     pub(super) always_denied: Vec<Vec<u8>>,
     /// OpenClaw's configuration, if it is not in the state directory, which is denied as a whole.
     pub(super) copied: Vec<Vec<u8>>,
@@ -122,7 +121,7 @@ impl Paths {
             })
             .ok_or(SetupError::NoHome)?;
         let named_home = std::path::absolute(home).map_err(SetupError::NoDirectory)?;
-        // Patterns are compared with real paths, and most of them start here.
+        // Patterns are compared with real paths, and most patterns start in the home.
         let home = real(&named_home);
         let state = named_by("OPENCLAW_STATE_DIR").unwrap_or_else(|| home.join(".openclaw"));
         let policy = options.policy.clone().unwrap_or_else(|| state.join("guard.json"));
@@ -185,7 +184,7 @@ impl Paths {
         let copies = gateway::copies(&config);
         let new = temporary(&paths.policy_file);
         let own = [&paths.state, &config, &paths.policy].into_iter().chain(&copies).chain(&usual);
-        // The state directory is denied as a whole, with this file if it is in there.
+        // If the temporary file for a new policy is in the state directory, it is denied with that directory.
         let new = Some(&new).filter(|new| !new.starts_with(&paths.state_directory));
         paths.always_denied = both_forms(&own.chain(new).collect::<Vec<_>>());
         let is_apart =
@@ -217,7 +216,7 @@ impl Paths {
         RunRecord::read(&self.records())
     }
 
-    /// Returns a record of runs that is lost, and why: then any run may have written anything.
+    /// Returns a record of runs that is lost, and why it is lost. Without it, any run may have written anything.
     pub fn lost_record(&self) -> Option<(PathBuf, LostRecord)> {
         workspace_record::lost(&self.records())
     }
@@ -246,7 +245,7 @@ impl Paths {
         forms_and_links(&self.policy)
     }
 
-    /// Returns the same for the state directory.
+    /// Returns the same forms of the state directory's path.
     pub(super) fn state_forms(&self) -> Vec<Vec<u8>> {
         forms_and_links(&self.state)
     }
@@ -337,7 +336,7 @@ impl Paths {
         Bases { home: self.home.as_os_str().as_bytes(), workspace }
     }
 
-    /// Returns the paths of a run that somebody trusted starts in this directory, a real path.
+    /// Returns the paths of a run in this directory, a real path, if somebody who is trusted starts the run.
     ///
     /// # Errors
     /// If a directory or file of this user's cannot be read, so that what is protected is not known.
@@ -469,7 +468,7 @@ fn named_by(variable: &str) -> Option<PathBuf> {
     env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// Returns the real paths of the directories that exist. Shared `links`: most paths have a common prefix, and
+/// Returns the real paths of the directories that exist. `links` is shared, because most paths have a common prefix:
 /// each name is looked up once.
 fn real_directories(links: &Links, paths: impl Iterator<Item = PathBuf>) -> Vec<Vec<u8>> {
     let mut real: Vec<Vec<u8>> = Vec::new();

@@ -22,8 +22,8 @@ pub struct PlantedLinks<'a> {
     record: &'a RunRecord,
     cwd: &'a Path,
     home: PathBuf,
-    /// The links on the way to the home. They count as the operator's, as everything in the home would otherwise be in
-    /// doubt.
+    /// The links on the way to the home. They count as the operator's, because otherwise everything in the home would
+    /// be in doubt.
     of_home: Vec<Vec<u8>>,
     user: u32,
 }
@@ -48,7 +48,8 @@ impl<'a> PlantedLinks<'a> {
         trail.into_iter().find(|link| !self.is_trusted(link))
     }
 
-    /// Returns such a link on the path by which the shell came to the start directory (`PWD`).
+    /// Returns the first link that a guarded program may have made on the path by which the shell came to the start
+    /// directory (`PWD`).
     pub fn at_start(&self) -> Option<Vec<u8>> {
         let shell = env::var_os("PWD").map(OsString::into_vec)?;
         let is_here = self.links.real(&shell).is_some_and(|real| real == self.cwd.as_os_str().as_bytes());

@@ -2,8 +2,8 @@
 //!
 //! The operator chooses the command by its name, but a guarded program may have put another program there. So a name
 //! counts only if no run, under this policy or in a directory of an earlier run, may write that program or put another
-//! one into `PATH`. And it counts only where programs are installed, because the record of runs does not have
-//! everything that they could write.
+//! one into `PATH`. The program must also be where programs are installed, because the record of runs does not have
+//! everything that runs could write.
 //!
 //! Why: docs/decisions.md, "A command's name gives it a profile only where no run could have chosen what it names."
 
@@ -36,7 +36,7 @@ pub enum FoundProfile {
 }
 
 impl FoundProfile {
-    /// Has policies compiled with the profile from now on. Returns whether there is one.
+    /// Makes later policies be compiled with the profile. Returns whether there is a profile.
     pub fn lay_over(&self, paths: &mut Paths) -> bool {
         let FoundProfile::Present(profile) = *self else { return false };
         paths.profile = Some(profile);

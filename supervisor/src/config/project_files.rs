@@ -31,7 +31,7 @@ pub struct ReadProject {
     pub path: PathBuf,
     /// The SHA-256 of its contents, in hexadecimal digits.
     pub sha256: String,
-    /// Why it cannot be trusted, if it cannot.
+    /// Why the file cannot be trusted; `None` if it can be.
     pub distrust: Option<String>,
     directory: PathBuf,
     document: Document,
@@ -93,7 +93,7 @@ pub(super) fn find(options: &Options, paths: &Paths) -> Result<Vec<ProjectFile>,
     let around = around.filter(|directory| !paths.start.starts_with(directory));
     for directory in paths.start.ancestors().chain(around) {
         let read = match read(paths, directory) {
-            // The file may be that other user's own policy, so the guard starts all the same.
+            // The file may be the other user's own policy, so the guard starts all the same.
             Err(error) if is_anothers(directory) => {
                 tell_left_out(&error);
                 continue;

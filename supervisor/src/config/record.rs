@@ -28,7 +28,7 @@ pub fn record_workspace(
     paths: &mut Paths,
     policy: &Policy,
 ) -> Result<Option<SetupError>, SetupError> {
-    // Only runs of a sandbox's scope start in its directory, and there may be many.
+    // Only runs of the sandbox's scope start in the sandbox's own directory, and there may be many.
     let own = paths.enclosure().map(|enclosure| Path::new(OsStr::from_bytes(&enclosure.own)).to_owned());
     let is_in_own = |place: &Path| own.as_ref().is_some_and(|own| place.starts_with(own));
     let is_own_start = is_in_own(&paths.cwd);

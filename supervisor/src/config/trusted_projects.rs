@@ -1,5 +1,5 @@
-//! The files of projects that the operator trusts, in `guard/trusted.json` of the state directory, which no guarded program
-//! can reach: path and SHA-256 of each.
+//! The record of the project files that the operator trusts, with the path and the SHA-256 of each. It is
+//! `guard/trusted.json` in the state directory, which no guarded program can reach.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

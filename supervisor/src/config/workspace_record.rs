@@ -1,4 +1,5 @@
-//! Where guarded runs could write, in `guard/workspaces.jsonl` of the state directory, which no guarded program can reach.
+//! The record of where guarded runs could write. It is `guard/workspaces.jsonl` in the state directory, which no
+//! guarded program can reach.
 //!
 //! Lines are added before a run starts: for the start directory, for each directory above it that the policy lets the
 //! run write, and for each other place that the policy names for writing. A line is also added before a human's answer

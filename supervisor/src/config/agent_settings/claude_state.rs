@@ -33,7 +33,7 @@ pub struct StateOfProject {
     pub servers: Value,
 }
 
-/// Returns the servers of a state; none if there is no such file, or something else in its place.
+/// Returns the servers of a state; none if there is no such file, or if something else is in its place.
 ///
 /// # Errors
 /// The file cannot be read, is too long, or is no JSON of this form.

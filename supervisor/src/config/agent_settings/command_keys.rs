@@ -23,11 +23,10 @@ const COMMANDS: [&str; 13] = [
 ];
 /// Keys with commands at any depth.
 const AROUND_COMMANDS: [&str; 4] = ["hooks", "statusLine", "fileSuggestion", "binary"];
-/// How further keys with commands at any depth end: `apiKeyHelper`, `gcpAuthRefresh`, `discoveryCommand`,
-/// `subagentStatusLine`, aider's `lint-cmd` and `notifications-command`, `rust-analyzer.check.overrideCommand` of
-/// editors.
+/// The ends of further keys with commands at any depth: `apiKeyHelper`, `gcpAuthRefresh`, `discoveryCommand`,
+/// `subagentStatusLine`, aider's `lint-cmd` and `notifications-command`, `rust-analyzer.check.overrideCommand` of editors.
 const ENDS: [&str; 7] = ["Helper", "Refresh", "Command", "StatusLine", "-cmd", "-command", ".command"];
-/// How keys of editors end whose text may name a program, or any other file or directory.
+/// The ends of editors' keys whose text may name a program, or any other file or directory.
 const ENDS_OF_PATHS: [&str; 4] = ["Path", ".path", "executable", "Executable"];
 /// Keys with a program, to which other keys give arguments.
 const PROGRAMS: [&str; 3] = ["command", "cmd", "path"];
@@ -38,7 +37,7 @@ const LOADED: [&str; 5] = ["plugin", "plugins", "load", "env-file", "CLAUDE_ENV_
 /// Variables that name directories. Programs there come before those of the system, or a shell reads files there at its
 /// start.
 const PLACES: [&str; 3] = ["PATH", "ZDOTDIR", "GIT_EXEC_PATH"];
-/// How VS Code's keys begin that hold the programs of terminals.
+/// The beginnings of VS Code's keys that hold the programs of terminals.
 const TERMINALS: [&str; 2] = ["terminal.integrated.profiles.", "terminal.integrated.automationProfile."];
 /// Claude Code's key that holds directories of plugins, each at a key `path`.
 const MARKETPLACES: &str = "extraKnownMarketplaces";
@@ -77,8 +76,8 @@ pub enum Part {
     Place,
 }
 
-/// Returns the known key that this key is to a reader that ignores case, as Go's encoding/json does. Otherwise returns
-/// the key itself.
+/// Returns the known key that this key is to a reader that ignores case, as Go's encoding/json does. If there is none,
+/// returns the key itself.
 fn without_case(key: &str) -> &str {
     let is_same = |known: &str| {
         let folded = key.chars().map(|letter| match letter {
@@ -176,7 +175,7 @@ fn argv<'v>(at: impl Fn(&str) -> Option<&'v Value>) -> Option<Vec<String>> {
     Some([vec![program.to_owned()], arguments].concat())
 }
 
-/// The directory that settings name for the commands in them: VS Code's tasks do so in `options`.
+/// Returns the directory that settings name for the commands in them. VS Code's tasks name it in `options`.
 fn directory_in(value: &Value) -> Option<&str> {
     let own = ["cwd", "working_directory", "workingDirectory"].into_iter().find_map(|key| value.get(key));
     own.or_else(|| value.get("options")?.get("cwd"))?.as_str()

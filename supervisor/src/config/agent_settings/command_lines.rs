@@ -1,5 +1,5 @@
 //! Commands in settings that are YAML or Markdown, or TOML that cannot be parsed. Two kinds of lines are understood: a
-//! key with a value, and the continuation of a value. The manuals of these agents write commands in such lines.
+//! key with a value, and the continuation of a value. The agents' manuals write commands in such lines.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use super::started_commands::{NamedCommand, StartedCommand};
 use super::yaml;
 use super::yaml_spellings::{OLDER_BREAKS, hidden_words, spellings};
 
-/// What ends a line in YAML 1.2 beside `\r\n`.
+/// The characters that end a line in YAML 1.2. `\r\n` ends a line, too.
 const BREAKS: [char; 2] = ['\n', '\r'];
 /// Returns the commands of settings in YAML, from its parsed values and from its lines. The lines count because an invalid text
 /// has no parsed values.
@@ -32,7 +32,7 @@ pub fn of_yaml(text: &str, budget: &ReadBudget) -> Result<Vec<StartedCommand>, B
     Ok(found)
 }
 
-/// Returns the commands in the lines of settings. The lines end as in any release of YAML.
+/// Returns the commands in the lines of settings. If the text has line ends of YAML 1.1, its lines are also split there.
 pub fn of_lines(text: &str) -> Vec<StartedCommand> {
     let mut found = of_rows(text, &BREAKS);
     if text.contains(OLDER_BREAKS) {
@@ -66,7 +66,8 @@ pub fn of_markdown(text: &str, budget: &ReadBudget) -> Result<Vec<StartedCommand
     Ok(found)
 }
 
-/// The settings at the beginning of a text. They end with a line of dashes, but for Claude Code also within a line.
+/// Returns the settings at the beginning of a text. A line of dashes ends them. For Claude Code, dashes within a line
+/// end them, too.
 fn fronts(text: &str) -> Vec<&str> {
     let Some(rest) = text.trim_start_matches('\u{feff}').strip_prefix("---") else { return Vec::new() };
     let by_line = rest.split_once("\n---").map(|(front, _)| front);
@@ -91,7 +92,7 @@ pub fn of_prompt(text: &str) -> Vec<StartedCommand> {
     found
 }
 
-/// Where the brace ends that was opened just before the text.
+/// Returns where the brace ends that was opened just before the text. `None` if it is never closed.
 fn end_of_braces(text: &str) -> Option<usize> {
     let mut depth = 1usize;
     let end = text.char_indices().find(|(_, letter)| {
@@ -107,7 +108,7 @@ fn end_of_braces(text: &str) -> Option<usize> {
 
 #[derive(Default)]
 struct LineReader {
-    /// The keys around the next line, with how far each is indented.
+    /// The keys around the next line, with the indentation of each.
     around: Vec<(Option<usize>, Part)>,
     /// The program, the arguments and the directory of the entry that the lines are in.
     program: Option<String>,
@@ -200,7 +201,7 @@ impl LineReader {
     }
 }
 
-/// A key, and what is after it.
+/// Returns a key and its value. `None` if the line is no key with a value.
 fn entry(row: &str) -> Option<(&str, &str)> {
     let is_of_key = |letter: char| letter.is_alphanumeric() || "_-. \"'".contains(letter);
     let end = row.find(|letter| !is_of_key(letter))?;
@@ -267,7 +268,7 @@ mod tests {
         }
     }
 
-    /// Their readers take these, and the parser does not, or in another way.
+    /// The agents' readers accept these texts. The parser rejects them, or reads them in another way.
     #[test]
     fn commands_behind_an_error_of_the_parser_are_found() {
         for text in [
@@ -293,7 +294,7 @@ mod tests {
             let found = texts(markdown(text));
             assert!(found.contains(&"./a.sh".to_owned()), "{text}: {found:?}");
         }
-        // What people write: no path in it is a command.
+        // This is what people write, and no path in it is a command.
         let usual = "---\nname: a\ndescription: Use it: src/a.sh\\n\\n<example>\ntools: [Read, Bash(git:*)]\n---\nbody\n";
         assert_eq!(texts(markdown(usual)), Vec::<String>::new());
     }

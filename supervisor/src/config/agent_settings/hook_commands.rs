@@ -14,7 +14,7 @@ use super::shell_words::is_assignment;
 use super::started_commands::{NamedCommand, StartedCommand};
 use guard_policy::PersistenceSites;
 
-/// What stands for the project's directory.
+/// The texts that stand for the project's directory.
 const PROJECTS: [&str; 7] = [
     "${CLAUDE_PROJECT_DIR:-.}",
     "${CLAUDE_PROJECT_DIR}",
@@ -24,12 +24,12 @@ const PROJECTS: [&str; 7] = [
     "${workspaceFolder}",
     "${workspaceRoot}",
 ];
-/// What stands for the directory of a command: the project, or where `cd` has gone.
+/// The texts that stand for the directory of a command: the project, or where `cd` has gone.
 const HERE: [&str; 5] =
     ["${PWD}", "$PWD", "$(git rev-parse --show-toplevel)", "`git rev-parse --show-toplevel`", "$(pwd)"];
 /// The option by which a command asks git for the top of the repository.
 const TOP: &str = "--show-toplevel";
-/// What stands for the home.
+/// The texts that stand for the home.
 const HOME: [&str; 4] = ["${HOME}", "$HOME", "${env:HOME}", "${userHome}"];
 /// How deep a text in a text is read (`bash -c "sh -c …"`).
 const MAX_DEPTH: usize = 4;
@@ -38,11 +38,11 @@ const MAX_COMMAND: usize = 64 << 10;
 const MAX_PATHS: usize = 1024;
 /// How many directories a command may start in.
 const MAX_DIRECTORIES: usize = 8;
-/// Where the names in settings are looked for.
+/// The directories in which the names in settings are looked for.
 #[derive(Clone, Copy, Debug)]
 pub struct NamePaths<'p> {
     pub home: &'p Path,
-    /// The project that the settings are for; the home, to look for names in the home.
+    /// The project that the settings are for. This is the home if names are looked for in the home.
     pub project: &'p Path,
     /// Directories of the user's beside the home and the project.
     pub roots: &'p [PathBuf],
@@ -113,9 +113,9 @@ fn top_of(project: &Path) -> Option<PathBuf> {
 
 struct CommandReader<'p> {
     places: NamePaths<'p>,
-    /// Where the command may start. A missing file may be made later in each of these directories.
+    /// The directories that the command may start in. A missing file may be made later in each of them.
     bases: Vec<PathBuf>,
-    /// Where `cd` has gone.
+    /// The directory that `cd` has gone to.
     here: PathBuf,
     found: Vec<PathBuf>,
     /// Words that may name scripts.
@@ -193,7 +193,7 @@ impl<'p> CommandReader<'p> {
             let scripts = words.iter().filter(|word| !is_option(word) && has_end_of_script(Path::new(word)));
             scripts.for_each(|word| self.add(word));
         }
-        // `bash -c TEXT`, `env -S TEXT`, and what a program of the project's may do with its arguments.
+        // These may be commands, too: `bash -c TEXT`, `env -S TEXT`, and an argument that a program of the project's may run.
         let is_program = usize::from(words.len() == command.words.len());
         let texts = words.iter().skip(is_program).filter(|word| word.contains(char::is_whitespace));
         texts.filter(|_| depth < MAX_DEPTH).for_each(|text| self.read(text, depth + 1));
@@ -206,7 +206,7 @@ impl<'p> CommandReader<'p> {
         add_parts(value, if is_code { &mut self.mentioned } else { &mut self.passed });
     }
 
-    /// Takes note of the directories that a command names for itself, or for those after it.
+    /// Takes note of the directories that a command names for itself, or for the commands after it.
     fn directories_of(&mut self, words: &[String]) {
         for (at, word) in words.iter().enumerate() {
             let next = || words.get(at + 1).cloned();
@@ -262,7 +262,8 @@ impl<'p> CommandReader<'p> {
         let is_meant = |path: &PathBuf| match command {
             // A word without a slash that is no file is the name of a package.
             NamedCommand::Loaded(text) => path.is_file() || text.contains('/') && !path.is_dir(),
-            // A directory around the project holds the work. So may a directory that the settings of a home name.
+            // A directory around the project holds the work, so it does not count. A directory that the settings of a
+            // home name may hold the work, too.
             NamedCommand::Place(_) => path.exists() && project != home && !project.starts_with(path),
             _ => is_script(path),
         };

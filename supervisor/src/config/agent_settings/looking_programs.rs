@@ -1,5 +1,5 @@
-//! Programs that only look at the files that they are given, or check, format or write them. The code that a checker
-//! loads with its sources is the work itself.
+//! Programs that only look at the files that they are given, or check, format or write them. A checker may also load
+//! code with its sources, but that code is the work itself.
 
 use super::shell_commands::HOLE;
 use super::shell_words::{BEFORE, is_assignment};
@@ -27,7 +27,7 @@ const LOOKING: &str = "tee touch rm rmdir mkdir chmod chown stat wc grep egrep f
     wait kill id whoami uname hostname fi done esac }";
 const PASSING: &str = "ls echo printf realpath readlink cat tac head tail sed awk gawk mawk nl sort uniq cut tr jq yq rev paste join column fold fmt \
     expand tr bat less more cp mv ln install rsync export for select base64 od xxd hexdump strings";
-/// Git's commands that use the files of a work tree, but run none of the files that they name.
+/// Git's commands that use the files of a work tree, but run none of the files that the words of a command name.
 const OF_GIT: &str = "add diff status log show blame annotate stash checkout commit rm mv restore reset ls-files \
     check-ignore rev-parse hash-object diff-files diff-index diff-tree grep switch branch fetch pull push tag \
     cat-file ls-tree describe clean update-index";
@@ -41,7 +41,7 @@ const MODULES: &str = "pytest black py_compile compileall mypy ruff isort flake8
 /// Names of a package's scripts that check or format.
 const TASKS: &str =
     "lint format fmt check typecheck type-check types test tests tsc prettier eslint stylelint spellcheck";
-/// Words that may stand before such a program, besides the words that may stand before every command.
+/// Words that may stand before one of these programs, besides the words that may stand before every command.
 const STARTING: &str =
     "npx bunx uvx pipx pnpm yarn npm bun uv poetry pdm hatch rye pixi bundle run dlx exec x tool";
 /// Options of these words that have a value.

@@ -1,5 +1,5 @@
 //! The words of a command that name scripts. Which program runs a script cannot be listed (`npx tsx X`, `nix develop -c
-//! X`, `sh < X`), so each word counts that names a file which may be a script. The words of programs that only check or
+//! X`, `sh < X`), so each word counts if it names a file that may be a script. The words of programs that only check or
 //! write files are left out.
 
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::shell_commands::{HOLE, PROJECT};
 
-/// What the name of a script ends with.
+/// The ends of the names of scripts.
 const SCRIPTS: [&str; 25] = [
     "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "sh", "bash", "zsh", "fish", "nu", "ksh", "py",
     "rb", "pl", "lua", "php", "ps1", "exs", "jl", "r", "jar", "go",

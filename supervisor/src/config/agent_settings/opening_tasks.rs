@@ -8,7 +8,7 @@ use serde_json::Value;
 /// The value of `runOn` in a task that starts when a folder is opened.
 const ON_OPENING: &str = "folderopen";
 
-/// Whether a text says so, in any case.
+/// Whether a text mentions this value, in any case.
 pub fn mentions_opening(text: &str) -> bool {
     text.to_ascii_lowercase().contains(ON_OPENING)
 }
@@ -20,7 +20,8 @@ fn is_on_opening(when: &str) -> bool {
 /// The systems for which settings may have tasks of their own (VS Code, taskConfiguration.ts).
 const SYSTEMS: [&str; 3] = ["linux", "osx", "windows"];
 
-/// Removes the other tasks from the lists of tasks in settings. If no task is left, removes everything.
+/// Of the tasks in settings, keeps only those that start when a folder is opened, and those that they depend on. If no
+/// task is left, removes everything.
 pub fn keep_opening(settings: &mut Value) {
     let of_system = SYSTEMS.map(|system| settings.get(system).and_then(|own| own.get("tasks")));
     let lists: Vec<_> = [settings.get("tasks")].into_iter().chain(of_system).flatten().collect();

@@ -1,5 +1,5 @@
-//! Directories of installed packages. Whoever installs packages there writes all of them, so that to protect one
-//! program of a package protects nothing.
+//! Directories of installed packages. Whoever installs packages there writes all of them, so protecting one program of
+//! a package would protect nothing.
 
 use std::path::{Component, Path};
 

@@ -88,7 +88,7 @@ impl ProgramOfWords<'_> {
         }
         let directories = self.words.iter().skip(2).filter(|word| !is_option(word) && !word.contains(HOLE));
         let places = directories.flat_map(|word| bases.iter().map(move |base| (base, base.join(word))));
-        // A directory around the project holds the work.
+        // A directory around the project holds the work, so it does not count.
         places
             .filter(|(base, place)| place.is_dir() && !base.starts_with(plain(place)))
             .map(|(_, place)| place.join(""))
@@ -109,7 +109,7 @@ impl ProgramOfWords<'_> {
         script.filter(|word| !is_module && !word.contains(char::is_whitespace))
     }
 
-    /// What a script's name may stand for: a directory, or a name without its end.
+    /// Returns the files that a script's name may stand for: the name may be that of a directory, or lack its end.
     fn files_of(&self, script: &str, bases: &[PathBuf]) -> Vec<String> {
         let below = |name: &str| format!("{}/{name}", script.trim_end_matches('/'));
         if self.language == Language::Python {
@@ -143,7 +143,7 @@ fn files_of_module(module: &str) -> Vec<String> {
     files
 }
 
-/// What the `package.json` of a directory names as its program.
+/// Returns the program that the `package.json` of a directory names.
 fn main_of(directory: &Path) -> Option<String> {
     let text = guard_openclaw::plain_file::read_at_most(&directory.join("package.json"), MAX_PACKAGE).ok()?;
     let package: serde_json::Value = serde_json::from_slice(&text).ok()?;

@@ -7,7 +7,7 @@
 pub enum SettingsReader {
     /// By the keys around a command, or by the forms in which Markdown has commands.
     Keys,
-    /// As [`SettingsReader::Keys`], but of tasks only those that start when the folder is opened.
+    /// As [`SettingsReader::Keys`], but a task counts only if it starts when the folder is opened.
     Tasks,
     /// As [`SettingsReader::Tasks`], for the value at the key `tasks`.
     CodeWorkspace,

@@ -21,8 +21,8 @@ use crate::config::realpath::Links;
 /// The key of the commands of a development container that start on the host.
 const ON_HOST: &str = "initializeCommand";
 
-/// The stack on which TOML is read: its parser calls itself for each level of nesting, and needs more for it than a
-/// worker has. If the count before the parser is too low, the stack still suffices for all that the parser accepts.
+/// The stack on which TOML is read. The parser calls itself for each level of nesting, and needs more stack for that than a
+/// worker has. If the nesting is counted too low before parsing, the stack still suffices for all that the parser accepts.
 const TOML_STACK: usize = 32 << 20;
 
 /// Returns the text of a file, which is empty if the file cannot be opened.
@@ -42,7 +42,7 @@ pub fn read(links: &Links, path: &Path, most: u64) -> Result<String, UnreadSetti
     }
 }
 
-/// The text of a file, in UTF-8 or by its byte order mark in UTF-16, as editors read it.
+/// Returns the text of a file as editors read it: as UTF-16 if its byte order mark says so, otherwise as UTF-8.
 fn decoded(text: &[u8]) -> String {
     let utf16 = |rest: &[u8], unit: fn([u8; 2]) -> u16| {
         let units = rest.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
@@ -55,7 +55,7 @@ fn decoded(text: &[u8]) -> String {
     }
 }
 
-/// Returns the commands in the text of settings. If JSON cannot be read, each word counts that may be a command.
+/// Returns the commands in the text of settings. If JSON cannot be read, each word that may be a command counts.
 ///
 /// # Errors
 /// The text nests too deeply, or has more values than `budget` allows.
@@ -110,8 +110,8 @@ fn meant(mut value: Value, reader: SettingsReader) -> Value {
     value
 }
 
-/// The value of JSON, which may have comments and trailing commas: editors and some agents accept both in their
-/// settings. None if it is no JSON.
+/// Returns the value of a JSON text, which may have comments and trailing commas: editors and some agents accept both
+/// in their settings. `None` if the text is no JSON.
 fn json(text: &str, budget: &ReadBudget) -> Result<Option<Value>, Beyond> {
     // JavaScript accepts half of a surrogate pair, which a text in Rust cannot have. The count reads the same text as
     // the parser.
@@ -140,7 +140,7 @@ fn count(text: &str, most: usize) -> Result<usize, Beyond> {
     Ok(values)
 }
 
-/// What `read` makes of the value of TOML. None if it is no TOML.
+/// Returns what `read` makes of the value of a TOML text. `None` if the text is no TOML.
 fn toml<T: Send>(
     text: &str,
     budget: &ReadBudget,
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(read_toml(&format!("a = {}", "[".repeat(100_000))), Err(Beyond::Deep));
     }
 
-    /// Keys of many parts, and inline tables in each other, also as deep as is just allowed.
+    /// The texts have keys of many parts, and inline tables in each other, also as deep as is just allowed.
     #[test]
     fn toml_of_any_depth_is_read_or_not() {
         let nested = |depth: usize, key: &str| {

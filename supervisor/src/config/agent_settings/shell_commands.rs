@@ -43,7 +43,7 @@ pub fn commands_of(text: &str) -> ShellText {
                     letters.next();
                     split.begin(Nesting::Braces);
                     while letters.next_if(|letter| is_of_name(*letter) || "#!".contains(*letter)).is_some() {}
-                    // What separates the name from a value to use instead.
+                    // These characters separate the name from a value to use instead.
                     while letters.next_if(|letter| ":-=?+#%/^,@".contains(*letter)).is_some() {}
                 }
                 Some(next) if is_of_name(*next) || "@*#?$!".contains(*next) => {

@@ -9,7 +9,7 @@ use guard_policy::text::shown;
 /// that the guard would not find a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadSettings {
-    /// The settings, or a directory of them.
+    /// The settings, or a directory of them, name too many files.
     #[error(
         "{path} names too many files, so the guard cannot tell which of them the agent starts outside the guard. \
          Remove what you do not know",
@@ -33,17 +33,17 @@ pub enum UnreadSettings {
 }
 
 impl UnreadSettings {
-    /// The settings at a path that name too many files.
+    /// The error for settings at this path that name too many files.
     pub fn many(path: &Path) -> UnreadSettings {
         UnreadSettings::Many(path.to_owned())
     }
 
-    /// The settings at a path that nest too deeply.
+    /// The error for settings at this path that nest too deeply.
     pub fn deep(path: &Path) -> UnreadSettings {
         UnreadSettings::Deep(path.to_owned())
     }
 
-    /// The settings at a path that are too long.
+    /// The error for settings at this path that are too long.
     pub fn long(path: &Path) -> UnreadSettings {
         UnreadSettings::Long(path.to_owned())
     }

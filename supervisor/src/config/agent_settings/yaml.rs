@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 
 use super::read_budget::{Beyond, ReadBudget};
 
-/// The parser's error for lists that nest deeper than it reads. It finds them before it hands any of them over.
+/// The parser's error for lists that nest deeper than it reads. The parser finds such lists before it hands any of them over.
 const TOO_DEEP: &str = "recursion limit exceeded";
 
-/// How many bytes of a text that is copied count as one more value.
+/// How many bytes of a copied text count as one more value.
 const BYTES_PER_VALUE: usize = 64;
 
 /// The values of a text.
@@ -22,8 +22,7 @@ pub struct YamlText {
     pub is_whole: bool,
 }
 
-/// Returns the values of a text. After an error nothing is read, and values that are open there count as far as they were
-/// read.
+/// Returns the values of a text. Reading ends at an error, and values that are still open there count as far as they were read.
 ///
 /// # Errors
 /// Values nest deeper than `most`, or there are more than `budget` allows. A value counts each time that it is referred
@@ -119,7 +118,7 @@ impl YamlBuilder<'_> {
         self.add(value, anchor)
     }
 
-    /// Adds a value to the one around it. No anchor has the number 0.
+    /// Adds a value to the value around it. `anchor` is 0 if the value has no anchor.
     fn add(&mut self, value: Value, anchor: usize) -> Result<(), Beyond> {
         if anchor != 0 {
             let (count, depth) = extent(&value);

@@ -1,13 +1,13 @@
-//! What readers of YAML take that the parser does not, or that they take in another way.
+//! YAML that its readers accept and the parser does not, or that they read in another way than the parser.
 
 use super::settings_words::words_of;
 
-/// What ends a line in YAML 1.1, which PyYAML reads, beside what ends it in YAML 1.2.
+/// The characters that end a line in YAML 1.1, which PyYAML reads, but not in YAML 1.2.
 pub const OLDER_BREAKS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
 
-/// Returns a text as other readers take it: with lines as in YAML 1.1, with blanks for tabs before a line (Claude Code reads a
-/// text so that does not parse), and with what stands for an escaped half of a character of UTF-16. The first is the text
-/// itself.
+/// Returns the texts that other readers may take a text for. A line may end as in YAML 1.1. Blanks may replace the tabs
+/// before a line: Claude Code does that with a text that does not parse. Escaped halves of characters of UTF-16 may be
+/// replaced. The first of the texts is the text itself.
 pub fn spellings(text: &str) -> Vec<String> {
     let mut found = vec![text.to_owned()];
     let mut add = |read: &dyn Fn(&str) -> String| {
@@ -30,7 +30,8 @@ fn without_tabs(line: &str) -> String {
     line[..line.len() - rest.len()].replace('\t', "  ") + rest
 }
 
-/// The parser knows no pairs: each pair becomes its character, and each half without the other becomes U+FFFD.
+/// Replaces escaped surrogates, because the parser knows no pairs: each pair becomes its character, and each half
+/// without the other becomes U+FFFD.
 fn without_surrogates(text: &str) -> String {
     let (mut result, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(at) = rest.find("\\u") {
@@ -59,14 +60,14 @@ fn without_surrogates(text: &str) -> String {
     result + rest
 }
 
-/// The number of an escape of four digits, with which the text begins.
+/// Returns the number of the escape of four digits with which the text begins.
 fn unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
 }
 
-/// Returns the words that may be paths of a text that the parser does not read to its end, if lines alone do not show what a
-/// reader takes: there is an alias, an anchor, a tag, a value over several lines, or an escape.
+/// Returns the words that may be paths, for a text that the parser does not read to its end. Returns none if the lines
+/// alone show what a reader takes: they have no alias, anchor, tag, value over several lines, or escape.
 pub fn hidden_words(text: &str) -> Vec<String> {
     if text.lines().any(hides) { words_of(&decoded(text)) } else { Vec::new() }
 }

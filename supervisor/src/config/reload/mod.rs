@@ -139,7 +139,7 @@ impl Reload {
     /// changed, that costs one lstat(2) for each file. Many threads may call this at once: one reads, the others wait
     /// for it.
     pub fn catch_up(&self) {
-        // Not under the lock: many threads may wait for one answer from the gateway.
+        // The gateway is not asked under the lock, because many threads may wait for one answer from it.
         self.sync_thread.look();
         let mut reader = self.reader();
         let stamps = reader.source.stores().map(|file| Stamp::read(&file));
@@ -190,7 +190,7 @@ impl PolicyReader {
         }
     }
 
-    /// Takes back what was read of runs. No policy with it is in force, so the next look must find it as news again.
+    /// Takes back what was read of runs, because the policy in force does not have it. The next look must find it as news again.
     fn forget_runs(&mut self, known: Option<KnownRuns>) {
         if let Some(known) = known {
             self.source.paths.set_runs(known);

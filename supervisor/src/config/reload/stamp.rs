@@ -58,7 +58,7 @@ impl Stamps {
         self.files.iter().all(|(file, stamps)| both(file) == *stamps)
     }
 
-    /// How long ago they were read.
+    /// How long ago the stamps were read.
     pub fn age(&self) -> Duration {
         self.read.elapsed()
     }

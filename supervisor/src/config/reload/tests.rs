@@ -180,7 +180,7 @@ fn many_threads_that_check_at_once_all_see_the_change() {
     }
 }
 
-/// Where another run may write is in force after the next look, whatever compiles the policy first.
+/// The places where another run may write count after the next look, whatever compiles the policy first.
 #[test]
 fn what_another_run_may_write_is_in_force_whatever_comes_between() {
     let ground = ReloadFixture::new();
