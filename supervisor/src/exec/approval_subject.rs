@@ -83,7 +83,7 @@ pub fn standard_input(request: &Request<'_, '_>) -> Result<Option<CodeInput>, Er
     }
 }
 
-/// What an object is that a program reads code from.
+/// Describes an object that a program reads code from.
 pub(super) fn input(request: &Request<'_, '_>, object: &Object, path: Vec<u8>) -> Result<CodeInput, Errno> {
     let kind = match object.kind() {
         FileType::Fifo => InputKind::Pipe,

@@ -79,7 +79,7 @@ impl Window {
 }
 
 impl<'c, 'k> Windows<'c, 'k> {
-    /// Nothing is read yet.
+    /// Creates windows. Nothing is read yet.
     pub fn new(caller: &'c Caller<'k>) -> Self {
         Windows { caller, windows: Vec::new(), last: 0, next: 0 }
     }

@@ -80,7 +80,7 @@ impl BoundFile {
         Some(BoundFile { file: None, path, name: bare.name, ways, content, is_until_changed: true })
     }
 
-    /// Whether the name still leads to what was bound. After this check it can no longer be changed.
+    /// Whether the name still leads to what was bound. After this check the name can no longer be changed.
     pub(super) fn is_there(&self) -> bool {
         let Some(last) = self.ways.last() else { return true };
         let is_same_way =
@@ -101,7 +101,7 @@ impl BoundFile {
         }
     }
 
-    /// Whether nothing was there.
+    /// Whether nothing was under the name.
     pub(super) fn is_nothing(&self) -> bool {
         matches!(self.content, UnderName::Nothing)
     }

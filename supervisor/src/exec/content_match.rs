@@ -2,9 +2,9 @@
 //! make it another program.
 //!
 //! A program about to run from where the tree may write is compared with these programs, by size and then by SHA-256.
-//! Nothing is compared before a program starts from such a place, or if the policy withholds none by name. The digests
-//! of the named programs are cached until the files change, since the tree cannot write them. What the tree can write
-//! is hashed each time: a shared mapping can change a file without changing its timestamps.
+//! Nothing is compared until a program starts from such a place, and nothing at all if the policy withholds none by
+//! name. The digests of the named programs are cached until the files change, since the tree cannot write them. What
+//! the tree can write is hashed each time: a shared mapping can change a file without changing its timestamps.
 //!
 //! Why: docs/decisions.md, "Copies are hashed when they are about to start, never ahead."
 

@@ -137,8 +137,8 @@ impl<'p> ExecPlan<'p> {
         if self.asked().next().is_some() && may_be_approved {
             let subject = subject()?;
             let covers = |start: &ApprovedStart| start.covers(argv, &subject);
-            // Nobody approved the variables that the first program has set for the next. PATH may be among them:
-            // /etc/profile sets it, and each program that is found by it is judged when it starts.
+            // Nobody approved the variables that the first program has set for the next, so only PATH may be among
+            // them: /etc/profile sets it, and each program that is found by it is judged when it starts.
             let is_path = |variable: &Vec<u8>| variable.starts_with(b"PATH=");
             let covers_code =
                 |code: &ApprovedStart| covers(code) && subject.program_variables.iter().all(is_path);

@@ -1,8 +1,8 @@
-//! The files that a program may run, by its arguments: an approval is bound to them, too.
+//! The files that a program may run according to its arguments. An approval is bound to them, too.
 //!
-//! The guard holds files up to a limit of number and size: the program reads what was approved. The other files are
-//! compared when the program starts, and the question says that they are not held. A name without a file stays without
-//! one.
+//! The guard holds files up to a limit of number and size, so that the program reads what was approved. The other files
+//! are compared when the program starts, and the question says that they are not held. A name without a file stays
+//! without one.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -27,9 +27,9 @@ use crate::syscall::Request;
 
 /// How many files among the arguments are held, beside the script. Each is two descriptors until the program starts.
 const MAX_FILES: usize = 256;
-/// How much is held of one program. All programs together have a bound, too.
+/// How many bytes of one program's files are held. All programs together have a bound, too.
 const MAX_HELD_BYTES: u64 = 256 << 20;
-/// How much is compared of one program. It is read at least twice.
+/// How many bytes of one program's files are compared. They are read at least twice.
 const MAX_READ_BYTES: u64 = 4 << 30;
 /// How many inputs are shown.
 const MAX_INPUTS: usize = 256;
@@ -52,7 +52,7 @@ pub struct Interpreted {
     pub others: Vec<Named>,
     /// Names that the interpreter may open, without a file that could be held.
     pub names: Vec<BareName>,
-    /// What the interpreter runs code from and the guard cannot hold.
+    /// The sources of code that the guard cannot hold.
     pub inputs: Vec<CodeInput>,
     rest: Rest,
     /// The names that were looked at.

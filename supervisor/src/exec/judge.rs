@@ -197,8 +197,8 @@ impl<'p> JudgedStart<'p> {
         Ok(Loader { identity: Identity::from_stat(&object.stat), object, path, content: None, copy })
     }
 
-    /// Asks a human, if one must be asked. Returns the digest of the approved program. Holds what the program may run
-    /// as it was approved.
+    /// Asks a human, if one must be asked. After a yes, holds the files that the program may run as they were approved.
+    /// Returns the digest of the approved program.
     fn settle(&mut self, request: &Request<'p, '_>, program: &mut Program) -> Result<Option<Digest>, Errno> {
         let scripts = std::mem::take(&mut self.scripts);
         let mut held = HeldFiles::default();

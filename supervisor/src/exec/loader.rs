@@ -18,10 +18,10 @@ const WITH_VALUE: [&[u8]; 7] = [
     b"--glibc-hwcaps-mask",
 ];
 const WITHOUT_VALUE: [&[u8]; 1] = [b"--inhibit-cache"];
-/// These print what the operand is and needs, as [`LISTING_VARIABLE`] does: ldd(1).
+/// Options that print what the operand is and what it needs. [`LISTING_VARIABLE`] does the same (ldd(1)).
 const LISTING: [&[u8]; 2] = [b"--verify", b"--list"];
 const LISTING_VARIABLE: &[u8] = b"LD_TRACE_LOADED_OBJECTS=";
-/// These print something and run nothing.
+/// Options that print something and run nothing.
 const INFORMATION: [&[u8]; 4] = [b"--help", b"--version", b"--list-tunables", b"--list-diagnostics"];
 
 /// Whether a program without a loader of its own may be a loader, judging by the names that glibc and musl use.

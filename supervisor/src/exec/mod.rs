@@ -169,7 +169,7 @@ fn check_runnable(request: &Request<'_, '_>, object: &Object, path: &[u8]) -> Re
     Ok(())
 }
 
-/// Makes those checks, and opens a program to read it.
+/// Makes the checks of [`check_runnable`], and opens a program to read it.
 fn runnable(request: &Request<'_, '_>, object: &Object, path: &[u8]) -> Result<std::fs::File, Errno> {
     check_runnable(request, object, path)?;
     match object.open_to_read() {

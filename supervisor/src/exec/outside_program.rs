@@ -20,7 +20,7 @@ const MAX_SCRIPTS: usize = 5;
 /// How many other files may be named among the arguments.
 const MAX_OTHERS: usize = 16;
 
-/// A file of the start, held.
+/// A held file of the start.
 #[derive(Debug)]
 pub struct HeldFile {
     /// The real path.
@@ -198,8 +198,8 @@ fn operands(
     Ok(OutsideProgram { program, scripts, operand, script_at, others })
 }
 
-/// Looks a command up in the operator's PATH, or in the asker's directory if its name has a slash. Directories of PATH that
-/// are not absolute would be the tree's.
+/// Looks a command up in the operator's PATH, or in the asker's directory if its name has a slash. Relative directories
+/// of PATH are left out, because they would be the tree's.
 fn lookup(name: &[u8], directory: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, OutsideProgramError> {
     if name.contains(&b'/') {
         let fd = opened(directory, name).map_err(|error| cannot(name, error))?;

@@ -109,7 +109,7 @@ struct Stack {
 }
 
 impl Stack {
-    /// Most stacks are shorter.
+    /// The least number of bytes that are read. Most stacks are shorter.
     const READ: usize = 8192;
 
     /// Returns `None` if the counts differ, or the stack cannot be read.

@@ -257,7 +257,7 @@ mod tests {
         check(&["curl"]);
         program(&root.join("ssh-keygen"));
         std::fs::write(root.join("sshrc"), "data").unwrap();
-        // What may become a program without a change of the directory comes last.
+        // Files that may become programs without a change of the directory come last.
         check(&["curl", "ssh-keygen", "sshrc"]);
         std::fs::create_dir_all(root.join("new/deep")).unwrap();
         check(&["curl", "ssh-keygen", "sshrc"]);

@@ -52,7 +52,7 @@ impl Current {
 
     /// Sets the function that re-reads the approvals stores.
     pub fn read_again_by(&self, catch_up: impl Fn() + Send + Sync + 'static) {
-        // The first one stays: there is one per tree.
+        // The first function stays, because each tree has only one.
         let _ = self.catch_up.set(Box::new(catch_up));
     }
 

@@ -79,7 +79,7 @@ impl<'a> AnchoredPath<'a> {
         AnchoredPath { parent: parent.map(AsFd::as_fd).or(self.parent), ..self }
     }
 
-    /// The same name, whatever has it.
+    /// The same name, without the object that has it now.
     pub fn without_object(self) -> AnchoredPath<'a> {
         AnchoredPath { object: None, ..self }
     }
@@ -125,7 +125,7 @@ impl<'a> AnchoredPath<'a> {
         self.heads.zip(self.levels(directory).ok())
     }
 
-    /// How many directories a directory is above the one that has the last name.
+    /// Returns how many levels a directory is above the one that has the last name.
     fn levels(&self, directory: &[u8]) -> Result<usize, Errno> {
         let below = self.path.strip_prefix(directory).unwrap_or_default();
         names(below).count().checked_sub(1).ok_or(Errno::INVAL)
@@ -144,7 +144,7 @@ impl<'a> AnchoredPath<'a> {
             Some(object) if object.kind() == FileType::Directory => open_directory(object.fd.as_fd(), b".."),
             // No directory has an object that has lost its name.
             Some(object) if object.links() == 0 => by_path(),
-            // Only a directory knows where it is. A file is in a directory that has it by this name.
+            // Only a directory knows where it is. For a file, the directory at the path must have this file by this name.
             Some(object) => {
                 let parent = by_path()?;
                 let there = statat(&parent, self.name(), AtFlags::SYMLINK_NOFOLLOW)?;

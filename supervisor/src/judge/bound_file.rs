@@ -44,7 +44,7 @@ fn bound_inode(socket: BorrowedFd<'_>) -> Result<u32, Errno> {
     inode_in(answer.get(..length).ok_or(Errno::MSGSIZE)?).ok_or(Errno::NOENT)
 }
 
-/// The question for the file of the socket with this inode number of its own.
+/// The question for a socket's file. `socket` is the inode number of the socket itself.
 fn question(socket: u32) -> Vec<u8> {
     /// Every state, and no cookie.
     const ANY: u32 = u32::MAX;

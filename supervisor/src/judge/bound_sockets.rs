@@ -32,8 +32,8 @@ pub struct BoundSockets {
     names: Mutex<SocketTable<(Vec<u8>, u64)>>,
 }
 
-/// Sockets that were bound, each with its own inode (not its file's), by which /proc/net/unix tells whether it is
-/// there.
+/// Sockets that were bound, each with the socket's own inode, which is not its file's. /proc/net/unix shows by this
+/// inode whether the socket is still there.
 #[derive(Debug)]
 struct SocketTable<K> {
     sockets: HashMap<K, BoundSocket>,
@@ -112,8 +112,8 @@ impl BoundSockets {
         Ok(self.files.lock().has(&file))
     }
 
-    /// Whether the tree may take a socket's name from it. It may not if a process outside the tree serves the socket
-    /// and no rule names it: whoever connects there next would reach the tree. False in doubt.
+    /// Whether the tree may take its name from a socket. It may not if a process outside the tree serves the socket and
+    /// no rule names it: whoever connects there next would reach the tree. False in doubt.
     pub fn may_displace(&self, policy: &Policy, socket: &Object, path: &[u8]) -> bool {
         self.has_file(socket).unwrap_or(false) || policy.names(path) || !may_be_served(socket)
     }
@@ -189,7 +189,7 @@ fn lines(table: &[u8]) -> impl Iterator<Item = ProcNetUnixEntry<'_>> {
     table.split(|&byte| byte == b'\n').filter_map(parse_entry)
 }
 
-/// Parses a line of that table; `None` if it has no name.
+/// Parses a line of /proc/net/unix; `None` if the line has no name.
 pub fn parse_entry(line: &[u8]) -> Option<ProcNetUnixEntry<'_>> {
     /// `__SO_ACCEPTCON`, and `SOCK_DGRAM`, as the table shows them.
     const LISTENS: &[u8] = b"00010000";

@@ -148,7 +148,8 @@ impl Guard {
         self.settle(caller, Operation::Connect, name, &[], &verdict)
     }
 
-    /// Judges whether a socket may listen at an address. `is_beside`: it would share the port of another process's server.
+    /// Judges whether a socket may listen at an address. `is_beside` says that it would share the port of another
+    /// process's server.
     ///
     /// # Errors
     /// EACCES if it is refused.

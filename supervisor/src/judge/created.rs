@@ -30,8 +30,8 @@ impl Created {
     /// Remembers a file that the tree has just made with the name `.git`, or is about to give that name.
     pub fn record_git_file(&self, file: BorrowedFd<'_>) {
         self.git_files.record(file);
-        // Where a `.git` of the operator's would open something, a file that is not held open counts as the tree's,
-        // too.
+        // Where a `.git` of the operator's would open something, this file counts as the tree's even if the guard does
+        // not hold it open.
         self.directories.record_open(file);
     }
 }

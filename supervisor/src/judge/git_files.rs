@@ -36,7 +36,7 @@ pub fn is_git_file(name: &[u8]) -> bool {
 pub struct GitFiles(Mutex<Vec<(Identity, OwnedFd)>>);
 
 impl GitFiles {
-    /// Remembers the very file that the tree has just made, or is about to give that name.
+    /// Remembers the very file that the tree has just made with the name `.git`, or is about to give that name.
     pub fn record(&self, made: BorrowedFd<'_>) {
         let Ok(held) = rustix::fs::open(link_to(made), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) else {
             return;

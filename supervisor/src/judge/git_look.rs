@@ -66,8 +66,8 @@ pub fn is_in_work_tree(part: &GitPart<'_>, place: AnchoredPath<'_>, made: &MadeD
         && !is_named_by_configuration(part, place.path)
 }
 
-/// Whether the configuration of the repository names a path, or something on the way to it or below it. The tree can move
-/// no repository of the operator's, so the one at this path is the one that the call acts in.
+/// Whether the configuration of the repository names a path, or something on the way to it or below it. The tree can
+/// move no repository of the operator's, so the repository at this path is the one that the call acts in.
 pub fn is_named_by_configuration(part: &GitPart<'_>, path: &[u8]) -> bool {
     let directory = Path::new(OsStr::from_bytes(part.directory));
     let named = named_by_git_directory(directory, directory);

@@ -110,7 +110,7 @@ mod tests {
         for text in [&*changed, &*format!("{new}\tfetch = x\n"), &*format!("{new}\turl = h:other\n"), &*old] {
             assert!(names(text).is_empty(), "{text}");
         }
-        // The tree changes something else, and then what the operator has changed: neither makes it the tree's again.
+        // The tree changes something else, and then what the operator has changed: neither makes the remote the tree's again.
         let user = format!("{changed}[user]\n\tname = u\n");
         own.note(DIRECTORY, b"/c", changed.as_bytes(), user.as_bytes());
         assert!(names(&user).is_empty());

@@ -63,8 +63,8 @@ pub struct Guard {
     pub created: Arc<Created>,
 }
 
-/// The policy's verdict on a program that is a copy of `originals`: the strictest of the verdicts on it and on each of
-/// them.
+/// The policy's verdict on a program that is a copy of `originals`: the strictest of the verdicts on the program itself
+/// and on each original.
 ///
 /// No saved answer counts if a link, on the way to a file that the arguments name, leads to where an earlier run could
 /// write.
@@ -211,12 +211,12 @@ impl Guard {
         self.policy().allow_ptrace() && self.lets_trace
     }
 
-    /// Whether the policy allows this without asking, for a real path whose meaning does not depend on the caller.
+    /// Whether the policy allows this access without asking, for a real path whose meaning does not depend on the caller.
     pub fn allows(&self, path: &[u8], access: Access) -> bool {
         self.allows_at(AnchoredPath::path(path), access)
     }
 
-    /// The same for a place, where something may be made.
+    /// Whether the policy allows this access without asking, for a place where something may be made.
     pub fn allows_at(&self, place: AnchoredPath<'_>, access: Access) -> bool {
         let request = self.shapes().request(place, access, Subject::New);
         decide(self.policy(), &request).outcome == Outcome::Allow
@@ -281,7 +281,8 @@ impl Guard {
         if verdict.outcome != Outcome::Deny && !self.floor.starts(exec.path) {
             let reason = below_no_root(exec.path);
             let _ = self.note(caller, Operation::Exec, exec.path, exec.argv, &reason, Outcome::Deny);
-            // Even when only observing: the floor would refuse the program, whatever a human approves.
+            // The call is refused even if the guard only observes: the floor would refuse the program, whatever a human
+            // approves.
             return Err(Errno::ACCESS);
         }
         if verdict.outcome == Outcome::Deny {
@@ -389,7 +390,7 @@ impl Guard {
         outcome: Outcome,
     ) -> Logged {
         let pid = caller.process().unwrap_or(caller.tid());
-        // For a program, the arguments with which it was to start.
+        // For a program, these are the arguments with which it was to start.
         let argv = match operation {
             Operation::Exec | Operation::Elevated | Operation::ElevatedDenied => Cow::Borrowed(argv),
             _ => Cow::Owned(caller.arguments()),

@@ -35,8 +35,8 @@ pub enum LinkedPlace {
     Configured { place: Vec<u8>, set: LinkedSet },
     /// A link on the way from another link: whoever exchanges it chooses where the other link leads.
     Passed { place: Vec<u8>, set: LinkedSet },
-    /// A directory of this user's that holds such names, or is on the way from a link, and cannot be searched: such a
-    /// name may lead to anything in `place`.
+    /// A directory of this user's that cannot be searched. It holds protected names, or is on the way from a link: a
+    /// protected name there may lead to anything in `place`.
     Hidden { place: Vec<u8>, set: LinkedSet },
     /// A project with settings that cannot be read: the settings may start anything in `place`.
     Unread { place: Vec<u8>, set: LinkedSet, why: UnreadSettings },
@@ -54,9 +54,9 @@ impl LinkedPlace {
     }
 }
 
-/// Returns where protected names lead that are links: names in a directory itself, names in the directories on the way
-/// to protected ones below it, and names of repositories in it. In directories of the tree's, only repositories that
-/// somebody else has made count.
+/// Returns where those protected names lead that are links. The search looks at the names in a directory itself, the
+/// names in the directories on the way to protected ones below it, and the names of repositories in it. In directories
+/// of the tree's, only repositories that somebody else has made count.
 pub fn search(policy: &Policy, made: &MadeDirectories, directory: &[u8]) -> Vec<LinkedPlace> {
     let mut search =
         Search { policy, made, top: directory, found: Vec::new(), budget: ReadBudget::default() };
@@ -223,7 +223,7 @@ impl Search<'_> {
         }
     }
 
-    /// The set that protects a name, or what it leads to.
+    /// The set that protects a name, or what the name leads to.
     fn set_of(&self, path: &[u8], git: Option<&[u8]>) -> Option<LinkedSet> {
         let named = || {
             self.policy.shapes(path).first().or(self.policy.leads_to_shape(path).as_ref()).map(|s| s.linked())

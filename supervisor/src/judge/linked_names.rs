@@ -55,7 +55,7 @@ pub struct LinkedNames {
 }
 
 impl LinkedNames {
-    /// Reports once why the guard lets nothing in a place be written: a denial names the set alone.
+    /// Reports once why the guard lets nothing in a place be written, because a denial names the set alone.
     fn report(&self, place: &[u8], why: &UnreadSettings) {
         let mut reported = self.reported.lock();
         if reported.len() < MAX_REPORTED && reported.insert(why.to_string()) {

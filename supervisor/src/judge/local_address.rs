@@ -83,7 +83,7 @@ mod tests {
                 assert_eq!(owner(SocketAddr::new(v4.to_ipv6_mapped().into(), 80)), Interface::Own, "{ip}");
             }
         }
-        // No interface has them, but they are routed here, or can be bound without being anybody's.
+        // No interface has these addresses. They are routed here, or a socket can be bound to them although they are nobody's.
         for perhaps in ["127.9.9.9:80", "224.0.0.251:5353", "255.255.255.255:9"] {
             assert_eq!(owner(perhaps.parse().unwrap()), Interface::Perhaps, "{perhaps}");
         }

@@ -15,8 +15,8 @@ const MAX_DIRECTORIES: usize = 1 << 16;
 /// Twice the longest tick: times of files have that precision.
 const TICK: Duration = Duration::from_millis(20);
 
-/// A directory, known so that the guard takes no later one for it: the kernel gives inode numbers out again, but not
-/// with the same time of birth, unless it is within one tick (10 ms at most).
+/// What identifies a directory, so that the guard takes no later one for it. The kernel gives inode numbers out again,
+/// but not with the same time of birth, unless it is within one tick (10 ms at most).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Born {
     device: (u32, u32),

@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 const LITTLE_PATIENCE: Duration = Duration::from_millis(50);
 /// The longest pause between two looks at the lock.
 const LONGEST_PAUSE: Duration = Duration::from_millis(2);
-/// After a guard has held the lock for so long, all its moves together, it lets other guards have the lock before
+/// After all moves of a guard together have held the lock for so long, the guard lets other guards have the lock before
 /// its next move.
 const SHARE: Duration = Duration::from_millis(100);
 
@@ -58,7 +58,7 @@ pub struct Alone<'m> {
 impl Drop for Alone<'_> {
     fn drop(&mut self) {
         if let Some(shared) = self.shared {
-            // It fails only for an invalid descriptor.
+            // Unlocking fails only for an invalid descriptor.
             let _ = flock(&shared.file, FlockOperation::Unlock);
             self.own.held += self.since.elapsed();
             if self.own.held > SHARE {
@@ -110,7 +110,7 @@ impl SharedLock {
             match flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return true,
                 Err(Errno::INTR) => {}
-                // Also if the kernel has no memory for the lock: without the lock, the guard moves nothing.
+                // This may also mean that the kernel has no memory for the lock. Without the lock, the guard moves nothing.
                 Err(_) => return false,
             }
         }

@@ -89,7 +89,7 @@ impl Guard {
         }
     }
 
-    /// Whether the policy's rule for a path alone decides about the object there, which is to be written.
+    /// Whether only the policy's rule for a path decides about the object there, which is to be written.
     ///
     /// # Errors
     /// ESRCH when the caller is gone.
@@ -121,7 +121,7 @@ impl Guard {
         self.judge_subject(caller, Operation::Write, place, Access::WRITE, Subject::GitLocked)
     }
 
-    /// Judges a change of the entry at a place as if it were not the tree's own lock.
+    /// Judges a change of the entry at a place as if the entry were not the tree's own lock.
     ///
     /// # Errors
     /// EACCES if it is refused.
@@ -157,7 +157,8 @@ impl Guard {
         if verdict.outcome != Outcome::Ask {
             return self.settle(caller, operation, path, &[], &verdict);
         }
-        // The guard asks nobody about a file that no answer would open. An open that empties a file also writes.
+        // If no answer would open a file, the guard asks nobody about it. An open that empties a file also writes, so
+        // the size does not count for it.
         if let Some(file) = object.filter(|file| file.kind() == FileType::RegularFile)
             && access == Access::READ
         {
@@ -212,7 +213,7 @@ impl Guard {
         if self.policy().max_read_bytes().is_none() {
             return Ok(());
         }
-        // No file has a negative size. Should a file system say so, it counts as the largest.
+        // No file has a negative size. If a file system reports one, the file counts as the largest.
         let size = u64::try_from(object.stat.st_size).unwrap_or(u64::MAX);
         let verdict = decide(self.policy(), &Request::Sized { path, size });
         match verdict.outcome {
@@ -266,7 +267,7 @@ impl Guard {
         Ok(())
     }
 
-    /// The verdict on a change of a git repository of the operator's at a path, unless it is allowed.
+    /// Returns the verdict on a change of a git repository of the operator's at a path; `None` if the change is allowed.
     fn repository_refusal(&self, path: &[u8]) -> Option<Verdict<'_>> {
         let request = Request::FileAt { path, access: Access::WRITE, site: Site::Repository };
         Some(decide(self.policy(), &request)).filter(|verdict| verdict.outcome != Outcome::Allow)

@@ -44,7 +44,7 @@ pub fn shown_replacement(old: Option<FileContent<'_>>, new: FileContent<'_>) -> 
 }
 
 impl Guard {
-    /// The verdict on another file in place of what is at a place, if a human is to be asked because it would
+    /// Returns the verdict on a replacement of what is at a place, if a human is to be asked because the new file would
     /// run outside the guard.
     pub fn asks_about_replacement(&self, place: AnchoredPath<'_>) -> Option<Verdict<'_>> {
         let subject = if place.object.is_some() { Subject::There } else { Subject::New };
@@ -53,8 +53,8 @@ impl Guard {
             .then_some(verdict)
     }
 
-    /// Judges a change by its content, about which the guard asks a human. It logs an approved change, however few
-    /// allowed calls it logs.
+    /// Judges a change by its content, about which the guard asks a human. An approved change is logged, however few
+    /// allowed calls are logged.
     ///
     /// # Errors
     /// EACCES if it is refused, or if the human is to be asked first.

@@ -42,7 +42,7 @@ impl ProgramStarts {
         }
     }
 
-    /// Takes what was approved of the first program. A later start finds no approval, even if this one has failed.
+    /// Takes the approval of the first program. A later start finds no approval, even if this one has failed.
     pub fn take_first(&self) -> Option<ApprovedStart> {
         self.approved_run.lock().first.take()
     }
@@ -52,7 +52,7 @@ impl ProgramStarts {
         self.approved_run.lock().code.is_some()
     }
 
-    /// Takes what was approved of the first program's code, if that is this start.
+    /// Takes the approval of the command in the first program's code, if it is for this start. Returns whether it is.
     pub fn take_approved_code(&self, is_it: impl FnOnce(&ApprovedStart) -> bool) -> bool {
         self.approved_run.lock().code.take_if(|code| is_it(code)).is_some()
     }

@@ -293,8 +293,8 @@ impl Shapes<'_> {
         })
     }
 
-    /// Whether a file of a directory that is moved may get its new path. A file with another name may not get a
-    /// protected path: the tree could write the file by the other name later.
+    /// Whether a file of a directory that is moved may get its new path. A file that also has another name may not get
+    /// a protected path: the tree could write the file by the other name later.
     fn may_take_file(&self, new: &[u8], file: AnchoredPath<'_>, kind: FileType) -> bool {
         let is_named = || !self.policy.shapes(new).is_empty();
         if matches!(kind, FileType::Directory | FileType::Symlink) || !is_named() {

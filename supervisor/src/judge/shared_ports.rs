@@ -1,6 +1,6 @@
-//! Ports that several sockets have. With SO_REUSEPORT, and for UDP with SO_REUSEADDR, the kernel gives each of them a
-//! part of what arrives (socket(7)). A socket of the tree beside a running server of another process would receive data
-//! that is meant for that server.
+//! Ports that several sockets have. With SO_REUSEPORT, and for UDP with SO_REUSEADDR, the kernel gives each such socket
+//! a part of what arrives (socket(7)). A socket of the tree beside a running server of another process would receive
+//! data that is meant for that server.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
@@ -22,7 +22,7 @@ const DISCOVERY: [u16; 4] = [1900, 3702, 5353, 5355];
 #[derive(Debug, Default)]
 pub struct PortSockets(Mutex<HashSet<u64>>);
 
-/// What else has a port.
+/// Who else has a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortNeighbour {
     /// At most sockets of the tree.
@@ -89,7 +89,7 @@ fn overlaps(one: IpAddr, other: IpAddr) -> bool {
     one == other || covers(one, other) || covers(other, one)
 }
 
-/// The addresses at which this host is served, each with the inode of its socket; none if a table cannot be read.
+/// Returns the addresses at which this host is served, each with the inode of its socket. `None` if a table cannot be read.
 pub fn servers(transport: Transport) -> Option<Vec<(SocketAddr, u64)>> {
     match transport {
         Transport::Tcp => {

@@ -40,7 +40,7 @@ pub(super) fn existing(unreadable: &Unreadable) -> Option<Vec<u8>> {
 pub(super) struct NextName<'p> {
     pub(super) directory: &'p [u8],
     name: &'p [u8],
-    /// Whether each name that begins so counts.
+    /// Whether each name that begins with `name` counts.
     is_prefix: bool,
 }
 

@@ -144,7 +144,7 @@ mod tests {
         assert!(starts("work/new/tool") && starts(".cache/pip/tool") && !starts(".cache/huggingface/token"));
     }
 
-    /// What programs may start from is readable to the kernel. A denied path there matters as soon as it exists.
+    /// The kernel may read the directories that programs may start from. A denied path in them matters as soon as it exists.
     #[test]
     fn a_secret_among_programs_counts_while_it_exists() {
         if !landlock::holds_grants(landlock::abi()) {

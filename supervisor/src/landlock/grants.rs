@@ -237,7 +237,7 @@ impl Grants {
     }
 }
 
-/// The new name of `path` after `old`, which it is or lies below, is renamed to `new`.
+/// The new name of `path` after `old` is renamed to `new`; `None` if `path` is neither `old` nor below it.
 fn moved(path: &[u8], old: &[u8], new: &[u8]) -> Option<Vec<u8>> {
     let rest = path.strip_prefix(old).filter(|rest| rest.is_empty() || rest[0] == b'/')?;
     Some([new, rest].concat())

@@ -101,7 +101,7 @@ fn mountinfo() -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The kind of the name, given the `kind` that the file system reports.
+/// Returns the kind that the name counts as. `kind` is what the file system reports.
 fn placed(apart: &[Vec<u8>], path: &[u8], kind: NameKind) -> NameKind {
     if path == b"/proc" || apart.iter().any(|mount| mount == path) && path != b"/dev" {
         return NameKind::Other;

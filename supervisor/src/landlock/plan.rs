@@ -141,8 +141,8 @@ impl LandlockPlan {
         along.all(|(path, granted)| is_whole(policy, &path, granted.access, granted.kind))
     }
 
-    /// Whether the object at a path must stay there: reads are not trapped, and a replacement of a hierarchy would not
-    /// be granted, unless a hierarchy around it is granted.
+    /// Whether the object at a path must stay there. A read that is not trapped needs a grant, and a replacement of the
+    /// object would have none, unless a hierarchy around it is granted.
     pub fn needs(&self, path: &[u8]) -> bool {
         let is_granted = |path: &[u8]| self.grants.cover(path, Access::READ, Target::Object);
         let is_needed = |(place, granted): (Vec<u8>, PlacedGrant<'_>)| {
@@ -208,7 +208,7 @@ impl LandlockPlan {
     }
 }
 
-/// Whether the policy allows what a grant gives of a kind of access where it is now.
+/// Whether the policy allows, where the granted object is now, what the grant gives of a kind of access.
 fn is_within(policy: &Policy, granted: &PlacedGrant<'_>, class: Access) -> bool {
     match &granted.location {
         Location::At(path) if granted.is_root => is_readable(policy, path),

@@ -175,7 +175,7 @@ fn is_moved(worker: &Worker, guard: &Guard, caller: &Caller<'_>, path: &[u8], wh
     is_replaced(path, which)
 }
 
-/// The consent that asking has given at once.
+/// Returns the consent that asking gave at once.
 ///
 /// # Errors
 /// The place in the queue, if a human is asked.

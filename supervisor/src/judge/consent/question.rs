@@ -84,7 +84,7 @@ pub fn about_file(
     let question = about(background, caller, subject, reason, &[Request::File { path, access }]);
     let lineage = background.lineage(caller);
     let reach = reach(background.policy, background.made, (path, access, call), lineage.as_deref());
-    // The same processes are shown and decide how far an answer may reach.
+    // The processes that the question shows also decide how far an answer may reach.
     Question { asked_by: lineage.unwrap_or(question.asked_by), reach, ..question }
 }
 

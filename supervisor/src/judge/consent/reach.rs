@@ -51,7 +51,7 @@ pub fn reach(
 }
 
 /// The command that a process belongs to: its ancestor just below the first process of the session, or below the one
-/// that the reaper has adopted. If that first process itself asks, it is the command.
+/// that the reaper has adopted. If the topmost process itself asks, it is the command.
 pub fn command(lineage: &[Process]) -> Option<&Process> {
     lineage.get(lineage.len().saturating_sub(2))
 }

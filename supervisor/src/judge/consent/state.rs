@@ -12,14 +12,15 @@ pub enum ConsentState {
     Unasked,
     /// It may go on; contains how it was approved.
     Approved(&'static str),
-    /// Nobody answered, and why: `exec.askFallback` applies.
+    /// Nobody answered; contains why. `exec.askFallback` applies.
     Unanswered(DenyReason, String),
-    /// It may not go on, and why.
+    /// The call may not go on; contains why.
     Refused(DenyReason, String),
 }
 
 impl ConsentState {
-    /// The final verdict in place of `asks`, a verdict to ask; `unanswered` is the policy's verdict if nobody answers.
+    /// Returns the final verdict in place of `asks`, a verdict to ask. `unanswered` gives the policy's verdict if
+    /// nobody answers.
     pub fn verdict<'p>(
         &self,
         asks: Verdict<'p>,
@@ -138,7 +139,7 @@ mod tests {
         consent.settle(Binding::from_question(&file("/a")), YES);
         assert_eq!(consent.state_of(file("/a")), YES);
         assert_eq!(consent.take_question(), None);
-        // The other path of a rename, say.
+        // This is, for instance, the other path of a rename.
         assert_eq!(consent.state_of(file("/b")), ConsentState::Unasked);
         assert_eq!(consent.take_question(), Some(file("/b")));
     }

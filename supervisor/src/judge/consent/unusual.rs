@@ -27,7 +27,7 @@ pub fn program(exec: &Exec) -> &[u8] {
     exec.script.as_ref().map_or(&exec.executable.path, |script| &script.path)
 }
 
-/// A program that the tree may have written. A script is shown by its path, and its content is bound.
+/// Returns a remark if the tree may have written the program. A script is shown by its path, and its content is bound.
 fn changeable(policy: &Policy, exec: &Exec) -> Option<String> {
     policy
         .writable_unasked(&exec.executable.path)
