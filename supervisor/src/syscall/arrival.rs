@@ -31,7 +31,7 @@ impl<'e> Move<'e> {
         [&self.old.path, &self.new.path]
     }
 
-    /// Moves it.
+    /// Performs the move.
     ///
     /// # Errors
     /// The kernel's; ENOENT if something of another kind had the name, as if what was judged had been removed before.

@@ -44,7 +44,7 @@ pub fn may_be_lock(path: &[u8]) -> bool {
         .is_some()
 }
 
-/// Whether an entry is such a lock that the tree made.
+/// Whether an entry is the lock of a protected file, and the tree made it.
 pub fn is_own_lock(request: &Request<'_, '_>, entry: &DirEntry) -> bool {
     entry.object.as_ref().is_some_and(|object| request.guard.is_own_git_lock(object))
         && is_lock(request, entry)
@@ -67,7 +67,7 @@ pub fn is_of_paths(request: &Request<'_, '_>, entry: &DirEntry) -> bool {
         && request.guard.shapes().protects_git_locked(AnchoredPath::from_entry(entry))
 }
 
-/// Returns what git wants if it renames a lock to its file.
+/// Returns the replacement that git wants, if it renames a lock to the lock's file.
 pub fn replacement<'e>(
     request: &Request<'_, '_>,
     lock: &'e DirEntry,

@@ -52,8 +52,8 @@ pub fn ioctl(request: &Request<'_, '_>, fd: i32, number: u32, argument: u64) -> 
             format!("request {number:#x} is not known"),
         )?;
     }
-    // A file that does not know the request has this errno, and programs then do without the request. It is not
-    // performed.
+    // A file that does not know the request has this errno, and programs then do without the request. The guard does
+    // not perform the request.
     Err(Errno::NOTTY)
 }
 

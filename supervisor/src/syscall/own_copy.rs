@@ -1,8 +1,8 @@
 //! Puts the bytes that were judged in place of a file, whatever becomes of the file that they were read from.
 //!
-//! The tree may still hold that file open, mapped or under another name. So that file never takes the place of the
-//! other: the guard writes the bytes to a file of its own, under a name that the tree can neither make nor write, and
-//! renames that.
+//! The tree may still have the read file open or mapped, or have it under another name. So the read file never takes
+//! the place of the other one. The guard writes the bytes to a file of its own, under a name that the tree can neither
+//! make nor write, and renames its own file.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -27,7 +27,7 @@ pub struct ReadFile {
     pub mode: u32,
 }
 
-/// Reads a file to its end, once, but no more than `max` bytes and one: that shows that there is more.
+/// Reads a file to its end, once, but at most one byte more than `max`. That byte shows that there is more.
 pub fn read(object: &Object, max: usize) -> Result<ReadFile, Errno> {
     read_open(rustix::fs::open(link_to(object.fd.as_fd()), READ, Mode::empty())?, max)
 }
@@ -74,7 +74,7 @@ impl OwnCopy<'_> {
             Displaced::Anything => self.rename(target, RenameFlags::empty()),
             Displaced::Nothing => match self.rename(target, RenameFlags::NOREPLACE) {
                 Err(Errno::EXIST) => Err(Errno::STALE),
-                // The file system cannot do it.
+                // The file system does not know the flag.
                 Err(Errno::INVAL) => self.rename(target, RenameFlags::empty()),
                 renamed => renamed,
             },
@@ -95,7 +95,7 @@ impl OwnCopy<'_> {
     fn exchange(&self, target: &[u8], judged: &Object, old: &[u8]) -> Result<(), Errno> {
         let own = self.identity()?;
         match self.rename(target, RenameFlags::EXCHANGE) {
-            // The file system cannot do it.
+            // The file system does not know the flag.
             Err(Errno::INVAL) => return self.rename(target, RenameFlags::empty()),
             Err(Errno::NOENT) => return Err(Errno::STALE),
             exchanged => exchanged?,

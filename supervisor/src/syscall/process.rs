@@ -46,7 +46,7 @@ pub fn trace(request: &Request<'_, '_>) -> HandlerResult {
         (true, Some(_)) => "exec.allowPtrace was not set when the guard was started",
     };
     let _ = request.guard.refuse(request.caller, Operation::Trace, b"a process", text);
-    // Even when only observing: a traced process could not start any program.
+    // The call is refused even if the guard only observes: a traced process could not start any program.
     Err(Errno::PERM)
 }
 

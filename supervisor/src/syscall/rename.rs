@@ -30,7 +30,7 @@ pub fn alone<'g>(request: &Request<'g, '_>) -> Result<Alone<'g>, Errno> {
     request.guard.session.moving.alone(wait).map_err(|lock| {
         let text = "another guard of this user holds this lock, and is stopped or hangs, so the call is denied; `fuser` names its process";
         let path = lock.as_os_str().as_encoded_bytes();
-        // Also while only observing: there is no lock to go on with.
+        // The call is refused even if the guard only observes: there is no lock to go on with.
         let _ = request.guard.refuse(request.caller, Operation::Write, path, text);
         Errno::ACCESS
     })
@@ -248,7 +248,7 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> HandlerR
     all.add(judge(request, &new))?;
     // Clients that use the new name would reach the tree as soon as a server of the tree's has that name.
     all.add(request.guard.judge_displacement(request.caller, AnchoredPath::object(&old, &object)))?;
-    // The tree could write it by the other name later, when the directory is not its own any more.
+    // The tree could write the file by the other name later, when the directory is not its own any more.
     let is_named = [AnchoredPath::from_entry(&new), AnchoredPath::object(&old, &object)]
         .into_iter()
         .any(|place| request.guard.shapes().names(place));

@@ -80,7 +80,7 @@ pub fn replace(request: &Request<'_, '_>, replacement: Replacement<'_, '_>) -> H
     refuse_changed(request, &to.path, done)
 }
 
-/// Says so if the file was changed from outside after it was judged.
+/// Refuses, and says why, if the file was changed from outside after it was judged.
 ///
 /// # Errors
 /// EACCES in that case.
@@ -115,7 +115,7 @@ fn content_verdict<'p>(
     }
 }
 
-/// Whether the file stays the owner's: that of the file that is there, or the guard's own user.
+/// Whether the file's owner would stay right: the owner of the file that is there, or else the guard's own user.
 fn keeps_owner(source: &Object, there: Option<&Object>) -> bool {
     let owner = (source.stat.st_uid, source.stat.st_gid);
     match there {

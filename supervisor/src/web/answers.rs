@@ -216,7 +216,7 @@ fn connection(guard: &Guard, address: SocketAddr) -> Connection {
     Connection { interface, page, ..Connection::to(address) }
 }
 
-/// The verdict on connections that do not use the proxy, which is the first verdict that does not allow its connection.
+/// The verdict on connections that do not use the proxy: the first verdict that does not allow a connection, if there is one.
 fn directly<'a, 'p>(policy: &'p Policy, connections: impl Iterator<Item = &'a Connection>) -> Verdict<'p> {
     let verdicts = connections.map(|connection| decide(policy, &Request::Connect(*connection)));
     let mut denied = verdicts.filter(|verdict| verdict.outcome != Outcome::Allow);

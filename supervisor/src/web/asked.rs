@@ -16,9 +16,9 @@ pub(super) struct AskedRequests(Mutex<RequestState>);
 
 #[derive(Default)]
 struct RequestState {
-    /// By the number of the proxy's question: how to withdraw it, once it is asked.
+    /// By the number of the proxy's question: how to withdraw that question, once it is asked.
     waiting: HashMap<u64, Option<Cancel>>,
-    /// By the client: the number of its request, and what a human has allowed for that.
+    /// By the client: the number of its request, and what a human has allowed for that request.
     allowed: HashMap<WebPeer, (u64, Vec<Binding>)>,
 }
 

@@ -37,7 +37,7 @@ pub struct WebClients {
 /// A connection of the tree.
 #[derive(Clone, Debug)]
 pub struct WebClient {
-    /// Whose it is.
+    /// The process that made it.
     pub process: Tid,
     /// What it was for, if it was redirected.
     pub redirected: Option<Redirected>,

@@ -14,11 +14,12 @@ use super::wire::{WebQuestion, WebVerdict};
 use crate::judge::consent::{ConsentState, consent_state, settled};
 use crate::panics::caught;
 
-/// A request asks about its name and its addresses, once each, but the policy may change meanwhile.
+/// The maximum number of questions about one request. It asks about its name and its addresses, once each, but the
+/// policy may change meanwhile.
 const MAX_QUESTIONS: usize = 8;
 
 impl Answers {
-    /// Asks a human, and answers then.
+    /// Asks a human, and then answers the proxy.
     ///
     /// # Errors
     /// If the proxy cannot be answered.

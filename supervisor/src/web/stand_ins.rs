@@ -23,7 +23,7 @@ pub struct StandIns(Mutex<NameTable>);
 #[derive(Debug, Default)]
 struct NameTable {
     by_name: HashMap<Arc<str>, u32>,
-    /// By the number of the address, less one.
+    /// The names, by the number of their address less one.
     by_number: Vec<Arc<str>>,
     /// How many addresses were given out, also to names that are gone.
     given: u32,

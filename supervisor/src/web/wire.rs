@@ -106,7 +106,7 @@ pub struct WebLookup {
     pub name: String,
 }
 
-/// What a connection was for that the supervisor has redirected to the proxy.
+/// What a connection was for before the supervisor redirected it to the proxy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Redirected {
@@ -173,7 +173,7 @@ pub struct WebAnswer {
     pub verdict: WebVerdict,
 }
 
-/// May the client reach the host?
+/// The content of an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum WebVerdict {
@@ -181,9 +181,9 @@ pub enum WebVerdict {
     Redirected(Redirected),
     /// The address that stands for the name.
     Address(Ipv4Addr),
-    /// It may.
+    /// The client may reach the host.
     Allowed(WebGrant),
-    /// It may not, by this rule.
+    /// The client may not reach the host, by this rule.
     Denied(String),
     /// A human is asked. Another answer follows.
     Asked,
@@ -223,7 +223,7 @@ pub fn receive<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<Optio
 
 /// A message as a line.
 pub fn line(message: &impl Serialize) -> Vec<u8> {
-    // Strings, numbers and structures of them: serializing them cannot fail.
+    // A message consists of strings, numbers and structures of them, so serializing it cannot fail.
     let mut line = serde_json::to_vec(message).unwrap_or_default();
     line.push(b'\n');
     line

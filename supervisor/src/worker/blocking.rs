@@ -42,7 +42,7 @@ impl Slot {
     }
 }
 
-/// Workers that never block for long.
+/// The number of workers that never block for long.
 const RESERVED_WORKERS: usize = 16;
 /// The most descriptors that are left for calls that do not block: a quarter of all, but no more than this.
 const RESERVED_DESCRIPTORS: usize = 64;
@@ -124,17 +124,17 @@ impl Worker {
         Worker::new(Arc::default(), |_| ())
     }
 
-    /// Counts it as handling a call.
+    /// Counts the worker as handling a call.
     pub(super) fn begin(&self) {
         self.is_counted.set(true);
     }
 
-    /// Counts it no longer. Returns whether it was still counted.
+    /// Counts the worker no longer. Returns whether it was still counted.
     pub(super) fn end(&self) -> bool {
         self.is_counted.replace(false)
     }
 
-    /// Forgets what it was blocked in.
+    /// Forgets what the worker was blocked in.
     pub(super) fn clear(&self) {
         self.slot.blocked.store(false, Ordering::Release);
         *self.slot.asks() = None;
@@ -154,7 +154,7 @@ impl Worker {
         self.block_as(1, caller, call)
     }
 
-    /// Sends a message that may wait for long. Until then it holds this many descriptors, and the message's bytes.
+    /// Sends a message that may wait for long. While it waits, it holds this many descriptors, and the message's bytes.
     ///
     /// # Errors
     /// As [`Worker::block`]; ENOBUFS if too many messages wait already.

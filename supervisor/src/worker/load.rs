@@ -35,7 +35,7 @@ impl Counts {
 }
 
 impl Load {
-    /// A call was received after waiting for `waited`.
+    /// Counts a call that was received after waiting for `waited`.
     pub fn begin(&self, waited: Duration) {
         self.calls.fetch_add(1, Ordering::Relaxed);
         if self.answering.fetch_add(1, Ordering::Relaxed) > 0 || waited < IMMEDIATE_INTERVAL {
@@ -43,12 +43,12 @@ impl Load {
         }
     }
 
-    /// The call was replied to, or is about to take long.
+    /// Notes that a call was replied to, or is about to take long.
     pub fn end(&self) {
         self.answering.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// A call is about to take long.
+    /// Counts a call that is about to take long.
     pub fn slow_call(&self) {
         self.ways.fetch_add(1, Ordering::Relaxed);
     }

@@ -54,8 +54,8 @@ const IDLE_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Callers checked per poll among those that block or wait for a human: with hundreds of them, each is checked less often.
 const MAX_POLLS: usize = 32;
 
-/// Looks at slots from `turn` on, until [`MAX_POLLS`] of them counted: `look` says which do. Returns where the next poll
-/// starts.
+/// Looks at slots from `turn` on, until [`MAX_POLLS`] of them counted. `look` says which slots count. Returns where the
+/// next poll starts.
 fn look_at_some(slots: &[Arc<Slot>], turn: usize, look: impl Fn(&Slot) -> bool) -> usize {
     let mut looks = 0;
     for at in 0..slots.len() {
@@ -305,7 +305,7 @@ impl Pool {
     }
 
     /// Wakes a worker if it is blocked in one of the calls that were `seen`, and its caller no longer waits. Returns
-    /// whether that was looked at.
+    /// whether the caller was looked at.
     fn wake_moot(&self, slot: &Slot, seen: &[u64]) -> bool {
         let call = slot.call.load(Ordering::Relaxed);
         if !slot.blocked.load(Ordering::Acquire) || !seen.contains(&call) {
@@ -317,7 +317,7 @@ impl Pool {
         true
     }
 
-    /// Cancels a worker's question if its caller no longer waits. Returns whether there is one.
+    /// Cancels a worker's question if its caller no longer waits. Returns whether the worker has a question.
     fn cancel_moot(&self, slot: &Slot) -> bool {
         // The slot's lock is not held: cancelling notifies others.
         let asks = slot.asks().clone();

@@ -4,8 +4,8 @@
 //! its processor first; a real-time worker takes it.
 //!
 //! A real-time thread that never sleeps would keep others off its processor. So one thread of the same priority takes
-//! turns with the workers. It makes workers ordinary that stay in one call. No other thread keeps the capability to set
-//! priorities.
+//! turns with the workers. It makes a worker ordinary if the worker stays in one call. No other thread keeps the
+//! capability to set priorities.
 //!
 //! Why: docs/decisions.md, "Workers have a real-time priority where the guard may give it"
 
@@ -92,7 +92,7 @@ impl Priority {
         Priority { thread, steps: AtomicU64::new(0), seen: AtomicU64::new(0), raised: AtomicBool::new(false) }
     }
 
-    /// The worker, which is this thread, begins or ends a call.
+    /// Counts that the worker, which is this thread, begins or ends a call.
     pub fn step(&self) {
         // Only this thread counts, so this need not be one atomic step.
         self.steps.store(self.steps.load(Ordering::Relaxed) + 1, Ordering::Relaxed);

@@ -72,7 +72,7 @@ pub(crate) fn socket(request: &Request<'_, '_>, kind: u64) -> HandlerResult {
 
 pub(crate) fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> HandlerResult {
     let socket = request.caller.descriptor(fd)?;
-    // Unlike connect(2), bind(2) checks that it is a socket before it looks at the address.
+    // Unlike connect(2), bind(2) checks that the descriptor is a socket before it looks at the address.
     let domain = sockopt::socket_domain(&socket)?;
     let raw = read_address(request, address, length)?;
     match Address::parse(&raw, domain, Use::Bind) {

@@ -42,7 +42,7 @@ pub fn csi(bytes: &[u8]) -> bool {
     }
 }
 
-/// Returns whether a string is refused, judged by its first part. `is_whole`: whether that is all of it.
+/// Returns whether a string is refused, judged by its first part. `is_whole` says whether this part is the whole string.
 pub fn string(kind: Text, body: &[u8], is_whole: bool) -> bool {
     let asks = || !is_whole || body.contains(&b'?');
     match kind {
@@ -70,7 +70,7 @@ pub fn string(kind: Text, body: &[u8], is_whole: bool) -> bool {
                         |colour: &[u8]| matches!(colour.first(), Some(b'_' | b'%' | b'*' | b'+' | b'='));
                     !is_whole || rest.split(|byte| *byte == b';').any(is_file)
                 }
-                // The font's name, which can be set. iTerm2's sequences had this number before 1337.
+                // The font's name, which can be set. iTerm2's sequences had this number before they had 1337.
                 Some(50) => asks() || rest.contains(&b'=') && !harmless_of_iterm(rest, is_whole),
                 // kitty's colours and notifications, whose names are typed back in replies.
                 Some(21 | 99) => asks(),

@@ -49,8 +49,8 @@ impl Query {
         Query { positions, with_cursor, held: Vec::new(), older: Vec::new() }
     }
 
-    /// Replaces an unanswered query. Its places also count as they are on a smaller screen: there the terminal has
-    /// moved the cursor.
+    /// Replaces the unanswered query `before`. If the screen is smaller now, the places of `before` also count at its
+    /// edge, because the terminal has moved the cursor there.
     pub fn follow(&mut self, size: (u16, u16), before: Query) {
         let [first, second] = before.positions;
         let asked = before.older.into_iter().chain([(first, before.with_cursor), (second, false)]);
