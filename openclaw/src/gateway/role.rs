@@ -1,15 +1,15 @@
-//! What the guard is to a gateway: one that asks questions, or a node that runs commands.
+//! The guard's role at a gateway: an operator, which asks questions, or a node, which runs commands.
 
 use serde_json::{Value, json};
 
 use super::identity::{self, Claim};
 
-/// A gateway accepts only the clients that it knows (OpenClaw 2026.9.6).
+/// The platform of the guard's client.
 const PLATFORM: &str = "linux";
 /// The family of the node's device.
 const FAMILY: &str = "Linux";
 
-/// What the guard is to a gateway.
+/// The guard's role at a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientRole {
     /// It asks questions, and reads the gateway's approvals.
@@ -43,7 +43,8 @@ impl ClientRole {
         self.words().2
     }
 
-    /// The client's id, its mode, its role, and its device's family.
+    /// Returns the client's id and mode, the role, and the family of its device. A gateway accepts only the client
+    /// ids that it knows (OpenClaw 2026.9.6).
     fn words(&self) -> (&'static str, &'static str, &'static str, &'static str) {
         match self {
             ClientRole::Operator => ("gateway-client", "backend", "operator", ""),

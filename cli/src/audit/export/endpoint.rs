@@ -70,7 +70,7 @@ impl Endpoint {
         Ok(Endpoint { host, port, is_secure, path, authority: authority.as_str().to_owned() })
     }
 
-    /// Whether the address is on this host.
+    /// Whether nobody else can read what is sent: it is encrypted, or stays on this host.
     pub fn is_private(&self) -> bool {
         self.is_secure
             || match &self.host {
