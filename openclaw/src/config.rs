@@ -51,7 +51,7 @@ pub enum ConfigError {
     /// It is not JSON5.
     #[error(transparent)]
     Syntax(#[from] ParseError),
-    /// It is JSON5 of another type.
+    /// It is JSON5, but not an object.
     #[error("it is no object")]
     NotObject,
 }

@@ -1,4 +1,4 @@
-//! Text and numbers as ECMAScript treats them, where OpenClaw's answers show it.
+//! Treats text and numbers like ECMAScript, where OpenClaw's answers depend on it.
 
 use serde_json::Number;
 

@@ -97,8 +97,8 @@ pub fn find<'n>(nodes: &'n [KnownNode], query: &str) -> Result<&'n str, NodeMatc
     }
 }
 
-/// Returns OpenClaw's node if the others are nodes of its predecessors: the same machine, paired again after an
-/// upgrade.
+/// Returns OpenClaw's node if all other nodes that match are nodes of its predecessors. They are then the same
+/// machine, paired again after an upgrade.
 fn successor<'n>(matching: &[&'n KnownNode]) -> Option<&'n KnownNode> {
     let kind = |node: &KnownNode| node.client_id.as_deref().map(folded).unwrap_or_default();
     let (current, rest): (Vec<_>, Vec<_>) =

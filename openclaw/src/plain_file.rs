@@ -21,7 +21,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// make the reader wait by it (fcntl(2)).
 ///
 /// # Errors
-/// As [`read`].
+/// The errors of [`read`].
 pub fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let mut bytes = Vec::new();

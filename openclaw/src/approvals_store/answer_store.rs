@@ -38,7 +38,7 @@ impl AnswerStore {
     /// Changes the store in one step.
     ///
     /// # Errors
-    /// As [`apply`].
+    /// The errors of [`apply`].
     pub fn apply<T>(self, state: &Path, change: impl FnMut(&mut Store) -> T) -> Result<T, UpdateError> {
         match self {
             AnswerStore::Own => apply_own(state, change),

@@ -1,4 +1,4 @@
-//! The directory of a store, held open. No symbolic link below it is followed, as OpenClaw follows none.
+//! The directory of a store, held open. Like OpenClaw, the guard follows no symbolic link below it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -24,7 +24,7 @@ pub enum StoreKind {
     OpenClaw,
     /// The guard's own store, in the directory `guard` of the state directory.
     Guard,
-    /// The gateway's store as last reported, beside the guard's own.
+    /// The gateway's store as last reported, in the same directory as the guard's own.
     Gateway,
 }
 
@@ -55,8 +55,8 @@ pub struct Content {
 }
 
 impl Directory {
-    /// Opens OpenClaw's state directory; returns `None` if there is none. `path` is a real path, and no link
-    /// in it is followed: a link that has appeared since may be the tree's.
+    /// Opens OpenClaw's state directory; returns `None` if there is none. `path` is a real path. No link in it is
+    /// followed: a link that has appeared since it was resolved may have been made by the tree.
     ///
     /// # Errors
     /// The error of the failed system call.
@@ -136,7 +136,7 @@ impl Directory {
         Ok(made)
     }
 
-    /// Gives files that root creates to the directory's owner. Otherwise the owner's guards could not use them.
+    /// Gives files that root creates to the directory's owner, so that the owner's guards can use them.
     ///
     /// # Errors
     /// The error of the failed system call.
@@ -180,7 +180,7 @@ impl Directory {
     /// Opens a regular file to write it. A missing one is created, accessible to its owner alone.
     ///
     /// # Errors
-    /// As [`Directory::regular`].
+    /// The errors of [`Directory::regular`].
     pub fn make_regular(&self, name: &str, flags: OFlags) -> io::Result<File> {
         let flags = flags | OFlags::CREATE | OFlags::NONBLOCK;
         let file = self.below(name, flags, Mode::RUSR | Mode::WUSR)?;

@@ -1,5 +1,5 @@
-//! The gateway's own approvals store as last reported. The guard saves it on disk: otherwise the policy would
-//! be looser while the gateway is blocked.
+//! The gateway's own approvals store as last reported. The guard saves it on disk. Without the saved store, the
+//! policy would be looser while the gateway is blocked.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -38,7 +38,7 @@ pub enum Gateways {
     Never,
     /// A gateway has reported its store.
     Said {
-        /// As [`Snapshot::gateway`].
+        /// The gateway, in the form of [`Snapshot::gateway`].
         gateway: Option<String>,
         /// The parsed store.
         reading: Box<StoreContents>,
@@ -70,7 +70,7 @@ pub enum NotGoverned {
     /// Another gateway has reported its store.
     #[error("the saved exec approvals are those of another gateway ({}, not {})", name(.saved), name(.asked))]
     OtherGateway {
-        /// The gateway that has reported its store, as [`Snapshot::gateway`].
+        /// The gateway that has reported its store, in the form of [`Snapshot::gateway`].
         saved: Option<String>,
         /// The policy's gateway.
         asked: Option<String>,

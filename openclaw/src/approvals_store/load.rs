@@ -14,7 +14,7 @@ use super::{DATABASE, GUARD, NAME, OWN, new_id};
 pub enum File {
     /// There is no file.
     Absent,
-    /// There is no file, and OpenClaw 2026.8 or newer keeps its approvals in a database there.
+    /// There is no file, and OpenClaw 2026.8 or newer keeps its approvals in a database in the state directory.
     Elsewhere,
     /// A valid store.
     Present(StoreContents),

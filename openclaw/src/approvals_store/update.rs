@@ -12,7 +12,7 @@ use super::load::{StoreError, parse};
 use super::lock::Lock;
 use super::{DATABASE, GUARD, NAME, stale};
 
-/// How often a change is tried, as OpenClaw takes no lock and may write meanwhile.
+/// How many times a change is tried. OpenClaw takes no lock, so it may write during each try.
 const MAX_TRIES: usize = 16;
 
 /// Why a store was not changed.
@@ -37,7 +37,7 @@ pub enum UpdateError {
         /// Where the store would be.
         path: PathBuf,
     },
-    /// The store's text is not of the format.
+    /// The store's text does not have the format of a store.
     #[error("{0}: the store cannot be read, so nothing is written: repair it first")]
     Broken(#[source] StoreError),
     /// Another writer has changed the store; [`apply`] tries again before it returns this.
@@ -78,7 +78,7 @@ pub fn apply<T>(state: &Path, change: impl FnMut(&mut Store) -> T) -> Result<T, 
 /// Changes the guard's own store, and creates it if there is none.
 ///
 /// # Errors
-/// As for [`apply`].
+/// The errors of [`apply`].
 pub fn apply_own<T>(state: &Path, change: impl FnMut(&mut Store) -> T) -> Result<T, UpdateError> {
     apply_in(&Kernel, LockedStore::open_own(state)?, change)
 }

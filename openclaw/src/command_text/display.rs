@@ -2,8 +2,8 @@
 
 use super::{shells, wrappers};
 
-/// Returns the line by which OpenClaw binds an approval to an argv (its system-run command contract): double
-/// quotes around arguments with white space or quotes, a backslash before each quote. It is for comparison
+/// Returns the line by which OpenClaw binds an approval to an argv (its system-run command contract). The line has
+/// double quotes around arguments with white space or quotes, and a backslash before each quote. It is for comparison
 /// and display, not for a shell.
 pub fn display<A: AsRef<str>>(argv: &[A]) -> String {
     let word = |argument: &A| match argument.as_ref() {

@@ -24,7 +24,7 @@ pub struct Surroundings<'a> {
     pub cwd: &'a str,
     /// The directory that `~` means in a program's name.
     pub home: &'a str,
-    /// Resolves a program's name: by a search along PATH, or as a path from `cwd`. May be called again.
+    /// Resolves a program's name: by a search along PATH, or as a path from `cwd`. It may be called more than once.
     pub resolve: &'a dyn Fn(&str) -> Option<Resolved>,
 }
 
@@ -88,7 +88,7 @@ pub struct Evaluation {
     pub segments: Vec<Segment>,
     /// The entries that "allow always" would save for it.
     pub allow_always: Vec<BoundEntry>,
-    /// Why "allow always" would still count only once.
+    /// Why "allow always" would allow the command only once; `None` if it would save entries for the whole command.
     pub once: Option<Once>,
 }
 

@@ -1,4 +1,5 @@
-//! Determines what a command given as text would run, as OpenClaw 2026.9.6 sees it before the shell does.
+//! Determines what a command given as text would run. OpenClaw 2026.9.6 reads commands in this way before the shell
+//! does.
 //!
 //! The result serves `check -- 'string'`, display, and the entries that "allow always" saves. **Enforcement
 //! never uses it**: the kernel shows each program with its real arguments when it starts, which no reading of

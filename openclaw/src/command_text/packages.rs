@@ -20,7 +20,7 @@ pub(super) enum Runner {
     Runs(Vec<String>),
 }
 
-/// Returns the tool after package managers and the wrappers before them.
+/// Skips package managers and the wrappers before them, and returns the tool that they run.
 pub(super) fn tool(argv: &[String]) -> Runner {
     let mut current = argv.to_vec();
     for depth in 0..MAX_RUNNERS {

@@ -31,7 +31,7 @@ pub(super) struct Candidate {
     pub(super) is_reusable: bool,
 }
 
-/// A parsed text, and its commands to authorize or the obstacle.
+/// A parsed text, with its commands to authorize or the obstacle to that.
 pub(super) struct CommandPlan {
     pub(super) script: ParsedText,
     pub(super) outcome: Result<Vec<Candidate>, Blocker>,

@@ -20,7 +20,7 @@ pub(super) struct Code<'a> {
     pub(super) text: &'a str,
     /// The index of the argument that is or contains the code.
     pub(super) at: usize,
-    /// Whether something that is not shown here runs first.
+    /// Whether the shell runs something else before this code.
     pub(super) start: Start,
 }
 
@@ -76,7 +76,7 @@ pub(super) fn code(argv: &[String]) -> Option<Code<'_>> {
 /// Returns the shell and its code after wrappers that only dispatch.
 pub(super) fn behind_wrappers(argv: &[String]) -> Option<(&[String], Code<'_>)> {
     let mut current = argv;
-    // Four wrappers at most, as elsewhere, and then the shell.
+    // At most four wrappers, the limit that also holds elsewhere, and then the shell.
     for _ in 0..5 {
         if let Some(code) = code(current) {
             return Some((current, code));
@@ -122,7 +122,7 @@ pub(super) fn carried<'a>(argv: &'a [String], code: &Code<'_>) -> Option<&'a str
     (!starts_others).then_some(name)
 }
 
-/// Returns the script that a shell runs, and its index. None if anything but the script may run.
+/// Returns the script that a shell runs, and its index; `None` if anything else may run as well.
 pub(super) fn script(argv: &[String]) -> Option<(usize, &str)> {
     argv.first().filter(|name| is_shell(name))?;
     let mut at = 1;

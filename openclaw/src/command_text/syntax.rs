@@ -78,7 +78,7 @@ impl Base {
     }
 }
 
-/// The state that is passed down the tree.
+/// The state that is passed down the syntax tree.
 #[derive(Clone, Copy)]
 struct Frame {
     position: Position,
@@ -87,7 +87,8 @@ struct Frame {
     nesting: usize,
 }
 
-/// Parses a text within a number of steps that is linear in its length. Recovery from errors could take more.
+/// Parses a text. Gives up after a number of steps that is linear in the text's length, because the parser's recovery
+/// from errors could take more.
 fn parse(text: &str) -> Result<Tree, Blocker> {
     if breaks_scanner(text) {
         return Err(Blocker::Unreadable);
@@ -139,7 +140,7 @@ impl ParsedText {
         if text[root.byte_range()].contains("\\\n") || text[root.byte_range()].contains("\\\r") {
             self.obstacles.push((Blocker::LineContinuation, top.within));
         }
-        // The loop has a stack of its own: the tree may be too deep for the thread's stack.
+        // The loop has a stack of its own: the syntax tree may be too deep for the thread's stack.
         let mut left = vec![(root, top)];
         while let Some((node, frame)) = left.pop() {
             let below = self.visit(node, text, base, frame);

@@ -1,5 +1,5 @@
-//! Finds the gateway's address, and the identity and secret for it. This is done anew before each connection,
-//! as a token may change.
+//! Finds the gateway's address, and the identity and secret for it. This is done anew before each connection, because
+//! a token may change.
 
 use std::env;
 use std::ffi::OsString;
@@ -82,7 +82,7 @@ pub enum NoAccess {
         #[source]
         why: NoSecret,
     },
-    /// The named gateway or the named source yields no secret.
+    /// A source of the secret yields none, or there is no secret for the gateway that guard.json names.
     #[error("{at}: no token for the gateway: {why}")]
     Secret {
         /// The gateway's URL.
@@ -231,7 +231,7 @@ impl Credentials {
         Credentials { is_member: Some(Member(Arc::clone(is_member))), ..self }
     }
 
-    /// Adds the scopes to look at nodes, [`NODES`]. Returns `None` without a secret, as no scopes can be asked
+    /// Adds the scopes to look at nodes, [`NODES`]. Returns `None` without a secret, because no scopes can be asked
     /// for then.
     pub fn to_see_nodes(mut self) -> Option<Credentials> {
         self.scopes.extend(NODES);

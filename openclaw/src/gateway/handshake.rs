@@ -24,7 +24,7 @@ const ID: &str = "connect";
 /// The form of `connect`: the default, or one adapted to a gateway that has refused the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dialect {
-    /// The parameter to leave out: the release does not know it.
+    /// The parameter to leave out, because the gateway's release does not know it.
     without: Option<Optional>,
     /// Whether to add the token that the gateway has issued, because the gateway has refused the configured
     /// token alone.
@@ -113,7 +113,7 @@ pub async fn greet(
     Ok(hello)
 }
 
-/// Changes the saved token of this gateway, on a blocking thread, as the disk may be slow.
+/// Changes the saved token of this gateway. This is done on a blocking thread, because the disk may be slow.
 async fn remember(
     access: &Credentials,
     change: impl FnOnce(&Identity, &str) -> Result<(), IdentityError> + Send + 'static,
@@ -142,7 +142,7 @@ fn again(access: &Credentials, manner: Dialect, refused: &Refused) -> Option<Dia
     if without.is_some() {
         return manner.without.is_none().then_some(Dialect { without, ..manner });
     }
-    // Like OpenClaw's own client: only a loopback or pinned gateway gets a second token.
+    // Like OpenClaw's own client, the guard sends a second token only to a loopback or pinned gateway.
     let is_trusted = access.endpoint.is_loopback() || matches!(access.trust, Trust::Pinned(_));
     let may =
         is_trusted && access.secret.is_some() && access.device_token().is_some() && !manner.with_device_token;
@@ -212,7 +212,7 @@ fn params(access: &Credentials, manner: Dialect, challenge: &Challenge) -> Value
     }
     params["auth"] = Value::Object(auth);
     if manner.without != Some(Optional::Device) {
-        // The gateway's time, as the local clock may be wrong.
+        // The gateway's time is used, because the local clock may be wrong.
         let signed_at = challenge.ts.unwrap_or_else(now);
         let claim = access.role.claim(&access.scopes, signed_at, token, &challenge.nonce);
         let device = access.identity.sign(&claim);

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// The tick interval if the greeting has none (OpenClaw 2026.9.6).
 const DEFAULT_TICK_INTERVAL: Duration = Duration::from_secs(30);
-/// The bounds of the tick interval: the silence of a dead gateway must be noticed eventually.
+/// The bounds of the tick interval. With them, the silence of a dead gateway is noticed eventually.
 const TICKS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(120)];
 /// The longest message to the gateway if the greeting has no limit, in bytes.
 const PAYLOAD: usize = 64 << 10;
@@ -107,7 +107,7 @@ pub struct Issued {
 /// Why an answer to `connect` is not a greeting.
 #[derive(Debug, thiserror::Error)]
 pub enum HelloError {
-    /// It is JSON of another type.
+    /// It is JSON, but not an object.
     #[error("it is no object")]
     NotObject,
     /// A field is missing, or has the wrong type.

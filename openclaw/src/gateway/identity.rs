@@ -1,6 +1,6 @@
-//! The guard's identity for gateways: an Ed25519 key, created at first use. By this key a gateway recognizes a
-//! guard that reconnects and lets it wait for its earlier requests (OpenClaw 2026.7 and later). The key is in
-//! the state directory, where the guarded tree reads nothing.
+//! The guard's identity for gateways: an Ed25519 key, created at first use. By this key, a gateway recognizes a guard
+//! that reconnects, and lets it wait for its earlier requests (OpenClaw 2026.7 and later). The key is in the state
+//! directory, where the guarded tree reads nothing.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -75,7 +75,7 @@ pub enum IdentityFault {
 /// What is wrong with an identity's file.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityDefect {
-    /// It leads elsewhere.
+    /// It is a symbolic link.
     #[error("it is a symbolic link")]
     Link,
     /// It is a directory, a FIFO, …

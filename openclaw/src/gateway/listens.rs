@@ -19,8 +19,8 @@ pub fn config(state: &Path) -> PathBuf {
     config_in(state, &|name| env::var_os(name))
 }
 
-/// Does as [`config`], with a given environment. As OpenClaw does (2026.9.6, `resolveUserPath`), it leaves out blanks around
-/// the name, and takes `~` for the home.
+/// Does as [`config`], with a given environment. Like OpenClaw (2026.9.6, `resolveUserPath`), it leaves out blanks
+/// around the name, and takes `~` for the home.
 pub(super) fn config_in(state: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> PathBuf {
     let named = variable("OPENCLAW_CONFIG_PATH").unwrap_or_default();
     let name = named.as_bytes().trim_ascii();

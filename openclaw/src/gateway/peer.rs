@@ -65,7 +65,8 @@ impl SocketPair {
         self.peer.ip().to_canonical().is_loopback() || self.peer.ip() == self.own.ip()
     }
 
-    /// Checks a connection that the gateway has accepted. Before that, no process holds its end.
+    /// Checks a connection that the gateway has accepted. Until the gateway accepts it, no process holds the other
+    /// end.
     ///
     /// # Errors
     /// Why no secret may be sent.
@@ -95,9 +96,9 @@ impl SocketPair {
                 Some(false) => {}
             }
         }
-        // A hidden member holds the socket only if no other process does. If no process is found, that proves
-        // nothing: a member may have sent the socket to itself in a message that it receives later (unix(7),
-        // SCM_RIGHTS).
+        // A hidden member, whose descriptors cannot be read, holds the socket only if no other process does. If no
+        // process is found, that proves nothing: a member may have sent the socket to itself in a message that it
+        // receives later (unix(7), SCM_RIGHTS).
         match hidden {
             _ if is_other || is_perhaps_other => Ok(()),
             Some(hidden) => Err(GatewayRejected::Hidden(hidden)),

@@ -50,7 +50,7 @@ pub enum OpenError {
     NoGateway {
         /// The gateway's URL.
         at: String,
-        /// What it does that a gateway does not.
+        /// Why the other end is not a gateway.
         #[source]
         why: NotGateway,
     },
@@ -119,7 +119,7 @@ pub enum NotPrivate {
     Tls(#[from] TlsError),
 }
 
-/// What the other end does that a gateway does not.
+/// How the other end differs from a gateway.
 #[derive(Debug, thiserror::Error)]
 pub enum NotGateway {
     /// It speaks HTTP, but opens no WebSocket; holds the status.

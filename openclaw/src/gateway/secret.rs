@@ -102,7 +102,7 @@ pub fn of_file(path: &Path) -> Result<Secret, SecretError> {
     let failed = |error: io::Error| SecretError::Unreadable(source.clone(), error);
     // Without NONBLOCK, opening a FIFO would wait for a writer.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    // A link in a path that was real must be new, and may be the tree's.
+    // A link in a path that was real must be new, so the tree may have made it.
     let file = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
     let file = file.map_err(|error| failed(error.into()))?;
     let stat = fstat(&file).map_err(|error| failed(error.into()))?;

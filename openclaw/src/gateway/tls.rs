@@ -134,9 +134,9 @@ struct Looks {
 /// What the certificate must be.
 #[derive(Debug)]
 enum Who {
-    /// Vouched for by an authority; with the key of guard.json that can name another certificate.
+    /// A certificate that an authority vouches for. Holds the key of guard.json that can name another certificate.
     Vouched(Arc<WebPkiServerVerifier>, Option<&'static str>),
-    /// The one with this fingerprint, whatever its issuer, name and age.
+    /// The certificate with this fingerprint, whatever its issuer, name and age.
     Pinned(Fingerprint),
 }
 

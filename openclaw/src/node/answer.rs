@@ -12,7 +12,7 @@ pub type Answer = Result<Value, InvokeError>;
 pub enum Code {
     /// The call is malformed.
     InvalidRequest,
-    /// The node cannot do this at all, or not at the moment.
+    /// The node cannot do what the call asks for, or cannot do it at the moment.
     Unavailable,
     /// The policy does not let the command run.
     Denied,
@@ -40,27 +40,27 @@ pub struct InvokeError {
 }
 
 impl InvokeError {
-    /// A malformed call.
+    /// The error for a malformed call.
     pub fn invalid(message: impl Into<String>) -> InvokeError {
         InvokeError { code: Code::InvalidRequest, message: message.into() }
     }
 
-    /// A malformed call, in the form of the errors that OpenClaw's node throws.
+    /// The error for a malformed call, in the form of the errors that OpenClaw's node throws.
     pub fn thrown(message: impl std::fmt::Display) -> InvokeError {
         InvokeError::invalid(format!("Error: INVALID_REQUEST: {message}"))
     }
 
-    /// Something that the node cannot do at all, or not at the moment.
+    /// The error for something that the node cannot do at all, or not at the moment.
     pub fn unavailable(message: impl Into<String>) -> InvokeError {
         InvokeError { code: Code::Unavailable, message: message.into() }
     }
 
-    /// A command that the node does not have, or does not offer.
+    /// The error for a command that the node does not have, or does not offer.
     pub fn unknown() -> InvokeError {
         InvokeError::unavailable("command not supported")
     }
 
-    /// More than the node takes at once: `most` of `what`, which are calls or commands.
+    /// The error for one call or command too many. The node takes `most` of them at once; `what` is their name.
     pub fn busy(most: usize, what: &str) -> InvokeError {
         InvokeError::unavailable(format!("busy: no more than {most} {what} at a time; try again later"))
     }

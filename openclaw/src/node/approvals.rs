@@ -13,7 +13,7 @@ use crate::approvals_store::new_id;
 
 /// The path by which a gateway shows the document.
 const SHOWN: &str = "~/.openclaw/guard/node-approvals.json";
-/// The document if there is none.
+/// The document that counts if no gateway has set one.
 const EMPTY: &str = "{\"version\": 1}";
 
 /// The document that a gateway has set.
@@ -24,7 +24,7 @@ pub struct NodeApprovals {
     store: Store,
 }
 
-/// A document that replaces this one, as a gateway has set it.
+/// A document that a gateway sets in place of the current one.
 #[derive(Clone, Debug)]
 pub struct Shown {
     /// The new text.

@@ -44,17 +44,17 @@ impl RunReport {
         NodeEvent { name, payload: Value::Object(payload) }
     }
 
-    /// The run is not started, for this reason.
+    /// The event of a run that is not started, for this reason.
     pub fn denied(&self, reason: &str) -> NodeEvent {
         self.event("exec.denied", json!({"reason": reason}))
     }
 
-    /// The run is still going on. Releases up to 2026.9.6 ignore this event.
+    /// The event of a run that is still going on. Releases up to 2026.9.6 ignore this event.
     pub fn running(&self) -> NodeEvent {
         self.event("exec.running", json!({}))
     }
 
-    /// The run has ended. Of its output, the last `tail` bytes are reported.
+    /// The event of a run that has ended. Of the run's output, it reports the last `tail` bytes.
     pub fn finished(&self, end: &Captured, tail: usize) -> NodeEvent {
         let parts = [&end.stdout, &end.stderr, end.error.as_ref().unwrap_or(&end.nothing)];
         let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).map(String::as_str).collect();

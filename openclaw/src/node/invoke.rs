@@ -24,7 +24,7 @@ pub struct Invoke {
     pub idempotency_key: Option<String>,
 }
 
-/// The gateway does not wait for a call any more.
+/// The gateway's notice that it does not wait for a call any more.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cancel {

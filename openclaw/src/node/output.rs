@@ -41,8 +41,8 @@ impl Collector {
         into.extend_from_slice(&bytes[..kept]);
     }
 
-    /// Ends the collection. Takes the run's exit status, if it has one, and whether it was ended for taking too
-    /// long.
+    /// Ends the collection. `exit_code` is the run's exit status, if it has one. `timed_out` says whether the run was
+    /// ended because it took too long.
     pub fn end(self, exit_code: Option<i32>, timed_out: bool) -> Captured {
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         let (mut stdout, mut stderr) = (text(self.stdout), text(self.stderr));
@@ -57,21 +57,21 @@ impl Collector {
 /// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Captured {
-    /// The exit status; `None` if a signal ended it, or it did not start.
+    /// The exit status; `None` if a signal ended the run, or it did not start.
     pub exit_code: Option<i32>,
-    /// Whether it was ended for taking too long.
+    /// Whether the run was ended because it took too long.
     pub timed_out: bool,
-    /// What it wrote to descriptor 1.
+    /// What the run wrote to descriptor 1.
     pub stdout: String,
-    /// What it wrote to descriptor 2.
+    /// What the run wrote to descriptor 2.
     pub stderr: String,
-    /// Why it did not start.
+    /// Why the run did not start.
     pub error: Option<String>,
     pub(super) nothing: String,
 }
 
 impl Captured {
-    /// A run that did not start.
+    /// The result of a run that did not start.
     pub fn failed(error: String) -> Captured {
         Captured { error: Some(error), ..Captured::default() }
     }

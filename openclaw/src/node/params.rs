@@ -22,9 +22,9 @@ pub struct RunParams {
     pub has_text: bool,
     /// The directory, if one is named.
     pub cwd: Option<String>,
-    /// The variables that it sets.
+    /// The variables that the call sets.
     pub env: BTreeMap<String, String>,
-    /// How long it may take, in milliseconds.
+    /// How long the run may take, in milliseconds.
     pub timeout_ms: Option<u64>,
     /// The agent.
     pub agent_id: Option<String>,
@@ -36,7 +36,7 @@ pub struct RunParams {
     pub is_silent: bool,
     /// Stricter settings for this run.
     pub tightened: Tightened,
-    /// Whether somebody has approved it.
+    /// Whether somebody has approved the run.
     pub approval: Approval,
 }
 
@@ -54,7 +54,7 @@ pub struct Tightened {
 /// Whether somebody has approved a run at the gateway.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Approval {
-    /// Nobody has approved it.
+    /// Nobody has approved the run.
     None,
     /// Somebody has approved this plan.
     Given(Box<Plan>),
@@ -71,7 +71,7 @@ pub struct PrepareParams {
     pub preview: Option<String>,
     /// The directory, if one is named.
     pub cwd: Option<String>,
-    /// The variables that it sets.
+    /// The variables that the call sets.
     pub env: BTreeMap<String, String>,
     /// The agent.
     pub agent_id: Option<String>,

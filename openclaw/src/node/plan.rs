@@ -13,7 +13,7 @@ pub struct Plan {
     pub cwd: Option<String>,
     /// The arguments as text.
     pub command_text: String,
-    /// Another text to show, if it differs.
+    /// Another text to show, if it differs from the arguments as text.
     pub command_preview: Option<String>,
     /// The agent.
     pub agent_id: Option<String>,

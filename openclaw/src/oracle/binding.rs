@@ -20,7 +20,7 @@ pub struct EnvBinding {
 }
 
 impl EnvBinding {
-    /// Builds the binding. Names are trimmed, and only portable names count, as OpenClaw never sets others.
+    /// Builds the binding. Names are trimmed. Only portable names count, because OpenClaw never sets others.
     ///
     /// The hash covers JSON, and so only text: a command with a value that is not UTF-8 cannot be bound, and
     /// the caller must refuse it.

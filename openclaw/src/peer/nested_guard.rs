@@ -5,9 +5,9 @@ use std::cell::Cell;
 use crate::peer::proc::Tid;
 use crate::peer::process_tree::{line_of, parent};
 
-/// Returns an ancestor of `pid` that is, or may be, a guard. The ancestors of every member of a tree include
-/// its reaper and its supervisor, which are child and parent and both have this program's name. Only a caller
-/// inside the tree cannot read the files of these two in /proc.
+/// Returns an ancestor of `pid` that is, or may be, a guard. The ancestors of every member of a tree include the
+/// tree's reaper and supervisor. These two are child and parent, and both have this program's name. Every caller can
+/// read their files in /proc, except a caller inside the tree.
 pub fn guard_above(pid: Tid) -> Option<Tid> {
     let own = name(rustix::process::getpid().as_raw_nonzero().get())?;
     let is_ours = |pid| name(pid).is_some_and(|name| name == own);

@@ -60,7 +60,7 @@ pub fn line_of(
 /// Returns the parent of a process.
 ///
 /// # Errors
-/// As for [`proc::stat`], or the error of the failed system call.
+/// The errors of [`proc::stat`], or the error of the failed system call.
 pub fn parent(pid: Tid) -> Result<Tid, Errno> {
     proc::stat(pid).map(|stat| stat.ppid)
 }
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(is_member(15, |pid| if pid == 15 { Ok(14) } else { Err(Errno::ACCESS) }), None);
     }
 
-    /// It is not known whether a process that is too deep to be followed is a member.
+    /// If a process has too many ancestors to follow, it is not known whether it is a member.
     #[test]
     fn a_line_longer_than_any_is_nobodys_alibi() {
         assert_eq!(is_member(100_000, |pid| Ok(pid - 1)), None);

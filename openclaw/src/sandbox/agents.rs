@@ -20,7 +20,7 @@ pub fn agent_id(name: &str) -> String {
     for character in name.chars() {
         match u8::try_from(character) {
             Ok(byte) if fits(byte) => id.push(character),
-            // A run of others becomes one dash.
+            // A run of other characters becomes one dash.
             _ if id.ends_with('\u{0}') => {}
             _ => id.push('\u{0}'),
         }

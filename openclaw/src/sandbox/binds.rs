@@ -17,7 +17,8 @@ const OWN: [&str; 2] = ["/etc", "/proc"];
 /// The exceptions that an operator's settings make.
 #[derive(Clone, Debug, Default)]
 pub struct BindRules {
-    /// The directories that sources must be in; empty: any. Roots that are not absolute do not count.
+    /// The roots, which are directories that sources must be in. Without any, sources may be anywhere. Roots that are
+    /// not absolute do not count.
     pub allowed_source_roots: Vec<String>,
     /// `dangerouslyAllowExternalBindSources`: sources may be outside of these roots.
     pub allow_external_sources: bool,
@@ -25,7 +26,7 @@ pub struct BindRules {
     pub allow_reserved_targets: bool,
 }
 
-/// A bind that is refused, and why. Its text is the sentence.
+/// A bind that is refused, and why. Its text is the sentence for people.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", sentence(.bind, .reason))]
 pub struct RefusedBind {
@@ -40,7 +41,7 @@ pub struct RefusedBind {
 pub enum BindReason {
     /// Its source is a blocked path, or covers one.
     Blocked(Overlap),
-    /// Its source, this text, is not an absolute path.
+    /// Its source is not an absolute path; holds the source.
     NonAbsolute(String),
     /// Its source is in none of the roots.
     OutsideAllowedRoots {
@@ -63,11 +64,11 @@ pub enum BindReason {
 /// Why the guard refuses a bind that OpenClaw 2026.9.6 allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StricterReason {
-    /// Its source, this path, is blocked or contains a blocked path.
+    /// Its source is blocked or contains a blocked path; holds the source's path.
     Source(String, Overlap),
-    /// A link in its source leads to this path, which is blocked or contains a blocked path.
+    /// A link in its source leads to a path that is blocked or contains a blocked path; holds that path.
     Link(String, Overlap),
-    /// A link in its source leads to this path, outside of the allowed roots.
+    /// A link in its source leads to a path outside of the allowed roots; holds that path.
     LinkOutside(String),
     /// It is not known where its source leads: its links form a loop, or one cannot be read.
     Endless,
@@ -90,7 +91,7 @@ pub struct BindCheck<'h, H> {
 }
 
 impl<'h, H: HostPaths> BindCheck<'h, H> {
-    /// Checks against these blocked paths.
+    /// Makes a check against these blocked paths.
     pub fn new(blocked: BlockedPaths, paths: &'h H) -> BindCheck<'h, H> {
         BindCheck { blocked, paths }
     }

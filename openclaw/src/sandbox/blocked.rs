@@ -65,8 +65,8 @@ pub struct BlockedPaths {
 }
 
 impl BlockedPaths {
-    /// Collects the paths. Every one of the `homes` counts, as written and by its real path: OPENCLAW_HOME,
-    /// HOME and USERPROFILE, in this order. `state` is OpenClaw's state directory, if that is not in a home.
+    /// Collects the paths. `homes` are OPENCLAW_HOME, HOME and USERPROFILE, in this order; each of them counts as
+    /// written and by its real path. `state` is OpenClaw's state directory, if that is not in a home.
     pub fn new<'h>(
         homes: impl IntoIterator<Item = &'h str>,
         state: Option<&str>,

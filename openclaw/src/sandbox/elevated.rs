@@ -93,8 +93,8 @@ fn entries(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().map(text).filter(|entry| !entry.is_empty()).collect()
 }
 
-/// Returns the word in a session's key that names a channel: the first after the agent, unless that is the main
-/// session's.
+/// Returns the word in a session's key that names a channel: the first word after the agent, unless it is the key of
+/// the main session.
 pub fn channel_word(key: &str, main_key: Option<&str>) -> Option<String> {
     let (_, rest) = session_key_parts(trim(key))?;
     let first = rest.split(':').find(|part| !part.is_empty())?;

@@ -45,7 +45,7 @@ pub struct SandboxLayout {
     pub container: String,
     /// The directory of the host that the sandbox works in.
     pub workspace: String,
-    /// Whether the container may write to `workspace`. Until 2026.7.35, it may do so only if that is the
+    /// Whether the container may write to `workspace`. Until 2026.7.35, it may do so only if `workspace` is the
     /// agent's own workspace.
     pub is_workspace_writable: bool,
     /// The agent's own workspace.
@@ -79,8 +79,8 @@ pub enum MountOrigin {
 }
 
 impl SandboxLayout {
-    /// Finds the places for a session, as this release names them. Until 2026.7.35 a scope's key does not depend on the
-    /// workspace.
+    /// Finds the places for a session, with the names of the given release. Until 2026.7.35 a scope's key does not
+    /// depend on the workspace.
     ///
     /// # Errors
     /// A value of openclaw.json that cannot be used.
@@ -260,7 +260,7 @@ fn slug(key: &str) -> String {
         let fits = character.is_ascii_lowercase() || character.is_ascii_digit() || "._-".contains(character);
         match fits {
             true => readable.push(character),
-            // A run of others becomes one dash.
+            // A run of other characters becomes one dash.
             false if readable.ends_with('\u{0}') => {}
             false => readable.push('\u{0}'),
         }

@@ -5,7 +5,7 @@ use super::isolation::{Isolation, RefusedIsolation};
 use super::links::HostPaths;
 use super::settings::DockerSettings;
 
-/// What is refused. Its text is the sentence.
+/// What is refused. Its text is the sentence for people.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SandboxRefusal {
     /// A bind.

@@ -57,7 +57,7 @@ impl SandboxSession {
     }
 }
 
-/// Returns whether openclaw.json lists an agent, or lists none and means `main`.
+/// Returns whether openclaw.json lists this agent. If it lists none, `main` counts as listed.
 ///
 /// # Errors
 /// What is wrong with the list.

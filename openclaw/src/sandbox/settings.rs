@@ -59,7 +59,7 @@ pub struct SandboxSettings {
     pub scope: SandboxScope,
     /// `workspaceAccess`.
     pub workspace_access: WorkspaceAccess,
-    /// `workspaceRoot`; absent, it is OpenClaw's own directory for sandboxes.
+    /// `workspaceRoot`; if it is absent, OpenClaw's own directory for sandboxes counts.
     #[serde(skip)]
     pub workspace_root: Option<String>,
     /// `docker`.
@@ -155,9 +155,9 @@ pub enum DockerSize {
 pub enum Ulimit {
     /// As docker writes it: `1024:2048`.
     Text(String),
-    /// Both limits.
+    /// One value for both limits.
     Both(Number),
-    /// Each by itself.
+    /// One value for each limit.
     Each {
         /// The limit in force.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -94,7 +94,7 @@ fn links_are_not_followed_below_the_state_directory() {
     let File::Broken(line) = load(state.path()) else { panic!("a link was followed") };
     assert!(line.ends_with("it is a symbolic link, which OpenClaw refuses too"), "{line}");
     assert!(apply(state.path(), |store| add(store, "/new")).is_err());
-    // The lock's directory is a link, and then the lock.
+    // First the directory of the lock is a link, and then the lock itself.
     fs::remove_file(&path).expect("a link");
     fs::write(&path, STORE).expect("a store");
     let guard = state.path().join("guard");

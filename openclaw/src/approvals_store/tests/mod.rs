@@ -51,7 +51,7 @@ fn age(files: &[PathBuf]) {
 
 const ROLE: &str = "GUARD_TEST_STORE_WRITER";
 
-/// Runs the writer in a process that another test has spawned; does nothing otherwise.
+/// Runs the writer in a process that another test has spawned. In any other process it does nothing.
 #[test]
 fn writer() {
     let Ok(role) = std::env::var(ROLE) else { return };

@@ -82,8 +82,8 @@ fn a_writer_that_is_killed_at_any_step_leaves_a_whole_store() {
             assert_eq!(temporary_files(state.path()), Vec::<PathBuf>::new(), "{moment:?} step {step}");
             reached += 1;
         }
-        // The store has its first entry, one entry from before and one from after each of the six steps, and
-        // the entries of the killed writers that had already replaced it.
+        // The store has its first entry, two entries for each of the six steps (one added before the step, one after
+        // it), and the entry of each killed writer that had already replaced the store.
         let found = patterns(state.path());
         assert_eq!(found.len(), 12 + 1 + if *moment == Moment::After { 2 } else { 1 }, "{found:?}");
     }

@@ -33,14 +33,14 @@ pub enum InitialSyncFault {
     Fetch {
         /// The gateway's URL.
         at: String,
-        /// Why it does not.
+        /// Why the gateway does not hand it out.
         #[source]
         error: Box<SyncError>,
     },
     /// The gateway took too long; holds the seconds.
     #[error("the gateway has not answered for {0} s")]
     Slow(u64),
-    /// No connection can be made, because the process lacks something for it.
+    /// No connection can be made, because the async runtime for it cannot be created.
     #[error(transparent)]
     Runtime(#[from] io::Error),
 }

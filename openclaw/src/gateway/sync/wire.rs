@@ -13,7 +13,7 @@ use crate::approvals_store::{self, Snapshot};
 use crate::gateway::access::ADMIN;
 use crate::gateway::{CallError, Link, NoAccess, OpenError};
 
-/// How often adding an entry is tried while others change the store.
+/// How many times adding an entry is tried while others change the store.
 const MAX_TRIES: usize = 5;
 
 /// Why the store was not read, or not changed.
@@ -31,7 +31,7 @@ pub enum SyncError {
     /// The policy no longer wants the store.
     #[error("approvals.gateway.admin is off")]
     Off,
-    /// The guard is admitted without the scope.
+    /// The guard is admitted without the scope `operator.admin`.
     #[error(
         "the gateway does not grant {ADMIN}: pair the guard's device for it, or remove approvals.gateway.admin"
     )]
@@ -51,7 +51,7 @@ pub enum SyncError {
     /// The thread has not replied to a caller in time.
     #[error("the gateway does not answer")]
     NoReply,
-    /// The store was fetched, and cannot be saved.
+    /// The store was fetched, but cannot be saved.
     #[error("{path}: {error}", path = path.display())]
     Unsaved {
         /// The file on this host.

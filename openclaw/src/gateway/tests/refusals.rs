@@ -240,7 +240,7 @@ async fn a_release_that_knows_no_devices_is_tried_without() {
         client.answer(&connect["id"], hello()).await;
     });
     opened.await.unwrap();
-    // The guard retries once. It never leaves out a parameter that admits it.
+    // The guard retries once. It never leaves out a parameter without which it would not be admitted.
     for names in [&["device", "displayName"][..], &["device", "device"], &["scopes"], &["auth"], &["role"]] {
         let problem = problem(async |gateway| {
             for name in names {

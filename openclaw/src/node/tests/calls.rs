@@ -61,7 +61,7 @@ fn an_approval_needs_a_plan() {
     assert_eq!(run(&invalid).unwrap_err(), "systemRunPlan invalid");
     let plan = json!({"argv": ["ls"], "cwd": null, "commandText": "ls", "commandPreview": null, "agentId": null, "sessionKey": null});
     let unbound = json!({"command": ["ls"], "approved": true, "systemRunPlan": plan});
-    // Whether that may be so depends on the gateway.
+    // Whether a plan may lack the snapshot of the policy depends on the gateway.
     assert!(
         matches!(run(&unbound).unwrap().approval, Approval::Given(plan) if plan.policy_snapshot.is_none())
     );

@@ -83,7 +83,7 @@ async fn the_sync_thread_stores_what_it_receives() {
     let mode = fs::metadata(approvals_store::gateways(&fixture.state())).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
-    // A human is about to be asked: when `look` returns, the gateway's store is saved.
+    // `look` is called before a human is asked. When it returns, the gateway's store is saved.
     let looks = (0..8).map(|_| {
         let sync = sync.clone();
         plainly(move || sync.look())
